@@ -173,7 +173,7 @@ def check_number(
     value : object
         The value that the caller passed; bools, strings and NaN raise `error`.
     low, high : float
-        The bounds; a value equal to a bound raises `error` too.
+        The bounds; they are not allowed values themselves.
     says : str
         The allowed values in words, for the message; for example ``"a number above 0"``.
     error : type of KgevalError
@@ -235,7 +235,7 @@ def check_ids(name: str, values: npt.ArrayLike, n: int, shape: tuple[int | None,
     Raises
     ------
     DataError
-        If the dtype, the shape or a value is wrong; for a wrong value, the message names the first row with one.
+        If the dtype, the shape or a value is wrong; the message names the first row with a wrong value.
     """
     array = np.asarray(values)
     if array.ndim != len(shape) or any(

@@ -62,9 +62,9 @@ def replacing(path: str | Path, overwrite: bool) -> Iterator[BinaryIO]:
     """Open a stream whose bytes become the file `path` at the end of the ``with`` block.
 
     The bytes go to a temporary file in the same folder; at the end, this file replaces `path`. The file and its name
-    are written through to the disk. After an error, `path` is unchanged and the temporary file is deleted. If `path` is
-    a symbolic link, the file to which it leads is replaced and the link stays. The new file has the mode of the file
-    that it replaces.
+    are flushed to the disk. After an error, `path` is unchanged and the temporary file is deleted. If `path` is a
+    symbolic link, the file to which it leads is replaced and the link stays. The new file has the mode of the file that
+    it replaces.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def replacing(path: str | Path, overwrite: bool) -> Iterator[BinaryIO]:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Write the names of a folder through to the disk, on systems that can (Windows cannot)."""
+    """Flush the file names of a folder to the disk, on systems that support this (Windows does not)."""
     try:
         handle = os.open(folder, os.O_RDONLY)
     except OSError:
@@ -118,7 +118,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 def _mode_of(target: Path) -> int:
-    """Return the mode of the file `target`; if there is no file, the mode that open() would give to a new one."""
+    """Return the mode of the file `target`; if there is no such file, the mode that open() would give to a new file."""
     if target.exists():
         return stat.S_IMODE(target.stat().st_mode)
     umask = os.umask(0)
@@ -139,8 +139,8 @@ def check_target(path: str | Path, overwrite: bool) -> None:
     ------
     DataError
         If `path` is a folder, a pipe, a device or a symbolic link that leads to itself; if it is an existing file and
-        `overwrite` is False; if its parent folder does not exist; or if the system refuses access to a folder, or lets
-        no file be made in the parent folder.
+        `overwrite` is False; if its parent folder does not exist; or if the system refuses access to a folder or does
+        not allow a new file in it.
     """
     target = Path(os.path.realpath(path))  # a symbolic link stands for the file to which it leads
     mode = _mode_or_none(target, "written")
@@ -209,7 +209,10 @@ def similar_path(path: str | Path, is_folder: bool = False) -> str:
 
 
 def _mode_or_none(path: Path, done: str) -> int | None:
-    """Return the mode of a file, or None if there is no file; raise a DataError "cannot be {done}" for other errors."""
+    """Return the mode of a file, or None if there is no file.
+
+    Other errors become a DataError ("cannot be read", ...).
+    """
     try:
         return path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError, ValueError):  # ValueError: a NUL character in the name

@@ -1,6 +1,6 @@
-"""HTML from Python: `tag` makes an element whose text is escaped; the report page and notebooks are built with it.
+"""HTML from Python: `tag` makes an element whose text is escaped; the report page and notebook cards use it.
 
-`Markup` is a string that already is HTML. Whatever is not `Markup` is text, so a label with tags in it stays text.
+`Markup` is a string that is already HTML. Every other value is escaped as text, so HTML tags in a label have no effect.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ MAX_LABEL, LABEL_START, LABEL_END = 200, 140, 40  # characters of a label that `
 
 
 class Markup(str):
-    """A string that is HTML or SVG, and is inserted as it is."""
+    """A string of HTML or SVG; it is inserted unchanged, without escaping."""
 
     __slots__ = ()
 
@@ -58,7 +58,7 @@ def shown_label(label: str) -> str:
 
 
 def joined(*children: Any) -> Markup:
-    """Return children one after another: `Markup` as it is, other values as escaped text.
+    """Join children to one `Markup`: `Markup` is not changed, other values become escaped text.
 
     Parameters
     ----------
@@ -92,8 +92,9 @@ def tag(name: str, /, *children: Any, **attributes: Any) -> Markup:
     *children
         As in `joined`.
     **attributes
-        ``class_`` stands for ``class``, ``data_n`` for ``data-n``, ``viewBox`` for itself. An attribute that is None or
-        False is left out, True gives an attribute without a value. Values are escaped.
+        ``class_`` becomes ``class``, and ``data_n`` becomes ``data-n``; other names, such as ``viewBox``, do not
+        change. An attribute with the value None or False is left out; True gives an attribute without a value. Values
+        are escaped.
 
     Examples
     --------

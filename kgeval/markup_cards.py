@@ -1,7 +1,8 @@
-"""Cards: what notebooks show of results, comparisons, datasets and other objects; title, numbers with bars, details.
+"""Cards, the HTML that notebooks show for results, comparisons, datasets and other objects.
 
-The methods ``_repr_html_`` make their card with these functions. A card loads nothing and runs nothing. Its style
-applies to the card only, and takes its colours from the text around the card, so it suits light and dark notebooks.
+A card has a title, numbers with bars, and details. The methods ``_repr_html_`` make their cards with these functions. A
+card loads no files and runs no code. Its style applies to the card only, and uses the colours of the notebook, so it
+suits light and dark notebooks.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ STYLE = Markup(
 
 @dataclass(frozen=True)
 class Bar:
-    """A number of a card, drawn as a bar: value, interval, chance level, and range over tie policies.
+    """A number on a card, drawn as a bar with its interval, its chance level and its range over tie policies.
 
     Parameters
     ----------
@@ -58,7 +59,7 @@ class Bar:
     decimals : int
         Number of decimals of the texts.
     chance : float
-        The value at chance; NaN if it is unknown.
+        The chance level, that is, the value for random ranking; NaN if it is unknown.
     ends : tuple of float, optional
         The values with pessimistic and with optimistic ties.
     note : str
@@ -160,7 +161,7 @@ def exact(value: Fraction) -> str:
 
 
 def enough_decimals(numbers: Iterable[float], decimals: int) -> int:
-    """Return the number of decimals with which no number other than 0 reads as 0; `decimals` or more, at most 12.
+    """Return how many decimals are needed so that only 0 is shown as 0: at least `decimals`, at most 12.
 
     Parameters
     ----------
@@ -198,7 +199,7 @@ def card(title: str | Markup, *children: Any) -> Markup:
 
 
 def label(text: str) -> Markup:
-    """Return a label, such as a name; a name that is written from right to left does not turn the text around it.
+    """Return a label as an element; text direction from right to left stays within it and does not affect other text.
 
     Parameters
     ----------
@@ -255,7 +256,7 @@ def shown_line(text: str) -> str:
 
 
 def folded(title: str, *children: Any, is_open: bool = False) -> Markup:
-    """Return details that open with a click on the title.
+    """Return an element of details, which a click on the title opens.
 
     Parameters
     ----------
@@ -308,7 +309,7 @@ def _kind(column: Sequence[Any]) -> str | None:
 
 
 def _cell(content: Any, is_number: bool = False) -> Markup:
-    """Return the content of a cell; labels may be written from right to left, which must not change other cells."""
+    """Return the content of a cell; text direction from right to left stays within the cell."""
     return joined(content) if isinstance(content, Markup) or is_number else tag("bdi", shown_line(str(content)))
 
 
@@ -329,7 +330,7 @@ def facts(rows: Iterable[tuple[str, str]]) -> Markup:
 
 
 def scale_of(numbers: Iterable[float]) -> tuple[float, float]:
-    """Return the values at the left and at the right edge of bars: 0 and 1, or round numbers around the given ones.
+    """Return the values at the left and at the right edge of bars: 0 and 1, or round numbers that enclose `numbers`.
 
     Parameters
     ----------
@@ -392,7 +393,7 @@ def difference_bar(value: float, low: float, high: float, limit: float) -> Marku
     value, low, high : float
         A NaN is not drawn.
     limit : float
-        The difference at the right edge; use the same one for all differences to be compared.
+        The difference at the right edge; use the same limit for all differences that are compared.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """`interval_bar`: a small drawing of a value with its interval, for the report page and for notebooks.
 
-It is SVG whose colour is that of the text around it, so it needs no style sheet.
+The drawing is SVG. It has the colour of the text around it, so it needs no style sheet.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ HEIGHT = 20
 
 
 def position(value: float, limits: tuple[float, float]) -> float:
-    """Return where a value stands between two limits: 0 at the low one, `UNITS` at the high one; ends are kept.
+    """Return the position of a value in a drawing: 0 for the low limit, `UNITS` for the high limit.
+
+    A value outside the limits gets the position of the nearer limit.
 
     Parameters
     ----------
@@ -37,7 +39,7 @@ def position(value: float, limits: tuple[float, float]) -> float:
 def stroke(
     x1: float, x2: float, width: float, *, y1: float = HEIGHT / 2, y2: float = HEIGHT / 2, **more: Any
 ) -> Markup:
-    """Return a line in a drawing that is stretched to the width of its place; the width of the line is in pixels.
+    """Return a line for a drawing; if the drawing is stretched, the line keeps its width, which is in pixels.
 
     Parameters
     ----------
@@ -55,12 +57,15 @@ def stroke(
 
 
 def dot(x: float, size: float = 8, **more: Any) -> Markup:
-    """Return a round mark; a short line with round ends stays round where the drawing is stretched."""
+    """Return a round mark: a very short line with round ends, which stays round if the drawing is stretched."""
     return stroke(x, x + 0.1, size, stroke_linecap="round", **more)
 
 
 def drawing(*parts: object, title: str = "", width: int = 120, class_: str | None = None) -> Markup:
-    """Return an SVG of parts whose x is between 0 and `UNITS`; screen readers skip it: numbers stand beside it."""
+    """Return an SVG drawing of `parts`, whose x is between 0 and `UNITS`.
+
+    Screen readers skip the drawing, because its numbers are given as text beside it.
+    """
     return tag(
         "svg",
         tag("title", title) if title else None,

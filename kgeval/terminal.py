@@ -1,7 +1,7 @@
 """Text for a terminal: the width of characters, shortened labels, wrapped lines, and tables that fit the screen.
 
 A `Screen` says how wide the terminal is and whether it can show bold and dim text. The tables of `kgeval.report`, the
-commands of `kgeval.cli` and the text of results (`repr`) use it. Output to a pipe or a file is neither fitted nor cut.
+commands of `kgeval.cli` and the text of results (`repr`) use it. Output to a pipe or a file is not fitted to a width.
 """
 
 from __future__ import annotations
@@ -36,10 +36,11 @@ class Column:
     cells : sequence of str
         Printable texts, one per row.
     is_label : bool
-        Whether the column holds labels: they stand to the left and may be shortened. Numbers stand to the right and
-        are never cut.
+        Whether the column holds labels. Labels are aligned at the left and may be shortened; numbers are aligned at the
+        right and are never shortened.
     place : int, optional
-        If the table is too wide, the column with the lowest place is left out first. None: it is never left out.
+        The order in which columns are left out if the table is too wide: the lowest place first. None: the column is
+        never left out.
     brief : sequence of str, optional
         The cells without their intervals. They are shown if the table is too wide with intervals.
     """
@@ -67,9 +68,9 @@ class Screen:
     has_styles : bool
         Whether bold and dim text can be shown.
     ellipsis : str
-        Stands for the part of a label that is left out.
+        The text that replaces the part of a label that is left out.
     whole : str
-        How to see the whole table; said below a table from which columns are left out.
+        Advice how to see the whole table; printed below a table from which columns are left out.
 
     Examples
     --------
@@ -86,10 +87,10 @@ class Screen:
 
     @classmethod
     def of(cls, stream: TextIO, whole: str = "a wider terminal") -> Screen:
-        """Return the screen to which a stream writes.
+        """Return the `Screen` for a stream such as standard output.
 
-        The width is that of the environment variable ``COLUMNS`` if it is set, else that of the terminal; a pipe or a
-        file has none. A terminal shows bold and dim text unless ``NO_COLOR`` is set or ``TERM`` is ``dumb``.
+        The width comes from the environment variable ``COLUMNS`` if it is set, else from the terminal; a pipe or a file
+        has no width. A terminal shows bold and dim text unless ``NO_COLOR`` is set or ``TERM`` is ``dumb``.
 
         Parameters
         ----------
@@ -124,7 +125,7 @@ class Screen:
         return self._styled(text, _DIM)
 
     def _styled(self, text: str, code: str) -> str:
-        """Return a text with a code before each line, and the code that ends it after each line."""
+        """Return a text with an escape code at the start of each line, and the code that ends the style at its end."""
         if not self.has_styles:
             return text
         return "\n".join(f"{code}{line}{_PLAIN}" if line else line for line in text.split("\n"))
@@ -190,7 +191,7 @@ class Screen:
         reserved = max(2 * width // 5, MIN_LABEL * len(labels))  # for labels, before columns are left out
 
         def room() -> int:
-            """The columns of the terminal that numbers and gaps leave to the labels."""
+            """Return how many columns of the terminal remain for the labels, beside numbers and gaps."""
             return width - len(GAP) * (len(kept) - 1) - sum(w for i, w in widths.items() if i not in labels)
 
         def needed() -> int:
@@ -297,7 +298,7 @@ def _padded(text: str, width: int, to_the_left: bool) -> str:
 
 
 def _shares(widths: Sequence[int], room: int) -> list[int]:
-    """Return the widths cut down to a common limit, the largest with which their sum is at most `room`.
+    """Reduce the widths to a common limit, the largest limit for which the sum of the widths is at most `room`.
 
     Examples
     --------
@@ -311,10 +312,11 @@ def _shares(widths: Sequence[int], room: int) -> list[int]:
 
 
 def _steps(columns: Sequence[Column]) -> list[tuple[int, Sequence[str] | None]]:
-    """Return what to leave out of a table that is too wide, in this order: (column, its brief cells or None).
+    """Return the steps that make a table narrower: (column, brief cells), or (column, None) to leave it out.
 
-    First the columns with a place below 0, then intervals, then the other columns; of both, the column with the highest
-    place keeps its interval longest, and is itself not left out.
+    First, all columns with a place below 0 are left out. Then the other columns, except the one with the highest place,
+    lose their intervals, and after that they are left out, the lowest place first. Last, the column with the highest
+    place loses its interval; this column is never left out.
     """
     placed = sorted((column.place, i) for i, column in enumerate(columns) if column.place is not None)
     optional = [i for _, i in takewhile(lambda pair: pair[0] < 0, placed)]

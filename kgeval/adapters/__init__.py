@@ -1,9 +1,10 @@
-"""Adapters: live models of other libraries, functions and text scorers as scorers of kgeval.
+"""Adapters: use live models of other libraries, functions and text scorers as scorers of kgeval.
 
 Users import this package as `kgeval.adapters`. `kgeval.evaluate` takes a live model of a known library as it is;
-`from_model` is needed if the order of its ids has to be said. Each library has one module here, with a function
-``adapt(model, ids=None)`` that returns an adapter: an object with ``for_dataset(dataset)``, which returns a scorer. The
-module is imported when a model of its library comes; no module here imports another library when it is imported.
+`from_model` is needed if the user must say which label each id of the model has. Each library has one module here, with
+a function ``adapt(model, ids=None)`` that returns an adapter. An adapter is an object with a method
+``for_dataset(dataset)``, which returns a scorer. A module is imported when a model of its library is used; importing
+the module does not import the library.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ KNOWN = "PyKEEN, TorchKGE, PyTorch Geometric (torch_geometric.nn.kge), LibKGE an
 
 
 def from_model(model: Any, ids: Any = None, mode: str | None = None) -> Any:
-    """Make an adapter of a live model of another library, which `kgeval.evaluate` takes as a scorer.
+    """Make an adapter from a live model of another library; `kgeval.evaluate` accepts the adapter as a scorer.
 
     The model is put into evaluation mode while it scores, without gradients, and then put back. Each evaluation uses
     the parameters that the model has at that time.
@@ -52,14 +53,14 @@ def from_model(model: Any, ids: Any = None, mode: str | None = None) -> Any:
         A model of PyKEEN (or the result of its pipeline), TorchKGE, PyTorch Geometric (``torch_geometric.nn.kge``),
         LibKGE or AmpliGraph.
     ids : object, optional
-        What says the labels of the model's ids: an object of the library that holds them (such as the `TriplesFactory`
-        or the `KnowledgeGraph` of the training), two dicts (``{label: id}`` of entities, of relations), two sequences
-        of labels in id order, two id files or their folder, or the word ``"dataset"`` if row i of the model belongs to
-        ``dataset.entities.labels[i]``. Not needed if the model knows its labels, if the dataset was made by
-        ``Dataset.of`` of an object of the same library, or if the dataset has no labels.
+        The labels of the model's ids. One of: an object of the library that holds the labels (such as the
+        `TriplesFactory` or the `KnowledgeGraph` of the training), two dicts (``{label: id}`` of entities, of
+        relations), two sequences of labels in id order, two id files or their folder, or the word ``"dataset"`` if row
+        i of the model belongs to ``dataset.entities.labels[i]``. Not needed if the model knows its labels, if the
+        dataset was made by ``Dataset.of`` of an object of the same library, or if the dataset has no labels.
     mode : str, optional
-        For an inductive model of PyKEEN: whose entities are meant, ``"training"``, ``"validation"`` or ``"testing"``;
-        `ids` is the factory of these entities.
+        Only for an inductive model of PyKEEN: ``"training"``, ``"validation"`` or ``"testing"``, the graph whose
+        entities are ranked. `ids` is then the factory of these entities.
 
     Returns
     -------

@@ -3,7 +3,7 @@
 Scores are those of ``model.predict``, which takes labels, not ids. Traps:
 
 - ``predict`` leaves out triples with a label that the model does not know, and returns fewer scores.
-- AmpliGraph's own evaluation compares scores after it cut them to thousandths; here only equal scores tie.
+- AmpliGraph's own evaluation cuts scores to three decimals before it compares them; here only equal scores tie.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class AmpliGraphModel(LiveModel):
 
 
 def _keys(model: Any, kind: str) -> Any:
-    """Return what the model calls its entities or relations, in the order of its ids: an array of str or int64."""
+    """Return the model's own names of its entities or relations, in the order of its ids: an array of str or int64."""
     n = model.get_count(KINDS[kind])
     labels = np.asarray(model.get_indexes(np.arange(n), KINDS[kind], "ind2raw")).astype(np.str_)
     for keys in (labels, labels.astype(np.int64) if all(map(str.isdecimal, labels.tolist())) else labels):
@@ -98,12 +98,12 @@ def _keys(model: Any, kind: str) -> Any:
             return keys
     raise ScoreError(
         f"AmpliGraph's {type(model).__name__} does not find its own {kind} (such as {str(labels[0])!r}) by their "
-        "labels; were they neither strings nor integers in training?"
+        "labels; were they strings or integers in training?"
     )
 
 
 def _labels_of_integers(ids: Any, keys: dict[str, Any], dataset: Dataset, name: str) -> tuple[tuple[str, ...], ...]:
-    """Return the labels of a model that was fitted to integers; `ids` says the label of each integer."""
+    """Return the labels of a model that was fitted to integers; `ids` gives the label of each integer."""
     if any(values.dtype.kind != "i" for values in keys.values()):
         raise ScoreError(
             f"AmpliGraph's {name} knows its labels (such as {str(keys['entities'][0])!r}), so ids= has no meaning; "

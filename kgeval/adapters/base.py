@@ -1,7 +1,7 @@
-"""What the adapters of all libraries share: evaluation mode, ids mapped by label, and the scorer that they return.
+"""Code that the adapters of all libraries use: evaluation mode, the mapping of ids by label, and the scorers.
 
-An adapter is an object with ``for_dataset(dataset)``, which returns a scorer for the ids of a dataset. The modules
-beside this one define one adapter for each library; `kgeval.adapters.from_model` chooses among them.
+An adapter is an object with ``for_dataset(dataset)``, which returns a scorer for the ids of a dataset. Each of the
+other modules in this package defines the adapter of one library; `kgeval.adapters.from_model` chooses one.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ _LOCK_OF_LOCKS = threading.Lock()
 def evaluation_mode(module: Any) -> Iterator[None]:
     """Set a module of torch to evaluation mode without gradients, and restore each of its parts afterwards.
 
-    Dropout is off and batch normalisation uses its stored statistics while the context lasts. Afterwards, also after an
-    exception, each part of the module has the mode that it had before, even if the library changed it meanwhile. Other
-    threads that score with the same module wait.
+    Within the ``with`` block, dropout is off and batch normalisation uses its stored statistics. After the block, also
+    after an exception, each part of the module gets back the mode that it had before. Other threads that score with the
+    same module wait.
 
     Parameters
     ----------
     module : torch.nn.Module, or object with ``eval`` and ``training``, or None
-        Nothing is set for None and for objects without these attributes.
+        For None, and for objects without these attributes, nothing is changed.
     """
     torch = sys.modules.get("torch")  # loaded if `module` is a module of torch
     with _lock_of(module):
@@ -86,7 +86,7 @@ def check_has_values(name: str, module: Any) -> None:
     Parameters
     ----------
     name : str
-        The model in messages.
+        The name of the model, for messages.
     module : torch.nn.Module or object
     """
     tensors = module.parameters() if callable(getattr(module, "parameters", None)) else ()
@@ -99,7 +99,7 @@ def check_has_values(name: str, module: Any) -> None:
 
 @dataclass(frozen=True)
 class IdMap:
-    """The ids of a library for the entities and relations of a dataset; see `map_ids`.
+    """For each entity and relation of a dataset, its id in a library; see `map_ids`.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ class IdMap:
 
 
 def _known(found: Ids, ids: Ids, kind: str) -> Ids:
-    """Return `found` if it contains no -1."""
+    """Return `found`; raise a ScoreError if it contains -1, which stands for an id without a counterpart."""
     if (found < 0).any():
         lacking = int(np.asarray(ids)[found < 0][0])
         raise ScoreError(f"the model does not know the {kind} with id {lacking} of the dataset")
@@ -158,9 +158,9 @@ def map_ids(
 ) -> IdMap:
     """Find the id that a model of a library gives to each entity and each relation of a dataset.
 
-    Ids are mapped by label. The labels of the model's ids are, in this order: those that `ids` gives, those that the
-    model knows, those of the `dictionaries` of a dataset that was made from an object of the same library, or the ids
-    of a dataset without labels.
+    Ids are mapped by label. The labels of the model's ids come from the first of these sources that exists: `ids`; the
+    model itself; the `dictionaries` of the dataset, if it was made from an object of the same library; the ids of the
+    dataset, if it has no labels.
 
     Parameters
     ----------
@@ -168,14 +168,15 @@ def map_ids(
     library : str
         The library's `Dataset.id_format`: ``"pykeen"``, ``"torchkge"``, ``"pyg"``, ``"libkge"`` or ``"ampligraph"``.
     ids : object, optional
-        What the user said: an object with labels (`kgeval.data.library_labels`), two dicts from label to id, two
-        sequences of labels in id order, two id files or their folder (`kgeval.load_model`), or ``"dataset"``.
+        The value that the user gave: an object with labels (`kgeval.data.library_labels`), two dicts from label to id,
+        two sequences of labels in id order, two id files or their folder (`kgeval.load_model`), or ``"dataset"``.
     own_labels : two sequences of str, optional
         The labels of entities and of relations in id order, if the model knows them.
     n_entities, n_relations : int or None
-        The numbers of the model, without inverse relations; None if the model does not tell them.
+        The numbers of entities and relations in the model, without inverse relations; None if the model does not tell
+        them.
     name : str
-        The model in messages, such as ``"PyKEEN's TransE"``.
+        The name of the model in messages, such as ``"PyKEEN's TransE"``.
 
     Returns
     -------
@@ -184,10 +185,10 @@ def map_ids(
     Raises
     ------
     ScoreError
-        If nothing says the order of the ids, if the number of labels is not that of the model, or if the dataset has
-        none of the labels.
+        If it is not known which label each id of the model has, if the number of labels differs from the number of ids,
+        or if the dataset has none of the labels.
     DataError
-        If the ids that `ids` holds are not 0 .. n - 1, each of one label.
+        If the ids in `ids` are not 0 .. n - 1, or if an id does not have exactly one label.
 
     Examples
     --------
@@ -245,7 +246,7 @@ def _labels(
         return entities, relations, "ids= gives the labels of the model's ids"
     if own_labels is not None:
         entities, relations = (tuple(map(str, labels)) for labels in own_labels)
-        return entities, relations, "the model's own labels say its ids"
+        return entities, relations, "the labels in the model name its ids"
     title = LIBRARY_NAMES.get(library, library)
     given = dataset.dictionaries
     if dataset.id_format == library and "entities" in given and "relations" in given:
@@ -272,7 +273,7 @@ def _said_labels(ids: Any) -> tuple[Sequence[str], Sequence[str]]:
 
 @dataclass(frozen=True)
 class LiveModel:
-    """A live model of a library, not yet bound to a dataset; subclasses define ``for_dataset(dataset)``.
+    """A live model of a library, before its ids are mapped to a dataset; subclasses define ``for_dataset(dataset)``.
 
     Parameters
     ----------
@@ -287,7 +288,7 @@ class LiveModel:
 
 
 class BoundScorer:
-    """A scorer with the ids of a dataset that computes scores with a model of another library.
+    """A scorer that takes the ids of a dataset and computes scores with a model of another library.
 
     Parameters
     ----------
@@ -295,9 +296,9 @@ class BoundScorer:
         The scorer's name in results and messages: the class of the model, or the function.
     ids : IdMap
     module : torch.nn.Module, optional
-        The model, which is in evaluation mode, without gradients, while it scores; see `evaluation_mode`.
+        The model. While it scores, it is in evaluation mode and computes no gradients; see `evaluation_mode`.
     notes : sequence of str
-        Added to those of `ids`.
+        Further notes, added to the notes of `ids`.
 
     Attributes
     ----------
@@ -316,12 +317,15 @@ class BoundScorer:
         self.notes = (*ids.notes, *notes)
 
     def identity_parts(self) -> dict[str, Any]:
-        """Return what determines the scores besides the module's parameters; see `kgeval.scorers.ScorerIdentity`."""
+        """Return the data, besides the module's parameters, on which the scores depend.
+
+        See `kgeval.scorers.ScorerIdentity`.
+        """
         return {"ids of entities": self.ids.entities, "ids of relations": self.ids.relations}
 
 
 class LibraryScorer(BoundScorer):
-    """A scorer of queries with many candidates.
+    """A scorer that scores each query with many candidates in one call.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""`from_encoder`: models that encode texts of entities and of queries apart, as embedding models of kgeval."""
+"""`from_encoder`: use bi-encoders, which encode texts of entities and of queries separately, as embedding models."""
 
 from __future__ import annotations
 
@@ -29,24 +29,26 @@ def from_encoder(
     batch_size: int = BATCH_SIZE,
     missing: str = "error",
 ) -> EncoderAdapter:
-    """Make an adapter of a model that encodes entities and queries apart (a bi-encoder, such as SimKGC).
+    """Make an adapter of a model that encodes entities and queries separately (a bi-encoder, such as SimKGC).
 
-    Each text of an entity is encoded once, and a few again; `kgeval.evaluate` then ranks with its exact kernels.
+    Each text of an entity is encoded once; a few texts are encoded a second time as a check. `kgeval.evaluate` then
+    ranks the vectors with its exact kernels.
 
     Parameters
     ----------
     encode : function
         ``encode(texts)`` gets a list of n texts of entities, and returns their vectors, shape (n, d). A vector must
-        depend on its own text only: a few texts are encoded again, alone, and must get the same vectors.
+        depend only on its text, not on the other texts of the call. As a check, a few texts are encoded again, each
+        alone, and must get the same vectors.
     encode_query : function
         ``encode_query(entity_texts, relation_texts, side)`` gets two lists of n texts and the missing side,
         ``"object"`` or ``"subject"``, and returns the vectors of the queries, shape (n, d). For the subject side, most
-        models expect the text of an inverse relation, which this function has to make.
+        models expect the text of the inverse relation; this function must then make that text.
     texts, relation_texts, missing
         As for `from_texts`.
     geometry : str
-        The score of a query and an entity: ``"dot"``, the dot product (normalise the vectors in both functions for
-        cosines); ``"l1"`` or ``"l2"``, the negative distance.
+        How a score is computed from the vectors of a query and an entity. ``"dot"``: the dot product (for cosines,
+        normalise the vectors in both functions). ``"l1"`` or ``"l2"``: minus the distance.
     batch_size : int
         The largest number of texts in one call.
 

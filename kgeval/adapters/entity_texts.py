@@ -30,7 +30,7 @@ class EntityTexts:
     of : int64 array, shape (entities,)
         The index in `distinct` of the text of each entity.
     notes : tuple of str
-        How many have the text of another entity, or their label in place of a text.
+        Notes that count the entities with the same text as another entity, and the entities whose label serves as text.
     """
 
     distinct: tuple[str, ...]
@@ -39,7 +39,7 @@ class EntityTexts:
 
     @classmethod
     def read(cls, vocabulary: Vocabulary, kind: str, given: Texts | None, missing: str) -> EntityTexts:
-        """Return the texts of a vocabulary.
+        """Find the text of each label in a vocabulary.
 
         Parameters
         ----------
@@ -48,7 +48,7 @@ class EntityTexts:
             ``"entity"`` or ``"relation"``.
         given : dict, path or None
         missing : str
-            ``"error"`` or ``"label"``.
+            As in `kgeval.adapters.from_texts`: ``"error"`` or ``"label"``.
         """
         argument = "texts" if kind == "entity" else "relation_texts"
         notes = []
@@ -116,7 +116,7 @@ def both_texts(
 
 
 def _given_texts(given: Any, argument: str) -> tuple[Mapping[str, str], str]:
-    """Return a dict of label to text, and what it is called in messages."""
+    """Return a dict from label to text, and the name of its source for messages."""
     if isinstance(given, (str, os.PathLike)):
         return _text_file(Path(given)), str(given)
     if not isinstance(given, Mapping):

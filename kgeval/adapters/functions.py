@@ -1,4 +1,4 @@
-"""`from_function`: functions and modules of torch that score triples or queries, as scorers of kgeval."""
+"""`from_function`: use functions and torch modules that score triples or queries as scorers of kgeval."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def from_function(
 ) -> FunctionAdapter:
     """Make an adapter of a function of torch tensors, or of a torch module, which `kgeval.evaluate` takes as a scorer.
 
-    The ids arrive as tensors on the device of the module. While it scores, the module is in evaluation mode, without
-    gradients; afterwards each of its parts has the mode that it had before.
+    The function gets the ids as tensors on the device of the module. While it scores, the module is in evaluation mode
+    and computes no gradients; afterwards, each of its parts gets back its earlier mode.
 
     Parameters
     ----------
@@ -48,21 +48,22 @@ def from_function(
         scores of n queries with all entities in the order of their ids, shape (n, entities); with a parameter
         ``candidates``, they return the scores with these entities alone.
     module : torch.nn.Module, optional
-        The module that is put into evaluation mode. Give it if `score` is a function that calls a module. By default
-        `score` itself if it is a module, and the module whose method `score` is.
+        The module that is put into evaluation mode. Needed if `score` is a function that calls a module. By default it
+        is `score` itself, or the module of which `score` is a method.
     ids : object, optional
-        What says the labels of the ids that `score` expects: two dicts (``{label: id}`` of entities, of relations), two
+        The labels of the ids that `score` expects. One of: two dicts (``{label: id}`` of entities, of relations), two
         sequences of labels in id order, two id files or their folder, an object of a library that holds the labels
         (such as PyKEEN's `TriplesFactory`), or the word ``"dataset"``. Ids are then mapped by label, and entities of
-        the dataset without such an id count as unknown to the model (`Protocol`, ``unseen=``). By default `score` gets
-        the ids of the dataset, and the result has a note that says so.
+        the dataset that have no id here count as unknown to the model (`Protocol`, ``unseen=``). By default `score`
+        gets the ids of the dataset, and the result has a note that says so.
     order : str
         The order of the arguments of a function of triples: ``"spo"``, ``"sop"``, ... or, with the letters of many
         libraries, ``"hrt"``, ``"htr"``, ...
     distances : bool
         Whether lower values are better; they are then negated.
     device : str or torch.device, optional
-        The device of the tensors of ids; by default that of the first parameter of the module, else the CPU.
+        The device of the tensors of ids. By default, it is the device of the first parameter of the module, or the CPU
+        if there is no module.
     arrays : str
         ``"torch"``, or ``"numpy"`` for a function (of Keras or JAX, for example) that takes numpy arrays.
 
@@ -75,7 +76,7 @@ def from_function(
     ScoreError
         If `score` cannot be called, or if it is a model of a library that has its own adapter.
     MissingExtra
-        If the ids are wanted as tensors and torch is not installed.
+        If `score` gets tensors (``arrays="torch"``) and torch is not installed.
 
     Examples
     --------
@@ -112,7 +113,7 @@ def from_function(
 
 
 def _is_module(value: Any) -> bool:
-    """Return whether a value is a module of torch, as far as its attributes tell."""
+    """Return whether a value has the attributes of a torch module; torch itself is not imported."""
     return not isinstance(value, type) and all(hasattr(value, name) for name in ("eval", "training", "modules"))
 
 
@@ -176,12 +177,12 @@ class FunctionAdapter:
         return TripleScorer(name, ids, self._triples, self.module, notes)
 
     def _triples(self, s: Ids, p: Ids, o: Ids) -> Any:
-        """Return the scores of triples whose ids are those of the function."""
+        """Return the scores of triples; the ids are already those that the function expects."""
         triple = tuple(self._input(ids) for ids in (s, p, o))
         return self._signed(self.score(*(triple[place] for place in self.places)))
 
     def _rows(self, n_entities: int, side: str, given: Ids, relation: Ids, candidates: Ids) -> Any:
-        """Return the scores of queries with candidates, whose ids are those of the function."""
+        """Return the scores of queries with candidates; the ids are already those that the function expects."""
         method = getattr(self.score, METHODS[side], None)
         if method is None:
             raise ScoreError(
@@ -202,7 +203,7 @@ class FunctionAdapter:
         return scores[:, self._input(candidates)]
 
     def _input(self, ids: Ids) -> Any:
-        """Return ids as the function wants them."""
+        """Return ids as tensors or arrays, as the function expects them."""
         if self.arrays == "numpy":
             return ids.copy()
         return as_tensor(ids, self.device if self.device is not None else device_of(self.module))
@@ -218,7 +219,7 @@ class FunctionAdapter:
 
 
 class TripleScorer(BoundScorer):
-    """A scorer of single triples, for the ids of a dataset.
+    """A scorer of single triples that takes the ids of a dataset.
 
     Parameters
     ----------
@@ -240,13 +241,13 @@ class TripleScorer(BoundScorer):
         self.score_triples = score_triples
 
     def __call__(self, s: Ids, p: Ids, o: Ids) -> Any:
-        """Return the scores of n triples, whose ids are those of the dataset; shape (n,)."""
+        """Return the scores of n triples, shape (n,); `s`, `p` and `o` are ids of the dataset."""
         triples = self.ids.entity_ids(s), self.ids.relation_ids(p), self.ids.entity_ids(o)
         with evaluation_mode(self.module):
             return self.score_triples(*triples)
 
 
 def _same_ids(dataset: Dataset) -> IdMap:
-    """Return the ids of a dataset as those of the function."""
+    """Return the `IdMap` of a function that takes the ids of the dataset itself."""
     entities, relations = dataset.entities.labels, dataset.relations.labels
     return IdMap(np.arange(len(entities)), np.arange(len(relations)), entities, relations, (IDS_OF_DATASET,))

@@ -1,6 +1,7 @@
-"""`certified`: a model of `kgeval.models` in the place of a library's model, once its scores agreed on probes.
+"""`certified` replaces a library's model by a model of `kgeval.models`, if both give the same scores on samples.
 
-The adapters of libraries with geometric models call it. The exact kernels of kgeval then rank the model's vectors.
+The exact kernels of kgeval can then rank the model's vectors. The adapters of libraries with embedding models call this
+function.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ def certified(
     methods: Sequence[str] = (),
     library: str = "",
 ) -> EmbeddingModel | LibraryScorer:
-    """Return the model that `build` makes if its scores agree with those of a library's model, else `scorer`.
+    """Return the model that `build` makes, if its scores agree with those of `scorer`; otherwise return `scorer`.
 
     About 1,500 scores are compared: of up to 24 triples with different relations, on both sides, with up to 32
-    candidates each. A difference between float32 and exact arithmetic is no disagreement.
+    candidates each. Scores agree if they differ by no more than the rounding errors of float32.
 
     Parameters
     ----------
@@ -40,22 +41,22 @@ def certified(
     scorer : LibraryScorer
         Scores with the library's own methods.
     build : function
-        Makes the model of `kgeval.models` of the same parameters, with rows in the order of the ids of `dataset`. A
-        DataError or ScoreError means that there is no such model.
+        Makes the model of `kgeval.models` from the same parameters, with rows in the order of the ids of `dataset`. If
+        it raises a DataError or ScoreError, there is no such model, and `scorer` is returned.
     methods : sequence of str
-        The methods of ``scorer.module`` that must be those of the library. A method of a subclass may change a few
-        scores only, which probes would not notice.
+        The methods of ``scorer.module`` that must come from the library and not from a subclass of a user: a method of
+        a subclass may change only a few scores, and the comparison might miss them.
     library : str
         The start of the names of the library's modules.
 
     Returns
     -------
     EmbeddingModel or LibraryScorer
-        With a note that says how its scores were computed, and how far both ways agreed.
+        Its notes say how the scores were computed, and how well both ways agreed.
     """
     own = [method for method in methods if not _is_method_of(library, scorer.module, method)]
     if own:
-        scorer.notes += (f"not ranked by kgeval's exact kernels: the model has a {own[0]} of its own",)
+        scorer.notes += (f"not ranked by kgeval's exact kernels: the class of the model defines its own {own[0]}",)
         return scorer
     try:
         model = build()
@@ -76,7 +77,7 @@ def certified(
 
 
 def _is_method_of(library: str, model: Any, method: str) -> bool:
-    """Return whether a method of a model is that of its library: no subclass, and not the object, has its own."""
+    """Return whether a method of a model is the method of its library, not redefined by a subclass or the object."""
     return method not in vars(model) and str(getattr(type(model), method).__module__).startswith(library)
 
 
@@ -121,7 +122,7 @@ def _probes(dataset: Dataset, scorer: LibraryScorer) -> Ids:
 
 
 def _spread(rows: Ids, n: int) -> Ids:
-    """Return at most `n` of the rows, at equal distances."""
+    """Return at most `n` of the rows, evenly spaced."""
     return rows if len(rows) <= n else rows[np.linspace(0, len(rows) - 1, n).astype(np.int64)]
 
 

@@ -1,7 +1,7 @@
 """The adapter of live models of LibKGE (`kge.model.KgeModel`).
 
-Scores are those of ``score_sp`` and ``score_po``, which also serve models with reciprocal relations: such a model
-scores subjects with the reciprocal of the relation, and has no score of a single triple. The labels are those of the
+Scores are those of ``score_sp`` and ``score_po``. They also work for models with reciprocal relations. Such a model
+scores subjects with the reciprocal of the relation, so a single triple has no unique score. The labels are those of the
 model's own dataset. LibKGE's own evaluation counts scores that differ by less than 1e-4 as ties; here only equal scores
 tie.
 """
@@ -97,7 +97,7 @@ def _labels(model: Any) -> tuple[Sequence[str], Sequence[str]]:
 
 @dataclass(frozen=True)
 class _Rows:
-    """Scores the queries of `LibraryScorer`, in batches of limited memory."""
+    """Scores the queries of a `LibraryScorer`, in batches that need limited memory."""
 
     model: Any
 

@@ -2,10 +2,10 @@
 
 Scores are those of ``model(h, r, t)``. Traps:
 
-- TransE divides the vectors of nodes, but not those of relations, by their norms when it scores.
-- RotatE takes one L2 norm over all real and imaginary parts, and subtracts it from the constant `margin`.
-- PyTorch Geometric has no labels: nothing but ``ids=`` says which row belongs to which label.
-- ``model.test`` ranks objects only, among all nodes, known answers included; its mean rank counts from 0.
+- When TransE scores, it divides the vectors of nodes by their norms, but not the vectors of relations.
+- The score of RotatE is the constant `margin` minus one L2 norm over all real and imaginary parts.
+- PyTorch Geometric has no labels: only ``ids=`` can say which label a row belongs to.
+- ``model.test`` ranks only objects, without a filter for known answers; the best rank in its mean rank is 0.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class PyGModel(LiveModel):
     """A live model of PyTorch Geometric, not yet bound to a dataset."""
 
     def for_dataset(self, dataset: Dataset) -> EmbeddingModel | LibraryScorer:
-        """Return a scorer for the ids of a dataset, with the parameters of this moment.
+        """Return a scorer for the ids of a dataset; it uses the current parameters of the model.
 
         Parameters
         ----------
@@ -60,7 +60,7 @@ class PyGModel(LiveModel):
         Raises
         ------
         ScoreError
-            If nothing says the order of the ids.
+            If it is not known which label each id of the model has.
         """
         model = self.model
         name = type(model).__name__
@@ -98,7 +98,7 @@ def _scores(model: Any, s: Ids, p: Ids, o: Ids) -> Array:
 
 
 def _exact_model(model: Any, kind: str, dataset: Dataset, ids: IdMap) -> EmbeddingModel:
-    """Make the model of `kgeval.models` of the present parameters."""
+    """Make the model of `kgeval.models` from the current parameters."""
     tables = {name: array_of(tensor) for name, tensor in model.named_parameters()}
     settings: dict[str, str | float] = {}
     if kind in ("ComplEx", "RotatE"):

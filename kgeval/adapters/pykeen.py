@@ -1,14 +1,14 @@
 """The adapter of live models of PyKEEN, and of the result of its pipeline.
 
-Scores are those of ``predict_t`` and ``predict_h``, which take the relation ids of the triples factory; ``score_t`` and
+Scores come from ``predict_t`` and ``predict_h``, which take the relation ids of the triples factory. ``score_t`` and
 ``score_h`` take other ids if a model has inverse relations. Traps:
 
-- ``predict_*`` call ``model.eval()`` and leave the model so; the modes of all parts are restored.
-- R-GCN and CompGCN keep the output of their message passing until the next training step: an evaluation must neither
-  use what was kept with dropout nor leave behind what has no gradients.
+- ``predict_*`` call ``model.eval()`` and do not undo it; the adapter restores the modes of all parts.
+- R-GCN and CompGCN keep the output of their message passing until the next training step. An evaluation must not use an
+  output that was computed with dropout, and must not leave behind an output without gradients.
 - The ids are those of the training factory, which may lack entities of test.
-- An inductive model has one set of entities for each mode; which one is meant has to be said.
-- A sigmoid at the end (``predict_with_sigmoid``) makes equal scores of different ones in float32.
+- An inductive model has one set of entities for each mode, so the user must give the mode.
+- A final sigmoid (``predict_with_sigmoid``) can make different scores equal in float32.
 """
 
 from __future__ import annotations
@@ -75,14 +75,14 @@ class PyKEENModel(LiveModel):
     def for_dataset(self, dataset: Dataset) -> EmbeddingModel | LibraryScorer:
         """Return a scorer for the ids of a dataset.
 
-        Models whose formula `kgeval.models` has are ranked by its exact kernels, if probed scores agree; such a scorer
-        has the parameters of this moment.
+        If `kgeval.models` has the formula of the model, and the scores of samples agree, the exact kernels of kgeval
+        rank the model; such a scorer uses the current parameters.
 
         Raises
         ------
         ScoreError
-            If nothing says the order of the ids, or in which mode an inductive model is meant, or if PyKEEN does not
-            know the device of the model.
+            If it is not known which label each id of the model has, if an inductive model has no mode, or if PyKEEN
+            does not know the device of the model.
         """
         model, mode = self.model, self._checked_mode()
         name = type(model).__name__
@@ -124,7 +124,7 @@ class PyKEENModel(LiveModel):
 
 @dataclass(frozen=True)
 class _Predictions:
-    """Scores the queries of `LibraryScorer` with ``predict_t`` and ``predict_h``, in batches of limited memory."""
+    """Scores the queries of a `LibraryScorer` with ``predict_t`` and ``predict_h``, in batches that fit the memory."""
 
     model: Any
     mode: str | None
@@ -173,7 +173,7 @@ class _Predictions:
 
 
 def _joined(parts: list[Any]) -> Array:
-    """Return parts below each other."""
+    """Join arrays or tensors along their rows."""
     return sys.modules["torch"].cat(parts) if hasattr(parts[0], "new_full") else np.concatenate(parts)
 
 
@@ -199,7 +199,7 @@ def _check_device(model: Any) -> None:
 
 @contextmanager
 def _without_messages(model: Any) -> Iterator[None]:
-    """Let the message passing of a model be computed anew, and restore what the model kept of it."""
+    """Within a ``with`` block, a model computes its message passing anew; its kept output is restored afterwards."""
     parts = model.modules() if hasattr(model, "modules") else ()
     kept = [(part, name, getattr(part, name)) for part in parts for name in MESSAGES if name in vars(part)]
     try:
@@ -212,7 +212,7 @@ def _without_messages(model: Any) -> Iterator[None]:
 
 
 def _exact_model(model: Any, dataset: Dataset, ids: IdMap) -> EmbeddingModel:
-    """Make the model of `kgeval.models` of the present parameters; raise a DataError if there is none."""
+    """Make the model of `kgeval.models` from the current parameters; raise a DataError if there is no such model."""
     from kgeval.formats.checkpoints import PYKEEN_MODELS, Parts, build_model, not_a_model, pykeen_module
 
     file = Path("the live model")  # for messages
@@ -226,7 +226,7 @@ def _exact_model(model: Any, dataset: Dataset, ids: IdMap) -> EmbeddingModel:
 
 
 def _inert(value: Any) -> Any:
-    """Return a live object as the reader of saved modules sees it in a file: names, numbers and tensors."""
+    """Convert a live object to the form in which the reader of saved modules gets it: names, numbers and tensors."""
     from kgeval.formats.checkpoints import Stub
 
     torch = sys.modules["torch"]

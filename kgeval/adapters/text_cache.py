@@ -1,7 +1,7 @@
-"""Scores of texts in a file on disk, which several processes may use at the same time; `from_texts` uses it.
+"""A file on disk that keeps scores of texts; several processes may use it at the same time. `from_texts` calls it.
 
 The file is a SQLite database. Each reading and each writing opens the file, so an object of this module may be used by
-any thread, and after a fork. SQLite's own locks keep two writers apart.
+any thread, and after a fork. Locks of SQLite ensure that only one process writes at a time.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Found(NamedTuple):
     Parameters
     ----------
     places : int64 array, shape (found,)
-        Which of the keys were found, ascending.
+        The positions of the found keys among the given keys, ascending.
     scores : array, shape (found,)
         Their scores, in the dtype in which they were stored.
     is_own : bool array, shape (found,)
@@ -47,7 +47,7 @@ class Found(NamedTuple):
 
 
 class TextCache:
-    """Scores of texts by model, in one file.
+    """A file with scores of texts, stored under the name of the model.
 
     Parameters
     ----------
@@ -118,9 +118,9 @@ class TextCache:
             return self._found(connection, keys, run)
 
     def store(self, keys: Sequence[bytes], scores: Scores, run: str) -> Scores:
-        """Store scores, and return those that the file then holds for the keys.
+        """Store scores, and return the scores that the file then holds for the keys.
 
-        A score that another process stored meanwhile stays, and is returned in place of the given one.
+        If another process has stored a score for a key in the meantime, that score is kept and returned.
 
         Parameters
         ----------
@@ -170,7 +170,7 @@ class TextCache:
             names = " and ".join(sorted(str(np.dtype(dtype).newbyteorder("=")) for dtype in dtypes))
             raise DataError(
                 f"{self.path}: holds scores of the model {self.model_name!r} in different dtypes, {names}, so ties "
-                "could be lost. Keep to one dtype, and name the model anew (model_name=)"
+                "could be lost. Keep to one dtype, and give the model a new name (model_name=)"
             )
         dtype = np.dtype(dtypes.pop()) if dtypes else np.dtype(np.float64)
         scores = np.frombuffer(b"".join(row[2] for row in rows), dtype=dtype).astype(dtype.newbyteorder("="))
@@ -178,7 +178,10 @@ class TextCache:
         return Found(places, scores, np.array([row[3] for row in rows], dtype=bool))
 
     def _is_new(self, connection: sqlite3.Connection) -> bool:
-        """Return whether the database is empty; raise a DataError if it is not a cache of this version."""
+        """Return whether the database is empty.
+
+        Raise a DataError if it has other content than a cache of this version.
+        """
         # The table is looked for first: another process makes it and sets both numbers in one transaction.
         queries = "SELECT count(*) FROM sqlite_master", "PRAGMA application_id", "PRAGMA user_version"
         n_tables, application, version = (connection.execute(query).fetchone()[0] for query in queries)
@@ -192,7 +195,10 @@ class TextCache:
 
     @contextmanager
     def _connection(self, done: str) -> Iterator[sqlite3.Connection]:
-        """Open the file for a ``with`` block; turn errors of SQLite into a DataError "cannot be {done}"."""
+        """Open the file for a ``with`` block.
+
+        Convert SQLite errors to a DataError, "cannot be read" if `done` is "read".
+        """
         try:
             with closing(self._open()) as connection:
                 yield connection
@@ -209,16 +215,16 @@ class TextCache:
             raise DataError(f"{self.path}: cannot be {done}: {error}{remedy}") from error
 
     def _open(self) -> sqlite3.Connection:
-        """Return a connection in which transactions begin and end only where the code says so."""
+        """Return a connection in which transactions begin and end only by explicit commands."""
         return sqlite3.connect(self.path, timeout=SECONDS_TO_WAIT, isolation_level=None)
 
 
 def _framed(text: str) -> bytes:
-    """Return the bytes of a text after their number, so that joined texts cannot be cut in two ways."""
+    """Return the length of a text and its bytes, so that different lists of texts never join to the same bytes."""
     raw = text.encode("utf-8", "surrogatepass")
     return len(raw).to_bytes(8, "little") + raw
 
 
 def _checksum(key: bytes, dtype: str, value: bytes) -> int:
-    """Return a checksum of one row, which finds damaged bytes."""
+    """Return a checksum of one row of the table, to detect damaged bytes."""
     return zlib.crc32(value, zlib.crc32(dtype.encode(), zlib.crc32(key)))

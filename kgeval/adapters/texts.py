@@ -1,4 +1,4 @@
-"""`from_texts`: functions that score texts, such as language models, as scorers of kgeval."""
+"""`from_texts`: use functions that score texts, such as language models, as scorers of kgeval."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def from_texts(
     cache: str | os.PathLike[str] | None = None,
     model_name: str | None = None,
 ) -> TextAdapter:
-    """Make an adapter of a function that scores texts, which `kgeval.evaluate` takes as a scorer.
+    """Make an adapter from a function that scores texts; `kgeval.evaluate` accepts the adapter as a scorer.
 
     Parameters
     ----------
@@ -53,20 +53,21 @@ def from_texts(
     relation_texts : dict of str to str, or path, optional
         The same for relations.
     template : str, optional
-        Makes one text of each triple: ``"{subject} [SEP] {relation} [SEP] {object}"``, for example.
+        A template that makes one text from each triple, for example ``"{subject} [SEP] {relation} [SEP] {object}"``.
     batch_size : int
         The largest number of triples in one call of `score`. A triple that occurs several times is scored once.
     missing : str
-        What happens to an entity or relation whose text is not given or empty: ``"error"``, or ``"label"``: its label
-        is its text, and a note of the result counts them.
+        What happens if the text of an entity or relation is missing or empty. ``"error"``: an error is raised.
+        ``"label"``: the label is used as its text; a note of the result counts these cases.
     cache : path, optional
-        A file that keeps the scores, or a folder for it. Each batch is stored at once, so an evaluation that was
-        interrupted goes on where it ended, and a further evaluation does not call `score` for the stored triples.
-        Several processes may use the file at the same time.
+        A file that keeps the scores, or a folder for this file. Each batch is stored at once, so an interrupted
+        evaluation continues where it stopped, and a later evaluation does not call `score` for stored triples. Several
+        processes may use the file at the same time.
     model_name : str, optional
-        Names the model, the only thing that tells the stored scores of two models apart; `cache` requires it. Change
-        it with everything that changes a score: the weights, a prompt within `score`, the length at which texts are
-        cut. The first call of `score` also scores a few stored triples again, and raises an error if they changed.
+        A name of the model; `cache` requires it, because only this name distinguishes the stored scores of two models.
+        Choose a new name whenever something changes the scores: the weights, a prompt within `score`, or the length at
+        which texts are cut. The first call of `score` also scores a few stored triples again, and raises an error if
+        they changed.
 
     Returns
     -------
@@ -178,14 +179,15 @@ class TextScorer:
 
     @property
     def max_pairs(self) -> int | None:
-        """The largest number of triples in a call; None if any number may be.
+        """The largest number of triples in a call; None if there is no limit.
 
-        Stored scores come so much faster than computed ones that the speed of one call says nothing about the next.
+        With a cache, the speed of a call does not predict the speed of the next call, since stored scores need almost
+        no time. The calls then have a fixed size.
         """
         return None if self.cache is None else max(BATCH_SIZE, self.adapter.batch_size)
 
     def identity_parts(self) -> dict[str, Any]:
-        """Return what determines the scores besides the function: the texts of all entities and relations."""
+        """Return the data, besides the function, on which scores depend: the texts of all entities and relations."""
         return {
             "template": self.adapter.template,
             "model name": self.adapter.model_name,
@@ -202,7 +204,7 @@ class TextScorer:
             return self._text_notes
         read = (
             f"scores that an earlier run stored were read from {self.cache.path.name}; only the name "
-            f"{self.adapter.model_name!r} says that they are of this model"
+            f"{self.adapter.model_name!r} identifies the model"
         )
         return (*self._text_notes, read)
 
@@ -265,7 +267,10 @@ class TextScorer:
         )
 
     def _check_stored(self) -> None:
-        """Score a few triples that an earlier run stored again, once and only if the function is called anyway."""
+        """Score a few triples again, to check the scores that an earlier run stored for them.
+
+        This is done only once, and only if the function has to be called for other triples.
+        """
         if self._stored_before is None or not self._has_scored or not len(self._stored_before[0]):
             return
         codes, scores = self._stored_before
@@ -313,7 +318,7 @@ class TextScorer:
         return ([_filled(self.adapter.template, texts) for texts in zip(*lists)],)
 
     def _scored(self, codes: Ids) -> Scores:
-        """Call the function once, and check what it returns."""
+        """Call the function once, and check the returned scores."""
         inputs = self._inputs(codes)
         self._has_scored = True
         try:
@@ -352,6 +357,6 @@ class TextScorer:
 
 
 def _filled(template: str, texts: Sequence[str]) -> str:
-    """Put texts in the place of the fields of a template; braces within the texts stay as they are."""
+    """Replace the fields of a template by texts; braces within these texts have no effect."""
     text_of = dict(zip(FIELDS, texts))
     return "".join(text_of.get(piece, piece) for piece in _FIELD.split(template))

@@ -1,13 +1,14 @@
 """The adapter of live models of TorchKGE (``torchkge.models``).
 
-Scores are those of ``scoring_function``, which takes the relation last. Traps:
+Scores come from ``scoring_function``, whose last argument is the relation. Traps:
 
-- In training TorchKGE divides vectors by their norms when it scores; its evaluators do not: they expect a model after
-  ``normalize_parameters()``. If vectors have other norms, both scores differ, and the model is refused.
-- The L2 dissimilarity of TransE is the squared distance; the ranks are those of the distance.
-- TransH, TransR and TransD keep projections of entities until the next call of ``scoring_function``, and TorusE keeps
-  whether its vectors are on the torus: both marks are restored.
-- A model has no labels; the ids are those of the `KnowledgeGraph` of the training.
+- In training, TorchKGE divides vectors by their norms when it scores. Its evaluators do not: they expect that
+  ``normalize_parameters()`` was called before. If the norms of the vectors are not 1, the two scores differ, and the
+  model is refused.
+- The L2 dissimilarity of TransE is the squared distance, which gives the same ranks as the distance.
+- TransH, TransR and TransD keep projections of entities until the next call of ``scoring_function``. TorusE keeps a
+  mark that says whether its vectors are on the torus. The adapter restores both.
+- A model has no labels; its ids are the ids of the `KnowledgeGraph` with which it was trained.
 """
 
 from __future__ import annotations
@@ -77,7 +78,10 @@ class TorchKGEModel(LiveModel):
     """A live model of TorchKGE, not yet bound to a dataset."""
 
     def for_dataset(self, dataset: Dataset) -> EmbeddingModel | LibraryScorer:
-        """Return a scorer for the ids of a dataset, with the parameters of this moment.
+        """Return a scorer for the ids of a dataset; it uses the current parameters of the model.
+
+        If `kgeval.models` has the formula of the model, and the scores of samples agree, the exact kernels of kgeval
+        rank the model. Otherwise the scores come from TorchKGE's ``scoring_function``.
 
         Parameters
         ----------
@@ -86,8 +90,8 @@ class TorchKGEModel(LiveModel):
         Raises
         ------
         ScoreError
-            If nothing says the order of the ids, or if TorchKGE's score of the training differs from that of its
-            evaluators, because `normalize_parameters` was not called.
+            If it is not known which label each id of the model has. Also if TorchKGE would score differently in
+            training and in its evaluators, because `normalize_parameters` was not called.
         """
         model = self.model
         name = type(model).__name__
@@ -117,7 +121,7 @@ class TorchKGEModel(LiveModel):
 
 
 def _kind(model: Any) -> str:
-    """Return the name of the class of TorchKGE that a model is of; empty if TorchKGE has only its interface."""
+    """Return the name of the TorchKGE class of a model; empty if the class is not from TorchKGE."""
     names = [base.__name__ for base in type(model).__mro__ if base.__module__.startswith("torchkge.models.")]
     return names[0] if names and names[0] in {*NORMALISED, *MODELS} else ""
 
@@ -130,7 +134,7 @@ def _scores(model: Any, s: Ids, p: Ids, o: Ids) -> Array:
 
 @contextmanager
 def _kept_marks(model: Any) -> Iterator[None]:
-    """Restore the attributes that say what of a model is up to date: scoring changes no parameter."""
+    """Restore, after a ``with`` block, the attributes that say whether kept values of a model are up to date."""
     marks = {name: getattr(model, name) for name in MARKS if hasattr(model, name)}
     try:
         yield
@@ -140,7 +144,7 @@ def _kept_marks(model: Any) -> Iterator[None]:
 
 
 def _check_normalised(model: Any, kind: str) -> None:
-    """Raise a ScoreError if vectors that TorchKGE divides by their norms in training only do not have the norm 1."""
+    """Raise a ScoreError if vectors do not have the norm 1, though TorchKGE divides them by their norms in training."""
     for table in NORMALISED.get(kind, ()):
         values = array_of(getattr(model, table).weight)
         row = not_unit_row(values)
@@ -157,7 +161,7 @@ def _check_normalised(model: Any, kind: str) -> None:
 
 
 def _exact_model(model: Any, kind: str, norm: int | None, dataset: Dataset, ids: IdMap) -> EmbeddingModel:
-    """Make the model of `kgeval.models` of the present parameters."""
+    """Make the model of `kgeval.models` from the current parameters."""
     tensors = {name: array_of(tensor) for name, tensor in model.named_parameters()}
     settings: dict[str, str | float] = {}
     if MODELS[kind] == "complex":

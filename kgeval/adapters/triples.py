@@ -1,4 +1,4 @@
-"""What the adapters of torch libraries share whose models score single triples: tensors, batches, the exact model."""
+"""Code for the adapters of torch libraries whose models score single triples: tensors, batches, the exact model."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ MAX_NUMBERS = 1 << 24  # of the vectors of all triples that a library scores at 
 
 @dataclass(frozen=True)
 class TripleRows:
-    """Scores queries with candidates, as `LibraryScorer` wants it, by a function of single triples.
+    """Scores queries with candidates, for `LibraryScorer`, with a function that scores single triples.
 
     Parameters
     ----------
     score_triples : function
         ``score_triples(s, p, o)`` gets int64 arrays and returns one score per triple, shape (n,).
     triple_size : int
-        How many numbers the function computes for a triple; it limits the number of triples in one call.
+        The number of numbers that the function computes for one triple; it limits how many triples are in one call.
     """
 
     score_triples: Callable[[Ids, Ids, Ids], Array]
@@ -120,14 +120,14 @@ def row_size(model: Any, left_out: str = "") -> int:
     ----------
     model : torch.nn.Module
     left_out : str
-        The name of a parameter that does not count.
+        The name of a parameter that is not considered.
     """
     parameters = [parameter for name, parameter in model.named_parameters() if name != left_out]
     return max([1, *(int(values.numel()) // len(values) for values in parameters if values.ndim > 1 and len(values))])
 
 
 def array_of(tensor: Any) -> Any:
-    """Return a copy of a tensor as an array; its dtype is float32 if that of the tensor has 16 bits.
+    """Return a copy of a tensor as an array; a tensor of 16-bit numbers becomes float32.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def array_of(tensor: Any) -> Any:
 def exact_model(
     model: str, tables: Arrays, settings: dict[str, str | float], dataset: Dataset, ids: IdMap
 ) -> EmbeddingModel:
-    """Make a model of `kgeval.models` of tables whose rows are in the order of a library's ids.
+    """Make a model of `kgeval.models` from tables whose rows are in the order of a library's ids.
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ def exact_model(
     Returns
     -------
     EmbeddingModel
-        As `kgeval.load_model` makes it of a file with these tables and with the labels of `ids`.
+        The model that `kgeval.load_model` would make from a file with these tables and with the labels of `ids`.
     """
     labels = {
         "entity_labels": np.array(ids.entity_labels, dtype=np.str_),
@@ -174,14 +174,14 @@ def certified_as(
     methods: Sequence[str],
     library: str,
 ) -> EmbeddingModel | LibraryScorer:
-    """Return what `certified` returns, for a model whose formula differs from that of the library in a known way.
+    """Do the same as `certified`, for a model whose formula differs from the library's formula in a known way.
 
     Parameters
     ----------
     dataset : Dataset
     scorer : LibraryScorer
     convert : function
-        Makes the scores of `kgeval.models` of the library's scores, such as distances of squared distances.
+        Converts the library's scores to scores of `kgeval.models`, for example squared distances to distances.
     build, methods, library
         See `kgeval.adapters.geometry.certified`.
 

@@ -1,4 +1,4 @@
-"""Candidates: which entities compete with a positive.
+"""Candidates: the entities among which a positive is ranked.
 
 The field `candidates` of a `Protocol` is an instance of a class in this module; `kgeval.evaluation` calls the method
 `pools` of this instance. Users import the module as `kgeval.candidates`.
@@ -122,7 +122,7 @@ class All(Candidates):
 
 @dataclass(frozen=True)
 class Rivals:
-    """The rivals of some positives, from their lists of negatives.
+    """The rivals of some positives, taken from the lists of negatives of these positives.
 
     Parameters
     ----------
@@ -131,10 +131,11 @@ class Rivals:
     kept : int64 array, shape (rivals,)
         The position of each rival in ``values`` of the `Lists` object with all lists of one side (`Listed.lists`).
     counts : dict of str to int
-        How many entities of the lists are of each kind. ``"listed"``: all entities. ``"answers"``: entities that are
-        the answer of the positive of their list; they are removed. ``"absent"``: entities that do not occur in train
-        and are therefore no candidates; they are removed. ``"duplicates"``: repetitions of an entity within a list,
-        which are removed only with ``duplicates="drop"``.
+        How many entities of the lists are of each kind:
+        ``"listed"``: all entities of the lists;
+        ``"answers"``: entities that equal the answer of their positive; they are removed;
+        ``"absent"``: entities that do not occur in train, so they are no candidates; they are removed;
+        ``"duplicates"``: repetitions of an entity within a list; they are removed only with ``duplicates="drop"``.
     """
 
     lists: Lists
@@ -151,7 +152,7 @@ class Listed(Candidates):
         Row i holds the ids of the entities that compete with the object of positive i; rows may differ in length. The n
         positives are all rows of the ranked splits (`Protocol.splits`), split after split, including duplicate rows and
         rows that `Protocol.unseen` leaves out later. The lists should contain only negatives. If a list contains the
-        answer of its positive, the answer is removed; a note of the result tells the number of removed answers.
+        answer of its positive, the answer is removed. A note of the result says how many answers were removed.
     subjects : like `objects`, optional
         The entities that compete with the subject of each positive. A side without lists is not ranked.
     duplicates : str
@@ -164,8 +165,8 @@ class Listed(Candidates):
 
     Notes
     -----
-    Negatives that form a known triple are rivals in the raw setting, but not in the filtered setting. A positive whose
-    list has no rival in the filtered setting is left out and counted.
+    Some negatives may be known triples. They are rivals in the raw setting, but not in the filtered setting. If a list
+    has no rival left in the filtered setting, its positive is not ranked; the result counts such positives.
 
     Examples
     --------
@@ -257,14 +258,15 @@ class Listed(Candidates):
             of each triple. Where the ids count within types of entities (ogbl-biokg), also ``head_type`` and
             ``tail_type``, shape (n,).
         dataset : Dataset
-            The ids of the dictionary are the ids of the dataset, or those of the OGB folder that the dataset was read
-            from. The triples decide which: each must be the triple in the same row of the ranked splits.
+            The ids in the dictionary may be the ids of the dataset, or the ids of the OGB folder from which the dataset
+            was read. The triples decide which of the two: triple i of the dictionary must be triple i of the ranked
+            splits.
         splits : sequence of str
             The ranked splits (`Protocol.splits`).
         duplicates : str
             As for `Listed`; OGB counts an entity that a list contains twice as two rivals.
         source : str
-            What the dictionary is called in messages.
+            The name of the dictionary in messages.
 
         Raises
         ------
@@ -304,7 +306,7 @@ class Listed(Candidates):
             yield each.part(i, i + 1), np.sort(np.append(rivals.part(i, i + 1).values, each.answers[i]))
 
     def rivals(self, side: str, rows: Ids, answers: Ids, entities: Ids) -> Rivals:
-        """Return the rivals of some positives: their lists without answers, absent entities and dropped duplicates.
+        """Return the rivals of some positives: their lists, after the removals that `Rivals` describes.
 
         Parameters
         ----------
@@ -351,7 +353,7 @@ class Listed(Candidates):
 
 @dataclass(frozen=True, eq=False)
 class Recorded(Candidates):
-    """What a result stores about its candidates: kind and digest, but not the lists of entities.
+    """The stored description of the candidates of a result: kind and digest, but not the lists of entities.
 
     Results that were computed from a table of scores contain a `Recorded`. Results that were read from a file contain a
     `Recorded` too, unless all entities were candidates. A `Recorded` is enough to check that two results have the same
@@ -364,7 +366,7 @@ class Recorded(Candidates):
     digest : str
         Digest of the lists; empty in files of version 0.1.0, which did not store it.
     text : str
-        Description for people; not compared.
+        Description for people; comparisons ignore it.
     """
 
     kind: str = "listed"

@@ -1,4 +1,4 @@
-"""Which columns of a table hold subject, relation and object: by their names, or by what the caller says.
+"""Find the columns of a table that hold subject, relation and object, by their names or by the option ``columns=``.
 
 `kgeval.data.frames` and the readers of tables in `kgeval.formats` call these functions.
 """
@@ -42,7 +42,7 @@ REMEDIES = (
 
 @dataclass(frozen=True)
 class ColumnChoice:
-    """The columns of a table as the caller names them; see `parse_columns`.
+    """The value of the option ``columns=`` in a parsed form; see `parse_columns`.
 
     Parameters
     ----------
@@ -50,8 +50,8 @@ class ColumnChoice:
         Either one name for each column, in the order of the columns, or the names of the three columns that hold
         subject, relation and object, in this order.
     positions : tuple of three int, optional
-        The positions of subject, relation and object in `names`; None if the table itself must tell where the columns
-        are that `names` names.
+        The positions of subject, relation and object in `names`. None if `names` has only the names of these three
+        columns; their positions then follow from the header of the table.
     """
 
     names: tuple[str, ...]
@@ -109,14 +109,17 @@ def parse_columns(columns: str | Sequence[str]) -> ColumnChoice:
     Parameters
     ----------
     columns : str or sequence of str
-        One of three forms. Letters, one for each column: ``"htr"``. Names in the order of the columns, of which three
-        are the letters h, r, t (or s, p, o), and ``-`` stands for a column to leave out: ``"h,r,t,time"``. The names of
-        the columns that hold subject, relation and object, in this order: ``"source,rel,target"``.
+        One of three forms:
+        - one letter for each column: ``"htr"``;
+        - one name for each column, in the order of the columns: ``"h,r,t,time"``. Three names are the letters h, r, t
+          (or s, p, o); the name ``-`` leaves a column out;
+        - the names of the columns of subject, relation and object, in this order: ``"source,rel,target"``.
 
     Raises
     ------
     DataError
-        If `columns` has none of these forms, or if a name says that its column holds something else: ``"from,to,rel"``.
+        If `columns` has none of these forms, or if a name contradicts its place: in ``"from,to,rel"``, the name ``to``
+        stands in the place of the relation.
 
     Examples
     --------
@@ -139,19 +142,19 @@ def parse_columns(columns: str | Sequence[str]) -> ColumnChoice:
             check_roles(f"columns={','.join(names)!r}", names, (0, 1, 2))
             return ColumnChoice(tuple(names), None)
     raise DataError(
-        "columns must be an order of letters ('hrt', 'htr'), one distinct name for each column of which three are the "
+        "columns must be an order of letters ('hrt', 'htr'), one distinct name for each column, where three are the "
         "letters h, r, t ('h,r,t,time'), or the names of the columns of subject, relation and object "
         f"('source,rel,target'); got {columns!r}"
     )
 
 
 def check_roles(what: str, names: Sequence[str], positions: Sequence[int]) -> None:
-    """Raise a DataError if the name of a column says that it holds another part of a triple than it is read as.
+    """Raise a DataError if a column is read as the relation, say, but its name means subject or object.
 
     Parameters
     ----------
     what : str
-        What says how the columns are read, for messages.
+        The option or header that says how the columns are read; the message starts with it.
     names : sequence of str
         The names of all columns.
     positions : sequence of three int
@@ -169,7 +172,7 @@ def check_roles(what: str, names: Sequence[str], positions: Sequence[int]) -> No
 
 
 def role_of(name: str) -> int | None:
-    """Return what a column of this name usually holds: 0 (subject), 1 (relation), 2 (object), or None.
+    """Return what columns of this name usually hold: 0 (subjects), 1 (relations), 2 (objects), or None.
 
     Parameters
     ----------
@@ -272,9 +275,9 @@ def chosen_columns(what: str, names: Sequence[str], choice: ColumnChoice) -> lis
 def check_further_column(
     what: str, name: str, values: Iterable[Any], split: str, rows: str = "rows of the frame", remedies: Any = REMEDIES
 ) -> None:
-    """Raise a DataError if a further column shows that a table has rows that are no true triples of `split`.
+    """Raise a DataError if a further column shows that some rows are not true triples of `split`.
 
-    The column marks triples as false, or it names other splits.
+    Such a column marks some triples as false, or it names other splits.
 
     Parameters
     ----------
@@ -287,9 +290,9 @@ def check_further_column(
     split : str
         The split whose triples the table holds.
     rows : str
-        What the rows of the table are called in error messages.
+        The words for the rows of the table in error messages, such as "rows of the frame".
     remedies : sequence of two str
-        What to do with a column that marks triples as false, and with one that names splits.
+        Advice for the user: first about a column that marks triples as false, then about a column that names splits.
     """
     lowered = name.lower()
     texts = [str(value).lower() for value in values]
@@ -314,7 +317,7 @@ def check_further_column(
 
 
 def kept_notes(values: Mapping[str, Collection[Any]]) -> list[str]:
-    """Return the notes about further columns that a dataset keeps; no note if there are none.
+    """Return the notes about the further columns that a dataset keeps; an empty list if there are no such columns.
 
     Parameters
     ----------
@@ -324,23 +327,23 @@ def kept_notes(values: Mapping[str, Collection[Any]]) -> list[str]:
     Examples
     --------
     >>> kept_notes({"time": [1, 2]})
-    ['the column time is kept to break down by; the filter does not use it']
+    ['the column time is kept for breakdowns; the filter does not use it']
     >>> kept_notes({"weight": [1, -1]})[1]
-    'the column weight holds only -1 and 1: if it says which triples are true, the false ones are read as true too'
+    'the column weight holds only -1 and 1: if it tells true from false triples, false triples are read as true too'
     """
     if not values:
         return []
     *most, last = values
     if most:
-        notes = [f"the columns {', '.join(values)} are kept to break down by; the filter does not use them"]
+        notes = [f"the columns {', '.join(values)} are kept for breakdowns; the filter does not use them"]
     else:
-        notes = [f"the column {last} is kept to break down by; the filter does not use it"]
+        notes = [f"the column {last} is kept for breakdowns; the filter does not use it"]
     for name, distinct in values.items():
         texts = {str(value).lower().removesuffix(".0") for value in distinct}
         if texts in TRUTH_VALUES:
             both = " and ".join(sorted(texts))
             notes.append(
-                f"the column {name} holds only {both}: if it says which triples are true, the false ones are read as "
-                "true too"
+                f"the column {name} holds only {both}: if it tells true from false triples, false triples are "
+                "read as true too"
             )
     return notes

@@ -60,23 +60,24 @@ class Dataset:
     name : str
         Shown in tables; does not change the fingerprint.
     notes : sequence of str
-        What was assumed or left out when the data were read; `observations` returns these notes first.
+        Notes about what was assumed or left out when the data were read. `observations` starts with these notes.
     columns : mapping of str to pandas.DataFrame, optional
         For some splits: further columns that the files hold, such as ``time`` or ``weight``. Row i belongs to triple i
         of the split. They do not change the ranks; results can be broken down by them.
     dictionaries : mapping of str to sequence of str, optional
-        The labels in the order of the ids that the files of the dataset use, if they use ids: keys ``"entities"`` and
-        ``"relations"``. `kgeval.load_model` puts the rows of a checkpoint in order by them if the checkpoint itself
-        does not name its rows and comes from the same tool. The ids of `entities` and `relations` may be in another
-        order.
+        Only for a dataset whose files contain ids: the labels in the order of these ids, under the keys ``"entities"``
+        and ``"relations"``. Some checkpoints do not name their rows; if such a checkpoint comes from the same tool,
+        `kgeval.load_model` takes the names of its rows from `dictionaries`. The ids of `entities` and `relations` may
+        be in another order.
     id_format : str
-        The name of the file format of the `dictionaries`, such as ``"openke"``; empty if they are for any checkpoint.
+        The name of the file format from which the `dictionaries` come, such as ``"openke"``. They are used for
+        checkpoints of this tool only; if the name is empty, for checkpoints of any tool.
 
     Raises
     ------
     DataError
-        If there is no split, the name of a split is not train, valid or test, or the number of rows of `columns` is not
-        that of the split.
+        If there is no split, the name of a split is not train, valid or test, or a frame in `columns` does not have as
+        many rows as its split.
 
     Examples
     --------
@@ -138,23 +139,23 @@ class Dataset:
         ----------
         train, valid, test : pandas.DataFrame, pyarrow.Table or other table, array of str, or list of tuples, optional
             Tables have columns named ``s, p, o``, ``subject, predicate, object``, ``head, relation, tail`` or
-            ``h, r, t``, in any order; other columns are kept in `columns` of the dataset, to break results down by
-            them. Three columns without names (0, 1, 2), arrays of shape (n, 3) and tuples are subject, relation,
-            object. An integer becomes its decimal string. If the id of this label is another integer, an error is
-            raised, because the user may have meant an id. Floats, missing values and blank labels raise an error too.
+            ``h, r, t``, in any order; other columns are kept in `columns` of the dataset, for breakdowns of results.
+            Three columns without names (0, 1, 2), arrays of shape (n, 3) and tuples are subject, relation, object. An
+            integer becomes its decimal string, for example 7 becomes the label "7". If the label "7" then does not get
+            the id 7, an error is raised, because the user may have meant an id. Floats, missing values and blank labels
+            raise an error too.
         columns : str or sequence of str, optional
-            Which columns hold what, if the names do not tell it. Either the order of all columns: ``"hrt"`` (head,
-            relation, tail), ``"htr"`` or another order of these letters, and with further columns
-            ``"h,r,t,time"``. Or the names of the columns of subject, relation and object, in this order:
-            ``["source", "rel", "target"]``.
+            What each column holds, if the names do not tell it. Either the order of all columns: ``"hrt"`` (head,
+            relation, tail), ``"htr"`` or another order of these letters, and with further columns ``"h,r,t,time"``. Or
+            the names of the columns of subject, relation and object, in this order: ``["source", "rel", "target"]``.
 
         Raises
         ------
         DataError
             If no table is given, if the columns of a table are not recognised, if they have no names and seem to be in
             another order, if a further column marks triples as false or as triples of another split, if a value is
-            missing, blank or a float, or if an integer is a label whose id differs from the integer (the message names
-            table and row).
+            missing, blank or a float, or if an integer may be a label or an id (see above; the message names table and
+            row).
         MissingExtra
             If a table has only the Arrow interface, and pyarrow is not installed.
 
@@ -204,18 +205,19 @@ class Dataset:
         split : str, optional
             The split of the triples, if `x` holds one split.
         n_entities, n_relations : int, optional
-            The numbers of ids, for OGB's dicts, which do not tell them: ``n_entities=dataset.graph["num_nodes"]``, or
-            ``dataset.graph["num_nodes_dict"]`` if the entities have types.
+            The numbers of entities and relations. Needed for OGB's dicts, which do not contain them:
+            ``n_entities=dataset.graph["num_nodes"]``, or ``dataset.graph["num_nodes_dict"]`` if the entities have
+            types.
         name : str, optional
             By default the name that `x` has, or ``"dataset"``.
 
         Returns
         -------
         Dataset
-            The labels of the library come first, in the order of its ids, and are the `dictionaries`; `id_format` is
-            ``"pykeen"``, ``"torchkge"``, ``"libkge"`` or ``"ogb"``. Labels that only other splits contain come after
-            them. Rows keep their order. Inverse triples that PyKEEN adds in training are not part of it. Notes tell
-            what was assumed.
+            The labels of the library get the first ids, in the order of the library's own ids; they are also the
+            `dictionaries`. `id_format` is ``"pykeen"``, ``"torchkge"``, ``"libkge"`` or ``"ogb"``. Labels that only
+            splits without such ids contain come after them. Rows keep their order. Inverse triples that PyKEEN adds for
+            training are left out. Notes tell what was assumed.
 
         Raises
         ------
@@ -235,7 +237,8 @@ class Dataset:
         if isinstance(x, Dataset):
             if (split, n_entities, n_relations, name) != (None, None, None, None):
                 raise DataError(
-                    "x is a kgeval.Dataset already; split=, n_entities=, n_relations= and name= are for others"
+                    "x is already a kgeval.Dataset; split=, n_entities=, n_relations= and name= are only for objects "
+                    "of other libraries"
                 )
             return x
         pieces = pieces_of(x, SPLITS, split)
@@ -382,9 +385,9 @@ class Dataset:
         seed : int
             Seed of the random numbers (the 64-bit output of numpy's PCG64).
         inverse_free : bool
-            Whether train contains no triple (o, q, s) for a triple (s, p, o) of valid or test: triples with the same
-            two entities in both directions stay together. A split may then have fewer triples than its share; a note
-            tells how many.
+            If True and (s, p, o) is in valid or test, train contains no triple (o, q, s) with any relation q: triples
+            with the same two entities in both directions stay in one split. Valid and test may then have fewer triples
+            than their shares; a note tells how many.
 
         Returns
         -------
@@ -394,8 +397,9 @@ class Dataset:
         Raises
         ------
         DataError
-            If the dataset has several splits, if the fractions or the seed are not valid, or if fewer triples than the
-            fractions say can leave train without an entity or a relation that only they contain.
+            If the dataset has several splits, if the fractions or the seed are not valid, or if valid and test cannot
+            get their shares because too many triples must stay in train: a triple must stay if it is the last one of
+            train with its entity or relation.
 
         Examples
         --------
@@ -518,7 +522,7 @@ class Dataset:
 
     @cached_property
     def suspicious_order(self) -> str:
-        """A sentence that says which other order the columns seem to have, and why; empty if the order seems right.
+        """A warning that the columns seem to be in another order, with the reason; empty if the order seems right.
 
         The two columns of entities usually share many labels. In the order head, relation, tail, these are the first
         and the third column; in the order head, tail, relation (OpenKE's files), the first and the second; if the
@@ -574,7 +578,10 @@ class Dataset:
 
     @cached_property
     def _says_numbers(self) -> str:
-        """A sentence if the entity labels are numbers that do not grow with the ids (0, 1, 10, 2, ...); else empty."""
+        """A warning if the entity labels are numbers that differ from their ids; else empty.
+
+        They differ because labels are sorted as text: 0, 1, 10, 2, ... have the ids 0, 1, 2, 3, ...
+        """
         labels = self.entities.labels
         if not isinstance(labels, TextLabels) or not labels.are_plain_numbers:
             return ""
@@ -642,7 +649,7 @@ class Dataset:
 
 
 def _sorted_vocabulary(columns: Sequence[pd.Categorical], labels: Sequence[str] = ()) -> Vocabulary:
-    """Return the vocabulary of `labels` and of every category of every column; its labels are sorted by code point."""
+    """Return one vocabulary with all `labels` and all categories of the columns, sorted by code point."""
     in_columns = (column.categories.to_numpy(dtype=object).tolist() for column in columns)
     return Vocabulary(sorted(set(labels).union(*in_columns)))
 

@@ -43,9 +43,9 @@ def has_names(frame: pd.DataFrame) -> bool:
 def frame_columns(what: str, frame: pd.DataFrame, columns: str | Sequence[str] | None = None) -> list[int]:
     """Return the positions of the three columns of a frame that hold s, p and o.
 
-    Columns are recognised by the names in `COLUMN_NAMES`, in upper or lower case, or by the names in `columns`. A frame
-    is read by position if `columns` says the order, or if it has three columns without names (the order is then s, p,
-    o).
+    Columns are recognised by the names in `COLUMN_NAMES`, in upper or lower case, or by the names in `columns`. The
+    columns of a frame are taken by their positions if `columns` gives the order, or if the frame has three columns
+    without names (then s, p, o).
 
     Parameters
     ----------
@@ -161,13 +161,13 @@ def further_columns(
     kept : pandas.DataFrame
         The further columns, with the default index (0, 1, ...).
     ignored : list of str
-        The names of the columns that `kept` lacks: columns without a name, with the name of another further column, or
-        with values by which rows cannot be grouped, such as lists.
+        The names of the columns that are not in `kept`: columns without a name, columns that repeat the name of another
+        further column, and columns whose values cannot be grouped, such as lists.
 
     Raises
     ------
     DataError
-        If a further column shows that the frame has rows that are no true triples of `split`; see
+        If a further column shows that some rows of the frame are not true triples of `split`; see
         `check_further_column`.
 
     Examples
@@ -210,7 +210,7 @@ def further_notes(columns: Mapping[str, pd.DataFrame]) -> list[str]:
 
 
 def _distinct(column: pd.Series) -> list[Any] | None:
-    """Return the distinct values of a column, the first value first; None if its values cannot be grouped."""
+    """Return the distinct values of a column in the order of first occurrence; None if its values cannot be grouped."""
     try:
         return column.unique().tolist()
     except TypeError:  # lists, dicts and other values without a hash
@@ -225,8 +225,8 @@ def as_frame(what: str, table: Any) -> pd.DataFrame:
     what : str
         The name of the table in error messages.
     table : pandas.DataFrame, pyarrow.Table, array of str or sequence of tuples
-        Also any other table with a method ``to_pandas``, ``__arrow_c_stream__`` or ``__dataframe__``, such as one of
-        Polars. Arrays have shape (n, 3), or one column for each name in ``columns``; a sequence holds tuples of str.
+        Also any other table with a method ``to_pandas``, ``__arrow_c_stream__`` or ``__dataframe__``, such as a Polars
+        frame. Arrays have shape (n, 3), or one column for each name in ``columns``; a sequence holds tuples of str.
 
     Raises
     ------
@@ -261,7 +261,7 @@ def as_frame(what: str, table: Any) -> pd.DataFrame:
 
 
 def _converted(what: str, table: Any) -> Any:
-    """Return a table of another library as a pandas frame; None if it offers no known interface."""
+    """Return a table of another library as a pandas frame; None if the table has no known method for this."""
     if hasattr(table, "to_pandas"):
         # Arrow would make floats of integers with missing values; the error would not show the missing value.
         is_arrow = type(table).__module__.partition(".")[0] == "pyarrow"
@@ -294,10 +294,10 @@ def _frame_of_array(what: str, array: npt.NDArray[Any]) -> pd.DataFrame:
 def check_integers(
     what: str, frame: pd.DataFrame, positions: Sequence[int], vocabularies: Sequence[Vocabulary], for_ids: str
 ) -> None:
-    """Raise a DataError if a frame holds an integer that equals a label, and the id of this label is another integer.
+    """Raise a DataError if an integer in a frame may be a label or an id, with different meanings.
 
-    An integer may be meant as a label or as an id. If the label and its id are the same integer, the meaning does not
-    matter. Otherwise an error is raised, and the caller must convert labels to strings.
+    Example: a frame holds the integer 7. If the label "7" has the id 7, both meanings are the same and nothing is
+    raised. If the label "7" has the id 3, an error is raised; a caller who means labels converts them to strings.
 
     Parameters
     ----------
@@ -309,7 +309,7 @@ def check_integers(
     vocabularies : sequence of three Vocabulary
         The vocabularies of s, p and o.
     for_ids : str
-        The advice that the message gives for integers that are ids.
+        The advice in the message for the case that the integers are ids.
 
     Raises
     ------

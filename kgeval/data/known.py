@@ -24,8 +24,8 @@ SETTINGS = ("raw", "filtered")
 class KnownIndex:
     """The distinct known triples as one sorted array of keys; binary search finds the answers of a query.
 
-    A query contains some columns of a triple (the given columns) and asks for another one (the answer). The caller
-    chooses the columns: for example, relation and object are given and the subject is the answer. A time stamp or a
+    A query gives some columns of a triple (the given columns) and asks for another column (the answer). The caller
+    chooses the columns: for example, relation and object are given, and the subject is the answer. A time stamp or a
     qualifier can be a further given column. The key of a triple is one integer: the given columns are in the high bits,
     the answer is in the low bits. All answers of a query are therefore neighbours in the sorted array.
 
@@ -65,7 +65,7 @@ class KnownIndex:
 
     @cached_property
     def answers(self) -> Ids:
-        """The answer of each known triple, int64 (known,), in the order of `keys`; `spans` returns ranges of it."""
+        """The answer of each known triple, int64 (known,), in the order of `keys`; `spans` returns parts of it."""
         return self.layout.last_ids(self.keys)
 
     def lookup(self, *given: Ids) -> tuple[Ids, Ids]:
@@ -125,7 +125,7 @@ class KnownIndex:
         return stops - starts - self.contains(*given, asked)
 
     def spans(self, *given: Ids) -> tuple[Ids, Ids]:
-        """Return the range of each query's answers in the array `answers`; the range in `keys` is the same.
+        """Return where the answers of each query start and stop in the array `answers` (and in the array `keys`).
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Sequences of labels that make their strings when they are asked for: `NumberLabels` and `TextLabels`.
+"""Sequences of labels that make a string only when it is needed, to save memory: `NumberLabels` and `TextLabels`.
 
 A `Vocabulary` holds one of them. A string object of Python needs more than 50 bytes, and a graph may have millions of
 entities.
@@ -37,13 +37,13 @@ class Labels(Sequence[str]):
         """Return the labels of `ids`."""
 
     def objects(self, ids: Ids) -> npt.NDArray[Any]:
-        """Return the labels of `ids`, which may repeat, as an array of strings: one string for each distinct label."""
+        """Return the labels of `ids` as an array of strings; ids that repeat share one string object."""
         distinct, places = np.unique(ids, return_inverse=True)
         return np.array(self.take(distinct), dtype=object)[places]
 
     @abstractmethod
     def find(self, labels: Sequence[Any] | npt.NDArray[Any]) -> Ids:
-        """Return the id of each label, int64, shape (labels,); -1 for unknown labels and for what is no string."""
+        """Return the id of each label, int64, shape (labels,); -1 if it is unknown or not a string."""
 
     @abstractmethod
     def in_text_order(self) -> Iterator[Ids]:
@@ -117,7 +117,7 @@ class Labels(Sequence[str]):
 
 
 class NumberLabels(Labels):
-    """The numbers 0 .. n - 1 as text: the labels of a vocabulary that is given by ids alone.
+    """The numbers 0 .. n - 1 as text, for a vocabulary whose entities or relations have only ids and no labels.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ class NumberLabels(Labels):
         return np.array([self._number(label) for label in labels], dtype=np.int64)
 
     def _number(self, label: Any) -> int:
-        """Return the id of a label: the number that it writes, without leading zeros; -1 if there is none."""
+        """Return the id of a label: 12 for ``"12"``; -1 for other texts, also with leading zeros (``"012"``)."""
         if not isinstance(label, str) or not (label.isascii() and label.isdecimal()) or len(label) > len(str(self._n)):
             return -1
         number = int(label)
@@ -210,9 +210,10 @@ class NumberLabels(Labels):
 
 @lru_cache(maxsize=1)
 def _further_digits() -> tuple[Ids, Ids]:
-    """Return what makes numbers of a first part p, in text order: ``p * scales + further``.
+    """Return two arrays, scales and further, that give all numbers with the first digits p: ``p * scales + further``.
 
-    These are p itself and p with one up to `N_BLOCK_DIGITS` further digits.
+    These are p itself, and p followed by 1 to `N_BLOCK_DIGITS` further digits, in text order. For example, p = 7 gives
+    7, 70, 700, ..., 71, 710, ... A scale is a power of ten (10 for one further digit).
     """
     texts = sorted(f"{i:0{length}}" for length in range(1, N_BLOCK_DIGITS + 1) for i in range(10**length))
     scales = [1, *(10 ** len(text) for text in texts)]
@@ -221,7 +222,7 @@ def _further_digits() -> tuple[Ids, Ids]:
 
 @lru_cache(maxsize=1)
 def _further_json() -> bytes:
-    """Return the JSON of the numbers that `_further_digits` describes, with ``#`` in the place of the first part."""
+    """Return the numbers that `_further_digits` describes as JSON, with ``#`` in the place of the first digits p."""
     scales, further = _further_digits()
     n_digits = np.rint(np.log10(scales)).astype(int).tolist()
     return ", ".join(f'"#{i:0{n}}"' if n else '"#"' for i, n in zip(further.tolist(), n_digits)).encode("ascii")
@@ -250,7 +251,7 @@ class TextLabels(Labels):
 
     @classmethod
     def of(cls, labels: Sequence[str]) -> TextLabels:
-        """Return the labels that a sequence of strings holds."""
+        """Make `TextLabels` from a sequence of strings."""
         joined = "".join(labels)
         if joined.isascii():
             return cls.of_lengths(joined.encode("ascii"), np.fromiter(map(len, labels), np.int64, len(labels)))
@@ -259,7 +260,7 @@ class TextLabels(Labels):
 
     @classmethod
     def of_lengths(cls, text: bytes, lengths: npt.NDArray[Any]) -> TextLabels:
-        """Return the labels of a text, given the number of bytes of each label.
+        """Make `TextLabels` from the joined labels as UTF-8, and from the number of bytes of each label.
 
         Raises
         ------
@@ -307,7 +308,7 @@ class TextLabels(Labels):
 
     @property
     def maybe_unplain(self) -> Ids:
-        """The ids of labels that hold characters beyond ASCII, or begin or end with an ASCII space."""
+        """The ids of labels that hold characters outside ASCII, or that begin or end with an ASCII space."""
         is_odd = np.zeros(len(self), dtype=bool)
         some = np.flatnonzero(self.lengths)  # not the empty label
         for ends in (self._offsets[:-1][some], self._offsets[1:][some] - 1):
@@ -351,12 +352,12 @@ class TextLabels(Labels):
 
     @cached_property
     def _has_escapes(self) -> bool:
-        """Whether JSON writes some character of the labels in another way than the text."""
+        """Whether some character of the labels must be escaped in JSON."""
         text = self._bytes[:-WORD]
         return bool(len(text)) and (text.min() < 0x20 or text.max() > 0x7E or any(c in self._padded for c in b'"\\'))
 
     def in_text_order(self) -> Iterator[Ids]:
-        """See `Labels.in_text_order`; the order of code points is that of the bytes of UTF-8."""
+        """See `Labels.in_text_order`. The bytes of UTF-8 are sorted, which gives the order of code points."""
         order = self._text_order()
         for start in range(0, len(order), BLOCK):
             yield order[start : start + BLOCK]
@@ -417,7 +418,7 @@ class TextLabels(Labels):
 
     @cached_property
     def repeated(self) -> tuple[int, int] | None:
-        """The first id whose label has occurred before, after the id of that label; None if all labels differ."""
+        """The ids (earlier, later) of the first label that occurs twice; None if all labels differ."""
         ordered = self._hashes()
         ordered.sort()
         if not (ordered[1:] == ordered[:-1]).any():
@@ -428,7 +429,7 @@ class TextLabels(Labels):
 
     @cached_property
     def _index(self) -> tuple[npt.NDArray[np.uint64], Ids]:
-        """The sorted hashes and the id of each; ids of equal hashes are in their order."""
+        """The sorted hashes of the labels, and the id that belongs to each hash; equal hashes are sorted by id."""
         hashes = self._hashes()
         order = np.argsort(hashes)
         ordered = hashes[order]
@@ -463,7 +464,7 @@ class TextLabels(Labels):
         return found
 
     def _equals(self, ids: Ids, other: TextLabels, other_ids: Ids) -> npt.NDArray[np.bool_]:
-        """Return whether the label of ``ids[i]`` is that of ``other_ids[i]`` in `other`, bool, shape (ids,)."""
+        """Return for each i whether label ``ids[i]`` equals label ``other_ids[i]`` of `other`, bool, shape (ids,)."""
         lengths = self._offsets[1:][ids] - self._offsets[ids]
         are_equal = lengths == other._offsets[1:][other_ids] - other._offsets[other_ids]
         for row in np.flatnonzero(are_equal & (lengths > LONG)):

@@ -1,7 +1,7 @@
-"""Labels and triples that live in objects of other libraries, such as PyKEEN's `TriplesFactory`.
+"""Read labels and triples from objects of other libraries, such as PyKEEN's `TriplesFactory`.
 
-`Dataset.of` makes a dataset of such an object, and `kgeval.adapters` take the labels of a model's rows from it. Objects
-are recognised by their attributes, so no other library is imported here.
+`Dataset.of` makes a dataset from such an object, and `kgeval.adapters` read the labels of a model's rows from it.
+Objects are recognised by their attributes, so no other library is imported here.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ NO_TRAIN = "no train split: its triples are not filtered, and no entity counts a
 
 
 class LibraryLabels(NamedTuple):
-    """The labels of a library's ids; see `library_labels`.
+    """The labels that an object of another library has for its ids; see `library_labels`.
 
     Parameters
     ----------
     entities, relations : sequence of str
-        Distinct labels in the order of the ids, equal to a tuple of them.
+        Distinct labels in the order of the ids.
     library : str
         ``"pykeen"``, ``"torchkge"``, ``"libkge"`` or ``"kgeval"``; empty for dicts and sequences.
     """
@@ -58,7 +58,8 @@ def library_labels(x: Any) -> LibraryLabels | None:
     x : object
         A PyKEEN `TriplesFactory`, `Dataset` or `PipelineResult` (the labels are those of its training factory), a
         TorchKGE `KnowledgeGraph`, a LibKGE `Dataset`, a `kgeval.Dataset` (its own ids), a pair of dicts from label to
-        id, or a pair of sequences of labels in the order of the ids. The first of a pair is of the entities.
+        id, or a pair of sequences of labels in the order of the ids. The first member of a pair is for the entities,
+        the second for the relations.
 
     Returns
     -------
@@ -68,7 +69,7 @@ def library_labels(x: Any) -> LibraryLabels | None:
     Raises
     ------
     DataError
-        If the ids are not 0 .. n - 1, each of one label.
+        If the ids are not 0 .. n - 1, or if an id does not have exactly one label.
 
     Examples
     --------
@@ -218,7 +219,7 @@ class _LabelledIds(NamedTuple):
 
 
 class _Piece(NamedTuple):
-    """The triples of one split, in the ids of `labels`, which are numbers if the library has no labels."""
+    """The triples of one split as ids of `labels`; if the library has no labels, `labels` are the ids as text."""
 
     triples: Ids
     labels: LibraryLabels
@@ -240,7 +241,7 @@ def pieces_of(x: Any, splits: Sequence[str], split: str | None = None) -> dict[s
     Raises
     ------
     DataError
-        If `x` is not known, or does not tell its splits.
+        If the type of `x` is not known, or if `x` does not tell which splits it holds.
     """
     if isinstance(x, (str, PathLike)):
         raise DataError(
@@ -254,12 +255,12 @@ def pieces_of(x: Any, splits: Sequence[str], split: str | None = None) -> dict[s
         _check_no_ids(f"the {_type_name(x)}", x)
         if split is None:
             raise DataError(
-                f"the {_type_name(x)} holds the triples of one split, and nothing says which: set split= to 'train', "
+                f"the {_type_name(x)} holds the triples of one split, but not which one: set split= to 'train', "
                 "'valid' or 'test', or give all splits: Dataset.of({'train': ..., 'valid': ..., 'test': ...})"
             )
         pieces = {split: x}
     elif split is not None:
-        raise DataError(f"split={split!r} is for one table of triples; the {_type_name(x)} has the splits itself")
+        raise DataError(f"split={split!r} is for one table of triples; the {_type_name(x)} already has several splits")
     for name, piece in pieces.items():
         if name not in splits:
             raise DataError(
@@ -341,7 +342,7 @@ def library_triples(
 def _joined(
     first: str, base: LibraryLabels, labels: Mapping[str, tuple[Sequence[str], Sequence[str]]]
 ) -> tuple[Vocabulary, Vocabulary, list[str]]:
-    """Return the vocabularies of all splits: the labels of `base`, then those of the splits; and notes."""
+    """Return the vocabularies (the labels of `base`, then new labels of the splits), and notes about the new labels."""
     if all(parts == base[:2] for parts in labels.values()):
         return Vocabulary(base.entities), Vocabulary(base.relations), []
     joined = dict.fromkeys(base.entities), dict.fromkeys(base.relations)
@@ -380,7 +381,7 @@ def _table_ids(
 
 
 def _unused(triples: Mapping[str, Ids], labels: LibraryLabels, owner: str) -> list[str]:
-    """Return notes if there is no train split, and if entities occur in no triple."""
+    """Return up to two notes: that there is no train split, and that some entities occur in no triple."""
     notes = [] if "train" in triples else [NO_TRAIN]
     is_unused = np.ones(len(labels.entities), dtype=bool)
     for rows in triples.values():
@@ -418,8 +419,8 @@ def _check_not_inductive(x: Any) -> None:
     """Raise a DataError if an object is an inductive dataset of PyKEEN."""
     if hasattr(x, "inductive_inference") and hasattr(x, "transductive_training"):
         raise DataError(
-            f"the {_type_name(x)} has two graphs with entities of their own, and a Dataset has one. To rank its test "
-            "among the entities of the inference graph: Dataset.of({'train': x.inductive_inference, 'valid': "
+            f"the {_type_name(x)} has two graphs with different entities, but a Dataset has only one graph. To rank "
+            "its test among the entities of the inference graph: Dataset.of({'train': x.inductive_inference, 'valid': "
             "x.inductive_validation, 'test': x.inductive_testing})"
         )
 
@@ -438,7 +439,7 @@ def _splits_of(x: Any, splits: Sequence[str]) -> dict[str, Any] | None:
         return dict(zip(names, x))
     if isinstance(x, (list, tuple)) and any(_is_factory(part) or _is_graph(part) for part in x):
         raise DataError(
-            "a list of factories does not say which is which: PyKEEN's own order is training, testing, validation. "
+            "a list of factories does not name the splits, and PyKEEN's order is training, testing, validation. "
             "Name the splits: Dataset.of({'train': ..., 'valid': ..., 'test': ...})"
         )
     if _is_table(x):
@@ -578,9 +579,9 @@ def _number_labels(n_entities: int, n_relations: int, library: str) -> LibraryLa
 def _with_shared_labels(
     pieces: Mapping[str, Any], known: dict[str, _Piece], is_one_dataset: bool
 ) -> tuple[dict[str, _Piece], list[str]]:
-    """Give factories without labels those of their PyKEEN dataset, and return a note about it.
+    """Give PyKEEN factories without labels the labels of their dataset, and return a note about this.
 
-    Raise a DataError if nothing says what the ids of such a factory are.
+    Raise a DataError if it is not known which labels belong to the ids of such a factory.
     """
     bare = [split for split, piece in known.items() if not piece.has_labels]
     named = [split for split in pieces if split not in bare]
@@ -600,7 +601,7 @@ def _with_shared_labels(
 
 
 def _left_out(pieces: Mapping[str, Any], known: Mapping[str, _Piece]) -> Iterator[str]:
-    """Yield a note for factories of PyKEEN that may hold fewer triples than the file they come from."""
+    """Yield a note for each PyKEEN factory that may hold fewer triples than the file from which PyKEEN read it."""
     files = {split: _source_file(piece) for split, piece in pieces.items()}
     unchecked = []
     for split, file in files.items():
@@ -624,7 +625,7 @@ def _left_out(pieces: Mapping[str, Any], known: Mapping[str, _Piece]) -> Iterato
 
 
 def _source_file(piece: Any) -> Path | None:
-    """Return the file from which PyKEEN read a factory, if the factory tells."""
+    """Return the file from which PyKEEN read a factory; None if the factory does not contain its name."""
     metadata = getattr(piece, "metadata", None)
     file = metadata.get("path") if _is_factory(piece) and isinstance(metadata, Mapping) else None
     return Path(file) if isinstance(file, (str, PathLike)) else None

@@ -45,7 +45,7 @@ class Lists:
 
     @property
     def list_of(self) -> Ids:
-        """For each element the index of its list, int64, shape (elements,)."""
+        """The index of the list to which each element belongs, int64, shape (elements,)."""
         return np.repeat(np.arange(len(self)), self.lengths)
 
     @classmethod
@@ -60,7 +60,7 @@ class Lists:
         return cls(np.arange(len(table) + 1, dtype=np.int64) * table.shape[1], table.reshape(-1))
 
     def elements(self, chosen: Ids) -> Ids:
-        """Return where the elements of the lists with the indices `chosen` are in `values`, list after list."""
+        """Return the positions in `values` of the elements of the lists `chosen` (list numbers), list after list."""
         return joined_ranges(self.offsets[chosen], self.lengths[chosen])
 
     def take(self, chosen: Ids) -> Lists:
@@ -79,7 +79,7 @@ class Lists:
 
 
 def joined_ranges(starts: Ids, counts: Ids) -> Ids:
-    """Return the numbers ``start, ..., start + count - 1`` of each range, one range after another.
+    """Return the integers ``start, ..., start + count - 1`` of each range, one range after another.
 
     Parameters
     ----------

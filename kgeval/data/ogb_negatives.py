@@ -21,9 +21,9 @@ NEGATIVE_KEYS = {"head_neg": "subjects", "tail_neg": "objects"}
 def ogb_lists(content: Mapping[str, Any], dataset: Dataset, splits: Sequence[str], source: str) -> dict[str, Ids]:
     """Return the negatives of a split dictionary as ids of a dataset.
 
-    The ids of the dictionary are either the ids of `dataset` or, if `dataset` was made from the data of a tool, the ids
-    of this tool (`Dataset.dictionaries`). They are the ids under which every triple of the dictionary is the triple in
-    the same row of the ranked splits.
+    The ids in the dictionary are either the ids of `dataset`, or the ids of the tool from whose data `dataset` was made
+    (`Dataset.dictionaries`). Both meanings are tried. The right one makes every triple of the dictionary equal to the
+    triple in the same row of the ranked splits.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ def ogb_lists(content: Mapping[str, Any], dataset: Dataset, splits: Sequence[str
     splits : sequence of str
         The ranked splits.
     source : str
-        What `content` is called in messages.
+        The name of `content` in messages.
 
     Returns
     -------
@@ -107,7 +107,10 @@ def _integers(source: str, key: str, value: Any, n_dimensions: int) -> Ids:
 def _translations(
     content: Mapping[str, Any], arrays: Mapping[str, Ids], dataset: Dataset, source: str
 ) -> list[dict[str, Ids] | str]:
-    """Return all arrays as ids of the dataset, once for each possible meaning of the ids; a text says what is wrong."""
+    """Return all arrays as ids of the dataset, for each meaning of the ids.
+
+    For a meaning that fails, a text with the reason is returned instead.
+    """
     known = {"entities": dataset.entities, "relations": dataset.relations}
     # tables: for each meaning, the id in the dataset of each id in the arrays, by kind
     tables: list[dict[str, Ids]] = []
@@ -145,7 +148,7 @@ def _translations(
 def _without_types(
     content: Mapping[str, Any], arrays: Mapping[str, Ids], dataset: Dataset, source: str
 ) -> dict[str, Ids]:
-    """Return the arrays with ids that count through all types, in the order of `Dataset.dictionaries`."""
+    """Convert ids that start at 0 in each type to ids over all types (in the order of `Dataset.dictionaries`)."""
     labels = dataset.dictionaries["entities"]
     starts: dict[str, tuple[int, int]] = {}  # for each type: its first entity, and the number of its entities
     for position, label in enumerate(labels):

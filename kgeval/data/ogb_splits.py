@@ -88,8 +88,8 @@ def ogb_triples(
     Parameters
     ----------
     pieces : mapping of str to mapping
-        For each split: ``head``, ``relation`` and ``tail``, shape (n,); with ``head_type`` and ``tail_type``, ids count
-        within the type of the row.
+        For each split: ``head``, ``relation`` and ``tail``, shape (n,); with ``head_type`` and ``tail_type``, the ids
+        of each type start at 0.
     graph : mapping, optional
         The attribute ``graph`` of an OGB dataset, which has ``num_nodes`` or ``num_nodes_dict``.
     n_entities, n_relations : int or mapping, optional
@@ -98,9 +98,10 @@ def ogb_triples(
     Returns
     -------
     triples : dict of str to int64 array, shape (n, 3)
-        The ids count through all types, in the order of `n_entities`.
+        The ids of the entities run over all types, in the order of `n_entities`: the ids of the second type follow
+        those of the first.
     labels : two sequences of str
-        The ids as text; of entities with types, ``type:id``.
+        The ids as text; entities with types have labels ``type:id``.
     notes : list of str
 
     Raises
@@ -163,7 +164,7 @@ def ogb_triples(
 
 
 def _type_sizes(n_entities: Any, is_typed: bool) -> dict[str, int]:
-    """Return the number of entities of each type; the type is empty if there are no types."""
+    """Return the number of entities of each type; without types, the only key is an empty string."""
     if isinstance(n_entities, Mapping) != is_typed:
         wanted = "a dict of the number of entities of each type" if is_typed else "the number of entities"
         raise DataError(
@@ -176,7 +177,7 @@ def _type_sizes(n_entities: Any, is_typed: bool) -> dict[str, int]:
 
 
 def _ogb_ids(split: str, piece: Mapping[str, Any], end: str, sizes: Mapping[str, int]) -> Ids:
-    """Return the ids of the heads or the tails of a split, counted through all types."""
+    """Return the heads or tails of a split as ids over all types; the ids of a type follow those of the type before."""
     ids = as_array(piece[end])
     if "" in sizes:
         return check_ids(f"{split}, {end}", ids, sizes[""], (None,))

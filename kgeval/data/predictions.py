@@ -31,8 +31,9 @@ class Predictions:
     Parameters
     ----------
     triples : int64 array, shape (n, 3)
-        For each list, the triple (s, p, o) that it answers, as ids of the dataset. If the file does not say for which
-        positive a list was made, the asked column is `UNMAPPED`: the list then serves all positives of its query.
+        For each list, the triple (s, p, o) for which it was made, as ids of the dataset. If the file names only the
+        query and no positive, the column of the missing entity is `UNMAPPED`; the list is then used for all positives
+        of its query.
     sides : array of str, shape (n,)
         The side of each query: ``"subject"`` or ``"object"``.
     answers : Lists
@@ -41,13 +42,14 @@ class Predictions:
         One score per answer, higher is better: answers with equal scores tie. Without scores, the order of a list is
         the ranking, and no answers tie.
     filtered : str, optional
-        Whether known answers, other than that of the positive, were removed from the lists. ``"no"``; ``"after"``: they
-        were removed from the final ranking; ``"before"``: a re-ranker was given lists from which they had been removed.
-        None: the file does not say.
+        Whether the known answers, except the positive, were removed from the lists. ``"no"``: they were not removed.
+        ``"after"``: they were removed from the final ranking. ``"before"``: they were removed from the lists that a
+        re-ranker then ordered. None: the file does not say.
     unmapped_may_be_known : bool
-        Whether an `UNMAPPED` answer may be an entity of the dataset whose name is unknown, and so a known answer.
+        Whether an `UNMAPPED` answer may be an entity of the dataset under a name that could not be matched. It may then
+        also be a known answer, which the filter should have removed.
     notes : tuple of str
-        What was assumed, how names were matched, and how many were not.
+        What was assumed, how names were matched to entities, and how many names were not matched.
     source : str
         The file and its format, for messages.
 
@@ -88,13 +90,13 @@ class Predictions:
         scores: npt.ArrayLike | Sequence[npt.ArrayLike] | None = None,
         **facts: Any,
     ) -> Predictions:
-        """Make predictions of arrays of ids, such as the top 10 answers of each query.
+        """Make predictions from arrays of ids, such as the top 10 answers of each query.
 
         Parameters
         ----------
         triples : int array, shape (n, 3)
-            For each list, the triple (s, p, o) that it answers, as ids of the dataset; -1 in the asked column if the
-            list serves all positives of its query.
+            For each list, the triple (s, p, o) for which it was made, as ids of the dataset; -1 in the place of the
+            missing entity if the list is for all positives of its query.
         sides : str, or array of str, shape (n,)
             The side of all queries, or of each query.
         answers : int array, shape (n, k), or n int arrays
@@ -132,15 +134,16 @@ class Predictions:
         dataset: Dataset,
         **facts: Any,
     ) -> Predictions:
-        """Make predictions of labels: a query, as a triple with None in the asked place, and its answers.
+        """Make predictions from labels: a dict from queries to answers.
 
         Parameters
         ----------
         answers : mapping
-            ``(s, p, None)`` or ``(None, p, o)`` -> labels of entities, best answer first; or label -> score, higher is
-            better, for all queries.
+            The keys are queries, ``(s, p, None)`` or ``(None, p, o)``. The values are lists of entity labels, best
+            answer first, or, for all queries, dicts from label to score (higher is better).
         dataset : Dataset
-            An answer that is no label of its entities is `UNMAPPED`; a note counts these answers.
+            An answer that is not the label of an entity of this dataset becomes `UNMAPPED`; a note counts these
+            answers.
         **facts
             `filtered` and `source` of `Predictions`.
 
@@ -155,7 +158,7 @@ class Predictions:
         >>> dataset = Dataset.from_frames(test=[("Jack", "born_in", "Italy")])
         >>> predictions = Predictions.from_labels({("Jack", "born_in", None): ["Rome", "Italy"]}, dataset)
         >>> predictions.answers.values, predictions.notes
-        (array([-1,  0]), ('1 of 2 answers are no labels of entities; they count as wrong answers',))
+        (array([-1,  0]), ('1 of 2 answers are not labels of entities; they count as wrong answers',))
         """
         entities, relations = dataset.entities, dataset.relations
         wanted = dict.fromkeys(
@@ -184,7 +187,7 @@ class Predictions:
         values = Lists.of(lists).values
         n_unmapped = int((values == UNMAPPED).sum())
         notes = (
-            (f"{n_unmapped:,} of {len(values):,} answers are no labels of entities; they count as wrong answers",)
+            (f"{n_unmapped:,} of {len(values):,} answers are not labels of entities; they count as wrong answers",)
             if n_unmapped
             else ()
         )
@@ -215,7 +218,8 @@ class GivenRanks:
     ranks : float64 array, shape (n,)
         1 is the best rank; multiples of 0.5.
     n_candidates : int64 array, shape (n,), optional
-        The number of candidates of each rank, the positive included; None: the file does not say.
+        The number of candidates among which each positive was ranked, including the positive itself; None: the file
+        does not say.
     filtered : str, optional
         As in `Predictions`: ``"no"`` for raw ranks, ``"after"`` or ``"before"`` for filtered ranks. None: the file does
         not say.
@@ -249,7 +253,7 @@ class GivenRanks:
         n_candidates: int | npt.ArrayLike | None = None,
         **facts: Any,
     ) -> GivenRanks:
-        """Make given ranks of arrays; a single side or a single number of candidates is that of all ranks.
+        """Make given ranks from arrays; one side, or one number of candidates, can be given for all ranks together.
 
         Parameters
         ----------
@@ -294,7 +298,7 @@ def _as_sides(sides: Any, n: int) -> npt.NDArray[np.str_]:
 
 
 def _check_rows(owner: Any, source: str, triples: Any, sides: Any, filtered: str | None) -> None:
-    """Raise a DataError unless there is one side for each triple, and the settings have known values."""
+    """Raise a DataError unless there is one side for each triple, and `sides` and `filtered` have valid values."""
     if not isinstance(triples, np.ndarray) or not isinstance(sides, np.ndarray):
         kind = type(owner).__name__
         raise DataError(f"{source}: {kind}(...) takes numpy arrays; {kind}.from_arrays also takes lists and one side")

@@ -53,11 +53,11 @@ class Sample:
 
     @staticmethod
     def order(of: int, seed: int = 0) -> Ids:
-        """Return the rows 0 to ``of - 1`` in random order; the sample of n triples is the first n rows.
+        """Return the rows 0 to ``of - 1`` in random order; the sample of n triples consists of the first n rows.
 
-        So samples with the same seed are nested: the sample of 100 triples is a part of the sample of 200. The order is
-        the same with every version of numpy, because it depends only on the raw numbers of the generator PCG64, which
-        numpy keeps the same.
+        Samples with the same seed are therefore nested: the sample of 100 triples is a part of the sample of 200. The
+        order is the same with every version of numpy, because it depends only on the raw numbers of the generator
+        PCG64, which numpy keeps the same.
 
         Parameters
         ----------
@@ -160,7 +160,7 @@ def _digest(rows: Ids) -> str:
 
 @dataclass(frozen=True)
 class Protocol:
-    """Which queries are ranked, among which candidates, and which triples are left out.
+    """The settings of an evaluation: which queries are ranked, among which candidates, and which triples are left out.
 
     A positive is a triple that is ranked. Its query is the triple without its subject, or without its object. The
     candidates are the entities that compete as answers of the query; a rival is a candidate other than the right
@@ -169,8 +169,8 @@ class Protocol:
     Parameters
     ----------
     sides : sequence of str, optional
-        The missing sides of the queries: ``"subject"``, ``"object"`` (also head/tail, s/o). By default both; with lists
-        of negatives, the sides that have lists.
+        The missing sides of the queries: ``"subject"``, ``"object"`` (also head/tail, s/o). By default both sides; if
+        the candidates are lists of negatives, the sides that have lists.
     filter_splits : sequence of str, optional
         The splits whose triples are known; the filtered setting removes known answers from the rivals. None: all
         splits of the dataset.
@@ -181,8 +181,8 @@ class Protocol:
         ``"worst"``: unseen triples get the last rank among all entities. All entities also compete with the
         other positives, but entities that do not occur in train always rank below these positives.
         ``"error"``: an error is raised if there are unseen triples.
-        None: ``"drop"`` if the model has no vector for some entity or relation, else ``"rank"``; the result records the
-        choice.
+        None: ``"drop"`` if the model has no vector for at least one entity or relation, else ``"rank"``; the result
+        records the choice.
     splits : sequence of str
         The splits whose triples are ranked.
     candidates : Candidates

@@ -1,7 +1,7 @@
 """`Queries`, the distinct queries of a set of positives; and functions for the two sides, subject and object.
 
-The rankers and scorers receive `Queries`, so that each query is scored only once. Most packages check the names of
-sides, and split triples into given and missing parts, with the functions of this module.
+The rankers and scorers receive `Queries`, so that each query is scored only once. Most packages use the functions of
+this module to check the names of sides, and to split triples into given and missing parts.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def check_sides(sides: Any) -> tuple[str, ...]:
     Returns
     -------
     tuple of str
-        At least one side; no side twice.
+        At least one side, without repeats.
 
     Raises
     ------
@@ -176,7 +176,9 @@ class Queries:
         return Queries(self.side, self.given[places], self.relation[places], self.answers[at], self.rows[at], offsets)
 
     def one_each(self) -> Queries:
-        """Return one query for each positive; needed if positives of the same query have different candidates.
+        """Return a `Queries` object with one query for each positive.
+
+        This is needed if positives of the same query have different candidates.
 
         Examples
         --------

@@ -20,7 +20,7 @@ KEY_BITS = 63  # the number of bits of a non-negative int64
 
 @dataclass(frozen=True)
 class KeyPart:
-    """How `RowKeys` appends one column to the keys of the columns before it.
+    """The way in which `RowKeys` appends one column to the keys of the columns before it.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class KeyPart:
 
 @dataclass(frozen=True)
 class RowKeys:
-    """How rows of ids are packed into keys, one integer per row; the keys have the same order as the rows.
+    """A layout that packs rows of ids into keys, one integer per row; the keys have the same order as the rows.
 
     The indexed rows are the rows that `RowKeys.of` receives. A key is a non-negative int64. The last column has the
     lowest bits, the first column the highest bits. If a column does not fit into the remaining bits, the key of the
@@ -112,7 +112,7 @@ class RowKeys:
         Parameters
         ----------
         *columns : int64 arrays, shape (n,)
-            All columns, or only the first ones; then a key holds only these columns. Not modified.
+            All columns, or only the first few; a key then holds only these columns. Not modified.
 
         Returns
         -------
@@ -136,12 +136,12 @@ class RowKeys:
         return keys, is_possible
 
     def spans(self, *columns: Ids) -> tuple[Ids, Ids, npt.NDArray[np.bool_]]:
-        """Return the least and the greatest possible key of a row with these ids in all columns but the last.
+        """Return the smallest and the greatest key that a row with these ids in all columns except the last can have.
 
         Parameters
         ----------
         *columns : int64 arrays, shape (n,)
-            All columns but the last. Not modified.
+            All columns except the last. Not modified.
 
         Returns
         -------

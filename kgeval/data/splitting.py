@@ -81,9 +81,10 @@ def split_rows(
 ) -> tuple[dict[str, Ids], int]:
     """Divide triples at random into splits, so that each entity and relation occurs in train.
 
-    The distinct triples are sorted, and each gets a random number; in the order of these numbers, a triple goes to
-    valid or test if each of its entities, and its relation, then still occurs in another triple of train. The random
-    numbers are the 64-bit output of PCG64, which numpy keeps equal in all versions and on all machines.
+    At first, all triples are in train. The distinct triples are sorted, and each gets a random number. In the order of
+    these numbers, triples move to valid or test. A triple moves only if both entities and the relation still occur in
+    other triples of train. The random numbers are the 64-bit output of PCG64, which numpy keeps equal in all versions
+    and on all machines.
 
     Parameters
     ----------
@@ -94,20 +95,20 @@ def split_rows(
         triples.
     seed : int
     inverse_free : bool
-        Whether valid and test contain no (s, p, o) for which train contains a triple (o, q, s).
+        If True and (s, p, o) is in valid or test, train contains no triple (o, q, s).
 
     Returns
     -------
     rows : dict of str to int64 array
         The rows of each split, sorted by triple. All copies of a triple are in one split.
     n_short : int
-        How many triples are in train although `sizes` has them elsewhere, because pairs of inverse triples stay
+        By how many triples valid and test together are smaller than `sizes` says, because pairs of inverse triples stay
         together. 0 unless `inverse_free`.
 
     Raises
     ------
     DataError
-        If fewer triples than `sizes` says can leave train.
+        If too few triples can leave train to reach the `sizes` of valid and test.
     """
     order, starts = group_rows(*triples.T)
     distinct = triples[order[starts[:-1]]]  # (distinct, 3), sorted
@@ -149,7 +150,7 @@ def _count_entities(triples: Ids) -> list[int]:
 
 
 def _units(triples: Ids, sequence: Ids, inverse_free: bool) -> Iterator[list[int]]:
-    """Yield the rows that must be in one split, in the order of `sequence`: single rows, or rows and their inverses."""
+    """Yield rows that must stay in one split, in the order of `sequence`: one row, or a row with its inverses."""
     together: dict[int, list[int]] = _inverse_groups(triples) if inverse_free else {}
     done: set[int] = set()
     for start in range(0, len(sequence), _CHUNK):
@@ -181,7 +182,7 @@ def _inverse_groups(triples: Ids) -> dict[int, list[int]]:
 
 
 def _leave(triples: Ids, rows: Sequence[int], n_with: list[list[int]]) -> bool:
-    """Take rows out of train, and return True, if their entities and relations occur in other triples of train.
+    """Move rows out of train if other triples of train have their entities and relations; return if they moved.
 
     Parameters
     ----------
@@ -189,7 +190,7 @@ def _leave(triples: Ids, rows: Sequence[int], n_with: list[list[int]]) -> bool:
     rows : sequence of int
     n_with : list of two lists of int
         For each relation and for each entity, the number of triples of train that contain it. Modified if the rows
-        leave.
+        move.
     """
     relations, entities = n_with
     parts: list[tuple[list[int], int]] = []

@@ -55,7 +55,9 @@ class Vocabulary:
 
     @classmethod
     def of_ids(cls, n: int) -> Vocabulary:
-        """Return the vocabulary of the ids 0 .. n - 1: their labels are the numbers as text, which need no memory.
+        """Return a vocabulary whose labels are the ids themselves as text: "0", "1", ..., up to n - 1.
+
+        The labels are computed when they are needed, so even a large vocabulary uses almost no memory.
 
         Parameters
         ----------

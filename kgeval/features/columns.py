@@ -79,8 +79,8 @@ class Feature:
     make : function
         Takes a `FeatureSource` and returns a pandas.Categorical with one value per row.
     needs : tuple of str
-        What the feature needs, any of ``"train"`` (the dataset has a train split), ``"types"`` (types of the entities
-        are given) and ``"side"`` (the table has the column side).
+        The inputs that the feature needs, any of ``"train"`` (the dataset has a train split), ``"types"`` (types of the
+        entities are given) and ``"side"`` (the table has the column side).
     over_splits : bool
         Whether the column depends on the argument `splits_for_means` of `features_of`.
     """
@@ -281,7 +281,7 @@ def features_of(
         If `table` lacks a column, if it has ids that are not in the dataset, or if `types` does not contain one type
         for each entity of the dataset.
     ProtocolError
-        If a name is unknown, or if something that a feature needs is missing (see `Feature.needs`).
+        If a name is unknown, or if an input that a feature needs is missing (see `Feature.needs`).
 
     Examples
     --------
@@ -332,7 +332,7 @@ def features_at_hand(dataset: Dataset, types: pd.Categorical | None = None, has_
 
 
 def _missing_needs(dataset: Dataset, types: pd.Categorical | None, has_sides: bool) -> dict[str, str]:
-    """Return a dict: name of a feature that cannot be computed -> what it lacks, as text for an error message."""
+    """Return a dict of the features that cannot be computed: for each name, the missing input as text for a message."""
     missing = {
         TRAIN: "" if "train" in dataset else f"a train split; dataset {dataset.name!r} has none",
         TYPES: "types=; see read_types (result.with_features(types=read_types(file, result.entities)[0]))"

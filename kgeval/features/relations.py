@@ -104,10 +104,10 @@ def patterns(
     least : float
         The smallest share at which a pattern fits, above 0 and at most 1.
     most_paths : int, optional
-        The limit for the cost of the search for compositions. The cost of a pair (s, o) is the number of triples with
-        subject s or the number of triples with object o, whichever is smaller; the cost of a relation is the sum over
-        its pairs. Relations without another pattern are searched, the cheapest first, as long as their total cost is at
-        most the limit. The remaining relations get ``"other"``. None: no limit.
+        The limit for the cost of the search for compositions. The cost of a pair (s, o) is the smaller of two numbers:
+        the triples with subject s, and the triples with object o; the cost of a relation is the sum over its pairs.
+        Relations without another pattern are searched, the cheapest first, as long as their total cost is at most the
+        limit. The remaining relations get ``"other"``. None: no limit.
 
     Returns
     -------
@@ -162,7 +162,7 @@ def patterns(
 
 
 def matched_pairs(triples: npt.ArrayLike, reference: npt.ArrayLike) -> dict[str, npt.NDArray[np.bool_]]:
-    """Tell for each triple whether `reference` contains its pair (s, o) reversed or under another relation.
+    """Return, for each triple, whether `reference` contains its pair (s, o) reversed or under another relation.
 
     Such test triples can be answered by copying from train. Loops, which are triples (s, p, s), never match.
 
@@ -324,7 +324,7 @@ def _shared_pairs(pairs: _Pairs, n_relations: int) -> Ids:
 
 
 def _most_matches(relations: Ids, matches: Ids, n_relations: int) -> Ids:
-    """Return, for each relation, how often it is paired with its most frequent match, int64 (n_relations,).
+    """Return, for each relation, the largest number of its pairs with one other relation, int64 (n_relations,).
 
     For each i, `relations[i]` is paired with `matches[i]`. Pairs of a relation with itself do not count.
     """

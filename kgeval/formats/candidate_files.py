@@ -1,4 +1,4 @@
-"""read_candidates() reads lists of negatives: files of blocks (GraIL, BERTRL) and split dictionaries of OGB."""
+"""`read_candidates` reads lists of negatives from files of blocks (GraIL, BERTRL) and split dictionaries of OGB."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def read_candidates(
 
     Each block holds a positive, then m negatives that differ from this positive in one entity; each line is
     ``s<TAB>p<TAB>o``. All blocks of a file have the same number of lines. The side of a file is the side on which the
-    negatives differ from their positives. File names do not count, as they can mislead: the lines of GraIL's
+    negatives differ from their positives. File names are not used, because they can mislead: the lines of GraIL's
     ``ranking_head.txt`` differ in the tail.
 
     An ``.npz`` file holds the arrays of a split dictionary of OGB: ``head``, ``relation``, ``tail``, and ``head_neg``,
@@ -75,7 +75,7 @@ def read_candidates(
 
 
 def _read_blocks(path: Path, dataset: Dataset, split: str, header: bool | None) -> tuple[str, Ids]:
-    """Return the side of a file, and the ids of the negatives' entities on this side, int64, shape (positives, m)."""
+    """Return the side of a file, and on this side the entity ids of the negatives, int64, shape (positives, m)."""
     columns = read_columns(path, header=header)
     top = 1 + bool(header)  # the number of the first line with a triple
     n_lines, positives = len(columns[0]), dataset[split].array
@@ -120,7 +120,7 @@ def _rows_of(path: Path, firsts: Ids, positives: Ids, size: int, dataset: Datase
     """Return, for the first triple of each block, the row of the same triple in `positives`, int64, shape (blocks,).
 
     If a triple is repeated, its first block belongs to its first row, its second block to its second row, and so on.
-    `top` is the number of the first line of the file that holds a triple; messages need it.
+    `top` is the number of the first line that holds a triple, for messages.
     """
     if np.array_equal(firsts, positives):
         return np.arange(len(positives))

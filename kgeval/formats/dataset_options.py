@@ -11,7 +11,7 @@ from kgeval.formats.split_files import SplitFiles
 
 @dataclass(frozen=True)
 class DatasetOptions:
-    """The options of `kgeval.read_dataset`, which explains each of them.
+    """The options of `kgeval.read_dataset`; its docstring explains each of them.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Look at the files of a folder: which names it holds, what a file starts with, which files were not read.
+"""Functions that examine the files of a folder: their names, their first lines, and the files that were not read.
 
 The modules of `kgeval.formats.datasets` call these functions.
 """
@@ -23,7 +23,7 @@ SNIFFED_BYTES = 1 << 16  # `first_lines` reads only this many bytes
 
 
 def names_in(folder: Path) -> frozenset[str]:
-    """Return the names of the files and folders in a folder; none if it is no folder or cannot be read.
+    """Return the names of the files and folders in a folder; an empty result if it is no folder or cannot be read.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def names_in(folder: Path) -> frozenset[str]:
 
 
 def first_lines(file: Path) -> list[str]:
-    """Return the first lines of a text file, without a last line that may be cut off; none if it cannot be read.
+    """Return the first lines of a text file, without a line that may be cut off; no lines if it cannot be read.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def first_lines(file: Path) -> list[str]:
 
 
 def given_splits(options: DatasetOptions) -> dict[str, Any]:
-    """Return the files that the caller names for some splits; see `kgeval.read_dataset`.
+    """Return the option `splits`, the files that the user names for some splits, in a checked form.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def given_splits(options: DatasetOptions) -> dict[str, Any]:
 
 
 def ignored_names(options: DatasetOptions) -> list[str]:
-    """Return the names of the files that the caller leaves out.
+    """Return the names of the files that the user leaves out with the option `ignore`.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def check_folder(folder: Path, needed: Sequence[str]) -> None:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Return names as a list in words.
+    """Return names as a list in English: "a, b and c".
 
     Parameters
     ----------
@@ -125,7 +125,8 @@ def unread_notes(
     read : collection of str
         The names of the files that were read.
     known : mapping of str to str
-        Files that the tool writes: a regular expression of their names, and what these files hold.
+        The files that the tool writes. Key: a regular expression that matches their names; value: what these files
+        hold.
     ignore : sequence of str
         The names of files that the caller leaves out.
 
@@ -136,7 +137,7 @@ def unread_notes(
     Raises
     ------
     DataError
-        If any other file has a name like that of a part of a split, for example ``facts.txt`` or ``train2id_2.txt``.
+        If the name of any other file looks like a part of a split, for example ``facts.txt`` or ``train2id_2.txt``.
     """
     of_meaning: dict[str, list[str]] = {}
     for name in sorted(names_in(folder) - set(read) - set(ignore)):

@@ -22,7 +22,7 @@ from kgeval.formats.split_files import find_split_files
 
 NO_TRAIN = "no train split: its triples are not filtered, and no entity counts as unseen"
 # What a file of a split holds if the caller names another file for this split.
-OTHER_FILE_NAMED = "splits names another file; triples that only this one holds are not filtered"
+OTHER_FILE_NAMED = "splits names another file; triples that occur only in this file are not filtered"
 MAX_DIGITS = 18  # every number of this many digits is an int64
 ORDERS = {"hrt": "head, relation, tail", "htr": "head, tail, relation"}
 _TAB, _NEWLINE, _SPACE, _ZERO, _NINE = b"\t\n 09"
@@ -55,11 +55,11 @@ def read_id_folder(
     names : mapping of str to str
         The name that the tool gives to the file of each split.
     unread : mapping of str to str
-        What known files hold that are not read; see `unread_notes`.
+        Known files that kgeval does not read, and what they hold; see `unread_notes`.
     read_labels : function
         Takes the path of a dictionary and returns its labels in the order of the ids.
     has_count : bool
-        Whether the first line of each file of triples is their number.
+        Whether the first line of each file of triples holds the number of triples.
 
     Returns
     -------
@@ -120,12 +120,12 @@ def column_order(options: DatasetOptions, default: str) -> str:
     ----------
     options : DatasetOptions
     default : str
-        The order that the tool documents; the result if the caller says no order.
+        The order that the tool documents; it is returned if the user gives no order.
 
     Raises
     ------
     DataError
-        If `options` names the columns in another way than by such an order.
+        If the option `columns` is not such an order.
     """
     if options.columns is None:
         return default
@@ -161,8 +161,8 @@ def read_id_triples(
     Raises
     ------
     DataError
-        If the first line is no number of triples or a wrong one, if a line does not hold three numbers, or if an id is
-        out of range. The message names file and line.
+        If the first line does not hold the right number of triples, if a line does not hold three numbers, or if an id
+        is out of range. The message names file and line.
     """
     raw = one_line_end(read_bytes(file))
     check_no_nul(file, raw)
@@ -190,7 +190,7 @@ def read_id_triples(
 
 
 def _count_of(file: Path, line: bytes) -> int:
-    """Return the number of triples that the first line of a file tells."""
+    """Return the number of triples that the first line of a file states."""
     text = line.decode("utf-8", "replace").strip()
     if not (text.isascii() and text.isdecimal() and len(text) <= MAX_DIGITS):
         raise DataError(
@@ -222,7 +222,7 @@ def _numbers(file: Path, raw: bytes, top: int) -> Ids:
 
 
 def _hint(triples: Ids, columns: str, n_entities: int, n_relations: int, dictionaries: Sequence[str]) -> str:
-    """Return what may be wrong with ids out of range: the order of the columns, or dictionaries that are swapped."""
+    """Return the likely cause of ids out of range: a wrong order of the columns, or swapped dictionaries."""
     for order, words in ORDERS.items():
         positions = check_columns(order)
         if order != columns and (triples[:, positions] < (n_entities, n_relations, n_entities)).all():
@@ -287,7 +287,7 @@ def dataset_of_ids(
     notes: Sequence[str] = (),
     further_columns: Mapping[str, pd.DataFrame] | None = None,
 ) -> Dataset:
-    """Make a dataset from triples of a tool's own ids; each id that occurs in no triple belongs to the dataset too.
+    """Make a dataset from triples of ids of another tool; ids that occur in no triple belong to the dataset too.
 
     Parameters
     ----------
@@ -303,7 +303,7 @@ def dataset_of_ids(
     Returns
     -------
     Dataset
-        With `dictionaries`. A note tells how many entities occur in no triple.
+        Its `dictionaries` hold the given labels. A note tells how many entities occur in no triple.
     """
     dataset = Dataset.from_labels(
         label_columns(splits, entities, relations),
@@ -318,7 +318,7 @@ def dataset_of_ids(
 def with_dictionaries(
     dataset: Dataset, entities: Sequence[str], relations: Sequence[str], folder: Path, sources: Sequence[str]
 ) -> Dataset:
-    """Return a dataset with the dictionaries of its folder; all labels of the dictionaries belong to it.
+    """Add the dictionaries of a folder to its dataset; all their labels become labels of the dataset.
 
     Parameters
     ----------
@@ -362,7 +362,7 @@ def with_dictionaries(
 
 
 def _first_place(dataset: Dataset, kind: str, label_id: int) -> str:
-    """Return where a label first occurs, for a message: split and number of the triple."""
+    """Return the first place of a label, for a message: " (triple 5 of train)"."""
     parts = [1] if kind == "relation" else [0, 2]
     for split, triples in dataset.splits.items():
         rows = np.flatnonzero((triples.array[:, parts] == label_id).any(axis=1))
@@ -372,7 +372,7 @@ def _first_place(dataset: Dataset, kind: str, label_id: int) -> str:
 
 
 def _unused(dataset: Dataset) -> list[str]:
-    """Return a sentence if some entities or relations of a dataset occur in no triple."""
+    """Return notes that count the entities and the relations of a dataset that occur in no triple."""
     triples = np.concatenate([part.array for part in dataset.splits.values()])
     n_entities = len(dataset.entities) - len(np.unique(triples[:, [0, 2]]))
     n_relations = len(dataset.relations) - len(np.unique(triples[:, 1]))

@@ -1,4 +1,4 @@
-"""`inspect`: list what a file or folder holds and what kgeval takes it for, without running anything in it."""
+"""`inspect` lists the content of a file or folder and the formats that recognise it; no code in the file is run."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ COLUMNS = ["file", "tensor", "shape", "dtype"]
 
 @dataclass(frozen=True)
 class Inspection:
-    """What `inspect` found; printing it shows all of it.
+    """The findings of `inspect`; ``print`` shows all of them.
 
     Parameters
     ----------
     path : Path
     takes_for : tuple of str
-        What kgeval takes the path for, one sentence each; empty if no format recognises it.
+        One sentence for each format that recognises the path, for example as a model or a dataset; empty if none does.
     files : tuple of str
         The names of the files, with their sizes.
     tensors : pandas.DataFrame
@@ -69,15 +69,14 @@ class Inspection:
 
 
 def inspect(path: str | Path) -> Inspection:
-    """List the tensors and the configuration in a file or folder, and say what kgeval takes it for.
+    """List the tensors and the configuration in a file or folder, and the formats that recognise it.
 
     Nothing in the files is ever run. A file that cannot be read is listed with the reason, and raises no error.
 
     Parameters
     ----------
     path : str or path
-        A checkpoint, a file of a dataset, or a folder. Of a folder, the files in it are read, and not those in the
-        folders in it.
+        A checkpoint, a file of a dataset, or a folder. The files of a folder are read, but not its subfolders.
 
     Returns
     -------
@@ -159,7 +158,7 @@ def _is_result(place: Path) -> bool:
 
 
 def _described_dataset(place: Path, name: str | None) -> str:
-    """Return the sizes of a dataset and its notes, or the reason why it cannot be read."""
+    """Return the sizes and the notes of a dataset, or the reason why it cannot be read."""
     try:
         dataset = read_dataset(place, format=name)
     except KgevalError as error:
@@ -170,7 +169,7 @@ def _described_dataset(place: Path, name: str | None) -> str:
 
 
 def _described_model(place: Path, model_format: Format) -> str:
-    """Return what a model file says of its model, or the reason why it cannot be read."""
+    """Return what a model file says about its model, or the reason why the file cannot be read."""
     try:
         parts = model_format.read(place, {})
     except KgevalError as error:
@@ -188,7 +187,7 @@ def _described_model(place: Path, model_format: Format) -> str:
     said += [f"{name} {value}" for name, value in settings.items()]
     if kind in MODELS:
         unsaid = MODELS[kind].unsaid({**tables, **settings}) if "entities" in tables or "subjects" in tables else []
-        said += [f"{name} is not said (--{name.replace('_', '-')})" for name in unsaid]
+        said += [f"{name} is not given (--{name.replace('_', '-')})" for name in unsaid]
     if "entity_labels" not in tables and not parts.row_order:
         said.append("the rows are not named: the id files of the dataset or --ids name them")
     return ", ".join(said)

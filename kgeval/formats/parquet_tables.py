@@ -33,7 +33,7 @@ def read_parquet(file: Path) -> pd.DataFrame:
     Raises
     ------
     DataError
-        If the file does not exist, or is damaged or no Parquet file.
+        If the file does not exist, is damaged, or is not a Parquet file.
     MissingExtra
         If pyarrow is not installed, or older than `MIN_PYARROW`.
     """
@@ -65,7 +65,7 @@ def read_parquet(file: Path) -> pd.DataFrame:
 
 
 def _check_size(file: Path, metadata: Any) -> None:
-    """Raise a DataError if a file names far more rows or bytes than it can hold."""
+    """Raise a DataError if a file claims far more rows or bytes than a file of its size can hold."""
     n_bytes = sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups))
     if metadata.num_rows > max(MIN_JUDGED, MAX_ROWS_PER_BYTE * file.stat().st_size) or n_bytes > MAX_BYTES:
         raise DataError(

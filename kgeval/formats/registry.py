@@ -29,7 +29,7 @@ class Format:
         Reads a file or folder of this format; see `kgeval.formats.datasets` and `kgeval.formats.models` for its
         parameters.
     about : str
-        What the format is, in a few words, for messages and notes: ``"OpenKE (ids with count lines)"``.
+        A short description of the format, for messages and notes: ``"OpenKE (ids with count lines)"``.
     """
 
     name: str
@@ -58,7 +58,7 @@ def format_of(path: Path, formats: dict[str, Format], default: Format, forced: s
     formats : dict of str to Format
     default : Format
         The result if no format recognises the path; its `read` then raises an error that explains what is wrong. It is
-        also the result if it recognises the path and no other format does.
+        also the result if it is the only format that recognises the path.
     forced : str or None
         The name of a format, given by the caller.
     option : str

@@ -38,15 +38,15 @@ def read_scores(file: str | Path, *, header: bool | None = None, columns: str | 
     Returns
     -------
     pandas.DataFrame
-        Columns s, p, o (str) and score, one row per line. Scores are float64; but if float64 would round an integer
-        (integers above 2**53), they are int64 or uint64.
+        Columns s, p, o (str) and score, one row per line. Scores are float64. If float64 would round a score (an
+        integer above 2**53), all scores are int64 or uint64.
 
     Raises
     ------
     DataError
-        If a line does not have four columns or a score is not a number; the message names file and line. Also if a
-        header gives the fourth column another name than ``score``, or if float64 would round an integer and the scores
-        are not all integers of 64 bits.
+        If a line does not have four columns or a score is not a number; the message names file and line. A DataError is
+        also raised if a header gives the fourth column another name than ``score``, and if float64 would round a score
+        but not all scores are integers of at most 64 bits.
     """
     header = _has_header(Path(file), header)
     s, p, o, score = read_columns(file, n_columns=4, header=header, columns=columns)
@@ -74,7 +74,7 @@ def read_scores(file: str | Path, *, header: bool | None = None, columns: str | 
 
 
 def has_named_header(file: str | Path) -> bool:
-    """Tell whether the first line of a file names the columns s, p and o with names that kgeval knows.
+    """Return whether the first line of a file names the columns s, p and o with names that kgeval knows.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def _has_header(file: Path, header: bool | None) -> bool | None:
 
 
 def _is_rounded(text: str, number: float) -> bool:
-    """Tell whether `text` is an integer that differs from `number`, the float64 nearest to it."""
+    """Return whether `text` is an integer that differs from `number`, the float64 nearest to it."""
     return np.isfinite(number) and re.fullmatch(INTEGER, text) is not None and Decimal(text) != Decimal(number)
 
 

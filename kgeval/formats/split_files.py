@@ -1,4 +1,4 @@
-"""Find the files of a folder that hold the splits of a dataset, and other files with triples that were not read.
+"""Find the files of a folder that hold the splits of a dataset, and report other files that also hold triples.
 
 `kgeval.formats.datasets` calls `find_split_files` before it reads a folder, and `unread_triples` afterwards.
 """
@@ -53,7 +53,7 @@ def find_split_files(
     ignore : sequence of str
         Names of files in the folder that are not read.
     ending : str
-        What follows the name of a split in the names of its files; for example ``"_negatives"`` for files of negatives.
+        The end of the file names after the name of the split; for example ``"_negatives"`` for ``test_negatives.txt``.
 
     Returns
     -------
@@ -63,9 +63,9 @@ def find_split_files(
     Raises
     ------
     DataError
-        If two files have names of the same split, if `splits` is not valid, if `ignore` names a file that is not in the
-        folder, or if the only file that looks like a split has a name that is not read, such as ``Train.txt`` or
-        ``valid.json``.
+        If two files have the name of the same split, if `splits` is not valid, or if `ignore` names a file that is not
+        in the folder. Also if a split has no file, but a file looks like this split and cannot be read under its name,
+        such as ``Train.txt`` or ``valid.json``.
     """
     names = sorted(child.name for child in folder.iterdir())
     ignored = [ignore] if isinstance(ignore, str) else list(ignore)
@@ -97,12 +97,12 @@ def find_split_files(
 
 
 def _other_suffixes() -> list[str]:
-    """Return the endings of the files that are read if a split has no file with one of `SUFFIXES`."""
+    """Return the file suffixes that are tried if a split has no file with one of `SUFFIXES`."""
     return [*OTHER_SUFFIXES, *(suffix + packed for suffix in (*SUFFIXES, ".csv") for packed in PACKED)]
 
 
 def split_of_name(name: str) -> str | None:
-    """Return the split that a file of this name holds; None if the name is not that of a split.
+    """Return the split that a file of this name holds; None if `name` is not the name of a split.
 
     Parameters
     ----------
@@ -120,10 +120,10 @@ def split_of_name(name: str) -> str | None:
 
 
 def split_of_words(name: str) -> str | None:
-    """Return the split for which a word in a file name stands; None if there is no such word.
+    """Return the split that a word in a file name means, such as test in ``facts_test.txt``; None without such a word.
 
-    If the name contains words of several splits, the last split counts: a message must never advise the user to add a
-    part of test to train.
+    If the name contains words of several splits, the result is the last of these splits in the order train, valid,
+    test. Messages use the result, and a message must never advise the user to add a part of test to train.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ def split_of_words(name: str) -> str | None:
 
 
 def beside_notes(file: Path) -> list[str]:
-    """Return a sentence if a file has the name of a split, and files of other splits are beside it; else none.
+    """Return a note if a file has the name of a split and its folder has files of other splits too; else no note.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ def beside_notes(file: Path) -> list[str]:
 
 
 def elsewhere(folder: Path, ignore: Sequence[str] = ()) -> str:
-    """Return, for the message about a folder without splits, where the splits may be; empty if nothing tells it.
+    """For the error about a folder without splits, return a hint where the splits may be; empty without a hint.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ def elsewhere(folder: Path, ignore: Sequence[str] = ()) -> str:
 
 
 def folder_notes(folder: Path, ignore: Sequence[str] = ()) -> list[str]:
-    """Return one sentence for each folder in a dataset folder that holds files of splits, which are not read.
+    """Return one note for each subfolder of a dataset folder that holds files of splits; these files are not read.
 
     Parameters
     ----------
@@ -273,7 +273,7 @@ def unread_triples(
     positions: Sequence[int],
     sep: str | None = None,
 ) -> list[str]:
-    """Return one sentence for each file that was not read although it holds triples of the dataset's labels.
+    """Return one note for each file that was not read although it holds triples with labels of the dataset.
 
     A file holds such triples if at least half of its first lines have three columns, a relation of the dataset, and an
     entity of the dataset. For a file whose name looks like a part of a split, lines with more columns or with other
@@ -291,7 +291,7 @@ def unread_triples(
     positions : sequence of three int
         The positions of the columns that hold s, p and o.
     sep : str, optional
-        What separates the columns of the files that were read; see `kgeval.read_dataset`.
+        The separator of the columns in the files that were read; see `kgeval.read_dataset`.
 
     Returns
     -------
@@ -300,8 +300,8 @@ def unread_triples(
     Raises
     ------
     DataError
-        If the name of a file that holds such triples looks like a part of a split, for example ``facts.txt`` or
-        ``test_2.txt``. Also if a file with such a name cannot be unpacked by kgeval, for example ``test_2.zip``.
+        If a file holds such triples, and its name looks like a part of a split, for example ``facts.txt`` or
+        ``test_2.txt``. Also if kgeval cannot unpack a file with such a name, for example ``test_2.zip``.
     """
     read = {path.resolve() for paths in files.values() for path in paths}
     left_out = {ignore} if isinstance(ignore, str) else set(ignore)
@@ -341,7 +341,7 @@ def unread_triples(
 
 
 def _separator(name: str, sep: str | None) -> str:
-    """Return the character that separates the columns of a file, as the reader of tables chooses it."""
+    """Return the separator of the columns of a file, chosen by the rules that the reader of tables uses."""
     if sep is not None:
         return {"tab": "\t", "\\t": "\t", "comma": ",", "space": " ", "whitespace": " "}.get(sep, sep)
     return "," if plain_name(name).lower().endswith(".csv") else "\t"
@@ -366,8 +366,8 @@ def _known_triples(
     """Return the ids of the triples in a text, shape (n, 3); None if the text does not hold triples of the dataset.
 
     Unknown labels get the id -1. The text holds triples of the dataset if at least half of its lines have 3 to `most`
-    columns, a known relation and, unless `may_be_new`, at least one known entity. If the dataset has later columns,
-    `most` is their number.
+    columns, a known relation and, unless `may_be_new`, at least one known entity. If a column in `positions` is beyond
+    column `most`, this column is the limit.
     """
     rows = [line.split(separator) for line in re.split(r"\r\n|\n|\r", text) if line]
     n_columns = max(3, *(position + 1 for position in positions))

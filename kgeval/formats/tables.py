@@ -1,4 +1,4 @@
-"""Read one file of triples with further columns: text with any separator, CSV or Parquet, packed or not.
+"""Read one file of triples, perhaps with further columns: text with any separator, CSV or Parquet, packed or not.
 
 `kgeval.formats.datasets.tab_folder` reads each file of a dataset with `read_table`.
 """
@@ -56,9 +56,9 @@ class Table:
     ignored : list of str
         The names of columns that were not read.
     positions : list of three int
-        Where subjects, relations and objects are in the file.
+        The positions of the columns of subjects, relations and objects in the file.
     place : str
-        What a row is called in messages: ``"line"`` or ``"row"``.
+        The word for a row in messages: ``"line"`` or ``"row"``.
     top : int
         The number of the first row.
     """
@@ -73,7 +73,7 @@ class Table:
 
 
 def table_suffix(path: str | Path) -> str:
-    """Return the ending of a file name, without that of packed files, in lower case: ``".csv"`` for ``train.csv.gz``.
+    """Return the suffix of a file name in lower case, without the suffix of packing: ``".csv"`` for ``train.csv.gz``.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def read_table(
     Parameters
     ----------
     file : Path
-        Parquet if its name says so, else text.
+        A Parquet file if the name ends in ``.parquet``, else a text file.
     split : str
         The split whose triples the file holds.
     header, columns, sep, labelled : optional
@@ -167,7 +167,7 @@ def _read_parquet(
 
 
 def _truth_name(file: Path, names: Sequence[str]) -> str:
-    """Return the name of the column that tells whether each triple is true, among the names of further columns."""
+    """Find, among the names of the further columns, the column that says whether each triple is true."""
     truths = [name for name in names if name.lower() in TRUTH_NAMES] or names
     if len(truths) != 1:
         raise DataError(
@@ -178,7 +178,10 @@ def _truth_name(file: Path, names: Sequence[str]) -> str:
 
 
 def _is_true(file: Path, labels: pd.Categorical, place: str, top: int) -> npt.NDArray[np.bool_]:
-    """Return whether each truth label means true; all labels must belong to one pair of `TRUTH_LABELS`."""
+    """Return whether each truth label means true, bool (rows,).
+
+    All labels must come from one pair of `TRUTH_LABELS`.
+    """
     texts = [str(text).lower() for text in labels.categories]  # the distinct labels
     # is_in_pair: for each pair, whether the label of each line belongs to the pair, bool (lines,).
     is_in_pair = [np.array([text in pair for text in texts])[labels.codes] for pair in TRUTH_LABELS]
@@ -194,7 +197,10 @@ def _is_true(file: Path, labels: pd.Categorical, place: str, top: int) -> npt.ND
 
 
 def _values(column: pd.Categorical) -> Any:
-    """Return the values of a further column: numbers if all texts are numbers, else texts; an empty text is missing."""
+    """Return the values of a further column: numbers if all texts are numbers, else texts.
+
+    Empty texts are missing values.
+    """
     texts = np.array([str(text) for text in column.categories], dtype=object)
     filled = [text for text in texts if text]
     has_empty = len(filled) < len(texts) and bool((texts[column.codes] == "").any())

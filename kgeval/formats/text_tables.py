@@ -69,11 +69,11 @@ class TextTable(NamedTuple):
     labels : list of three pandas.Categorical of str, shape (rows,)
         Subjects, relations and objects.
     further : dict of str to pandas.Categorical of str
-        The other columns by name; no text is missing, but it may be empty.
+        The other columns by name. Each row has a text, which may be empty.
     ignored : list of str
-        Columns without a name, which are not read, as they are called in notes.
+        How notes name the columns that are not read because they have no name.
     positions : list of three int
-        Where the columns of subjects, relations and objects are in the file.
+        The positions of the columns of subjects, relations and objects in the file.
     top : int
         The number of the line that holds the first row.
     """
@@ -93,8 +93,8 @@ class _Text:
     ----------
     path : Path
     raw : bytes
-        Each line ends in LF or CRLF, and the last line is not empty. With `is_quoted`, the bytes as they are in the
-        file. With the separator `WHITESPACE`, each separator is one tab.
+        The text, in which each line ends in LF or CRLF and the last line is not empty. With `is_quoted`, these are
+        exactly the bytes of the file. With the separator `WHITESPACE`, one tab replaces each separator.
     is_as_on_disk : bool
         Whether `raw` equals the bytes on disk.
     separator : str
@@ -111,11 +111,11 @@ class _Text:
 
     @property
     def byte(self) -> str:
-        """The character that separates the columns in `raw`."""
+        """The separator of the columns in `raw`."""
         return "\t" if self.separator == WHITESPACE else self.separator
 
     def reader(self) -> Any:
-        """Return a reader of the rows, split as RFC 4180 says."""
+        """Return a CSV reader that splits the rows by the rules of RFC 4180."""
         try:
             text = self.raw.decode("utf-8")
         except UnicodeDecodeError:
@@ -123,7 +123,7 @@ class _Text:
         return csv.reader(io.StringIO(text, newline=""), delimiter=self.separator, strict=True)
 
     def rows(self) -> Iterator[tuple[int, list[str]]]:
-        """Yield each row with the number of its first line, split as RFC 4180 says."""
+        """Yield the line number and the labels of each row, split by the rules of RFC 4180."""
         reader = self.reader()
         number = 1
         try:
@@ -157,7 +157,7 @@ def read_text(
     sep: str | None = None,
     last: str = "",
 ) -> TextTable:
-    """Read a text file with one triple on each line, and further columns if they have names.
+    """Read a text file with one triple on each line; further columns are read if they have names.
 
     Parameters
     ----------
@@ -165,8 +165,8 @@ def read_text(
     header, columns, sep : optional
         See `kgeval.read_dataset`.
     last : str
-        The name of the fourth column, if the file has one without a name; it may then not be empty. By default, such a
-        file is an error.
+        The name to give to a fourth column without a name; the labels of this column must not be empty. By default, a
+        fourth column without a name raises an error.
 
     Returns
     -------
@@ -267,7 +267,7 @@ def first_labels(file: str | Path, sep: str | None = "tab") -> list[str]:
 
 
 def check_separator(sep: str) -> str:
-    """Return the character that a value of `sep` stands for, or `WHITESPACE`.
+    """Return the separator that the option `sep` means: one character, or `WHITESPACE`.
 
     Parameters
     ----------
@@ -298,7 +298,7 @@ def check_separator(sep: str) -> str:
 
 
 def header_advice(path: Path, first: Sequence[str]) -> str:
-    """Return what to do with a first line that looks like a header.
+    """Return advice for the user about a first line that looks like a header.
 
     Parameters
     ----------
@@ -331,7 +331,7 @@ def _layout(
     header : bool, optional
         See `kgeval.read_dataset`.
     choice : ColumnChoice, optional
-        What the caller says about the columns.
+        The option ``columns=`` of the user.
 
     Raises
     ------
@@ -392,7 +392,7 @@ def _further(path: Path, names: Sequence[str], positions: Sequence[int]) -> dict
 
 
 def _has_header_words(first: Sequence[str]) -> bool:
-    """Return whether the labels of a line consist of `HEADER_WORDS` and differ from each other."""
+    """Return whether all labels of a line are words in `HEADER_WORDS`, without repeats."""
     for label in first:
         words = re.split(r"[\W\d_]+|(?<=[a-z])(?=[A-Z])", label)
         if not any(words) or not all(HEADER_WORDS.fullmatch(word.lower()) for word in words if word):
@@ -401,7 +401,7 @@ def _has_header_words(first: Sequence[str]) -> bool:
 
 
 def _text_of(path: Path, sep: str | None) -> _Text:
-    """Read a text file; the separator is `sep`, else a comma for files named ``.csv``, else a tab."""
+    """Read a text file. The separator is `sep`; by default a comma for files named ``.csv``, else a tab."""
     is_csv = Path(plain_name(path)).suffix.lower() == ".csv"
     separator = check_separator(sep) if sep is not None else "," if is_csv else "\t"
     as_on_disk = read_bytes(path) if path.suffix.lower() not in PACKED else text_bytes(path, open_packed(path))
@@ -426,10 +426,10 @@ def _text_of(path: Path, sep: str | None) -> _Text:
 
 
 def _without_quotes(raw: bytes, separator: str) -> bytes | None:
-    """Return a CSV text without its double quotes, if they change nothing: most writers put all labels in quotes.
+    """Remove the double quotes of a CSV text if no label needs them; return None if a label needs its quotes.
 
-    They change nothing if each quote that opens is at the start of a label, the next quote is at the end of this label,
-    and no label contains a quote, a separator or a line end. Otherwise None is returned.
+    Most programs put all labels in quotes. A label needs its quotes if it contains a quote, a separator or a line end.
+    None is also returned if a quote is neither at the start nor at the end of a label.
     """
     data = np.frombuffer(raw, dtype=np.uint8)
     quotes = np.flatnonzero(data == _QUOTE)
@@ -470,7 +470,7 @@ def _typed(separator: str) -> str:
 
 
 def _has_lone_return(raw: bytes) -> bool:
-    """Return whether some CR in `raw` is not followed by LF; `raw` must contain at least one CR."""
+    """Return whether `raw` contains a CR without an LF after it; `raw` must contain at least one CR."""
     data = np.frombuffer(raw, dtype=np.uint8)
     returns = np.flatnonzero(data == _RETURN)  # the positions of the carriage returns
     return bool(returns[-1] == len(data) - 1 or (data[returns + 1] != _NEWLINE).any())
@@ -530,7 +530,7 @@ def _parse(source: Path | io.BytesIO, n_columns: int, separator: str) -> list[pd
 
 
 def _count_lines(text: _Text, names: Sequence[str], required: Sequence[int]) -> int:
-    """Check that each line has the right number of labels and that no required label is empty; return their number.
+    """Return the number of lines, after a check that each line has the right labels and no required label is empty.
 
     A fast check looks at all bytes at once. Only if this check fails, a loop over the lines looks for the first wrong
     line and raises a DataError that names this line.
@@ -572,7 +572,7 @@ def _check_row(
 
 
 def _hint(text: _Text, number: int, labels: Sequence[str], line: str, names: Sequence[str]) -> str:
-    """Return what to do about a line with the wrong number of labels."""
+    """Return advice for the user about a line with the wrong number of labels."""
     if len(labels) == 1:
         for other in ("\t", ",", ";", "|", " "):
             if other != text.separator and len(line.split(other)) >= 3:
@@ -616,10 +616,10 @@ def _quoted_labels(text: _Text, names: Sequence[str], required: Sequence[int]) -
 
 
 def _check_no_late_quotes(text: _Text, known: Sequence[Iterable[str]]) -> None:
-    """Raise a DataError if a space stands before the double quotes of a label: the quotes would belong to the label.
+    """Raise a DataError if a space stands before the double quotes of a label, since they would then become part of it.
 
-    `known` holds the distinct labels of each column. A label that really starts with a space and quotes is itself in
-    quotes in the file, so the bytes before it are no separator.
+    `known` holds the distinct labels of each column. A label may really start with a space and a quote. Such a label is
+    itself in quotes in the file, so no separator stands directly before the space.
     """
 
     def is_bare(label: str) -> bool:
@@ -636,7 +636,7 @@ def _check_no_late_quotes(text: _Text, known: Sequence[Iterable[str]]) -> None:
 
 
 def _check_no_final_dot(path: Path, labels: Sequence[pd.Categorical]) -> None:
-    """Raise a DataError if all labels of the last column, and no others, end with a dot, as lines of Turtle do."""
+    """Raise a DataError if all labels of the last column, and no others, end with a dot: the file may be Turtle."""
     *others, last = labels
     if not all(label.endswith(" .") for label in last.categories):
         return
@@ -648,7 +648,7 @@ def _check_no_final_dot(path: Path, labels: Sequence[pd.Categorical]) -> None:
 
 
 def _check_not_n_triples(path: Path, raw: bytes) -> None:
-    """Raise a DataError if the first line that is not a comment is an N-Triple, with tabs or with spaces."""
+    """Raise a DataError if the first line that is not a comment is a line of N-Triples, with tabs or with spaces."""
     start = 0
     while raw.startswith(b"#", start):
         start = raw.find(b"\n", start) + 1 or len(raw)

@@ -43,14 +43,14 @@ _ABOUT = re.compile(r"(readme|licen[cs]e|copying|notice|changelog|citation)\b.*|
 
 @dataclass
 class _Source:
-    """A file that is being unpacked, the number of bytes so far, and the names of its members."""
+    """A file during unpacking, with the number of bytes unpacked so far and the names of its members."""
 
     path: Path
     n_bytes: int = 0
     names: set[tuple[str, ...]] = field(default_factory=set)
 
     def copy(self, stream: Any, out: BinaryIO) -> None:
-        """Copy a stream of unpacked bytes; raise a DataError if there are too many."""
+        """Copy a stream of unpacked bytes; raise a DataError if there are too many bytes."""
         packed = max(self.path.stat().st_size, 1)
         while chunk := stream.read(_CHUNK):
             self.n_bytes += len(chunk)
@@ -65,7 +65,7 @@ class _Source:
             out.write(chunk)
 
     def target(self, root: Path, name: str) -> Path:
-        """Return the place of a member in the folder `root`; raise a DataError for a name that is not safe."""
+        """Return the path in the folder `root` to which a member is unpacked; raise a DataError for an unsafe name."""
         parts = tuple(part for part in name.replace("\\", "/").split("/") if part not in ("", "."))
         wrong = ""
         if name.startswith(("/", "\\")) or re.match(r"[A-Za-z]:", name):
@@ -98,7 +98,7 @@ def is_archive(path: str | Path) -> bool:
 
 
 def plain_name(path: str | Path) -> str:
-    """Return the name of a file without the ending that tells how it is packed.
+    """Return the name of a file without the suffix of packing: ``train.txt`` for ``train.txt.gz``.
 
     Parameters
     ----------
@@ -151,9 +151,9 @@ def unpacked(path: str | Path) -> Iterator[Path]:
     Yields
     ------
     Path
-        The folder with the dataset: the members, or the single folder in which all members lie. Its name is that of
-        the archive without its ending. A DataError that is raised in the ``with`` block and names this folder names
-        the archive instead.
+        The folder with the dataset. It holds the members; if all members lie in a single folder of the archive, it is
+        that folder. Its name is the name of the archive without its suffix. If a DataError in the ``with`` block names
+        this folder, the name of the archive replaces it in the message.
 
     Raises
     ------
@@ -221,7 +221,7 @@ def _unzip(source: _Source, root: Path) -> None:
 
 
 def _n_listed(path: Path) -> int:
-    """Return the number of members that the end of a zip file tells; `_MANY` if it does not fit there."""
+    """Return the number of members that the end of a zip file states; `_MANY` if the number does not fit there."""
     with open(path, "rb") as stream:
         stream.seek(max(path.stat().st_size - _MAX_END, 0))
         end = stream.read()
@@ -230,7 +230,10 @@ def _n_listed(path: Path) -> int:
 
 
 def _untar(source: _Source, opener: Callable[..., Any], plain: Path, root: Path) -> None:
-    """Write the members of a tar file into the folder `root`; `plain` is where a packed tar file is unpacked to."""
+    """Write the members of a tar file into the folder `root`.
+
+    A packed tar file is first unpacked to the file `plain`.
+    """
     if opener is open:
         plain = source.path
     else:
@@ -279,7 +282,7 @@ def _write(source: _Source, stream: Any, target: Path) -> None:
 def only_child(folder: Path) -> Path | None:
     """Return the only file or folder in a folder; None if there are none or several.
 
-    Hidden files, the notes of macOS and texts such as README do not count.
+    Hidden files, the files that macOS adds, and texts such as README are not counted.
 
     Parameters
     ----------
@@ -291,6 +294,6 @@ def only_child(folder: Path) -> Path | None:
 
 
 def _inner_folder(folder: Path) -> Path:
-    """Return the only folder in `folder`, or the only folder in this folder, and so on; `folder` if it has files."""
+    """Go down from `folder` as long as a folder contains only one folder and no files; return the last folder."""
     child = only_child(folder)
     return _inner_folder(child) if child is not None and child.is_dir() else folder

@@ -1,7 +1,7 @@
 """`PyKEENEvaluator`: an evaluator for PyKEEN's pipeline, early stopper and HPO, whose ranks kgeval computes.
 
 The methods are in `EvaluatorMethods`, which needs no PyKEEN. `make_class` combines them with PyKEEN's
-`RankBasedEvaluator`, which computes the metrics from the ranks; so the keys and the formulas are those of PyKEEN.
+`RankBasedEvaluator`, which computes the metrics from the ranks; so PyKEEN's keys and formulas are used.
 """
 
 from __future__ import annotations
@@ -41,18 +41,19 @@ class EvaluatorMethods:
     It takes the place of `pykeen.evaluation.RankBasedEvaluator`: in ``pipeline(evaluator=..., evaluator_kwargs=...)``,
     in `hpo_pipeline`, and as the evaluator of an early stopper. The results have the same keys. The ranks are exact: a
     NaN raises an error, the scores of the known geometric models are computed in float64, and the model's own scores
-    are compared as they are. So values can differ from those of PyKEEN where scores of float32 differ by rounding
-    errors only. Where scores are infinite, PyKEEN leaves them out of the number of candidates, on which the adjusted
-    metrics depend; here they count.
+    are compared as they are. Values can therefore differ from those of PyKEEN if scores in float32 differ only by
+    rounding errors. PyKEEN does not count candidates with infinite scores, which changes the adjusted metrics; here
+    they count.
 
     Parameters
     ----------
     filtered : bool
-        True: known triples do not count as rivals. False: the metrics of the raw ranks.
+        True: known triples do not count as rivals. False: all triples count, which gives the metrics of the raw ranks.
     dataset : PyKEEN Dataset, or kgeval.Dataset, optional
         The dataset of the run, which gives labels to `result`. A `kgeval.Dataset` must have the ids of PyKEEN, such as
         ``kg.Dataset.of({"train": training, "valid": validation, "test": testing})`` of three factories. If the
-        evaluated triples and the filter triples are splits of the dataset, `result` is that of ``kg.evaluate`` on it.
+        evaluated triples and the filter triples are splits of the dataset, `result` equals the result of
+        ``kg.evaluate`` on it.
     **options
         Of PyKEEN's `RankBasedEvaluator`: ``metrics``, ``metrics_kwargs``, ``add_defaults``, ``clear_on_finalize``,
         ``batch_size``, ``slice_size``. ``mode``, for inductive models, must be None.
@@ -209,8 +210,8 @@ class EvaluatorMethods:
         true_scores : tensor, shape (n, 1), optional
             The scores of the triples; needed in the filtered setting.
         dense_positive_mask : tensor, shape (n, entities), optional
-            Not 0 where an entity is a known answer. In the filtered setting it is needed: without it, a NaN of the
-            model would look like the filter.
+            Not 0 where an entity is a known answer. It is needed in the filtered setting, to distinguish a NaN of the
+            model from a NaN that marks a known answer.
 
         Raises
         ------
@@ -243,7 +244,7 @@ class EvaluatorMethods:
         self.num_entities = scores.shape[1]
 
     def _take_ranks(self, result: EvaluationResult) -> None:
-        """Give the ranks of a result to PyKEEN's class, which computes its metrics of them."""
+        """Give the ranks of a result to PyKEEN's class, which computes its metrics from these ranks."""
         setting = "filtered" if self.filtered else "raw"
         self.clear()
         table = result.rank_table
@@ -256,7 +257,10 @@ class EvaluatorMethods:
         self.num_entities = len(result.entities)
 
     def _evaluator(self, model: Any, positives: Ids, filters: Ids, protocol: Protocol) -> Evaluator:
-        """Return the evaluator of these triples; an early stopper asks for the same one again and again."""
+        """Return the evaluator of these triples.
+
+        The last one is kept, because an early stopper evaluates the same triples often.
+        """
         digest = hashlib.sha256(f"{model.num_entities} {model.num_real_relations} {protocol.fingerprint}".encode())
         for array in (positives, filters):
             digest.update(f"\n{len(array)}\n".encode() + array.tobytes())
@@ -268,7 +272,7 @@ class EvaluatorMethods:
         return self._evaluators[key]
 
     def _new_evaluator(self, model: Any, positives: Ids, filters: Ids, protocol: Protocol) -> Evaluator:
-        """Make the evaluator: of the splits of `dataset` if they are these triples, else of the triples themselves."""
+        """Make the evaluator, from splits of `dataset` if they equal the given triples, else from the triples alone."""
         sizes = {"entities": model.num_entities, "relations": model.num_real_relations}
         labels: dict[str, Any] = {"n_entities": sizes["entities"], "n_relations": sizes["relations"], "name": "pykeen"}
         note = NO_LABELS
@@ -300,7 +304,7 @@ class EvaluatorMethods:
 
 
 class ChosenEntities(Candidates):
-    """Only some entities compete: ``restrict_entities_to`` of PyKEEN.
+    """Candidates that are only some of the entities, for PyKEEN's parameter ``restrict_entities_to``.
 
     Parameters
     ----------
@@ -346,7 +350,7 @@ def make_class() -> type:
 
 
 def _dataset_with_ids_of_pykeen(dataset: Any) -> Dataset | None:
-    """Return a dataset whose ids are those of PyKEEN."""
+    """Return a dataset with the same ids as PyKEEN; raise an error if this is not possible."""
     if dataset is None:
         return None
     made = dataset if isinstance(dataset, Dataset) else Dataset.of(dataset)
@@ -420,7 +424,10 @@ def _allowed_triples(positives: Ids, allowed: Mapping[str, Ids | None], raises: 
 
 
 def _as_splits(dataset: Dataset, positives: Ids, filters: Ids) -> tuple[str, tuple[str, ...]] | None:
-    """Return the split that the positives are and the splits that filters and positives are; None if they are none."""
+    """Return the split that equals the positives, and the splits that together equal filters and positives.
+
+    The result is None if no splits equal them.
+    """
     known = _distinct(np.concatenate([positives, filters]))
     for split, triples in dataset.splits.items():
         if np.array_equal(triples.array, positives):

@@ -49,15 +49,15 @@ class TorchMetricMethods:
     n_rows : int
         The number of rows of the last `compute`, without repeated ones.
     n_repeated : int
-        The number of rows that the last `compute` left out because their id had occurred.
+        The number of rows that the last `compute` left out because an earlier row had the same id.
 
     Raises
     ------
     MissingExtra
         If torchmetrics is not installed.
     MetricError
-        If a metric or the tie policy is unknown, if a metric is no metric of ranks, or if it is not defined under the
-        tie policy.
+        If a metric or the tie policy is unknown, if a metric is not a metric of ranks, or if it is not defined under
+        the tie policy.
     """
 
     # Of torchmetrics: `forward` may update once and merge the states.
@@ -89,18 +89,18 @@ class TorchMetricMethods:
     def update(
         self, scores: Any = None, positive: Any = None, *, known: Any = None, counts: Any = None, ids: Any = None
     ) -> None:
-        """Add ranks: of scores with the column of each positive, or of counts.
+        """Add the ranks of some positives, computed from scores or from counts of rivals.
 
         Parameters
         ----------
         scores : tensor, shape (n, candidates), optional
-            The score of each candidate of each query; higher is better. They are compared as they are, also in half
-            precision. The positive is one of the candidates.
+            The score of each candidate of each query; higher is better. Scores are compared without conversion, also in
+            half precision. The positive is one of the candidates.
         positive : int tensor, shape (n,), optional
             The column of the positive in each row of `scores`.
         known : bool tensor, shape (n, candidates), optional
-            True where a candidate is not to count: other known answers (the filter), or padding of the candidates. The
-            positive always takes part, whatever its cell says.
+            True where a candidate is left out: other known answers (the filter), or padding of the candidates. The
+            positive itself is never left out, even if its cell is True.
         counts : three int tensors of shape (n,), optional
             Instead of `scores`: for each positive, the number of rivals with a higher score (``better``), with the same
             score (``tied``), and of all rivals.
@@ -201,7 +201,10 @@ def make_class() -> type:
 
 
 def _rank_metric(metric: Metric, ties: str) -> RankMetric:
-    """Return a metric if it can be computed from counts under a tie policy; else raise a MetricError."""
+    """Return a metric that can be computed from counts with this tie policy.
+
+    Raise a MetricError for any other metric.
+    """
     if not isinstance(metric, RankMetric):
         raise MetricError(f"TorchMetric computes metrics of ranks, such as 'mrr'; got {metric}. Use kg.evaluate for it")
     reason = metric.lacking(np.full(1, 9, dtype=np.int64), ties)

@@ -28,7 +28,7 @@ def load_torch(user: str = "device= and tensors", hint: str = "") -> Any:
     Parameters
     ----------
     user : str
-        What needs torch, for the message.
+        The name of the function or object that needs torch, for the message.
     hint : str
         The end of the message.
 
@@ -45,7 +45,7 @@ def load_torch(user: str = "device= and tensors", hint: str = "") -> Any:
 
 
 def is_tensor(values: Any) -> bool:
-    """Tell whether `values` is a torch tensor; works even if torch is not installed, and never imports it.
+    """Return whether `values` is a torch tensor; works even if torch is not installed, and never imports it.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def kind_of(array: Any) -> str:
 
 
 def may_be_bits(array: Array) -> bool:
-    """Tell whether the numbers of an array may be the bits of bfloat16 numbers: raw ones or integers of 16 bits.
+    """Return whether the numbers of an array may be the bits of bfloat16 numbers: raw ones or integers of 16 bits.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ def check_no_bits(name: str, values: Array, error: type[KgevalError] = DataError
 
 
 def is_on_device(array: Array) -> bool:
-    """Tell whether `array` is a tensor on a device other than the CPU, for example a GPU.
+    """Return whether `array` is a tensor on a device other than the CPU, for example a GPU.
 
     Copying such a tensor to the host (the memory of the CPU) is slow.
 
@@ -288,8 +288,8 @@ def on_host(array: Array) -> Any:
 def address(array: Array) -> tuple[Any, ...]:
     """Return a key that identifies the memory of an array.
 
-    Two arrays have equal keys if, and only if, they are the same view of the same memory; two streamed tables, if they
-    are the same object.
+    Two arrays have equal keys if they are the same view of the same memory, and only then. Two streamed tables have
+    equal keys only if they are the same object.
 
     Parameters
     ----------

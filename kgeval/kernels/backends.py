@@ -48,7 +48,7 @@ class Counter(typing.Protocol):
         """The number of queries in one call of `count` for which the time per query is shortest."""
 
     def count(self, queries: Array, places: Places) -> Counts:
-        """Count, for each positive, candidates, and the known answers, with a higher and with the same score.
+        """Count, for each positive, all candidates and the known answers with a higher and with the same score.
 
         Parameters
         ----------
@@ -99,7 +99,7 @@ def check_device(device: Any) -> str | None:
 
 @dataclass(frozen=True)
 class _Plan:
-    """Which counter counts, and with which sizes.
+    """The choice of a counter, and its sizes.
 
     Parameters
     ----------
@@ -187,8 +187,9 @@ def counter_bytes(
 ) -> int:
     """Estimate the memory that a counter needs besides `candidates`.
 
-    The estimate is the size of the copies of the candidates that the counter prepares, found by preparing a sample, and
-    of the tiles and queries of each thread. On a GPU, it leaves out the blocks, which are made to fit.
+    The estimate is the sum of two parts: the copies of the candidates that the counter prepares, estimated from a small
+    sample; and the tiles and queries of each thread. On a GPU, blocks are not counted, because their size is chosen to
+    fit.
 
     Parameters
     ----------
@@ -275,7 +276,7 @@ def _sample(candidates: Array) -> Array:
 
 
 def _copied_bytes(geometry: str, sample: Array, candidates: Array, plan: _Plan) -> int:
-    """Return the bytes of the copies of `candidates` that a counter prepares: those of `sample`, scaled up."""
+    """Estimate the bytes of the copies of `candidates` that a counter prepares, from the copies of `sample`."""
     factor = len(candidates) / max(1, len(sample))
     if plan.device is None:
         counter = NumpyCounter(geometry, sample, plan.block_size, plan.with_bytes)
@@ -296,7 +297,7 @@ def _copied_bytes(geometry: str, sample: Array, candidates: Array, plan: _Plan) 
 
 
 def _held_bytes(parts: list[Any], besides: Array | None) -> list[int]:
-    """Return the bytes of each array and tensor in `parts` and in the fields of dataclasses, without `besides`."""
+    """Return the bytes of each array and tensor in `parts`, and in the fields of its dataclasses, except `besides`."""
     sizes: dict[int, int] = {}  # address of the memory -> bytes, so that nothing counts twice
     while parts:
         part = parts.pop()
@@ -312,7 +313,7 @@ def _held_bytes(parts: list[Any], besides: Array | None) -> list[int]:
 
 
 def _remedy(geometry: str, candidates: Array, plan: _Plan, copied: int, free: int) -> str:
-    """Return the end of a message: each setting that would suffice alone, with its largest value."""
+    """Return advice for a message: the settings of which each alone would suffice, with their largest values."""
     (n, d), settings = candidates.shape, []
     for name in ("threads", "batch_size", "block_size"):
         # the batches need `fixed`, and `each` for every unit of the setting
@@ -335,7 +336,7 @@ def _remedy(geometry: str, candidates: Array, plan: _Plan, copied: int, free: in
 
 
 def multiplies_bytes() -> bool:
-    """Tell whether torch multiplies matrices of 8-bit integers fast and exactly on this processor.
+    """Return whether torch multiplies matrices of 8-bit integers fast and exactly on this processor.
 
     The product is fast if torch uses AVX512.
     """
@@ -347,7 +348,7 @@ def multiplies_bytes() -> bool:
 
 @cache
 def _is_exact(multiply: Callable[..., Any]) -> bool:
-    """Tell whether a function of torch multiplies two matrices of the largest 8-bit integers exactly.
+    """Return whether a function of torch multiplies two matrices of the largest 8-bit integers exactly.
 
     Some processors cut off large sums at a limit (saturation).
     """

@@ -1,4 +1,4 @@
-"""The best candidates of a few queries among all candidates, exactly, while the candidates are read once.
+"""Find the best candidates of a few queries among all candidates, exactly, in one pass over the candidates.
 
 `kgeval.evaluation.sources` calls `best_candidates` for embedding models; `kgeval.results.explanations` calls
 `best_columns` for rows of scores.
@@ -38,7 +38,8 @@ class Best:
     scores : float64 array, shape (best,)
         Their exact scores.
     better, equal : int
-        Counts among all candidates; the answer, if it is a candidate, counts as equal to itself.
+        How many of all candidates score higher than the answer, and how many score equal to it. If the answer is a
+        candidate, it counts as equal to itself.
     """
 
     candidates: Ids
@@ -81,9 +82,10 @@ def best_candidates(
 ) -> list[Best]:
     """Return the `n` best candidates of each query, and count the candidates that score higher than its answer.
 
-    The candidates are read in blocks. The first pass of `make_passes` screens a block. Scored exactly are only the
-    candidates whose screening score does not prove that they score lower than the n-th best so far, and, for the
-    counts, those whose screening score is in the interval around the score of the answer. The results are those of
+    The candidates are read in blocks, and the first pass of `make_passes` computes screening scores (approximate scores
+    with a proven error bound) for a block. Most candidates are decided by their screening scores. Only two kinds of
+    candidates are scored exactly: those that may be better than the n-th best candidate so far, and those whose
+    screening score is so close to the score of the answer that the order is not certain. The results equal those of
     exact scores of all pairs.
 
     Parameters
@@ -98,8 +100,8 @@ def best_candidates(
     answers : int64 array, shape (queries,)
         The id of the answer of each query.
     skipped : sequence of int64 arrays
-        For each query, sorted ids of entities that are not among its best candidates, such as its known answers. They
-        count as candidates in `Best.better` and `Best.equal`.
+        For each query, sorted ids of entities that are not among its best candidates, such as its known answers.
+        `Best.better` and `Best.equal` still count them.
     n : int
         At least 1.
 
@@ -157,7 +159,7 @@ def _check_finite(ids: Ids, vectors: Reals) -> None:
 
 
 class _Search:
-    """What is known of each query after the blocks that were read.
+    """The intermediate results of each query, after the blocks that were read so far.
 
     Parameters
     ----------
@@ -212,7 +214,7 @@ class _Search:
             self._keep(i, ids[possible], self._exact(i, vectors, order[possible]))
 
     def add(self, other: _Search) -> None:
-        """Add what a search of the same queries among other candidates found."""
+        """Merge the results of a search of the same queries among other candidates."""
         self.better += other.better
         self.equal += other.equal
         for i, best in enumerate(other.best):
@@ -223,7 +225,7 @@ class _Search:
         return exact_pair_scores(self.geometry, self.queries, vectors, np.full(len(columns), i), columns)
 
     def _keep(self, i: int, ids: Ids, scores: Reals) -> None:
-        """Keep the best of the candidates so far and of `ids`."""
+        """Keep the n best candidates among the previous best and `ids`."""
         if np.isnan(scores).any():
             raise ScoreError(f"the score of entity {ids[np.argmax(np.isnan(scores))]} is NaN")
         all_ids, all_scores = (np.concatenate(parts) for parts in zip(self.best[i], (ids, scores)))

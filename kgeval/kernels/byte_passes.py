@@ -96,7 +96,7 @@ class ByteDotPass:
     ----------
     vectors : int8 array, shape (candidates, d), or None
         The rounded candidates (the integers b in the proof, see the module docstring). None if they are too large to be
-        kept: then those of a tile are rounded whenever it is screened.
+        kept; the candidates of a tile are then rounded each time the tile is screened.
     bounds : dict of int to tuple of float
         For each tile (the key is the index of its first candidate): the rounding step, the largest norm of a
         candidate, and the largest norm of a rounding error, in multiples of the unit of `single`. If candidates are

@@ -1,4 +1,4 @@
-"""`load_compiled` returns the loops that numba compiles, `kgeval.kernels.numba_kernels`, where numba can be used.
+"""`load_compiled` returns the module with the loops that numba compiles, if numba can be used.
 
 With numba (extra ``fast``) the counters compare a tile in one loop while it is in the processor's cache; without numba
 they use several passes of numpy. The counts are the same. The environment variable ``KGEVAL_COMPILED=0`` switches the
@@ -19,7 +19,7 @@ SWITCH = "KGEVAL_COMPILED"
 
 
 def is_compiled() -> bool:
-    """Tell whether the counters use compiled loops: numba is installed, and ``KGEVAL_COMPILED`` is not ``"0"``."""
+    """Return whether the counters use compiled loops: numba is installed, and ``KGEVAL_COMPILED`` is not ``"0"``."""
     return load_compiled() is not None
 
 

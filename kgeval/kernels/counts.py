@@ -1,7 +1,7 @@
 """The input and the output of every counter (`Places`, `Counts`), and `count_known`, which counts known answers.
 
-A known answer is a candidate that makes a known triple; filtered ranks leave it out. The counters of this package and
-`kgeval.ranking` use this module.
+A known answer is a candidate that forms a known triple with the query; filtered ranks leave it out. The counters of
+this package and `kgeval.ranking` use this module.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Geometries whose scores are made of those of another geometry: clamped dot products, and squared L2 distances.
+"""Geometries whose scores are computed from the scores of another geometry: clamped dot products, squared L2 distances.
 
-Both keep the order of the scores, except for the ties that clamping makes. Hence they share the passes of the other
-geometry, and `DerivedPass` only changes the interval of each positive. A model that needs such a geometry calls
+Both keep the order of the scores, except that clamping makes ties. They can therefore use the passes of the other
+geometry; `DerivedPass` only changes the interval of each positive. A model that needs such a geometry calls
 `clamped_dot` or `squared_l2`, which register it.
 """
 
@@ -22,7 +22,9 @@ SQUARED_L2 = "squared l2"
 
 @dataclass(frozen=True)
 class DerivedPass:
-    """A pass of another geometry (`base`) that serves a geometry derived from it; see `kgeval.kernels.passes.Pass`.
+    """A pass for a derived geometry, which uses a pass of the original geometry (`base`).
+
+    See `kgeval.kernels.passes.Pass`.
 
     Parameters
     ----------
@@ -31,7 +33,7 @@ class DerivedPass:
         Takes the scores of positives in the derived geometry, float64, shape (positives,), and returns their scores in
         the geometry of `base`.
     low, high : float
-        The bounds of the derived scores. All scores of `base` beyond a bound are one derived score, a tie.
+        The bounds of the derived scores. All scores of `base` beyond a bound become the same derived score, and tie.
     """
 
     base: PairPass
@@ -54,8 +56,9 @@ class DerivedPass:
     def interval(self, prepared: Any, rows: Ids, scores: Reals, block: slice) -> tuple[Scores, Scores]:
         """Return the ends of each positive's interval of screening scores; see `kgeval.kernels.passes.Pass`.
 
-        No candidate beats a positive at the upper bound, and none loses to a positive at the lower bound: on this side
-        of the interval, all candidates are undecided, so that their exact scores tell which of them tie.
+        No candidate scores higher than a positive at the upper bound, and no candidate scores lower than a positive at
+        the lower bound. The interval is therefore infinite on this side: the candidates there are undecided, and their
+        exact scores decide which of them tie.
         """
         low, high = self.base.interval(prepared, rows, self.base_scores(scores), block)
         return np.where(scores <= self.low, -np.inf, low), np.where(scores >= self.high, np.inf, high)
@@ -130,7 +133,7 @@ def _derived(
     low: float = -np.inf,
     high: float = np.inf,
 ) -> Passes:
-    """Return the passes of a derived geometry, made of the float passes of another geometry."""
+    """Return the passes of a derived geometry, made from the float passes of another geometry."""
     order, passes, of_pairs = product_passes(geometry, candidates, block_size)
     derived: list[Pass] = []
     for screen in passes:

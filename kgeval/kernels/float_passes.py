@@ -249,7 +249,7 @@ class DotPass:
 class DoubleDotPass:
     """Float64 dot products, for positives with too many undecided candidates after the float32 pass.
 
-    The error bounds are those of `DotPass`, with the unit roundoff of float64 in the place of that of float32.
+    The error bounds are those of `DotPass`, but with the unit roundoff of float64.
 
     Parameters
     ----------

@@ -69,7 +69,7 @@ class Geometry:
         See `kgeval.kernels.torch_screens.make_screen`; without this function, tensors are copied to the host,
         and numpy counts.
     is_derived : bool
-        Whether its scores are made of those of another geometry; see `kgeval.kernels.derived`.
+        Whether its scores are computed from the scores of another geometry; see `kgeval.kernels.derived`.
     """
 
     name: str
@@ -204,7 +204,7 @@ def pair_parts(n: int, d: int) -> list[slice]:
 
 
 def is_in_range(size: Any) -> Any:
-    """Tell which sizes are between 1e-100 and 1e100; the product of two such sizes neither underflows nor overflows.
+    """Return whether sizes are between 1e-100 and 1e100; products of two such sizes neither underflow nor overflow.
 
     Parameters
     ----------
@@ -229,8 +229,8 @@ def power_above(size: float) -> float:
     Returns
     -------
     float
-        1 if `size` is 0; else at least 2**-400, which is out of range (`is_in_range`), although its products with small
-        numbers are not 0.
+        1 if `size` is 0; else at least 2**-400. That number is already out of range (`is_in_range`), but its products
+        with small numbers are not yet 0.
 
     Examples
     --------
@@ -261,7 +261,7 @@ def map_parts(function: Callable[[slice], Any], vectors: Vectors) -> list[Any]:
     Parameters
     ----------
     function : function
-        Takes the slice of a part; those of a large table are given to several threads.
+        Takes the slice of a part. The parts of a large table are processed on several threads.
     vectors : float array or StreamedTable, shape (n, d)
         Its shape is read.
 

@@ -1,7 +1,7 @@
-"""How much memory this process may still allocate, and errors before a run that cannot fit.
+"""Measure the memory that this process may still allocate, and raise an error before a run that would not fit.
 
-`free_bytes` reads the limits of the machine, of the container and of the process. `check_fits` compares them with what
-a computation needs. What the counters of embedding models need is estimated in `kgeval.kernels.backends`.
+`free_bytes` reads the limits of the machine, of the container and of the process. `check_fits` compares these limits
+with the needs of a computation. `kgeval.kernels.backends` estimates the needs of the counters of embedding models.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _V2_LIMITS = ("memory.max", "memory.current", "")
 def free_bytes(root: str | os.PathLike[str] = "/") -> int | None:
     """Return how many bytes of memory this process may still allocate.
 
-    The smallest of these numbers, as far as the system tells them: the memory that is available on the machine
-    (``MemAvailable``; swap does not count), what remains of the limits of the process's control groups (versions 1 and
-    2; a container is one; file pages that the kernel can drop count as free), and what remains of the limit of the
-    process's address space (``ulimit -v``).
+    This is the smallest of three numbers, as far as the system gives them: the memory that is available on the machine
+    (``MemAvailable``, without swap); the unused part of the memory limits of the process's control groups (versions 1
+    and 2; for example, of a container), where file pages that the kernel can drop count as free; and the unused part of
+    the limit of the process's address space (``ulimit -v``).
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def free_bytes(root: str | os.PathLike[str] = "/") -> int | None:
 
 
 def _read_free_bytes(root: Path) -> int | None:
-    """Return what `free_bytes` documents, read now."""
+    """Read the numbers that `free_bytes` describes, and return the smallest."""
     known = [_available(root), *_left_in_groups(root), _left_of_address_space(root)]
     return min((max(0, n) for n in known if n is not None), default=None)
 
@@ -87,7 +87,7 @@ def device_free_bytes(device: Any) -> int | None:
 
 
 def is_out_of_memory(error: BaseException | None) -> bool:
-    """Tell whether an error, or the error that caused it, says that memory ran out, of the host or of a GPU.
+    """Return whether an error, or an error that caused it, means that the memory of the host or of a GPU ran out.
 
     Parameters
     ----------
@@ -142,11 +142,11 @@ def check_fits(n_bytes: float, what: str, remedy: str, free: int | None = None) 
     Parameters
     ----------
     n_bytes : float
-        What the computation needs.
+        The number of bytes that the computation needs.
     what : str
         The subject of the message, e.g. "a batch of 4,096 queries x 5,000,000 candidates".
     remedy : str
-        The end of the message: what to do, with the value that would fit.
+        The end of the message: advice for the user, with the value that would fit.
     free : int, optional
         The free memory; by default `free_bytes` measures it.
 
@@ -203,7 +203,7 @@ def _available(root: Path) -> int | None:
 
 
 def _left_in_groups(root: Path) -> list[int]:
-    """Return what remains of the memory limit of each control group of this process, and of the groups around it."""
+    """Return the free bytes under the memory limits of this process's control groups and of their parent groups."""
     left = []
     for line in _read(root / "proc/self/cgroup").splitlines():
         number, _, rest = line.partition(":")
@@ -233,7 +233,7 @@ def _left_in_group(folder: Path, limit_name: str, use_name: str, prefix: str) ->
 
 
 def _left_of_address_space(root: Path) -> int | None:
-    """Return what remains of the limit of the address space of this process; None without a limit."""
+    """Return the free bytes under the limit of this process's address space; None without a limit."""
     try:
         import resource
     except ImportError:  # Windows

@@ -8,11 +8,12 @@ as the numpy code that calls it; that code says what the arrays hold. Two kinds 
 - Screening scores (`_screening`) may be added in any order, and a product and a sum may be rounded once in place of
   twice. The error bounds of `float_passes` cover both.
 
-A loop of a fixed length becomes vector instructions; hence the inner loops run over `_CHUNK` cells.
+The compiler turns a loop of a fixed length into vector instructions; therefore the inner loops have `_CHUNK` steps.
 
-The first use waits for the compiler. What keeps that short: no slices and no new arrays; unsigned indices in the inner
-loops (a signed one may count from the end); counts that start as ``np.int64(0)``, since a literal 0 is a type of its
-own; few functions that call each other, as each is compiled alone and then once more where it is called.
+The first call of a function waits for the compiler. To keep this time short, the code follows four rules: no slices and
+no new arrays; unsigned indices in the inner loops (a signed index may count from the end); counts start as
+``np.int64(0)``, since numba gives a literal 0 another type; and few functions call each other, since such a function is
+compiled alone and again where it is called.
 """
 
 from __future__ import annotations
@@ -96,10 +97,11 @@ def compare_tile(
     """Compare each row of a tile with its positives ``starts[row]:starts[row + 1]``; see `kgeval.kernels.tiles.decide`.
 
     The known answers of a row are ``known_columns[known_starts[row]:known_starts[row + 1]]``. The arrays `queries` (one
-    for each row), `candidates` (one for each column), `next_low` and `next_high` are those of `tiles.Recheck`; all are
-    empty if undecided pairs are only listed. Fills `above`, `known_above` and `crowded`, which hold zeros, and, for
-    each undecided pair, `which` (the positive), `columns` and `is_known` (whether the candidate is a known answer).
-    `is_known_column`, shape (columns,), holds zeros before and after. The only sums of floats are screening scores.
+    vector for each row), `candidates` (one vector for each column), `next_low` and `next_high` come from
+    `tiles.Recheck`; all are empty if undecided pairs are only listed. Fills `above`, `known_above` and `crowded`, which
+    hold zeros, and, for each undecided pair, `which` (the positive), `columns` and `is_known` (whether the candidate is
+    a known answer). `is_known_column`, shape (columns,), holds zeros before and after. The only sums of floats are
+    screening scores.
 
     Returns
     -------
@@ -261,8 +263,8 @@ def count_row_scores(scores: Scores, rows: Ids, thresholds: Scores, known_starts
     """Count, for each positive, the cells of its row above and at its score, and the known answers among them.
 
     Positive i has the row ``rows[i]`` and the score ``thresholds[i]``; the known answers of a row are
-    ``known[known_starts[row]:known_starts[row + 1]]``. Fills `counts`, shape (4, positives), in the order of `Counts`;
-    it holds zeros.
+    ``known[known_starts[row]:known_starts[row + 1]]``. Fills `counts`, shape (4, positives), which holds zeros before;
+    its rows are in the order of the fields of `Counts`.
     """
     width = scores.shape[1]
     for i in range(len(rows)):

@@ -40,8 +40,8 @@ class NumpyCounter:
     interval it scores higher than the positive, below the interval it scores lower. All other candidates are undecided:
 
     - If a positive has few undecided candidates, only these are scored again, if necessary exactly.
-    - If a positive has many undecided candidates in a tile, it is called crowded, and the next pass screens the tile
-      again for this positive. If it is crowded after the last pass, all candidates of the tile are scored exactly.
+    - A positive with many undecided candidates in a tile is called crowded, and the next pass screens the tile again
+      for this positive. If it is crowded after the last pass, all candidates of the tile are scored exactly.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class NumpyCounter:
         return norms is not None and bool(np.isfinite(norms).all())
 
     def count(self, queries: Array, places: Places) -> Counts:
-        """Count, for each positive, candidates, and the known answers, with a higher and with the same score.
+        """Count, for each positive, all candidates and the known answers with a higher and with the same score.
 
         Parameters
         ----------
@@ -271,24 +271,24 @@ class _Job:
         self.better, self.equal, self.known_better, self.known_equal = np.zeros((4, len(self.scores)), dtype=np.int64)
 
     def state(self, i: int) -> Any:
-        """Return the queries as pass i wants them, prepared when they are first needed."""
+        """Return the queries, prepared for pass i; they are prepared at the first call."""
         if i not in self._states:
             self._states[i] = self.passes[i].prepare(self.queries)
         return self._states[i]
 
     def add_better(self, which: Ids, is_known: Bools) -> None:
-        """Count pairs of the positives `which` with candidates, some of them known, that have a higher score."""
+        """Count pairs in which the candidate scores higher; `which` holds the positive of each pair."""
         self.better += np.bincount(which, minlength=len(self.better))
         self.known_better += np.bincount(which[is_known], minlength=len(self.better))
 
     def add_equal(self, which: Ids, is_known: Bools) -> None:
-        """Count pairs of the positives `which` with candidates, some of them known, that have the same score."""
+        """Count pairs in which the candidate has the same score; `which` holds the positive of each pair."""
         self.equal += np.bincount(which, minlength=len(self.equal))
         self.known_equal += np.bincount(which[is_known], minlength=len(self.equal))
 
 
 def _cells_of(tile_rows: Ids, rows: Ids, columns: Ids) -> tuple[Ids, Ids]:
-    """Return the cells (rows, columns) whose row is one of `tile_rows`, with the number of the row among these.
+    """Return the cells (rows, columns) whose row is in `tile_rows`; the row is given as its position in `tile_rows`.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""`StreamedTable`, a table whose rows are converted when they are read, and mapped files that travel as paths.
+"""`StreamedTable`, a table whose rows are converted when they are read; and mapped arrays that are sent as file paths.
 
 A memory-mapped table of millions of rows is never copied as a whole: a copy that would be larger than `MAX_COPY` bytes
 is replaced by a `StreamedTable`, which converts the rows of one block at a time. The embedding models make such tables
-of float16, bfloat16 and complex numbers; the passes make them of the vectors in their own number format.
+of float16, bfloat16 and complex numbers; the passes make them of vectors in the number format of the pass.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class StreamedTable:
 
     @property
     def nbytes(self) -> int:
-        """The size of the whole table, if it were converted."""
+        """The size of the whole table after conversion, in bytes."""
         return int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
 
     def __len__(self) -> int:
@@ -114,12 +114,12 @@ class StreamedTable:
 
 
 def _unpacked_table(convert: Callable[..., Rows], sources: tuple[Any, ...], ids: Ids | None) -> StreamedTable:
-    """Return what `StreamedTable.__reduce__` describes, in another process."""
+    """Rebuild a `StreamedTable` in another process, from the values of `StreamedTable.__reduce__`."""
     return StreamedTable(convert, tuple(map(unpacked, sources)), ids)
 
 
 def streamed(convert: Callable[..., Rows], *sources: Any, ids: Ids | None = None) -> Any:
-    """Convert tables to one table: an array, or a `StreamedTable` if the array were larger than `MAX_COPY` bytes.
+    """Convert tables to one table: an array, or a `StreamedTable` if the array would exceed `MAX_COPY` bytes.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ def streamed(convert: Callable[..., Rows], *sources: Any, ids: Ids | None = None
 
 
 def is_kept(n_bytes: int) -> bool:
-    """Tell whether a copy of a table may be kept, that is, whether it has at most `MAX_COPY` bytes.
+    """Return whether a copy of a table may be kept, that is, whether it has at most `MAX_COPY` bytes.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ def is_kept(n_bytes: int) -> bool:
 
 
 def taken(table: Any, ids: Ids) -> Any:
-    """Return the rows `ids` of a table of numbers: an array, or a `StreamedTable` if the array were too large.
+    """Return the rows `ids` of a table of numbers: an array, or a `StreamedTable` if the array would be too large.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ def taken(table: Any, ids: Ids) -> Any:
 
 
 def bfloat16(values: npt.ArrayLike) -> StreamedTable:
-    """Say that the numbers of an array are the bits of bfloat16 numbers, which numpy does not have.
+    """Interpret the numbers of an array as the bits of bfloat16 numbers, which numpy does not have.
 
     Parameters
     ----------
@@ -184,7 +184,7 @@ def bfloat16(values: npt.ArrayLike) -> StreamedTable:
     Raises
     ------
     DataError
-        If `values` is no such array.
+        If `values` is not an array of one of these dtypes.
 
     Examples
     --------
@@ -241,18 +241,18 @@ def _all_halves() -> Rows:
 
 @dataclass(frozen=True)
 class MappedArray:
-    """Where a memory-mapped array is in its file: what travels to another process in the place of the array.
+    """The place of a memory-mapped array in its file; it is sent to another process in place of the array.
 
     Parameters
     ----------
     path : str
     offset : int
-        The place of the first element in the file, in bytes.
+        The position of the first element in the file, in bytes.
     dtype : str
     shape, strides : tuples of int
         As of the array.
     digest : str
-        A hash of all rows: a file of other values at the same path is found.
+        A hash of all rows; it shows whether the file at this path has other values.
     """
 
     path: str
@@ -264,7 +264,7 @@ class MappedArray:
 
     @classmethod
     def of(cls, array: Rows) -> MappedArray | None:
-        """Return where an array is in a file; None if it is not in a file, or may differ from the file."""
+        """Return the place of an array in its file; None if it is not in a file, or may differ from the file."""
         root = _file_of(array)
         if root is None or root.mode != "r" or root.filename is None or not array.size:
             return None
@@ -292,7 +292,7 @@ class MappedArray:
 
 
 def _digest(array: Rows) -> str:
-    """Return a hash (hexadecimal) of all values: the SHA-256 of those of the parts."""
+    """Return a hash (hexadecimal) of all values: the SHA-256 of the SHA-256 hashes of the parts."""
     rows = array.reshape(len(array) if array.ndim else 1, -1)
 
     def part_hash(part: slice) -> bytes:
@@ -302,19 +302,19 @@ def _digest(array: Rows) -> str:
 
 
 def _file_of(array: Any) -> Any:
-    """Return the array of the whole mapped file that an array is a part of; None if it is in no file."""
+    """Return the array of the whole mapped file to which an array belongs; None if the array is not in a file."""
     while isinstance(array.base, np.ndarray):
         array = array.base
     return array if isinstance(array, np.memmap) and isinstance(array.base, mmap.mmap) else None
 
 
 def check_file(table: Any) -> None:
-    """Raise a DataError if the file of a mapped table became shorter: to read such a table would end Python.
+    """Raise a DataError if the file of a mapped table became shorter, because reading such a table would crash Python.
 
     Parameters
     ----------
     table : object
-        Anything but an array and a `StreamedTable` is in no file.
+        An array or a `StreamedTable`; any other object is not checked.
     """
     for source in table.sources if isinstance(table, StreamedTable) else ():
         check_file(source)

@@ -99,7 +99,7 @@ def decide(
     known_rows, known_columns : int64 arrays, shape (known answers in the tile,)
         Row and column of each known answer; the rows ascend, and no cell occurs twice.
     recheck : Recheck, optional
-        Decides some of the undecided pairs.
+        A second, more precise screening that decides some of the undecided pairs.
 
     Returns
     -------
@@ -143,7 +143,7 @@ def _max_undecided(tile: Scores, recheck: Recheck = NO_RECHECK) -> int:
 def _decide_in_passes(
     tile: Scores, row_of: Ids, low: Scores, high: Scores, known_rows: Ids, known_columns: Ids
 ) -> Decided:
-    """Do what `decide` does with numpy, in several passes over the tile.
+    """Compute the result of `decide` with numpy, in several passes over the tile.
 
     A row of the tile is sparse if few of its cells reach the smallest `low` of its positives; only these cells are
     compared. Every other row is dense: the whole row is compared, once for each positive of the row.
@@ -245,7 +245,7 @@ def _true_cells(mask: Bools) -> tuple[Ids, Ids]:
 
 @contextmanager
 def short_buffers() -> Iterator[None]:
-    """Make numpy's buffer smaller while a counter compares, and restore its size afterwards.
+    """In a ``with`` statement, make numpy's buffer smaller, and restore its size afterwards.
 
     For a row shorter than the buffer, numpy first copies the row's threshold once for each cell, which takes time.
     """

@@ -1,4 +1,4 @@
-"""Count better and equal candidates on the device of the tensors: `TorchCounter` does so for embedding vectors.
+"""Count better and equal candidates on the device of the tensors; `TorchCounter` counts for embedding vectors.
 
 A GPU sends back integers and the positives' scores, never a matrix of scores. `backends.make_counter` makes the
 counter; `kgeval.kernels.rows` calls the functions for rows.
@@ -121,7 +121,7 @@ class TorchCounter:
         self.is_fused = is_half and triton_kernels.is_available(self.candidates.device)
 
     def count(self, queries: Any, places: Places) -> Counts:
-        """Count, for each positive, candidates, and the known answers, with a higher and with the same score.
+        """Count, for each positive, all candidates and the known answers with a higher and with the same score.
 
         Parameters
         ----------
@@ -477,6 +477,6 @@ def _half_of(block: slice, job: _TensorJob, error: Exception) -> int:
 
 
 def _sizes(device: Any, error: Exception) -> str:
-    """Return the free memory of a device and the first line of torch's report, which has the size that it wanted."""
+    """Return a text with the free memory of a device and the first line of torch's report (with the requested size)."""
     free, report = device_free_bytes(device), str(error).partition("\n")[0].rstrip(".")
     return f" ({report})" if free is None else f" ({size_text(free)} are free; {report})"

@@ -161,10 +161,10 @@ def budget(tensor: Tensor, bytes_each: int) -> int:
 
 
 def for_parts(n: int, step: int, work: Callable[[slice], None]) -> None:
-    """Call a function with slices that cut ``0..n``, one after another; the slices become smaller if memory lacks.
+    """Call a function for one part of ``0..n`` after another; if memory runs out, the parts become smaller.
 
-    When the device runs out of memory, the cache of torch is emptied, and `work` is called again with the first half of
-    the same slice. The halved size is kept for the slices that follow.
+    A part is a slice of `step` numbers. If the device runs out of memory, the cache of torch is emptied, and `work` is
+    called again with the first half of the same slice. All later slices keep this smaller size.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ def for_parts(n: int, step: int, work: Callable[[slice], None]) -> None:
     Raises
     ------
     torch.cuda.OutOfMemoryError
-        If a slice that was halved eight times, or a slice of length 1, still needs too much memory.
+        If memory still runs out after a slice was halved eight times, or with a slice of length 1.
     """
     smallest = max(1, min(step, n) >> _MAX_HALVINGS)
     start = 0
@@ -577,7 +577,7 @@ def _measure(vectors: Tensor, order: int) -> tuple[Tensor, float, bool]:
 
 
 def _multiplies_halves(dtype: Any) -> bool:
-    """Tell whether CUDA multiplies tensors of `dtype` without further rounding, and sums the products in float32."""
+    """Return whether CUDA multiplies tensors of `dtype` without further rounding, and sums the products in float32."""
     torch = load_torch()
     if dtype == torch.float32 or not hasattr(torch.ops.aten.mm, "dtype"):
         return False
@@ -585,7 +585,7 @@ def _multiplies_halves(dtype: Any) -> bool:
 
 
 def _multiplies_exactly(dtype: Any, vectors: Tensor) -> bool:
-    """Tell whether `ProductScreen.tile` multiplies `vectors` without rounding their components again."""
+    """Return whether `ProductScreen.tile` multiplies `vectors` without rounding their components again."""
     torch = load_torch()
     if vectors.is_cuda:
         return _multiplies_halves(dtype)

@@ -14,7 +14,7 @@ has several rows). A program compares its tile once for each positive of its lar
 so that the groups of a tile have about equal sizes.
 
 The list has a fixed capacity. For each positive and tile, one atomic addition to a 64-bit cursor reserves slots in the
-list. When the list is full, the cursor goes on counting, so at the end it is the total number of pairs.
+list. If the list is full, the cursor still counts, so that at the end it holds the total number of pairs.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def make_groups(rows: Ids, device: torch.device) -> RowGroups:
 
 
 def is_available(device: torch.device) -> bool:
-    """Tell whether the kernel runs on `device`: it needs triton, and a GPU with CUDA compute capability 8.0 or higher.
+    """Return whether the kernel runs on `device`: it needs triton, and a GPU with CUDA compute capability 8.0 or more.
 
     On older GPUs triton does not use the tensor cores; there, torch's matrix product is faster.
 

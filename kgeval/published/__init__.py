@@ -1,4 +1,4 @@
-"""The check of published numbers: whether any ranks can give a reported row of hits@k, MRR and MR.
+"""The check of published numbers: can any list of ranks give the reported hits@k, MRR and MR of a row?
 
 `check_table` is the public call; ``kgeval check-table`` prints its result.
 """

@@ -1,4 +1,4 @@
-"""Exact bounds: which values of hits@k, MRR and MR can occur together, in rational numbers.
+"""Exact bounds, in rational numbers: which values of hits@k, MRR and MR can occur together.
 
 `kgeval.published.rules` calls this module for `check_table`.
 
@@ -39,9 +39,9 @@ An impossible row violates one linear inequality, which can be checked by hand. 
 s = j * (j + 1) with an integer j gives (r - j) * (r - j - 1) >= 0 for every integer r, so
 MR + j * (j + 1) * MRR >= 2 * j + 1. This bound is sharper than MRR >= 1 / MR.
 
-Some impossible rows are not detected, for two reasons. First, a value counts as possible even if only infinite ranks
-give it. Second, a known number of ranks is used to check each metric alone, not several metrics together (see
-`kgeval.published.table`).
+Some impossible rows are not detected, for two reasons. First, a value counts as possible even if it needs infinite
+ranks. Second, if the number of ranks is known, this number is used to check each metric alone, and not several metrics
+together (see `kgeval.published.table`).
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ WHOLE, HALF = Fraction(1), Fraction(1, 2)
 
 @dataclass(frozen=True)
 class Corner:
-    """A distribution of ranks in which all ranks of the same band are equal (a band: the ranks between two cut-offs k).
+    """A distribution of ranks in which all ranks of a band are equal; a band holds the ranks between two cut-offs k.
 
     MRR and MR have their extreme values for such distributions.
 
@@ -244,8 +244,8 @@ class Bands:
         """Return the hits@k for which the mean cost is least; `costs` has one cost per band.
 
         The loop runs over the cut-offs; H_i is the hits@k at cut-off i, and `values` holds the ends of all ranges.
-        After cut-off i, ``best[v]`` is a pair: the least cost of any H_1 .. H_i with H_i <= values[v], and the
-        H_1 .. H_i with this cost. ``best[v]`` is None if there are no such H_1 .. H_i.
+        After cut-off i, ``best[v]`` is a pair: the least cost over all choices of H_1 .. H_i with H_i <= values[v], and
+        the choice with this cost. ``best[v]`` is None if there are no such H_1 .. H_i.
         """
         values = sorted({*self.low, *self.high})
         best: list[tuple[Fraction, tuple[Fraction, ...]] | None] = [(Fraction(0), ())] * len(values)

@@ -49,7 +49,8 @@ class Setting:
     n_ranks : int or None
         The number of ranks over which each mean is computed, all with equal weight.
     ties : str or None
-        The tie policy. ``"realistic"`` gives half ranks; ``"expected"`` gives each query a mean over several ranks.
+        The tie policy. With ``"realistic"``, ranks can be half ranks; with ``"expected"``, each query has a mean over
+        several ranks.
     """
 
     n_candidates: int | None = None

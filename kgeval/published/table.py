@@ -31,7 +31,7 @@ Kinds = dict[str, bool]
 
 @dataclass(frozen=True)
 class RowCheck:
-    """The outcome for one row.
+    """The result of the check for one row.
 
     Parameters
     ----------
@@ -41,9 +41,9 @@ class RowCheck:
     findings : tuple of Finding
         The inequalities that fail; empty if the row is possible.
     unless : str
-        A weaker assumption under which the row would be possible; empty if there is none.
+        A weaker assumption under which the row would be possible, such as half ranks; empty if there is none.
     hints : tuple of str
-        Known mistakes that would explain the row.
+        Known mistakes that would explain why the row is impossible.
     notes : tuple of str
         How the row was read, and which numbers were not checked.
     """
@@ -289,7 +289,7 @@ class _Table:
     rounding: str
 
     def check(self, row: Row) -> RowCheck:
-        """Return the outcome for one row."""
+        """Return the `RowCheck` of one row."""
         here = self._for_row(row.cells)
         kinds, findings = here._first_possible(row)
         values = _readings_of_values(row.cells, kinds, self.rounding)
@@ -341,7 +341,7 @@ class _Table:
         return not self._first_possible(replace(row, cells=cells))[1]
 
     def _weaker_assumption(self, row: Row) -> str:
-        """Return the first weaker assumption under which the row is possible, or an empty string."""
+        """Return the first weaker assumption (half ranks, cut-off numbers) under which the row is possible; else ""."""
         half = replace(self, setting=replace(self.setting, ties="realistic"))
         looser = {}
         if self.setting.ties is None:

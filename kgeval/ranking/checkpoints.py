@@ -1,4 +1,4 @@
-"""The checkpoint of a ranking: a folder that keeps the counts of finished positives, so that a later run can go on.
+"""The checkpoint of a ranking: a folder with the counts of finished positives, so that a later run can continue.
 
 `kgeval.evaluation` opens a `Checkpoint` and adds the counts of each shard. The folder holds ``checkpoint.json`` (which
 run it belongs to), ``shard-000001.npz``, ``shard-000002.npz``, ... (rows, counts and scores) and ``lock``. Each file
@@ -45,17 +45,20 @@ _DELETE_SHARD = "Delete this file: its queries are then ranked again"
 
 @typing.runtime_checkable
 class IdentityPart(typing.Protocol):
-    """A part of a run's identity that two runs compare in their own way (see `kgeval.scorers.ScorerIdentity`)."""
+    """A part of a run's identity with its own method of comparison (see `kgeval.scorers.ScorerIdentity`)."""
 
     def describe(self) -> Any:
         """Return a value that JSON can store."""
 
     def differences(self, before: Any) -> list[str]:
-        """Return in words how this run differs from the run that described itself as `before`; empty if it does not."""
+        """Return in words how this run differs from an earlier run.
+
+        `before` is the earlier run's result of `describe`.
+        """
 
 
 class Checkpoint:
-    """The finished positives of a run, in a folder; `Checkpoint.open` makes it, a ``with`` block closes it.
+    """A folder with the finished positives of a run; `Checkpoint.open` opens it, and a ``with`` block closes it.
 
     The thread that opened a checkpoint calls its methods. A process that was forked while the checkpoint was open
     neither holds the lock nor writes.
@@ -64,13 +67,13 @@ class Checkpoint:
     ----------
     folder : Path
     finished : dict of str to TaskCounts
-        For each side with finished positives, what earlier runs wrote; each positive is there once.
+        For each side with finished positives: the counts that earlier runs wrote. Each positive occurs once.
     n_shards : int
-        The number of shard files that were taken over.
+        The number of shard files of earlier runs that are reused.
     n_written : int
         The number of shard files that this run wrote.
     seconds : float
-        The time that the shards taken over needed.
+        The time in seconds in which earlier runs counted the reused shards.
     """
 
     def __init__(self, folder: Path, lock: _Lock, key: str) -> None:
@@ -91,18 +94,19 @@ class Checkpoint:
 
     @classmethod
     def open(cls, folder: str | Path, identity: Mapping[str, Any], resume: bool) -> Checkpoint:
-        """Lock a folder, check that it belongs to this run, and read what is finished.
+        """Lock a folder, check that it belongs to this run, and read the counts of finished positives.
 
         Parameters
         ----------
         folder : str or path
-            Made if it does not exist; its parent must exist.
+            It is created if it does not exist; its parent folder must exist.
         identity : mapping of str to object
-            What determines the counts, by a name that messages show: values that JSON can store (dicts too), or
-            objects with the methods of `IdentityPart`. These are asked only if all other values are equal.
+            All data that determine the counts. Key: a name for messages; value: a value that JSON can store (also a
+            dict), or an object with the methods of `IdentityPart`. These objects are compared only if all other values
+            are equal.
         resume : bool
-            Whether the folder may hold finished shards, which are then taken over. A folder without shards is a new one
-            either way.
+            Whether the folder may hold finished shards, which are then reused. A folder without shards counts as a new
+            checkpoint, whatever `resume` is.
 
         Returns
         -------
@@ -113,8 +117,8 @@ class Checkpoint:
         DataError
             If the folder holds other files, or a checkpoint although `resume` is False; if another process writes to
             it; if it belongs to a run with another identity or to another version of kgeval (the message lists what
-            differs); if a shard file is damaged, from another checkpoint, or holds a positive of another shard; or if
-            the folder cannot be written.
+            differs); if a shard file is damaged, from another checkpoint, or holds a positive that another shard holds
+            too; or if the folder cannot be written.
         """
         folder = Path(folder)
         _check_folder(folder)
@@ -133,7 +137,7 @@ class Checkpoint:
             if differences:
                 raise DataError(
                     f"{folder} is the checkpoint of another run. {'; '.join(differences)}. Give another folder, or "
-                    "repeat the run with what it had"
+                    "repeat the run with its old settings"
                 )
             return cls(folder, lock, description["key"])
         except OSError as error:
@@ -146,15 +150,15 @@ class Checkpoint:
     def add(self, side: str, counts: TaskCounts, seconds: float) -> None:
         """Add counts, and write a shard file if the last one is old enough.
 
-        A file is written if more than 0.5 s and more than 1% of the time since opening have passed since the last one.
-        So a run that is killed loses little, and a long run writes few files.
+        A file is written if the last one is older than 0.5 s, and older than 1% of the time since the checkpoint was
+        opened. A run that is killed therefore loses little work, and a long run writes few files.
 
         Parameters
         ----------
         side : str
             ``"subject"`` or ``"object"``.
         counts : TaskCounts
-            Positives that are in the checkpoint already are left out.
+            Counts of positives that are already in the checkpoint are ignored.
         seconds : float
             How long counting took.
 
@@ -178,7 +182,7 @@ class Checkpoint:
             self.flush()
 
     def flush(self) -> None:
-        """Write what was added since the last shard file.
+        """Write the counts that were added since the last shard file.
 
         Raises
         ------
@@ -205,7 +209,7 @@ class Checkpoint:
         self._last_write = monotonic()
 
     def close(self) -> None:
-        """Write what was added, and release the lock."""
+        """Write the counts that were added, and release the lock."""
         try:
             self.flush()
         finally:
@@ -224,7 +228,7 @@ class Checkpoint:
                 raise
 
     def _holds(self, side: str, rows: Ids) -> Bools:
-        """Return for each row whether it is finished or was added."""
+        """Return, for each row (of a positive), whether the checkpoint holds it."""
         held = self._is_held.get(side, np.zeros(0, dtype=bool))
         known = rows < len(held)
         result = np.zeros(len(rows), dtype=bool)
@@ -232,7 +236,7 @@ class Checkpoint:
         return result
 
     def _hold(self, side: str, rows: Ids) -> None:
-        """Note rows that the checkpoint holds."""
+        """Record that the checkpoint now holds these rows."""
         held = self._is_held.get(side, np.zeros(0, dtype=bool))
         n = int(rows.max(initial=-1)) + 1
         if n > len(held):
@@ -242,7 +246,7 @@ class Checkpoint:
 
 
 def _check_folder(folder: Path) -> None:
-    """Make the folder if it is absent; raise a DataError if it cannot be a checkpoint. No file is written."""
+    """Create the folder if it does not exist; raise a DataError if it cannot be a checkpoint. No file is written."""
     try:
         if not folder.exists():
             if not folder.parent.is_dir():
@@ -274,7 +278,7 @@ def _check_folder(folder: Path) -> None:
 
 
 def _is_lock(path: Path) -> bool:
-    """Return whether a file is the lock of a checkpoint, as far as its content tells."""
+    """Return whether the content of a file is that of the lock of a checkpoint."""
     try:
         content = path.read_bytes()[:100]
     except OSError:
@@ -290,9 +294,9 @@ def _description(folder: Path) -> dict[str, Any] | None:
     try:
         description = json.loads(read_text(path))
     except json.JSONDecodeError as error:
-        raise DataError(f"{path}: is damaged, or is not that of a checkpoint of kgeval; give another folder") from error
+        raise DataError(f"{path}: is damaged, or is not part of a checkpoint of kgeval; give another folder") from error
     if not isinstance(description, dict) or description.get("format") != FORMAT:
-        raise DataError(f"{path}: is not that of a checkpoint of kgeval; give another folder")
+        raise DataError(f"{path}: is not part of a checkpoint of kgeval; give another folder")
     if description.get("format_version") != FORMAT_VERSION:
         raise DataError(
             f"{path}: has format version {description.get('format_version')}, and kgeval {__version__} reads version "
@@ -327,13 +331,13 @@ def _write_description(folder: Path, identity: Mapping[str, Any]) -> str:
 
 
 def _reason(error: DataError) -> str:
-    """Return what the system said when a file could not be written."""
+    """Return the reason that the operating system gave when a file could not be written."""
     cause = error.__cause__
     return str(cause.strerror or cause) if isinstance(cause, OSError) else str(error)
 
 
 def _differences(identity: Mapping[str, Any], description: dict[str, Any]) -> list[str]:
-    """Return in words how this run differs from that of a checkpoint; empty if it may go on."""
+    """Return in words how this run differs from the run of a checkpoint; empty if this run may continue it."""
     before = description["identity"]
     parts = {name: part for name, part in identity.items() if isinstance(part, IdentityPart)}
     plain = {name: value for name, value in identity.items() if name not in parts}
@@ -351,7 +355,7 @@ def _differences(identity: Mapping[str, Any], description: dict[str, Any]) -> li
 
 
 def _compared(name: str, here: Any, before: Any) -> list[str]:
-    """Return the differences of two values of JSON; names of values within dicts are joined by points."""
+    """Return the differences of two JSON values; the keys of nested dicts are joined by points ("protocol.sides")."""
     if isinstance(here, dict) and isinstance(before, dict):
         differences = []
         for key in [*here, *(key for key in before if key not in here)]:
@@ -377,7 +381,7 @@ def _number(file: Path) -> int:
 
 
 def _shard_bytes(parts: list[tuple[str, TaskCounts, float]], key: str) -> bytes:
-    """Return the content of a shard file; in memory first, since a zip file that meets a full disk is hard to close."""
+    """Return the content of a shard file as bytes; it is made in memory, since a full disk could damage a zip file."""
     arrays: Arrays = {}
     is_infinite: dict[str, bool] = {}
     for side in SIDES:
@@ -401,7 +405,7 @@ def _shard_bytes(parts: list[tuple[str, TaskCounts, float]], key: str) -> bytes:
 
 
 def _read_shards(files: list[Path], key: str) -> tuple[dict[str, TaskCounts], float]:
-    """Return the counts of all shard files by side, and the seconds that they needed."""
+    """Return the counts of all shard files by side, and the seconds in which they were counted."""
     parts: dict[str, list[TaskCounts]] = {side: [] for side in SIDES}
     sources: dict[str, list[Path]] = {side: [] for side in SIDES}  # the file of each part
     seconds = 0.0
@@ -417,7 +421,7 @@ def _read_shards(files: list[Path], key: str) -> tuple[dict[str, TaskCounts], fl
 
 
 def _read_shard(file: Path, key: str) -> tuple[dict[str, TaskCounts], float]:
-    """Return the counts of a shard file by side, and the seconds that they needed."""
+    """Return the counts of a shard file by side, and the seconds in which they were counted."""
     try:
         arrays, header = read_archive(file)
         _check_header(file, header, key)
@@ -490,8 +494,8 @@ def _taken(counts: TaskCounts, places: Ids) -> TaskCounts:
 class _Lock:
     """An exclusive lock on a folder, which the system releases when the process ends.
 
-    A forked child shares the open file, and with it the lock: it closes the file at once, so that it does not keep the
-    lock after the death of its parent.
+    A forked child process inherits the open file, and with it the lock. It closes the file at once; otherwise the lock
+    would remain after the parent process has died.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -533,13 +537,13 @@ class _Lock:
         return self._handle is not None
 
     def release(self) -> None:
-        """Release the lock; the file stays, since deleting it would let two processes in."""
+        """Release the lock. The file stays: if it were deleted, two processes could hold a lock."""
         handle, self._handle = self._handle, None
         if handle is not None:
             os.close(handle)
 
     def _holder(self) -> str:
-        """Return which process holds the lock, as far as the file tells."""
+        """Return the process that holds the lock, as the lock file names it."""
         try:
             found = _HOLDER.match(self.path.read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError):
@@ -554,7 +558,7 @@ _LOCKS: weakref.WeakSet[_Lock] = weakref.WeakSet()  # that this process holds
 
 
 def _let_go_in_child() -> None:
-    """Close the locks that a forked child inherited; its parent keeps them."""
+    """Close the locks that a forked child process inherited; the parent process keeps them."""
     for lock in list(_LOCKS):
         lock.release()
 
@@ -563,7 +567,10 @@ if sys.platform == "win32":
     import msvcrt
 
     def _take_lock(handle: int) -> None:
-        """Lock a byte far behind the text, which others may then read; raise a PermissionError if it is locked."""
+        """Lock a byte far behind the text, so that others can read the text.
+
+        Raise a PermissionError if it is locked.
+        """
         os.lseek(handle, 1 << 30, os.SEEK_SET)
         msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
         os.lseek(handle, 0, os.SEEK_SET)

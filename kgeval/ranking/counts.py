@@ -1,7 +1,7 @@
 """The result of ranking: for each positive, the number of rivals that score higher, of tied rivals and of all rivals.
 
 A *positive* is a triple being ranked; its *rivals* are the other candidates of its query. With the optimistic tie
-policy the rank is ``1 + better``, with the pessimistic one ``1 + better + tied``.
+policy, the rank is ``1 + better``; with the pessimistic tie policy, it is ``1 + better + tied``.
 
 The ranker returns these counts instead of ranks, because integers are added and subtracted without rounding: the counts
 of several blocks of candidates are added, and the filter subtracts the counts of the known answers. `kgeval.results`

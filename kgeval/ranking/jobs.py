@@ -36,14 +36,14 @@ class Executor(typing.Protocol):
     def run(self, job: Job) -> Generator[Finished | Failed, None, None]:
         """Take shards from ``job.work`` and count them; yield the outcomes in any order, each query once.
 
-        If ``job.is_over`` becomes true, the executor takes no further shard; a shard of which a part was counted is
-        yielded as the shard of this part.
+        If ``job.is_over`` becomes true, the executor takes no further shard. If only a part of a shard was counted, the
+        outcome is that of a smaller shard with this part.
         """
 
 
 @dataclass
 class Job:
-    """What is ranked, with which scorer, and how long.
+    """All inputs of a ranking: the tasks, the scorer, and the limits of time and memory.
 
     Parameters
     ----------
@@ -52,17 +52,17 @@ class Job:
     tasks : sequence of Task or sequence of ListTask
     limits : Limits
     urgency : sequence of int64 arrays, optional
-        See `Work`; by default task follows task.
+        See `Work`; by default, the tasks are ranked one after another.
     meter : Meter
     deadline : float, optional
-        The `time.monotonic` at which the run ends, with whatever was counted.
+        The `time.monotonic` at which the run ends; the counts so far are then the result.
     store : Checkpoint, optional
         Keeps the counts of finished shards.
     scorer : object
-        What the user gave; it goes to other processes, which adapt it to `dataset`.
+        The scorer that the user gave. It is sent to other processes, which adapt it to `dataset`.
     dataset : Dataset, optional
     prepared : list, optional
-        The candidates that a ranker of this process has prepared; a job that gets this list takes them over.
+        The candidates that an earlier ranker of this process has prepared; the ranker of this job uses them again.
     """
 
     rows: RowScorer
@@ -101,10 +101,10 @@ class Job:
         return self.seconds_left == 0.0
 
     def describe_kept(self) -> str:
-        """Return what stays of a run that ends early, and how to go on."""
+        """Return a text that says which results of an interrupted run are kept, and how to continue it."""
         if self.store is None:
-            return "what was ranked is lost; checkpoint=DIR (--checkpoint DIR) would have kept it"
-        return f"what was ranked is kept in {self.store.folder}; go on with resume=True (--resume)"
+            return "the finished ranks are lost; checkpoint=DIR (--checkpoint DIR) keeps them"
+        return f"what was ranked is kept in {self.store.folder}; continue with resume=True (--resume)"
 
     def describe_stop(self) -> str:
         """Return the message of a run that was interrupted."""
@@ -122,7 +122,7 @@ def rank(job: Job, executor: Executor) -> list[TaskCounts]:
     Returns
     -------
     list of TaskCounts
-        One for each task, in the order of its queries; without the queries for which no time was left.
+        The counts of each task, in the order of its queries; queries for which no time was left are missing.
 
     Raises
     ------
@@ -172,7 +172,7 @@ def _check_merged(task: Task | ListTask, counts: TaskCounts, is_complete: bool) 
 
 
 def _error_of(failures: Sequence[Failed], job: Job) -> Exception:
-    """Return the error of the first failed shard; the message names its queries and what is kept."""
+    """Return the error of the first failed shard; the message names its queries and says which results are kept."""
     first = failures[0]
     if job.store is None and not first.traceback:
         return first.error
@@ -191,7 +191,7 @@ def _describe_shard(shard: Shard, job: Job) -> str:
 
 
 class RemoteTraceback(Exception):
-    """The traceback of an error in another process, as text; the cause of the error that is raised here."""
+    """The traceback of an error in another process, as text; it is shown as the cause of the error in this process."""
 
     def __str__(self) -> str:
         return f"\n{self.args[0]}"

@@ -97,7 +97,7 @@ class ListTask:
         return cls(dataset, side, triples[rows], rows, rivals.lists, is_known, rivals.kept, counts, has_dropped)
 
     def count_rivals(self) -> dict[str, Ids]:
-        """Return a dict: "raw" or "filtered" -> the number of rivals of each positive, int64, shape (positives,)."""
+        """Return the number of rivals of each positive, int64 (positives,), under the keys "raw" and "filtered"."""
         n_known = np.bincount(self.rivals.list_of[self.is_known], minlength=len(self.rivals))
         return {"raw": self.rivals.lengths, "filtered": self.rivals.lengths - n_known}
 
@@ -108,7 +108,7 @@ class ListTask:
 
     @property
     def offsets(self) -> Ids:
-        """Where the positives of each list start in `rows`, and the end, int64, shape (lists + 1,)."""
+        """The positives of list i are ``rows[offsets[i] : offsets[i + 1]]``; int64, shape (lists + 1,)."""
         return np.arange(len(self.rows) + 1)
 
     def count_pairs(self, start: int, stop: int) -> int:

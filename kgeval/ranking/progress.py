@@ -26,17 +26,18 @@ class Meter:
     Parameters
     ----------
     n_pairs, n_queries : int
-        What there is to rank.
+        The numbers of pairs and of queries to rank.
     progress : bool
         Whether to show a bar if standard error is a terminal, and to announce a long run there.
     n_pairs_before, n_queries_before : int
-        What an earlier run ranked.
+        The numbers of pairs and of queries that an earlier run has ranked.
     name : str
-        What is done, in the bar.
+        The name of the work in the bar, such as "ranking".
     announces : bool
         Whether to announce a long run.
     limit : float, optional
-        The seconds after which the run stops: the bar shows them in place of the time left; nothing is announced.
+        The seconds after which the run stops. If given, the bar shows this limit in place of the time left, and nothing
+        is announced.
     hint : str
         The end of the announcement: what the user can do.
 
@@ -45,7 +46,7 @@ class Meter:
     started : float
         The `time.monotonic` at which the scoring began.
     seconds : float
-        The time from then until the last shard was finished.
+        The time in seconds from `started` until the last shard was finished.
 
     Examples
     --------
@@ -110,17 +111,17 @@ class Meter:
         self._bar.close()
 
     def begin(self) -> None:
-        """Note that the scoring begins now: worker processes have started."""
+        """Record that the scoring begins now, after the worker processes have started."""
         self.started, self.seconds = time.monotonic(), 0.0
         if self._bar is not None and self.limit is None:
             self._bar.unpause()  # or the start of workers would count in its speed
 
     def scored(self, n_pairs: int) -> None:
-        """Note that pairs of a shard were scored; the shard is not finished yet."""
+        """Record that some pairs of a shard were scored; the shard is not finished yet."""
         self._move(min(self.n_pairs, self._n_scored + n_pairs))  # a scorer may score more pairs than are ranked
 
     def finished(self, n_pairs: int, n_queries: int) -> None:
-        """Note that a shard is finished; its pairs may have been noted as scored before."""
+        """Record that a shard is finished; its pairs may already be recorded as scored."""
         self._n_finished += n_pairs
         self._n_queries_finished += n_queries
         self.seconds = time.monotonic() - self.started
@@ -138,7 +139,7 @@ class Meter:
             self._is_announced = True
 
     def announce(self, seconds: float) -> None:
-        """Say in one line how long the run takes, if it is long; later calls say nothing.
+        """Print one line with the expected duration of a long run; later calls print nothing.
 
         Parameters
         ----------
@@ -154,7 +155,7 @@ class Meter:
         self.say(f"{text}; {self.hint}" if self.hint else text)
 
     def note_memory(self, n_bytes: int) -> None:
-        """Note that the run needs so many bytes of memory more, for the announcement."""
+        """Record that the run needs `n_bytes` more of memory, for the announcement."""
         self._n_bytes += n_bytes
 
     def say(self, text: str) -> None:
@@ -166,12 +167,12 @@ class Meter:
         tqdm.write(f"kgeval: {text}", file=sys.stderr)
 
     def describe_speed(self) -> str:
-        """Return how many pairs were scored, and in which time."""
+        """Return a text with the number of scored pairs and the time that they took."""
         seconds = time.monotonic() - self.started
         return f"{self._n_scored - self._n_before:,} pairs were scored in {seconds:.1f} s"
 
     def describe(self) -> str:
-        """Return how much is finished."""
+        """Return a text with the number and the share of finished queries."""
         share = self._n_queries_finished / max(1, self.n_queries)
         return f"{self._n_queries_finished:,} of {self.n_queries:,} queries ({share:.0%})"
 
@@ -187,13 +188,13 @@ def _bar_width() -> int | None:
 
 @contextmanager
 def said_while(text: str, progress: bool) -> Iterator[None]:
-    """In a ``with`` statement, show a text in the place of the bar, if standard error is a terminal.
+    """In a ``with`` statement, show a text in place of the bar, if standard error is a terminal.
 
     Parameters
     ----------
     text : str
     progress : bool
-        Whether to show it at all.
+        Whether the text is shown.
     """
     from tqdm.auto import tqdm
 

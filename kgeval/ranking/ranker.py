@@ -1,7 +1,7 @@
-"""The ranker of one process: `Ranker` cuts shards into batches, and each batch counts rivals.
+"""The ranker of one process: `Ranker` divides shards into batches, and each batch counts rivals.
 
 The batches of embedding models are `VectorBatch`, those of lists of negatives `ListBatch`, all others `RowBatch`. An
-executor (`kgeval.ranking.executors`) calls their method `count`, if it likes on several threads.
+executor (`kgeval.ranking.executors`) calls their method `count`, possibly on several threads.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ MAX_SIZE = 1e145  # vectors with larger numbers raise an error, because sums of 
 
 
 class Ranker:
-    """Counts the rivals of the positives of shards; every process of a run has one.
+    """Counts the rivals of each positive in a shard; every process of a run has one `Ranker`.
 
     Parameters
     ----------
@@ -68,10 +68,10 @@ class Ranker:
     n_threads : int
         How many batches are counted at the same time.
     note_memory : function, optional
-        Gets the bytes of memory that the candidates of a task need, as soon as they are known.
+        Called with the number of bytes that the candidates of a task need, as soon as this number is known.
     prepared : list, optional
-        The candidates that an earlier ranker of the same scorer prepared; this ranker takes over those that it needs,
-        and the list then holds those that it has.
+        The candidates that an earlier ranker of the same scorer prepared. This ranker uses them again where it can, and
+        replaces the content of the list by its own candidates.
     """
 
     def __init__(
@@ -115,7 +115,7 @@ class Ranker:
         return max(min(size, least), -(-queries.n_queries // (n_rounds * self.n_threads)))
 
     def _lists_at_once(self, task: ListTask) -> int:
-        """Return how many lists are scored together; for slow scorers, in about `BATCH_SECONDS`."""
+        """Return how many lists are scored together; for slow scorers, as many as take about `BATCH_SECONDS`."""
         size = max(1, task.count_pairs(0, task.n_queries) // max(1, task.n_queries))  # pairs in a list
         n_pairs = None if self.rows.pace is None else self.rows.pace.batch_pairs(BATCH_SECONDS)
         if n_pairs is None:
@@ -150,7 +150,10 @@ class Ranker:
             return self._held[task]
 
     def _hold(self, task: Any) -> _Candidates:
-        """Return the `_Candidates` of a task, or held ones whose vectors are the same array in memory."""
+        """Return the `_Candidates` of a task.
+
+        Existing ones are used again if their vectors are the same array in memory.
+        """
         scorer: Any = self.rows
         vectors = scorer.vectors(task.queries.side, task.candidates)
         key = address(vectors)

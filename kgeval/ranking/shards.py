@@ -1,4 +1,4 @@
-"""Shards: ranges of queries. `Work` hands them out, executors count them, and `rank` merges what they return."""
+"""Shards: ranges of queries. `Work` makes shards, executors count them, and `rank` merges the counts."""
 
 from __future__ import annotations
 
@@ -48,14 +48,15 @@ class Failed:
 
 
 class Work:
-    """The queries that no shard holds yet; each call of `take` makes a shard of the next ones.
+    """The queries that are in no shard yet; each call of `take` makes a shard of the next queries.
 
     Parameters
     ----------
     tasks : sequence of Task or sequence of ListTask
     urgency : sequence of int64 arrays, optional
-        One array per task, shape (queries,), ascending: the task whose next query has the smallest number is next. By
-        default task follows task.
+        One array per task, shape (queries,), ascending: a number for each query. The next shard is taken from the task
+        whose next query has the smallest number. By default, all queries of the first task come first, then those of
+        the second, and so on.
 
     Examples
     --------
@@ -82,7 +83,7 @@ class Work:
         return left[0] if urgency is None else min(left, key=lambda i: int(urgency[i][self._starts[i]]))
 
     def take(self, size: int | Callable[[int], int]) -> Shard | None:
-        """Return a shard that no one else holds; None if no query is left.
+        """Return the next shard, whose queries are in no other shard; None if no query is left.
 
         Parameters
         ----------
@@ -130,14 +131,14 @@ def in_order(tasks: Sequence[Task | ListTask], places: Ids) -> tuple[list[Task |
     ----------
     tasks : sequence of Task or ListTask
     places : int64 array, shape (all positives,)
-        The place of each positive of the protocol in the random order.
+        The position of each positive of the protocol in the random order.
 
     Returns
     -------
     tasks : list
         The queries of each task, ordered by `urgency`.
     urgency : list of int64 arrays, shape (queries,)
-        For each query, the smallest place of its positives: the first place that cannot be reached without the query.
+        For each query, the smallest position of its positives in the random order.
     """
     ordered, urgency = [], []
     for task in tasks:

@@ -104,7 +104,7 @@ class Task:
 
     @property
     def offsets(self) -> Ids:
-        """Where the positives of each query start in `rows`, and the end, int64, shape (queries + 1,)."""
+        """The positives of query i are ``rows[offsets[i] : offsets[i + 1]]``; int64, shape (queries + 1,)."""
         return self.queries.offsets
 
     def count_pairs(self, start: int, stop: int) -> int:
@@ -129,7 +129,7 @@ class Task:
         )
 
     def count_rivals(self) -> dict[str, Ids]:
-        """Return a dict: "raw" or "filtered" -> the number of rivals of each positive, int64, shape (positives,)."""
+        """Return the number of rivals of each positive, int64 (positives,), under the keys "raw" and "filtered"."""
         raw = np.full(len(self.queries.answers), len(self.candidates) - 1)
         # (positives,): the number of known answers of the positive's query, without the positive itself
         n_known = np.repeat(np.diff(self.known_offsets), np.diff(self.queries.offsets)) - self.is_known
@@ -142,7 +142,7 @@ class Task:
         return np.searchsorted(self.candidates, ids)
 
     def places(self, start: int, stop: int) -> Places:
-        """Return where the positives and the known answers of queries ``start:stop`` are in the matrix of scores.
+        """Return the cells of the positives and of the known answers of queries ``start:stop`` in the matrix of scores.
 
         The matrix has one row per query (row 0 is query `start`) and one column per candidate.
         """

@@ -1,4 +1,4 @@
-"""Scorers: the kinds of objects that score triples, adapters with a common interface, and checks of scorers.
+"""Scorers, which score triples: the kinds of scorers, adapters that give them one interface, and checks of scorers.
 
 `kgeval.evaluation`, `kgeval.classification`, `kgeval.ranking` and the command line import from here.
 """

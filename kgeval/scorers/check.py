@@ -34,7 +34,7 @@ TOLERANCE, TOLERANCE_OF_HALVES = 1e-4, 2e-2
 
 @dataclass(frozen=True)
 class ScorerReport:
-    """The outcome of a check that found no fault; a fault raises a ScoreError instead.
+    """The result of a check without faults; if a check finds a fault, a ScoreError is raised instead.
 
     Parameters
     ----------
@@ -145,12 +145,14 @@ def probe(rows: RowScorer, dataset: Dataset, triples: Ids, candidates: Ids, side
     """Score a few queries of `triples` with some candidates in several ways, and compare the scores.
 
     Three queries (four if there are three candidates) are scored with up to `PROBED_CANDIDATES` candidates, or with all
-    candidates if the scorer is an object with ``score_objects``: together, together once more, each query alone, and
-    together with few candidates. A slow scorer is checked on fewer candidates: as many as all these calls can score in
-    `PROBE_SECONDS`, but not fewer than `MIN_TIMED`. For a function, all candidates are within that time up to about 100
-    microseconds a triple. The first calls have few candidates and measure the speed. An object that always scores all
-    entities, and is too slow for all calls, is called three times a side: twice with one query, then with two queries,
-    of which the first must have the same scores as before.
+    candidates if the scorer is an object with ``score_objects``. They are scored in four ways: together, together a
+    second time, each query alone, and together with only a few candidates.
+
+    The first calls have few candidates and measure the speed. A slow scorer is checked on fewer candidates: as many as
+    all these calls can score in `PROBE_SECONDS`, but not fewer than `MIN_TIMED`. A function that needs less than about
+    100 microseconds per triple is checked on all these candidates. If an object always scores all entities, and is too
+    slow for all calls, it is called three times per side: twice with one query, then with two queries, of which the
+    first must get the same scores as before.
 
     Parameters
     ----------
@@ -219,9 +221,10 @@ def _check_side(rows: RowScorer, dataset: Dataset, queries: Queries, columns: Id
 def _check_whole_queries(
     rows: MatrixRows, dataset: Dataset, queries: Queries, candidates: Ids, seconds: float
 ) -> tuple[str, list[str]]:
-    """Do the same as `_check_side` for a scorer that always scores all entities.
+    """Compare scores as `_check_side` does, for a scorer that always scores all entities.
 
-    If all calls would take longer than `seconds`, make three: one query in two equal calls, then with a second query.
+    If all calls would take longer than `seconds`, make only three calls: two equal calls with one query, and one call
+    with this query and a second query.
     """
     if len(candidates) <= MAX_UNTIMED:
         return _check_side(rows, dataset, queries, candidates)
@@ -250,7 +253,7 @@ def _some_queries(triples: Ids, side: str, n_candidates: int) -> Queries:
 
 
 def _fetched(rows: RowScorer, queries: Queries, columns: Ids) -> Scores:
-    """Score each query with the candidates in `columns`, in one call if the scorer's limits allow it.
+    """Score each query with the candidates in `columns`, if possible in one call.
 
     Return a numpy array, shape (queries, columns).
     """
@@ -259,7 +262,7 @@ def _fetched(rows: RowScorer, queries: Queries, columns: Ids) -> Scores:
 
 
 def _some_candidates(rows: RowScorer, queries: Queries, candidates: Ids, seconds: float) -> Ids:
-    """Return as many candidates as `_check_side` can score in so many seconds; see `probe`."""
+    """Return as many candidates as `_check_side` can score in `seconds`; see `probe`."""
     most = len(candidates) if isinstance(rows, MatrixRows) else min(len(candidates), PROBED_CANDIDATES)
     if rows.pace is None or most <= MAX_UNTIMED:
         return _spread(candidates, most)
@@ -277,7 +280,7 @@ def _some_candidates(rows: RowScorer, queries: Queries, candidates: Ids, seconds
 
 
 def _spread(candidates: Ids, n: int) -> Ids:
-    """Return n of the candidates, in equal distances."""
+    """Return n of the candidates, evenly spaced."""
     if n == len(candidates):
         return candidates
     return candidates[np.linspace(0, len(candidates) - 1, n).astype(np.int64)]
@@ -295,8 +298,8 @@ def _compare_scores(
 ) -> list[str]:
     """Return a note if two arrays of scores differ by rounding alone; raise a ScoreError if they differ by more.
 
-    `ways` says how the scores of the first and of the second array were computed, for example ``("in a batch",
-    "alone")``. `hint` is a question about the likely cause of a difference. `ways` and `hint` are parts of the message.
+    Two parameters are texts for the message. `ways` says how each of the two arrays was computed, for example ``("in a
+    batch", "alone")``. `hint` is a question about the likely cause of a difference.
     """
     if expected.dtype != repeated.dtype:
         raise ScoreError(

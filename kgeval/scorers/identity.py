@@ -1,4 +1,4 @@
-"""The identity of a scorer: what tells, when a run is resumed, whether it still has the parameters that it had.
+"""The identity of a scorer, which tells whether a resumed run still uses the same parameters.
 
 `kgeval.evaluation` makes a `ScorerIdentity`; `kgeval.ranking.Checkpoint` stores its description and later compares.
 """
@@ -48,30 +48,30 @@ GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio: mult
 
 @dataclass(frozen=True)
 class ScorerIdentity:
-    """What determines the scores of a scorer, as far as it can be read or seen.
+    """A description of all that determines the scores of a scorer, as far as kgeval can read or observe it.
 
-    - Models of `kgeval.models`: class, settings and a hash of every table. Any change is found.
+    - Models of `kgeval.models`: class, settings and a hash of every table. Every change is found.
     - Other embedding models: hashes of all candidate vectors, and of as many vectors of the ranked queries as `seconds`
-      allow. Their code may change unseen where it makes the same vectors.
-    - Modules of torch, live models of other libraries among them: a hash of the ``state_dict``, besides the probes
-      below. So any change of a parameter is found; another computation with the same parameters is found by probes.
-    - Functions and objects that score whole queries: their parameters cannot be read. Probed triples are scored and
-      compared. Probes belong to ranked queries. They show every candidate, every relation and every query if the time
-      suffices, and no more than `MAX_PROBES` scores are kept. A change that alters none of the probed scores by more
-      than rounding is not found: in a slow scorer, for example, a change of one entity that no probe shows.
+      allow. A change of their code is not found if it gives the same vectors.
+    - Modules of torch, including live models of other libraries: a hash of the ``state_dict``, and the probes described
+      below. The hash finds every change of a parameter; the probes find another computation with the same parameters.
+    - Functions and objects that score whole queries: their parameters cannot be read. A sample of triples of the ranked
+      queries (the probes) is scored and compared. If there is enough time, the probes contain every candidate, every
+      relation and every query; at most `MAX_PROBES` scores are kept. A change is not found if no score of a probe
+      changes by more than rounding: for example, in a slow scorer, a change of one entity that is in no probe.
 
-    A scorer may have a method ``identity_parts()`` that returns a dict of what else determines its scores: arrays,
-    which are hashed, and values that JSON can store.
+    A scorer may have a method ``identity_parts()`` that returns a dict of everything else that determines its scores:
+    arrays, which are hashed, and values that JSON can store.
 
     Parameters
     ----------
     scorer : function, object or model
-        As it was given to `as_row_scorer`.
+        The argument of `as_row_scorer`.
     rows : RowScorer
-        What `as_row_scorer` made of it.
+        The result of `as_row_scorer` for this scorer.
     dataset : Dataset
     triples : int64 array, shape (n, 3)
-        The triples that are ranked. Probes have their queries.
+        The triples that are ranked; the probes use their queries.
     candidates : int64 array, shape (candidates,)
         Sorted ids of the entities that may be scored.
     sides : sequence of str
@@ -103,7 +103,7 @@ class ScorerIdentity:
     seconds: float = 1.0
 
     def describe(self) -> dict[str, Any]:
-        """Return what `differences` of a later run compares, in values that JSON can store."""
+        """Return a description for `differences` of a later run, in values that JSON can store."""
         settings, tables = self._read()
         return {
             "settings": settings,
@@ -113,12 +113,12 @@ class ScorerIdentity:
         }
 
     def differences(self, before: Any) -> list[str]:
-        """Return in words how the scorer differs from the one that `describe` described; empty if it does not.
+        """Return in words how the scorer differs from an earlier description; empty if there is no difference.
 
         Parameters
         ----------
         before : dict
-            What `describe` returned, perhaps read from JSON.
+            The earlier description: a result of `describe`, perhaps read back from JSON.
         """
         settings, tables = self._read()
         found = _setting_differences(settings, before["settings"]) + _table_differences(tables, before["tables"])
@@ -160,7 +160,10 @@ class ScorerIdentity:
 
     @cached_property
     def _queries(self) -> dict[str, tuple[Ids, Ids]]:
-        """For each side, given entities and relations of the ranked queries, shape (queries,); each relation early."""
+        """For each side, the given entities and the relations of the ranked queries, shape (queries,).
+
+        The first queries have different relations, so that even a few probes contain many relations.
+        """
         queries = {}
         for side in self.sides:
             of_side = Queries.of(self.triples, side)
@@ -174,12 +177,12 @@ class ScorerIdentity:
 
     @cached_property
     def _entities(self) -> Ids:
-        """The candidates in the order in which they are probed, without those that the scorer lacks."""
+        """The candidates in the order in which they are probed, without the entities that the scorer does not know."""
         entities = np.setdiff1d(self.candidates, missing_ids(self.scorer, "entities"))
         return entities[_scattered(len(entities))]
 
     def _hash_queries(self, side: str, n: int | None) -> dict[str, Any]:
-        """Hash the vectors of n queries of a side; of as many as there is time for if n is None."""
+        """Hash the vectors of n queries of a side; if n is None, of as many queries as there is time for."""
         given, relation = self._queries[side]
         digest, done, size, started = hashlib.sha256(), 0, FIRST_CALL, perf_counter()
         stop = len(given) if n is None else n
@@ -195,7 +198,10 @@ class ScorerIdentity:
 
     @property
     def _probe_names(self) -> tuple[str, ...]:
-        """The names of the series of probes: the sides of a scorer of queries, one series for a function."""
+        """The names of the series of probes: one series per side if the scorer scores queries.
+
+        A single one for a function.
+        """
         if isinstance(self.rows, FunctionRows):
             return ("triples",)
         return tuple(self.sides) if isinstance(self.rows, MatrixRows) else ()
@@ -237,12 +243,12 @@ class ScorerIdentity:
 
     @property
     def _n_probes(self) -> int:
-        """How many probes of a function show every candidate and every query."""
+        """The number of probes of a function that is enough to contain every candidate and every query."""
         n_queries = max(len(given) for given, _ in self._queries.values())
         return min(MAX_PROBES, len(self.sides) * max(len(self._entities), n_queries))
 
     def _score_triples(self, start: int, n: int) -> tuple[Ids, Scores]:
-        """Return n probes of a function and their scores: query k with candidate k, the sides in turn."""
+        """Return n probes of a function and their scores: query k with candidate k, alternating between the sides."""
         triples = np.empty((n, 3), dtype=np.int64)
         numbers = np.arange(start, start + n)
         for i, side in enumerate(self.sides):
@@ -301,7 +307,7 @@ class _Probes:
     triples : int64 array, shape (probes, 3)
     scores : array, shape (probes,)
     noise : float
-        The largest difference of two scores of a triple, from calls of different sizes.
+        The largest difference between two scores of the same triple that come from calls of different sizes.
     """
 
     calls: list[int]
@@ -331,7 +337,10 @@ class _Probes:
         }
 
     def differences(self, before: dict[str, Any], dataset: Dataset) -> list[str]:
-        """Return in words how the scores differ from those that `describe` described, by more than rounding."""
+        """Return in words how the scores differ from an earlier `describe` by more than rounding.
+
+        The result is empty if they do not differ.
+        """
         if self.scores.dtype.name != before["dtype"]:
             return [f"the scores are {self.scores.dtype.name} here, {before['dtype']} in the checkpoint"]
         dtype = np.dtype(before["dtype"])
@@ -351,7 +360,7 @@ class _Probes:
 
 
 def _tolerance(scores: Scores, noise: float) -> float:
-    """Return by how much two float scores of one triple may differ: rounding, or the noise of the scorer."""
+    """Return how much two float scores of one triple may differ, by rounding or by the noise of the scorer."""
     sizes = np.abs(scores[np.isfinite(scores)].astype(np.float64))
     scale = float(sizes.max(initial=0.0))
     is_half = scores.dtype.itemsize == 2
@@ -360,7 +369,11 @@ def _tolerance(scores: Scores, noise: float) -> float:
 
 
 def _difference(a: Scores, b: Scores) -> Scores:
-    """Return the distances of two arrays of floats; 0 for two NaN or equal infinities, infinity for one of them."""
+    """Return the absolute differences of two arrays of floats.
+
+    Two NaN, or two equal infinities, have the difference 0; a NaN or an infinity and any other value have an infinite
+    difference.
+    """
     a, b = a.astype(np.float64), b.astype(np.float64)
     with np.errstate(invalid="ignore"):
         difference = np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0.0, np.abs(a - b))
@@ -379,7 +392,7 @@ def table_digest(table: Array, rows: Ids | None = None) -> dict[str, Any]:
     table : array, StreamedTable or tensor
         Of numbers, on any device.
     rows : int64 array, shape (n,), optional
-        Hash these rows only; the shape is then that of these rows.
+        Only these rows are hashed, and ``"shape"`` is their shape.
 
     Returns
     -------
@@ -419,7 +432,7 @@ def table_digest(table: Array, rows: Ids | None = None) -> dict[str, Any]:
 
 
 def _plain_tensor(tensor: Any) -> Any:
-    """Return a tensor in which each number stands once, without its graph of gradients."""
+    """Return a tensor without its graph of gradients, in which no number is repeated by strides of 0."""
     tensor = tensor.detach()
     if tensor.is_quantized:
         tensor = tensor.dequantize()
@@ -451,7 +464,10 @@ def _is_table(value: Any) -> bool:
 
 
 def _own_tables(model: EmbeddingModel) -> dict[str, Array]:
-    """Return the tables of a model by name, each once; `missing_entities` and `missing_relations` are no tables."""
+    """Return the tables of a model by name, without duplicates.
+
+    `missing_entities` and `missing_relations` are left out.
+    """
     tables: dict[str, Array] = {}
     seen = set()
     for name, value in vars(model).items():
@@ -462,7 +478,7 @@ def _own_tables(model: EmbeddingModel) -> dict[str, Array]:
 
 
 def _module_tables(scorer: Any) -> dict[str, Array]:
-    """Return the parameters and buffers of the torch module that a scorer is, belongs to, or scores with."""
+    """Return the parameters and buffers of a scorer's torch module: the scorer itself, its owner, or its attribute."""
     for owner in (scorer, getattr(scorer, "__self__", None), getattr(scorer, "module", None)):
         read = getattr(owner, "state_dict", None)
         if callable(read) and not isinstance(owner, type):
@@ -485,7 +501,7 @@ def _named_parts(scorer: Any, name: str) -> dict[str, Any]:
 
 
 def _as_json(value: Any, name: str) -> Any:
-    """Return a value as it is read back from JSON: lists for tuples, for example."""
+    """Return a value in the form that JSON gives back: for example, a tuple becomes a list."""
     try:
         return json.loads(json.dumps(value, allow_nan=False, default=_plain_number))
     except (TypeError, ValueError) as error:
@@ -532,7 +548,7 @@ def _shape_text(digest: dict[str, Any] | None) -> str:
 
 
 def _scattered(n: int) -> Ids:
-    """Return 0 .. n - 1 in an order whose starts are spread evenly; no random generator, so it never changes.
+    """Return 0 .. n - 1 in a fixed order; for each k, the first k numbers are spread evenly over the range.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""Models of other libraries: `bound` makes scorers of them, and `as_row_scorer` refuses what has no adapter.
+"""Models of other libraries: `bound` makes scorers of them, and `as_row_scorer` refuses models without an adapter.
 
-These models can be called, but not as ``score(s, p, o)``: the order of the arguments, the sign of the scores, the ids
-and the handling of inverse relations differ from library to library. A model is recognised by the name of the module
-that defines its class, so that kgeval need not import the library. `kgeval.adapters` registers the adapters.
+These models must not be called as ``score(s, p, o)``, because the order of the arguments, the sign of the scores, the
+ids and the handling of inverse relations differ from library to library. A model is recognised by the name of the
+module that defines its class, so that kgeval need not import the library. `kgeval.adapters` registers the adapters.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Library:
     module : str
         The start of the names of the modules that define the library's models.
     remedy : str
-        What to do instead, for messages.
+        Advice for the user, for messages.
     """
 
     name: str
@@ -74,8 +74,8 @@ def register_adapter(module: str, adapt: Callable[[Any, Any], Any]) -> None:
     module : str
         The start of the names of the modules that define the library's models: ``"pykeen.models"``.
     adapt : function
-        Takes a model and `ids` of `kgeval.adapters.from_model`, and returns an adapter: an object with
-        ``for_dataset(dataset)``, which returns a scorer.
+        ``adapt(model, ids)`` returns an adapter: an object with a method ``for_dataset(dataset)``, which returns a
+        scorer. `ids` is that of `kgeval.adapters.from_model`.
     """
     _ADAPTERS[module] = adapt
 
@@ -83,8 +83,8 @@ def register_adapter(module: str, adapt: Callable[[Any, Any], Any]) -> None:
 def adapter_of(scorer: Any, ids: Any = None) -> Any:
     """Return the adapter of a live model of another library; None if `scorer` is something else.
 
-    A class that inherits from a model of the library but says itself how kgeval calls it is no model of the library
-    any more: it defines ``__call__``, ``score_objects``, ``score_subjects`` or ``query_vectors``.
+    A class that inherits from a model of the library, but defines ``__call__``, ``score_objects``, ``score_subjects``
+    or ``query_vectors`` itself, does not count as a model of the library.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def bound(scorer: Any, dataset: Dataset) -> Any:
     Raises
     ------
     ScoreError
-        If it is unknown which id of the model stands for which label of the dataset.
+        If it is not known which label of the dataset each id of the model has.
     """
     if isinstance(scorer, type):
         return scorer

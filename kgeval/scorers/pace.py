@@ -1,4 +1,4 @@
-"""The pace of slow scorers: how many pairs a call holds, from the time that earlier calls took.
+"""The pace of slow scorers: choose the number of pairs in a call from the times of earlier calls.
 
 A pair is one query with one candidate. The adapters in `kgeval.scorers.row_scorers` ask `Pace.size` before each call of
 a scorer and make the call with `Pace.timed`; `kgeval.ranking` watches the calls (`Pace.watch`) and estimates times
@@ -32,12 +32,12 @@ clock = time.monotonic
 
 
 class OutOfTime(Exception):
-    """The deadline of `Pace.watch` has come, or the next call would end after it."""
+    """Raised if the deadline of `Pace.watch` has passed, or if the next call would end after the deadline."""
 
 
 @dataclass
 class _Rate:
-    """What is known about the time of a call of n pairs: ``overhead + n * per_pair`` seconds."""
+    """An estimate of the time of a call of n pairs: ``overhead + n * per_pair`` seconds."""
 
     n: int  # pairs of the latest call
     per_pair: float  # seconds
@@ -49,7 +49,7 @@ class _Rate:
         return self.overhead + n * self.per_pair
 
     def add(self, n: int, seconds: float) -> None:
-        """Take in a call of n pairs that took so many seconds."""
+        """Update the estimate with a call of n pairs that took `seconds`."""
         if n >= 2 * self.n or 2 * n <= self.n:  # two calls that differ enough say both numbers
             slope = (seconds - self.seconds(self.n)) / (n - self.n)
             self.overhead = seconds - n * min(max(slope, 0.0), seconds / n)
@@ -59,18 +59,18 @@ class _Rate:
 
     @property
     def call_seconds(self) -> float:
-        """How long a call should take: longer than `CALL_SECONDS` if most of that would be the fixed cost."""
+        """The aimed duration of a call, in seconds: `CALL_SECONDS`, or more if the fixed cost of a call is large."""
         return max(CALL_SECONDS, self.overhead / MAX_OVERHEAD)
 
     @property
     def best_size(self) -> float:
-        """How many pairs take `call_seconds`."""
+        """The number of pairs that can be scored in `call_seconds`."""
         return (self.call_seconds - self.overhead) / self.per_pair if self.per_pair > 0 else math.inf
 
 
 @dataclass
 class _Queue:
-    """Calls of a GPU that returned before their scores were computed."""
+    """Calls to a GPU that have returned, but whose scores may not be computed yet."""
 
     method: str
     start: float  # when the first call began
@@ -79,16 +79,16 @@ class _Queue:
 
 
 class Pace:
-    """Measures the calls of one scorer and sizes the next ones, so that each takes about `CALL_SECONDS`.
+    """Measures the calls of one scorer, and chooses the size of the next calls so that each takes about `CALL_SECONDS`.
 
     The first call is small. Later calls grow, at most by `MAX_GROWTH` a call, or shrink. The time of a call is taken to
     be a fixed cost plus a cost per pair. Where the fixed cost is large (a request to a server, a graph encoder that
     runs in each call), a call takes longer than `CALL_SECONDS`, so that the fixed cost is at most `MAX_OVERHEAD` of it.
     Sizes are powers of two times the smallest size, since compiled scorers compile anew for each size.
 
-    The methods of a scorer may differ in speed; ``method`` (``"score_objects"``, for example) tells them apart. The
-    scores do not depend on the sizes of calls. A pickled copy keeps the measurements, but neither deadline nor
-    `on_scored`.
+    The methods of a scorer may differ in speed, so each is measured separately; the parameter `method` is its name,
+    such as ``"score_objects"``. The scores do not depend on the sizes of calls. A pickled copy keeps the measurements,
+    but neither deadline nor `on_scored`.
 
     Examples
     --------
@@ -119,7 +119,7 @@ class Pace:
         limit : int
             The largest number of pairs.
         first : int
-            The number of pairs while nothing is measured.
+            The number of pairs of the first call, before any call has been measured.
         unit : int
             The smallest number of pairs that the scorer can score in a call, at most `limit`.
         method : str
@@ -149,7 +149,7 @@ class Pace:
         return n
 
     def _timed_size(self, limit: int, first: int, unit: int, method: str) -> int:
-        """Return the size of the next call, deadlines aside."""
+        """Return the size of the next call, without regard to deadlines."""
         rate = self._rates.get(method)
         if rate is None:
             n: float = first
@@ -165,7 +165,7 @@ class Pace:
         return self._sizes[method]
 
     def is_long(self, n_pairs: int, method: str = "") -> bool:
-        """Return whether a call of so many pairs would take longer than `MAX_ROW_SECONDS`, or too much memory."""
+        """Return whether a call of `n_pairs` would take longer than `MAX_ROW_SECONDS`, or need too much memory."""
         rate = self._rates.get(method)
         # The fixed cost is left out: smaller calls would not save it.
         takes_long = rate is not None and n_pairs * rate.per_pair > MAX_ROW_SECONDS
@@ -199,10 +199,10 @@ class Pace:
         return scores
 
     def _queued_since(self, start: float, n_pairs: int, method: str) -> tuple[float, float]:
-        """Queue a call of a GPU; return when the first call of the queue began, and the share of this call in it.
+        """Add a call to the queue of a GPU; return when the queue started, and the call's share in the queue's time.
 
-        The share is 0 if the queue need not be waited for yet: waiting for each of many short calls of one size would
-        double their time. A pause, in which kgeval does other work, empties the queue.
+        The share is 0 if it is not yet time to wait for the queue: waiting after each of many short calls would double
+        their time. A pause, in which kgeval does other work, empties the queue.
         """
         rate, queue = self._rates.get(method), self._queue
         if queue is None or queue.method != method or start - queue.stop > MAX_PAUSE:
@@ -214,7 +214,7 @@ class Pace:
         return queue.start, 0.0 if is_short else n_pairs / queue.n_pairs
 
     def scored(self, n_pairs: int) -> None:
-        """Tell the function that watches (see `watch`) that so many pairs have their scores."""
+        """Report that `n_pairs` more pairs have scores to the function that `watch` got."""
         self._n_scored += n_pairs
         if self._on_scored is not None:
             self._on_scored(n_pairs)
@@ -244,7 +244,7 @@ class Pace:
         return True
 
     def seconds(self, n_pairs: int, method: str = "") -> float | None:
-        """Return the expected seconds of a call of so many pairs; None if the method has not been measured.
+        """Return the expected seconds of a call of `n_pairs`; None if no call of the method has been measured.
 
         Parameters
         ----------
@@ -254,7 +254,7 @@ class Pace:
         return self._rates[method].seconds(n_pairs) if method in self._rates else None
 
     def pairs_within(self, seconds: float, method: str | None = None) -> int | None:
-        """Return how many pairs are scored in so many seconds.
+        """Return the number of pairs that can be scored in `seconds`.
 
         Parameters
         ----------
@@ -277,9 +277,10 @@ class Pace:
         return min(MAX_RESULT, int(seconds / per_pair)) if per_pair > 0 else MAX_RESULT
 
     def batch_pairs(self, seconds: float) -> int | None:
-        """Return how many pairs make a batch of about so many seconds, in which at least one call has its full size.
+        """Return the number of pairs in a batch that takes about `seconds`; at least one call in it has its full size.
 
-        With a deadline, a batch is short; it holds at most `MAX_GROWTH` times the pairs that were scored since `watch`.
+        With a deadline, a batch is short: it holds at most `MAX_GROWTH` times as many pairs as were scored since
+        `watch`.
 
         Parameters
         ----------
@@ -301,7 +302,7 @@ class Pace:
 
     @contextmanager
     def watch(self, on_scored: Callable[[int], None] | None = None, deadline: float | None = None) -> Iterator[None]:
-        """In a ``with`` statement, report the pairs that are scored, and keep a deadline.
+        """In a ``with`` statement, report the scored pairs, and stop the scorer at a deadline.
 
         Parameters
         ----------
@@ -324,7 +325,7 @@ class Pace:
 
     @contextmanager
     def at_once(self) -> Iterator[None]:
-        """In a ``with`` statement, calls are as large as the other limits allow; they are measured all the same."""
+        """In a ``with`` statement, calls are as large as the other limits allow; they are still measured."""
         before, self._is_at_once = self._is_at_once, True
         try:
             yield

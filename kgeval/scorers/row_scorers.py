@@ -97,7 +97,7 @@ class RowScorer(typing.Protocol):
 
     @property
     def pace(self) -> Pace | None:
-        """The sizes and times of the scorer's calls; None for an embedding model."""
+        """The `Pace` that measures the scorer's calls and chooses their sizes; None for an embedding model."""
 
     def rows(self, side: str, given: Ids, relation: Ids, candidates: Ids) -> Array:
         """Score each query with each candidate.
@@ -141,9 +141,10 @@ class Limits:
 
 
 class _IdArrays:
-    """Three int64 arrays for the ids that a function is given, used again for each call; for one thread.
+    """Three int64 arrays for the ids that are passed to a function; each call uses the same memory. For one thread.
 
-    An array that the function kept (also a view of it, or a tensor that shares its memory) is not used again.
+    If the function has kept an array (or a view of it, or a tensor that shares its memory), this array is not used
+    again.
     """
 
     def __init__(self) -> None:
@@ -235,9 +236,9 @@ class MatrixRows:
         return _scored_in_calls(self, (len(given), len(candidates)), calls, score)
 
     def takes_candidates(self, side: str) -> bool:
-        """Tell whether the scorer can score a part of the entities on `side`.
+        """Return whether the scorer can score only some of the entities on `side`.
 
-        It can if its method (``score_objects`` or ``score_subjects``) has a parameter ``candidates``.
+        This is possible if its method (``score_objects`` or ``score_subjects``) has a parameter ``candidates``.
         """
         try:
             return "candidates" in inspect.signature(self._method(side)).parameters
@@ -272,7 +273,7 @@ class MatrixRows:
 class GeometryRows:
     """The adapter of an embedding model: returns one row of exact scores per query.
 
-    The ranker does not use these rows: it uses faster kernels, which lead to the same ranks.
+    The ranker does not use these rows; it uses faster kernels, which give the same ranks.
     """
 
     model: GeometryScorer
@@ -346,7 +347,7 @@ class GeometryRows:
 
 @dataclass(frozen=True)
 class _Calls:
-    """How the scores of queries with candidates are cut into calls of a scorer; see `Pace.size`."""
+    """Settings that divide the scoring of queries with candidates into calls of a scorer; see `Pace.size`."""
 
     method: str  # the scorer's method; empty for a function
     limit: int  # the largest number of pairs in a call
@@ -397,7 +398,7 @@ def _scored_in_calls(
 
 
 def _one_call(rows: FunctionRows | MatrixRows, score: Callable[[], Array], n_pairs: int, calls: _Calls) -> Array | None:
-    """Make one call of a scorer; return None if it ran out of memory, after the pace got smaller.
+    """Make one call of a scorer. If memory runs out, make the next calls smaller and return None.
 
     Raise a ScoreError if memory ran out in the smallest call.
     """
@@ -485,7 +486,7 @@ def as_row_scorer(scorer: Any, n_entities: int, limits: Limits | None = None) ->
 
 
 def row_batch(rows: RowScorer, limits: Limits, n_candidates: int) -> int:
-    """Return the number of queries that are scored at a time, each with all candidates.
+    """Return the number of queries that are scored at a time, each with all its candidates.
 
     The scores of these queries fit into `ROW_BATCH_BYTES`, and into an eighth of the free memory. If the scorer's speed
     is known, the queries take about `BATCH_SECONDS`, or one call if that takes longer.
@@ -518,7 +519,7 @@ def row_batch(rows: RowScorer, limits: Limits, n_candidates: int) -> int:
 
 
 def queries_within(rows: RowScorer, seconds: float, n_candidates: int, side: str | None = None) -> int | None:
-    """Return how many queries a scorer scores in so many seconds, each with all candidates.
+    """Return how many queries a scorer can score in `seconds`, each with all its candidates.
 
     Parameters
     ----------
@@ -542,7 +543,7 @@ def queries_within(rows: RowScorer, seconds: float, n_candidates: int, side: str
 
 
 def _pairs_per_query(rows: RowScorer, n_candidates: int, side: str | None = None) -> int:
-    """Return the number of pairs that a scorer scores for a query; some score all entities, whatever is needed."""
+    """Return the number of pairs that a scorer scores for a query; some scorers always score all entities."""
     sides = SIDES if side is None else (side,)
     if isinstance(rows, MatrixRows) and not all(rows.takes_candidates(name) for name in sides):
         return rows.n_entities
@@ -750,7 +751,7 @@ def _naming_the_scorer(name: str, describe_input: Callable[[], str], function: A
 
 
 def _tensor_hint(function: Any, error: BaseException) -> str:
-    """Return how to wrap a function, if it is a module of torch or Keras, or if `error` says that it wants tensors."""
+    """Return advice to wrap a function, if it is a torch or Keras module, or if `error` shows that it needs tensors."""
     torch = sys.modules.get("torch")
     if any(base.__module__.startswith("keras.") for base in type(function).__mro__):
         return (

@@ -256,10 +256,10 @@ def _precision_at_share(share: float) -> Ratio:
 def _interpolated_precision(recalls: Sequence[float]) -> Ratio:
     """Return a function that computes the numerators and denominators of the interpolated precision.
 
-    The interpolated precision is averaged over `recalls`. At recall c, it is the largest precision at any position up
-    to which at least ``c * R`` relevant documents are retrieved, where R is the number of relevant documents of the
-    query. trec_eval rounds ``c * R`` to the nearest integer; `kgeval.metrics.retrieval.InterpolatedPrecision` rounds it
-    up.
+    The interpolated precision is averaged over `recalls`. Let R be the number of relevant documents of the query. At
+    recall c, only the positions up to which at least ``c * R`` relevant documents are retrieved are considered; the
+    interpolated precision is the largest precision at these positions. trec_eval rounds ``c * R`` to the nearest
+    integer; `kgeval.metrics.retrieval.InterpolatedPrecision` rounds it up.
     """
 
     def ratio(lists: Lists) -> tuple[Reals, Reals]:

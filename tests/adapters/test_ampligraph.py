@@ -41,6 +41,7 @@ def stand_in(entities, relations, table):
 
 
 @pytest.mark.parametrize("seed", range(grids.size(4, 60)))
+@pytest.mark.light(2)
 def test_counts_are_those_of_a_loop_over_labels(seed):
     """The model's own labels, train-only vocabularies, an entity that the dataset lacks."""
     dataset, entities, relations = labelled_graph(seed)

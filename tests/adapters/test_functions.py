@@ -27,6 +27,7 @@ def mrr(score, **options):
 
 
 @pytest.mark.parametrize("seed", range(grids.size(6, 100)))
+@pytest.mark.light(2)
 def test_counts_are_those_of_a_loop_over_labels(seed):
     """Ids in another order, train-only vocabularies, unknown labels, ties; functions of triples and of queries."""
     dataset, entities, relations = labelled_graph(seed)

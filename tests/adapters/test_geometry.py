@@ -35,6 +35,7 @@ def library_scorer(model, dataset, dtype=np.float32, change=lambda scores: score
 
 
 @pytest.mark.parametrize("seed", range(10))
+@pytest.mark.light(2)
 def test_a_model_that_agrees_is_ranked_exactly(seed):
     entities, relations = tables(seed)
     model = (kg.models.DistMult, kg.models.TransE)[seed % 2](entities, relations)

@@ -107,7 +107,7 @@ def test_ids_relations_and_sides(inverse):
         pipeline.model, pipeline.training = model, factory()
         result = kg.evaluate(pipeline, data)
         assert_ranks_of(model, result, data)
-        assert "the model's own labels say its ids" in result.notes
+        assert "the labels in the model name its ids" in result.notes
     model.predict_t, rank = model.score_t, result["mrr"]  # the rows of other relations: the trap
     assert (kg.evaluate(pipeline, data)["mrr"] != rank) == inverse
 

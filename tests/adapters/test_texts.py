@@ -239,7 +239,7 @@ def test_another_model_under_the_same_name_is_noticed(tmp_path):
 def test_stored_scores_of_an_earlier_run_are_told(tmp_path):
     """If every score is stored, the function is not called, and only the name tells whose scores they are."""
     options = {"cache": tmp_path, "model_name": "m"}
-    note = f"scores that an earlier run stored were read from {FILE_NAME}; only the name 'm' says that they are of this"
+    note = f"scores that an earlier run stored were read from {FILE_NAME}; only the name 'm' identifies the model"
     first, second = (kg.evaluate(adapter(Scorer(), **options), tiny()) for _ in range(2))
     assert not any(line.startswith(note) for line in first.notes)
     assert second.notes[0].startswith(note)
@@ -581,6 +581,7 @@ def loop_counts(dataset, texts, relation_texts, geometry):
 
 
 @pytest.mark.parametrize("geometry", ["dot", "l1", "l2"])
+@pytest.mark.light(2)
 def test_encoders_rank_as_a_loop_does(geometry):
     """Random graphs: exact ranks of the vectors, each text encoded once (up to three again), and equal texts tie."""
     for seed in range(size(3, 40)):

@@ -120,7 +120,7 @@ def test_s4_columns_must_be_an_order_and_agree_with_the_names():
         )
     for columns in ("h,r", ["h", "t"], "h,r,t,time,time", "head,relation,tail,time", ["h", "r", 3], "source,-,target"):
         assert refusal(Dataset.from_frames, test=frame, columns=columns) == (
-            "columns must be an order of letters ('hrt', 'htr'), one distinct name for each column of which three are "
+            "columns must be an order of letters ('hrt', 'htr'), one distinct name for each column, where three are "
             "the letters h, r, t ('h,r,t,time'), or the names of the columns of subject, relation and object "
             f"('source,rel,target'); got {columns!r}"
         )
@@ -239,8 +239,8 @@ def test_columns_that_select_rows_are_refused():
         )
     kept = frame.assign(weight=[0, 1], label=[1, 1], split="test", note=[None, "test"])
     assert Dataset.from_frames(test=kept).observations() == [
-        "the columns weight, label, split, note are kept to break down by; the filter does not use them",
-        "the column weight holds only 0 and 1: if it says which triples are true, the false ones are read as true too",
+        "the columns weight, label, split, note are kept for breakdowns; the filter does not use them",
+        "the column weight holds only 0 and 1: if it tells true from false triples, false triples are read as true too",
     ]
     assert Dataset.from_frames(test=frame).observations() == []
 
@@ -515,7 +515,7 @@ def test_s4_ids_in_another_order_are_suspected():
 def test_s4_random_graphs_are_not_suspected():
     """Random graphs of many shapes, as numbers and as labels, are read without `columns`."""
     rng = random.Random(1)
-    for _ in range(size(15, 1000)):
+    for _ in range(size(7, 1000)):
         n, m, rows = rng.randint(2, 60), rng.randint(1, 30), rng.randint(1, 200)
         facts = [(rng.randrange(n), rng.randrange(m), rng.randrange(n)) for _ in range(rows)]
         for e, r in (("", ""), ("e", "r")):
@@ -550,6 +550,7 @@ def test_fingerprint_knows_neither_order_nor_ids_nor_name():
 
 @pytest.mark.parametrize("suffix", ["txt", "tsv"])
 @pytest.mark.parametrize(("end", "mark"), [("\n", ""), ("\r\n", ""), ("\r", "\ufeff"), ("\n", "\ufeff")])
+@pytest.mark.light(2)
 def test_fingerprint_knows_no_file_format(tmp_path, suffix, end, mark):
     """Line ends, byte order mark, suffix and a header line leave the fingerprint as it is."""
     for header in (False, True):

@@ -28,6 +28,7 @@ def random_labels(rng, n, characters=CHARACTERS, longest=20):
 
 
 @pytest.mark.parametrize("seed", range(6))
+@pytest.mark.light(2)
 def test_text_labels_are_like_a_tuple(seed):
     rng = np.random.default_rng(seed)
     characters = CHARACTERS if seed < 4 else [c for c in CHARACTERS if c.isascii() and (seed == 5 or c.isalnum())]
@@ -73,6 +74,7 @@ def test_equal_hashes_are_told_apart(monkeypatch):
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 10, 11, 99, 1000, 12_345])
+@pytest.mark.light(3)
 def test_ids_are_like_the_same_strings(n):
     """The order of their text, the fingerprint and all else are those of the tuple of strings."""
     words = tuple(map(str, range(n)))

@@ -73,8 +73,8 @@ def test_a_folder_lists_each_file_and_the_faults_of_damaged_ones(tmp_path):
     assert len(inspection.faults) == 1
     assert f"{tmp_path / 'broken.json'}: not JSON" in inspection.faults[0]
     assert inspection.takes_for == (
-        "a model, read as an .npz file of arrays (npz): transe, 4 entities, 2 relations, norm 1, normalise is not said "
-        "(--normalise)",
+        "a model, read as an .npz file of arrays (npz): transe, 4 entities, 2 relations, norm 1, normalise is not "
+        "given (--normalise)",
     )
 
 

@@ -206,6 +206,7 @@ def test_hints():
 
 
 @pytest.mark.parametrize("name", registered_names())
+@pytest.mark.light(3)
 def test_every_entry_can_be_read(name):
     """Files of the registered layout (separator, columns, header, folders), with two triples each."""
     entry = registered_entry(name)
@@ -414,6 +415,7 @@ def test_an_inner_folder_is_read():
 
 @pytest.mark.parametrize(("archive", "pack"), [("toy.zip", zipped), ("toy.tar.gz", tarred), ("toy.tgz", tarred)])
 @pytest.mark.parametrize("outer", ["", "Release/", "./"])
+@pytest.mark.light(2)
 def test_archives_put_by_hand_are_unpacked(no_pooch, archive, pack, outer):
     """With an outer folder or without; the archive stays, and the second read needs it no more."""
     entry = archived(archive, folder=outer.removeprefix("./"))

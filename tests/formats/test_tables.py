@@ -22,7 +22,7 @@ FACTS = {
 }
 SAY = "; say what each column holds, such as columns='h,r,t,time' (--columns h,r,t,time; - leaves a column out), or "
 SAY += "header=True (--header) if this line names the columns"
-KEPT = "the column time is kept to break down by; the filter does not use it"
+KEPT = "the column time is kept for breakdowns; the filter does not use it"
 
 
 def write(folder, suffix, lines_of):
@@ -73,6 +73,7 @@ def failure(folder, **options):
     ],
 )
 @pytest.mark.parametrize("end", light(["\n", "\r\n", "\r"], 1))
+@pytest.mark.light(3)
 def test_separators(tmp_path, suffix, sep, said, end):
     """By the name of the file, or as the caller says; the same triples come out, whatever the line ends."""
     write(tmp_path, suffix, joined(sep, end=end))
@@ -148,6 +149,7 @@ def random_facts(rng, alphabet, n):
 
 @pytest.mark.parametrize("seed", light(range(60), 3))
 @pytest.mark.parametrize("sep", [",", ";"])
+@pytest.mark.light(2)
 def test_what_csv_writers_write_comes_back_exactly(tmp_path, seed, sep):
     """Quotes, separators, spaces, CR and LF in labels: csv.writer and pandas, with and without quotes everywhere."""
     rng = random.Random(seed)
@@ -198,7 +200,7 @@ def test_what_pyarrow_writes_comes_back_exactly(tmp_path, seed):
 def test_quoted_text_is_read_as_by_the_csv_module_or_refused(tmp_path, seed):
     """Random characters: the rows of csv.reader where it is sure, else an error; never anything else."""
     rng, outcomes = random.Random(seed), set()
-    for _ in range(size(30, 300)):
+    for _ in range(size(10, 300)):
         labels = ["a", "b", '"a"', '"b,"', '""""', '"a\nb"', 'a"', '"', '""', '"a"b', "", "a,b"]
         weights = [9] * 6 + [1] * 6
         raw = "".join(",".join(rng.choices(labels, weights, k=3)) + "\n" for _ in range(rng.randint(1, 3)))
@@ -219,6 +221,7 @@ def test_quoted_text_is_read_as_by_the_csv_module_or_refused(tmp_path, seed):
 
 
 @pytest.mark.parametrize("sep", [";", "|", " ", "whitespace"])
+@pytest.mark.light(2)
 def test_random_text_is_read_as_by_split_or_refused_at_the_first_fault(tmp_path, sep):
     """Random characters without quotes: the pieces of str.split, or an error with the number of the first bad line."""
     rng, outcomes = random.Random(sep), set()
@@ -282,6 +285,7 @@ NAMED = [
 
 @pytest.mark.parametrize(("head", "columns"), NAMED)
 @pytest.mark.parametrize("as_list", [False, True])
+@pytest.mark.light(2)
 def test_columns_by_name(tmp_path, head, columns, as_list):
     """The names say where subject, relation and object are; no header needs to be announced."""
     place = {name: i for i, name in enumerate(columns.split(","))}
@@ -355,7 +359,7 @@ def test_further_columns_are_kept(tmp_path, header):
     assert (train["source"][0], train["source"].isna().tolist()) == ("x", [False, True])
     assert dataset.columns["test"].iloc[0].tolist() == [11, 3, "y"]
     assert dataset.observations()[0] == (
-        "the columns time, weight, source are kept to break down by; the filter does not use them"
+        "the columns time, weight, source are kept for breakdowns; the filter does not use them"
     )
     assert rows_of(dataset, "train") == [("a", "r", "b"), ("b", "r", "c")]
     plain = kg.read_dataset(tmp_path, header=header, columns=columns and "h,r,t,-,-,-") if columns else dataset
@@ -398,7 +402,7 @@ def test_a_column_that_may_hold_truth_labels_is_a_caution(tmp_path, values):
     (tmp_path / "test.txt").write_text(rows)
     both = " and ".join(sorted(value.lower() for value in values))
     said = (
-        f"the column weight holds only {both}: if it says which triples are true, the false ones are read as true too"
+        f"the column weight holds only {both}: if it tells true from false triples, false triples are read as true too"
     )
     assert said in kg.read_dataset(tmp_path, columns="h,r,t,weight").observations()
     (tmp_path / "test.txt").write_text(rows.replace(values[1] + "\n", "2\n"))

@@ -79,6 +79,7 @@ def contents(path):
 
 @pytest.mark.parametrize("inner", ["", "wn/", "wn/text/", "./"])
 @pytest.mark.parametrize("ending", light([".zip", ".tar.gz", ".tar", *ENDINGS[3:]], 2))
+@pytest.mark.light(2)
 def test_an_archive_is_read_like_its_folder(tmp_path, ending, inner):
     """At the top or in one inner folder; notes of macOS and texts beside the folder do not count."""
     members = {inner + name: content for name, content in FILES.items()}
@@ -135,7 +136,7 @@ def test_packed_files_that_are_cut_off_or_damaged(tmp_path, pack):
         path.write_bytes(packed[:n])
         assert failure(open_packed, path).startswith(f"train.txt{pack}: is damaged or cut off: ")
     rng = random.Random(0)
-    for _ in range(size(30, 2000)):
+    for _ in range(size(10, 2000)):
         changed = bytearray(packed)
         changed[rng.randrange(len(changed))] ^= 1 << rng.randrange(8)
         path.write_bytes(changed)
@@ -159,7 +160,7 @@ def test_archives_that_are_cut_off_or_damaged(tmp_path, ending):
             assert contents(path) == files  # only padding is missing
         except DataError as error:
             assert "damaged or cut off" in str(error)
-    for _ in range(size(10, 300)):
+    for _ in range(size(5, 300)):
         changed = bytearray(raw)
         changed[rng.randrange(len(changed))] ^= 1 << rng.randrange(8)
         path.write_bytes(changed)

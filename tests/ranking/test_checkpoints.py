@@ -238,9 +238,9 @@ def test_nothing_is_written_among_foreign_files(tmp_path, resume):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ('{"format": "pt"}', "is not that of a checkpoint of kgeval"),
-        ("[1]", "is not that of a checkpoint of kgeval"),
-        ('{"format"', "is damaged, or is not that of a checkpoint of kgeval"),
+        ('{"format": "pt"}', "is not part of a checkpoint of kgeval"),
+        ("[1]", "is not part of a checkpoint of kgeval"),
+        ('{"format"', "is damaged, or is not part of a checkpoint of kgeval"),
         ('{"format": "kgeval checkpoint", "format_version": 2, "kgeval": "9.9"}', "has format version 2"),
         ('{"format": "kgeval checkpoint", "format_version": 1}', "lacks the identity"),
     ],

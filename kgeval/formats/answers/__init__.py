@@ -1,4 +1,7 @@
-"""What the readers of predictions share: lines and JSON records one by one, lists as texts, and texts as entities."""
+"""Functions that all readers of predictions use.
+
+They read lines and JSON records one by one, collect the lists of answers as texts, and find the entity of each text.
+"""
 
 from kgeval.formats.answers.mapping import PredictionOptions, given_ranks, id_labels, id_map, predictions
 from kgeval.formats.answers.names import AMBIGUOUS, UNKNOWN, Names, NameTable

@@ -1,13 +1,13 @@
-"""From the texts of `Rows` to ids: `predictions` and `given_ranks`, the last step of the readers of all formats.
+"""Convert the texts of `Rows` to ids: `predictions` and `given_ranks`, the last step of all readers of predictions.
 
 How texts become ids, in this order:
 
 1. by ``ids=``, if the file holds integer ids;
 2. by label, or by the names of ``names=``;
-3. without ``names=``, if most texts are no labels: by order. Row i of a side belongs to triple i of the split. This
-   holds only if there are as many rows as triples, if each relation of the file is always the same relation of the
-   split, and if each name is always the same entity and each entity always has the same name. Names that occur in no
-   triple stay unmapped.
+3. by order, if there is no ``names=`` and most texts are not labels. Row i of a side then belongs to triple i of the
+   split. Otherwise a DataError is raised: if the numbers of rows and triples differ, if a relation of the file stands
+   for two relations of the split, if a name stands for two entities, or if an entity has two names. Names that occur in
+   no triple stay unmapped.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ NAMES_HINT = "if these are names and no labels, give names= (--names FILE)"
 
 @dataclass(frozen=True)
 class PredictionOptions:
-    """The options of `kgeval.read_predictions`, which explains each of them.
+    """The options of `kgeval.read_predictions`; its docstring explains each of them.
 
     Examples
     --------
@@ -73,7 +73,7 @@ class PredictionOptions:
                 )
 
     def without_ids(self) -> PredictionOptions:
-        """Return the options without `ids`, for rows whose ids have become labels."""
+        """Return the options without `ids`, for rows in which labels have already replaced the ids."""
         return replace(self, ids=None)
 
     def side_of_file(self, what: str) -> str:
@@ -88,13 +88,13 @@ class PredictionOptions:
 
 @dataclass(frozen=True)
 class _Mapped:
-    """The ids of the texts of `Rows`.
+    """The ids that the texts of `Rows` stand for.
 
     Parameters
     ----------
     triples : int64 array, shape (rows, 3)
     entities : int64 array, shape (texts,)
-        The id that each text means, or `UNKNOWN`, or `AMBIGUOUS`.
+        The id of the entity that each text means; `UNKNOWN` if it means none, `AMBIGUOUS` if it may mean several.
     how : str
         ``"ids"``, ``"labels"``, ``"names"`` or ``"order"``.
     notes : list of str
@@ -145,7 +145,7 @@ def id_map(path: Path, dataset: Dataset, options: PredictionOptions, tool: str) 
 
 
 def id_labels(path: Path, dataset: Dataset, options: PredictionOptions) -> Callable[..., str]:
-    """Return a function of a text and its kind (``"entity"`` or ``"relation"``) that returns a label.
+    """Return a function that converts a text of the file to a label; its second argument is "entity" or "relation".
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ def id_labels(path: Path, dataset: Dataset, options: PredictionOptions) -> Calla
 
 
 def _id_maps(dataset: Dataset, options: PredictionOptions) -> list[Ids]:
-    """Return the id of the dataset, or -1, for each entity id and for each relation id that the caller names."""
+    """Return two arrays, for entities and relations: the id in the dataset (or -1) of each id in the file."""
     vocabularies = (dataset.entities, dataset.relations)
     if options.ids is None or options.ids == OF_DATASET:
         return [np.arange(len(vocabulary)) for vocabulary in vocabularies]
@@ -195,7 +195,7 @@ def predictions(
     is_named: bool = False,
     hint: str = "",
 ) -> Predictions:
-    """Return the lists of some rows as ids.
+    """Return `Predictions`: the lists of `rows` with ids instead of texts.
 
     Parameters
     ----------
@@ -205,13 +205,14 @@ def predictions(
     filtered : str, optional
         See `kgeval.data.Predictions`.
     notes : sequence of str
-        What the format says of itself.
+        Notes about the file format, from its reader.
     is_generated : bool
         Whether the answers are generated text, which may name no entity at all. Otherwise an unknown label is an error.
     is_named : bool
-        Whether a matching rule decides which entity a text names, so that a text without an entity names none.
+        Whether a matching rule already decided which entity each text names. A text without an entity then stays
+        unmapped.
     hint : str
-        The end of the error about an unknown answer: what else the caller may give.
+        What else the user can do about an unknown answer; the end of the error message.
 
     Raises
     ------
@@ -273,7 +274,7 @@ def given_ranks(
     filtered: str | None = None,
     notes: Sequence[str] = (),
 ) -> GivenRanks:
-    """Return the ranks of some rows without lists.
+    """Return `GivenRanks` from rows that hold a triple and a rank, but no list of answers.
 
     Parameters
     ----------
@@ -315,10 +316,11 @@ def _source(rows: Rows) -> str:
 
 
 def _answer_ids(rows: Rows, lists: Lists, mapped: _Mapped) -> tuple[Ids, int, int]:
-    """Return the id of each answer, or `UNKNOWN` or `AMBIGUOUS`, and two numbers.
+    """Return the id of each answer (or `UNKNOWN`, `AMBIGUOUS`), and two counts of shared names.
 
-    They are the lists in which a name of several entities is that of the positive too, which then gets it, and the
-    answers that stay ambiguous.
+    A shared name belongs to several entities. If one of these entities is the positive of the list, the name is taken
+    for the positive; the first number counts the lists with such a name. The second number counts the answers that stay
+    ambiguous.
     """
     ids = mapped.entities[lists.values]
     unclear = np.flatnonzero(ids == AMBIGUOUS)
@@ -337,7 +339,7 @@ def _answer_ids(rows: Rows, lists: Lists, mapped: _Mapped) -> tuple[Ids, int, in
 
 
 def _map(rows: Rows, dataset: Dataset, options: PredictionOptions) -> _Mapped:
-    """Return the ids of all texts; see the module."""
+    """Return the ids of all texts, by the rules in the docstring of the module."""
     if not len(rows):
         raise DataError(f"{_source(rows)}: no predictions in the file")
     texts, relation_texts = list(rows.entities), list(rows.relations)
@@ -387,7 +389,10 @@ def _map(rows: Rows, dataset: Dataset, options: PredictionOptions) -> _Mapped:
 def _check_few_unknown(
     rows: Rows, parts: Ids, unknown: Ids, is_unknown: Bools, texts: Sequence[str], table: NameTable
 ) -> None:
-    """Raise a DataError about the first unknown text, unless no names are given and most texts are unknown."""
+    """Raise a DataError about the first unknown text.
+
+    Nothing is raised if most texts are unknown and no names are given.
+    """
     if not len(unknown) or (not table.has_names and is_unknown.mean() > 1 - MIN_SHARE):
         return
     row = int(np.flatnonzero(np.isin(parts, unknown).any(axis=1))[0])
@@ -414,7 +419,10 @@ def _by_order(
     known: tuple[Ids, Ids],
     tables: tuple[NameTable, NameTable],
 ) -> Ids:
-    """Return the triples of the split as those of the rows, in the same order; raise a DataError if they contradict."""
+    """Take row i of a side for triple i of the split, and return these triples.
+
+    Raise a DataError if row and triple differ.
+    """
     array = dataset[split].array
     triples = np.empty_like(parts)
     texts = (list(rows.entities), list(rows.relations), list(rows.entities))
@@ -463,7 +471,10 @@ def _check_one_to_one(rows: Rows, parts: Ids, triples: Ids, texts: Sequence[str]
 def _check_pairs(
     rows: Rows, at: Ids, codes: Ids, ids: Ids, texts: Sequence[str], vocabulary: Vocabulary, kind: str
 ) -> None:
-    """Raise a DataError about the first pair (code, id) that contradicts an earlier one; `at` holds their rows."""
+    """Raise a DataError if a text (by its code) is paired with two ids, or an id with two texts.
+
+    `at` holds the row of each pair.
+    """
     _, first_of_code, code_of = np.unique(codes, return_index=True, return_inverse=True)
     _, first_of_id, id_of = np.unique(ids, return_index=True, return_inverse=True)
     by_code, by_id = first_of_code[code_of.reshape(-1)], first_of_id[id_of.reshape(-1)]  # an earlier pair of each pair
@@ -490,7 +501,7 @@ def _map_ids(
     texts: Sequence[str],
     relation_texts: Sequence[str],
 ) -> _Mapped:
-    """Return the ids of texts that are integer ids of the dataset, or of the id files that the caller names."""
+    """Return the ids of texts that are integers: ids of the dataset, or of the files that ``ids=`` names."""
     if options.names is not None or options.relation_names is not None:
         raise DataError("ids= and names= both say what the texts of the file mean; give only one of them")
     id_maps = _id_maps(dataset, options)
@@ -510,7 +521,7 @@ def _map_ids(
 
 
 def _row_of(rows: Rows, parts: Ids, code: int, kind: str) -> int:
-    """Return the first row that has a code, in its triple or among its answers."""
+    """Return the first row in which a code occurs, in its triple or among its answers."""
     columns = parts[:, [1]] if kind == "relation" else parts[:, [0, 2]]
     at = np.flatnonzero((columns == code).any(axis=1))
     if len(at):

@@ -1,4 +1,4 @@
-"""`NameTable`: which entities or relations a text may mean, by their labels and by the names that a caller gives."""
+"""`NameTable` finds the entities or relations that a text may mean, by their labels and their given names."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ AMBIGUOUS = -2  # several have it
 
 
 class NameTable:
-    """The ids that each text may mean.
+    """A table from texts to the ids that they may mean.
 
     Parameters
     ----------
@@ -85,7 +85,10 @@ class NameTable:
             owners.append(label_id)
 
     def find(self, texts: Sequence[str]) -> Ids:
-        """Return the id that each text means, or `UNKNOWN`, or `AMBIGUOUS`, int64, shape (texts,)."""
+        """Return the id of each text, int64, shape (texts,).
+
+        A text without an id gets `UNKNOWN`, a text with several possible ids gets `AMBIGUOUS`.
+        """
         if not self.has_names:
             return self.vocabulary.find(texts) if len(texts) else np.zeros(0, dtype=np.int64)
         found = [self._owners.get(text, ()) for text in texts]
@@ -100,7 +103,7 @@ class NameTable:
         return [found] if found >= 0 else []
 
     def texts_of(self, label_id: int, folded: Callable[[str], str]) -> list[str]:
-        """Return the label and the names of an id, folded."""
+        """Return the label and the names of an id, each after the function `folded`, for example lower case."""
         return [folded(text) for text in (self.vocabulary.labels[label_id], *self.of_id.get(label_id, ()))]
 
 

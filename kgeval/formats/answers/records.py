@@ -27,22 +27,25 @@ class FirstRecord:
     Parameters
     ----------
     kind : str
-        ``"list"`` or ``"object"``: what the file starts with (a file of JSON lines starts with an object), or an empty
-        string if the file is not JSON.
+        The JSON value with which the file starts: ``"list"`` or ``"object"`` (a file of JSON lines starts with an
+        object). Empty if the file is not JSON.
     values : dict of str to object
-        The first object of the file, as far as it is within the first bytes.
+        The first object of the file; it may be incomplete, because only the first bytes of the file are read.
     """
 
     kind: str = ""
     values: dict[str, Any] = field(default_factory=dict)
 
     def has(self, *keys: str) -> bool:
-        """Tell whether the object has all these keys."""
+        """Return whether the object has all these keys."""
         return set(keys) <= set(self.values)
 
 
 def text_head(path: Path) -> str:
-    """Return the first characters of a file, unpacked if it is packed; empty if it is no text file. Raises no error."""
+    """Return the first characters of a file, also of a packed file; an empty string if it is no text file.
+
+    Raises no error.
+    """
     try:
         if not path.is_file():
             return ""
@@ -54,7 +57,7 @@ def text_head(path: Path) -> str:
 
 
 def first_record(path: Path) -> FirstRecord:
-    """Return the start of a JSON file; it is empty if the file is not JSON. Raises no error."""
+    """Return the start of a JSON file; for a file that is not JSON, its `kind` is empty. Raises no error."""
     text = text_head(path).lstrip()
     kind = {"[": "list", "{": "object"}.get(text[:1], "")
     if kind == "list":
@@ -173,7 +176,7 @@ def _skip(text: str, place: int) -> int:
 
 
 class _Reader:
-    """A position in a JSON text, and the number of its line."""
+    """A reader of JSON text: the current position in the text, and the number of the current line."""
 
     def __init__(self, path: Path) -> None:
         raw = open_packed(path) if path.suffix.lower() in PACKED else read_bytes(path)
@@ -201,24 +204,24 @@ class _Reader:
         return DataError(f"{self.path}, line {self.line}: not JSON at character {self.place} ({problem})")
 
     def ends(self, mark: str) -> bool:
-        """Tell whether `mark` is next."""
+        """Return whether the text continues with `mark`."""
         return self.text.startswith(mark, self.place)
 
     def expect(self, mark: str) -> None:
-        """Go behind `mark`, which must be next."""
+        """Move past `mark`; raise a DataError if the text does not continue with it."""
         if not self.ends(mark):
             raise self._error(f"expected {mark!r}, found {self.text[self.place : self.place + 20]!r}")
         self._move(self.place + 1)
 
     def separator(self, end: str) -> None:
-        """Go behind a comma, unless `end` is next."""
+        """Move past a comma, unless the text continues with `end` (the closing bracket)."""
         if not self.ends(end):
             self.expect(",")
             if self.ends(end):
                 raise self._error(f"found {end!r} after a comma")
 
     def value(self) -> Any:
-        """Return the value that is next, and go behind it."""
+        """Return the next JSON value, and move past it."""
         try:
             value, place = _DECODER.raw_decode(self.text, self.place)
         except (json.JSONDecodeError, RecursionError) as error:

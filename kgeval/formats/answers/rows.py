@@ -1,4 +1,4 @@
-"""`Rows`: ranked lists of a file as texts, before the texts become ids; the readers of all formats fill one."""
+"""`Rows`: the ranked lists of a file, still as texts; the reader of each format fills one `Rows` object."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class _Codes(dict[str, int]):
 
 
 class Rows:
-    """Lists of answers, as texts; each list answers one query.
+    """The lists of answers in one or more files, as texts; each list is for one query.
 
     Parameters
     ----------
     path : Path
-        The file, for messages; `start_file` names the next one.
+        The first file, for messages; the method `start_file` names each further file.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class Rows:
         return len(self._is_subject)
 
     def start_file(self, path: Path) -> None:
-        """Say that the next rows come from another file."""
+        """Record that the next rows come from the file `path`; messages then name this file."""
         self.paths.append(path)
 
     def add(
@@ -69,12 +69,13 @@ class Rows:
         line : int
             The number of its line.
         triple : tuple of str
-            Subject, relation and object as the file names them; None for the asked part if the file does not name it.
+            Subject, relation and object as the file names them; None for the missing entity if the file does not name
+            it.
         side : str
         answers : iterable of str
             Best answer first.
         scores : iterable of float, optional
-            One per answer, for all rows or for none.
+            One score per answer. Either all rows of a file have scores, or none.
 
         Raises
         ------
@@ -115,17 +116,20 @@ class Rows:
 
     @property
     def lines(self) -> Ids:
-        """The number of the line of each row, int64, shape (rows,)."""
+        """The line number of each row, int64, shape (rows,)."""
         return np.array(self._lines, dtype=np.int64)
 
     @property
     def parts(self) -> Ids:
-        """The codes of subject, relation and object, or `UNSAID`, int64, shape (rows, 3)."""
+        """The codes of subject, relation and object, int64, shape (rows, 3).
+
+        The code is `UNSAID` where the file names no entity.
+        """
         return np.array(self._parts, dtype=np.int64).reshape(-1, 3)
 
     @property
     def is_subject(self) -> Bools:
-        """Whether the subject is asked, bool, shape (rows,)."""
+        """Whether the subject is the missing entity of the query, bool, shape (rows,)."""
         return np.frombuffer(bytes(self._is_subject), dtype=np.bool_)
 
     @property

@@ -1,4 +1,4 @@
-"""What the readers of model files share: torch files, id files, the settings of PyKEEN, and the assembly of a model."""
+"""Functions that all readers of model files use: torch files, id files, settings of PyKEEN, and `build_model`."""
 
 from kgeval.formats.checkpoints.assembly import Parts, build_model
 from kgeval.formats.checkpoints.containers import (

@@ -1,8 +1,8 @@
-"""`Parts`, which a reader of a model file returns, and `build_model`, which makes a model of them.
+"""`Parts`, the content of a model file, and `build_model`, which makes a model from these parts.
 
 Each module of `kgeval.formats.models` reads one format and returns `Parts`. `kgeval.load_model` calls `build_model`,
-which checks that every setting is said and every array is used, and puts the rows of the tables in the order of the ids
-of a dataset.
+which checks that every setting has a value and that every array is used. It then puts the rows of the tables in the
+order of the ids of a dataset.
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ class Parts:
     source : str
         Where `settings` come from, for messages: ``"config.json"``.
     label_source : str
-        The files beside the tables that the labels of the rows come from, for notes: ``"entities.dict and
-        relations.dict beside it"``. Empty if there are none, or if the labels are in the model file itself.
+        The files from which the row labels were read, for notes: ``"entities.dict and relations.dict beside it"``.
+        Empty if there are no such files, or if the labels are in the model file itself.
     row_order : str
         The documented order of the rows, for a file without labels: ``"in id order"``, or ``"sorted by label"`` (of
         the labels that occur in train, as PyKEEN does). Empty if the tool has no documented order; then rows without
@@ -84,8 +84,8 @@ class Parts:
         The formats of datasets whose ids the tool uses: ``("rotate",)``. The `dictionaries` of a dataset of another
         format may be in another order, so they are not used.
     check : function, optional
-        Takes the finished model and the dataset, and returns further notes or raises a DataError; for a property that
-        only the scores of the triples of the dataset show.
+        Takes the finished model and the dataset, and returns further notes or raises a DataError. For checks that need
+        the scores of the triples of the dataset.
     """
 
     file: Path
@@ -101,14 +101,14 @@ class Parts:
 
 
 def build_model(parts: Parts, dataset: Dataset, said: Mapping[str, Any]) -> EmbeddingModel:
-    """Make the model of the content of a file, with its rows in the order of the ids of a dataset.
+    """Make a model from the content of a file, and put its rows in the order of the ids of a dataset.
 
     Parameters
     ----------
     parts : Parts
     dataset : Dataset
     said : mapping of str to object
-        The settings that the caller gives; see `kgeval.load_model`. They replace those of the file.
+        The settings that the caller gives; see `kgeval.load_model`. They replace the settings of the file.
 
     Returns
     -------
@@ -174,7 +174,7 @@ def build_model(parts: Parts, dataset: Dataset, said: Mapping[str, Any]) -> Embe
 
 
 def _in_dtype(file: Path, arrays: Arrays, options: dict[str, Any]) -> Arrays:
-    """Return the arrays, those of 16 bits as bfloat16; take the setting ``dtype``, which must say this, from both."""
+    """Convert 16-bit integer arrays to bfloat16, if the setting ``dtype`` says so, and remove this setting."""
     dtype = options.pop("dtype", arrays.get("dtype"))
     bits = [name for name, array in arrays.items() if array.ndim and may_be_bits(array)]
     held = {name: str(array.dtype) for name, array in arrays.items() if array.ndim > 1}
@@ -198,7 +198,7 @@ def _in_dtype(file: Path, arrays: Arrays, options: dict[str, Any]) -> Arrays:
 
 
 def _without(file: Path, arrays: Arrays, ignore: str | Iterable[str]) -> tuple[Arrays, list[str]]:
-    """Return the arrays that the setting `ignore` does not name, and a note about the ignored arrays, if any."""
+    """Return the arrays that the setting `ignore` does not name; also a note, if arrays were ignored."""
     names = [word.strip() for word in ignore.split(",")] if isinstance(ignore, str) else list(ignore)
     for name in names:
         if name not in arrays:
@@ -252,7 +252,7 @@ def _check_used(file: Path, arrays: Arrays, kind: type[EmbeddingModel]) -> None:
 
 
 def _check_said(file: Path, kind: type[EmbeddingModel], unsaid: list[str]) -> None:
-    """Raise a DataError if `unsaid` is not empty: it names settings that change the scores but have no value."""
+    """Raise a DataError if `unsaid`, the settings that change the scores but have no value, is not empty."""
     if unsaid:
         raise DataError(
             f"{file}: does not say {' and '.join(unsaid)}, which {'changes' if len(unsaid) == 1 else 'change'} the "
@@ -261,7 +261,7 @@ def _check_said(file: Path, kind: type[EmbeddingModel], unsaid: list[str]) -> No
 
 
 def _check_tables(file: Path, values: dict[str, Any]) -> None:
-    """Raise a DataError unless the tables of entities and relations are numeric tables."""
+    """Raise a DataError unless the tables of entities and relations are arrays of real numbers."""
     for name in (*ENTITY_TABLES, *RELATION_TABLES):
         if name in values and (np.ndim(values[name]) < 2 or (name in ENTITY_TABLES and np.ndim(values[name]) > 2)):
             raise DataError(f"{file}: {name} must be a table, one row per id; got shape {np.shape(values[name])}")
@@ -393,7 +393,7 @@ def _align_rows(
 
 
 def _check_both_labelled(file: Path, ids: dict[str, Ids], arrays: Arrays) -> None:
-    """Raise a DataError if only the rows of entities have labels, or only those of relations."""
+    """Raise a DataError if only the rows of entities have labels, or only the rows of relations."""
     unlabelled = [kind for kind, name in LABEL_ARRAYS.items() if name not in arrays]
     if len(unlabelled) != 1 or len(ids[unlabelled[0]]) == 1:  # a single row has no order
         return
@@ -423,7 +423,7 @@ def _check_inverse_labels(file: Path, arrays: Arrays, relation_ids: Ids, dataset
     """Raise a DataError if unknown relation labels of the file may name inverses, such as ``borders_inverse``.
 
     A label is unknown if the dataset lacks it. The unknown labels may name inverses if one of them contains a known
-    label of the file, or if the file has at least as many unknown labels as known ones.
+    label of the file, or if at least half of the labels in the file are unknown.
     """
     if not (relation_ids < 0).any():
         return
@@ -447,7 +447,7 @@ def _row_ids(
 
     `kind` is ``"entities"`` or ``"relations"``; `shape` is the shape of the table. With `has_inverse`, half of the rows
     of the table belong to inverse relations; the result does not contain them. If the file has no labels, the number of
-    rows decides: the rows belong to all ids, or to the ids that occur in train; both in ascending order.
+    rows decides whether they belong to all ids or to the ids that occur in train, in ascending order.
     """
     vocabulary, is_seen = (
         (dataset.entities, dataset.is_seen_entity)
@@ -492,9 +492,10 @@ def _row_ids(
 
 
 def _check_number_labels(file: Path, kind: str, vocabulary: Vocabulary, dataset: Dataset) -> None:
-    """Raise a DataError if the labels are the numbers 0 .. n - 1, but not the ids: rows may be in either order.
+    """Raise a DataError if the labels are the numbers 0 .. n - 1, but the id of a label is another number.
 
-    Ids follow labels that are sorted as text, or the lines of a file, so the id of ``"10"`` may be 2.
+    For example, labels that are sorted as text give ``"10"`` the id 2. Row 2 of the file may then belong to the label
+    ``"10"`` or to the label ``"2"``.
     """
     n = len(vocabulary)
     if vocabulary.are_labels_ids or "0" not in vocabulary:
@@ -547,9 +548,10 @@ def _placed(table: Any, ids: Ids, n: int) -> Any:
 
 
 def _add_dictionaries(parts: Parts, arrays: Arrays, dataset: Dataset) -> list[str]:
-    """Add the labels of rows that have none, from the dictionaries of the dataset; return one note for all of them.
+    """Take missing row labels from the dictionaries of the dataset, and return a note about this.
 
-    Raise a DataError if the dataset has no dictionaries of the same tool: nothing then says the order of the rows.
+    Raise a DataError if the dataset has no dictionaries of the same tool, because the order of the rows is then
+    unknown.
     """
     lacking = [kind for kind, name in LABEL_ARRAYS.items() if name not in arrays]
     is_same_tool = dataset.id_format in ("", *parts.id_formats)
@@ -578,9 +580,10 @@ def _add_dictionaries(parts: Parts, arrays: Arrays, dataset: Dataset) -> list[st
 
 
 def _add_sorted_labels(file: Path, values: dict[str, Any], arrays: Arrays, dataset: Dataset) -> list[str]:
-    """Add the labels of rows that have none, sorted; return one note for all of them.
+    """Take missing row labels from the sorted labels of the dataset, and return a note about this.
 
-    The rows are those of the labels that occur in train, or of all labels; raise a DataError if they are neither.
+    The number of rows decides: the rows belong to the labels that occur in train, or to all labels. Raise a DataError
+    if the number fits neither.
     """
     inverse = values.get("inverse_relations")
     notes = []

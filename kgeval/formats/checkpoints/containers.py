@@ -1,13 +1,12 @@
-"""What is in a file of named tensors, without reading their numbers: torch files and ``.safetensors`` files.
+"""Describe the tensors in torch files and ``.safetensors`` files without reading their numbers.
 
-The formats of `kgeval.formats.models` recognise a checkpoint by the names and shapes of its tensors, whatever file they
-are in: `tensor_names`, `root_class`, `root_attributes` and `top_keys` describe a file and never raise an error, and
-`read_tensors` reads it. Several formats look at the same file, so the description of a file is kept until the file
-changes.
+The formats of `kgeval.formats.models` recognise a checkpoint by the names and shapes of its tensors, in both kinds of
+files. `tensor_names`, `root_class`, `root_attributes` and `top_keys` describe a file and never raise an error;
+`read_tensors` reads it. Several formats examine the same file, so its description is kept until the file changes.
 
 A ``.safetensors`` file is a length (8 bytes, little-endian), a JSON object ``{name: {dtype, shape, data_offsets}}`` of
-this length, and the bytes of all tensors. Trap: numpy has no dtype for ``BF16``; such tensors become float32. A large
-file is memory-mapped: the numbers stay in the file until they are needed.
+this length, and the bytes of all tensors. numpy has no dtype for ``BF16``, so such tensors become float32. A large file
+is memory-mapped: the numbers stay in the file until they are needed.
 """
 
 from __future__ import annotations
@@ -52,12 +51,12 @@ PLAIN = (str, int, float, bool, type(None))
 
 @dataclass(frozen=True)
 class Outline:
-    """What a file of tensors contains, except the numbers; empty if the file is of another kind.
+    """A description of a file of tensors, without the numbers; all fields are empty if the file is of another kind.
 
     Parameters
     ----------
     shapes, root_class, attributes, keys
-        What `tensor_names`, `root_class`, `root_attributes` and `top_keys` return.
+        The results of the functions `tensor_names`, `root_class`, `root_attributes` and `top_keys`.
     """
 
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
@@ -170,7 +169,7 @@ def _outline(path: str | Path) -> Outline:
 
 @functools.lru_cache(maxsize=128)
 def _cached_outline(path: str, size: int, changed: int) -> Outline:
-    """Return the outline of a file that has this size and was changed at this time."""
+    """Return the outline of a file; size and time of the last change are arguments, so a changed file is read again."""
     file = Path(path)
     if not file.is_file():
         return Outline()
@@ -195,7 +194,7 @@ def _cached_outline(path: str, size: int, changed: int) -> Outline:
 
 
 def _class_of(value: Any) -> str:
-    """Return the name of the class of a part of a torch file."""
+    """Return the name of the class of an object in a torch file."""
     return value.name if isinstance(value, Stub) else type(value).__name__
 
 

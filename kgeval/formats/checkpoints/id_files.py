@@ -5,9 +5,9 @@ The readers of model files and of datasets call `read_ids`; `load_model` calls `
 
 Traps. Some tools write ``id TAB label`` (RotatE's ``.dict``, LibKGE's ``.del``, DGL-KE), others ``label TAB id``
 (OpenKE, below a line that counts the entries; Marius, with a comma). The column whose numbers are 0, 1, 2, ... holds
-the ids. If the labels are such numbers too, the habit of the tool decides, which the name of the file tells; for a file
-of another name, an error asks. A label such as ``NA`` or ``null`` is a label, never a missing value. An empty line is
-an error: in a list of labels it would move all rows after it.
+the ids. If the labels are such numbers too, the name of the file tells the tool, and so the order of the columns; if
+the name is not known, an error asks the user. A label such as ``NA`` or ``null`` is a label, never a missing value. An
+empty line is an error, because in a list of labels it would shift all labels after it.
 """
 
 from __future__ import annotations
@@ -103,13 +103,15 @@ def read_ids(path: str | Path) -> list[str]:
 
 
 def labels_of_ids(ids: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> tuple[list[str], list[str]]:
-    """Read the two files of ids that a caller names; return the labels of entities and of relations in id order.
+    """Read the two id files that the user names.
+
+    Return the labels of entities and of relations in the order of the ids.
 
     Parameters
     ----------
     ids : path, or sequence of two paths
-        A folder that contains the two files under names that a known tool gives them (`NAMES`); or the file of entities
-        and the file of relations, also as one text with a comma between them.
+        Either a folder that contains the two files under the names that a known tool gives them (`NAMES`); or the file
+        of entities and the file of relations. Two files may also be given as one text with a comma between them.
 
     Returns
     -------
@@ -143,7 +145,7 @@ def labels_of_ids(ids: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
 def find_id_files(folder: Path) -> tuple[Path, Path] | None:
-    """Return the id files of a folder: those of entities and of relations; None if there are none.
+    """Return the two id files of a folder, of the entities and of the relations; None if there are none.
 
     Parameters
     ----------
@@ -172,7 +174,7 @@ def find_id_files(folder: Path) -> tuple[Path, Path] | None:
 
 
 def _plain_name(file: Path) -> str:
-    """Return the name of a file without the ending of a packed file."""
+    """Return the name of a file without the suffix of packing: ``entities.dict`` for ``entities.dict.gz``."""
     return file.stem if file.suffix.lower() in PACKED else file.name
 
 
@@ -208,14 +210,15 @@ def _of_json(file: Path, text: str) -> list[str]:
 
 
 class _Pairs(list[tuple[str, Any]]):
-    """The pairs of a JSON object, also those whose keys are equal."""
+    """The pairs (key, value) of a JSON object; unlike a dict, it keeps all pairs with equal keys."""
 
 
 def _separator(file: Path, lines: Sequence[str]) -> str | None:
     """Return the separator of the columns; None if each line is one label.
 
     Labels may contain a comma, ``|``, ``;`` or a space. Such a character is the separator only if it divides each line
-    into two parts, one of which is always a number; and a space only after a line that counts the entries (OpenKE).
+    into two parts, and if the first part is a number in all lines or the second part is. A space is a separator only
+    after a line that counts the entries (OpenKE).
     """
     body = lines[1 : SAMPLED + 1] or lines
     for separator in (*SEPARATORS, " ") if lines[0].strip().isdecimal() else SEPARATORS:
@@ -265,7 +268,7 @@ def _columns(file: Path, lines: list[str], separator: str, top: int) -> tuple[li
 
 
 def _ids(column: Sequence[str]) -> Ids | None:
-    """Return the ids that a column holds, int64 (n,); None unless they are 0, 1, ..., n - 1 in some order."""
+    """Return the ids in a column, int64 (n,); None if its values are not the numbers 0, 1, ..., n - 1 in some order."""
     n = len(column)
     words = column
     joined = "".join(words)
@@ -279,7 +282,7 @@ def _ids(column: Sequence[str]) -> Ids | None:
 
 
 def _id_column(file: Path, columns: Sequence[Sequence[str]], found: Sequence[Ids | None], has_count: bool) -> int:
-    """Return which column holds the ids, 0 or 1; `found` has the ids of each column that may be the one."""
+    """Return which column holds the ids, 0 or 1; `found` has the ids of each column that may hold them."""
     habit = 1 if has_count or _plain_name(file).endswith(LABEL_FIRST) else None
     habit = 0 if _plain_name(file).endswith(ID_FIRST) else habit
     first, second = found

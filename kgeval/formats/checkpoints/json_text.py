@@ -1,4 +1,4 @@
-"""`parse_json`: a JSON text of a file, or an error that names the file; the readers of model files call it."""
+"""`parse_json` parses a JSON text; an error names the file. The readers of model files call this function."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def parse_json(
     where : str or path
         The file, for messages.
     advice : str
-        The end of the message if the text is not JSON: what to do.
+        Advice for the user, the end of the message if the text is not JSON.
     pairs_hook : function, optional
-        Makes an object of JSON from its list of pairs (name, value); by default a dict.
+        Takes the list of pairs (name, value) of a JSON object and returns the value for this object; by default a dict.
 
     Returns
     -------

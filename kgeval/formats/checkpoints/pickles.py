@@ -1,22 +1,24 @@
-"""An interpreter of pickles that runs nothing: every class and function that a pickle names becomes an inert `Stub`.
+"""An interpreter of pickles that runs no code: classes and functions that a pickle names become inert `Stub` objects.
 
 A pickle is a program of about 70 opcodes for a machine with a stack and a memo. `read_pickle` executes the opcodes that
 build plain data (dicts, lists, texts, numbers, ...). Where ``pickle`` would import a name, the machine makes a `Stub`
 with this name; where ``pickle`` would call it, the machine makes a `Stub` with the arguments of the call. No name of a
-file is ever imported or called. A few names stand for plain data, for example ``collections.OrderedDict``: the tables
-`Meanings` list them, and the caller adds others, with own functions that build the data from the arguments.
+file is ever imported or called. A few names stand for plain data, for example ``collections.OrderedDict``. Functions of
+kgeval build these data from the arguments of the call: this module lists some of these functions, and the caller adds
+others (`Meanings`).
 
-A pickle of few bytes can make a reader compute for hours, fill the memory, or break later recursive functions. Hence:
+A small pickle can make a reader compute for hours, fill the memory, or break later recursive functions. Therefore:
 
 - the ``MAX_`` constants of this module limit bytes, opcodes, objects, the memo, integers and the depth of nesting;
-- keys of dicts and items of sets are scalars, or tuples of scalars: the hash of nested tuples that share their parts
-  takes exponential time; and keys that were chosen to have equal hashes are refused;
-- a key may be set once: two parts of a file cannot claim the same name;
-- a call that copies its arguments, such as ``set([...])``, can be repeated for the same arguments with a few bytes; all
-  calls together copy at most as much as the pickle holds;
+- keys of dicts and items of sets must be scalars or tuples of scalars, because the hash of nested tuples that share
+  their parts takes exponential time; many keys with equal hashes are refused too;
+- a key may be set only once, so that two parts of a file cannot have the same name;
+- a few bytes can repeat a call that copies its arguments, such as ``set([...])``; all calls together may copy at most
+  as many items as the pickle holds;
 - extension codes, buffers outside of the pickle, and a pickle that ends too early or too late are refused.
 
-Objects may be shared and may contain themselves, as in every pickle; functions that walk over the result expect it.
+Objects may be shared and may contain themselves, as in every pickle; functions that walk over the result must allow for
+this.
 """
 
 from __future__ import annotations
@@ -52,7 +54,7 @@ NAME_OF_OPCODE = {ord(opcode.code): opcode.name for opcode in pickletools.opcode
 
 
 class Fault(Exception):
-    """What is wrong with a pickle; `read_pickle` adds the place and raises a DataError."""
+    """An error in a pickle; `read_pickle` catches it, adds the place in the file and raises a DataError."""
 
 
 class Stub:
@@ -71,7 +73,8 @@ class Stub:
     Attributes
     ----------
     state : object
-        What the pickle gives to ``__setstate__``, mostly the dict of the attributes; None if it gives nothing.
+        The argument that the pickle passes to ``__setstate__``, usually a dict of attributes; None if there is no such
+        call.
     items : list
         The items that the pickle appends, if the class is a list.
     entries : dict
@@ -108,17 +111,17 @@ def _no_persistent_id(content: Any) -> Any:
 
 @dataclass(frozen=True)
 class Meanings:
-    """What a caller of `read_pickle` knows of the names in a pickle.
+    """The meanings of names in a pickle, given by the caller of `read_pickle`.
 
-    Each function checks its input itself and raises a `Fault`, or returns NotImplemented: then the object is a stub.
+    Each function checks its input and raises a `Fault` if the input is wrong. If it returns NotImplemented, the object
+    becomes a stub.
 
     Parameters
     ----------
     calls : mapping of str to function
         For the name of a class or function: takes the tuple of arguments and returns the object.
     states : mapping of str to function
-        For the name of a stub: takes the stub and the state that the pickle gives it and returns the object, which
-        takes the place of the stub.
+        For the name of a stub: takes the stub and its state, and returns the object that replaces the stub.
     persistent : function
         Takes the id of an object outside of the pickle and returns the object.
     """
@@ -129,23 +132,23 @@ class Meanings:
 
 
 def read_pickle(content: bytes, where: str, meanings: Meanings | None = None) -> Any:
-    """Return what a pickle contains, as plain data and stubs.
+    """Read a pickle, and return its content as plain data and stubs.
 
     Parameters
     ----------
     content : bytes
         The pickle, of any protocol from 0 to 5.
     where : str
-        The file, and the part of it, that messages name.
+        The file, and the part of the file, for messages.
     meanings : Meanings, optional
-        The names that are not to become stubs.
+        The names that do not become stubs.
 
     Returns
     -------
     object
-        dict, list, tuple, set, frozenset, str, bytes, int, float, complex, bool, None, Stub and what the functions of
-        `meanings` return. An OrderedDict or defaultdict is a dict, a bytearray is bytes. The parts may be shared
-        between containers, and containers may contain themselves.
+        Built from dict, list, tuple, set, frozenset, str, bytes, int, float, complex, bool, None, Stub and the objects
+        that the functions of `meanings` return. An OrderedDict or defaultdict becomes a dict, a bytearray becomes
+        bytes. The parts may be shared between containers, and containers may contain themselves.
 
     Raises
     ------
@@ -192,7 +195,7 @@ def describe(value: Any) -> str:
 def check_depth(root: Any) -> None:
     """Raise a Fault if containers are nested more than `MAX_DEPTH` levels deep.
 
-    A container that contains itself, directly or not, counts once on a path.
+    A container that contains itself, directly or through others, counts only once on each path from `root`.
     """
     depths: dict[int, int] = {id(root): 0}  # levels below and including a container; 0 until they are counted
     path = [_Visit(root)]
@@ -214,7 +217,7 @@ def check_depth(root: Any) -> None:
 
 
 class _Visit:
-    """A container on the present path of `check_depth`."""
+    """A container on the path that `check_depth` currently follows."""
 
     def __init__(self, node: Any) -> None:
         self.node = node
@@ -223,7 +226,7 @@ class _Visit:
 
 
 def _parts(node: Any) -> Iterable[Any]:
-    """Return the objects that a container holds; nothing, if the object is no container."""
+    """Return the objects that a container holds; an empty result if `node` is not a container."""
     if isinstance(node, dict):
         return itertools.chain(node.values(), node)
     if isinstance(node, Stub):
@@ -232,7 +235,7 @@ def _parts(node: Any) -> Iterable[Any]:
 
 
 def _check_key(key: Any) -> None:
-    """Raise a Fault if an object cannot be a key, or if its hash could take long."""
+    """Raise a Fault if an object cannot be a key, or if computing its hash could take long."""
     if isinstance(key, (*SCALARS, Stub)):
         return
     if isinstance(key, (tuple, frozenset)):
@@ -281,7 +284,7 @@ class _Machine:
         }
 
     def run(self) -> Any:
-        """Execute the opcodes up to STOP and return the object that is left."""
+        """Execute the opcodes up to STOP, and return the only object that is then on the stack."""
         content, handlers, size = self.content, HANDLERS, len(self.content)
         for _ in range(MAX_OPCODES):
             self.start = start = self.position
@@ -298,7 +301,7 @@ class _Machine:
         return self._result()
 
     def opcode(self) -> str:
-        """Return the name of the present opcode."""
+        """Return the name of the current opcode."""
         code = self.content[self.start : self.start + 1]
         return NAME_OF_OPCODE.get(code[0], f"byte {code[0]:#04x}") if code else "the end"
 
@@ -398,7 +401,7 @@ class _Machine:
     # What objects are made of.
 
     def _reference(self, module: str, name: str) -> Stub:
-        """Return the stub of a class or function; the same one for each use of the name."""
+        """Return the stub of a class or function; the same name always gives the same stub."""
         if len(module) + len(name) >= MAX_NAME:
             raise Fault(f"needs a name of at most {MAX_NAME} characters, got {len(module) + len(name) + 1:,}")
         full = f"{MODULES_OF_PYTHON_2.get(module, module)}.{name}"
@@ -409,13 +412,13 @@ class _Machine:
         return self.references[full]
 
     def _copy(self, size: int) -> None:
-        """Count what a call copies of its arguments."""
+        """Add the size of the arguments that a call copies to the total; raise a Fault if the total is too large."""
         self.copied += size
         if self.copied > len(self.content):
-            raise Fault("calls copy more than the pickle holds; is it an attack?")
+            raise Fault("calls copy more data than the pickle holds; is this an attack?")
 
     def _construct(self, function: Any, arguments: Any) -> Any:
-        """Return what stands for a call: the data that it means, if it is known, else a stub."""
+        """Return the result of a call: plain data if the meaning of the function is known, else a stub."""
         if not isinstance(function, Stub):
             raise Fault(f"calls {describe(function)}, which is no class or function")
         if not isinstance(arguments, tuple):
@@ -449,7 +452,7 @@ class _Machine:
         return target
 
     def _admit(self, container: dict[Any, Any] | set[Any], key: Any) -> None:
-        """Raise a Fault if a key cannot be hashed, or if too many keys of the container have its hash."""
+        """Raise a Fault if a key cannot be hashed, or if too many keys of the container have the same hash."""
         if isinstance(key, (str, bytes, Stub)) or (isinstance(key, int) and -SMALL_INTS < key < SMALL_INTS):
             return  # hashes that nobody can choose, or that differ
         _check_key(key)

@@ -91,18 +91,18 @@ def read_config(path: str | Path) -> dict[str, Any]:
 
 
 def read_settings(config: str | Path) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Read a configuration that says the settings of a model under the names of `kgeval.models`.
+    """Read a configuration file that holds the settings of a model under the names of `kgeval.models`.
 
     Parameters
     ----------
     config : str or path
-        A JSON object; a setting that is null is not said.
+        A file with a JSON object; a setting with the value null counts as missing.
 
     Returns
     -------
     settings : dict of str to (str, int or float)
     notes : tuple of str
-        A note that names what is not used, if anything.
+        A note that lists the names that are not used, if there are any.
 
     Raises
     ------
@@ -136,7 +136,7 @@ def setting_value(file: Path, name: str, value: Any) -> Any:
     Raises
     ------
     DataError
-        If the value is no text, or no number, as the name demands.
+        If the setting `name` needs a text or a number, and the value is of another type.
     """
     if name in TEXT_SETTINGS and isinstance(value, str):
         return value.lower() if name == "model" else value
@@ -151,27 +151,27 @@ def setting_value(file: Path, name: str, value: Any) -> Any:
 
 
 def unused_settings(name: str, content: Iterable[str]) -> tuple[str, ...]:
-    """Return a note about names that are no settings, if there are any, so that a misspelt setting is seen.
+    """Return a note about names that are not settings, if there are any; a misspelt setting is such a name.
 
     Parameters
     ----------
     name : str
         The name of the file.
     content : iterable of str
-        The names in it.
+        The names that the file contains.
     """
     names = [word for word in content if word not in (*TEXT_SETTINGS, *NUMBER_SETTINGS, *LABEL_ARRAYS, *USUAL)]
     return (f"not used from {name}: {cut_label(', '.join(names))}",) if names else ()
 
 
 def add_id_files(folder: Path, arrays: Arrays) -> str:
-    """Add the labels of rows that a model lacks, from the id files in a folder.
+    """Add missing row labels to the arrays of a model, from the id files in a folder.
 
     Parameters
     ----------
     folder : Path
     arrays : dict of str to array
-        The arrays of the model; ``entity_labels`` and ``relation_labels`` are added if there are none.
+        The arrays of the model; ``entity_labels`` and ``relation_labels`` are added if they are missing.
 
     Returns
     -------
@@ -186,7 +186,7 @@ def add_id_files(folder: Path, arrays: Arrays) -> str:
 
 
 def check_gamma(config: Path, gamma: Any) -> float:
-    """Return the margin `gamma` of a configuration, from which RotatE's code and DGL-KE compute the unit of phases.
+    """Check and return the margin `gamma` of a configuration; RotatE's code and DGL-KE compute the phase unit from it.
 
     Parameters
     ----------
@@ -209,17 +209,17 @@ def check_gamma(config: Path, gamma: Any) -> float:
 
 
 def label_arrays(*files: Path | None) -> tuple[Arrays, str]:
-    """Read the files that list the labels of the rows.
+    """Read the labels of the rows of a model from the two id files that list them.
 
     Parameters
     ----------
     *files : Path or None
-        The file of entities and the file of relations; a file that is None or does not exist is left out.
+        Two files, first of the entities, then of the relations. None, or a file that does not exist, gives no labels.
 
     Returns
     -------
     arrays : dict of str to array
-        ``entity_labels`` and ``relation_labels``, str arrays, as far as there are files.
+        ``entity_labels`` and ``relation_labels``, str arrays; a key is missing if its file is missing.
     label_source : str
         The names of these files, for the `label_source` of `kgeval.formats.checkpoints.Parts`.
 

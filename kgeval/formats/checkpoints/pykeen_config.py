@@ -1,8 +1,8 @@
 """The settings of a model in the configuration of PyKEEN's pipeline; the formats ``npz`` and ``pykeen`` read them.
 
 The configuration is a JSON object with the key ``pipeline``: ``config.json``, ``configuration_copied.json`` (of an
-experiment) or ``pipeline_config.json`` (of a search for hyperparameters). It contains what the user of PyKEEN said; for
-everything else, the defaults of PyKEEN hold.
+experiment) or ``pipeline_config.json`` (of a search for hyperparameters). It contains the settings that the user of
+PyKEEN chose; all other settings have the defaults of PyKEEN.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def pykeen_settings(config: Path, with_defaults: bool = True) -> tuple[dict[str,
     config : Path
         The file. If it does not exist, or is not a configuration of PyKEEN, both dicts are empty.
     with_defaults : bool
-        Whether settings that the configuration does not say have the defaults of PyKEEN.
+        Whether settings that are not in the configuration get the defaults of PyKEEN.
 
     Returns
     -------
@@ -40,7 +40,7 @@ def pykeen_settings(config: Path, with_defaults: bool = True) -> tuple[dict[str,
     Raises
     ------
     DataError
-        If the file is not JSON, or if it says that scores are changed in a way that `kgeval.models` does not have.
+        If the file is not JSON, or if it has a setting that changes scores in a way that `kgeval.models` does not have.
     """
     if not config.is_file():
         return {}, {}
@@ -79,7 +79,7 @@ def find_pykeen_config(folder: Path) -> Path | None:
     Raises
     ------
     DataError
-        If two configurations of the same folder say different settings, or if one is damaged.
+        If two configurations of the same folder have different settings, or if one is damaged.
     """
     places = [folder, folder.parent.parent] if folder.parent.name == REPLICATES else [folder]
     for place in places:
@@ -87,7 +87,7 @@ def find_pykeen_config(folder: Path) -> Path | None:
         for config in found[1:]:
             if pykeen_settings(config)[0] != pykeen_settings(found[0])[0]:
                 raise DataError(
-                    f"{place}: {found[0].name} and {config.name} say different settings; move the wrong one"
+                    f"{place}: {found[0].name} and {config.name} have different settings; move the wrong one"
                 )
         if found:
             return found[0]
@@ -95,7 +95,7 @@ def find_pykeen_config(folder: Path) -> Path | None:
 
 
 def pykeen_defaults(model: str) -> dict[str, Any]:
-    """Return the settings that hold for a model of PyKEEN unless its user said otherwise.
+    """Return the default settings of a model of PyKEEN.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def pykeen_defaults(model: str) -> dict[str, Any]:
 
 
 def plain_name(name: str) -> str:
-    """Return the name of a model as PyKEEN compares names: without case, spaces, ``-`` and ``_``.
+    """Return the name of a model in lower case, without spaces, ``-`` and ``_``, as PyKEEN compares names.
 
     Examples
     --------
@@ -125,7 +125,7 @@ def plain_name(name: str) -> str:
 
 
 def pykeen_bounds(where: str, clamp: Any) -> tuple[float, float] | None:
-    """Return the bounds of the scores that PyKEEN's option ``clamp_score`` says; None if there are none.
+    """Return the bounds that PyKEEN's option ``clamp_score`` sets for the scores; None if it sets none.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _said(config: Path, name: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings that a configuration says itself."""
+    """Return the settings that are in a configuration, without defaults."""
     changes = [key for key in options if key.endswith("_normalizer")] if name in ("cp", "quate") else []
     changes += ["predict_with_sigmoid"] if options.get("predict_with_sigmoid") else []
     if changes:

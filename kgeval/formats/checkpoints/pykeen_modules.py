@@ -1,8 +1,9 @@
 """The tables and settings of a pickled module of PyKEEN, which `kgeval.formats.models.pykeen` reads.
 
-A module is looked at and never made: its class names the model, its interaction names the formula, and their
-attributes are the settings. `pykeen_module` accepts what is known to score as a model of `kgeval.models` does, and
-refuses all else: other models, wrapped interactions, normalised tables, hooks, and settings that no known version has.
+The pickled module is examined, but never created as an object: its class names the model, its interaction names the
+formula, and their attributes are the settings. `pykeen_module` accepts a module only if it is known to score like a
+model of `kgeval.models`. It refuses other models, wrapped interactions, normalised tables, hooks, and settings that no
+known version of PyKEEN has.
 """
 
 from __future__ import annotations
@@ -75,13 +76,13 @@ def pykeen_module(file: Path, module: Stub, said: Mapping[str, Any]) -> Arrays:
     Raises
     ------
     DataError
-        If the module scores in a way that `kgeval.models` does not have, or may do so.
+        If no model of `kgeval.models` scores like the module, or if this is not certain.
     """
     where = f"{file}: {cut_label(module.name)}"
     if not module.name.startswith(MODELS):
         raise DataError(
-            f"{where} is no model of PyKEEN itself, so it may score in another way. {FUNCTION}; or, if it scores like "
-            "a model of PyKEEN, save its state_dict() and set model= (--model-type)"
+            f"{where} is not one of PyKEEN's own models, so it may score in another way. {FUNCTION}; or, if it scores "
+            "like a model of PyKEEN, save its state_dict() and set model= (--model-type)"
         )
     listed = list(islice(_submodules(module), MAX_MODULES + 1))
     if len(listed) > MAX_MODULES:
@@ -109,7 +110,10 @@ def pykeen_module(file: Path, module: Stub, said: Mapping[str, Any]) -> Arrays:
 
 
 def _submodules(module: Stub, prefix: str = "", above: tuple[int, ...] = ()) -> Iterator[tuple[str, Stub]]:
-    """Yield a module and the modules in it, with their names as in a state dict; none inside itself."""
+    """Yield a module and all modules in it, with their names as in a state dict.
+
+    A module that contains itself is not repeated.
+    """
     yield prefix.removesuffix("."), module
     inner = _attribute(module, "_modules")
     for name, part in inner.items() if isinstance(inner, dict) else ():
@@ -133,7 +137,7 @@ def _name(value: Any) -> str:
 
 
 def _model(file: Path, module: Stub, parts: Mapping[str, Stub]) -> tuple[str, dict[str, Any]]:
-    """Return the model of a module and its settings p, power_norm and clamp, as far as it has them."""
+    """Return the model of a module, and those of the settings p, power_norm and clamp that it has."""
     kind = module.name.rpartition(".")[2]
     named = plain_name(kind)
     interaction = parts.get("interaction")
@@ -185,7 +189,7 @@ def _check_known(file: Path, name: str, interaction: Stub, known: tuple[str, ...
 
 
 def _check_tables(where: str, model: str, parts: Mapping[str, Stub]) -> None:
-    """Raise a DataError if a table of a module has rows, or is read, in a way that its model does not have."""
+    """Raise a DataError if a table has rows of a wrong shape, or changes its rows when they are read."""
     for name, part in parts.items():
         if not (name.startswith(TABLE_LISTS) and name.count(".") == 1) and name not in OLD_TABLES:
             continue
@@ -250,7 +254,7 @@ def _check_quaternions(where: str, parts: Mapping[str, Stub], arrays: Arrays) ->
 
 
 def _epsilon(where: str, parts: Mapping[str, Stub]) -> dict[str, Any]:
-    """Return the setting batch_norm_eps of TuckER; empty if it has no batch normalisation."""
+    """Return the setting batch_norm_eps of TuckER in a dict; an empty dict if it has no batch normalisation."""
     found = [_attribute(part, "eps") for name, part in parts.items() if name.rpartition(".")[2] in BATCH_NORMS]
     if any(not isinstance(eps, float) or eps != found[0] for eps in found):
         raise DataError(f"{where}: its batch normalisations must have one eps; found {cut_label(repr(found))}")
@@ -258,7 +262,7 @@ def _epsilon(where: str, parts: Mapping[str, Stub]) -> dict[str, Any]:
 
 
 def _inverses(where: str, module: Stub) -> dict[str, Any]:
-    """Return the setting inverse_relations of a module; empty if it has no inverse relations."""
+    """Return the setting inverse_relations of a module in a dict; an empty dict if it has no inverse relations."""
     is_inverse, inverter = _attribute(module, "use_inverse_triples"), _attribute(module, "relation_inverter")
     if not isinstance(is_inverse, bool):
         raise DataError(f"{where}: use_inverse_triples must be True or False; found {cut_label(repr(is_inverse))}")

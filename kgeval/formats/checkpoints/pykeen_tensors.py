@@ -5,11 +5,12 @@ PyKEEN names its tensors in two ways. Since version 1.9, and for some models bef
 2, ... for further tables of the same entities. Older models have ``entity_embeddings._embeddings.weight`` and
 ``relation_embeddings._embeddings.weight``. Traps:
 
-- SimplE of an ``ERModel`` is the mean of two DistMult scores, each with its own table of entities: not the paper's
-  formula, which PyKEEN had before.
-- The score of QuatE has a minus sign. Before 1.10, it rotates by quaternions whose norms are not 1, which is refused.
-- The parts of complex numbers and of quaternions are neighbours (interleaved). Only ComplEx with the older names has
-  all real parts first.
+- SimplE of an ``ERModel`` is the mean of two DistMult scores, each with a separate table of entities. This is not the
+  formula of the paper, which older versions of PyKEEN had.
+- The score of QuatE has a minus sign. Before PyKEEN 1.10, it rotates by quaternions whose norms are not 1; such models
+  are refused.
+- The parts of complex numbers and of quaternions are neighbours (interleaved). Only in ComplEx with the older names,
+  all real parts come first.
 - The batch normalisations of TuckER are ``bn_0`` and ``bn_1``, and since 1.9 ``interaction.head_batch_norm`` and
   ``interaction.head_relation_batch_norm``. Without them, its scores are plausible and wrong.
 - The files of labels quote a label that contains a tab or a quotation mark. A label ``NA`` is a label.
@@ -124,7 +125,7 @@ def _names(model: str, tensors: Collection[str]) -> dict[str, str]:
 
 
 def _has_no_effect(name: str, tensor: Any) -> bool:
-    """Return whether a tensor does not change scores: of the loss, of a regularizer, a counter, or a known constant."""
+    """Return whether scores do not depend on a tensor: part of the loss or a regularizer, a counter or a constant."""
     if name == QUATERNION_TABLE:
         return np.array_equal(tensor, quaternion_table())
     is_counter = name.endswith(".num_batches_tracked") and tensor.ndim == 0
@@ -132,7 +133,9 @@ def _has_no_effect(name: str, tensor: Any) -> bool:
 
 
 def quaternion_table() -> Any:
-    """Return the table of the products of the units 1, i, j, k, as PyKEEN stores it: part k of unit i times unit j.
+    """Return PyKEEN's multiplication table of the quaternion units 1, i, j, k.
+
+    Element ``[i, j, k]`` is part k of the product of the units i and j.
 
     Returns
     -------
@@ -157,7 +160,8 @@ def pykeen_labels(folder: Path) -> tuple[Arrays, str, str]:
     arrays : dict of str to array
         ``entity_labels`` and ``relation_labels``; empty if the folder has no labels.
     row_order : str
-        The `row_order` of `Parts`: PyKEEN numbers the labels of train in their order, unless its user chose the ids.
+        The `row_order` of `Parts`: PyKEEN numbers the sorted labels of train, unless the user of PyKEEN chose other
+        ids.
     label_source : str
         The `label_source` of `Parts`.
 
@@ -241,7 +245,7 @@ def _read_labels(file: Path) -> list[str]:
 
 
 def said_model(said: Mapping[str, Any], name: str, tensors: Collection[str]) -> str:
-    """Return the model of a state dict: what the caller says, else `name`, else what the names of tensors tell; or "".
+    """Return the model of a state dict: from the caller, else from `name`, else from the names of its tensors; else "".
 
     Parameters
     ----------

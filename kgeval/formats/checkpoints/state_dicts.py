@@ -1,8 +1,8 @@
-"""What the readers of state dicts share: the tensors of the model in a checkpoint, which model they are, their labels.
+"""Functions that all readers of state dicts use: find the tensors of the model, its name, and the labels of its rows.
 
-A state dict names tensors and nothing else: which model they belong to, and the settings of the model, are in the code
-that wrote it. The readers of PyTorch Geometric, TorchKGE and OpenKE call these functions; what the names do not tell
-must be told by the caller.
+A state dict contains only named tensors. The code that wrote it knows the model and its settings, but the file does not
+contain them. The readers of PyTorch Geometric, TorchKGE and OpenKE call these functions; if the names of the tensors do
+not show the model or a setting, the user must give it.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def _files_with(folder: Path, anchors: Collection[str]) -> list[Path]:
 
 
 def _prefixes(names: Collection[str], anchors: Collection[str]) -> set[str]:
-    """Return what stands before the names `anchors` in the names of tensors: ``""`` or ``"model_state_dict."``."""
+    """Return the prefixes of the names `anchors` in the names of the tensors, for example ``"model_state_dict."``."""
     return {
         name.removesuffix(anchor)
         for name in names
@@ -105,8 +105,8 @@ def model_tensors(file: Path, tensors: Arrays, anchors: Collection[str]) -> Arra
     """Return the tensors of the model, under the names of its own state dict.
 
     A training checkpoint is often a dict of state dicts: ``{"model_state_dict": ..., "optimizer_state_dict": ...}``.
-    The state of the optimizer beside the model is left out; any other tensor beside the model keeps its full name, so
-    that it is not overlooked.
+    The state of the optimizer beside the model is left out; any other tensor beside the model keeps its full name;
+    `build_model` then reports it as unused.
 
     Parameters
     ----------
@@ -139,15 +139,15 @@ def model_tensors(file: Path, tensors: Arrays, anchors: Collection[str]) -> Arra
 
 
 def chosen_model(file: Path, candidates: Mapping[str, str], said: Mapping[str, Any]) -> str:
-    """Return which of several models a state dict belongs to: the only candidate, or the one that the caller names.
+    """Return the model to which a state dict belongs: the only candidate, or the candidate that the user names.
 
     Parameters
     ----------
     file : Path
         For messages.
     candidates : mapping of str to str
-        The models whose tensors have these names; the name in `kgeval.models`, in lower case, and what the tool calls
-        the model.
+        The models whose tensors have these names. Key: the name in `kgeval.models`, in lower case; value: the name that
+        the tool gives to the model.
     said : mapping of str to object
         The settings of the caller.
 
@@ -158,7 +158,7 @@ def chosen_model(file: Path, candidates: Mapping[str, str], said: Mapping[str, A
     Raises
     ------
     DataError
-        If the caller names another model, or if there are several candidates and the caller names none.
+        If the caller names a model that is not a candidate, or names no model although there are several candidates.
     """
     name = str(said.get("model", "")).lower()
     tools = " or ".join(f"{tool} (model={key!r})" for key, tool in candidates.items())
@@ -204,7 +204,7 @@ def renamed(file: Path, tensors: Arrays, names: Mapping[str, str]) -> Arrays:
 
 
 def side_by_side(file: Path, tensors: Arrays, *names: str) -> npt.NDArray[Any]:
-    """Return several tables as one table with the columns of all, and remove them from `tensors`.
+    """Join several tables side by side: the result has the columns of all tables. Remove them from `tensors`.
 
     Parameters
     ----------
@@ -236,7 +236,9 @@ def side_by_side(file: Path, tensors: Arrays, *names: str) -> npt.NDArray[Any]:
 def complex_with_scalars(
     file: Path, tensors: Arrays, real: str, imaginary: str, scalars: str | None
 ) -> npt.NDArray[Any]:
-    """Return a table for ComplEx, real parts first, and remove its parts from `tensors`.
+    """Join the tables of real and imaginary parts to one table for ComplEx, real parts first.
+
+    Remove them from `tensors`.
 
     The model Analogy also has scalars, which it multiplies as DistMult does: a scalar is a complex number without an
     imaginary part.
@@ -296,23 +298,23 @@ def as_matrices(file: Path, name: str, table: npt.NDArray[Any], d: int) -> npt.N
 
 
 def said_norm(said: Mapping[str, Any], attribute: Any = None) -> int | None:
-    """Return the norm that the caller gives, or else the attribute of a pickled module; None if it is not 1 or 2.
+    """Return the norm from the caller, or else from the attribute of a pickled module; None if it is not 1 or 2.
 
     Parameters
     ----------
     said : mapping of str to object
         The settings of the caller.
     attribute : object
-        The norm that the file says; None if it says none.
+        The norm in the file; None if the file has none.
     """
     norm = said.get("norm", attribute)
     return int(norm) if isinstance(norm, (int, float)) and norm in (1, 2) else None
 
 
 def settings_as_arrays(**settings: str | float) -> Arrays:
-    """Return settings that the file or its tool says, as arrays without dimensions.
+    """Return settings of the file or its tool as arrays without dimensions, the form of `Parts.arrays`.
 
-    `build_model` notes if the caller gives another value for one of them.
+    If the user gives another value for such a setting, `build_model` adds a note.
 
     Parameters
     ----------
@@ -340,13 +342,13 @@ def not_unit_row(table: npt.NDArray[Any], p: float = 2) -> int | None:
 
 
 def add_labels(folder: Path, arrays: Arrays) -> str:
-    """Add the labels of the rows, from the id files that lie in the folder of a checkpoint, if there are any.
+    """Add the labels of the rows from the id files in the folder of a checkpoint, if there are any.
 
     Parameters
     ----------
     folder : Path
     arrays : dict of str to array
-        Gets ``entity_labels`` and ``relation_labels``.
+        Modified: the keys ``entity_labels`` and ``relation_labels`` are added.
 
     Returns
     -------
@@ -369,7 +371,7 @@ def refuse(file: Path, tool: str, tensors: Collection[str], refused: Mapping[str
     tensors : collection of str
         The names of the tensors in the file.
     refused : mapping of str to str
-        For the name of a tensor: the model that has it.
+        Key: the name of a tensor; value: the model that has this tensor.
 
     Raises
     ------
@@ -383,7 +385,7 @@ def refuse(file: Path, tool: str, tensors: Collection[str], refused: Mapping[str
 
 
 def not_a_model(file: Path, what: str) -> DataError:
-    """Return a DataError about a model that `kgeval.models` does not have, with what to do.
+    """Return a DataError about a model that `kgeval.models` does not have, with advice for the user.
 
     Parameters
     ----------

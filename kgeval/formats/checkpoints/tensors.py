@@ -1,15 +1,15 @@
-"""What the names of torch and of numpy in a pickle mean: tensors and arrays, built from bytes by functions of kgeval.
+"""The meanings of the names of torch and numpy in a pickle: functions of kgeval that build arrays from bytes.
 
-`tensor_meanings` gives the interpreter of pickles the functions that stand for ``torch._utils._rebuild_tensor_v2``,
+`tensor_meanings` gives the interpreter of pickles the functions that replace ``torch._utils._rebuild_tensor_v2``,
 ``numpy.core.multiarray._reconstruct`` and a few others. A tensor is a view of a storage, which the caller reads; many
 tensors may share a storage, as tied weights do. Traps:
 
 - the offset, the shape and the strides come from the file: every element must lie inside the storage;
-- strides of 0 (``Tensor.expand``) make many elements of a few bytes; `MAX_REPEATED` limits them, since later code makes
-  copies;
+- strides of 0 (``Tensor.expand``) repeat the same few bytes as many elements; `MAX_REPEATED` limits the number of
+  repeated elements, because later code copies them;
 - ``bfloat16`` has no dtype in numpy; it becomes float32, which holds the same values;
-- a complex tensor may be saved as the conjugate of its storage, any tensor as its negative (the last argument,
-  ``{"conj": True}``): the flags are applied;
+- a complex tensor may be saved as the conjugate of its storage, and any tensor as the negative of its storage. The last
+  argument says so (``{"conj": True}``), and the reader applies it;
 - a storage may be written on a machine with the other byte order.
 """
 
@@ -69,7 +69,7 @@ MAX_CODE_POINT = 0x10FFFF
 
 
 class Storage(Stub):
-    """The bytes that tensors are made of, named by a pickle; `read` returns them when a tensor needs them.
+    """A reference of a pickle to the bytes of tensors; the function `read` returns the bytes when a tensor needs them.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ class Storage(Stub):
     key : str
         The key of the storage in the file.
     numel : int
-        The number of its elements; of bytes, if the storage class has no dtype.
+        The number of elements in the storage; the number of bytes if the storage class has no dtype.
     read : function
         Takes nothing and returns the bytes as an array of uint8.
     byteorder : str
@@ -101,7 +101,7 @@ class Storage(Stub):
         Parameters
         ----------
         dtype : str, optional
-            The dtype of torch; by default that of the storage class.
+            The dtype of torch; by default the dtype of the storage class.
 
         Returns
         -------
@@ -145,7 +145,7 @@ class Storage(Stub):
 
 
 def tensor_meanings(persistent: Callable[[Any], Any]) -> Meanings:
-    """Return what the names of torch and numpy mean in one pickle.
+    """Return the meanings of the names of torch and numpy in one pickle.
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ def tensor_meanings(persistent: Callable[[Any], Any]) -> Meanings:
     Returns
     -------
     Meanings
-        For one pickle: it counts the repeated elements of all tensors.
+        For one pickle only, because it counts the repeated elements of all its tensors.
     """
     arrays = _Arrays()
     calls: dict[str, Callable[[tuple[Any, ...]], Any]] = {
@@ -180,7 +180,7 @@ def tensor_meanings(persistent: Callable[[Any], Any]) -> Meanings:
 
 
 class _Arrays:
-    """Builds the tensors and arrays of one pickle; limits how many elements they repeat, and what is copied."""
+    """Builds the tensors and arrays of one pickle; limits the number of repeated elements and of copied bytes."""
 
     def __init__(self) -> None:
         self.repeated = 0
@@ -261,7 +261,10 @@ class _Arrays:
         return tensor
 
     def _copy(self, size: int) -> None:
-        """Count bytes that are copied: a pickle can ask for the same copy many times."""
+        """Add a number of copied bytes to the total.
+
+        A Fault limits the total, since a pickle can repeat a copy many times.
+        """
         self.copied += size
         if self.copied > MAX_COPIED:
             raise Fault(
@@ -298,7 +301,7 @@ class _Arrays:
         return self._values(content, dtype, shape, "F" if is_fortran else "C")
 
     def from_buffer(self, arguments: tuple[Any, ...]) -> Any:
-        """``_frombuffer(bytes, dtype, shape, order)``: what numpy writes in protocol 5."""
+        """``_frombuffer(bytes, dtype, shape, order)``: an array, as numpy writes it in protocol 5."""
         match arguments:
             case (content, described, shape, str("C" | "F") as order):
                 dtype = _numpy_dtype(described)
@@ -354,7 +357,10 @@ def _tagged(arguments: tuple[Any, ...]) -> Any:
 
 
 def _numpy_dtype(described: Any) -> np.dtype[Any] | None:
-    """Return the dtype that ``numpy.dtype("f4", False, True)`` and its state describe; None if it is not simple."""
+    """Return the dtype for a stub such as ``numpy.dtype("f4", False, True)`` and its state.
+
+    The result is None for any other stub, for example for a structured dtype.
+    """
     if not isinstance(described, Stub) or described.name != "numpy.dtype" or not described.arguments:
         return None
     code, state = described.arguments[0], described.state

@@ -4,11 +4,11 @@ Layout: a zip archive with one folder of any name. In the folder, ``data.pkl`` i
 storages, ``data/KEY`` are the bytes of each storage, ``byteorder`` (torch 2.1 and later) says ``little`` or ``big``,
 and ``version`` is a number. `kgeval.formats.checkpoints.pickles` interprets the pickle with inert stubs. Traps:
 
-- A pickle can name any function of the machine; here it is a name and no more.
-- Files without ``byteorder`` are read as little-endian, which is what torch assumes on all common machines.
-- A zip archive can claim a lot: the ``MAX_`` constants limit members and inflated sizes; members that overlap, and
-  members whose local header or checksum contradicts the directory, are refused. Storages that several tensors share are
-  no attack: tied weights are stored so.
+- A pickle can name any function of the machine; here the function is never called, and only its name is kept.
+- Files without ``byteorder`` are read as little-endian, as torch does on all common machines.
+- A zip archive can make false claims. The ``MAX_`` constants limit the number of members and their unpacked sizes.
+  Members that overlap, and members whose local header or checksum contradicts the directory, are refused. Several
+  tensors may share a storage, as tied weights do.
 - TorchScript archives also hold code, which is not read. Their ``data.pkl`` is read like any other.
 - Files of older formats (one pickle after the other; tar) and plain pickles are refused; the message says what to do.
 """
@@ -85,15 +85,15 @@ def read_torch(path: str | Path, with_values: bool = True) -> Any:
     -------
     object
         What was saved: dict, list, tuple, set, frozenset, str, bytes, int, float, complex, bool, None. Tensors and
-        parameters are numpy arrays of their dtype (bfloat16 is float32), which share memory like the tensors and
-        are not writable. Every object of another class, and every class and function, is a
+        parameters become numpy arrays of the same dtype (float32 for bfloat16). They share memory where the tensors do,
+        and are not writable. Every object of another class, and every class and function, is a
         `kgeval.formats.checkpoints.pickles.Stub`. Objects may be shared and may contain themselves.
 
     Raises
     ------
     DataError
-        If there is no such file, if it is none of the zip format or is damaged, if it exceeds a limit of this module,
-        of `pickles` or of `tensors`, if a tensor does not lie inside its storage, or if its dtype is not known.
+        If there is no such file, if it is damaged or not in the zip format, if it exceeds a limit of this module, of
+        `pickles` or of `tensors`, if a tensor does not lie inside its storage, or if its dtype is not known.
     """
     file = Path(path)
     check_source(file)
@@ -136,10 +136,10 @@ def state_dict(tree: Any, where: str = "the checkpoint") -> dict[str, Array]:
     Parameters
     ----------
     tree : object
-        What `read_torch` returns, or a part of it: a dict of tensors, in which the keys of nested dicts are joined with
-        ``"."``; a whole module of torch (a `Stub`), whose parameters and persistent buffers are listed; a module of
-        TorchScript, whose tensors are listed; or a dict that contains such modules. Other objects in a dict have no
-        tensors here.
+        The result of `read_torch`, or a part of this result. One of: a dict of tensors, in which the keys of nested
+        dicts are joined with ``"."``; a whole module of torch (a `Stub`), whose parameters and persistent buffers are
+        listed; a module of TorchScript, whose tensors are listed; or a dict that contains such modules. Other objects
+        in a dict are skipped.
     where : str
         The file, for messages.
 
@@ -178,7 +178,7 @@ class _Flattener:
         return self.tensors
 
     def _visit(self, node: Any, prefix: str) -> None:
-        """Collect the tensors of a dict or a module, whose names start with `prefix`."""
+        """Collect the tensors of a dict or a module; put `prefix` before their names."""
         self.visits += 1
         if self.visits > MAX_VISITS:
             raise DataError(f"{self.where}: contains more than {MAX_VISITS:,} nested dicts and modules")
@@ -224,7 +224,7 @@ def _is_module(value: Any) -> bool:
 
 
 def _members(node: Any) -> Iterator[tuple[Any, Any, bool]]:
-    """Iterate over the contents of a dict or a module: key, value, and whether the value must be a tensor."""
+    """Iterate over the contents of a dict or a module; yield key, value, and whether the value must be a tensor."""
     if isinstance(node, dict) or node.name.startswith(SCRIPTED):
         yield from ((key, value, False) for key, value in (node if isinstance(node, dict) else node.state).items())
         return
@@ -236,7 +236,7 @@ def _members(node: Any) -> Iterator[tuple[Any, Any, bool]]:
 
 
 class _Stream(io.BufferedReader):
-    """A file; reading the directory of a zip archive in it takes a limited amount of memory."""
+    """A file object for zip archives; it refuses to read a directory that would need too much memory."""
 
     is_limited = False
 
@@ -260,7 +260,7 @@ def _size_of(stream: _Stream) -> int:
 
 
 def _most_members() -> str:
-    """Return the limits of the directory, for messages."""
+    """Return the limits for the list of members, as a text for messages."""
     return f"at most {MAX_DIRECTORY_BYTES:,} bytes and {MAX_MEMBERS:,} members are read"
 
 
@@ -303,7 +303,10 @@ def _read(file: Path, stream: _Stream, with_values: bool) -> Any:
 
 
 def _check_start(stream: _Stream) -> None:
-    """Raise a Fault that says what the file is, unless it starts like a zip archive."""
+    """Raise a Fault if the file does not start like a zip archive.
+
+    The message says what kind of file it seems to be.
+    """
     start = stream.read(512)
     stream.seek(0)
     if start.startswith(ZIP_START):
@@ -385,7 +388,7 @@ def _directory(stream: _Stream) -> tuple[dict[str, zipfile.ZipInfo], int]:
 
 
 class _Archive:
-    """The members of a zip archive, after a check that they lie apart from each other inside the file."""
+    """The members of a zip archive; each is checked to lie inside the file, without overlap."""
 
     def __init__(self, stream: _Stream) -> None:
         self.stream = stream

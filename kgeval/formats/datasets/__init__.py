@@ -66,7 +66,7 @@ def read_dataset(
         default, and if there are further columns without names. Further columns, such as time or weight, are kept in
         `Dataset.columns`: results can be broken down by them, but the filter does not use them.
     sep : str, optional
-        What separates the columns of all text files: one character, such as ``","`` or ``";"``, or one of the words
+        The separator of the columns of all text files: one character, such as ``","`` or ``";"``, or one of the words
         ``"tab"``, ``"comma"``, ``"space"`` and ``"whitespace"`` (any number of spaces and tabs). By default a comma in
         files named ``.csv``, else a tab. With a separator other than tab and whitespace, labels may be in double quotes
         (RFC 4180).
@@ -74,9 +74,8 @@ def read_dataset(
         The files of a split, relative to the folder, if they have other names: ``{"train": ["facts.txt",
         "train.txt"], "valid": "dev.tsv"}``. Several files are read one after the other.
     ignore : sequence of str
-        Names of files to leave out. If any other file beside the splits holds triples with labels of the dataset, an
-        observation of the dataset names this file; if the name of this file looks like a part of a split, an error is
-        raised.
+        Names of files to leave out. All other files that hold triples with labels of the dataset are named in an
+        observation of the dataset; if the name of such a file looks like a part of a split, an error is raised.
     labelled : bool
         Whether each line of valid and test (and of train, if it has four columns) ends with a label
         that says whether the triple is true: 1 or -1, 1 or 0, true or false. The splits then contain
@@ -96,10 +95,9 @@ def read_dataset(
     DataError
         If the folder or the files are missing, if an archive is damaged or not safe to unpack, if a file beside the
         splits looks like a part of the dataset, or if the order of the columns seems to be head, tail, relation and
-        `columns` does not say the order. Also, with file and
-        line in the message, if a line has another number of columns than expected, if a label is empty, if a
+        `columns` is not given. Also if a line has another number of columns than expected, if a label is empty, if a
         truth label is neither true nor false, if the bytes are not UTF-8, if a file is empty or holds N-Triples, or if
-        the first line looks like a header and `header` does not say so.
+        the first line looks like a header and `header` is not given; these messages name file and line.
     """
     path = Path(folder)
     options = DatasetOptions(header, columns, sep, splits, ignore, labelled)
@@ -121,6 +119,9 @@ def read_dataset(
 
 
 def _only_table(folder: Path) -> Path:
-    """Return the only file of an unpacked archive, unless it is a split or an archive by its name; else the folder."""
+    """Return the only file of an unpacked archive.
+
+    If there are several files, or if the only file is a split or an archive by its name, the folder is returned.
+    """
     child = only_child(folder)
     return folder if child is None or split_of_words(child.name) or is_archive(child) else child

@@ -4,9 +4,9 @@ Layout. The dictionaries hold ``id TAB label``. DGL-KE writes them into the fold
 ``--format raw_udd_hrt`` and so on). For a dataset of ids (``udd_hrt``), the user writes them, and the triples hold ids.
 
 Traps. No file says whether the triples hold labels or ids. Here they hold labels if all of their words are labels of
-the dictionaries, and ids if all are ids; if the labels are numbers and both are possible, an error asks. The order of
-the columns is an option of DGL-KE and in no file either; as in other folders, an error asks for `columns` if the order
-seems to be head, tail, relation. The built-in datasets of DGL-KE are RotatE's folders.
+the dictionaries, and ids if all are ids; if both are possible, because the labels are numbers, an error asks the user.
+The order of the columns is an option of DGL-KE, and no file holds it. As in other folders, an error asks for `columns`
+if the order seems to be head, tail, relation. The built-in datasets of DGL-KE are RotatE's folders.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _read(folder: Path, options: DatasetOptions) -> Dataset:
 
 
 def _ids(words: Vocabulary, n: int) -> Ids | None:
-    """Return the labels of a vocabulary as numbers, int64 (labels,); None unless all are ids below `n`."""
+    """Return the labels of a vocabulary as numbers, int64 (labels,); None if a label is not an id below `n`."""
     try:
         ids = [int(word) for word in words.labels if word.isascii() and word.isdecimal()]
     except ValueError:  # more digits than Python converts

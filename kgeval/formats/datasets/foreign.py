@@ -1,6 +1,8 @@
-"""Files of other tools that are no dataset, or a kind that kgeval does not read: refused by name, with what to do.
+"""Files of other tools that kgeval refuses by their names, because they are no dataset or not of a supported kind.
 
-Few-shot tasks (NELL-One, Wiki-One: ``train_tasks.json``, ``dev_tasks.json``, ``test_tasks.json``, ``e1rel_e2.json``),
+The error says what to do instead. Refused are:
+
+few-shot tasks (NELL-One, Wiki-One: ``train_tasks.json``, ``dev_tasks.json``, ``test_tasks.json``, ``e1rel_e2.json``),
 lists of candidates by relation (``*_typecons.json``, ``rel2candidates.json``), predictions of SimKGC
 (``forward_*.json``, ``backward_*.json``), and models. A folder that also contains triples is read as a dataset.
 """
@@ -54,7 +56,7 @@ TRIPLES = re.compile(
 
 
 def companion_notes(folder: Path, ignore: Sequence[str] = ()) -> list[str]:
-    """Return a sentence on the lists of candidates and the few-shot tasks beside the triples of a dataset.
+    """Return notes about lists of candidates and few-shot tasks in the folder of a dataset; they are not read.
 
     Parameters
     ----------
@@ -63,7 +65,10 @@ def companion_notes(folder: Path, ignore: Sequence[str] = ()) -> list[str]:
         Names that the caller leaves out.
     """
     left = sorted(names_in(folder) - ({ignore} if isinstance(ignore, str) else set(ignore)))
-    kinds = ((TASKS, "few-shot tasks"), (CANDIDATES, "lists of candidates for each relation; every entity is one here"))
+    kinds = (
+        (TASKS, "few-shot tasks"),
+        (CANDIDATES, "lists of candidates for each relation; here every entity is a candidate"),
+    )
     found = [([name for name in left if re.fullmatch(pattern, name)], what) for pattern, what in kinds]
     return [f"not read: {listed(names)} ({what})" for names, what in found if names]
 
@@ -92,7 +97,7 @@ def _sniff(path: Path) -> bool:
 
 
 def _read(path: Path, options: DatasetOptions) -> Dataset:
-    """Raise a DataError that says what the files are and what to do with them."""
+    """Raise a DataError that explains the kind of the files, and what to do with them."""
     refused = _refused(path)
     if refused is not None:
         raise DataError(f"{path}: {refused[0]} {refused[1]}" if path.is_dir() else f"{path}: {refused[1]}")

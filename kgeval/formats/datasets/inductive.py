@@ -1,8 +1,8 @@
-"""Inductive benchmarks: the graph at test time has entities, and sometimes relations, that training never saw.
+"""Inductive benchmarks: the test graph has entities, and sometimes relations, that do not occur in training.
 
 Layout. All files hold tab-separated triples of labels. The graph that is evaluated consists of the inference graph,
 whose triples are known at test time, and of the triples to predict. Here the inference graph is the split train, so
-`Protocol.unseen` means: unseen in the inference graph.
+`Protocol.unseen` is about entities and relations that do not occur in the inference graph.
 
 ==================  ====================================  ======================================================
 benchmark           training graph (not read)             inference graph, valid, test
@@ -21,11 +21,12 @@ GraIL, two folders  the folder ``NAME``                   ``train.txt``, ``valid
 GraIL and BERTRL also write ``ranking_head.txt`` and ``ranking_tail.txt`` into these folders: a list of 49 negatives for
 each test triple.
 
-Traps. With the training graph as train, its entities become candidates, and the facts of the inference graph are not
-filtered. Tools do not filter the same triples: ULTRA takes the inference graph, valid and test for ILPC and InGram, but
-the inference graph and test for GraIL's folders, where it also ranks valid and test together; GraIL draws its negatives
-by the inference graph only. In ULTRA's copies of some benchmarks, the valid split belongs to the training graph. The
-lists of negatives belong to one positive each, not to a query.
+Traps. If a tool reads the training graph as the split train, entities of the training graph become candidates, and the
+facts of the inference graph are not filtered. Tools differ in the triples that they filter: ULTRA takes the inference
+graph, valid and test for ILPC and InGram, but the inference graph and test for GraIL's folders, where it also ranks
+valid and test together; GraIL draws negatives that are no triples of the inference graph, but that may be other known
+triples. In ULTRA's copies of some benchmarks, the valid split belongs to the training graph. Each list of negatives
+belongs to one positive, not to a query.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ TWO_SPLITS = (
 
 @dataclass(frozen=True)
 class _Layout:
-    """The files of a benchmark: inference graph, valid, test; the files of the training graph; what ULTRA filters."""
+    """The files of a benchmark (inference graph, valid, test, training graph), and a note about the filter of ULTRA."""
 
     files: tuple[str, str, str]
     training: tuple[str, ...]
@@ -91,7 +92,7 @@ def _layout_of(folder: Path) -> _Layout | None:
 
 
 def _sibling(folder: Path) -> Path | None:
-    """Return the other one of GraIL's two folders, ``NAME`` or ``NAME_ind``; None if it is no folder of triples."""
+    """Return the other of GraIL's two folders (``NAME`` and ``NAME_ind``); None if it is not a folder of triples."""
     if not names_in(folder):
         return None
     name = folder.resolve().name
@@ -128,7 +129,10 @@ def _read(folder: Path, options: DatasetOptions) -> Dataset:
 
 
 def _with_layout(folder: Path, layout: _Layout, options: DatasetOptions) -> tuple[DatasetOptions, dict[str, str]]:
-    """Return the options with the files of a layout, and these files by split, except those that the caller names."""
+    """Return the options with the files of a layout added, and these files by split.
+
+    Files that the user names go first.
+    """
     ignored, given = ignored_names(options), given_splits(options)
     named = {str(file) for files in given.values() for file in (files if isinstance(files, (list, tuple)) else [files])}
     roles = {
@@ -159,7 +163,7 @@ def _check_same_graph(folder: Path, dataset: Dataset, roles: Mapping[str, str]) 
 
 
 def _notes_of_two_folders(folder: Path) -> list[str]:
-    """Return the notes on one of GraIL's two folders; none for a folder that is neither by its name or its sibling."""
+    """Return the notes on one of GraIL's two folders; no notes if name and sibling show that it is neither of them."""
     sibling = _sibling(folder)
     if folder.resolve().name.endswith(SUFFIX):
         graph = "train.txt is the inference graph (known at test time) of an inductive benchmark"
@@ -175,7 +179,7 @@ def _notes_of_two_folders(folder: Path) -> list[str]:
 
 
 def _ranking_notes(folder: Path) -> list[str]:
-    """Return a sentence on the lists of negatives in a folder; none if there are none."""
+    """Return a note about the lists of negatives in a folder; no note if there are no such lists."""
     names = [name for name in RANKING_FILES if name in names_in(folder)]
     if not names:
         return []

@@ -4,10 +4,10 @@ Layout. Tab-separated triples of labels, without a header. ``entity2text.txt``, 
 ``relation2text.txt`` hold ``label TAB text``. ``entities.txt`` and ``relations.txt`` list the labels, one on each line.
 In WN11 and FB13, the lines of ``dev.tsv`` and ``test.tsv`` end with 1 or -1 (the triple is true or false).
 
-Traps. Read as triples of four columns, or with the label ignored, false triples become known answers. Here the labels
-are recognised, and the splits contain only the true triples. KG-BERT ranks all entities of ``entities.txt``, also those
-that occur in no triple, so they are entities of the dataset. WN11 comes with shares of train (``train_5.tsv``), which
-are no further triples.
+Traps. If a tool ignores the fourth column, false triples become known answers. Here the labels are recognised, and the
+splits contain only the true triples. KG-BERT ranks all entities of ``entities.txt``, also those that occur in no
+triple, so they are entities of the dataset. WN11 also has files with a part of train (``train_5.tsv``); they add no
+triples.
 """
 
 from __future__ import annotations

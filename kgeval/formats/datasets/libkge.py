@@ -4,8 +4,8 @@ Layout. All files are tab-separated. The dictionaries hold ``id TAB label``; ``t
 ``test.del`` hold ids in the order subject, relation, object. ``dataset.yaml`` names the files.
 
 Traps. LibKGE's script also writes parts of splits: ``train_sample.del``, ``valid_without_unseen.del`` and
-``test_without_unseen.del``. A test split without the triples of unseen entities is easier than the whole one, so
-numbers of the two do not compare. If ``dataset.yaml`` names such a file as a split, an error asks which one to read.
+``test_without_unseen.del``. A test split without the triples of unseen entities is easier than the whole test split, so
+their numbers cannot be compared. If ``dataset.yaml`` names such a file as a split, an error asks which one to read.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _check_configuration(folder: Path, options: DatasetOptions) -> None:
         if key in given or name == expected[key]:
             continue
         if key not in SPLIT_NAMES:
-            raise DataError(f"{file}: names {name} as {key}, but kgeval reads {expected[key]}; rename the right one")
+            raise DataError(f"{file}: names {name} as {key}, but kgeval reads {expected[key]}; rename the right file")
         raise DataError(
             f"{file}: names {name} as the {key} split, but kgeval would read {expected[key]}; say which to read: "
             f"splits={{{key!r}: {name!r}}} (--splits {key}={name})"

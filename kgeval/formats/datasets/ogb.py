@@ -6,11 +6,12 @@ ogbl-biokg, ``head_type`` and ``tail_type`` name the type of each entity, and id
 ``mapping/*.csv.gz`` give the labels of the ids; ``raw/num-node-dict.csv.gz`` (or ``num-node-list.csv.gz``) gives the
 numbers of entities. Labels of typed entities are ``type:label``, as in PyKEEN.
 
-Traps. Without the type, id 5 of the drugs and id 5 of the proteins become one entity. The package ogb sorts the types
-by name, whatever their order in ``raw``; `Dataset.dictionaries` counts the ids through all types in this order. Every
-entity of a mapping is an entity of the dataset, even if no triple has it. OGB's published numbers rank each triple
-among its own negatives only, and not among all entities. Files that hold numpy arrays in place of tensors keep them
-inside the pickle, whose size is limited here; the message says how to write them again.
+Traps. If a tool ignores the types, id 5 of the drugs and id 5 of the proteins become one entity. The package ogb sorts
+the types by name, whatever their order in ``raw``. `Dataset.dictionaries` lists the entities type by type in this
+order. Every entity of a mapping is an entity of the dataset, even if no triple has it. OGB's published numbers rank
+each triple among its own negatives only, and not among all entities. Some files hold numpy arrays instead of tensors.
+The arrays are then inside the pickle, and the size of a pickle is limited here; the error message says how to convert
+such a file.
 """
 
 from __future__ import annotations
@@ -152,7 +153,7 @@ def _torch(file: Path) -> Any:
 
 
 def _checked(file: Path, tree: Any, keys: Sequence[str]) -> dict[str, Any]:
-    """Return a dict that has some keys."""
+    """Return `tree`; raise a DataError if it is not a dict with the given keys."""
     if not isinstance(tree, dict) or any(key not in tree for key in keys):
         found = ", ".join(map(str, list(tree)[:8])) if isinstance(tree, dict) else type(tree).__name__
         raise DataError(f"{file}: expected a dict with {', '.join(keys)}; found {found}")
@@ -173,7 +174,7 @@ def _triples(file: Path, content: Mapping[str, Any], types: Mapping[str, Sequenc
 def _global_ids(
     file: Path, content: Mapping[str, Any], key: str, type_key: str, types: Mapping[str, Sequence[str]]
 ) -> Ids:
-    """Return the ids in an array, counted through all types; row i has the type i of `type_key`."""
+    """Return an array of ids as ids over all types; the type of row i is row i of the array `type_key`."""
     if UNTYPED in types:
         if type_key in content:
             raise DataError(f"{file}: has {type_key}, but {ENTITY_MAPPING} in mapping gives the entities no types")
@@ -228,7 +229,10 @@ def _shape(content: Mapping[str, Any]) -> str:
 
 
 def _entity_labels(folder: Path) -> dict[str, list[str]]:
-    """Return the labels of the entities of each type, in the order of their ids; one type `UNTYPED` without types."""
+    """Return the labels of the entities of each type, in the order of their ids.
+
+    If the entities have no types, the only key is `UNTYPED`.
+    """
     counts = _counts(folder)
     names = names_in(folder / "mapping")
     untyped = _first(names, ENTITY_MAPPING)
@@ -257,7 +261,7 @@ def _entity_labels(folder: Path) -> dict[str, list[str]]:
 
 
 def _counts(folder: Path) -> dict[str, int]:
-    """Return the number of entities of each type as ``raw`` tells it; empty without such a file."""
+    """Return the number of entities of each type, from a file in ``raw``; empty if there is no such file."""
     names = names_in(folder / "raw")
     typed, untyped = _first(names, "num-node-dict.csv"), _first(names, "num-node-list.csv")
     if typed is None and untyped is None:
@@ -280,7 +284,7 @@ def _relation_labels(folder: Path) -> list[str]:
 
 
 def _first(names: frozenset[str], name: str) -> str | None:
-    """Return the name of a file, packed or not; None if there is no such file."""
+    """Return the entry of `names` that is the file `name`, packed or not; None if there is no such file."""
     return next((found for found in (f"{name}.gz", name) if found in names), None)
 
 

@@ -5,10 +5,11 @@ id``; in ``train2id.txt``, ``valid2id.txt`` and ``test2id.txt``, they are ``head
 spaces or tabs. OpenKE's script ``n-n.py`` adds ``type_constrain.txt`` and the classes of the test triples, ``1-1.txt``,
 ``1-n.txt``, ``n-1.txt`` and ``n-n.txt``.
 
-Traps. The relation is the last column: read as head, relation, tail, WN18RR gets 132 relations. OpenKE believes the
-count line: if it is too large, OpenKE evaluates triples of zeros; if it is too small, OpenKE drops the rest. Files that
-other programs write with these names often lack the count line or have the relation in the middle. Here all of this is
-an error with its line. The ids of OpenKE are not the ids of the dataset; `Dataset.dictionaries` has their order.
+Traps. The relation is the last column. If a tool reads the columns as head, relation, tail, WN18RR seems to have 132
+relations. OpenKE does not check the count line: if the number is too large, OpenKE evaluates triples of zeros; if it is
+too small, OpenKE ignores the last triples. Files that other programs write with these names often lack the count line
+or have the relation in the middle. Here each of these faults raises an error that names the line. The ids of OpenKE are
+not the ids of the dataset; `Dataset.dictionaries` has their order.
 """
 
 from __future__ import annotations

@@ -4,12 +4,13 @@ Layout. A folder with ``train.nt``, ``valid.nt`` and ``test.nt`` (or ``.ttl``), 
 the IRI without angle brackets. The label of a literal is the literal as N-Triples writes it, with its quotes, language
 tag and datatype: ``"7"^^<http://www.w3.org/2001/XMLSchema#integer>``. The label of a blank node is ``_:name``.
 
-Traps. Split at tabs or spaces, the final dot becomes part of the object, and literals break into pieces. Escapes
-(``\\u00e9``) and the letter stand for the same IRI. Language tags are the same in upper and lower case; they become
-lower case. ``"a"`` and ``"a"^^xsd:string`` are the same literal, but ``"1"^^xsd:integer`` and ``"01"^^xsd:integer``
-differ. Literals are entities, so they are candidates. A blank node belongs to its file: if two files contain the same
-name, an error is raised, because RDF means two nodes, and a tool that split one file means one. Blank nodes without a
-name (``[...]`` and lists in Turtle) get names in the order of the file. Named graphs (N-Quads, TriG) are refused.
+Traps. If a tool splits the lines at tabs or spaces, the final dot becomes part of the object, and literals break into
+pieces. A letter in an IRI may be written as an escape; both forms are the same IRI. Language tags are the same in upper
+and lower case; they become lower case. ``"a"`` and ``"a"^^xsd:string`` are the same literal, but ``"1"^^xsd:integer``
+and ``"01"^^xsd:integer`` differ. Literals are entities, so they are candidates. A blank node belongs to its file. If
+two files contain the same name, an error is raised: by the rules of RDF these are two nodes, but if a tool has split
+one file into two, they are one node. Blank nodes without a name (``[...]`` and lists in Turtle) get names in the order
+of the file. Named graphs (N-Quads, TriG) are refused.
 """
 
 from __future__ import annotations
@@ -46,12 +47,12 @@ ANONYMOUS = re.compile(r"[0-9a-f]{1,32}")
 
 
 def _suffix(name: str) -> str:
-    """Return the suffix of a file name, without the one that tells how the file is packed."""
+    """Return the suffix of a file name, without the suffix of packing: ``.nt`` for ``train.nt.gz``."""
     return Path(plain_name(name)).suffix.lower()
 
 
 def _split_names(folder: Path) -> dict[str, list[str]]:
-    """Return, for each split, the names of the files in a folder that seem to hold it as RDF."""
+    """Return, for each split, the names of the files in a folder that seem to hold this split as RDF."""
     names = sorted(names_in(folder))
     return {
         split: [n for n in names if Path(plain_name(n)).stem in stems and _suffix(n) in KINDS.keys() | REFUSED.keys()]
@@ -124,7 +125,7 @@ def _files(folder: Path, options: DatasetOptions) -> dict[str, list[Path]]:
 
 
 class _Terms:
-    """The labels of the terms that were read so far, with their numbers, and the files of the blank nodes."""
+    """The labels of the terms read so far, the number of each label, and the file in which each blank node occurs."""
 
     def __init__(self) -> None:
         self.ids: tuple[dict[str, int], dict[str, int]] = {}, {}  # of entities, of relations
@@ -182,7 +183,7 @@ class _Terms:
 
 
 def _written_names(raw: bytes) -> set[str]:
-    """Return the names of blank nodes that a text contains, as far as the library may have invented such a name."""
+    """Return the names of blank nodes in a text that look like names which the library gives to unnamed nodes."""
     return {name.decode("ascii") for name in re.findall(rb"_:([0-9a-f]{1,32})", raw)}
 
 

@@ -4,9 +4,9 @@ Layout. ``train.txt``, ``valid.txt`` and ``test.txt`` as in `kgeval.formats.data
 ``id TAB label``. The code of RotatE's paper (KnowledgeGraphEmbedding) reads such folders, and so do RNNLogic, the
 built-in datasets of DGL-KE and many others.
 
-Traps. The rows of a checkpoint are in the order of the dictionaries, which is not the order of the sorted labels;
-`Dataset.dictionaries` has it. The code ranks all entities of the dictionary, also those that occur in no triple. A
-folder that holds the dictionaries and ``entity_embedding.npy``, but no triples, is a model.
+Traps. The rows of a checkpoint are in the order of the dictionaries, not in the order of the sorted labels;
+`Dataset.dictionaries` keeps this order. The code ranks all entities of the dictionary, also those that occur in no
+triple. A folder that holds the dictionaries and ``entity_embedding.npy``, but no triples, is a model.
 """
 
 from __future__ import annotations

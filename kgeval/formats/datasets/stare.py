@@ -3,9 +3,10 @@
 Layout. ``train.txt``, ``valid.txt`` and ``test.txt``; each line is ``s,p,o,qp1,qv1,qp2,qv2,...``: a triple, then
 qualifiers, each a relation and an entity. Labels contain no comma, and lines may have no qualifier.
 
-Traps. Without their qualifiers, statements become duplicates, and a test triple may occur in train. StarE's published
-numbers keep the qualifiers in the query, and use them in the filter or not, depending on the paper. Entities that occur
-in qualifiers only belong to the entities of these datasets (as their published counts say), and StarE ranks them too.
+Traps. Without their qualifiers, two statements may become the same triple, and a test triple may then occur in train.
+StarE's published numbers keep the qualifiers in the query, and use them in the filter or not, depending on the paper.
+Entities that occur only in qualifiers also count as entities of these datasets (the published counts include them), and
+StarE ranks them too.
 """
 
 from __future__ import annotations
@@ -28,7 +29,10 @@ from kgeval.formats.split_files import STEMS, assumptions, find_split_files
 
 
 def _sniff(path: Path) -> bool:
-    """Return whether the splits hold lines of 3, 5, 7, ... parts between commas, not all of the same number."""
+    """Return whether the numbers of parts per line, between commas, are odd and at least 3, and not all equal.
+
+    A line without qualifiers has 3 parts; each qualifier adds 2.
+    """
     names = names_in(path)
     files = [path / f"{stem}.txt" for stems in STEMS.values() for stem in stems if f"{stem}.txt" in names]
     lines = [[line for line in first_lines(file) if line] for file in files]
@@ -84,7 +88,7 @@ def _statements(file: Path) -> list[list[str]]:
 
 
 def _qualifier_notes(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return sentences on what the reading of statements as triples leaves out."""
+    """Return notes about the qualifiers, which are lost when statements are read as triples."""
     n_qualified = sum(len(row) > 3 for row in rows)
     statements = {(*row[:3], *sorted(zip(row[3::2], row[4::2]))) for row in rows}
     n_repeats = len(statements) - len({tuple(row[:3]) for row in rows})

@@ -1,10 +1,10 @@
 """The format of folders with the tables ``train``, ``valid`` and ``test``, and of single tables of triples.
 
-Each file is tab-separated text (``.txt``, ``.tsv``), CSV or Parquet, or text with another separator if the caller says
-so; text may be packed (``train.txt.gz``). `read_dataset` and `read_negatives` read such folders.
+Each file is tab-separated text (``.txt``, ``.tsv``), CSV or Parquet, or text with another separator if the option `sep`
+is given; text may be packed (``train.txt.gz``). `read_dataset` and `read_negatives` read such folders.
 
-Nothing that changes a number is guessed: a first line that looks like a header, columns that seem to be in another
-order, further columns without names, and another separator are errors that name the option to set.
+Nothing that changes a number is guessed. A first line that looks like a header, columns that seem to be in another
+order, further columns without names, and another separator raise errors that name the option to set.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def _joined(tables: Sequence[Table]) -> list[pd.Categorical]:
 
 
 def _check_order(path: Path, options: DatasetOptions, dataset: Dataset) -> None:
-    """Raise a DataError if the columns seem to be in another order than they were read in."""
+    """Raise a DataError if the columns seem to be in another order than the order in which they were read."""
     if not options.header and options.columns is None and dataset.suspicious_order:
         raise DataError(f"{path}: {dataset.suspicious_order} (on the command line: --columns)")
 
@@ -127,11 +127,11 @@ def _check_order(path: Path, options: DatasetOptions, dataset: Dataset) -> None:
 def _check_first_lines(files: Sequence[tuple[str, Path, Table]], dataset: Dataset) -> None:
     """Raise a DataError if the first line of a file is a header of unknown words.
 
-    The line counts as a header if only first lines of files contain its labels, and one of two conditions holds:
-    several files start with this line, and these first lines are at most a quarter of all lines; or there are at least
-    100 triples, and at least 10 times as many triples as relations, so that a relation with only one triple is unusual.
-    Each item of `files` is a tuple (split, one of its files, its table). The items are in the order in which the files
-    were read. A table whose header named its columns is not examined.
+    The line counts as a header if its labels occur only in first lines of files, and if one of two conditions holds.
+    First: several files start with this line, and these first lines are at most a quarter of all lines. Second: there
+    are at least 100 triples, and at least 10 times as many triples as relations; a relation with only one triple is
+    then unusual. Each item of `files` is a tuple (split, one of its files, its table). The items are in the order in
+    which the files were read. A table whose header named its columns is not examined.
     """
     triples = np.concatenate([part.array for part in dataset.splits.values()])
     n_relation = np.bincount(triples[:, 1], minlength=len(dataset.relations))
@@ -150,7 +150,7 @@ def _check_first_lines(files: Sequence[tuple[str, Path, Table]], dataset: Datase
         if is_alone and s != o and (is_plenty or (n > 1 and len(triples) >= 4 * n)):
             shown = ", ".join((dataset.entities.labels[s], dataset.relations.labels[p], dataset.entities.labels[o]))
             raise DataError(
-                f"{file}, line 1: looks like a header ({shown}), since its labels occur nowhere else; {IS_IT_A_HEADER}"
+                f"{file}, line 1: looks like a header ({shown}) (its labels occur nowhere else); {IS_IT_A_HEADER}"
             )
 
 
@@ -170,8 +170,8 @@ def read_negatives(
     ----------
     folder : str or path
         The folder contains ``valid_negatives`` or ``test_negatives`` (``.txt``, ``.tsv``, ``.csv`` or ``.parquet``) or
-        both, with lines as in `read_dataset`; or the name of a registered dataset. With `labelled`, it is the folder of
-        the dataset itself. Archives are unpacked, as in `read_dataset`.
+        both, with lines as in `read_dataset`; or `folder` is the name of a registered dataset. With `labelled`, it is
+        the folder of the dataset itself. Archives are unpacked, as in `read_dataset`.
     dataset : Dataset
         The dataset must contain every entity and relation of the negatives.
     labelled : bool

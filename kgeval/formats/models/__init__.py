@@ -1,7 +1,7 @@
 """Functions that read embedding models: `load_model`, and one module for each file format.
 
-The function `read` of a format takes a path and the settings that the caller gives (a mapping), and returns
-`kgeval.formats.checkpoints.Parts`: tables and settings under the names of `kgeval.models`.
+The function `read` of a format takes a path and the settings that the caller gives (a mapping). It returns
+`kgeval.formats.checkpoints.Parts`: tables and settings, named as in `kgeval.models`.
 """
 
 from __future__ import annotations
@@ -49,15 +49,15 @@ def load_model(
         The name of the file format, such as ``"openke"``; by default the format is recognised by the names and the
         first bytes of the files.
     ids : path, sequence of two paths, or str, optional
-        The files that list ids and labels of the training (entities, relations), such as ``entities.dict`` and
-        ``relations.dict``; or a folder that contains both; or the word ``"dataset"`` if the rows are in the order of
-        the ids of `dataset`. Needed if neither the checkpoint nor the folder of the
-        dataset contains them. A tool with a documented order (PyKEEN) and ``.npz`` files need none: without labels
-        their rows are read in id order, one row for each id of the dataset or for each id that occurs in train, and a
-        note says so.
+        The two files that list the ids and labels of the training, first entities, then relations, such as
+        ``entities.dict`` and ``relations.dict``; or a folder that contains both; or the word ``"dataset"`` if the rows
+        are in the order of the ids of `dataset`. Needed if neither the checkpoint nor the folder of the dataset
+        contains such files. ``.npz`` files, and files of a tool with a documented order (PyKEEN), do not need `ids`:
+        without labels, their rows are read in id order, one row for each id of the dataset or for each id that occurs
+        in train, and a note says so.
     **settings
-        Settings that the file does not contain: ``model``, ``inverse_relations``, and everything that changes the
-        scores and has a default in `kgeval.models` (``norm``, ``layout``, ``normalise``, ``phase_unit``;
+        Settings that the file does not contain: ``model``, ``inverse_relations``, and the settings that change the
+        scores and have a default in `kgeval.models` (``norm``, ``layout``, ``normalise``, ``phase_unit``;
         ``batch_norm_eps`` for the tensors ``bn_0.*`` and ``bn_1.*`` of TuckER). These defaults are never used for a
         file: if neither the file nor the call gives such a setting, an error is raised. A setting that is passed here
         replaces the value in the file; if the two values differ, the ``notes`` of the model mention this.
@@ -69,16 +69,16 @@ def load_model(
     Returns
     -------
     EmbeddingModel
-        ``missing_entities`` and ``missing_relations`` are the ids without a row in the file. ``notes`` say as what the
-        file was read, and what was assumed.
+        ``missing_entities`` and ``missing_relations`` are the ids without a row in the file. ``notes`` say in which
+        format the file was read, and what was assumed.
 
     Raises
     ------
     DataError
-        If the file has no known format or is damaged, if an array is missing or not known, if neither the file nor the
-        call gives a setting that changes the scores, if the file and a configuration beside it give different values
-        for a setting and the call gives none, if relation labels that the dataset lacks may name inverse relations, or
-        if the rows cannot be matched to the dataset.
+        If the file has no known format or is damaged, if an array is missing or not known, or if the rows cannot be
+        matched to the dataset. Also if a setting that changes the scores is in neither the file nor the call; if the
+        file and a configuration beside it contradict each other and the call does not decide; and if relation labels
+        that the dataset lacks may name inverse relations.
     """
     file = Path(path)
     said = {name: value for name, value in settings.items() if value is not None}

@@ -1,18 +1,19 @@
 """The format of PyTorch-BigGraph: a checkpoint folder of HDF5 files.
 
-``checkpoint_version.txt`` holds the number N of the present version. ``embeddings_TYPE_PART.vN.h5`` holds the vectors
+``checkpoint_version.txt`` holds the number N of the current version. ``embeddings_TYPE_PART.vN.h5`` holds the vectors
 of one partition of one entity type (dataset ``embeddings``), ``model.vN.h5`` the parameters of the relations (datasets
 ``model/relations/I/operator/SIDE/PARAMETER``), ``config.json`` the configuration, which each HDF5 file repeats in its
 attribute ``config/json``. The labels are not in the checkpoint but in the folder `entity_path` of the configuration:
 ``entity_names_TYPE_PART.json``, and ``dynamic_rel_names.json`` for dynamic relations. Traps:
 
-- Partitions have row numbers of their own. The import shuffles the entities, so no other order of labels will do.
+- In each partition, row numbers start at 0. The import shuffles the entities, so only these files give the right
+  labels.
 - Without dynamic relations, an operator f belongs to the right-hand side: the score of (s, p, o) compares s with f(o).
   With the operator ``complex_diagonal`` this is ComplEx with the conjugates of the relations; with ``translation`` it
   is TransE with the opposite relations.
 - With dynamic relations, the left-hand operator is applied to s when o is missing, and the right-hand operator to o
   when s is missing. These are inverse relations, all after the relations.
-- ``global_emb`` adds a vector to all vectors of an entity type; ``max_norm`` shortens longer vectors before they score.
+- ``global_emb`` adds a vector to all vectors of an entity type; ``max_norm`` shortens longer vectors before scoring.
 - ``bias`` and the comparator ``cos`` have no counterpart in `kgeval.models`; they are refused.
 - With several entity types, PyTorch-BigGraph ranks only the entities of the types that a relation connects.
 """
@@ -67,7 +68,7 @@ SQUARED_NOTE = (
 
 
 def _sniff(path: Path) -> bool:
-    """Return whether a folder, or the folder of a model file, contains a checkpoint of PyTorch-BigGraph."""
+    """Return whether a folder, or the folder that contains a model file, holds a checkpoint of PyTorch-BigGraph."""
     try:
         folder = _folder(path)
         names = [file.name for file in folder.iterdir()] if folder.is_dir() else []
@@ -77,7 +78,7 @@ def _sniff(path: Path) -> bool:
 
 
 def _folder(path: Path) -> Path:
-    """Return the folder of a checkpoint, which may be given by its model file."""
+    """Return the folder of a checkpoint; `path` is this folder or the model file in it."""
     return path.parent if MODEL_FILE.fullmatch(path.name) and path.is_file() else path
 
 
@@ -118,7 +119,7 @@ def _read(path: Path, said: Mapping[str, Any]) -> Parts:
 
 
 def _model_file(folder: Path) -> Path:
-    """Return the model file of the present version of a checkpoint."""
+    """Return the model file of the current version of a checkpoint."""
     files = [file for file in sorted(folder.iterdir()) if MODEL_FILE.fullmatch(file.name)] if folder.is_dir() else []
     version_file = folder / "checkpoint_version.txt"
     if version_file.is_file():
@@ -169,7 +170,7 @@ def _datasets(file: Path, group: str) -> tuple[Arrays, str | None]:
 
 
 def _config(folder: Path, attribute: str | None) -> dict[str, Any]:
-    """Return the configuration: of ``config.json``, else of the attribute of the model file."""
+    """Return the configuration from ``config.json``; without this file, from the attribute of the model file."""
     file = folder / "config.json"
     text = read_text(file) if file.is_file() else attribute
     if text is None:
@@ -192,13 +193,13 @@ def _are_dicts(values: list[Any]) -> bool:
 
 
 def _has_partitions(about: Any) -> bool:
-    """Return whether the description of an entity type has a number of partitions that may be."""
+    """Return whether the description of an entity type has a valid number of partitions."""
     number = about.get("num_partitions", 1) if isinstance(about, dict) else None
     return type(number) is int and 1 <= number <= MAX_PARTITIONS
 
 
 def _check_supported(folder: Path, config: dict[str, Any], types: list[str], parameters: Arrays) -> None:
-    """Raise a DataError if the model has a part that `kgeval.models` lacks."""
+    """Raise a DataError if the model has a part that no model of `kgeval.models` has."""
     comparator, operators = str(config["comparator"]), [_operator(relation) for relation in config["relations"]]
     featurized = [kind for kind in types if config["entities"][kind].get("featurized")]
     reason = ""
@@ -228,7 +229,7 @@ def _check_supported(folder: Path, config: dict[str, Any], types: list[str], par
 
 
 def _operator(relation: Mapping[str, Any]) -> str:
-    """Return the operator of a relation of the configuration."""
+    """Return the operator that the configuration gives to a relation."""
     return str(relation.get("operator", "none"))
 
 
@@ -251,7 +252,7 @@ def _embeddings(folder: Path, config: dict[str, Any], kind: str, part: int, vers
 
 
 def _moved(folder: Path, config: dict[str, Any], table: Table, shift: Table | None) -> Table:
-    """Return vectors as the model sees them: shortened to `max_norm`, plus the global vector of the entity type."""
+    """Return the vectors that the model scores: shortened to `max_norm`, plus the global vector of the entity type."""
     max_norm = config.get("max_norm")
     if max_norm is not None:
         norms = np.linalg.norm(table.astype(np.float64), axis=1, keepdims=True)
@@ -270,7 +271,7 @@ def _moved(folder: Path, config: dict[str, Any], table: Table, shift: Table | No
 
 
 def _names_folder(folder: Path, config: dict[str, Any], kind: str) -> Path | None:
-    """Return the folder with the files of names: that of the checkpoint, its parent, or the entity_path."""
+    """Return the folder with the files of names: the folder of the checkpoint, its parent folder, or `entity_path`."""
     entity_path = str(config.get("entity_path", "")).removeprefix("file://")
     places = [
         folder,
@@ -304,7 +305,7 @@ def _entity_labels(folder: Path, names: Path | None, rows: Mapping[tuple[str, in
 
 
 def _relation_labels(folder: Path, names: Path | None, config: dict[str, Any], is_dynamic: bool) -> Table:
-    """Return the labels of the relations: of ``dynamic_rel_names.json``, or those of the configuration."""
+    """Return the labels of the relations, from ``dynamic_rel_names.json`` or from the configuration."""
     if is_dynamic:
         file = None if names is None else names / "dynamic_rel_names.json"
         if file is None or not file.is_file():

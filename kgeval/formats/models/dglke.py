@@ -1,23 +1,23 @@
 """The format of DGL-KE: two ``.npy`` tables and ``config.json`` in the folder of a run.
 
-Layout. ``DATASET_MODEL_entity.npy`` and ``DATASET_MODEL_relation.npy``; the names say the model: TransE_l1, TransE_l2,
-TransE (L2), DistMult, ComplEx (halves), RotatE, RESCAL (each relation one row, a matrix row by row), SimplE (in each
-entity row the vector as subject, then the vector as object; in each relation row the relation, then its inverse).
-``config.json`` has ``gamma``, ``double_ent`` and ``double_rel``, and the dimension as ``emb_size`` (version 0.1) or
-``hidden_dim`` (later versions, which write ``emp_file``, a typing error, for ``emap_file``: the file of entities). The
-rows follow this file and ``rmap_file``, lines ``id TAB label``, which DGL-KE leaves in the folder of the dataset
-(``entities.tsv`` and ``relations.tsv`` if the triples had labels). They are read from the folder of the model if they
-are there, otherwise from the folder of the dataset.
+Layout. ``DATASET_MODEL_entity.npy`` and ``DATASET_MODEL_relation.npy``; the file names contain the name of the model:
+TransE_l1, TransE_l2, TransE (L2), DistMult, ComplEx (halves), RotatE, RESCAL (each relation one row, a matrix row by
+row), SimplE (in each entity row the vector as subject, then the vector as object; in each relation row the relation,
+then its inverse). ``config.json`` has ``gamma``, ``double_ent`` and ``double_rel``, and the dimension as ``emb_size``
+(version 0.1) or ``hidden_dim`` (later versions, which write ``emp_file``, a typing error, for ``emap_file``: the file
+of entities). The rows follow this file and ``rmap_file``, lines ``id TAB label``, which DGL-KE leaves in the folder of
+the dataset (``entities.tsv`` and ``relations.tsv`` if the triples had labels). They are read from the folder of the
+model if they are there, otherwise from the folder of the dataset.
 
 TransE and RotatE add gamma to the scores of kgeval; a constant changes no rank.
 
 Traps. The phases of RotatE are ``r / (embedding_range / pi)`` with ``embedding_range = (gamma + 2) / hidden_dim``,
-with the exact pi. SimplE clamps its scores to +-20 in training and evaluation, though not in ``dglke_score``: two
-scores beyond 20 are a tie there and none here. This changes a rank only if the score of the positive itself is beyond,
-so the model is refused if that is so for a triple of the dataset, unless ``ignore="clamp"`` leaves the clamp out. The
-evaluation of RESCAL multiplies the rivals of an object by the transposed matrix, but the object itself by the matrix;
-kgeval scores all of them with the matrix, as ``dglke_score`` does, and a note says so. TransR needs a projection
-matrix per relation and is refused.
+with the exact pi. SimplE clamps its scores to +-20 in training and evaluation, but not in ``dglke_score``. Two scores
+above 20 then tie in DGL-KE, but not here. This can change the rank of a positive only if its own score is clamped. The
+model is therefore refused if the score of a triple of the dataset would be clamped, unless ``ignore="clamp"`` says to
+rank without the clamp. The evaluation of RESCAL multiplies the rivals of an object by the transposed matrix, but the
+object itself by the matrix; kgeval scores all of them with the matrix, as ``dglke_score`` does, and a note says so.
+TransR needs a projection matrix per relation and is refused.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def _sniff(path: Path) -> bool:
 
 
 def _entity_files(path: Path) -> list[Path]:
-    """Return the tables of entities, each with its table of relations beside it, at a path."""
+    """Return the tables of entities at a path, only those with a table of relations beside them."""
     if not path.is_dir():
         path = path.with_name(path.name.replace("_relation.npy", "_entity.npy"))
     files = sorted(path.iterdir()) if path.is_dir() else [path]
@@ -130,7 +130,10 @@ def _chosen(path: Path, config: Mapping[str, Any]) -> Path:
 
 
 def _checked_name(folder: Path, file: Path, config: Mapping[str, Any]) -> str:
-    """Return DGL-KE's name of the model, in which the names of the files and the configuration must agree."""
+    """Return DGL-KE's name of the model.
+
+    Raise a DataError if the file names and the configuration name different models.
+    """
     match = ENTITY_FILE.fullmatch(file.name)
     name = match["model"] if match else ""
     in_config = config.get("model", config.get("model_name"))
@@ -149,7 +152,7 @@ def _checked_name(folder: Path, file: Path, config: Mapping[str, Any]) -> str:
 
 
 def _check_shapes(folder: Path, name: str, config: Mapping[str, Any], tables: Mapping[Path, Any]) -> int | None:
-    """Return the dimension in the configuration; raise a DataError unless it and the model fit the tables' shapes."""
+    """Return the dimension from the configuration; raise a DataError if the shapes of the tables contradict it."""
     hidden = config.get("emb_size", config.get("hidden_dim"))
     if hidden is not None and (type(hidden) is not int or hidden < 1):
         raise DataError(f"{folder / CONFIG}: the dimension must be a whole number above 0; got {hidden!r}")
@@ -180,7 +183,7 @@ def _check_shapes(folder: Path, name: str, config: Mapping[str, Any], tables: Ma
 
 
 def _id_file(folder: Path, config: Mapping[str, Any], names: tuple[str, ...]) -> Path | None:
-    """Return the file of ids in the folder that the configuration names, or the one with the usual name, or None."""
+    """Return the file of ids in the folder: the file that the configuration names, else the usual one, else None."""
     *keys, usual = names
     said = [config[key] for key in keys if isinstance(config.get(key), str)]
     return next((folder / Path(name).name for name in (*said, usual) if (folder / Path(name).name).is_file()), None)

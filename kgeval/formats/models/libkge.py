@@ -5,14 +5,15 @@ data, ``config`` an object with the dict ``options``, which holds every option o
 also holds ``dataset.meta.entity_ids`` and ``relation_ids``, the labels of the rows. In a folder, ``checkpoint_best.pt``
 is read, else the last checkpoint, as LibKGE does. Traps:
 
-- The order of the rows is that of ``entity_ids.del`` and ``relation_ids.del`` of the dataset of LibKGE.
-- An option is looked up as LibKGE does it: ``transe.entity_embedder.dim`` may stand under the key of the type of the
-  embedder, ``lookup_embedder.dim``.
+- The rows are in the order of ``entity_ids.del`` and ``relation_ids.del`` in LibKGE's folder of the dataset.
+- Options are looked up as in LibKGE: the value of ``transe.entity_embedder.dim`` may be stored under the key of the
+  type of the embedder, ``lookup_embedder.dim``.
 - A reciprocal model (``reciprocal_relations_model``) doubles the relations: all inverse relations follow after all
   relations. Its tensors occur twice, with and without the prefix ``_base_model.``.
 - ComplEx, SimplE and CP keep two vectors in the halves of a row; RotatE keeps phases in radians.
 - ``normalize.p`` makes LibKGE divide the stored vectors by their norms; old versions did it before each batch, so the
-  last step of the training left other norms, and the evaluation divided again. Such files are refused.
+  vectors in the file do not have the norm 1, because the last step of the training changed them, and the evaluation
+  divided them again. Such files are refused.
 - Scores of single triples (``score_spo``) of TransE add 1e-6 to each difference; the evaluation does not.
 - torch 2.6 and later refuses these files by default, because of the object ``config``; here it is plain data.
 """
@@ -80,7 +81,7 @@ def _is_checkpoint(file: Path) -> bool:
 
 
 def _file(path: Path) -> Path | None:
-    """Return the checkpoint: a file, or the best, else the last one of a folder; None if a folder has none."""
+    """Return the checkpoint: `path` itself, or the best (else the last) checkpoint of a folder; else None."""
     if not path.is_dir():
         return path
     for name in ("checkpoint_best.pt", "model_best.pt"):
@@ -149,7 +150,8 @@ def _options(file: Path, tree: Any) -> dict[str, Any]:
 def _option(options: Mapping[str, Any], key: str) -> Any:
     """Return an option, as LibKGE looks it up; None if there is none.
 
-    If the key is missing, the option may stand under the key of a type: ``a.b.c`` under ``t.c`` if ``a.b.type`` is t.
+    If the key ``a.b.c`` is missing, the option may have the key of a type: ``t.c``, where t is the value of
+    ``a.b.type``.
     """
     for _ in range(MAX_TYPES):
         value = _value(options, key)
@@ -182,7 +184,7 @@ def _tensors(file: Path, tree: Any) -> Arrays:
     """Return the tensors of the model, without the prefix and the repetition of a reciprocal model."""
     model = tree.get("model")
     if not isinstance(model, (tuple, list)) or not model or not isinstance(model[0], dict):
-        raise DataError(f"{file}: a checkpoint of LibKGE without a model (a search job?); give that of a training")
+        raise DataError(f"{file}: a checkpoint of LibKGE without a model (a search job?); give that of a training job")
     tensors: Arrays = {}
     for full, tensor in state_dict(model[0], str(file)).items():
         name = full.removeprefix(BASE).replace("_embedder.embeddings.", "_embedder._embeddings.")
@@ -193,7 +195,7 @@ def _tensors(file: Path, tree: Any) -> Arrays:
 
 
 def _check_embedders(file: Path, options: Mapping[str, Any], key: str, tensors: Arrays) -> None:
-    """Raise a DataError if an embedder is not a table, or if vectors lack the norm that the options say."""
+    """Raise a DataError if an embedder is not a table, or if its vectors do not have the norm of the options."""
     for part in ("entity", "relation"):
         embedder = f"{key}.{part}_embedder"
         kind = _class_name(options, str(_option(options, f"{embedder}.type") or "LookupEmbedder"))
@@ -239,7 +241,7 @@ def _tables(file: Path, name: str, tensors: Arrays) -> Arrays:
 
 
 def _core(file: Path, arrays: Arrays) -> Any:
-    """Return the projection of relation vectors to flattened matrices as a core tensor, shape (d, d_relation, d)."""
+    """Return the tensor that projects relation vectors to matrices as a core tensor, shape (d, d_relation, d)."""
     d, d_relation = arrays["entities"].shape[-1], arrays["relations"].shape[-1]
     projection = arrays["core"]
     if projection.shape != (d * d, d_relation):

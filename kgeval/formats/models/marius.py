@@ -2,20 +2,20 @@
 
 Layout. ``embeddings.bin`` (in older versions in ``nodes/``) has one float32 vector per node, without a header.
 ``model.pt`` has the tensors ``relation_embeddings`` and ``inverse_relation_embeddings``; it is a TorchScript archive
-with code, which kgeval does not run: it reads the tensors alone. ``full_config.yaml`` names the decoder.
-``node_mapping.txt`` and ``relation_mapping.txt`` have lines ``label,id``. Instead of the binary files, the folder may
-have the files that ``marius_postprocess`` exports: ``embeddings.csv`` and ``relation_embeddings.csv`` (or
+that also contains code. kgeval does not run the code, and reads only the tensors. ``full_config.yaml`` names the
+decoder. ``node_mapping.txt`` and ``relation_mapping.txt`` have lines ``label,id``. Instead of the binary files, the
+folder may have the files that ``marius_postprocess`` exports: ``embeddings.csv`` and ``relation_embeddings.csv`` (or
 ``.parquet``) with the columns ``id`` and ``embedding``; the relations may also be ``.npy`` tables of these names.
 
 The models are DISTMULT and COMPLEX (halves). With inverse relations, the default of Marius, the inverse vectors answer
 the queries for subjects.
 
-Traps. Marius assigns ids in random order, so without the mappings nothing says which row is which. ``embeddings.bin``
-are the inputs of the encoder: with GNN layers, a bias or an activation, the decoder scores other vectors, which Marius
-writes to ``encoded_nodes.bin`` (option ``export_encoded_nodes``); that file is read if it is there, and such an
-encoder without it is refused. The exported CSV has 8 decimals, and numpy shortens vectors of more than 1,000 numbers
-with dots, which is an error here. TRANSE is refused: its scores are the distances themselves, and the largest is the
-best (in version 1: the cosine).
+Traps. Marius assigns ids in random order, so without the mappings it is unknown which entity a row belongs to.
+``embeddings.bin`` holds the inputs of the encoder. If the encoder has GNN layers, a bias or an activation, the decoder
+scores other vectors; Marius writes them to ``encoded_nodes.bin`` (option ``export_encoded_nodes``). That file is read
+if it exists; without it, a model with such an encoder is refused. The exported CSV has 8 decimals, and numpy shortens
+vectors of more than 1,000 numbers with dots, which is an error here. TRANSE is refused: Marius ranks the distances
+themselves, and the largest distance counts as the best (in version 1: the cosine).
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def _read(path: Path, said: Mapping[str, Any]) -> Parts:
 def _values(text: str) -> Iterator[tuple[str, str]]:
     """Yield the values of a YAML file as OmegaConf writes it: for each, the keys above it, and the value as text.
 
-    A value in a list has the key of the list; there is no number of its place.
+    A value in a list gets the key of the list, without its position in the list.
     """
     above: list[tuple[int, str]] = []  # the keys of the line above and their columns
     for line in text.split("\n"):
@@ -132,7 +132,7 @@ def _all(config: list[tuple[str, str]], key: str) -> list[str]:
 
 
 def _kind(folder: Path, config: list[tuple[str, str]], said: Mapping[str, Any]) -> str | None:
-    """Return the name of the model in kgeval, from the configuration or else the caller; None if nobody says it."""
+    """Return the name of the model in kgeval, from the configuration, else from the caller, else None."""
     in_config = _all(config, "model.decoder.type")
     name = in_config[0] if in_config else said.get("model")
     if name is None:
@@ -149,7 +149,10 @@ def _kind(folder: Path, config: list[tuple[str, str]], said: Mapping[str, Any]) 
 
 
 def _check_encoder(folder: Path, file: Path, config: list[tuple[str, str]]) -> list[str]:
-    """Raise a DataError if the decoder scores other vectors than those of `file`; return a note if nothing says it."""
+    """Raise a DataError if the decoder scores other vectors than those in `file`.
+
+    Return a note if this is not known.
+    """
     layers = _all(config, "model.encoder.layers.type")
     if not layers:
         return [f"nothing says that Marius scores the vectors of {file.name} unchanged (no layers in {CONFIG})"]
@@ -172,7 +175,7 @@ def _mapping(folder: Path, names: tuple[str, ...]) -> Path | None:
 
 
 def _relations(folder: Path, labels: Arrays) -> tuple[Any, Any, Arrays]:
-    """Return the relations, the inverse relations or None, and the further tensors of the model.
+    """Return the table of relations, the table of inverse relations (or None), and all other tensors of the model.
 
     If the folder has no mapping of relations, but the exported relations have labels, these are added to `labels`.
     """
@@ -211,7 +214,7 @@ def _check_table(file: Path, table: npt.NDArray[Any]) -> npt.NDArray[Any]:
 def _add_labels(labels: Arrays, name: str, ids: list[str]) -> None:
     """Add the ids of an exported file as labels of its rows, unless the folder has a mapping.
 
-    Without a mapping, Marius exports 0, 1, 2, ... as ids, which name no row.
+    If Marius has no mapping, it exports the ids 0, 1, 2, ...; these ids do not say which entity a row belongs to.
     """
     if name not in labels and ids != [str(i) for i in range(len(ids))]:
         labels[name] = np.array(ids, dtype=np.str_)
@@ -220,7 +223,7 @@ def _add_labels(labels: Arrays, name: str, ids: list[str]) -> None:
 def _entities(
     folder: Path, file: Path, width: int, config: list[tuple[str, str]], labels: Arrays
 ) -> npt.NDArray[np.float32]:
-    """Return the vectors of the nodes, with as many columns as those of the relations."""
+    """Return the vectors of the nodes; they have as many columns as the vectors of the relations."""
     if file.suffix != ".bin":
         ids, table = _exported(file)
         _add_labels(labels, "entity_labels", ids)
@@ -228,8 +231,8 @@ def _entities(
         size = file.stat().st_size
         if size % (4 * width) or not size:
             raise DataError(
-                f"{file}: has {size:,} bytes, which is no multiple of {4 * width:,}, the size of a float32 vector with "
-                f"{width} numbers as in the relations. Is it of the same run?"
+                f"{file}: has {size:,} bytes, which is not a multiple of {4 * width:,}, the size of a float32 vector "
+                f"with {width} numbers as in the relations. Does it come from the same run?"
             )
         table = np.fromfile(file, dtype="<f4").reshape(-1, width)
     counts = [int(count) for count in _all(config, "storage.dataset.num_nodes") if count.isdecimal()]
@@ -270,7 +273,7 @@ def _exported(file: Path) -> tuple[list[str], npt.NDArray[np.float32]]:
 
 
 def _numbers(file: Path, entry: int, value: Any) -> npt.NDArray[np.float64]:
-    """Return one exported vector: a list of numbers, or numpy's text of it."""
+    """Return one exported vector; `value` is a list of numbers, or the text that numpy prints for an array."""
     try:
         numbers = value.strip("[] ").split() if isinstance(value, str) else value
         return np.array(numbers, dtype=np.float64)

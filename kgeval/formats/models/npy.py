@@ -1,14 +1,14 @@
 """A folder of ``.npy`` tables under the names of kgeval, which are memory-mapped if they are large.
 
-Layout. ``entities.npy`` (or ``subjects.npy`` and ``objects.npy``), ``relations.npy`` and what else the model has, each
-file an array with the name of a parameter in `kgeval.models`, as in an ``.npz`` file; also ``entity_labels.npy`` and
+Layout. ``entities.npy`` (or ``subjects.npy`` and ``objects.npy``), ``relations.npy`` and the other arrays of the model;
+each file has the name of a parameter in `kgeval.models`, as in an ``.npz`` file; also ``entity_labels.npy`` and
 ``relation_labels.npy``, arrays of texts. ``config.json`` has the settings: ``model``, ``norm``, ``layout``,
 ``normalise``, ``phase_unit``, ``inverse_relations``, ``batch_norm_eps``, ``dtype``. Without labels, the rows follow the
 id files in the folder; if there are none, the rows are in id order, and a note says so.
 
 Traps. numpy has no bfloat16: integers of 16 bits are refused unless ``dtype`` is ``"bfloat16"``, in the configuration
-or in the call. Further names in the configuration change no score; a note names them, so that a misspelt setting is
-seen.
+or in the call. Other names in the configuration do not change the scores; a note lists them, so that the user sees a
+misspelt setting.
 """
 
 from __future__ import annotations

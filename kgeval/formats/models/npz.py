@@ -67,7 +67,7 @@ def _of_pykeen(file: Path, content: Arrays, model: str) -> Arrays:
 
 
 def _plain(file: Path, content: Arrays) -> Arrays:
-    """Return arrays under the names of kgeval, instead of short names."""
+    """Return the arrays with the full names of kgeval in place of short names."""
     arrays: Arrays = {}
     for name, array in content.items():
         plain = ALIASES.get(name, name)

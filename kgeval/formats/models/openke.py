@@ -10,11 +10,12 @@ and ``embedding_range`` are constants, which do not change the order of scores. 
 - TransE: neither `p_norm` (1 by default) nor `norm_flag` (True by default) is in the file. With `norm_flag` the vectors
   of entities and relations are divided by their L2 norms when the model scores. ``norm=`` and ``normalise=`` must be
   given.
-- ``predict()`` returns numbers of which lower ones are better. The scores here are the opposite.
+- ``predict()`` returns numbers for which lower is better. The scores here have the opposite sign.
 - RotatE: a relation is a phase in the unit pi / ``rel_embedding_range``; this range is in the file.
 - SimplE in OpenKE is not the published model: its ``predict()`` is DistMult with ``rel_embeddings``.
-- RESCAL: ``predict()`` gives s' W o, so the true answers of a model that MarginLoss trained come last. Analogy: the sum
-  of DistMult and ComplEx with the opposite sign; read as ComplEx with scalars as real parts.
+- RESCAL: ``predict()`` returns s' W o and ranks lower values first, so for a model trained with MarginLoss the true
+  answers come last. Analogy is the sum of DistMult and ComplEx with the opposite sign; it is read as ComplEx, with the
+  scalars as real parts.
 - The ids are those of ``entity2id.txt`` and ``relation2id.txt`` of the dataset.
 - The TensorFlow versions of OpenKE write the same names without ``.weight``.
 """
@@ -137,7 +138,7 @@ def _complex_tables(file: Path, kind: str, tensors: Arrays) -> Arrays:
 
 
 def _kind(file: Path, tensors: Arrays, said: Mapping[str, Any]) -> str:
-    """Return OpenKE's name of the model to which the tensors belong."""
+    """Return the name that OpenKE gives to the model with these tensors."""
     kind = root_class(file)
     candidates: tuple[str, ...]
     if kind.startswith("openke."):
@@ -166,7 +167,7 @@ def _kind(file: Path, tensors: Arrays, said: Mapping[str, Any]) -> str:
 
 
 def _transe_settings(file: Path, said: Mapping[str, Any]) -> dict[str, str | float]:
-    """Return the settings of TransE that a pickled module contains; raise a DataError if nothing says them."""
+    """Return the settings of TransE from a pickled module or the caller; raise a DataError if neither has them."""
     attributes = root_attributes(file)
     settings: dict[str, str | float] = {}
     p_norm = attributes.get("p_norm")
@@ -192,7 +193,7 @@ def _transe_settings(file: Path, said: Mapping[str, Any]) -> dict[str, str | flo
 
 
 def _file(path: Path) -> Path:
-    """Return the checkpoint: a file, or the only one of a folder."""
+    """Return the checkpoint: `path` itself, or the only checkpoint in the folder `path`."""
     if not path.is_dir():
         return path
     file, others = checkpoint_file(path, ANCHORS), _json_files(path)

@@ -4,8 +4,8 @@ Tensors: ``node_emb.weight`` (entities, d) and ``rel_emb.weight`` (relations, d)
 ``node_emb_im.weight``, ComplEx has ``rel_emb_im.weight`` too. Traps:
 
 - TransE and DistMult have tensors of the same names and shapes: ``model=`` must be given.
-- TransE divides the vectors of entities by their norms when it scores. Its `p_norm` (1 by default) is the norm of these
-  vectors and of the distance; a state dict does not contain it: ``norm=`` must be given.
+- TransE divides the vectors of entities by their norms when it scores. The setting `p_norm` (1 by default) chooses the
+  norm for these vectors and for the distance. A state dict does not contain `p_norm`, so ``norm=`` must be given.
 - RotatE takes one L2 norm over all real and imaginary parts; ``rel_emb`` holds phases in radians. Its scores are
   `margin` minus the distance; the constant `margin` is left out here.
 - PyTorch Geometric has no files of labels: the rows have the order of the ids that the user gave to the model.
@@ -76,7 +76,7 @@ def _read(path: Path, said: Mapping[str, Any]) -> Parts:
 
 
 def _model(file: Path, tensors: Arrays, said: Mapping[str, Any]) -> str:
-    """Return which model the tensors belong to."""
+    """Return the name of the model to which the tensors belong."""
     kind = root_class(file)
     candidates: tuple[str, ...]
     if NODES_IM not in tensors:
@@ -87,8 +87,8 @@ def _model(file: Path, tensors: Arrays, said: Mapping[str, Any]) -> str:
         candidates = (CLASSES[kind],)
     elif kind and "model" not in said:
         raise DataError(
-            f"{file}: contains a module of class {kind}, which is none of PyTorch Geometric and may score in another "
-            f"way; if it scores like {' or '.join(NAMES[name] for name in candidates)}, set "
+            f"{file}: contains a module of class {kind}, which does not belong to PyTorch Geometric and may score in "
+            f"another way; if it scores like {' or '.join(NAMES[name] for name in candidates)}, set "
             f"model={' or '.join(map(repr, candidates))} (--model-type)"
         )
     return chosen_model(file, {name: f"{NAMES[name]} of PyTorch Geometric" for name in candidates}, said)

@@ -2,19 +2,21 @@
 
 Layout. ``pipeline_result.save_to_directory`` writes ``trained_model.pkl``, a torch file of the whole module, beside
 ``results.json``, ``metadata.json`` and ``training_triples`` (the labels of the rows); experiments add
-``configuration_copied.json``. The file alone is enough, and a state dict is too, if its model is said; the checkpoint
-of a training loop is a dict with ``model_state_dict``. The module itself says its model, its norm and its inverse
-relations; a configuration must agree with it. Nothing of this is run: a module is its names, numbers and tensors.
+``configuration_copied.json``. The file ``trained_model.pkl`` alone is enough. A state dict is enough too if the user
+names its model. The checkpoint of a training loop is a dict with ``model_state_dict``. The module itself contains the
+model, its norm and its inverse relations; a configuration must not contradict it. No code in these files is run: only
+the names, numbers and tensors of a module are read.
 
 Traps.
 
 - With inverse relations, relation p has row 2 * p and its inverse has row 2 * p + 1.
 - The order of complex numbers, and the formulas of SimplE, QuatE and TuckER: see
-  `kgeval.formats.checkpoints.pykeen_tensors`. What a module may have: `kgeval.formats.checkpoints.pykeen_modules`.
+  `kgeval.formats.checkpoints.pykeen_tensors`. `kgeval.formats.checkpoints.pykeen_modules` lists the accepted parts of a
+  module.
 - RotatE has the options p and power_norm, but PyKEEN 1.11 always uses the L2 norm.
 - Rows without labels follow the sorted labels of train.
-- What a table does when it is read (``normalizer``) changes scores; what it does after a training step
-  (``constrainer``) is in the numbers already. Dropout and regularizers do not act on scores.
+- A ``normalizer`` acts whenever a table is read, so it changes scores. A ``constrainer`` acts after a training step, so
+  its effect is already in the stored numbers. Dropout and regularizers do not change scores.
 """
 
 from __future__ import annotations
@@ -80,7 +82,7 @@ def _is_pykeen(file: Path) -> bool:
 
 
 def _model_files(folder: Path) -> list[Path]:
-    """Return the files of models in a folder; if it has none, those of its replicates."""
+    """Return the model files of a folder; if there are none, the model files of its replicates."""
     if (folder / MODEL_FILE).is_file():
         return [folder / MODEL_FILE]
     files = [file for file in sorted(folder.iterdir()) if file.is_file() and _is_pykeen(file)]
@@ -140,23 +142,23 @@ def _read(path: Path, said: Mapping[str, Any]) -> Parts:
 def _check_agreement(
     file: Path, config: Path | None, arrays: Arrays, settings: Mapping[str, Any], said: Mapping[str, Any]
 ) -> None:
-    """Raise a DataError if the configuration contradicts a module in a way that `build_model` does not notice."""
+    """Raise a DataError if the configuration contradicts a module in a setting that `build_model` does not check."""
     source = config.name if config else ""
     if settings.get("inverse_relations") and "inverse_relations" not in {*arrays, *said}:
         raise DataError(
             f"{file}: has no inverse relations (use_inverse_triples), but {source} beside it says "
-            "create_inverse_triples; does it belong to this model? Move it away if not"
+            "create_inverse_triples; does it belong to this model? If not, move it away"
         )
     if "clamp" in settings and settings["clamp"] != tuple(np.ravel(arrays.get("clamp", ()))) and "clamp" not in said:
         bounds = arrays["clamp"].tolist() if "clamp" in arrays else None
         raise DataError(
             f"{file}: has clamp_score={bounds}, but {source} beside it says {list(settings['clamp'])}; does it belong "
-            "to this model? Move it away if not"
+            "to this model? If not, move it away"
         )
 
 
 def _of_state_dict(file: Path, tree: Any, said: Mapping[str, Any], settings: Mapping[str, Any]) -> Arrays:
-    """Return the tables of a state dict, its model, and the settings that all such models of PyKEEN share."""
+    """Return the tables of a state dict, its model, and the settings that all state dicts of PyKEEN share."""
     tensors = model_tensors(file, state_dict(tree, str(file)), PYKEEN_ANCHORS)
     model = said_model(said, str(settings.get("model", "")), tensors)
     if not model:

@@ -11,15 +11,14 @@ The models, as its ``codes/model.py`` defines them: RotatE (sum of moduli), Comp
 minus a modulus times the sum of the absolute sines of phase differences, which no model of kgeval computes.
 
 Traps. The relations of RotatE are no radians: the phase is ``r / (embedding_range / pi)``, where ``embedding_range``
-is ``(gamma + 2) / hidden_dim`` in float32, and pi is typed as 3.14159262358979. With radians in place of this unit,
-the model loses most of its quality without any error (MRR .16 for .78). kgeval multiplies by the same number in
-float64. That code divides in float32; its phases differ from the exact ones by at most 2**-24 of their size, as much
-as each of its later float32 steps does. The error is one of its arithmetic, not a part of the model, and is not
-imitated.
+is ``(gamma + 2) / hidden_dim`` in float32, and pi is typed as 3.14159262358979. If the numbers are read as radians, the
+model loses most of its quality without any error (MRR .16 instead of .78). kgeval multiplies by the same number in
+float64. That code divides in float32, so its phases differ from the exact phases by at most 2**-24 of their size. This
+is a rounding error and not a part of the model, so kgeval does not imitate it.
 
-A run that starts from a checkpoint (``init_checkpoint``) takes gamma from it, but writes the gamma of its command line
-into ``config.json``. Then `embedding_range` is read from ``checkpoint``; without that file, a note says that the unit
-of the phases is not certain.
+A run that starts from a checkpoint (``init_checkpoint``) uses the gamma of this checkpoint, but writes the gamma of its
+command line into ``config.json``. For such a run, `embedding_range` is read from the file ``checkpoint``; without this
+file, a note says that the unit of the phases is not certain.
 """
 
 from __future__ import annotations
@@ -113,7 +112,7 @@ def _read(path: Path, said: Mapping[str, Any]) -> Parts:
 
 
 def _of_checkpoint(file: Path) -> Arrays:
-    """Return the tensors of a checkpoint, its tables under the names of kgeval."""
+    """Return the tensors of a checkpoint; its tables get the names of kgeval."""
     tree = read_torch(file)
     if not isinstance(tree, dict) or STATE not in tree:
         raise DataError(f"{file}: expected a checkpoint of the code of RotatE's paper, with {STATE}")
@@ -128,7 +127,7 @@ def _kind(folder: Path, config: Mapping[str, Any], said: Mapping[str, Any], arra
     if name is None:
         lack = "lacks 'model'" if config else "is missing"
         raise DataError(
-            f"{folder / CONFIG}: {lack}, which says of what model the tables are; set model= (--model-type) to one of "
+            f"{folder / CONFIG}: {lack}, which names the model of the tables; set model= (--model-type) to one of "
             f"{known}"
         )
     kind = str(name).lower()
@@ -181,7 +180,7 @@ def _check_shapes(folder: Path, kind: str, config: Mapping[str, Any], arrays: Ar
 
 
 def _embedding_range(folder: Path, config: Mapping[str, Any], stored: Any) -> tuple[float | None, dict[str, str]]:
-    """Return the number by which the relations are divided, and a note if it is not certain; None if nothing says it.
+    """Return the divisor of the relations (None if it is unknown), and a note if the divisor is not certain.
 
     `stored` is the tensor ``embedding_range`` of the checkpoint, if the checkpoint was read.
     """

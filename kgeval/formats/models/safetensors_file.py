@@ -1,4 +1,4 @@
-"""A ``.safetensors`` file with tensors under the names of kgeval; no code can be in such a file.
+"""A ``.safetensors`` file whose tensors have the names of kgeval; such a file cannot contain code.
 
 Layout. The tensors have the names of the parameters in `kgeval.models` (``entities``, ``relations``, ``subjects``,
 ...). The metadata of the file, texts by name, may have the settings: ``model``, ``norm``, ``layout``, ``normalise``,
@@ -6,10 +6,10 @@ Layout. The tensors have the names of the parameters in `kgeval.models` (``entit
 the labels of the rows. Without labels, the rows follow the id files in the folder, or ``ids=``.
 A folder with one such file is read too; its ``config.json`` may have the same settings.
 
-Traps. Settings that are missing are asked for, never assumed. Further metadata, such as ``format`` or a date, changes
-no score; a note names them, so that a misspelt setting is seen. numpy has no bfloat16: such tensors become float32,
-which has the same numbers. A large file is memory-mapped, and its tables are not copied. State dicts of other tools in
-such files are read by the formats of these tools.
+Traps. A missing setting is never assumed: an error asks the user for it. Other metadata, such as ``format`` or a date,
+do not change the scores; a note lists them, so that the user sees a misspelt setting. numpy has no bfloat16: such
+tensors become float32, which has the same numbers. A large file is memory-mapped, and its tables are not copied. State
+dicts of other tools in such files are read by the formats of these tools.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ SETTINGS = tuple(name for name in (*TEXT_SETTINGS, *NUMBER_SETTINGS) if name != 
 
 
 def _sniff(path: Path) -> bool:
-    """Return whether a file, or the only such file of a folder, has a table of relations under kgeval's name."""
+    """Return whether a file, or the only such file of a folder, has a table named ``relations``, as kgeval calls it."""
     try:
         files = _files(path)
     except OSError:
@@ -98,7 +98,7 @@ def _metadata(file: Path) -> dict[str, str]:
 
 
 def _labels(file: Path, name: str, text: str) -> Any:
-    """Return the labels that a text of metadata lists, as a str array."""
+    """Return the labels in a JSON list, which is the value of an entry of the metadata, as a str array."""
     labels = parse_json(text, f"{file}: metadata {name!r}", "; expected a JSON list of labels")
     if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
         raise DataError(f"{file}: metadata {name!r}: expected a JSON list of labels; found {cut_label(text)}")

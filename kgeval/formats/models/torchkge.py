@@ -8,8 +8,9 @@ row a flattened matrix; ``re_ent_emb``, ``im_ent_emb``, ``re_rel_emb``, ``im_rel
 - The dissimilarity of TransE, L2 by default, is not in the state dict: ``norm=`` must be given. TorchKGE's L2 is the
   squared distance; kgeval's is the distance. The ranks are equal, the scores are not.
 - In TransE, DistMult, HolE and RESCAL the score of a triple divides the vectors of entities by their L2 norms, but the
-  evaluator of TorchKGE does not: it expects a model after ``normalize_parameters()``. Vectors of other norms mean that
-  this call was forgotten, and the two scores differ; then TransE needs ``normalise=``, and the others are refused.
+  evaluator of TorchKGE does not: it expects a model after ``normalize_parameters()``. If the norms of the vectors are
+  not 1, this call was forgotten, and the two scores differ. TransE then needs ``normalise=``, and the other models are
+  refused.
 - Analogy is DistMult on the scalar parts plus ComplEx on the others; this is ComplEx, with scalars as real parts.
 - TorchKGE has no files of labels; the ids are ``kg.ent2ix`` and ``kg.rel2ix``.
 """
@@ -101,7 +102,7 @@ def _read(path: Path, said: Mapping[str, Any]) -> Parts:
 
 
 def _model(file: Path, tensors: Arrays, said: Mapping[str, Any]) -> str:
-    """Return which model the tensors belong to."""
+    """Return the name of the model to which the tensors belong."""
     kind = root_class(file)
     if SCALAR.format("ent") in tensors:
         candidates = {"complex": "Analogy"}
@@ -118,9 +119,9 @@ def _model(file: Path, tensors: Arrays, said: Mapping[str, Any]) -> str:
         candidates = {CLASSES.get(name, "complex"): name}
     elif kind and "model" not in said:
         raise DataError(
-            f"{file}: contains a module of class {kind}, which is none of TorchKGE and may score in another way; if it "
-            f"scores like {' or '.join(candidates.values())}, set model={' or '.join(map(repr, candidates))} "
-            "(--model-type)"
+            f"{file}: contains a module of class {kind}, which does not belong to TorchKGE and may score in another "
+            f"way; if it scores like {' or '.join(candidates.values())}, set "
+            f"model={' or '.join(map(repr, candidates))} (--model-type)"
         )
     if str(said.get("model", "")).lower() == "toruse":
         raise not_a_model(file, "TorchKGE's TorusE")
@@ -138,7 +139,7 @@ def _complex_tables(file: Path, tensors: Arrays) -> Arrays:
 
 
 def _normalisation(file: Path, model: str, arrays: Arrays, said: Mapping[str, Any]) -> dict[str, str | float]:
-    """Return the setting `normalise` of TransE; raise a DataError if it is in doubt whether vectors are divided."""
+    """Return the setting `normalise` of TransE; raise a DataError if it is not clear whether vectors are normalised."""
     row = not_unit_row(arrays["entities"])
     if row is None:
         return {"normalise": "entities-l2"} if model == "transe" else {}
@@ -158,7 +159,7 @@ def _normalisation(file: Path, model: str, arrays: Arrays, said: Mapping[str, An
 
 
 def _norm(file: Path, said: Mapping[str, Any]) -> dict[str, str | float]:
-    """Return the norm of TransE, if the file is a whole module."""
+    """Return the norm of TransE, from a whole module or from the caller."""
     dissimilarity = str(root_attributes(file).get("dissimilarity", "")).rpartition(".")[2]
     if dissimilarity in NORMS:
         return {"norm": NORMS[dissimilarity]}

@@ -1,16 +1,16 @@
-"""Vectors as text: one vector a line, with or without its label, as word2vec, KB2E and many scripts write them.
+"""Text files of vectors, one per line, with or without labels, as word2vec, KB2E and many scripts write them.
 
 Layout. Two files: ``entity2vec.*`` and ``relation2vec.*`` (KB2E: ``.bern`` or ``.unif``) in one folder; or any two
-files whose names differ in ``entity`` and ``relation`` (``format="word2vec"`` and the path of the first). Each line
-has the numbers of a vector, separated by spaces or tabs; they may follow a label, and the first line may be ``n d``,
-the number of vectors and their dimension. Without labels, the rows follow the id files: those in the folder, those of
-the dataset, or ``ids=``.
+files whose names differ only in the words ``entity`` and ``relation`` (give ``format="word2vec"`` and the path of the
+file of entities). Each line has the numbers of a vector, separated by spaces or tabs; they may follow a label, and the
+first line may be ``n d``, the number of vectors and their dimension. Without labels, the rows are in the order of the
+id files: from ``ids=``, from the folder, or from the dataset.
 
-Traps. No file says of what model the vectors are: ``model=`` and everything that changes its scores must be given (for
-TransE: norm, and whether vectors are normalised when it scores). If the first column of a file without first line has
-different whole numbers, they may be labels or a part of the vector; an error asks for the line ``n d``. KB2E's TransH
-and TransR have further matrices (``A.bern``), without which the vectors score as TransE: an error. The binary formats
-of word2vec and OpenKE are refused.
+Traps. No file names the model of the vectors, so ``model=`` and all settings that change the scores must be given (for
+TransE: norm, and whether vectors are normalised when it scores). If a file has no line ``n d`` and its first column
+holds distinct integers, they may be labels or a part of the vectors; an error asks for the line ``n d``. KB2E's TransH
+and TransR have further matrices (``A.bern``). Without these matrices the vectors would score as TransE, so such folders
+raise an error. The binary formats of word2vec and OpenKE are refused.
 """
 
 from __future__ import annotations
@@ -104,13 +104,13 @@ def _files(path: Path) -> tuple[Path, Path]:
             if word in path.name and beside != path and beside.is_file():
                 return (path, beside) if is_entity_file else (beside, path)
     raise DataError(
-        f"{path}: found no file of relations beside it. Give both files the same name, but for 'entity' and "
+        f"{path}: found no file of relations beside it. Give both files the same name except for 'entity' and "
         "'relation', such as entity2vec.txt and relation2vec.txt"
     )
 
 
 def _vectors(file: Path) -> tuple[list[str] | None, npt.NDArray[np.float64]]:
-    """Return the labels of a file, or None, and its vectors, float64 (n, d)."""
+    """Return the labels in a file (None if it has none) and the vectors, float64 (n, d)."""
     check_source(file)
     content = open_packed(file) if file.suffix.lower() in PACKED else None
     start = _start(file, content)
@@ -160,7 +160,7 @@ def _words(line: str) -> list[str]:
 
 
 def _size(file: Path, start: list[str]) -> tuple[tuple[int, int] | None, list[str]]:
-    """Return the numbers ``n d`` of the first line, or None, and the lines of vectors below it."""
+    """Return the numbers ``n d`` of the first line (None if it is a vector), and the first lines with vectors."""
     words = [_words(line) for line in start]
     if len(start) < 2 or len(words[0]) != 2 or not all(WHOLE.fullmatch(word) for word in words[0]):
         return None, start
@@ -201,7 +201,7 @@ def _frame(file: Path, content: bytes | None, separator: str, n_columns: int, sk
 def _wrong_line(
     file: Path, content: bytes | None, n_columns: int, skipped: int, reason: str, has_labels: bool = True
 ) -> DataError:
-    """Return the error about the first line that is no vector; `reason` is what pandas says, if no line is found."""
+    """Return the error about the first line that is no vector; if no line is found, it gives the `reason` of pandas."""
     expected = f"expected {n_columns} columns, {'a label and ' if has_labels else ''}finite numbers"
     with open(file, "rb") if content is None else io.BytesIO(content) as stream:
         for number, line in enumerate(stream, start=1):

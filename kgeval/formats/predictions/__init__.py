@@ -33,7 +33,7 @@ def read_predictions(
     side: str | None = None,
     ids: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,
 ) -> Predictions | GivenRanks:
-    """Read ranked answers, or ranks, that another tool wrote; `kgeval.evaluate_predictions` makes a result of them.
+    """Read ranked answers, or ranks, that another tool wrote; `kgeval.evaluate_predictions` makes a result from them.
 
     Parameters
     ----------
@@ -44,8 +44,8 @@ def read_predictions(
         The name of the file format, such as ``"anyburl"``; by default the format is recognised by the names and the
         first bytes of the files.
     split : str
-        The split whose triples the predictions are for. Rows are aligned with it if the file does not name its triples
-        by labels.
+        The split whose triples the predictions are for. If the file does not name its triples by labels, row i is taken
+        for triple i of this split.
     names : mapping of str to str or sequence of str, or path, optional
         The names of entities, if the file does not hold their labels: ``{label: name}`` or ``{label: [name, alias,
         ...]}``, or a file with ``label<TAB>name`` and perhaps further aliases on each line, such as
@@ -58,25 +58,25 @@ def read_predictions(
         ``"substring"``: exactly one entity has its label or a name in the text, as whole words, after names within
         longer names are left out.
     side : str, optional
-        ``"subject"`` or ``"object"``: the side of all queries, if the file does not say it. If the file says it, only
-        the queries of this side are read; a note counts the others.
+        ``"subject"`` or ``"object"``. Needed if the file does not contain the side: it is then the side of all queries.
+        If the file contains the side, only the queries of this side are read; a note counts the others.
     ids : path, sequence of two paths, or str, optional
-        For files of integer ids: the files that list ids and labels (entities, relations), or their folder; or the
-        word ``"dataset"`` if the ids are those of `dataset`.
+        Needed for files of integer ids: the two files that list ids and labels (first entities, then relations), or the
+        folder of these files; or the word ``"dataset"`` if the ids are the ids of `dataset`.
 
     Returns
     -------
     Predictions or GivenRanks
-        Rows keep the order of the file. ``notes`` say as what the file was read, how names were matched, and how many
-        were not. `filtered` is None if neither the file nor the tool's documentation says whether known answers were
-        removed.
+        Rows keep the order of the file. ``notes`` say in which format the file was read, how names were matched to
+        entities, and how many names were not matched. `filtered` is None if neither the file nor the tool's
+        documentation says whether known answers were removed.
 
     Raises
     ------
     DataError
-        If the file has no known format or is damaged, if a label is unknown, if names cannot be mapped to entities, or
-        if the file does not say a side, a matching rule or an order of ids and the call does not give it. The message
-        names file and line.
+        If the file has no known format or is damaged, if a label is unknown, or if names cannot be mapped to entities.
+        Also if a side, a matching rule or the meaning of ids is needed, but neither the file nor the call gives it. The
+        message names file and line.
 
     Examples
     --------

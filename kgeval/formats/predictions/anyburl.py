@@ -1,9 +1,9 @@
 """AnyBURL and PyClause: three lines for each triple, ``s p o``, ``Heads: e TAB confidence ...`` and ``Tails: ...``.
 
-Traps. Confidences tie often, but the tool broke these ties (by the next rules of each answer) when it wrote the list:
-the order is the ranking, and the confidences are not. A list may be empty; then the tool knows no answer at all. The
-tool removes known answers of some splits or not, as its options say (``filter_w_data`` in PyClause); the file does not
-tell.
+Traps. Confidences often tie, but the tool broke these ties when it wrote the list (by the next rules of each answer).
+The ranking is therefore the order of the list, and the confidences are not used. A list may be empty; then the tool
+knows no answer at all. An option of the tool (``filter_w_data`` in PyClause) decides whether known answers are removed,
+and of which splits; the file does not contain this option.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ EXPECTED = "expected a triple, then 'Heads: entity TAB confidence TAB ...' and '
 
 
 def sniff(path: Path) -> bool:
-    """Tell whether the second or third line starts with ``Heads:`` or ``Tails:``."""
+    """Return whether the second or third line starts with ``Heads:`` or ``Tails:``."""
     lines = text_head(path).splitlines()
     return not _LIST.match(lines[0] if lines else "") and any(_LIST.match(line) for line in islice(lines, 1, 3))
 
@@ -82,7 +82,7 @@ def _triple(path: Path, number: int, line: str, dataset: Dataset) -> tuple[str, 
 
 
 def _check_confidences(path: Path, number: int, words: list[str]) -> None:
-    """Raise a DataError unless there is a confidence after each answer, and none is greater than the one before."""
+    """Raise a DataError if a confidence is missing after an answer, or is greater than the previous confidence."""
     try:
         confidences = np.array(words[1::2], dtype=np.float64)
     except ValueError:

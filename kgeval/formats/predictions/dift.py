@@ -1,8 +1,8 @@
 """DIFT and DrKGC: a JSON list of objects ``triplet, inverse, rank, topk_ents, topk_names, topk_scores``.
 
-Traps. If ``inverse`` is true, ``triplet`` starts with the object of the triple, and its last part is asked. The lists
-are made to be re-ranked by a language model, and known answers may have been removed from them before: answers of the
-test split then leak into the re-ranking. The file does not say it, so it is asked.
+Traps. If ``inverse`` is true, ``triplet`` starts with the object of the triple, and the query asks for its subject. A
+language model re-ranks the lists. If known answers were removed from the lists before, the language model gets
+information about the test split (a leak). The file does not say whether this was done, so the user must say it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LISTS = ("topk_ents", "rank_entities", "topk_names")
 
 
 def sniff(path: Path) -> bool:
-    """Tell whether the first object has a triplet and one of the lists."""
+    """Return whether the first object has a triplet and one of the lists."""
     first = first_record(path)
     return first.has("triplet", "inverse") and any(key in first.values for key in LISTS)
 

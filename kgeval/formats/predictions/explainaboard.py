@@ -1,11 +1,11 @@
 """ExplainaBoard: a JSON list of ``gold_head, gold_predicate, gold_tail, predict, predictions, true_rank``.
 
 The list may be the entry ``predictions`` of an object (with ``user_defined_features_configs``). An older form is one
-object ``{"s TAB p TAB o": [top answers, ...]}``; it does not say the side, which is the object in the tool
-("link tail prediction").
+object ``{"s TAB p TAB o": [top answers, ...]}``; it does not say the side; the tool always asks for the object ("link
+tail prediction").
 
-Traps. ``predict`` names the side: head or tail; predicates are not ranked here. ``true_rank`` says the rank also where
-the list is too short to show it: if every row has one, these ranks are taken.
+Traps. ``predict`` names the side: head or tail; predicates are not ranked here. ``true_rank`` gives the rank even if
+the list is too short to show it. If every row has a ``true_rank``, these ranks are used.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ FEATURES = "user_defined_features_configs"
 
 
 def sniff(path: Path) -> bool:
-    """Tell whether the file has the keys of ExplainaBoard, or triples with tabs as keys of lists."""
+    """Return whether the file has the keys of ExplainaBoard, or triples with tabs as keys of lists."""
     first = first_record(path)
     if first.kind == "list":
         return first.has(*GOLD)

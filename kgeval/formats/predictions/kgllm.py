@@ -1,9 +1,10 @@
 """KG-LLM: one generated text for each query. CSV ``prompt,generated``, or JSON lines of ``labels`` and ``predict``.
 
-Traps. The files name no triple: row i is for triple i of the split. This is checked: each prompt must hold a name of
-the given entity, or ``labels`` must be a name of the asked one. A generated text is not a label: which entity it names
-is decided by a matching rule that the caller chooses, since the published numbers of such tools differ in it (KG-LLM
-itself counts a text that contains the label of the positive). A raw text may repeat its prompt, which is left out.
+Traps. The files name no triples: row i is for triple i of the split. As a check, each prompt must contain a name of the
+given entity, or ``labels`` must be a name of the missing entity. A generated text is not a label. The user chooses a
+matching rule that decides which entity a text names, because published numbers of such tools use different rules
+(KG-LLM itself counts a text as right if it contains the label of the positive). If a text starts with its own prompt,
+the prompt is removed.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ _TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
 def sniff(path: Path) -> bool:
-    """Tell whether the first line is ``prompt,generated``, or the first object has labels and predict alone."""
+    """Return whether the first line is ``prompt,generated``, or the first object has labels and predict alone."""
     lines = text_head(path).splitlines()
     return (bool(lines) and lines[0].strip() == HEADER) or set(first_record(path).values) == {"labels", "predict"}
 
@@ -96,7 +97,7 @@ def read(path: Path, dataset: Dataset, options: PredictionOptions) -> Prediction
 
 @dataclass
 class _Counts:
-    """How many texts name one entity, several, or none."""
+    """The numbers of texts that name one entity, several entities, or none."""
 
     n_one: int = 0
     n_own: int = 0
@@ -114,7 +115,7 @@ class _Counts:
         return None
 
     def __str__(self) -> str:
-        """Say the counts, for a note."""
+        """Return the counts as a text for a note."""
         own = f" ({self.n_own:,} of these could be the positive)" if self.n_ambiguous else ""
         return (
             f"{counted(self.n_one, 'text names', 'texts name')} one entity, {self.n_ambiguous:,} several{own}, "
@@ -124,7 +125,7 @@ class _Counts:
 
 @dataclass
 class _Matcher:
-    """Which entities a text may name, under one rule."""
+    """Finds the entities that a text may name, by one matching rule."""
 
     rule: str
     owners: dict[str, set[int]]
@@ -133,7 +134,7 @@ class _Matcher:
 
     @classmethod
     def of(cls, table: NameTable, rule: str) -> _Matcher:
-        """Collect the names of all entities; an underscore in a label stands for a space, too."""
+        """Collect the names of all entities; an underscore in a label may also stand for a space."""
         names: list[list[str]] = []
         owners: dict[str, set[int]] = {}
         for i, label in enumerate(table.vocabulary.labels):
@@ -166,12 +167,12 @@ class _Matcher:
         return found
 
     def occurs(self, entity: int, text: str) -> bool:
-        """Tell whether a name of an entity is in a text, as whole words."""
+        """Return whether a name of an entity is in a text, as whole words."""
         folded = f" {_folded(text)} "
         return any(f" {name} " in folded for name in self.names[entity] if name)
 
     def is_name(self, entity: int, text: str) -> bool:
-        """Tell whether a text is the label or a name of an entity."""
+        """Return whether a text is the label or a name of an entity."""
         return _folded(text) in self.names[entity]
 
 

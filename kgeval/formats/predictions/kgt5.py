@@ -1,15 +1,15 @@
 """KGT5 and KGT5-context: sampled answers as texts with log-probabilities, JSON lines or one JSON list.
 
 ``{"input": "predict tail: NAME | RELATION |", "target": NAME, "predictions": [NAME, ...], "scores": [number, ...]}``.
-The tools themselves print metrics only; these are the names of their variables, which scripts that save the samples
-use.
+The tools themselves only print metrics. The keys above are the names of their variables; scripts that save the samples
+use these names.
 
 Traps. The input says the side: ``predict tail:`` or ``|TAIL|`` or ``<extra_id_55>`` asks for the object, ``predict
 head:``, ``|HEAD|`` or ``<extra_id_56>`` for the subject, and so does a relation ``Reverse of ...`` (KGT5-context). A
 description or context may follow on the same line or on others. The same text is sampled many times: it counts once,
 with its largest log-probability. Different texts may have equal log-probabilities: they tie. Samples are generated
-text, and may name no entity: KGT5 leaves out such texts before it ranks, kgeval keeps them as wrong answers. The tools
-remove known answers when they rank, not from the samples.
+text. Some name no entity: KGT5 removes such texts before it ranks, but kgeval keeps them as wrong answers. The samples
+still contain known answers; the tools remove these only when they rank.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ REVERSE = "Reverse of "
 
 
 def sniff(path: Path) -> bool:
-    """Tell whether the first object has an input or query as text, a target, predictions and scores."""
+    """Return whether the first object has an input or query as text, a target, predictions and scores."""
     first = first_record(path)
     query = next((first.values[key] for key in INPUTS if isinstance(first.values.get(key), str)), None)
     return query is not None and "predictions" in first.values and any(key in first.values for key in SCORES)

@@ -1,9 +1,9 @@
 """OGB: ``t_pred_top10``, the ids of the ten best objects of each triple, in an ``.npz``, ``.npy`` or torch file.
 
-Traps. Row i is for triple i of the split. Ids are those of OGB, which a dataset read from other files may not have. In
-the first version of WikiKG90M the entries are places in lists of 1,001 candidates and no ids. An id that occurs twice
-in a row makes OGB's reciprocal rank 0; here its first place counts. If the file has ``t_correct_index``, it must be the
-objects of the split.
+Traps. Row i is for triple i of the split. The ids are OGB's ids; a dataset that was read from other files may have
+other ids. In the first version of WikiKG90M the entries are not ids but positions in lists of 1,001 candidates. An id
+that occurs twice in a row makes OGB's reciprocal rank 0; here its first place counts. If the file has
+``t_correct_index``, this array must equal the objects of the split.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _HEAD = 1 << 16
 
 
 def sniff(path: Path) -> bool:
-    """Tell whether a file holds an array ``t_pred_top10``."""
+    """Return whether a file holds an array ``t_pred_top10``."""
     try:
         if not path.is_file():
             return False
@@ -112,7 +112,10 @@ def _integers(path: Path, arrays: dict[str, Any], name: str) -> npt.NDArray[Any]
 
 
 def _as_ids(path: Path, name: str, values: npt.NDArray[Any], ids: Ids) -> Ids:
-    """Return the ids of the dataset for the ids of the file; raise a DataError about an id that has none."""
+    """Convert the ids of the file to ids of the dataset.
+
+    Raise a DataError for an id without an entity of the dataset.
+    """
     values = values.astype(np.int64)
     is_wrong = (values < 0) | (values >= len(ids))
     mapped: Ids = np.where(is_wrong, -1, ids[np.where(is_wrong, 0, values)])

@@ -1,10 +1,11 @@
 """kgeval's own format: one JSON object for each query, on a line of its own (JSON lines) or in one JSON list.
 
-``{"query": [s, p, null], "predictions": [label, ...], "gold": label}``. The part of ``query`` that is null is asked. It
-may also be an object with the keys s, p, o, or head, relation, tail, or others of `kgeval.data.COLUMN_NAMES`. Scores
-are in ``"scores": [number, ...]`` beside the answers, or each answer is an object ``{"entity": label, "score":
-number}``, or ``predictions`` is an object ``{label: score}``: then answers with equal scores tie. Otherwise the order
-is the ranking. Without ``gold``, the list serves all positives of its query. A note names the keys that are not read.
+``{"query": [s, p, null], "predictions": [label, ...], "gold": label}``. The null in ``query`` stands for the missing
+entity. ``query`` may also be an object with the keys s, p, o, or head, relation, tail, or other names of
+`kgeval.data.COLUMN_NAMES`. Scores have one of three forms: ``"scores": [number, ...]`` beside the answers; an object
+``{"entity": label, "score": number}`` as each answer; or an object ``{label: score}`` as ``predictions``. Answers with
+equal scores tie. Without scores, the order of the list is the ranking. Without ``gold``, the list is used for all
+positives of its query. A note names the keys that are not read.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _HINT = "; if a text that names no entity is a wrong answer, matching='exact' (-
 
 
 def sniff(path: Path) -> bool:
-    """Tell whether the first object has the keys ``query``, a list or an object, and ``predictions``."""
+    """Return whether the first object has the keys ``query``, a list or an object, and ``predictions``."""
     first = first_record(path)
     return first.has("query", "predictions") and isinstance(first.values["query"], (list, dict))
 
@@ -96,7 +97,7 @@ def _answers(rows: Rows, answers: Any, scores: Any, line: int) -> tuple[list[str
     if not isinstance(answers, list) or not any(isinstance(answer, dict) for answer in answers):
         return rows.labels(answers, line), None if scores is None else rows.numbers(scores, line)
     if scores is not None:
-        raise DataError(f"{rows.paths[-1]}, line {line}: scores beside the answers, and within them; keep one kind")
+        raise DataError(f"{rows.paths[-1]}, line {line}: scores beside the answers and within them; keep only one kind")
     for answer in answers:
         if not isinstance(answer, dict) or not {"entity", "score"} <= set(answer):
             raise DataError(

@@ -1,12 +1,13 @@
 """Tables of ranks of another tool: TSV or CSV with a header, ``s p o rank`` or ``s p o rank_head rank_tail``.
 
-The columns of the triple have names of `kgeval.data.COLUMN_NAMES`. The name of a column of ranks is made of the word
-``rank`` and words that say the side (head, tail, subject, object, s, o, h, t) and the setting (raw, filtered). With one
-column for both sides, a column ``side`` says the side of each row, or the caller does. A column ``n_candidates`` (or
-``candidates``, ``num_candidates``; also ``rivals``, which leaves out the positive) says how many candidates were
-ranked.
+The columns of the triple have names of `kgeval.data.COLUMN_NAMES`. The name of a column of ranks consists of the word
+``rank``, a word for the side (head, tail, subject, object, s, o, h, t) and a word for the setting (raw, filtered); side
+and setting are optional. If one column has the ranks of both sides, a column ``side`` gives the side of each row;
+without this column, the user gives the side of all rows. A column ``n_candidates`` (or ``candidates``,
+``num_candidates``; also ``rivals``, which does not count the positive) gives the number of candidates.
 
-Traps. A rank counts from 1; a table with rank 0 is an error. If the names do not say raw or filtered, it is asked.
+Traps. A rank counts from 1; a table with rank 0 is an error. If the names contain neither raw nor filtered, the user
+must say which it is.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ FILLING = {"n", "num", "number", "of", "the", "entity", "true", "gold", "positiv
 
 
 def sniff(path: Path) -> bool:
-    """Tell whether the first line names the columns of a triple and of ranks, with tabs or commas between them."""
+    """Return whether the first line names the columns of a triple and of ranks, with tabs or commas between them."""
     first = next(iter(text_head(path).splitlines()), "")
     names = _split(first)
     try:
@@ -109,7 +110,7 @@ def _table(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def _setting(name: str, wanted: set[str]) -> tuple[str, str] | None:
-    """Return side and setting that the name of a column says, each perhaps empty; None if it is no such column."""
+    """Return side and setting in the name of a column (empty if not named); None if it is no such column."""
     words = re.findall(r"[a-z]+", re.sub(r"([a-z])([A-Z])", r"\1_\2", name).lower())
     if not wanted & set(words):
         return None
@@ -125,7 +126,7 @@ def _setting(name: str, wanted: set[str]) -> tuple[str, str] | None:
 def _one_setting(
     path: Path, columns: dict[str, tuple[str, str]]
 ) -> tuple[dict[str, tuple[str, str]], str | None, list[str]]:
-    """Return the columns of one setting, the filtered one if there are two, the value of `filtered`, and a note."""
+    """Return the columns of one setting (filtered, if there are both), the value of `filtered`, and a note."""
     settings = {setting for _, setting in columns.values()}
     if "" in settings and len(settings) > 1:
         raise DataError(
@@ -140,7 +141,7 @@ def _one_setting(
 
 
 def _candidate_columns(path: Path, names: Sequence[str], filtered: str | None) -> dict[str, tuple[int, int]]:
-    """Return, for each side (or an empty string), the column of candidates and what to add to it."""
+    """Return, for each side (or "" for both), the column of candidates and a number to add: 1 for rivals, else 0."""
     counts: dict[str, tuple[int, int]] = {}
     for i, name in enumerate(names):
         found = _setting(name, CANDIDATES)

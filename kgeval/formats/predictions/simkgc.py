@@ -1,10 +1,10 @@
 """SimKGC: a JSON list of objects ``head, relation, tail, pred_tail, pred_score, topk_score_info, rank, correct``.
 
 Traps. Entities are names, not labels. The relation of a subject query is ``inverse ...``; its ``head`` is then the
-object of the triple. ``topk_score_info`` is a JSON text of the three best names; two entities of one name share an
-entry, so the list is shorter and the places after the first are not certain: only the first answer of such a list is
-taken. Its scores are rounded to 3 decimals: the order is the ranking. ``correct`` compares entities, not names.
-``rank`` is missing in some files; where every row has it, it decides all ranks. SimKGC gives known answers of all
+object of the triple. ``topk_score_info`` is a JSON text of the three best names. Entities with the same name share one
+entry; the list is then shorter, and only its first place is certain, so only the first answer of such a list is used.
+The scores are rounded to 3 decimals, so the order of the list is the ranking. ``correct`` compares entities, not names.
+``rank`` is missing in some files; if every row has a ``rank``, these ranks are used. SimKGC gives known answers of all
 splits the score -1 before it ranks: the lists are filtered.
 """
 
@@ -40,7 +40,7 @@ NOT_THE_POSITIVE = "\0"  # after the name of the positive: another entity that h
 
 
 def sniff(path: Path) -> bool:
-    """Tell whether a file has the keys of SimKGC, or whether a folder holds such files under SimKGC's names."""
+    """Return whether a file has the keys of SimKGC, or whether a folder holds such files under SimKGC's names."""
     if path.is_dir():
         return bool(_files(path))
     return first_record(path).kind == "list" and first_record(path).has("head", "relation", "tail", "topk_score_info")
@@ -87,7 +87,7 @@ def read(path: Path, dataset: Dataset, options: PredictionOptions) -> Prediction
 
 
 def _list_of(rows: Rows, line: int, record: Any) -> tuple[int, tuple[str, str, str], str, list[str]]:
-    """Return line, triple, side and answers of one object."""
+    """Return the line, the triple, the side and the answers of one JSON object."""
     where = f"{rows.paths[-1]}, line {line}"
     needed = ("head", "relation", "tail", "topk_score_info")
     if not isinstance(record, dict) or not set(needed) <= set(record):
@@ -125,7 +125,7 @@ def _of_ranks(
     longest: int,
     notes: list[str],
 ) -> GivenRanks:
-    """Return the ranks of a file in which every row has one, after a comparison with the lists."""
+    """Return the ranks of a file in which every row has a rank; first compare the ranks with the lists."""
     plain = Rows(rows.paths[0])
     for path in rows.paths[1:]:
         plain.start_file(path)

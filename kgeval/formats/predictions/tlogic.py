@@ -1,11 +1,11 @@
 """TLogic and other temporal tools: one JSON object ``{query: {entity: score}}``.
 
 A query is ``s TAB p TAB ?`` or ``? TAB p TAB o`` (``|`` or a comma in place of the tab are read too), or the number of
-a row, from 0: row i is triple i of the split. TLogic adds inverse triples after the last triple of each split: with n
-triples, row n + i asks for the subject of triple i. Entities are labels, or integer ids with ``ids=``.
+a row, counted from 0: row i is triple i of the split. TLogic adds inverse triples after the last triple of each split:
+with n triples, row n + i asks for the subject of triple i. Entities are labels, or integer ids with ``ids=``.
 
-Traps. Higher scores are better; equal scores tie. If all rows are below n, the side is asked. A query without
-candidates is an empty object: then the tool knows no answer.
+Traps. Higher scores are better; equal scores tie. If all row numbers are below n, the user must give the side. If the
+tool knows no answer to a query, the value is an empty object.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SEPARATORS = ("\t", "|", ",")
 
 
 def sniff(path: Path) -> bool:
-    """Tell whether the first entry is a query and an object of numbers."""
+    """Return whether the first entry is a query and an object of numbers."""
     first = first_record(path)
     key, value = next(iter(first.values.items()), ("", None))
     is_query = (key.isascii() and key.isdecimal()) or _words(key) is not None
@@ -72,7 +72,7 @@ def read(path: Path, dataset: Dataset, options: PredictionOptions) -> Prediction
 
 
 def _words(key: str) -> list[str] | None:
-    """Return the three parts of a query; None if it has others."""
+    """Return the three parts of a query; None if the text does not have three parts."""
     for separator in SEPARATORS:
         words = key.split(separator)
         if len(words) == 3 and (words[0] == ASKED) != (words[2] == ASKED) and all(words):

@@ -1,11 +1,11 @@
 """TREC runs: lines of ``query Q0 entity rank score tag``, with blanks between the columns.
 
-The name of a query is ``s|p|?`` (the object is asked) or ``?|p|o``: labels with ``|`` between them. A blank in a label
-of the run is written ``%20`` (and ``%`` itself ``%25``), as in addresses.
+The name of a query is ``s|p|?`` or ``?|p|o``: labels with ``|`` between them, and ``?`` for the missing entity. A blank
+in a label of the run is written ``%20`` (and ``%`` itself ``%25``), as in addresses.
 
 Traps. The score decides, as in trec_eval; the column of ranks is ignored. Answers with equal scores tie here, whereas
-trec_eval orders them by their names. A label may contain ``|``: the name of the query is then divided in the only way
-that gives labels.
+trec_eval orders them by their names. A label may contain ``|``. The name of the query is then divided where all parts
+are labels; if several ways are possible, an error is raised.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ BAR, ASKED = "|", "?"
 
 
 def sniff(path: Path) -> bool:
-    """Tell whether the first line has six columns, the second of which is Q0."""
+    """Return whether the first line has six columns, the second of which is Q0."""
     lines = [line.split() for line in text_head(path).splitlines()[:20] if line.strip() and not line.startswith("#")]
     return bool(lines) and len(lines[0]) >= 6 and lines[0][1].upper() == "Q0"
 
@@ -95,13 +95,13 @@ def _query(path: Path, query: str, line: int, dataset: Dataset) -> tuple[tuple[s
 
 
 def _vocabularies(dataset: Dataset, side: str) -> tuple[Vocabulary, Vocabulary]:
-    """Return the vocabularies of the two given parts of a query, in the order of its name."""
+    """Return the vocabularies of the two given parts of a query, in their order in the name of the query."""
     given = (dataset.entities, dataset.relations)
     return given[::-1] if side == "subject" else given
 
 
 def _unquoted(text: str, vocabulary: Vocabulary) -> str:
-    """Return a label as written, or with ``%20`` and the like replaced if only this is a label."""
+    """Return a text as written if it is a label, else with ``%20`` and other escapes replaced."""
     return text if "%" not in text or text in vocabulary else unquote(text)
 
 

@@ -1,4 +1,4 @@
-"""The files of registered datasets in the cache: download what is missing, unpack archives, check checksums.
+"""Keep the files of registered datasets in the cache: download missing files, unpack archives, check checksums.
 
 `fetch` is called when a registered dataset is read. A file appears in the cache only when it is complete and its
 checksum is right: pooch and `kgeval.files.replacing` write to a temporary file first.
@@ -21,7 +21,7 @@ BLOCK = 1 << 20  # bytes that are downloaded, unpacked or hashed at a time
 
 
 def fetch(entry: Registered) -> Path:
-    """Return the folder that contains all files of a registered dataset; download and unpack the files that it lacks.
+    """Return the folder of a registered dataset, after the download of missing files.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def _check_hash(entry: Registered, file: RemoteFile) -> None:
 
 
 def _wrong_hash(kind: str, found: str, expected: str) -> str:
-    """Return what is wrong with a checksum, for messages."""
+    """Return a text for messages that gives the wrong and the expected checksum."""
     return f"its {_shown(kind)} is {found}, expected {expected}"
 
 
@@ -92,7 +92,7 @@ def _shown(kind: str) -> str:
 
 
 def placing(entry: Registered) -> str:
-    """Return the sentence that says how to get the files of a dataset without a network.
+    """Return a sentence that explains how to place the files of a dataset without a network.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def placing(entry: Registered) -> str:
 
 
 def _download(entry: Registered, url: str, target: Path, known_hash: str) -> None:
-    """Download a file; raise a DataError, and leave no file, if this fails or if the checksum is wrong."""
+    """Download a file; if this fails or the checksum is wrong, raise a DataError and leave no file."""
     try:
         import pooch
     except ImportError as error:
@@ -127,7 +127,7 @@ def _download(entry: Registered, url: str, target: Path, known_hash: str) -> Non
 def _whole_file(url: str, out: str, _owner: Any) -> None:
     """Download a URL into the file `out`, for pooch; raise a ValueError if fewer bytes come than the server announces.
 
-    Older versions of urllib3 take a connection that breaks off for the end of the file.
+    If a connection breaks off, older versions of urllib3 report the end of the file and no error.
     """
     import pooch
     from tqdm.auto import tqdm

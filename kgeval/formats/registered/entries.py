@@ -1,8 +1,9 @@
 """`Registered`: one registered dataset, with its URLs, checksums and counts. `find_registered` finds it by its name.
 
-The facts are in `datasets.json`, each with the package or repository that states it. `rows` counts are those of the
-files. `pykeen` counts are those of PyKEEN: entities and relations of train; each triple once; triples of valid and test
-only if train contains their entities and their relation. So they can be smaller than the numbers that kgeval prints.
+The facts are in `datasets.json`, each with the package or repository that states it. `rows` counts are the numbers of
+rows and labels in the files. `pykeen` counts are those that PyKEEN states: it counts the entities and relations of
+train, each triple once, and triples of valid and test only if train contains their entities and relation. These counts
+can be smaller than the numbers that kgeval prints.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class RemoteFile:
     path : str
         Its name in the folder of the dataset; may start with names of folders, as in ``"mapping/x.csv.gz"``.
     url : str
-        Where the file, or the archive that contains it, is downloaded.
+        The address from which the file, or the archive that contains it, is downloaded.
     member : str
         Its name in the archive; empty if the archive is one packed file (``.gz``), or if there is no archive.
     hash : str
@@ -61,24 +62,24 @@ class Registered:
     ----------
     name : str
     about : str
-        What it is, in a few words.
+        A short description of the dataset.
     files : tuple of RemoteFile
     options : mapping of str
         The parameters of `kgeval.read_dataset` with which its folder is read.
     archive : str
         The name of the archive that contains the files; empty if the files are downloaded one by one.
     inner : str
-        The file or folder in the folder of the dataset that is read; empty if the folder itself is read.
+        The file or subfolder that is read as the dataset; empty if the folder of the dataset itself is read.
     also : tuple of str
         Further names.
     counting : str
-        What the counts are, one of `COUNTING`.
+        How the triples were counted; a key of `COUNTING`.
     counts : mapping of str to int
         Keys ``"entities"``, ``"relations"``, and one for each split.
     licence : str
         ``"not stated"`` if no source states it.
     sources : mapping of str to str
-        Keys ``"url"``, ``"hash"``, ``"counts"``, ``"licence"``: which package or repository states these facts.
+        Keys ``"url"``, ``"hash"``, ``"counts"``, ``"licence"``: the package or repository that states the fact.
     """
 
     name: str
@@ -120,7 +121,7 @@ class Registered:
 
     @property
     def is_downloaded(self) -> bool:
-        """Whether all files are in the folder (or the archive, from which they are unpacked when they are read)."""
+        """Whether the folder has all files, or the archive from which they are unpacked when the dataset is read."""
         paths = [self.folder / file.path for file in self.files]
         return all(path.is_file() for path in paths) or bool(self.archive and (self.folder / self.archive).is_file())
 
@@ -177,7 +178,7 @@ def registered_names() -> list[str]:
 
 
 def find_registered(name: str | os.PathLike[str]) -> Registered | None:
-    """Return the registered dataset of a name; None if there is none, or if the name is a path of several parts.
+    """Return the registered dataset with this name; None if there is none, or if `name` is a path of several parts.
 
     Parameters
     ----------

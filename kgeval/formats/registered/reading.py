@@ -1,4 +1,4 @@
-"""Read a registered dataset: fetch its files, read its folder, compare the counts with those that are stated."""
+"""Read a registered dataset: fetch its files, read its folder, compare the counts with the stated counts."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def read_registered(entry: Registered, read: Callable[..., Dataset], **given: An
     read : function
         Reads a folder: `kgeval.read_dataset`.
     **given
-        The parameters of `kgeval.read_dataset` that the user gives. None may differ from the default and from
-        `Registered.options`: the entry says how its files are read.
+        The parameters of `kgeval.read_dataset` that the user gives. Each must have its default value or the value in
+        `Registered.options`, because the entry says how its files are read.
 
     Returns
     -------
@@ -90,7 +90,7 @@ def counts_of(dataset: Dataset, counting: str) -> dict[str, int]:
 
 
 def check_counts(dataset: Dataset, entry: Registered) -> None:
-    """Raise a DataError if a dataset has other counts than its entry states.
+    """Raise a DataError if the counts of a dataset differ from the counts in its entry.
 
     Parameters
     ----------
@@ -117,9 +117,9 @@ def local_note(given: str | os.PathLike[str], path: Path) -> list[str]:
     Parameters
     ----------
     given : str or path
-        What the user gave.
+        The argument that the user gave: a path or a name.
     path : Path
-        What was read.
+        The file or folder that was read.
 
     Examples
     --------
@@ -153,7 +153,7 @@ def _origin_notes(entry: Registered) -> list[str]:
 
 
 def _similar_folders(entry: Registered) -> list[str]:
-    """Return a note if the current folder contains a folder whose name means the same, but is written otherwise."""
+    """Return a note if the current folder contains a folder with the same name in another spelling."""
     try:
         names = sorted(child.name for child in Path().iterdir() if child.is_dir() and child.resolve() != entry.folder)
     except OSError:

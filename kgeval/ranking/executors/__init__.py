@@ -1,4 +1,4 @@
-"""Executors: where shards are ranked. All of them lead to the same counts.
+"""Executors decide where shards (parts of the queries) are ranked. All executors give the same counts.
 
 `Threads` ranks in this process, `Processes` in several processes of this machine, `Ray` on the machines of a cluster.
 """

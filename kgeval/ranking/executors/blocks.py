@@ -1,13 +1,13 @@
-"""Blocks of candidates: where there are few queries and many candidates, workers share the candidates of a query.
+"""Blocks of candidates: if there are few queries and many candidates, several workers share the candidates of a query.
 
 Let A be the answers of some queries, and let the blocks B1, ..., Bk divide the candidates of these queries. Counts of
-disjoint sets of rivals are added, so
+disjoint sets of rivals can be added, so
 
     count(all) = count(B1 + A) + ... + count(Bk + A) - (k - 1) * count(A)
 
-where + joins sets: a rival of A is counted k times on the right and k - 1 times subtracted, any other rival is in
-one block. Every term is the count of an ordinary task, in which the positives are candidates, so that the score of a
-positive comes from the same call as those of its rivals.
+where + inside the brackets is the union of sets. A rival in A is counted k times on the right side, and subtracted k -
+1 times; every other rival is in one block only. Every term is the count of an ordinary task that contains the positives
+as candidates, so the scores of a positive and of its rivals come from the same call.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MAX_ANSWERS_SHARE = 0.25  # the answers of a range are at most so many times as 
 
 @dataclass
 class _Range:
-    """Queries whose candidates are divided, and the sum of what was counted of them."""
+    """Queries whose candidates are divided into blocks, and the sum of the counts so far."""
 
     shard: Shard
     rows: Ids  # of the positives, ascending
@@ -60,7 +60,7 @@ def in_blocks(
         If candidates cannot be divided: with a deadline, with lists of negatives, or with a scorer that always scores
         all entities.
     ScoreError
-        If a triple has another score in another block.
+        If a triple has different scores in two blocks.
     """
     _check(job)
     tasks: list[Task] = []
@@ -112,7 +112,7 @@ def _check(job: Job) -> None:
 
 
 def _ranges(task: Task, block_size: int) -> list[tuple[int, int]]:
-    """Divide the queries of a task so that the answers of a range are few, compared with a block of candidates."""
+    """Divide the queries of a task into ranges; a range has few answers compared with the size of a block."""
     most = max(1, int(MAX_ANSWERS_SHARE * block_size))  # positives in a range, if it has several queries
     ranges, start = [], 0
     while start < task.n_queries:
@@ -124,7 +124,7 @@ def _ranges(task: Task, block_size: int) -> list[tuple[int, int]]:
 
 
 def among(task: Task, candidates: Ids) -> Task:
-    """Return a task with fewer candidates.
+    """Return a task with the same queries, but only some of the candidates.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ def among(task: Task, candidates: Ids) -> Task:
 
 
 def _summed(held: _Range, name: str) -> TaskCounts:
-    """Add the counts of all blocks; raise a ScoreError if a positive has several scores."""
+    """Add the counts of all blocks; raise a ScoreError if a positive has different scores in different blocks."""
     rows, n = held.rows, len(held.rows)
     # (2, 3, positives): raw and known; better, tied and rivals
     sums = np.zeros((2, 3, n), dtype=np.int64)
@@ -154,8 +154,8 @@ def _summed(held: _Range, name: str) -> TaskCounts:
         if not np.array_equal(scores[places], counts.scores):
             row = counts.rows[int(np.argmax(scores[places] != counts.scores))]
             raise ScoreError(
-                f"{name}: the score of positive {row} depends on what is scored with it, so that counts of blocks do "
-                "not fit together; leave candidate_blocks out"
+                f"{name}: the score of positive {row} depends on the other triples of the call, so that counts of "
+                "blocks cannot be added; leave candidate_blocks out"
             )
     is_infinite = any(counts.is_infinite for _, counts in held.parts)
     return TaskCounts(rows, RankCounts(*sums[0]), RankCounts(*sums[1]), scores, is_infinite)

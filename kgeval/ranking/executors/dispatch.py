@@ -1,4 +1,4 @@
-"""Which worker counts which queries: `Plan` sizes the shards, `drive` keeps the workers of a `Crew` busy.
+"""Distribute queries to workers: `Plan` chooses the sizes of shards, `drive` keeps the workers of a `Crew` busy.
 
 `Processes` and `Ray` call `drive`, each with its own crew.
 """
@@ -37,15 +37,18 @@ def check_retries(value: Any) -> int:
 
 
 class Lost(Exception):
-    """A worker process died, or its machine is gone; the message says what is known."""
+    """Raised if a worker process died or its machine cannot be reached; the message gives the known reason."""
 
 
 class Crew(typing.Protocol):
-    """Worker processes. A call to a worker returns at once, with a handle; `wait` tells which calls have ended."""
+    """A group of worker processes. A call to a worker returns a handle at once.
+
+    `wait` returns the calls that have ended.
+    """
 
     @property
     def n_workers(self) -> int:
-        """The number of workers that fit."""
+        """The number of workers that can run at the same time."""
 
     def hire(self) -> Any:
         """Start a worker process."""
@@ -60,34 +63,35 @@ class Crew(typing.Protocol):
         """Call `WorkerProcess.count`."""
 
     def wait(self, calls: Sequence[Any], seconds: float | None) -> Sequence[Any]:
-        """Return the calls that have ended, at least one of them unless `seconds` pass before."""
+        """Wait until at least one call has ended, or until `seconds` have passed; return the calls that have ended."""
 
     def result(self, call: Any) -> Any:
         """Return the result of a call that has ended; raise `Lost` if its process died."""
 
     def dismiss(self, worker: Any) -> None:
-        """End a worker process, whatever it does."""
+        """End a worker process, even if it is counting."""
 
     def close(self) -> None:
-        """End all worker processes, and free what the crew holds."""
+        """End all worker processes, and release the resources of the crew."""
 
 
 class Plan:
-    """Sizes the shards of a run by the measured speed of each worker.
+    """Chooses the sizes of the shards of a run, from the measured speed of each worker.
 
-    The first shards of a worker are small. Later ones take about `SHARD_SECONDS`, but at most half of what the
-    remaining queries would take if all workers shared them, so that the workers end together.
+    The first shards of a worker are small. Later shards take about `SHARD_SECONDS`. Near the end they are smaller, so
+    that all workers end at about the same time: a shard takes at most half of the time in which all workers together
+    would finish the remaining queries.
 
     Parameters
     ----------
     work : Work
     n_workers : int
     first_queries : function
-        Returns how many queries of a task the first shards hold; takes the index of the task.
+        ``first_queries(task)`` returns the number of queries in the first shards of a task (an index).
     shard_seconds : float
     min_queries : int
-        Shards hold at least so many queries, as long as there are some for every worker. A batch of an embedding model
-        has a cost of its own, as much as about 60 queries, whatever the number of candidates.
+        The smallest number of queries in a shard, as long as enough queries are left for every worker. Each batch of an
+        embedding model has a fixed cost, about the cost of 60 queries, whatever the number of candidates.
     """
 
     def __init__(
@@ -117,9 +121,9 @@ class Plan:
         Parameters
         ----------
         worker : object
-            A key.
+            The worker, as `Crew.hire` returned it.
         seconds_left : float, optional
-            A shard does not take longer, as far as the speed is known.
+            The time left; the shard is expected to take no longer, if the speed of the worker is known.
         """
         if self._returned:
             return self._returned.pop()
@@ -132,7 +136,7 @@ class Plan:
         return shard
 
     def _size(self, worker: Any, task: int, seconds_left: float | None) -> int:
-        """Return how many queries of a task a worker gets."""
+        """Return the number of queries of a task in the next shard of a worker."""
         queries = self.work.tasks[task]
         pairs_each = max(1.0, queries.count_pairs(0, queries.n_queries) / max(1, queries.n_queries))
         share = max(1, int(self._n_pairs_left / (2 * self.n_workers * pairs_each)))
@@ -146,7 +150,10 @@ class Plan:
         return max(min(self._min_queries, share), int(self._speeds[worker] * seconds / pairs_each))
 
     def finished(self, worker: Any, shard: Shard, seconds: float) -> bool:
-        """Note that a worker counted a shard; return False if the shard was finished before: the counts are dropped."""
+        """Record that a worker counted a shard.
+
+        Return False if it was finished before, so that its counts are dropped.
+        """
         if shard not in self._open:
             return False
         self._open.remove(shard)
@@ -157,7 +164,7 @@ class Plan:
         return True
 
     def lost(self, worker: Any, shard: Shard | None, retries: int) -> bool:
-        """Note that a worker died while it counted a shard; return False if the shard has used up its retries."""
+        """Record that a worker died while it counted a shard; return False if the shard may not be counted again."""
         self._speeds.pop(worker, None)
         if shard is None or shard not in self._open:
             return True
@@ -174,7 +181,7 @@ class Plan:
 
 @dataclass
 class _Call:
-    """What a worker is doing: ``"greeting"``, ``"preparing"`` or ``"counting"`` a shard."""
+    """A running call of a worker; its kind is ``"greeting"``, ``"preparing"`` or ``"counting"`` (a shard)."""
 
     worker: Any
     stage: str
@@ -219,7 +226,7 @@ def drive(
 ) -> Generator[Finished | Failed, None, None]:
     """Count the shards of a job with the workers of a crew; yield the outcomes, each query once. Closes the crew.
 
-    A shard whose worker died is counted by another one, at most `retries` times; then it has failed.
+    If a worker dies, another worker counts its shard again, at most `retries` times; after that, the shard has failed.
 
     Parameters
     ----------
@@ -234,8 +241,8 @@ def drive(
     Raises
     ------
     ScoreError
-        If no worker can start, if a worker has another kgeval or another dataset, or if it scores otherwise than the
-        scorer in this process.
+        If no worker can start, if a worker has another version of kgeval or another dataset, or if its scores differ
+        from those of this process.
     """
     n_workers = min(crew.n_workers, job.work.n_queries)
     target = SHARD_SECONDS if job.deadline is None else TIMED_SECONDS
@@ -267,7 +274,7 @@ def drive(
 
 
 def _outcomes(run: _Run, call: _Call, handle: Any) -> Generator[Finished | Failed, None, None]:
-    """Take in the end of a call: give the worker something to do, and yield what it counted."""
+    """Handle the end of a call: give the worker its next call, and yield the outcomes of a counted shard."""
     try:
         result = run.crew.result(handle)
     except Lost as reason:
@@ -299,7 +306,7 @@ def _outcomes(run: _Run, call: _Call, handle: Any) -> Generator[Finished | Faile
 
 
 def _replace(run: _Run, call: _Call, reason: Lost) -> Generator[Failed, None, None]:
-    """Start another worker in the place of one that died; yield its shard if this has died too often."""
+    """Start a new worker in place of a dead one; yield the shard as failed if too many workers died with it."""
     run.crew.dismiss(call.worker)
     is_left = run.plan.lost(call.worker, call.shard, run.retries)
     if call.shard is None:
@@ -331,7 +338,7 @@ def _first_queries(job: Job, task: int) -> int:
 
 
 def _check_greeting(greeting: Greeting, here: Greeting) -> None:
-    """Raise a ScoreError if a worker has another kgeval than this process."""
+    """Raise a ScoreError if a worker runs another version of kgeval than this process."""
     if greeting.version != here.version:
         what = f"kgeval {greeting.version}, and this process kgeval {here.version}"
     elif greeting.digest != here.digest:
@@ -345,7 +352,7 @@ def _check_greeting(greeting: Greeting, here: Greeting) -> None:
 
 
 def _check_fingerprint(fingerprint: str, job: Job) -> None:
-    """Raise a ScoreError if the dataset of a worker is not that of this process."""
+    """Raise a ScoreError if a worker has another dataset than this process."""
     dataset: Any = job.dataset
     if fingerprint != dataset.fingerprint:
         raise ScoreError(
@@ -365,10 +372,11 @@ def _startup_error(trouble: Trouble) -> Exception:
 
 
 def _check_scores(job: Job, outcomes: Sequence[Finished | Failed], is_first: bool) -> None:
-    """Raise a ScoreError if a worker scores some positives otherwise than the scorer in this process.
+    """Raise a ScoreError if a worker and this process give some positives different scores.
 
     A scorer can lose its state when it is pickled, depend on the process (on hashes of str, for example), or load other
-    parameters. Rounding may differ. What would take long here is checked for the first worker alone.
+    parameters. Differences by rounding are allowed. If scoring takes long in this process, only the first worker is
+    checked.
     """
     finished = next((outcome for outcome in outcomes if isinstance(outcome, Finished)), None)
     if finished is None:

@@ -1,4 +1,4 @@
-"""`outcome_of` counts one batch; every executor calls it, in whichever process it scores."""
+"""`outcome_of` counts one batch; every executor calls it, in the process in which the scorer runs."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def outcome_of(task: int, batch: Batch, deadline: float | None = None) -> Finish
 
 
 def count_in_parts(batch: Any) -> TaskCounts:
-    """Count a batch; if memory runs out, count both halves of it, and so on.
+    """Count a batch; if memory runs out, count its two halves separately, and so on.
 
     Parameters
     ----------

@@ -36,19 +36,19 @@ ENVIRONMENT = {  # of the worker processes, before they load anything
 class Processes:
     """Rank in `n` worker processes of this machine, each with one thread.
 
-    This pays for functions and other scorers written in Python, which `Threads` ranks in one thread; embedding models
-    rank as fast on threads. Functions of ``__main__``, lambdas and closures may be given. The parameters of the scorer
-    are stored once in a temporary file, which all processes map into their memory.
+    Useful for functions and other scorers written in Python, since `Threads` ranks them in one thread only; embedding
+    models are as fast with `Threads`. Functions of ``__main__``, lambdas and closures are allowed. The parameters of
+    the scorer are stored once in a temporary file, which all processes map into their memory.
 
     Parameters
     ----------
     n : int, optional
         Number of processes; by default one per processor.
     retries : int
-        How often queries are counted again if the process that counts them dies.
+        How often the same queries are counted again, if the process that counts them dies.
     candidate_blocks : int
-        Into how many blocks the candidates of each query are divided. More than 1 pays for few queries with very many
-        candidates: the processes then share the candidates, and need less memory each.
+        The number of blocks into which the candidates of each query are divided. Use more than 1 for few queries with
+        very many candidates: each process then scores only a part of the candidates, and needs less memory.
 
     Examples
     --------
@@ -72,7 +72,7 @@ class Processes:
         return self.n or available_threads()
 
     def run(self, job: Job) -> Generator[Finished | Failed, None, None]:
-        """Count the shards of a job; yield what was counted in any order, until no time is left.
+        """Count the shards of a job; yield the outcomes, in any order, until no time is left.
 
         Raises
         ------
@@ -97,7 +97,7 @@ class Processes:
 
 
 class _Pools:
-    """A `Crew` of processes on this machine: one pool of loky per worker, so that a death concerns one worker alone."""
+    """A `Crew` of processes on this machine. Each worker has its own loky pool, so if it dies, the others go on."""
 
     def __init__(self, n_workers: int, shipment: Shipment) -> None:
         self.n_workers = n_workers
@@ -169,7 +169,7 @@ def _write(path: Path, shipment: Shipment) -> None:
         except Exception as error:
             raise ScoreError(
                 f"the scorer cannot be sent to another process: {type(error).__name__}: {error}. Use "
-                "kgeval.executors.Threads, or leave out of the scorer what cannot be pickled"
+                "kgeval.executors.Threads, or remove the parts of the scorer that cannot be pickled"
             ) from error
     path.write_bytes(content.getvalue())
     for i, buffer in enumerate(buffers):
@@ -178,7 +178,10 @@ def _write(path: Path, shipment: Shipment) -> None:
 
 
 def _read(path: str) -> Shipment:
-    """Read what `_write` wrote; the arrays stay in the files, and changes of them are private to this process."""
+    """Read a shipment that `_write` wrote.
+
+    Its arrays are mapped from the files, and changes to them stay in this process.
+    """
     buffers: list[Any] = []
     while os.path.exists(name := f"{path}.{len(buffers)}"):
         with open(name, "rb") as file:
@@ -192,7 +195,7 @@ _PROCESS: dict[str, WorkerProcess] = {}  # in a worker process: the path of the 
 
 
 def _start(driver: int) -> None:
-    """Make a worker process ignore Ctrl-C, and end when its driver, a process id, is gone, even if that was killed."""
+    """Prepare a worker process: it ignores Ctrl-C, and ends when the driver (a process id) has ended or was killed."""
     ignore_interrupts()
     threading.Thread(target=_end_with, args=(driver,), daemon=True).start()
 
@@ -222,7 +225,7 @@ def _prepare(path: str) -> Any:
 
 
 def _count(path: str, shard: Shard, seconds_left: float | None) -> Any:
-    """Count a shard; a process that loky started in the place of another one is prepared first."""
+    """Count a shard; if loky has replaced the process by a new one, prepare the new process first."""
     if path not in _PROCESS:
         result = _prepare(path)
         if isinstance(result, Trouble):

@@ -37,9 +37,9 @@ class Ray:
     Parameters
     ----------
     address : str, optional
-        The address of a cluster: ``"auto"`` on one of its machines, ``"ray://host:10001"`` from elsewhere. By default
-        the cluster that this process is connected to; else the cluster of the environment variable ``RAY_ADDRESS``;
-        else a new cluster on this machine alone, which stops at the end of the run.
+        The address of a cluster: ``"auto"`` on one of its machines, ``"ray://host:10001"`` from elsewhere. By default,
+        the first of these: the cluster to which this process is connected; the cluster in the environment variable
+        ``RAY_ADDRESS``; a new cluster on this machine, which stops at the end of the run.
     num_cpus : int
         The processors of each worker, each with a thread for embedding models.
     num_gpus : float
@@ -49,7 +49,8 @@ class Ray:
     retries : int
         How often queries are counted again if the worker that counts them dies.
     runtime_env : dict, optional
-        What Ray installs or copies for the workers: ``{"working_dir": "."}`` sends the modules of this folder.
+        The files and packages that Ray copies or installs for the workers: ``{"working_dir": "."}`` sends the modules
+        of this folder.
     load : function, optional
         Takes the dataset and returns the scorer. Each worker calls this function, so the parameters of the model are
         not sent to the workers. The function must return the same scorer that is given to `evaluate`; the workers
@@ -96,18 +97,18 @@ class Ray:
 
     @property
     def n_processes(self) -> int:
-        """The number of processes that score; of a cluster that is not known yet, as many as this machine has."""
+        """The number of processes that score; before the cluster is known, the number of processors of this machine."""
         return self.workers or max(1, available_threads() // self.num_cpus)
 
     def run(self, job: Job) -> Generator[Finished | Failed, None, None]:
-        """Count the shards of a job; yield what was counted in any order, until no time is left.
+        """Count the shards of a job; yield the outcomes, in any order, until no time is left.
 
         Raises
         ------
         MissingExtra
             If ray is not installed.
         ProtocolError
-            If the cluster cannot be reached, or has no worker's processors or GPUs.
+            If the cluster cannot be reached, or has too few processors or GPUs for a single worker.
         ScoreError
             If the scorer cannot be sent to another process, or if the workers cannot start.
         """
@@ -164,7 +165,7 @@ class Ray:
 
 
 def _addresses(ray: Any) -> list[str]:
-    """Return the names of the cluster that this process is connected to."""
+    """Return the addresses of the cluster to which this process is connected."""
     context = ray.get_runtime_context()
     return [str(context.gcs_address), str(getattr(ray.util, "get_node_ip_address", str)())]
 
@@ -182,10 +183,13 @@ def _quiet() -> Iterator[None]:
 
 
 class _Actor(WorkerProcess):
-    """A worker process as an actor; what it receives, Ray has put into its memory."""
+    """A worker process as an actor of Ray; Ray brings the arguments of its methods into its memory."""
 
     def prepare_from(self, references: list[Any]) -> str | Trouble:
-        """Fetch the shipment and make the worker; a list keeps Ray from fetching it before the call."""
+        """Fetch the shipment and make the worker.
+
+        The reference is in a list, so that Ray does not fetch it too early.
+        """
         import ray
 
         try:
@@ -227,7 +231,7 @@ class _Actors:
         return n
 
     def hire(self) -> Any:
-        """Start an actor; it starts once the cluster has room for it."""
+        """Request an actor; Ray starts it as soon as the cluster has free processors and GPUs for it."""
         settings = self._settings
         kind = self._ray.remote(_Actor).options(
             num_cpus=settings.num_cpus,
@@ -292,6 +296,6 @@ class _Actors:
             time.sleep(0.02)
 
     def _is_freed(self) -> bool:
-        """Return whether as much of the cluster is free as when this crew was made."""
+        """Return whether the processors and GPUs that were free when this crew was made are free again."""
         free = self._ray.available_resources()
         return all(free.get(name, 0) >= self._free.get(name, 0) for name in ("CPU", "GPU"))

@@ -51,7 +51,7 @@ class Threads:
         return 1
 
     def run(self, job: Job) -> Generator[Finished | Failed, None, None]:
-        """Count the shards of a job; yield what was counted, batch after batch, until no time is left."""
+        """Count the shards of a job; yield the outcomes, batch after batch, until no time is left."""
         n = self.n or available_threads() if job.is_geometry else 1
         ranker = job.ranker(n)
         with workers(n) if job.is_geometry else nullcontext(map) as in_order:

@@ -1,6 +1,7 @@
-"""`Worker`, the part of a run that lives in another process: it receives a `Shipment` and counts shards of it.
+"""`Worker`, the part of a run in another process: it receives the data of the run (`Shipment`) and counts shards.
 
-`Processes` and `Ray` start workers and ship the job to them; `kgeval.ranking.executors.dispatch` hands out the shards.
+`Processes` and `Ray` start workers and send the data to them; `kgeval.ranking.executors.dispatch` distributes the
+shards.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ PROBED = 1000  # queries of each task
 
 @dataclass(frozen=True)
 class Greeting:
-    """What a process says of itself before it receives a job; two processes may share a run if the codes are equal.
+    """The versions that a worker process reports before it receives a job; they must equal those of the main process.
 
     Parameters
     ----------
@@ -86,12 +87,12 @@ def source_digest(folder: Path) -> str:
 
 @dataclass(frozen=True)
 class Shipment:
-    """What a worker needs to count shards.
+    """The data that the main process sends once to each worker, and from which the worker counts shards.
 
     Parameters
     ----------
     scorer : object
-        What the user gave; None if `load` makes it.
+        The scorer that the user gave; None if `load` makes the scorer.
     dataset : Dataset
     tasks : sequence of Task or ListTask
     limits : Limits
@@ -100,7 +101,8 @@ class Shipment:
     load : function, optional
         Takes the dataset and returns the scorer.
     identity : dict, optional
-        With `load`: the `ScorerIdentity` of the scorer that the user gave, which that of `load` must equal.
+        Only with `load`: the description (`ScorerIdentity`) of the scorer that the user gave. The scorer from `load`
+        must have the same.
     """
 
     scorer: Any
@@ -113,7 +115,7 @@ class Shipment:
 
     @classmethod
     def of(cls, job: Job, n_threads: int = 1, load: Callable[[Dataset], Any] | None = None) -> Shipment:
-        """Return what a job ships."""
+        """Return the shipment of a job."""
         dataset: Any = job.dataset
         if load is None:
             return cls(job.scorer, dataset, job.tasks, job.limits, n_threads)
@@ -141,13 +143,13 @@ def triples_of(task: Task | ListTask, start: int, stop: int) -> Ids:
 
 
 def _candidates(task: Task | ListTask) -> Ids:
-    """Return the ids of entities that compete in a task."""
+    """Return the ids of all entities that are candidates in a task."""
     return task.rivals.values if isinstance(task, ListTask) else task.candidates
 
 
 @dataclass(frozen=True)
 class Trouble:
-    """An error in a worker, outside of shards: what a process returns in place of raising it."""
+    """An error in a worker that does not belong to a shard; the process returns this object instead of raising it."""
 
     error: Exception
     traceback: str
@@ -155,12 +157,12 @@ class Trouble:
 
 @dataclass(frozen=True)
 class Report:
-    """What a worker returns for a shard.
+    """The result of a worker for a shard.
 
     Parameters
     ----------
     outcomes : list of Finished or Failed
-        Parts of the shard. Without a deadline, they are the whole shard.
+        The outcomes of the parts of the shard. With a deadline, the last parts may be missing.
     seconds : float
         The time of the counting.
     """
@@ -170,9 +172,9 @@ class Report:
 
 
 class Worker:
-    """Counts shards in a process of its own.
+    """Counts shards in a separate process.
 
-    Ctrl-C is the driver's business: a worker ignores it. Matrix products use ``shipment.n_threads`` threads.
+    A worker ignores Ctrl-C; the main process handles it. Matrix products use ``shipment.n_threads`` threads.
 
     Parameters
     ----------
@@ -202,13 +204,13 @@ class Worker:
             torch.set_num_threads(self._n_threads)
 
     def count(self, shard: Shard, seconds_left: float | None = None) -> Report:
-        """Count a shard, or what of it can be counted in the time that is left.
+        """Count a shard, or only the first part of it if not enough time is left.
 
         Parameters
         ----------
         shard : Shard
         seconds_left : float, optional
-            A duration, since the clocks of two machines differ.
+            A duration and not a time of day, since the clocks of two machines differ.
         """
         deadline = None if seconds_left is None else time.monotonic() + seconds_left
         pace = self._rows.pace
@@ -239,7 +241,7 @@ class Worker:
                 yield outcome
 
     def _batches(self, shard: Shard, n_threads: int) -> Iterator[Any]:
-        """Yield the batches of a shard, so small that every thread gets some."""
+        """Yield the batches of a shard, small enough that every thread gets at least one."""
         n = shard.stop - shard.start
         step = n if n_threads == 1 else max(MIN_BATCH, -(-n // (BATCHES * n_threads)))
         for start in range(shard.start, shard.stop, max(1, step)):
@@ -247,7 +249,7 @@ class Worker:
 
 
 def _joined(outcomes: Iterator[Finished | Failed]) -> Iterator[Finished | Failed]:
-    """Join the counts of neighbouring batches, so that less travels; failures stay as they are."""
+    """Join the counts of neighbouring batches, so that less data is sent; failures are not joined."""
     held: list[Finished] = []
 
     def joined() -> Iterator[Finished]:
@@ -277,7 +279,7 @@ def failed(shard: Shard, error: Exception) -> Failed:
 
 
 def portable(error: Exception) -> Exception:
-    """Return an error that every process can unpickle: errors of kgeval as they are, others as a ScoreError.
+    """Return an error that every process can unpickle: an error of kgeval unchanged, any other error as a ScoreError.
 
     Parameters
     ----------
@@ -300,14 +302,17 @@ def portable(error: Exception) -> Exception:
 
 
 class WorkerProcess:
-    """What runs in a worker process: it greets, receives the job once, and counts shards. Errors are returned."""
+    """The program of a worker process: it reports its versions, receives the job and counts shards.
+
+    Its methods return errors instead of raising them.
+    """
 
     def __init__(self) -> None:
         ignore_interrupts()
         self._worker: Any = None
 
     def greet(self) -> Greeting:
-        """Return who this process is."""
+        """Return the `Greeting` of this process."""
         return Greeting.here()
 
     def prepare(self, shipment: Shipment) -> str | Trouble:
@@ -333,13 +338,13 @@ def trouble(error: Exception) -> Trouble:
 
 
 def fingerprint_of(dataset: Dataset) -> str:
-    """Return the fingerprint of a dataset, computed here; a pickled dataset brings along the one that it had."""
+    """Compute the fingerprint of a dataset anew, because a pickled dataset contains its old fingerprint."""
     attribute: cached_property[str] = Dataset.__dict__["fingerprint"]
     return attribute.func(dataset)
 
 
 def ignore_interrupts() -> None:
-    """Ignore Ctrl-C in this process; a thread that is not the main one cannot, and does not receive it either."""
+    """Ignore Ctrl-C in this process; nothing is done in a thread other than the main thread, which gets no Ctrl-C."""
     with contextlib.suppress(ValueError):
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
@@ -373,7 +378,7 @@ def by_value(pickler: ModuleType, *objects: Any) -> Iterator[None]:
 
 
 def _is_importable(module: ModuleType) -> bool:
-    """Return whether ``import`` would find this module at the place that it came from."""
+    """Return whether ``import`` would load this module from the same file."""
     file = getattr(module, "__file__", None)
     if file is None:
         return True

@@ -2,8 +2,8 @@
 
 Each model computes query vectors and candidate vectors, and names its geometry: the formula that computes a score from
 these two vectors (see `kgeval.kernels.geometry`). A table of parameters has one row per entity, or per relation, in the
-order of the ids of the dataset. Tables are numpy arrays, memory-mapped ones too, or torch tensors, which stay on their
-device; `bfloat16` makes a table of the bits of bfloat16 numbers, which numpy does not have.
+order of the ids of the dataset. Tables are numpy arrays (which may be memory-mapped) or torch tensors, which stay on
+their device; `bfloat16` makes a table of the bits of bfloat16 numbers, which numpy does not have.
 
 Some models are trained with an inverse of each relation, and score the query (?, p, o) as (o, inverse of p, ?). Every
 model has a parameter ``inverse_relations``, which tells which row of the relation table belongs to the inverse of

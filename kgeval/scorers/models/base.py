@@ -50,11 +50,11 @@ MODELS: dict[str, type[EmbeddingModel]] = {}  # key: the name of the class in lo
 class EmbeddingModel:
     """The base class of all embedding models; a subclass computes the vectors of queries from its tables.
 
-    The tables of a model (its parameters) are either all numpy arrays or all torch tensors on one device. Tensors are
-    detached and stay on their device. Most tensors are not copied, but some are converted: float16 and bfloat16 to
-    float32, integers to float64, and complex rows to real rows (real parts, then imaginary parts). If the tables are
-    tensors, query vectors are float64 tensors on the same device. On the CPU, a model with numpy arrays of
-    the same numbers returns equal query vectors, bit for bit.
+    The tables of a model hold its parameters. All tables are numpy arrays, or all are torch tensors on one device.
+    Tensors are detached and stay on their device. Most tensors are not copied, but some are converted: float16 and
+    bfloat16 to float32, integers to float64, and complex rows to real rows (real parts, then imaginary parts). If the
+    tables are tensors, query vectors are float64 tensors on the same device. On the CPU, they equal the query vectors
+    of a model with the same numbers in numpy arrays, bit for bit.
 
     Tables of entities may be memory-mapped (``np.load("entities.npy", mmap_mode="r")``). They are not copied: where a
     conversion would need more than 256 MiB, rows are converted when they are read. A model with tables that are mapped
@@ -128,7 +128,7 @@ class EmbeddingModel:
 
     @classmethod
     def unsaid(cls, values: dict[str, Any]) -> list[str]:
-        """Return the names of the settings that change the scores and that `values` does not contain.
+        """Return the names of the settings that change the scores, but are not in `values`.
 
         `load_model` calls this method. A parameter of the model counts as a setting that changes the scores if it has a
         default other than None.
@@ -152,8 +152,8 @@ class EmbeddingModel:
     def refresh(self) -> None:
         """Make the tables anew from the tensors or arrays from which the model was made.
 
-        Without this method, a table that shares memory with a tensor would follow the tensor, and a table that was
-        converted (such as the phases of `RotatE`) would not: the model would be a mixture of two states.
+        A table that shares memory with a tensor changes with the tensor, but a converted table (such as the phases of
+        `RotatE`) does not. Without this method, the model would be a mixture of old and new parameters.
 
         Raises
         ------
@@ -181,7 +181,7 @@ class EmbeddingModel:
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Set the state of a pickle, whose tables are mapped again."""
+        """Restore a model from a pickle; its memory-mapped tables are mapped again."""
         tables: dict[int, Any] = {}
 
         def table(value: Any) -> Any:
@@ -249,7 +249,7 @@ class EmbeddingModel:
 
 
 def _may_change(value: Any) -> bool:
-    """Tell whether `value` is a tensor, a numpy array or a data frame."""
+    """Return whether `value` is a tensor, a numpy array or a data frame."""
     return hasattr(value, "__array__")
 
 

@@ -55,8 +55,8 @@ class TransE(EmbeddingModel):
         PyTorch Geometric uses the norm that `norm` chooses.
         ``"all-l2"``: the vectors of entities and relations, by their L2 norms, as in OpenKE.
     power_norm : bool, optional
-        True: the scores are minus the squared distances if `norm` is 2, as with ``power_norm`` in PyKEEN; with `norm` 1
-        nothing changes. By default, minus the distances.
+        True: if `norm` is 2, the scores are minus the squared distances, as with ``power_norm`` in PyKEEN; if `norm` is
+        1, nothing changes. By default, the scores are minus the distances.
 
     References
     ----------

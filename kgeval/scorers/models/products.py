@@ -145,7 +145,7 @@ class CP(EmbeddingModel):
 
 
 class SimplE(EmbeddingModel):
-    """Score: mean of the CP scores of (s, p, o) and (o, inverse of p, s).
+    """Score: mean of the `CP` scores of the triples (s, p, o) and (o, inverse of p, s).
 
     Parameters
     ----------
@@ -160,8 +160,8 @@ class SimplE(EmbeddingModel):
         one with `subjects` as the vectors of both entities, and `relations`; the other with `objects` and
         `relations_inverse`. By default, the formula of the paper.
     clamp : sequence of two numbers, optional
-        The smallest and the largest score; scores beyond them are replaced by them, and tie. By default, scores have no
-        bounds. The code of the paper uses (-20, 20).
+        The smallest and the largest score; a score outside these bounds is replaced by the nearer bound, so such scores
+        tie. By default, scores have no bounds. The code of the paper uses (-20, 20).
 
     References
     ----------
@@ -274,8 +274,8 @@ class QuatE(EmbeddingModel):
     inverse_relations : str, optional
         See `kgeval.models`.
     form : str, optional
-        ``"pykeen"``: the formula of PyKEEN, which is minus that of the paper (higher scores are better all the same).
-        By default, the formula of the paper.
+        ``"pykeen"``: the formula of PyKEEN: the score of the paper with the opposite sign (higher is still better). By
+        default, the formula of the paper.
 
     References
     ----------

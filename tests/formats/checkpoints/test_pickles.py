@@ -263,7 +263,7 @@ def test_calls_of_the_same_arguments_copy_little():
         (b"(ca\nB\n" + b"N" * 8000 + b"t\x94", b"ccopyreg\n__newobj__\nh\x00R0"),
         (b"(" + b"N" * 8000 + b"t\x94}NNs\x94", b"ca\nB\nh\x00h\x01\x920"),
     ):
-        faults(head + call * 1000 + b".", "calls copy more than the pickle holds")
+        faults(head + call * 1000 + b".", "calls copy more data than the pickle holds")
 
 
 def test_names_are_short_and_few(monkeypatch):

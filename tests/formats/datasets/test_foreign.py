@@ -39,6 +39,7 @@ MODEL = (
         ("complex.npz", MODEL),
     ],
 )
+@pytest.mark.light(3)
 def test_files_are_refused_by_name(tmp_path, name, message):
     """The folder, and the file itself; what to do is said."""
     write(tmp_path, {name: "{}", "config.json": "{}"})
@@ -102,7 +103,7 @@ def test_lists_of_candidates_beside_triples_are_named(tmp_path):
     """They are not read, since every entity is a candidate; `ignore` keeps silent about them."""
     folder = write(tmp_path, {"test.txt": "a\tr\tb\n", "x_typecons.json": "{}", "e1rel_e2.json": "{}"})
     assert kgeval.read_dataset(folder, ignore=["e1rel_e2.json"]).notes[1:] == (
-        "not read: x_typecons.json (lists of candidates for each relation; every entity is one here)",
+        "not read: x_typecons.json (lists of candidates for each relation; here every entity is a candidate)",
     )
     assert "not read: e1rel_e2.json (few-shot tasks)" in kgeval.read_dataset(folder).notes
 

@@ -2,7 +2,7 @@
 
 import pytest
 from dataset_folders import assert_same, failure, generator, ids_of, lines, random_facts, rows_of, write
-from grids import size
+from grids import light, size
 
 import kgeval
 
@@ -39,10 +39,10 @@ def test_ids_are_subject_relation_object(tmp_path):
     assert kgeval.read_dataset(tmp_path).fingerprint == dataset.fingerprint
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", light(range(2), 1))
 def test_random_folders_equal_their_labels(tmp_path, seed):
     """Labels of any characters; ids without triples are entities too."""
-    for case in range(size(15, 150)):
+    for case in range(size(7, 150)):
         rng = generator(1000 * seed + case)
         facts, entities, relations = random_facts(rng)
         files = {f"{split}.del": lines(ids_of(rows, entities, relations)) for split, rows in facts.items()}
@@ -84,7 +84,7 @@ def test_random_folders_equal_their_labels(tmp_path, seed):
         (
             "dataset.yaml",
             YAML.replace("entity_ids.del", "ids.del"),
-            "DIR/dataset.yaml: names ids.del as entity_ids, but kgeval reads entity_ids.del; rename the right one",
+            "DIR/dataset.yaml: names ids.del as entity_ids, but kgeval reads entity_ids.del; rename the right file",
         ),
     ],
 )
@@ -109,7 +109,7 @@ def test_parts_of_splits_are_named_and_read_on_request(tmp_path):
     assert rows_of(part, "test") == [("a", "r", "a")]
     assert rows_of(part, "train") == rows_of(dataset, "train")
     assert part.notes[2] == (
-        "not read: test.del (splits names another file; triples that only this one holds are not filtered)"
+        "not read: test.del (splits names another file; triples that occur only in this file are not filtered)"
     )
     write(tmp_path, {"train_thorough.del": "0\t0\t0\n"})
     assert failure(tmp_path).startswith("DIR: train_thorough.del looks like a part of the dataset, but is not read")

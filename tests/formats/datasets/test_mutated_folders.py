@@ -100,7 +100,7 @@ def test_damaged_folders(tmp_path, name):
     folder = write(tmp_path / "folder", files)
     assert isinstance(kgeval.read_dataset(folder), Dataset)
     n_read = 0
-    for case in range(size(50, 200)):
+    for case in range(size(16, 200)):
         rng = generator(case)
         changed = rng.choice(list(files))
         write(folder, {changed: mutated(files[changed], rng)})

@@ -104,6 +104,7 @@ def test_folders_without_negatives(tmp_path):
 
 
 @pytest.mark.parametrize("seed", light(range(40), 4))
+@pytest.mark.light(2)
 def test_labelled_files_against_a_loop(seed, tmp_path):
     """Random labelled files: positives are the splits, negatives the rest, in order; all lines name the labels.
 
@@ -173,6 +174,7 @@ def test_labelled_header(tmp_path):
         ("a r b 1/b r a ", "line 2: column 4 is empty"),
     ],
 )
+@pytest.mark.light(3)
 def test_faults_of_labels(tmp_path, text, said):
     """In test; reading the negatives says the same."""
     write(tmp_path, train="a r b/b r a", test=text)

@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 from dataset_folders import assert_same, failure, generator, ids_of, lines, random_facts, rows_of, write
-from grids import size
+from grids import light, size
 
 import kgeval
 from kgeval.formats.folders import AS_TABLES
@@ -45,7 +45,7 @@ def write_openke(folder, rng, facts, entities, relations):
     return write(folder, files)
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", light(range(2), 1))
 def test_random_folders_equal_their_labels(tmp_path, seed):
     """Labels of any characters; ids without triples are entities too."""
     for case in range(size(15, 150)):

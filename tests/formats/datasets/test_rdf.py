@@ -184,7 +184,7 @@ def escaped(text, rng):
 @pytest.mark.parametrize("seed", range(2))
 def test_random_folders_equal_their_labels(tmp_path, seed):
     """IRIs and literals of any characters, with any spaces."""
-    for case in range(size(12, 150)):
+    for case in range(size(6, 150)):
         rng = generator(1000 * seed + case)
         words = ["".join(rng.choices("ab \u00e9\"\\'\t.\u6771\U0001f600<>", k=rng.randint(1, 5))) for _ in range(6)]
         literals = [(f'"{escaped(word, rng)}"', literal_label(word)) for word in dict.fromkeys(words)]

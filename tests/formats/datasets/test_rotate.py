@@ -2,7 +2,7 @@
 
 import pytest
 from dataset_folders import assert_same, failure, generator, lines, random_facts, write
-from grids import size
+from grids import light, size
 
 import kgeval
 from kgeval.formats.datasets import tab_folder
@@ -26,10 +26,10 @@ def test_the_triples_are_those_of_the_labels(tmp_path):
     assert result["mr"] == 3  # of 4 candidates: "lonely" (id 3) is better, b and c tie; without "lonely" it is 2
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", light(range(2), 1))
 def test_random_folders_equal_their_labels(tmp_path, seed):
     """Labels of any characters, in the order of the dictionaries."""
-    for case in range(size(12, 150)):
+    for case in range(size(6, 150)):
         rng = generator(1000 * seed + case)
         facts, entities, relations = random_facts(rng)
         files = {f"{split}.txt": lines(rows, end=rng.choice(["\n", "\r\n"])) for split, rows in facts.items()}

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 from dataset_folders import CHARACTERS, assert_same, failure, generator, lines, random_facts, rows_of, write
-from grids import size
+from grids import light, size
 
 import kgeval
 
@@ -53,10 +53,10 @@ def test_s3_a_part_of_a_split_is_an_error(tmp_path):
     assert len(kgeval.read_dataset(folder, ignore=["facts.txt"])["train"]) == 3
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", light(range(2), 1))
 def test_random_folders_equal_their_labels(tmp_path, seed):
     """Labels of any characters but commas; the entities of qualifiers belong to the dataset."""
-    for case in range(size(12, 150)):
+    for case in range(size(6, 150)):
         rng = generator(1000 * seed + case)
         facts, entities, relations = random_facts(rng, CHARACTERS.replace(",", ""))
         pairs = {

@@ -113,6 +113,7 @@ def test_labels_stay_as_written(tmp_path):
     ids=lambda labels: labels[0],
 )
 @pytest.mark.parametrize("columns", [(0,), (1,), (0, 2), (0, 1, 2)])
+@pytest.mark.light(3)
 def test_columns_that_all_look_like_values_stay_text(tmp_path, labels, columns):
     """Columns of nothing but numbers, booleans or missing-value words are text like any other."""
     facts = [tuple(a if i in columns else "x" for i in range(3)) for a in labels for _ in range(2)]
@@ -486,7 +487,7 @@ def test_s6_a_first_line_that_occurs_nowhere_else_is_an_error(tmp_path):
     """Words of any language: three splits start with them, or one line among hundreds has a relation of its own."""
     for split in ("train", "valid", "test"):
         write(tmp_path, "droge\twirkt\tziel\n" + f"{split}\tr\ta\n" * 3, f"{split}.txt")
-    said = "looks like a header (droge, wirkt, ziel), since its labels occur nowhere else; " + SAY_HEADER
+    said = "looks like a header (droge, wirkt, ziel) (its labels occur nowhere else); " + SAY_HEADER
     assert failure(tmp_path) == f"DIR/train.txt, line 1: {said}"
     assert len(kgeval.read_dataset(tmp_path, header=True, columns="hrt")["test"]) == 3
     assert len(kgeval.read_dataset(tmp_path, header=False)["test"]) == 4
@@ -504,9 +505,7 @@ def test_s6_the_first_line_of_every_file_of_a_split_is_tested(tmp_path):
     write(tmp_path, "kopf\tbezug\tschwanz\n" + "a\tr\tb\n" * 4, "facts.txt")
     write(tmp_path, "a\tr\tb\n")
     splits = {"train": ["train.txt", "facts.txt"]}
-    said = (
-        "DIR/{}, line 1: looks like a header (kopf, bezug, schwanz), since its labels occur nowhere else; " + SAY_HEADER
-    )
+    said = "DIR/{}, line 1: looks like a header (kopf, bezug, schwanz) (its labels occur nowhere else); " + SAY_HEADER
     assert failure(tmp_path, splits=splits) == said.format("facts.txt")
     assert len(kgeval.read_dataset(tmp_path, splits=splits, header=False)["train"]) == 125
     write(tmp_path, "kopf\tbezug\tschwanz\n" + "a\tr\tb\n" * 6, "train.txt")

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from checkpoint_cases import ENTITIES, N_E, N_R, RELATIONS, assert_scores, labelled_dataset, recognised, tables
+from grids import light
 
 from kgeval import DataError, load_model
 
@@ -89,8 +90,9 @@ def failure(path, dataset, **said):
     return str(caught.value)
 
 
-@pytest.mark.parametrize("version", ["0.1", "later"])
+@pytest.mark.parametrize("version", light(["0.1", "later"], 1))
 @pytest.mark.parametrize("kind", MODELS)
+@pytest.mark.light(2)
 def test_scores(dataset, tmp_path, kind, version):
     e, r = written(tmp_path, kind, version)
     assert recognised(tmp_path) == ["dglke"]

@@ -246,7 +246,7 @@ def test_faults(dataset, tmp_path):
     assert "expected a decoder for link prediction, DISTMULT or COMPLEX; got 'node'" in failure(tmp_path, dataset)
     written(tmp_path)
     (tmp_path / "embeddings.bin").write_bytes(t["e"].tobytes()[:-4])
-    assert "has 124 bytes, which is no multiple of 16, the size of a float32 vector with 4 numbers" in failure(
+    assert "has 124 bytes, which is not a multiple of 16, the size of a float32 vector with 4 numbers" in failure(
         tmp_path, dataset
     )
     (tmp_path / "embeddings.bin").write_bytes(t["e"].tobytes()[:-16])

@@ -85,6 +85,7 @@ def test_labels_of_id_files_or_none(dataset, tmp_path, t):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
+@pytest.mark.light(2)
 def test_tables_are_mapped(dataset, streams, tmp_path, t, dtype):
     """In id order the table is that of the file; by label, its rows are read where they are. Nothing is copied."""
     as_stored = {name: bits(table) if dtype == "bfloat16" else table.astype(dtype) for name, table in t.items()}

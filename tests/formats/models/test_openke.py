@@ -103,6 +103,7 @@ def failure(path, dataset, **said):
 
 
 @pytest.mark.parametrize("kind", SHAPES)
+@pytest.mark.light(2)
 def test_scores(dataset, tmp_path, kind):
     t = state(kind)
     write_torch(tmp_path / "model.ckpt", t)

@@ -91,7 +91,9 @@ def test_scores_of_a_whole_module(dataset, tmp_path, kind):
         assert_scores(model, dataset, score(kind, parameters, 1))
     write_torch(path, fake_module("mine.Model", modules=modules))
     said = failure(path, dataset)
-    assert said.startswith("contains a module of class mine.Model, which is none of PyTorch Geometric and may score")
+    assert said.startswith(
+        "contains a module of class mine.Model, which does not belong to PyTorch Geometric and may score"
+    )
     if kind == "complex":
         assert_scores(load_model(path, dataset, model="complex"), dataset, score(kind, parameters))
 

@@ -112,7 +112,7 @@ def test_checkpoint(dataset, tmp_path, kind):
         assert recognised(path) == ["rotate"]
         assert_scores(load_model(path, dataset), dataset, score(kind, e, r))
     (tmp_path / "config.json").unlink()
-    assert "config.json: is missing, which says of what model the tables are; set model=" in failure(tmp_path, dataset)
+    assert "config.json: is missing, which names the model of the tables; set model=" in failure(tmp_path, dataset)
     assert_scores(load_model(tmp_path, dataset, model=kind), dataset, score(kind, e, r))
 
 
@@ -204,7 +204,7 @@ def test_a_run_that_started_from_a_checkpoint(dataset, tmp_path):
         ("RotatE", {"gamma": -2}, "gamma must be a number above -2, below 1e6; got -2"),
         ("RotatE", {"gamma": "12"}, "gamma must be a number above -2, below 1e6; got '12'"),
         ("ComplEx", {"model": "RotatE", "double_relation_embedding": "absent", "hidden_dim": "absent"}, "half as many"),
-        ("TransE", {"model": "absent"}, "config.json: lacks 'model', which says of what model the tables are"),
+        ("TransE", {"model": "absent"}, "config.json: lacks 'model', which names the model of the tables"),
         ("pRotatE", {}, "pRotatE, whose score is minus a modulus times the sum of |sin| of the phase differences"),
         ("HAKE", {}, "the model is 'HAKE'; the code of RotatE's paper has RotatE, ComplEx, DistMult, TransE. Other"),
         ("RotateE", {}, "the model is 'RotateE'; did you mean 'rotate'?"),

@@ -81,6 +81,7 @@ def test_scores_of_a_state_dict(dataset, tmp_path, kind):
 
 
 @pytest.mark.parametrize("kind", SHAPES)
+@pytest.mark.light(2)
 def test_scores_of_a_whole_module(dataset, tmp_path, kind):
     """The class names the model, and the function of the attribute dissimilarity the norm."""
     t = state(kind)
@@ -95,7 +96,7 @@ def test_scores_of_a_whole_module(dataset, tmp_path, kind):
         assert_scores(model, dataset, score(kind, t, norm))
     if kind in ("transe", "complex"):
         write_torch(tmp_path / "model.pt", fake_module("mine.Model", modules=modules))
-        assert "mine.Model, which is none of TorchKGE and may score" in failure(tmp_path / "model.pt", dataset)
+        assert "mine.Model, which does not belong to TorchKGE and may score" in failure(tmp_path / "model.pt", dataset)
 
 
 def test_what_a_state_dict_does_not_say(dataset, tmp_path):

@@ -64,7 +64,7 @@ def test_a_side_that_is_not_said_is_asked(tmp_path):
 
 def test_random_samples_come_back(tmp_path):
     labels = ["NA", "null", "1", "Łódź", "New York", "x-y"]
-    for seed in range(size(12, 120)):
+    for seed in range(size(6, 120)):
         dataset = random_dataset(seed, labels=labels, relations=["likes", "in", "NA"])
         lists = [row for row in random_lists(dataset, seed, with_scores=True) if row[4]]
         records = []

@@ -30,7 +30,7 @@ def test_scores_decide(tmp_path):
 
 
 def test_random_runs_come_back(tmp_path):
-    for seed in range(size(12, 120)):
+    for seed in range(size(6, 120)):
         dataset = random_dataset(seed)
         lists = [row for row in random_lists(dataset, seed, with_scores=True) if row[4]]
         queries = {}

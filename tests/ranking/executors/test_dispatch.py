@@ -188,7 +188,8 @@ def test_a_shard_whose_workers_always_die_fails_and_the_others_are_counted():
     assert left.tolist() == list(range(failed.shard.start, failed.shard.stop))
     assert len(crew.dismissed) == 3
     with pytest.raises(
-        kg.errors.ScoreError, match=r"\(queries [\d,]+ to [\d,]+ of 1,000 of the object side\); what was ranked is lost"
+        kg.errors.ScoreError,
+        match=r"\(queries [\d,]+ to [\d,]+ of 1,000 of the object side\); the finished ranks are lost",
     ):
         raise jobs._error_of([failed], job)
 

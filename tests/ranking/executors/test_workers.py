@@ -150,7 +150,7 @@ def test_scores_that_depend_on_the_block_are_refused():
         return s + 10.0 * o + 1e-9 * len(calls)
 
     job.rows, job.scorer = as_row_scorer(wavering, 60), wavering
-    with pytest.raises(kg.ScoreError, match="depends on what is scored with it.*leave candidate_blocks out"):
+    with pytest.raises(kg.ScoreError, match="depends on the other triples of the call.*leave candidate_blocks out"):
         rank(job, InBlocks(5, 3))
 
 
