@@ -1,5 +1,6 @@
 """What all tests share: where the real datasets lie, if they do."""
 
+import gc
 import os
 import signal
 from pathlib import Path
@@ -24,14 +25,33 @@ def pytest_configure(config):
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if config.option.markexpr != "not thorough":
         grids.use_whole_grids()
+    gc.disable()  # until the tests are collected: nothing of them can be freed, and looking takes a third of the time
+
+
+def pytest_collection_finish():
+    """Look for unreachable objects among those of the tests themselves, not among all that is loaded by now."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Tests of real datasets and of a browser belong to the thorough suite."""
+    """Tests of real datasets and of a browser belong to the thorough suite, and most cases of a test marked `light`.
+
+    ``@pytest.mark.light(n)``: of the cases of the test `n`, evenly spread from the first to the last, are light.
+    """
+    cases = {}
     for item in items:
         if THOROUGH_FIXTURES & set(item.fixturenames):
             item.add_marker(pytest.mark.thorough)
+        if item.get_closest_marker("light"):
+            cases.setdefault((item.parent, item.originalname), []).append(item)
+    for found in cases.values():
+        n = found[0].get_closest_marker("light").args[0]
+        kept = {round(i * (len(found) - 1) / max(n - 1, 1)) for i in range(n)}
+        for i, item in enumerate(found):
+            if i not in kept:
+                item.add_marker(pytest.mark.thorough)
 
 
 @pytest.fixture(scope="session")

@@ -7,6 +7,7 @@ read it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,31 +16,31 @@ import numpy as np
 import pandas as pd
 
 from kgeval import markup_cards as cards
-from kgeval.checks import Ids, check_ids, check_one_of, counted
-from kgeval.data import Dataset, TripleSet, Vocabulary, with_labels
-from kgeval.errors import DataError, MetricError
+from kgeval.checks import Ids, check_one_of, check_seed, counted
+from kgeval.classification.example_clusters import ExampleClusters
+from kgeval.classification.files import pack_classification, unpack_classification
+from kgeval.classification.metric_intervals import metric_interval
+from kgeval.classification.point_keys import parse_points, split_average
+from kgeval.data import Dataset, Vocabulary, with_labels
+from kgeval.errors import MetricError
 from kgeval.features import FEATURES, NEED_SIDE, features_at_hand, features_of
 from kgeval.markup import joined
-from kgeval.metrics import REASON, Cell, Metric, MetricValue, display_of, group_index, metric_frame, split_list
-from kgeval.metrics.pointwise import DEFAULT_THRESHOLD, POINTS, DecisionMetric, PointMetric, decide_by_threshold
-from kgeval.metrics.retrieval import AVERAGES
+from kgeval.metrics import REASON, Cell, Metric, MetricValue, display_of, group_index, metric_frame
+from kgeval.metrics.pointwise import PointMetric
 from kgeval.results import (
+    CONFIDENCE,
     READERS,
     by_position,
-    check_about,
     dataset_of,
     group_labels,
     group_names,
     html_table,
     join_columns,
-    pack_columns,
-    pack_vocabularies,
     same_columns,
     show_text,
-    unpack_columns,
-    unpack_vocabularies,
     write_result,
 )
+from kgeval.stats import BOOTSTRAPS, Interval, Moments, check_confidence
 
 CLASSIFIED_METRICS = ("accuracy", "f1", "precision", "recall", "auc", "ap")
 CARD_METRICS = ("accuracy", "f1", "auc")  # the metrics that notebooks show first
@@ -50,18 +51,6 @@ NO_PROBABILITIES = (
     "scores are not probabilities; fit probabilities on validation: classify(..., calibrate='platt') or 'isotonic' "
     "(--calibrate)"
 )
-_TABLE = {"s": "iu", "p": "iu", "o": "iu", "label": "b", "score": "f", "threshold": "f", "predicted": "b"}
-_ABOUT_KEYS = (
-    "dataset", "dataset_fingerprint", "observations", "negatives", "negatives_sha256", "seed", "version",
-    "n_valid_positive", "n_valid_negative", "n_test_positive", "n_test_negative",
-)  # fmt: skip
-FIRST_VERSION = 2  # the first version of the file format that supports classifications
-_THRESHOLDS = {
-    "thresholds_threshold": "f",
-    "thresholds_n_valid_positive": "iu",
-    "thresholds_n_valid_negative": "iu",
-    "thresholds_n_test": "iu",
-}
 
 
 class ClassificationResult:
@@ -74,7 +63,9 @@ class ClassificationResult:
     ----------
     table : pandas.DataFrame
         One row per test triple, positives first: ``s, p, o`` (ids), ``label`` (bool), ``score`` and ``threshold``
-        (float64), ``predicted`` (bool: score >= threshold), and ``probability`` if probabilities were calibrated.
+        (float64), ``predicted`` (bool: score >= threshold), and ``probability`` if probabilities were calibrated. If
+        the negatives say from which positive they were made: ``positive`` (int64), the row of this positive in the
+        test split, for positives their own row; of repeated positives, the first row.
     thresholds : pandas.DataFrame
         One row per relation (label) that occurs in validation or test: ``threshold``, ``n_valid_positive``,
         ``n_valid_negative``, ``source`` (``"relation"``; or ``"global"`` if validation has no positives or no
@@ -166,14 +157,17 @@ class ClassificationResult:
         MetricError
             If the key is not valid, or the metric has its own threshold.
         """
-        average = "micro"
-        if isinstance(key, str) and key.strip().lower().startswith(tuple(f"{name}." for name in AVERAGES)):
-            average, _, key = key.strip().lower().partition(".")
-        metric = _parse_point(key)
-        return self._compute(metric, np.arange(len(self.table))) if average == "micro" else self._macro(metric)
+        average, metric = split_average(key)
+        return self.value_of(metric, np.arange(len(self.table))) if average == "micro" else self._macro(metric)
 
-    def _compute(self, metric: PointMetric, rows: Ids) -> MetricValue:
-        """Return the value of the metric over the rows of the table with the indices `rows`."""
+    def value_of(self, metric: PointMetric, rows: Ids) -> MetricValue:
+        """Return the value of a metric over some rows of the table.
+
+        Parameters
+        ----------
+        metric : PointMetric
+        rows : int64 array
+        """
         if self._needs_probabilities(metric):
             return MetricValue.undefined(NO_PROBABILITIES)
         labels, predictions = (self.table[name].to_numpy()[rows] for name in ("label", PREDICTIONS[metric.needs]))
@@ -188,7 +182,7 @@ class ClassificationResult:
         if self._needs_probabilities(metric):
             return MetricValue.undefined(NO_PROBABILITIES)
         parts = [rows for _, rows in self._relations]
-        values = [self._compute(metric, rows) for rows in parts]
+        values = [self.value_of(metric, rows) for rows in parts]
         defined = [value.value for value in values if not value.reason]
         # The number of relations for which the metric is undefined, and the share of test triples with such a relation.
         n_out = len(values) - len(defined)
@@ -197,6 +191,138 @@ class ClassificationResult:
             reasons = list(dict.fromkeys(value.reason for value in values))
             return MetricValue.undefined(f"no relation has a value: {'; '.join(reasons)}", n_out, weight_out)
         return MetricValue(float(np.mean(defined)), "", n_out, weight_out)
+
+    def interval(
+        self,
+        key: str | Metric,
+        *,
+        confidence: float = CONFIDENCE,
+        method: str = "robust",
+        cluster: Any = None,
+        n_resamples: int = 2000,
+        seed: int = 0,
+    ) -> Interval:
+        """Return the value of the metric `key` with a confidence interval.
+
+        The interval shows how much the value would vary with other positives and other negatives, in the same numbers.
+        It is conditional on the thresholds and, for metrics of probabilities, on their calibration: both were chosen on
+        validation data, and the variation of that choice is left out. See `kgeval.classification.metric_interval` for
+        the limits. In simulations, 93-97% of the 95% intervals hold the true value if there are at least 100 positives
+        and 100 negatives with some errors among both, such as 5 false positives; with fewer, it can be 90%.
+
+        Parameters
+        ----------
+        key : str or Metric
+            As in `value`. Calibration errors (``ece``, ``field_ece``) have no interval.
+        confidence : float
+            Nominal coverage, between 0 and 1.
+        method : str
+            ``"robust"``: cluster-robust; ``"percentile"``, ``"bca"``: bootstrap of whole clusters. AUC, AP, GAUC and
+            ``macro`` have only the first.
+        cluster : str or array_like, shape (rows,), optional
+            Which examples may depend on each other. ``"positive"``: a positive and the negatives made from it (default
+            if the table has the column ``positive``). ``"example"``: only rows with the same triple (default for
+            other negatives, about which this is an assumption). ``"entity"``: all examples with the same subject, and
+            all with the same object (two-way clusters); variation with other entities. An array: rows with the same
+            label.
+        n_resamples, seed : int
+            Number of resamples and seed of the bootstrap.
+
+        Returns
+        -------
+        Interval
+            The limits are NaN if there is no interval; ``reason`` says why.
+
+        Raises
+        ------
+        MetricError
+            If the key, the method or the cluster is unknown, the metric has no interval by this method, or
+            `confidence` or `seed` is not valid.
+
+        Examples
+        --------
+        >>> import kgeval as kg
+        >>> true = [[s, 0, o] for s in range(10) for o in (1, 12, 13, 14, 15)]
+        >>> false = [[s, 0, o] for s in range(10) for o in (0, 2, 3, 4, 19)]
+        >>> dataset = kg.Dataset.from_arrays(valid=true, test=true, n_entities=20, n_relations=1)
+        >>> result = kg.classify(lambda s, p, o: o, dataset, {"valid": false, "test": false})
+        >>> print(result.interval("accuracy"))  # 80 of 100, by the threshold 12
+        0.8000 [0.7084, 0.8682]
+        """
+        check_confidence(confidence)
+        check_one_of("method", method, ("robust", *BOOTSTRAPS), MetricError)
+        check_seed(seed, MetricError)
+        average, metric = split_average(key)
+        clusters = ExampleClusters.of(self.table, cluster)
+        return self.interval_of(
+            metric, self.parts_of(average), average, confidence, clusters, method, n_resamples, seed
+        )
+
+    def parts_of(self, average: str) -> list[Ids]:
+        """Return the rows over which a metric is computed: ``"micro"``: all rows; ``"macro"``: the rows per relation.
+
+        Parameters
+        ----------
+        average : str
+        """
+        return [np.arange(len(self.table))] if average == "micro" else [rows for _, rows in self._relations]
+
+    def interval_of(
+        self,
+        metric: PointMetric,
+        parts: Sequence[Ids],
+        average: str,
+        confidence: float,
+        clusters: ExampleClusters,
+        method: str = "robust",
+        n_resamples: int = 2000,
+        seed: int = 0,
+    ) -> Interval:
+        """Return the interval of a metric over rows (``parts[0]``), or of its mean over the relations.
+
+        Parameters
+        ----------
+        metric : PointMetric
+        parts : sequence of int64 arrays
+            As `parts_of` returns them for `average`; with ``"micro"``, one group of rows.
+        average : str
+            ``"micro"`` or ``"macro"``.
+        clusters : ExampleClusters
+            Of all rows of the table.
+        confidence, method, n_resamples, seed
+            As in `interval`.
+        """
+        value = self.value_of(metric, parts[0]) if average == "micro" else self._macro(metric)
+        reason = value.reason or metric.no_interval
+        if not reason:
+            parts = [rows for rows in parts if average == "micro" or not self.value_of(metric, rows).reason]
+            try:
+                moments = [self.moments(metric, rows) for rows in parts]
+            except MetricError as error:
+                reason = str(error)
+        if reason:
+            return Interval(value.value, np.nan, np.nan, confidence, method, 0, reason=reason)
+        among = clusters.among(parts)
+        interval = metric_interval(metric, moments, among, confidence, method, n_resamples, seed)
+        return replace(interval, value=value.value)  # that of the moments has larger rounding errors
+
+    def moments(self, metric: PointMetric, rows: Ids) -> Moments:
+        """Return a metric over some rows of the table as `Moments`; see `PointMetric.moments`.
+
+        Parameters
+        ----------
+        metric : PointMetric
+            One whose predictions the table has.
+        rows : int64 array
+
+        Raises
+        ------
+        MetricError
+            If the metric is undefined for the rows, or its variation cannot be estimated from them.
+        """
+        labels = self.table["label"].to_numpy()[rows]
+        predictions = metric.read(labels, self.table[PREDICTIONS[metric.needs]].to_numpy()[rows])[1]
+        return metric.moments(labels, predictions, self.table["p"].to_numpy()[rows] if metric.takes_groups else None)
 
     @cached_property
     def _relations(self) -> list[tuple[tuple[str, ...], Ids]]:
@@ -225,30 +351,45 @@ class ClassificationResult:
         """The metrics that tables show by default; if `table` has probabilities, also metrics of probabilities."""
         return CLASSIFIED_METRICS + (PROBABILITY_METRICS if "probability" in self.table else ())
 
-    def summary(self, metrics: Sequence[str | Metric] | str | None = None) -> pd.DataFrame:
+    def summary(
+        self,
+        metrics: Sequence[str | Metric] | str | None = None,
+        confidence: float | None = None,
+        cluster: Any = None,
+    ) -> pd.DataFrame:
         """Return a table of metrics: over all test triples (micro), and averaged over relations (macro).
 
         Parameters
         ----------
         metrics : sequence of str or Metric, or one string with commas, optional
             By default `default_metrics`.
+        confidence : float, optional
+            Nominal coverage of the intervals, such as 0.95; None: no intervals.
+        cluster : str or array_like, shape (rows,), optional
+            As in `interval`.
 
         Returns
         -------
         pandas.DataFrame
-            Rows ``micro`` and ``macro``; columns ``n`` (number of test triples), each metric under its key, and
-            ``reason``: why a value is NaN.
+            Rows ``micro`` and ``macro``; columns ``n`` (number of test triples), each metric under its key; if
+            `confidence` is given, the limits of its interval (``"f1 low"``, ``"f1 high"``) and ``n_effective``, the
+            effective number of clusters (the smallest number among the metrics); and ``reason``: why a value is NaN or
+            has no interval. The interval of ``macro`` treats the examples as samples, and the relations as fixed.
         """
         parsed = parse_points(self.default_metrics if metrics is None else metrics)
-        all_rows = np.arange(len(self.table))
-        rows = [
-            {str(metric): Cell.of(self._compute(metric, all_rows)) for metric in parsed},
-            {str(metric): Cell.of(self._macro(metric)) for metric in parsed},
-        ]
+        averages = [(average, self.parts_of(average)) for average in ("micro", "macro")]
+        rows = self._cells(parsed, averages, confidence, cluster)
         index = pd.Index(["micro", "macro"], name="average", dtype=object)
-        return metric_frame(index, rows, map(str, parsed), [len(self.table)] * 2)
+        counts = [len(self.table)] * 2
+        return metric_frame(index, rows, map(str, parsed), counts, with_intervals=confidence is not None)
 
-    def by(self, *columns: str, metrics: Sequence[str | Metric] | str | None = None) -> pd.DataFrame:
+    def by(
+        self,
+        *columns: str,
+        metrics: Sequence[str | Metric] | str | None = None,
+        confidence: float | None = CONFIDENCE,
+        cluster: Any = None,
+    ) -> pd.DataFrame:
         """Return metrics for each group of test triples.
 
         Parameters
@@ -258,6 +399,10 @@ class ClassificationResult:
             ``"pattern"``, ``"relation_frequency"``, ``"seen"``); or a column added by `with_columns`.
         metrics : sequence of str or Metric, or one string with commas, optional
             By default `default_metrics`.
+        confidence : float, optional
+            Nominal coverage of the intervals; None: no intervals.
+        cluster : str or array_like, shape (rows,), optional
+            As in `interval`.
 
         Returns
         -------
@@ -269,11 +414,31 @@ class ClassificationResult:
         parsed = parse_points(self.default_metrics if metrics is None else metrics)
         names = group_names(columns)
         groups = dict(self._groups(names))
-        rows = [{str(metric): Cell.of(self._compute(metric, rows)) for metric in parsed} for rows in groups.values()]
         counts = [len(rows) for rows in groups.values()]
-        frame = metric_frame(group_index(groups, names), rows, map(str, parsed), counts)
+        cells = self._cells(parsed, [("micro", [rows]) for rows in groups.values()], confidence, cluster)
+        index, has_intervals = group_index(groups, names), confidence is not None
+        frame = metric_frame(index, cells, map(str, parsed), counts, with_intervals=has_intervals)
         frame.insert(1, "share", frame["n"] / max(1, len(self.table)))
         return frame
+
+    def _cells(
+        self,
+        metrics: Sequence[PointMetric],
+        averages: Sequence[tuple[str, Sequence[Ids]]],
+        confidence: float | None,
+        cluster: Any,
+    ) -> list[dict[str, Cell]]:
+        """Return one row of cells for each pair of an average (``"micro"`` or ``"macro"``) and its groups of rows."""
+        if confidence is not None:
+            check_confidence(confidence)
+            clusters = ExampleClusters.of(self.table, cluster)
+
+        def cell(metric: PointMetric, average: str, parts: Sequence[Ids]) -> Cell:
+            if confidence is not None:
+                return Cell.of(self.interval_of(metric, parts, average, confidence, clusters))
+            return Cell.of(self.value_of(metric, parts[0]) if average == "micro" else self._macro(metric))
+
+        return [{str(metric): cell(metric, average, parts) for metric in metrics} for average, parts in averages]
 
     def with_columns(self, columns: pd.DataFrame | Mapping[str, Any]) -> ClassificationResult:
         """Return a new result with additional columns, by which `by` can group the triples.
@@ -337,15 +502,7 @@ class ClassificationResult:
         DataError
             If the file exists and `overwrite` is False, or if it cannot be written.
         """
-        parts = self._parts()
-        arrays: dict[str, Any] = {str(name): self.table[name].to_numpy() for name in self.table}
-        arrays |= {name: self.thresholds[name.removeprefix("thresholds_")].to_numpy() for name in _THRESHOLDS}
-        arrays["thresholds_relation"] = self.relations.ids(self.thresholds.index.to_numpy())
-        arrays["thresholds_is_own"] = (self.thresholds["source"] == "relation").to_numpy()
-        arrays["global_threshold"] = np.array(self.global_threshold)
-        column_arrays, column_header = pack_columns(self.columns)
-        arrays |= pack_vocabularies(self.entities, self.relations) | column_arrays
-        header = {name: parts[name] for name in ("about", "dropped")} | {"notes": list(self.notes)} | column_header
+        arrays, header = pack_classification(self._parts())
         write_result(path, "classification", arrays, header, overwrite)
 
     def cautions(self, metrics: Sequence[str | Metric] | str) -> list[str]:
@@ -406,89 +563,23 @@ class ClassificationResult:
     def _repr_html_(self) -> str:
         size, *lines = self._lines()
         scorer = [cards.label(self.about["scorer"]), " on "] if "scorer" in self.about else []
-        values = [(metric, self.value(metric)) for metric in CARD_METRICS]
-        bars = [cards.Bar(display_of(metric).heading, value.value, note=value.reason) for metric, value in values]
+        intervals = {metric: self.interval(metric) for metric in CARD_METRICS}
+        bars = [
+            cards.Bar(display_of(metric).heading, found.value, found.low, found.high, note=found.remark)
+            for metric, found in intervals.items()
+        ]
         return cards.card(
             joined(scorer, cards.label(self.about["dataset"]), ": classification"),
             cards.line(size),
-            cards.bar_table(bars),
+            cards.bar_table(bars, CONFIDENCE),
             cards.folded("All metrics", html_table(self.summary())),
             cards.folded("Thresholds, negatives and notes", cards.lines(lines)),
         )
 
 
-def _parse_point(key: str | Metric) -> PointMetric:
-    """Return the metric that `key` names; raise a MetricError if the metric has its own threshold."""
-    metric = POINTS.parse(key)
-    has_threshold = isinstance(key, str) and "threshold" in key.lower()
-    if isinstance(metric, DecisionMetric) and (has_threshold or metric.threshold != DEFAULT_THRESHOLD):
-        raise MetricError(
-            f"{metric} has its own threshold, but triples are classified by the thresholds chosen on validation; "
-            f"use {metric.name!r}"
-        )
-    return metric
-
-
-def parse_points(metrics: Sequence[str | Metric] | str) -> list[PointMetric]:
-    """Return the metrics that the given names or objects stand for; none of them may have its own threshold.
-
-    Parameters
-    ----------
-    metrics : sequence of str or Metric, or one string with commas
-
-    Returns
-    -------
-    list of PointMetric
-
-    Raises
-    ------
-    MetricError
-        If `metrics` is empty, or a metric is unknown or has its own threshold.
-    """
-    specs = split_list(metrics)
-    if not specs:
-        raise MetricError("metrics is empty; name at least one, such as 'accuracy,f1'")
-    return [_parse_point(metric) for metric in specs]
-
-
 def _read_classification(arrays: dict[str, Any], header: dict[str, Any], version: int) -> ClassificationResult:
     """Check and return the result that `ClassificationResult.save` wrote."""
-    if version < FIRST_VERSION:
-        raise DataError(f"version {version} of the file format does not support classifications")
-    check_about(header["about"], _ABOUT_KEYS)
-    entities, relations = unpack_vocabularies(arrays)
-    kinds = {**_TABLE, **_THRESHOLDS, "thresholds_is_own": "b", "global_threshold": "f"}
-    kinds |= {"probability": "f"} if "probability" in arrays else {}
-    for name, allowed in kinds.items():
-        if arrays[name].dtype.kind not in allowed:
-            raise DataError(f"array {name!r} has the wrong dtype {arrays[name].dtype}")
-        if allowed == "f" and np.isnan(arrays[name]).any():
-            raise DataError(f"array {name!r} contains NaN")
-    for names in ([*_TABLE, *(["probability"] if "probability" in kinds else [])], [*_THRESHOLDS, "thresholds_is_own"]):
-        shapes = {name: arrays[name].shape for name in names}
-        if len(set(shapes.values())) > 1 or arrays[names[0]].ndim != 1:
-            raise DataError(f"columns differ in length: {shapes}")
-    if not np.array_equal(arrays["predicted"], decide_by_threshold(arrays["score"], arrays["threshold"])):
-        raise DataError("column 'predicted' does not equal score >= threshold")
-    table = pd.DataFrame({name: arrays[name] for name in kinds if name in _TABLE or name == "probability"})
-    TripleSet(table[["s", "p", "o"]].to_numpy(), len(entities), len(relations), "columns s, p, o")
-    relation_ids = check_ids("relation of a threshold", arrays["thresholds_relation"], len(relations), (None,))
-    labels = np.array(relations.labels, dtype=object)[relation_ids]
-    columns = {name.removeprefix("thresholds_"): arrays[name] for name in _THRESHOLDS}
-    thresholds = pd.DataFrame(columns, index=pd.Index(labels, name="relation", dtype=object))
-    source = np.where(arrays["thresholds_is_own"], "relation", "global").astype(object)
-    thresholds.insert(len(_THRESHOLDS) - 1, "source", source)
-    return ClassificationResult(
-        table=table,
-        thresholds=thresholds,
-        global_threshold=float(arrays["global_threshold"]),
-        entities=entities,
-        relations=relations,
-        about=header["about"],
-        dropped=header["dropped"],
-        notes=header["notes"],
-        columns=unpack_columns(arrays, header, len(table)),
-    )
+    return ClassificationResult(**unpack_classification(arrays, header, version))
 
 
 READERS["classification"] = _read_classification

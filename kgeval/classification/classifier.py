@@ -15,8 +15,9 @@ import pandas as pd
 from kgeval._version import __version__
 from kgeval.checks import Bools, Ids, Reals, check_one_of, check_positive_int, counted, cut_label
 from kgeval.classification.classification_result import ClassificationResult
+from kgeval.classification.example_clusters import POSITIVE
 from kgeval.classification.negative_sets import PARTS, UNIFORM, Negatives, NegativeSets
-from kgeval.data import Dataset
+from kgeval.data import Dataset, group_rows
 from kgeval.errors import DataError, KgevalWarning, ProtocolError
 from kgeval.metrics.pointwise import (
     CALIBRATIONS,
@@ -137,7 +138,10 @@ def classify(
     scorer = bound(scorer, dataset)
     rows = as_row_scorer(scorer, len(dataset.entities), Limits(max_pairs=check_positive_int("max_pairs", max_pairs)))
     check_missing(scorer, dataset)
-    valid, test = (_Examples.of(dataset, part, negative_sets.triples[part], scorer) for part in PARTS)
+    positives = {"test": negative_sets.positives}
+    valid, test = (
+        _Examples.of(dataset, part, negative_sets.triples[part], scorer, positives.get(part)) for part in PARTS
+    )
     scorer_notes = _check_scorer(scorer, rows, dataset, test)
     valid = valid.scored(rows, dataset)
     chosen = thresholds_by_group(valid.labels, valid.scores, valid.relations, len(dataset.relations), threshold_at)
@@ -175,6 +179,9 @@ class _Examples:
         Number of examples that are left out, because the model has no vector for an entity or relation.
     scores : float64 array, shape (n,)
         Empty if the examples are not scored yet; `scored` returns a copy with scores.
+    positive : int64 array, shape (n,), optional
+        The row of the positive from which each example was made, for positives their own row; of repeated positives,
+        the first row. None if this is not known.
     """
 
     part: str
@@ -182,12 +189,16 @@ class _Examples:
     labels: Bools
     n_dropped: int
     scores: Reals
+    positive: Ids | None = None
 
     @classmethod
-    def of(cls, dataset: Dataset, part: str, negatives: Ids, scorer: Any) -> _Examples:
+    def of(
+        cls, dataset: Dataset, part: str, negatives: Ids, scorer: Any, positive_rows: Ids | None = None
+    ) -> _Examples:
         """Return the positives and negatives of a split, without scores and without triples that lack a vector.
 
-        A triple lacks a vector if `scorer` has no vector for one of its entities or for its relation.
+        `positive_rows`, int64 (negatives,), holds the row of the positive of each negative, if it is known. A triple
+        lacks a vector if `scorer` has no vector for one of its entities or for its relation.
 
         Raises
         ------
@@ -198,7 +209,12 @@ class _Examples:
         labels = np.arange(len(triples)) < len(dataset[part])
         lacks = np.isin(triples[:, [0, 2]], missing_ids(scorer, "entities")).any(axis=1)
         lacks |= np.isin(triples[:, 1], missing_ids(scorer, "relations"))
-        kept = cls(part, triples[~lacks], labels[~lacks], int(lacks.sum()), np.zeros(0))
+        positive = None
+        if positive_rows is not None:
+            # (positives,): the first row with the same triple.
+            first = _first_rows(dataset[part].array)
+            positive = np.concatenate([first, first[positive_rows]])[~lacks]
+        kept = cls(part, triples[~lacks], labels[~lacks], int(lacks.sum()), np.zeros(0), positive)
         for kind, n in (("positives", kept.n_positive), ("negatives", kept.n_negative)):
             if not n:
                 raise DataError(
@@ -227,6 +243,15 @@ class _Examples:
     def n_negative(self) -> int:
         """Number of false triples."""
         return len(self.labels) - self.n_positive
+
+
+def _first_rows(triples: Ids) -> Ids:
+    """Return, for each row of `triples`, int64 (n, 3), the first row with the same triple; int64 (n,)."""
+    # order sorts the rows by their triples. The rows order[starts[g]:starts[g + 1]] hold the same triple.
+    order, starts = group_rows(*triples.T)
+    first = np.empty(len(triples), dtype=np.int64)
+    first[order] = np.repeat(np.minimum.reduceat(order, starts[:-1]), np.diff(starts))
+    return first
 
 
 def _check_settings(dataset: Any, threshold_at: Any, calibrate: Any, prior: Any) -> None:
@@ -267,6 +292,8 @@ def _test_table(test: _Examples, chosen: GroupThresholds, calibrator: Calibrator
     columns["predicted"] = decide_by_threshold(test.scores, threshold)
     if calibrator is not None:
         columns["probability"] = calibrator(test.scores)
+    if test.positive is not None:
+        columns[POSITIVE] = test.positive
     return pd.DataFrame(columns)
 
 

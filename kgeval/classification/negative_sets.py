@@ -48,11 +48,14 @@ class NegativeSets:
         ``"uniform"``, ``"given"``, or ``"files in FOLDER"``.
     notes : list of str
         Cautions about the negatives.
+    positives : int64 array, shape (negatives of test,), optional
+        For each negative of test, the row of test of the positive from which it was made; None if this is not known.
     """
 
     triples: dict[str, Ids]
     source: str
     notes: list[str]
+    positives: Ids | None = None
 
     @classmethod
     def of(cls, dataset: Dataset, negatives: Any, seed: int) -> NegativeSets:
@@ -72,6 +75,7 @@ class NegativeSets:
             If negatives of valid or test are missing, have the wrong form, or contain an unknown entity or relation.
         """
         notes: list[str] = []
+        positives: Ids | None = None
         if negatives is None:
             raise DataError(
                 "negatives are missing: thresholds are chosen on true and false triples of valid. Pass a folder with "
@@ -82,6 +86,7 @@ class NegativeSets:
             source = UNIFORM
             samples = {part: sample_negatives(dataset, part, seed=seed, ids=True) for part in PARTS}
             by_split = {part: frame[["s", "p", "o"]].to_numpy() for part, frame in samples.items()}
+            positives = samples["test"]["positive"].to_numpy()
             n_short = {part: len(dataset[part]) - len(by_split[part]) for part in PARTS}
             notes += [
                 f"{n:,} positives of {part} have no negative: their queries have fewer unknown triples than positives"
@@ -94,6 +99,8 @@ class NegativeSets:
         elif isinstance(negatives, Mapping):
             source = "given"
             by_split = {part: _as_ids(dataset, part, given) for part, given in negatives.items()}
+            if "test" in by_split:
+                positives = _positives_of(dataset, by_split["test"], negatives["test"])
         else:
             raise DataError(
                 "negatives must be a folder, 'uniform', or a mapping with 'valid' and 'test'; got "
@@ -109,7 +116,7 @@ class NegativeSets:
         if "train" in by_split:
             notes.append(f"{len(by_split['train']):,} negatives of train are left out: thresholds are chosen on valid")
         triples = {part: by_split[part] for part in PARTS}
-        return cls(triples, source, notes + _cautions(dataset, triples))
+        return cls(triples, source, notes + _cautions(dataset, triples), positives)
 
     def about(self, dataset: Dataset, source: str | None) -> dict[str, Any]:
         """Return a dict with the source of the negatives (`source`, by default `self.source`) and their SHA-256."""
@@ -133,6 +140,21 @@ def _as_ids(dataset: Dataset, part: Any, given: Any) -> Ids:
     if not isinstance(given, pd.DataFrame):
         return TripleSet(given, len(dataset.entities), len(dataset.relations), title).array
     return frame_ids(title, given, dataset.entities, dataset.relations, dataset.name)
+
+
+def _positives_of(dataset: Dataset, triples: Ids, given: Any) -> Ids | None:
+    """Return the column ``positive`` of a DataFrame from `sample_negatives`, int64 (negatives,); None if it has none.
+
+    None too if the column cannot be this one: each negative must be a triple of test with another subject or another
+    object.
+    """
+    if not isinstance(given, pd.DataFrame) or "positive" not in given or given["positive"].dtype.kind not in "iu":
+        return None
+    rows, positives = given["positive"].to_numpy().astype(np.int64), dataset["test"].array
+    if (rows < 0).any() or (rows >= len(positives)).any():
+        return None
+    s, p, o = (triples == positives[rows]).T
+    return rows if bool((p & (s | o)).all()) else None
 
 
 def _cautions(dataset: Dataset, triples: dict[str, Ids]) -> list[str]:

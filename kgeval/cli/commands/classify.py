@@ -9,7 +9,7 @@ from typing import Any
 
 import kgeval
 from kgeval.checks import check_one_of, suggest
-from kgeval.classification import CLASSIFIED_METRICS, PROBABILITY_METRICS, UNIFORM, parse_points
+from kgeval.classification import CLASSIFIED_METRICS, CLUSTERS, PROBABILITY_METRICS, UNIFORM, parse_points
 from kgeval.cli.command import Command, Output
 from kgeval.cli.options import add_input, add_quiet, check_options, given_dataset, given_splits, scorer_of, words
 from kgeval.cli.output import classification_text, save_error
@@ -62,6 +62,21 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         metavar="COLUMNS",
         help="break down by relation, or by a feature that is the same for both sides, such as cardinality",
     )
+    output.add_argument(
+        "--confidence",
+        type=float,
+        metavar="SHARE",
+        help="show intervals with this confidence level in all tables (default: only with --by, 0.95)",
+    )
+    output.add_argument(
+        "--no-intervals", dest="intervals", action="store_false", help="show the breakdown without intervals"
+    )
+    output.add_argument(
+        "--cluster",
+        choices=CLUSTERS,
+        help="intervals show the variation with other positives and their negatives, other examples or other entities "
+        "(default: positive for uniform negatives, else example)",
+    )
     output.add_argument("--out", type=Path, metavar="FILE", help="save the result, conventionally as run.kgeval")
     output.add_argument("--overwrite", action="store_true", help="replace FILE if it exists")
     output.add_argument("--format", choices=FORMATS, default="table", help="output format (default: %(default)s)")
@@ -75,6 +90,8 @@ def _classify(options: argparse.Namespace) -> Output:
     start = time.perf_counter()
     if options.metrics is not None:
         parse_points(split_list(options.metrics))
+    if options.confidence is not None and not 0.0 < options.confidence < 1.0:
+        raise ProtocolError(f"--confidence must be between 0 and 1; got {options.confidence:g}")
     if options.out is not None:
         check_target(options.out, options.overwrite)
     for column in words(options.by or ""):

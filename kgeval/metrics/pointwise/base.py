@@ -10,8 +10,10 @@ from typing import Any, ClassVar
 
 import numpy.typing as npt
 
+from kgeval.checks import Bools, Ids
 from kgeval.errors import MetricError
 from kgeval.metrics.base import Family, Metric, MetricValue
+from kgeval.stats import Moments
 
 
 class PointMetric(Metric):
@@ -29,11 +31,18 @@ class PointMetric(Metric):
         The value for perfect predictions. If `higher_is_better` is None, values below and above `best` are both worse.
     takes_groups : bool
         Whether the metric needs the group of each example, such as its user or its relation.
+    is_of_means : bool
+        Whether the metric is a function of means over examples. If not, `moments` returns it to first order: then tests
+        cannot exchange the predictions of two models, and a bootstrap cannot use `moments`.
+    no_interval : str
+        Why the metric has no confidence interval; empty if it has one.
     """
 
     needs: ClassVar[str]
     best: ClassVar[float]
     takes_groups: ClassVar[bool] = False
+    is_of_means: ClassVar[bool] = True
+    no_interval: ClassVar[str] = ""
     undefined_when: ClassVar[str] = "there is no example"
     # Pointwise metrics have no tie policies: each formula defines how equal predictions count.
     tie_policies: ClassVar[tuple[str, ...]] = ()
@@ -79,6 +88,28 @@ class PointMetric(Metric):
     def measure(self, labels: npt.NDArray[Any], predictions: npt.NDArray[Any]) -> MetricValue:
         """Return the value of the metric for labels and predictions that `read` returned; at least one example."""
         raise TypeError(f"{type(self).__name__} does not define measure(labels, predictions)")
+
+    def moments(self, labels: Bools, predictions: npt.NDArray[Any], groups: Ids | None = None) -> Moments:
+        """Return the metric of labelled examples as `Moments`, for intervals and tests.
+
+        The numbers of positives and of negatives are fixed; see `kgeval.metrics.pointwise.sampling`.
+
+        Parameters
+        ----------
+        labels : bool array, shape (n,)
+            True for positive examples; n is at least 1.
+        predictions : array, shape (n,)
+            As `read` returns them.
+        groups : int64 array, shape (n,), optional
+            The group of each example, from 0 on; only for metrics whose attribute `takes_groups` is True.
+
+        Raises
+        ------
+        MetricError
+            If the metric is undefined for the examples, or its variation cannot be estimated from them; the message
+            says why.
+        """
+        raise TypeError(f"{type(self).__name__} does not define moments(labels, predictions, groups)")
 
 
 POINTS: Family[PointMetric] = Family("pointwise metric", PointMetric)

@@ -170,9 +170,10 @@ def choose_thresholds(
 def midpoints_below(scores: Reals, lower: Reals) -> Reals:
     """Return the midpoint between each score and a lower score.
 
-    The midpoint is above the lower score and at most the score itself. So the threshold at the midpoint decides both
-    scores as the threshold at the score does. Where no such midpoint exists, the result is the score: for equal scores,
-    for some neighbouring float64 numbers, and for a lower score of -inf. For a score of +inf, the result is +inf.
+    The midpoint is above the lower score and at most the score itself. A threshold at the midpoint therefore gives both
+    scores the same decisions as a threshold at the score itself. If no such midpoint exists, the result is the score
+    itself: for equal scores, for some neighbouring float64 numbers, and if the lower score is -inf. If the score is
+    +inf, the result is +inf.
 
     Parameters
     ----------

@@ -9,13 +9,16 @@ import math
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
+import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from kgeval.checks import Bools, check_number
+from kgeval.checks import Bools, Ids, Reals, check_number
 from kgeval.metrics.base import MetricValue
 from kgeval.metrics.pointwise.base import POINTS, PointMetric
 from kgeval.metrics.pointwise.examples import DEFAULT_THRESHOLD, check_same_length, read_binary_labels, read_decisions
+from kgeval.metrics.pointwise.sampling import balanced_weights, of_classes
+from kgeval.stats import Moments
 
 _INFINITE = float("inf")
 _RIJSBERGEN = "van Rijsbergen (1979), Information Retrieval"
@@ -97,9 +100,9 @@ def confusion(labels: npt.ArrayLike, predictions: npt.ArrayLike, threshold: floa
 
 @dataclass(frozen=True)
 class DecisionMetric(PointMetric):
-    """Base of the metrics of decisions; a subclass defines `of_counts`.
+    """Base of the metrics of decisions; a subclass defines `ratio`, `of_counts` and, unless all count, `weights`.
 
-    `of_counts` computes the metric from `DecisionCounts` (tp, fp, fn, tn).
+    `ratio` and `of_counts` compute the metric from `DecisionCounts` (tp, fp, fn, tn).
 
     Parameters
     ----------
@@ -132,6 +135,30 @@ class DecisionMetric(PointMetric):
     def of_counts(self, counts: DecisionCounts) -> MetricValue:
         """Return the metric, computed from the counts of at least one example; see `DecisionCounts`."""
         raise TypeError(f"{type(self).__name__} does not define of_counts(counts)")
+
+    def ratio(self, tp: Any, fp: Any, fn: Any, tn: Any) -> tuple[Any, Any]:
+        """Return numerator and denominator of the metric.
+
+        Parameters
+        ----------
+        tp, fp, fn, tn : ints, or float64 arrays of equal shape
+            Counts as in `DecisionCounts`, or these counts divided by the number of examples.
+        """
+        raise TypeError(f"{type(self).__name__} does not define ratio(tp, fp, fn, tn)")
+
+    def weights(self, labels: Bools, decisions: Bools) -> Reals | None:
+        """Return how much each example counts in the metric, as `Moments.weights`; None if all count the same."""
+        return None
+
+    def moments(self, labels: Bools, predictions: npt.NDArray[Any], groups: Ids | None = None) -> Moments:
+        """Return the metric as a function of two means: of the decisions of the positives, and of the negatives."""
+
+        def finish(positive: Reals, negative: Reals, share: float) -> Reals:
+            tp, fp = positive[..., 0], negative[..., 0]
+            numerator, denominator = self.ratio(tp, fp, share - tp, 1.0 - share - fp)
+            return np.asarray(numerator / denominator)
+
+        return of_classes(labels, [predictions], finish, self.weights(labels, predictions))
 
     def _check(self, name: str, low: float, high: float, wanted: str) -> None:
         """Check that parameter `name` is a number between `low` and `high`, and store it as a float.
@@ -173,7 +200,11 @@ class Accuracy(DecisionMetric):
 
     def of_counts(self, counts: DecisionCounts) -> MetricValue:
         """Return the share of correct decisions."""
-        return MetricValue((counts.tp + counts.tn) / sum(counts))
+        return _ratio(*self.ratio(*counts), "no examples")
+
+    def ratio(self, tp: Any, fp: Any, fn: Any, tn: Any) -> tuple[Any, Any]:
+        """Return tp + tn and the number of examples."""
+        return tp + tn, tp + fp + fn + tn
 
 
 @POINTS.register
@@ -200,7 +231,15 @@ class Precision(DecisionMetric):
 
     def of_counts(self, counts: DecisionCounts) -> MetricValue:
         """Return tp / (tp + fp)."""
-        return _ratio(counts.tp, counts.tp + counts.fp, "no example is predicted positive")
+        return _ratio(*self.ratio(*counts), "no example is predicted positive")
+
+    def ratio(self, tp: Any, fp: Any, fn: Any, tn: Any) -> tuple[Any, Any]:
+        """Return tp and tp + fp."""
+        return tp, tp + fp
+
+    def weights(self, labels: Bools, decisions: Bools) -> Reals:
+        """Return 1 for the examples that are predicted positive, else 0."""
+        return decisions.astype(np.float64)
 
 
 @POINTS.register
@@ -226,7 +265,15 @@ class Recall(DecisionMetric):
 
     def of_counts(self, counts: DecisionCounts) -> MetricValue:
         """Return tp / (tp + fn)."""
-        return _ratio(counts.tp, counts.tp + counts.fn, "no positive example")
+        return _ratio(*self.ratio(*counts), "no positive example")
+
+    def ratio(self, tp: Any, fp: Any, fn: Any, tn: Any) -> tuple[Any, Any]:
+        """Return tp and tp + fn."""
+        return tp, tp + fn
+
+    def weights(self, labels: Bools, decisions: Bools) -> Reals:
+        """Return 1 for the positives, else 0."""
+        return labels.astype(np.float64)
 
 
 @POINTS.register
@@ -252,7 +299,15 @@ class Specificity(DecisionMetric):
 
     def of_counts(self, counts: DecisionCounts) -> MetricValue:
         """Return tn / (tn + fp)."""
-        return _ratio(counts.tn, counts.tn + counts.fp, "no negative example")
+        return _ratio(*self.ratio(*counts), "no negative example")
+
+    def ratio(self, tp: Any, fp: Any, fn: Any, tn: Any) -> tuple[Any, Any]:
+        """Return tn and tn + fp."""
+        return tn, tn + fp
+
+    def weights(self, labels: Bools, decisions: Bools) -> Reals:
+        """Return 1 for the negatives, else 0."""
+        return (~labels).astype(np.float64)
 
 
 @POINTS.register
@@ -277,9 +332,16 @@ class BalancedAccuracy(DecisionMetric):
 
     def of_counts(self, counts: DecisionCounts) -> MetricValue:
         """Return (tp / (tp + fn) + tn / (tn + fp)) / 2."""
-        tp, fp, fn, tn = counts
-        absent = "positive" if tp + fn == 0 else "negative"
-        return _ratio(tp * (tn + fp) + tn * (tp + fn), 2 * (tp + fn) * (tn + fp), f"no {absent} example")
+        absent = "positive" if counts.tp + counts.fn == 0 else "negative"
+        return _ratio(*self.ratio(*counts), f"no {absent} example")
+
+    def ratio(self, tp: Any, fp: Any, fn: Any, tn: Any) -> tuple[Any, Any]:
+        """Return the sum of both shares over their common denominator."""
+        return tp * (tn + fp) + tn * (tp + fn), 2 * (tp + fn) * (tn + fp)
+
+    def weights(self, labels: Bools, decisions: Bools) -> Reals:
+        """Return weights that give positives and negatives the same total weight."""
+        return balanced_weights(labels)
 
 
 @POINTS.register
@@ -323,10 +385,17 @@ class FBeta(DecisionMetric):
 
     def of_counts(self, counts: DecisionCounts) -> MetricValue:
         """Return F-beta from the counts; if beta is an integer, numerator and denominator are exact integers."""
-        tp, fp, fn, _ = counts
+        return _ratio(*self.ratio(*counts), "no example is positive or predicted positive")
+
+    def ratio(self, tp: Any, fp: Any, fn: Any, tn: Any) -> tuple[Any, Any]:
+        """Return (1 + beta^2) * tp, and (1 + beta^2) * tp + beta^2 * fn + fp."""
         square = self.beta**2
         numerator = (1 + square) * tp
-        return _ratio(numerator, numerator + square * fn + fp, "no example is positive or predicted positive")
+        return numerator, numerator + square * fn + fp
+
+    def weights(self, labels: Bools, decisions: Bools) -> Reals:
+        """Return the part of each example in the denominator: beta^2 if positive, 1 if predicted positive."""
+        return np.asarray(self.beta**2 * labels + decisions, dtype=np.float64)
 
     def __str__(self) -> str:
         text = super().__str__()
@@ -367,6 +436,16 @@ class MCC(DecisionMetric):
 
     def of_counts(self, counts: DecisionCounts) -> MetricValue:
         """Return the correlation; the products are Python integers, which do not overflow."""
-        tp, fp, fn, tn = counts
+        return _ratio(*self.ratio(*counts), "all labels or all decisions are of one class")
+
+    def ratio(self, tp: Any, fp: Any, fn: Any, tn: Any) -> tuple[Any, Any]:
+        """Return tp * tn - fp * fn, and the root of the product of the four sums."""
         product = (tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)
-        return _ratio(tp * tn - fp * fn, math.sqrt(product), "all labels or all decisions are of one class")
+        # np.sqrt cannot take the root of a Python integer above 2 ** 64, math.sqrt cannot take that of an array. The
+        # sums are differences of rounded means, so that a product of 0 can come out slightly below 0.
+        root = math.sqrt(product) if isinstance(product, int) else np.sqrt(np.maximum(product, 0.0))
+        return tp * tn - fp * fn, root
+
+    def weights(self, labels: Bools, decisions: Bools) -> Reals:
+        """Return weights that give positives and negatives the same total weight."""
+        return balanced_weights(labels)

@@ -8,10 +8,12 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from kgeval.checks import Reals
+from kgeval.checks import Bools, Ids, Reals
 from kgeval.metrics.base import UNBOUNDED, MetricValue
 from kgeval.metrics.pointwise.base import POINTS, PointMetric
 from kgeval.metrics.pointwise.examples import check_same_length, read_values
+from kgeval.metrics.pointwise.sampling import mean_of_losses
+from kgeval.stats import Moments
 
 _WILLMOTT = "Willmott & Matsuura (2005), Advantages of the mean absolute error over the root mean square error"
 
@@ -56,6 +58,10 @@ class RMSE(ValueMetric):
         """Return the root of the mean squared error."""
         return MetricValue(float(np.sqrt(np.square(predictions - labels).mean())))
 
+    def moments(self, labels: Bools, predictions: npt.NDArray[Any], groups: Ids | None = None) -> Moments:
+        """Return the root of the mean squared error; the labels are bools, the predictions probabilities."""
+        return mean_of_losses(labels, np.square(predictions - labels), np.sqrt)
+
 
 @POINTS.register
 @dataclass(frozen=True)
@@ -79,3 +85,7 @@ class MAE(ValueMetric):
     def measure(self, labels: npt.NDArray[Any], predictions: npt.NDArray[Any]) -> MetricValue:
         """Return the mean absolute error."""
         return MetricValue(float(np.abs(predictions - labels).mean()))
+
+    def moments(self, labels: Bools, predictions: npt.NDArray[Any], groups: Ids | None = None) -> Moments:
+        """Return the mean absolute error; the labels are bools, the predictions probabilities."""
+        return mean_of_losses(labels, np.abs(predictions - labels))

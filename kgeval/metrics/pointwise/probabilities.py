@@ -17,8 +17,12 @@ from kgeval.errors import MetricError
 from kgeval.metrics.base import UNBOUNDED, MetricValue
 from kgeval.metrics.pointwise.base import POINTS, PointMetric
 from kgeval.metrics.pointwise.examples import check_same_length, read_binary_labels, read_groups, read_probabilities
+from kgeval.metrics.pointwise.sampling import mean_of_losses, of_classes
+from kgeval.stats import Moments
 
 STRATEGIES = ("width", "mass")
+MAX_CELLS = 2**23  # largest number of examples times groups for a test of calibration errors (64 MB an array)
+_BIASED = "chance makes calibration errors too high on average, so that no interval around them would be honest"
 _HE = "He et al. (2014), Practical Lessons from Predicting Clicks on Ads at Facebook, ADKDD"
 
 
@@ -77,12 +81,23 @@ class LogLoss(ProbabilityMetric):
 
     def measure(self, labels: npt.NDArray[Any], predictions: npt.NDArray[Any]) -> MetricValue:
         """Return the mean loss."""
+        return MetricValue(float(self._losses(labels, predictions).mean()))
+
+    def moments(self, labels: Bools, predictions: npt.NDArray[Any], groups: Ids | None = None) -> Moments:
+        """Return the mean loss."""
+        losses = self._losses(labels, predictions)
+        if np.isinf(losses).any():
+            raise MetricError("the value is infinite, because a probability of 0 or 1 is wrong; set clip")
+        return mean_of_losses(labels, losses)
+
+    def _losses(self, labels: Bools, predictions: Reals) -> Reals:
+        """Return the loss of each example, float64 (n,)."""
         with np.errstate(divide="ignore"):
             losses = np.abs(np.where(labels, np.log(predictions), np.log1p(-predictions)))
         if self.clip:
             # Clip the losses instead of p: for a small clip, 1 - clip rounds to 1, and the loss would be infinite.
             losses = np.clip(losses, -np.log1p(-self.clip), -np.log(self.clip))
-        return MetricValue(float(losses.mean()))
+        return np.asarray(losses)
 
     def count_clipped(self, probabilities: npt.ArrayLike) -> int:
         """Return the number of probabilities outside [clip, 1 - clip].
@@ -127,6 +142,10 @@ class Brier(ProbabilityMetric):
     def measure(self, labels: npt.NDArray[Any], predictions: npt.NDArray[Any]) -> MetricValue:
         """Return the mean squared difference."""
         return MetricValue(float(np.square(predictions - labels).mean()))
+
+    def moments(self, labels: Bools, predictions: npt.NDArray[Any], groups: Ids | None = None) -> Moments:
+        """Return the mean squared difference."""
+        return mean_of_losses(labels, np.square(predictions - labels))
 
 
 class Bins(NamedTuple):
@@ -250,6 +269,7 @@ class ECE(ProbabilityMetric):
     bins: int = 10
     strategy: str = "width"
     name: ClassVar[str] = "ece"
+    no_interval: ClassVar[str] = _BIASED
     title: ClassVar[str] = "ECE"
     reference: ClassVar[str] = (
         "Naeini et al. (2015), Obtaining Well Calibrated Probabilities Using Bayesian Binning, AAAI"
@@ -262,6 +282,14 @@ class ECE(ProbabilityMetric):
         """Return the calibration error: the mean of |mean probability - share of positives|, weighted by bin size."""
         filled = fill_bins(labels, predictions, self.bins, self.strategy)
         return MetricValue(float(np.abs(filled.probability - filled.positives).sum() / len(labels)))
+
+    def moments(self, labels: Bools, predictions: npt.NDArray[Any], groups: Ids | None = None) -> Moments:
+        """Return the sum over bins of the absolute mean of probability - label; only for bins of equal width."""
+        if self.strategy != "width":
+            raise MetricError("bins of equal numbers depend on all examples, so that their errors are not means")
+        # (n,): the bin of each example, as in `fill_bins`.
+        codes = np.searchsorted(np.arange(self.bins) / self.bins, predictions, "right") - 1
+        return _sum_of_gaps(labels, predictions, codes, self.bins)
 
 
 @POINTS.register
@@ -285,6 +313,7 @@ class FieldECE(ProbabilityMetric):
     """
 
     name: ClassVar[str] = "field_ece"
+    no_interval: ClassVar[str] = _BIASED
     title: ClassVar[str] = "field ECE"
     reference: ClassVar[str] = (
         "Pan et al. (2020), Field-aware Calibration: A Simple and Empirically Strong Method for Reliable "
@@ -307,6 +336,27 @@ class FieldECE(ProbabilityMetric):
         if not len(actual):
             return MetricValue.undefined("no examples")
         return MetricValue(float(np.abs(np.bincount(codes, predicted - actual)).sum() / len(actual)))
+
+    def moments(self, labels: Bools, predictions: npt.NDArray[Any], groups: Ids | None = None) -> Moments:
+        """Return the sum over groups of the absolute mean of probability - label."""
+        if groups is None:
+            raise MetricError(f"{self} needs the group of each example")
+        codes = np.unique(groups, return_inverse=True)[1].reshape(len(groups))
+        return _sum_of_gaps(labels, predictions, codes, int(codes.max()) + 1)
+
+
+def _sum_of_gaps(labels: Bools, probabilities: Reals, codes: Ids, n_groups: int) -> Moments:
+    """Return the sum, over groups of examples, of the absolute sum of probability - label, per example.
+
+    Raise a MetricError if the table with one row per example and one column per group would be too large.
+    """
+    if len(labels) * n_groups > MAX_CELLS:
+        raise MetricError(
+            f"{len(labels):,} examples in {n_groups:,} groups are too many for a test (at most {MAX_CELLS:,} examples "
+            "times groups)"
+        )
+    gaps = np.where(codes[:, None] == np.arange(n_groups), (probabilities - labels)[:, None], 0.0)
+    return of_classes(labels, list(gaps.T), lambda positive, negative, _: np.abs(positive + negative).sum(axis=-1))
 
 
 @POINTS.register
@@ -343,3 +393,11 @@ class PCOPC(ProbabilityMetric):
         if not observed:
             return MetricValue.undefined("no positive example: the sum of the labels is 0")
         return MetricValue(float(predictions.sum()) / observed)
+
+    def moments(self, labels: Bools, predictions: npt.NDArray[Any], groups: Ids | None = None) -> Moments:
+        """Return the mean probability divided by the share of the positives, which is fixed."""
+        if not labels.any():
+            raise MetricError("no positive example: the sum of the labels is 0")
+        return of_classes(
+            labels, [predictions], lambda positive, negative, share: (positive + negative)[..., 0] / share
+        )

@@ -21,16 +21,22 @@ from kgeval.metrics.pointwise.examples import (
     read_groups,
     read_predicted_scores,
 )
+from kgeval.metrics.pointwise.sampling import balanced_weights, of_effects, placements, precision_effects
 from kgeval.metrics.pointwise.thresholds import count_pairs, count_steps
+from kgeval.stats import Moments
 
 
 class ScoreMetric(PointMetric):
-    """Base of the metrics of scores, which may be any real numbers; only the order of the scores matters."""
+    """Base class of the metrics of scores (`RocAuc`, `AveragePrecision`, `GAUC`).
+
+    The scores may be any real numbers; only their order matters, so probabilities are not needed.
+    """
 
     needs: ClassVar[str] = "scores"
     higher_is_better: ClassVar[bool] = True
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
     best: ClassVar[float] = 1.0
+    is_of_means: ClassVar[bool] = False
 
     def read(self, labels: npt.ArrayLike, predictions: npt.ArrayLike) -> tuple[Bools, Numbers]:
         """Check labels and predictions; return the labels as bools, and the predictions as an array of scores."""
@@ -73,6 +79,11 @@ class RocAuc(ScoreMetric):
             return MetricValue.undefined(f"no {'negative' if labels[0] else 'positive'} example")
         return MetricValue(int(doubled[0]) / (2 * int(pairs[0])))
 
+    def moments(self, labels: Bools, predictions: npt.NDArray[Any], groups: Ids | None = None) -> Moments:
+        """Return the AUC to first order: the effect of an example is its share of right pairs (see `placements`)."""
+        _check_classes(labels)
+        return of_effects(labels, self.measure(labels, predictions).value, placements(labels, predictions))
+
 
 @POINTS.register
 @dataclass(frozen=True)
@@ -109,6 +120,11 @@ class AveragePrecision(ScoreMetric):
             return MetricValue.undefined("no positive example")
         new_positives = steps.tp - steps.before(steps.tp)
         return MetricValue(float(np.sum(new_positives * steps.tp / (steps.tp + steps.fp)) / steps.tp[-1]))
+
+    def moments(self, labels: Bools, predictions: npt.NDArray[Any], groups: Ids | None = None) -> Moments:
+        """Return the average precision to first order; see `precision_effects`."""
+        _check_classes(labels)
+        return of_effects(labels, self.measure(labels, predictions).value, precision_effects(labels, predictions))
 
 
 @POINTS.register
@@ -177,6 +193,50 @@ class GAUC(ScoreMetric):
             return MetricValue.undefined(reason, n_excluded, excluded_share)
         auc = doubled[has_both] / (2.0 * pairs[has_both])
         return MetricValue(float((weight[has_both] * auc).sum() / kept_weight), "", n_excluded, excluded_share)
+
+    def moments(self, labels: Bools, predictions: npt.NDArray[Any], groups: Ids | None = None) -> Moments:
+        """Return the weighted mean of the AUCs to first order, each group with its number of examples as the weight.
+
+        The groups are fixed, and so are the groups that have one class only, which are left out.
+        """
+        if groups is None:
+            raise MetricError(f"{self} needs the group of each example")
+        value = self.compute(labels, predictions, groups)
+        if value.reason:
+            raise MetricError(value.reason)
+        order = np.argsort(groups, kind="stable")
+        parts = np.split(order, np.flatnonzero(np.diff(groups[order])) + 1)
+        parts = [part for part in parts if labels[part].any() and not labels[part].all()]
+        n_kept, n_single = sum(map(len, parts)), sum(_smaller_class(labels[part]) < 2 for part in parts)
+        if n_single:
+            raise MetricError(
+                f"{n_single:,} of {len(parts):,} groups with both classes have one positive or one negative only, so "
+                "that their variation is unknown"
+            )
+        # effects (n,): how much the value rises if an example counts once more, times the number of examples. weights
+        # (n,): the influence that its class has in its group.
+        effects, weights = np.zeros(len(labels)), np.zeros(len(labels))
+        for part in parts:
+            is_positive, shares = labels[part], placements(labels[part], predictions[part])
+            sizes = np.where(is_positive, is_positive.sum(), (~is_positive).sum())
+            # A sample of m examples varies as much around its mean as m - 1 examples do around the true mean.
+            spread = (shares - shares[is_positive].mean()) * np.sqrt(sizes / (sizes - 1.0))
+            effects[part] = spread * len(labels) * len(part) / n_kept / sizes
+            weights[part] = balanced_weights(is_positive) * len(part) / n_kept
+        return Moments(value.value + effects[:, None], weights=weights)
+
+
+def _smaller_class(labels: Bools) -> int:
+    """Return the number of examples of the class with fewer examples."""
+    return min(int(labels.sum()), int((~labels).sum()))
+
+
+def _check_classes(labels: Bools) -> None:
+    """Raise a MetricError unless there are at least two positives and two negatives."""
+    for kind, n in (("positive", int(labels.sum())), ("negative", int((~labels).sum()))):
+        if n < 2:
+            n_found = f"one {kind} example only" if n else f"no {kind} example"
+            raise MetricError(f"{n_found}, so that the variation is unknown")
 
 
 def _read_weights(weights: Mapping[Any, float] | None, groups: pd.Index, codes: Ids) -> Reals:

@@ -47,7 +47,7 @@ ONLY_EMPTY = {"accuracy", "log_loss", "brier", "ece", "field_ece", "rmse", "mae"
 
 
 RNG = random.Random(1)
-TABLES = [oracle.random_table(RNG) for _ in range(size(80, 1500))]
+TABLES = [oracle.random_table(RNG) for _ in range(size(26, 1500))]
 
 
 def compute(metric, labels, predictions, groups=None):
@@ -270,6 +270,7 @@ def test_only_the_order_of_scores_counts(metric):
 
 @each_metric
 @pytest.mark.parametrize("form", light([np.float16, np.float32, pd.Series, tuple], 1), ids=lambda form: form.__name__)
+@pytest.mark.light(3)
 def test_narrow_floats_and_containers(metric, form):
     """float16 and float32 are widened, not computed with; lists, tuples and Series mean the same."""
     for labels, predictions, groups in TABLES[:100]:

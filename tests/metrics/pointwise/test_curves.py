@@ -189,7 +189,7 @@ def test_reliability_by_hand():
 def test_reliability_equals_oracle(strategy):
     """Each example in the oracle's bin; n, both means and the limits; ECE is their weighted distance."""
     rng = random.Random(3)
-    for _ in range(size(30, 600)):
+    for _ in range(size(10, 600)):
         n, bins = rng.randint(1, 12), rng.choice([1, 2, 3, 7, 10])
         p = [rng.choice([rng.random(), rng.randrange(11) / 10, rng.randrange(bins + 1) / bins]) for _ in range(n)]
         labels = [rng.randrange(2) for _ in range(n)]

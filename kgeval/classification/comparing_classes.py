@@ -1,0 +1,435 @@
+"""compare_classifications() and ClassificationComparison: paired comparison of classified examples.
+
+Users and the command ``kgeval compare`` call `compare_classifications`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from kgeval import markup_cards as cards
+from kgeval.checks import Ids, Reals, check_positive_int, check_seed, counted
+from kgeval.classification.classification_result import (
+    CLASSIFIED_METRICS,
+    ClassificationResult,
+)
+from kgeval.classification.example_clusters import ExampleClusters, interval_lines
+from kgeval.classification.pairing import pair_examples
+from kgeval.classification.point_keys import split_average
+from kgeval.errors import MetricError, ProtocolError
+from kgeval.metrics import REASON, Cell, Metric, display_of, metric_frame, split_list
+from kgeval.metrics.pointwise import PointMetric
+from kgeval.results import CONFIDENCE, html_table, show_text
+from kgeval.stats import (
+    Difference,
+    Interval,
+    Moments,
+    check_confidence,
+    compare_paired,
+    holm,
+    macro_interval,
+    student_p_value,
+)
+
+UNDECIDED = "undecided"
+NO_DIRECTION = "values above and below {best:g} are both worse, so that a difference does not say which model is better"
+
+
+@dataclass(frozen=True, eq=False)
+class ClassificationComparison:
+    """Differences between classifications of the same examples; `kgeval.compare_classifications` returns it.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        One row per pair of results and metric: ``first, second, metric``; ``value_first, value_second, difference``
+        (first minus second) with its interval ``low, high``; ``p``, the p-value; ``p_holm``, the same p-value
+        corrected by Holm's method for all tests of the table; ``detectable``, the minimum detectable difference at a
+        power of 0.8; ``n``, the number of examples; ``n_clusters``, the number of clusters; ``n_effective``, their
+        effective number; ``test``, ``"swaps"`` or ``"t"``; ``better``, the name of the better model if ``p_holm`` is at
+        most `alpha`, else ``"undecided"``; ``reason``, why values are NaN.
+    values : pandas.DataFrame
+        One row per model. Columns: each metric under its key, the limits of its interval ``"<metric> low"`` and
+        ``"<metric> high"``, and ``reason``.
+    names : tuple of str
+    keys : dict of str to (str, PointMetric)
+        The compared metrics: key -> average (``"micro"`` or ``"macro"``) and metric.
+    results : tuple of ClassificationResult
+    clusters : ExampleClusters
+        Of the rows of the first result.
+    confidence : float
+    n_resamples, seed : int
+        Of the random swaps.
+    """
+
+    table: pd.DataFrame
+    values: pd.DataFrame
+    names: tuple[str, ...]
+    keys: dict[str, tuple[str, PointMetric]]
+    results: tuple[ClassificationResult, ...]
+    clusters: ExampleClusters
+    confidence: float
+    n_resamples: int
+    seed: int
+
+    @property
+    def alpha(self) -> float:
+        """The significance level, 1 - confidence: a difference is decided if its ``p_holm`` is at most `alpha`."""
+        return 1.0 - self.confidence
+
+    def significant(self) -> pd.DataFrame:
+        """Return the rows of `table` whose corrected p-value ``p_holm`` is at most `alpha`."""
+        return self.table[(self.table["p_holm"] <= self.alpha).to_numpy()].reset_index(drop=True)
+
+    @cached_property
+    def verdict(self) -> str:
+        """What the comparison says about its first metric, in one sentence."""
+        label, (_, metric) = next(iter(self.keys.items()))
+        values, heading = self.values[label].to_numpy(), _heading(label)
+        rows = self.table[self.table["metric"] == label].to_dict("records")
+        undefined = [name for name, value in zip(self.names, values) if not math.isfinite(value)]
+        if undefined:
+            return f"No verdict: {undefined[0]} has no {heading}"
+        if not _has_direction(metric):
+            return f"No verdict: of {heading}, {NO_DIRECTION.format(best=metric.best)}"
+        best = int(np.argmax(values) if metric.higher_is_better else np.argmin(values))
+        leader, of_leader = self.names[best], [row for row in rows if self.names[best] in (row["first"], row["second"])]
+        ties = [row for row in of_leader if row["better"] != leader]
+        if len(self.names) > 2 and not ties:
+            return f"{leader} beats all {len(values) - 1} other models: {heading} {values[best]:.4f}"
+        if ties and len(self.names) > 2:
+            others = [row["second"] if row["first"] == leader else row["first"] for row in ties]
+            return (
+                f"Undecided: {leader} has the best {heading}, {values[best]:.4f}, but the test cannot tell it from "
+                f"{', '.join(others)}"
+            )
+        row = of_leader[0]
+        sign = 1.0 if row["first"] == leader else -1.0
+        low, high = sorted((sign * row["low"], sign * row["high"]))
+        limits = "(no interval)" if math.isnan(low) else f"[{low:+.4f}, {high:+.4f}]"
+        other = row["second"] if row["first"] == leader else row["first"]
+        of_other = row["value_second"] if row["first"] == leader else row["value_first"]
+        lower = "" if metric.higher_is_better else " (lower is better)"
+        numbers = (
+            f"{heading}{lower} {values[best]:.4f} against {of_other:.4f}, {sign * row['difference']:+.4f} {limits}, "
+            f"p = {row['p_holm']:.4f}"
+        )
+        return f"Undecided between {leader} and {other}: {numbers}" if ties else f"{leader} beats {other}: {numbers}"
+
+    def header(self) -> list[str]:
+        """Return the lines that say what was compared, and how intervals and p-values were made."""
+        first = self.results[0]
+        shown, conditional = interval_lines(self.clusters, self.confidence)
+        n_positive = int(first.table["label"].sum())
+        return [
+            f"{first.about['dataset']}: {counted(n_positive, 'positive')} and "
+            f"{counted(len(first.table) - n_positive, 'negative')} of test, the same in all models; negatives "
+            f"{first.about['negatives_sha256'][:8]}, dataset {first.about['dataset_fingerprint'][:8]}",
+            shown,
+            f"tested: {counted(len(self.table), 'difference')}, by {self.n_resamples:,} swaps of whole clusters (seed "
+            f"{self.seed}) or, for metrics that swaps cannot use, by Student's t; p_holm is corrected for all of them",
+            f"note: {conditional}",
+        ]
+
+    def __repr__(self) -> str:
+        shown = self.table.drop(columns=["n", "n_clusters", "detectable"])
+        values = show_text([], self.values[[*self.keys, REASON]])
+        return f"{show_text([self.verdict, *self.header()], shown, index=False)}\n{values}"
+
+    def _repr_html_(self) -> str:
+        return cards.card(
+            self.verdict,
+            html_table(self.values[[*self.keys, REASON]]),
+            cards.folded(counted(len(self.table), "test"), html_table(self.table, index=False), is_open=True),
+            cards.folded("Examples, test and notes", cards.lines(self.header())),
+        )
+
+
+def compare_classifications(
+    results: Sequence[ClassificationResult] | Mapping[str, ClassificationResult],
+    names: Sequence[str] | None = None,
+    *,
+    metrics: Sequence[str | Metric] | str | None = None,
+    confidence: float = CONFIDENCE,
+    cluster: Any = None,
+    n_resamples: int = 9999,
+    seed: int = 0,
+) -> ClassificationComparison:
+    """Compare classifications of the same examples by paired tests and intervals of the differences.
+
+    Metrics that are functions of means over examples (accuracy, F1, log loss, ...) are tested by a randomization test:
+    a swap exchanges the predictions of both models for whole clusters of examples. Metrics that depend on the order of
+    all examples (AUC, AP, GAUC) and macro averages are tested by Student's t, with the standard error of the
+    difference; for the AUC this is the test of DeLong et al. Thresholds are taken as given.
+
+    Parameters
+    ----------
+    results : sequence of ClassificationResult, or mapping of name to ClassificationResult
+        At least two. Their examples must be the same triples with the same truth; ids and the order of rows may differ.
+    names : sequence of str, optional
+        One per result; by default the keys of `results`, else the names of the scorers, numbered if they are equal.
+    metrics : sequence of str or Metric, or one string with commas, optional
+        ``[average.]metric``, as in `ClassificationResult.value`; by default the default metrics of all results.
+    confidence : float
+        Nominal coverage. A difference is undecided unless its p-value, corrected by Holm's method, is at most
+        ``1 - confidence``.
+    cluster : str or array_like, shape (rows of the first result,), optional
+        As in `ClassificationResult.interval`. Clusters that overlap (``"entity"``) are tested by Student's t.
+    n_resamples : int
+        Number of random swaps of the test.
+    seed : int
+        Seed of the random swaps.
+
+    Returns
+    -------
+    ClassificationComparison
+
+    Raises
+    ------
+    ProtocolError
+        If there are fewer than two results, if one is not a ClassificationResult, or if they have other examples or
+        other settings; the message lists every difference.
+    MetricError
+        If a metric, the cluster or a number is not valid.
+
+    References
+    ----------
+    DeLong, DeLong & Clarke-Pearson (1988), Comparing the Areas under Two or More Correlated Receiver Operating
+    Characteristic Curves: A Nonparametric Approach, Biometrics 44. Phipson & Smyth (2010), Permutation P-values Should
+    Never Be Zero. Holm (1979), A Simple Sequentially Rejective Multiple Test Procedure.
+
+    Examples
+    --------
+    >>> import kgeval as kg
+    >>> true = [[s, 0, o] for s in range(10) for o in (1, 12, 13, 14, 15)]
+    >>> false = [[s, 0, o] for s in range(10) for o in (0, 2, 3, 4, 19)]
+    >>> dataset = kg.Dataset.from_arrays(valid=true, test=true, n_entities=20, n_relations=1)
+    >>> negatives = {"valid": false, "test": false}
+    >>> scorers = {"object": lambda s, p, o: o, "low": lambda s, p, o: 1.0 * ((o < 10) | (o == 19))}
+    >>> results = {name: kg.classify(scorer, dataset, negatives) for name, scorer in scorers.items()}
+    >>> compare_classifications(results, metrics="accuracy").verdict
+    'object beats low: accuracy 0.8000 against 0.5000, +0.3000 [+0.2194, +0.3806], p = 0.0003'
+    """
+    named = _name_results(results, names)
+    names, results = tuple(named), tuple(named.values())
+    keys = _read_keys(results, metrics)
+    check_confidence(confidence)
+    check_positive_int("n_resamples", n_resamples, MetricError)
+    check_seed(seed, MetricError)
+    rows = pair_examples(results, names, [metric for _, metric in keys.values()])
+    clusters = _clusters(results, rows, cluster)
+    aligned = [_in_order(result, order) for result, order in zip(results, rows)]
+    pairs = list(itertools.combinations(range(len(results)), 2))
+    n_tests = len(pairs) * len(keys)
+    settings = {"confidence": confidence, "n_resamples": n_resamples, "seed": seed, "n_tests": n_tests}
+    records = [
+        record
+        for i, j in pairs
+        for record in _compare_pair((aligned[i], aligned[j]), (names[i], names[j]), keys, clusters, settings)
+    ]
+    table = pd.DataFrame(records)
+    table.insert(list(table.columns).index("p") + 1, "p_holm", holm(table["p"].to_numpy()))
+    table["better"] = [_better(row, keys[row["metric"]][1], 1.0 - confidence) for row in table.to_dict("records")]
+    table[REASON] = table.pop(REASON)
+    of_rows = {name: _values(result, keys, confidence, clusters) for name, result in zip(names, aligned)}
+    index = pd.Index(list(names), name="model", dtype=object)
+    values = metric_frame(index, list(of_rows.values()), keys, with_intervals=True)
+    return ClassificationComparison(table, values, names, keys, results, clusters, confidence, n_resamples, seed)
+
+
+def _name_results(results: Any, names: Sequence[str] | None) -> dict[str, ClassificationResult]:
+    """Return the results under distinct names; raise a ProtocolError for wrong results or names."""
+    if not isinstance(results, (list, tuple, Mapping)) or len(results) < 2:
+        raise ProtocolError(
+            "compare_classifications needs a list of at least two results, such as compare_classifications([a, b]); "
+            f"got {type(results).__name__}"
+        )
+    if isinstance(results, Mapping):
+        names, results = (list(map(str, results)) if names is None else names), list(results.values())
+    for i, result in enumerate(results):
+        if not isinstance(result, ClassificationResult):
+            hint = "; kgeval.compare compares evaluations" if type(result).__name__ == "EvaluationResult" else ""
+            raise ProtocolError(
+                f"result {i} must be a ClassificationResult, from kgeval.classify or kgeval.load_result; got "
+                f"{type(result).__name__}{hint}"
+            )
+    if names is None:
+        scorers = [str(result.about.get("scorer") or "model") for result in results]
+        is_distinct = len(set(scorers)) == len(scorers)
+        names = scorers if is_distinct else [f"{name} ({i})" for i, name in enumerate(scorers, start=1)]
+    named = dict(zip(names, results))
+    if len(names) != len(results) or len(named) < len(results) or not all(map(str.strip, map(str, names))):
+        raise ProtocolError(f"names must be {len(results)} different words, one for each result; got {list(names)!r}")
+    return named
+
+
+def _read_keys(
+    results: Sequence[ClassificationResult], metrics: Sequence[str | Metric] | str | None
+) -> dict[str, tuple[str, PointMetric]]:
+    """Return the metrics to compare: key -> average and metric; by default those that all results show."""
+    if metrics is None:
+        of_all = [set(result.default_metrics) for result in results]
+        metrics = [name for name in results[0].default_metrics if all(name in shown for shown in of_all)]
+    parsed = [split_average(key) for key in split_list(metrics)]
+    if not parsed:
+        raise MetricError(f"metrics is empty; name at least one, such as {CLASSIFIED_METRICS[0]!r}")
+    return {f"{average}.{metric}".removeprefix("micro."): (average, metric) for average, metric in parsed}
+
+
+def _clusters(results: Sequence[ClassificationResult], rows: Sequence[Ids], cluster: Any) -> ExampleClusters:
+    """Return the clusters of the examples, in the order of the first result.
+
+    They are read from the first result that says from which positives its negatives were made, if there is one.
+    """
+    holder = next((k for k, result in enumerate(results) if "positive" in result.table), 0)
+    if not (cluster is None or isinstance(cluster, str)):
+        holder = 0
+    found = ExampleClusters.of(results[holder].table, cluster)
+    return replace(found, labels=tuple(labels[rows[holder]] for labels in found.labels))
+
+
+def _in_order(result: ClassificationResult, rows: Ids) -> ClassificationResult:
+    """Return the result with its rows in the order of the first result, and without added columns."""
+    return result.__replace__(table=result.table.iloc[rows].reset_index(drop=True), columns=None)
+
+
+def _values(
+    result: ClassificationResult,
+    keys: Mapping[str, tuple[str, PointMetric]],
+    confidence: float,
+    clusters: ExampleClusters,
+) -> dict[str, Cell]:
+    """Return the value of each metric with its interval."""
+    return {
+        label: Cell.of(result.interval_of(metric, result.parts_of(average), average, confidence, clusters))
+        for label, (average, metric) in keys.items()
+    }
+
+
+def _compare_pair(
+    pair: tuple[ClassificationResult, ClassificationResult],
+    names: tuple[str, str],
+    keys: Mapping[str, tuple[str, PointMetric]],
+    clusters: ExampleClusters,
+    settings: Mapping[str, Any],
+) -> list[dict[str, Any]]:
+    """Return one row of the table for each metric; see `ClassificationComparison`."""
+    all_rows = np.arange(len(pair[0].table))
+    among = clusters.among([all_rows])
+    # For each test, the metrics that it compares: key -> the moments of both models.
+    of_test: dict[str, dict[str, tuple[Moments, Moments]]] = {"swaps": {}, "t": {}}
+    reasons = {label: _undefined(pair, label) for label in keys}
+    for label, (average, metric) in keys.items():
+        if average == "micro" and not reasons[label]:
+            try:
+                first, second = (result.moments(metric, all_rows) for result in pair)
+            except MetricError as error:
+                reasons[label] = str(error)
+            else:
+                of_test["swaps" if metric.is_of_means and not among.is_crossed else "t"][label] = first, second
+    found: dict[str, tuple[str, Difference]] = {}
+    for test, compared in of_test.items():
+        if compared:
+            firsts, seconds = zip(*compared.values())
+            differences = compare_paired(firsts, seconds, among, test=test, **settings)
+            found |= {label: (test, difference) for label, difference in zip(compared, differences)}
+    records = []
+    for label, (average, metric) in keys.items():
+        values = [result.value(label).value for result in pair]
+        record = dict(zip(("first", "second", "metric", "value_first", "value_second"), (*names, label, *values)))
+        record["difference"] = values[0] - values[1]
+        nothing = (math.nan,) * 4
+        numbers, sizes, test, reason = nothing, (len(all_rows), among.count, math.nan), "t", reasons[label]
+        if label in found:
+            test, difference = found[label]
+            numbers = difference.low, difference.high, difference.p_value, difference.detectable
+            sizes, reason = (len(all_rows), among.count, difference.n_effective), difference.reason
+        elif average == "macro" and not reason:
+            interval, p_value = _macro_difference(pair, metric, clusters, settings["confidence"])
+            numbers, reason = (interval.low, interval.high, p_value, math.nan), interval.reason
+            sizes = (len(all_rows), among.count, interval.n_effective)
+        if not reason and not _has_direction(metric):
+            reason = NO_DIRECTION.format(best=metric.best)
+        if metric.no_interval:
+            numbers, reason = (math.nan, math.nan, numbers[2], math.nan), metric.no_interval
+        record |= dict(zip(("low", "high", "p", "detectable"), numbers))
+        record |= dict(zip(("n", "n_clusters", "n_effective"), sizes)) | {"test": test, REASON: reason}
+        records.append(record)
+    return records
+
+
+def _undefined(pair: Sequence[ClassificationResult], label: str) -> str:
+    """Return why a metric is undefined for one of two models; empty if both have a value."""
+    return next((value.reason for result in pair if (value := result.value(label)).reason), "")
+
+
+def _macro_difference(
+    pair: tuple[ClassificationResult, ClassificationResult],
+    metric: PointMetric,
+    clusters: ExampleClusters,
+    confidence: float,
+) -> tuple[Interval, float]:
+    """Return the interval of the difference between two macro averages, and the p-value of Student's t test.
+
+    The relations are fixed. If the metric is undefined for some relations of one model only, the two averages are about
+    other relations: then there is no interval.
+    """
+    parts = pair[0].parts_of("macro")
+    defined = [[not result.value_of(metric, rows).reason for rows in parts] for result in pair]
+    reason = "" if defined[0] == defined[1] else "the models have the metric for different relations"
+    parts = [rows for rows, is_defined in zip(parts, defined[0]) if is_defined]
+    if not reason and not metric.no_interval:
+        try:
+            moments = [(pair[0].moments(metric, rows), pair[1].moments(metric, rows)) for rows in parts]
+        except MetricError as error:
+            reason = str(error)
+    if reason or metric.no_interval:
+        return Interval(math.nan, math.nan, math.nan, confidence, "robust", 0, reason=reason), math.nan
+    among = clusters.among(parts)
+    interval = macro_interval([_stacked(*both) for both in moments], among, confidence)
+    gaps = np.concatenate([first.values - second.values for first, second in moments])
+    n_differing = int(among.first.sums(np.abs(gaps)).any(axis=1).sum())
+    if not n_differing:
+        return interval, 1.0
+    if math.isnan(interval.low):
+        return interval, math.nan
+    # As in `compare_paired`: if few clusters differ, the t test rejects too often.
+    p_value = student_p_value(interval.value / interval.error, max(1.0, interval.n_effective - 1.0))
+    return interval, max(p_value, 2.0 ** (1 - n_differing))
+
+
+def _stacked(first: Moments, second: Moments) -> Moments:
+    """Return the difference between two statistics of the same observations as one statistic."""
+    k = first.values.shape[1]
+
+    def finish(means: Reals) -> Reals:
+        return np.asarray(first.finish(means[..., :k]) - second.finish(means[..., k:]))
+
+    weights = None if first.weights is None or second.weights is None else (first.weights + second.weights) / 2.0
+    return Moments(np.column_stack([first.values, second.values]), finish, weights)
+
+
+def _has_direction(metric: PointMetric) -> bool:
+    """Return whether all values above the best one, or all values below it, are impossible."""
+    return metric.best in metric.bounds
+
+
+def _better(row: Mapping[Any, Any], metric: PointMetric, alpha: float) -> str:
+    """Return the name of the better model, or "undecided"."""
+    if not _has_direction(metric) or not row["p_holm"] <= alpha or row["difference"] == 0.0:
+        return UNDECIDED
+    return str(row["first"] if (row["difference"] > 0.0) == metric.higher_is_better else row["second"])
+
+
+def _heading(label: str) -> str:
+    """Return the name of a metric in sentences, such as "macro F1"."""
+    average, _, name = label.rpartition(".") if label.startswith("macro.") else ("", "", label)
+    return " ".join(filter(None, [average, display_of(name).heading]))

@@ -1,0 +1,156 @@
+"""Which classified examples depend on each other: the clusters of intervals and tests.
+
+`ClassificationResult.interval` and `kgeval.compare_classifications` read their parameter ``cluster`` with
+`ExampleClusters.of`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from kgeval.checks import Ids, check_one_of
+from kgeval.data import group_rows
+from kgeval.errors import MetricError
+from kgeval.results import check_row_index
+from kgeval.stats import Clusters
+
+POSITIVE = "positive"  # the kind of clusters, and the column of the table that tells them
+CLUSTERS = (POSITIVE, "example", "entity")
+# Kind of clusters -> end of the sentence "intervals show how much a number would vary with ...".
+PURPOSES = {
+    POSITIVE: "other positives of this graph (a positive and the negatives made from it are drawn together)",
+    "example": "other positives and negatives (each triple is drawn on its own)",
+    "entity": "other entities (examples with the same subject, or with the same object, are drawn together)",
+    "array": "other clusters like those of the given array",
+}
+CONDITIONAL = "thresholds and calibration are taken as given: how their choice on valid varies is left out"
+UNKNOWN_POSITIVES = "the negatives do not say from which positive they were made"
+
+
+@dataclass(frozen=True, eq=False)
+class ExampleClusters:
+    """The cluster labels of the rows of a table of classified examples.
+
+    Parameters
+    ----------
+    by : str
+        One of `CLUSTERS`, or ``"array"`` for labels that the user gave.
+    labels : tuple of int64 arrays, shape (rows,)
+        One array with one label per row; with ``"entity"`` two arrays, the subjects and the objects.
+    is_assumed : bool
+        Whether the examples count as independent only because nothing says which negatives belong to which positive.
+    """
+
+    by: str
+    labels: tuple[Ids, ...]
+    is_assumed: bool = False
+
+    @classmethod
+    def of(cls, table: pd.DataFrame, cluster: Any = None) -> ExampleClusters:
+        """Return the labels of all rows of a table.
+
+        Parameters
+        ----------
+        table : pandas.DataFrame
+            The table of a `ClassificationResult`.
+        cluster : str or array_like, shape (rows,), optional
+            One of `CLUSTERS`, or one label per row. By default ``"positive"`` if the table has this column, else
+            ``"example"``.
+
+        Raises
+        ------
+        MetricError
+            If `cluster` is an unknown word, an array with a wrong shape or with missing labels, or ``"positive"``
+            although the table does not say from which positives the negatives were made.
+
+        Examples
+        --------
+        >>> table = pd.DataFrame({"s": [0, 1, 0], "p": [0, 0, 0], "o": [1, 2, 1]})
+        >>> ExampleClusters.of(table)  # the first and the last example are the same triple
+        ExampleClusters(by='example', labels=(array([0, 1, 0]),), is_assumed=True)
+        """
+        if cluster is None:
+            is_known = POSITIVE in table
+            return replace(cls.of(table, POSITIVE if is_known else "example"), is_assumed=not is_known)
+        if not isinstance(cluster, str):
+            return cls("array", (_given_labels(table, cluster),))
+        check_one_of("cluster", cluster, CLUSTERS, MetricError)
+        if cluster == POSITIVE and POSITIVE not in table:
+            raise MetricError(
+                f"cluster='positive': {UNKNOWN_POSITIVES}; use cluster='example', or pass one label per row"
+            )
+        if cluster == POSITIVE:
+            return cls(cluster, (table[POSITIVE].to_numpy(),))
+        if cluster == "entity":
+            return cls(cluster, (table["s"].to_numpy(), table["o"].to_numpy()))
+        return cls(cluster, (triple_numbers(table),))
+
+    def among(self, parts: Sequence[Ids]) -> Clusters:
+        """Return the clusters of the rows of ``parts[0]``, then of those of ``parts[1]``, and so on.
+
+        Parameters
+        ----------
+        parts : sequence of int64 arrays
+            Indices of rows.
+        """
+        rows = np.concatenate(parts) if len(parts) else np.zeros(0, dtype=np.int64)
+        n, first = len(rows), self.labels[0][rows]
+        return Clusters.of(first, n) if len(self.labels) == 1 else Clusters.crossed(first, self.labels[1][rows], n)
+
+    @property
+    def purpose(self) -> str:
+        """What the intervals show, after the words "how much a number would vary with"."""
+        return PURPOSES[self.by] + (f"; {UNKNOWN_POSITIVES}" if self.is_assumed else "")
+
+
+def interval_lines(clusters: ExampleClusters, confidence: float) -> list[str]:
+    """Return the lines that say what intervals of a classification show, and what they leave out.
+
+    Parameters
+    ----------
+    clusters : ExampleClusters
+    confidence : float
+
+    Examples
+    --------
+    >>> print(interval_lines(ExampleClusters("array", (np.arange(3),)), 0.95)[0])
+    95% intervals show how much a number would vary with other clusters like those of the given array
+    """
+    return [f"{100 * confidence:g}% intervals show how much a number would vary with {clusters.purpose}", CONDITIONAL]
+
+
+def triple_numbers(table: pd.DataFrame) -> Ids:
+    """Return one number per row, the same for rows with the same triple; int64 (rows,).
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        With the columns s, p and o.
+    """
+    # order sorts the rows by their triples. The rows order[starts[g]:starts[g + 1]] hold the same triple.
+    order, starts = group_rows(*table[["s", "p", "o"]].to_numpy().T)
+    numbers = np.empty(len(table), dtype=np.int64)
+    numbers[order] = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    return numbers
+
+
+def _given_labels(table: pd.DataFrame, cluster: Any) -> Ids:
+    """Return the labels that the user gave as numbers; raise a MetricError unless every row has one."""
+    check_row_index("cluster", cluster, table.index, MetricError)
+    if isinstance(cluster, np.ma.MaskedArray):
+        raise MetricError("cluster must not be a masked array; every example needs a label")
+    labels = np.asarray(cluster)
+    if labels.shape != (len(table),):
+        raise MetricError(
+            f"cluster must be one of {', '.join(map(repr, CLUSTERS))}, or an array with one label for each of the "
+            f"{len(table):,} rows of the table; got shape {labels.shape}"
+        )
+    missing = np.flatnonzero(pd.isna(labels))
+    if len(missing):
+        raise MetricError(f"cluster, row {int(missing[0])}: the label is missing; every example needs a label")
+    return np.asarray(pd.factorize(labels)[0], dtype=np.int64)

@@ -1,0 +1,91 @@
+"""Whether classifications may be compared, and which of their rows hold the same example.
+
+`kgeval.compare_classifications` calls `pair_examples`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from kgeval.checks import Ids, counted
+from kgeval.classification.classification_result import ClassificationResult
+from kgeval.errors import ProtocolError
+from kgeval.metrics.pointwise import PointMetric
+
+EXAMPLE = ["s", "p", "o", "label"]
+# Facts that must be equal: heading in messages -> (key of `about`, value in older files without this key, kinds of
+# predictions whose metrics depend on the fact; None: all).
+_FACTS: dict[str, tuple[str, Any, tuple[str, ...] | None]] = {
+    "dataset": ("dataset_fingerprint", None, None),
+    "negatives": ("negatives_sha256", None, None),
+    "threshold_at": ("threshold_at", "score", ("decisions",)),
+    "calibrate": ("calibrate", None, ("probabilities", "values")),
+    "prior": ("prior", None, ("probabilities", "values")),
+}
+
+
+def pair_examples(
+    results: Sequence[ClassificationResult], names: Sequence[str], metrics: Sequence[PointMetric]
+) -> list[Ids]:
+    """Return, for each result, the rows of its table that hold the examples of the first result, in their order.
+
+    Parameters
+    ----------
+    results : sequence of ClassificationResult
+        At least one.
+    names : sequence of str
+        The name of each result, for the message.
+    metrics : sequence of PointMetric
+        The metrics to compare; the place of thresholds matters only for metrics of decisions, for example.
+
+    Returns
+    -------
+    list of int64 array, shape (examples,)
+
+    Raises
+    ------
+    ProtocolError
+        If the results were classified with another dataset, other negatives or other thresholds, or have other
+        examples; the message lists every difference.
+    """
+    needs = {metric.needs for metric in metrics}
+    differences = []
+    for heading, (key, absent, kinds) in _FACTS.items():
+        if kinds is None or needs & set(kinds):
+            said = _said(names, [result.about.get(key, absent) for result in results], heading)
+            differences += [f"{heading}: {said}"] if said else []
+    keys = [_keys(result) for result in results]
+    rows = [keys[0].get_indexer(other) for other in keys]
+    for name, found in zip(names[1:], rows[1:]):
+        missing, further = len(keys[0]) - int((found >= 0).sum()), int((found < 0).sum())
+        if missing or further:
+            differences.append(
+                f"examples: {counted(missing, 'triple')} only in {names[0]}, {further:,} only in {name} (each triple "
+                "with its label; triples without a vector are dropped)"
+            )
+    if differences:
+        listed = "".join(f"\n  {difference}" for difference in differences)
+        raise ProtocolError(
+            f"{', '.join(names)} cannot be compared; they differ in{listed}\n"
+            "classify with the same dataset, negatives and settings"
+        )
+    return [np.argsort(found, kind="stable") for found in rows]
+
+
+def _keys(result: ClassificationResult) -> pd.MultiIndex:
+    """Return the example of each row: labels of the triple, truth, and how many earlier rows hold the same example."""
+    examples = result.labelled()[EXAMPLE].astype(dict.fromkeys("spo", object))
+    examples["repeat"] = result.table.groupby(EXAMPLE, sort=False).cumcount().to_numpy()
+    return pd.MultiIndex.from_frame(examples)
+
+
+def _said(names: Sequence[str], values: Sequence[Any], heading: str) -> str:
+    """Return the value of each result as text, such as "score in A, midpoint in B"; empty if all are equal."""
+    if all(value == values[0] for value in values):
+        return ""
+    shown: Callable[[Any], str] = (lambda value: str(value)[:8]) if heading in ("dataset", "negatives") else str
+    return ", ".join(f"{shown(value)} in {name}" for name, value in zip(names, values))

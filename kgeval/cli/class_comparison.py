@@ -1,0 +1,78 @@
+"""The output of ``kgeval compare`` for saved classifications; `kgeval.cli.commands.compare` calls `classes_text`."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import Any
+
+from kgeval.classification import ClassificationComparison, compare_classifications
+from kgeval.cli.options import json_text, say_aside
+from kgeval.comparison import COMPARED_METRICS
+from kgeval.errors import ProtocolError
+from kgeval.report import format_frame, frame_records, undefined_lines
+
+NEED_RANKS = ("by_relation", "limit", "margin", "non_inferior_to", "plan", "power")
+FEW_COLUMNS = ("n_effective", "test", "p")  # what the table leaves out first if it is wider than the terminal
+
+
+def classes_text(results: Sequence[Any], names: Sequence[str], options: argparse.Namespace) -> str:
+    """Compare classifications, and return the text in the chosen format.
+
+    Parameters
+    ----------
+    results : sequence of results
+        The loaded files.
+    names : sequence of str
+    options : argparse.Namespace
+        The options of ``kgeval compare``.
+
+    Raises
+    ------
+    ProtocolError
+        If an option needs ranks, or the results cannot be compared.
+    """
+    given = [f"--{name.replace('_', '-')}" for name in NEED_RANKS if getattr(options, name, None) is not None]
+    given += ["--override"] if options.override else []
+    if given:
+        raise ProtocolError(f"{', '.join(given)}: compares ranks, but {options.results[0]} holds a classification")
+    has_default = options.metrics == ",".join(COMPARED_METRICS)
+    compared = compare_classifications(
+        results,
+        names,
+        metrics=None if has_default else options.metrics,
+        confidence=options.confidence,
+        cluster=None if options.cluster == "triple" else options.cluster,
+        n_resamples=options.resamples,
+        seed=options.seed,
+    )
+    lines = [compared.verdict, *compared.header()]
+    differences = compared.table.set_index(["first", "second", "metric"])
+    if options.format == "json":
+        content = {"header": lines, "values": frame_records(compared.values), "differences": frame_records(differences)}
+        return json_text(content)
+    undefined = undefined_lines(compared.values, differences)
+    if options.format != "table":
+        if not options.quiet:
+            say_aside([*lines, *undefined])
+        return format_frame(compared.values if options.format != "csv" else differences, options.format)
+    return _table_text(compared, undefined, options)
+
+
+def _table_text(compared: ClassificationComparison, undefined: list[str], options: argparse.Namespace) -> str:
+    """Return verdict, values, differences and notes for a terminal."""
+    screen, header = options.screen, compared.header()
+    table = compared.table.rename(columns={"low": "difference low", "high": "difference high"})
+    if len(compared.names) == 2:
+        table = table.drop(columns=["first", "second"]).set_index("metric")
+        table = table.rename(columns=dict(zip(("value_first", "value_second"), compared.names)))
+    else:
+        table = table.drop(columns=["value_first", "value_second"]).set_index(["first", "second", "metric"])
+    table = table.drop(columns=["n", "n_clusters", "detectable"])
+    parts = [screen.bold(screen.wrapped(compared.verdict))]
+    if not options.quiet:
+        parts.append(screen.dim(screen.lines([line for line in header if not line.startswith("note: ")])))
+    parts += [format_frame(compared.values, "table", screen), format_frame(table, "table", screen, FEW_COLUMNS)]
+    if not options.quiet:
+        parts.append(screen.lines([*undefined, *(line for line in header if line.startswith("note: "))]))
+    return "\n\n".join(parts)
