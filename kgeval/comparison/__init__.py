@@ -1,23 +1,41 @@
 """Paired comparison of results: pairing of rows, differences, tests, contributions of groups, and the verdict."""
 
-from kgeval.comparison.alignment import OVERRIDES, mismatches
+from kgeval.comparison.alignment import OVERRIDES, Alignment, align, differing_facts, mismatches
 from kgeval.comparison.comparing import COMPARED_METRICS, Comparison, compare
-from kgeval.comparison.names import Results, check_names, name_results
+from kgeval.comparison.differences import UNDECIDED, Sample, better_models, samples_of
+from kgeval.comparison.gating import Gate, gate
+from kgeval.comparison.margins import equivalence_lines
+from kgeval.comparison.names import Results, check_names, listed, name_results
+from kgeval.comparison.planned import Replication, SamplePlan, replication_lines
 from kgeval.comparison.verdict import Verdict, is_at_floor, is_like_chance, leaders_of, p_text, verdict_of
 
 __all__ = [
     "COMPARED_METRICS",
     "OVERRIDES",
+    "UNDECIDED",
+    "Alignment",
     "Comparison",
+    "Gate",
+    "Replication",
     "Results",
+    "Sample",
+    "SamplePlan",
     "Verdict",
+    "align",
+    "better_models",
     "check_names",
     "compare",
+    "differing_facts",
+    "equivalence_lines",
+    "gate",
     "is_at_floor",
     "is_like_chance",
     "leaders_of",
+    "listed",
     "mismatches",
     "name_results",
     "p_text",
+    "replication_lines",
+    "samples_of",
     "verdict_of",
 ]

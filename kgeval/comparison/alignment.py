@@ -473,9 +473,30 @@ def _rival_mismatches(
 
 
 def cautions(results: Sequence[EvaluationResult], names: Sequence[str]) -> list[str]:
-    """Return cautions about results that may be compared: different tie rates, versions or dataset names, ...
+    """Return cautions about results that may be compared: those of `differing_facts`, and equal scorer names.
 
-    Equal scorer names give a caution too. The notes of the results are added at the end.
+    The notes of the results are added at the end.
+
+    Parameters
+    ----------
+    results : sequence of EvaluationResult
+    names : sequence of str
+
+    Returns
+    -------
+    list of str
+    """
+    texts = differing_facts(results, names)
+    scorers = [str(result.about["scorer"]) for result in results]
+    for scorer in dict.fromkeys(scorers):
+        same_scorer = [name for name, result_scorer in zip(names, scorers) if result_scorer == scorer]
+        if len(same_scorer) > 1:
+            texts.append(f"the scorer has the same name in {listed(same_scorer)}: {scorer}")
+    return texts + [f"{name}: {note}" for name, result in zip(names, results) for note in result.notes]
+
+
+def differing_facts(results: Sequence[EvaluationResult], names: Sequence[str]) -> list[str]:
+    """Return cautions about results that may be compared: different tie rates, versions or dataset names, ...
 
     Parameters
     ----------
@@ -512,12 +533,7 @@ def cautions(results: Sequence[EvaluationResult], names: Sequence[str]) -> list[
         values = _values_by_name([fact_of(result) for result in results], names)
         if values:
             texts.append(f"{caution}: {values}")
-    scorers = [str(result.about["scorer"]) for result in results]
-    for scorer in dict.fromkeys(scorers):
-        same_scorer = [name for name, result_scorer in zip(names, scorers) if result_scorer == scorer]
-        if len(same_scorer) > 1:
-            texts.append(f"the scorer has the same name in {listed(same_scorer)}: {scorer}")
-    return texts + [f"{name}: {note}" for name, result in zip(names, results) for note in result.notes]
+    return texts
 
 
 def _shown_value(value: Any) -> str:

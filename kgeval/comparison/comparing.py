@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import Ids, check_number, check_one_of, check_positive_int, check_seed
+from kgeval.checks import check_number, check_one_of, check_positive_int, check_seed
 from kgeval.comparison.alignment import Alignment, align, cautions
+from kgeval.comparison.averaged import average_table, checked_weights
 from kgeval.comparison.cards import comparison_card
 from kgeval.comparison.differences import (
     UNDECIDED,
@@ -29,14 +30,17 @@ from kgeval.comparison.differences import (
     undecided_notes,
     value_table,
 )
-from kgeval.comparison.names import listed, name_results
-from kgeval.comparison.verdict import Verdict, is_at_floor, p_text, verdict_of
+from kgeval.comparison.groups import groups_by
+from kgeval.comparison.margins import equivalence_table
+from kgeval.comparison.names import name_results
+from kgeval.comparison.planned import Replication, SamplePlan, plan_of, replication_of
+from kgeval.comparison.texts import header_lines, shown_table
+from kgeval.comparison.verdict import Verdict, verdict_of
 from kgeval.data import SETTINGS, with_labels
-from kgeval.errors import DataError, MetricError, ProtocolError
-from kgeval.features import FEATURES
-from kgeval.metrics import Metric, display_of, split_list
-from kgeval.results import BREAKDOWNS, PURPOSES, EvaluationResult, Key, rank_groups, show_text
-from kgeval.stats import FEW_CLUSTERS, MAX_ENUMERATED, MIN_MID_P, check_confidence
+from kgeval.errors import MetricError, ProtocolError
+from kgeval.metrics import Metric, split_list
+from kgeval.results import EvaluationResult, Key, group_names, show_text
+from kgeval.stats import check_confidence
 
 COMPARED_METRICS = ("mrr", "mr", "hits@1", "hits@3", "hits@10")
 
@@ -118,7 +122,7 @@ class Comparison:
         if np.isnan(values).all():
             raise MetricError(f"no model has a value for {label} ({self.values['reason'].iloc[0]})")
         best = int(np.nanargmax(values) if key.higher_is_better else np.nanargmin(values))
-        sample = self._sample(key)
+        sample = self.sample(key)
         for i in np.flatnonzero(np.isnan(values)):
             low, high = sample.bounds(self.results[i], int(i), key)
             if high > values[best] if key.higher_is_better else low < values[best]:
@@ -203,8 +207,8 @@ class Comparison:
         i, j = self._model_indices(first, second)
         label = next(iter(self.keys)) if metric is None else self._label(metric)
         key = self.keys[label]
-        sample = self._sample(key)
-        codes, labels, is_ordered = self._groups(column, sample, (i, j))
+        sample = self.sample(key)
+        codes, labels, is_ordered = groups_by(self, column, sample.rows, (i, j))
         row = pair_row(self.table, label, self.names[i], self.names[j])
         decided = 0.0 if row["better"] == UNDECIDED else row["difference"]
         groups = (sample.groups_of(codes), labels)
@@ -213,6 +217,211 @@ class Comparison:
         if is_ordered:
             return frame
         return frame.sort_index().sort_values("contribution", key=np.abs, ascending=False, kind="stable")
+
+    def averages(
+        self,
+        *columns: str,
+        metrics: Sequence[str | Metric] | str | None = None,
+        weights: Any = None,
+        first: str | None = None,
+        second: str | None = None,
+    ) -> pd.DataFrame:
+        """Return the differences between two models in micro, macro and weighted averages of metrics.
+
+        Parameters
+        ----------
+        *columns : str
+            The columns to group by for the macro average, as in `by`; for example ``"relation"``.
+        metrics : sequence of str or Metric, or one string with commas, optional
+            Some of the compared metrics; by default all.
+        weights : float array, shape (rows of the first result,), optional
+            One weight per row of the table of the first result, as in `EvaluationResult.weighted`; adds the rows
+            ``weighted``. Both models get the same weights.
+        first, second : str, optional
+            As in `by`.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per metric and average: ``average`` (``"micro"``: over all ranks; ``"macro"``: the unweighted mean
+            of the metric over the groups; ``"weighted"``), ``metric``, ``first``, ``second``; ``value_first``,
+            ``value_second``, ``difference`` with its interval ``low, high``; ``p``, and ``p_holm``, which is corrected
+            for all tests of this table; ``better``; ``n``, the number of observations (``macro``: of groups);
+            ``n_clusters``, ``n_effective``; ``test``; ``reason``.
+
+            ``macro`` treats the triples as a sample, and the groups as fixed. Its p-value comes from Student's t test
+            (``test`` is ``"t"``). A group with one cluster only, such as one triple, has an unknown variance: then the
+            macro average has no interval, and ``reason`` says so.
+
+        Raises
+        ------
+        MetricError
+            As `by`, or if `weights` are wrong.
+
+        Examples
+        --------
+        >>> from kgeval import Dataset, evaluate
+        >>> triples = [[i, i % 2, (i + 1) % 8] for i in range(8)]
+        >>> dataset = Dataset.from_arrays(test=triples, n_entities=8, n_relations=2)
+        >>> good = evaluate(lambda s, p, o: -((o - s - 1) % 8), dataset)
+        >>> bad = evaluate(lambda s, p, o: -((o - s - 3 * p) % 8), dataset)
+        >>> averages = compare([good, bad], names=["good", "bad"], metrics="mr").averages("relation")
+        >>> averages[["average", "value_first", "value_second", "better"]].values.tolist()
+        [['micro', 1.0, 4.5, 'good'], ['macro', 1.0, 4.5, 'undecided']]
+        """
+        labels = list(self.keys) if metrics is None else [self._label(metric) for metric in split_list(metrics)]
+        checked = None if weights is None else checked_weights(self, weights)
+        return average_table(self, group_names(columns), labels, self._model_indices(first, second), checked)
+
+    def equivalence(
+        self,
+        margin: float,
+        metric: str | Metric | None = None,
+        kind: str = "equivalence",
+        reference: str | None = None,
+    ) -> pd.DataFrame:
+        """Test whether models are equivalent, or not inferior to a reference, within a margin.
+
+        "No significant difference" does not show that two models are equally good; the test set may be too small. This
+        test does: equivalence is shown if the difference is significantly smaller than the margin in both directions
+        (two one-sided t tests), non-inferiority if the loss is significantly smaller than the margin. Each of the two
+        kinds of decisions of a table (such as "equivalent", and "different beyond the margin") contains a false one
+        with a probability of at most `alpha`.
+
+        Parameters
+        ----------
+        margin : float
+            The smallest difference that matters, above 0, in the unit of the metric; choose it before you see the
+            numbers.
+        metric : str or Metric, optional
+            One of the compared metrics; by default the first.
+        kind : str
+            ``"equivalence"`` or ``"non-inferiority"``.
+        reference : str, optional
+            The name of a model: compare the others with it. By default, each pair is tested; non-inferiority needs a
+            reference.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per pair: ``first, second, metric, margin``; ``value_first, value_second, difference`` (first minus
+            second), its standard error ``error`` and the limits ``low, high`` of the interval with the nominal coverage
+            ``1 - 2 * alpha``; ``p`` and ``p_holm`` of the test; ``p_beyond`` and ``p_beyond_holm`` of the opposite
+            claim; ``decision``: ``"equivalent"``, ``"different beyond the margin"``, ``"not inferior"``, ``"inferior
+            beyond the margin"`` or ``"undecided"``; ``not_excluded``, the largest difference (non-inferiority: the
+            largest loss of the first model) that the interval does not exclude; ``n_clusters``, ``n_differing``,
+            ``n_effective``; ``reason``. If few clusters differ, `kgeval.stats.Support` limits the p-values.
+
+        Raises
+        ------
+        MetricError
+            If `margin` is not above 0, or not below the largest possible difference; if `kind` is unknown or the metric
+            was not compared.
+        ProtocolError
+            If no model has the name `reference`, or if non-inferiority has no reference.
+
+        References
+        ----------
+        Schuirmann (1987), A comparison of the two one-sided tests procedure and the power approach for assessing the
+        equivalence of average bioavailability, Journal of Pharmacokinetics and Biopharmaceutics 15.
+
+        Examples
+        --------
+        >>> from kgeval import Dataset, evaluate
+        >>> triples = [[i, 0, (i + 1) % 40] for i in range(40)]
+        >>> dataset = Dataset.from_arrays(test=triples, n_entities=40, n_relations=1)
+        >>> results = [evaluate(lambda s, p, o, k=k: -((o - s - 1) % (7 + k)), dataset) for k in range(2)]
+        >>> comparison = compare(results, names=["A", "B"], metrics="mrr")
+        >>> comparison.equivalence(0.1)[["difference", "decision"]].round(4).values.tolist()
+        [[-0.041, 'equivalent']]
+        """
+        label = next(iter(self.keys)) if metric is None else self._label(metric)
+        return equivalence_table(self, label, margin, kind, reference)
+
+    def plan(
+        self,
+        difference: float,
+        metric: str | Metric | None = None,
+        power: float = 0.8,
+        first: str | None = None,
+        second: str | None = None,
+    ) -> SamplePlan:
+        """Return how many test triples and ranks find a true difference between two models with a given probability.
+
+        This is the inverse of the column ``detectable`` of `table`: a plan for the detectable difference (at a power of
+        0.8) needs the present sample. The significance level is `alpha` divided by the number of tests of the
+        comparison, as for ``detectable``. More triples are assumed to be like the present ones.
+
+        Parameters
+        ----------
+        difference : float
+            In the unit of the metric; its sign does not matter.
+        metric : str or Metric, optional
+            One of the compared metrics; by default the first.
+        power : float
+            The wished-for probability of a significant difference.
+        first, second : str, optional
+            As in `by`.
+
+        Returns
+        -------
+        SamplePlan
+            Its text says whether the present sample is enough.
+
+        Raises
+        ------
+        MetricError
+            If `difference` or `power` is out of range, or if the metric was not compared.
+
+        Examples
+        --------
+        >>> from kgeval import Dataset, evaluate
+        >>> triples = [[i, 0, (i + 1) % 40] for i in range(40)]
+        >>> dataset = Dataset.from_arrays(test=triples, n_entities=40, n_relations=1)
+        >>> results = [evaluate(lambda s, p, o, k=k: -((o * k - s) % 40), dataset) for k in (3, 7)]
+        >>> plan = compare(results, names=["A", "B"], metrics="mrr").plan(0.01)
+        >>> plan.is_enough, plan.n_triples, plan.n_triples_needed > 40
+        (False, 40, True)
+        """
+        label = next(iter(self.keys)) if metric is None else self._label(metric)
+        return plan_of(self, label, self._model_indices(first, second), difference, power)
+
+    def replication(self, metric: str | Metric | None = None, *, n_draws: int = 20000, seed: int = 0) -> Replication:
+        """Return how likely the order of the models repeats on a new test set of the same size.
+
+        The new differences are drawn around the observed ones, with ``sqrt(2)`` times their standard error: once for
+        the error of the observed differences, once for that of the new ones. What this assumes, and when the result is
+        too high: see `kgeval.stats.order_repeats`. The trained models stay the same.
+
+        Parameters
+        ----------
+        metric : str or Metric, optional
+            One of the compared metrics; by default the first.
+        n_draws, seed : int
+            Number of draws for the order of three or more models, and their seed.
+
+        Returns
+        -------
+        Replication
+            The probability for the whole order, for the first model, and for each pair.
+
+        Raises
+        ------
+        MetricError
+            If the metric was not compared.
+
+        Examples
+        --------
+        >>> from kgeval import Dataset, evaluate
+        >>> triples = [[i, 0, (i + 1) % 40] for i in range(40)]
+        >>> dataset = Dataset.from_arrays(test=triples, n_entities=40, n_relations=1)
+        >>> results = [evaluate(lambda s, p, o, k=k: -((o * k - s) % 40), dataset) for k in (3, 7)]
+        >>> replication = compare(results, names=["A", "B"], metrics="mrr").replication()
+        >>> replication.order, 0.5 < replication.of_order < 1.0
+        (('B', 'A'), True)
+        """
+        label = next(iter(self.keys)) if metric is None else self._label(metric)
+        return replication_of(self, label, n_draws, check_seed(seed, MetricError))
 
     def by_relation(self, metric: str | Metric, first: str | None = None, second: str | None = None) -> pd.DataFrame:
         """Return the contribution of each relation to the difference between two models: ``by("relation", metric)``.
@@ -275,57 +484,14 @@ class Comparison:
         frame = with_labels(table, self.results[0].entities, self.results[0].relations)
         return frame.assign(rank_first=ranks[0][chosen], rank_second=ranks[1][chosen])
 
-    def _groups(self, column: str, sample: Sample, pair: tuple[int, int]) -> tuple[Ids, list[str], bool]:
-        """Return the group of each rank of a sample, the labels of the groups, and whether the groups have an order.
+    def sample(self, key: Key) -> Sample:
+        """Return the observations of a metric: the ranks, or the queries, that all results share.
 
-        The column is taken from the results of the `pair` that have it, else from another result that has it, else
-        computed from the dataset of the first result that has its dataset in memory.
+        Parameters
+        ----------
+        key : Key
+            A value of `keys`.
         """
-        order = [*pair, *(k for k in range(len(self.results)) if k not in pair)]
-        holders = {k: self.results[k] for k in order if column in self.results[k].columns.columns}
-        if column in BREAKDOWNS:
-            holders = {order[0]: self.results[order[0]]}
-        elif not holders and column in FEATURES:
-            holders = self._with_feature(column, order)
-        elif not holders:
-            holders = {order[0]: self.results[order[0]]}  # `rank_groups` raises the error that lists the columns
-        chosen = [k for k in holders if k in pair] or list(holders)[:1]
-        codes, labels = [], []
-        for k in chosen:
-            of_row: Ids = np.zeros(len(holders[k].table), dtype=np.int64)
-            groups = rank_groups(holders[k], [column])
-            for code, (_, rows) in enumerate(groups):
-                of_row[rows] = code
-            codes.append(of_row[sample.rows[k]])
-            labels.append([label for (label,), _ in groups])
-        if len(chosen) > 1:
-            texts = [np.array(names, dtype=object)[of_rank] for names, of_rank in zip(labels, codes)]
-            is_different = texts[0] != texts[1]
-            if is_different.any():
-                values = " and ".join(f"{text[is_different][0]!r} in {self.names[k]}" for text, k in zip(texts, chosen))
-                raise MetricError(
-                    f"the column {column!r} differs between the results for {int(is_different.sum()):,} ranks (for the "
-                    f"first of them: {values}); compute the column for both results from the same dataset"
-                )
-        columns = holders[chosen[0]].columns
-        dtype = columns[column].dtype if column in columns else None
-        is_ordered = isinstance(dtype, pd.CategoricalDtype) and bool(dtype.ordered)
-        return codes[0], labels[0], is_ordered
-
-    def _with_feature(self, column: str, order: Sequence[int]) -> dict[int, EvaluationResult]:
-        """Return the index of the first result in `order` that has its dataset in memory, and the result with a column.
-
-        Raises a DataError if no result has its dataset in memory.
-        """
-        for k in order[:-1]:
-            try:
-                return {k: self.results[k].with_features(names=[column])}
-            except DataError:  # noqa: PERF203  (no dataset in memory)
-                continue
-        return {order[-1]: self.results[order[-1]].with_features(names=[column])}
-
-    def _sample(self, key: Key) -> Sample:
-        """Return the observations of a metric."""
         row_clusters = self.results[0].rank_table.row_clusters(self.terms.cluster)
         return Sample.of(self.results, self.alignment.rows, key, row_clusters)
 
@@ -346,100 +512,17 @@ class Comparison:
 
     def header(self) -> list[str]:
         """Return the lines above the table: compared results, protocol, overrides, test, and notes."""
-        terms = self.terms
-        names_by_protocol: dict[str, list[str]] = {}
-        for name, result in zip(self.names, self.results):
-            about, protocol = result.about, result.protocol
-            described = f"{protocol.describe()}; protocol {protocol.fingerprint}, "
-            described += f"dataset {about['dataset_fingerprint'][:8]}, kgeval {about['version']}"
-            names_by_protocol.setdefault(described, []).append(name)
-        has_same_protocol = len(names_by_protocol) == 1
-        keys_by_ties: dict[str, list[str]] = {}
-        for label, key in self.keys.items():
-            keys_by_ties.setdefault(key.ties, []).append(display_of(label).heading)
-        first = self.results[0]
-        sample = self.alignment.sample
-        is_sample = terms.cluster_name == "triple" and sample is not None and sample.share > 0.0
-        lines = [
-            f"{listed(self.names)} on {first.about['dataset']}: {len(self.alignment.rows[0]):,} ranks of "
-            f"{'+'.join(first.protocol.splits)}, paired by labels",
-            *(
-                described if has_same_protocol else f"{listed(names)}: {described}"
-                for described, names in names_by_protocol.items()
-            ),
-            "ties: "
-            + "; ".join(
-                ties if len(keys_by_ties) == 1 else f"{ties} in {listed(labels)}"
-                for ties, labels in keys_by_ties.items()
-            ),
-            *(f"overridden: {mismatch}" for mismatch in self.alignment.overridden),
-            *(f"not needed: override {name!r}, since the results agree in it" for name in self.alignment.unneeded),
-            *self._tested(),
-            f"differences are first - second; {100 * terms.confidence:g}% intervals show how much they would vary with "
-            + PURPOSES[terms.cluster_name]
-            + ("; the values have intervals for the whole split, of which a sample was ranked" if is_sample else ""),
-        ]
-        return lines + [f"note: {note}" for note in self.notes]
-
-    def _tested(self) -> list[str]:
-        """Return the lines that say how the differences were tested."""
-        terms, n_tested = self.terms, int(self.table["p"].notna().sum())
-        n_pairs = len(self.names) * (len(self.names) - 1) // 2
-        units = {"triple": "a triple", "query": "a query", "entity": "an entity", "array": "a cluster"}
-        tested = self.table[self.table["p"].notna()]
-        by_t = [display_of(label).heading for label in dict.fromkeys(tested.loc[tested["test"] == "t", "metric"])]
-        lines = []
-        if (tested["test"] == "swaps").any() or not len(tested):
-            lines.append(
-                "tested: p is how often random swaps of ranks between the two models give a difference at least as "
-                f"large, in either direction (an equally large one counts half if {MIN_MID_P} or more clusters differ)"
-                f"; all ranks of {units[terms.cluster_name]} are swapped together "
-                f"({terms.n_resamples:,} random swaps, seed {terms.seed}; all possible swaps if {MAX_ENUMERATED} or "
-                f"fewer clusters differ)"
-            )
-        if by_t:
-            lines.append(
-                f"tested: {listed(by_t)}: clusters overlap, so p is that of Student's t test (difference divided by "
-                "its standard error)"
-            )
-        lines.append(
-            f"p_holm is p corrected by Holm's method for the number of tests here, {n_tested:,} (pairs of models: "
-            f"{n_pairs:,}, metrics: {len(self.keys):,}); a difference is undecided unless p_holm is at most "
-            f"{self.alpha:g}"
-        )
-        return lines
-
-    def _shown(self) -> pd.DataFrame:
-        """Return the table for display: fewer columns, headings of metrics, and intervals and p-values as text."""
-        table = self.table
-        shown = table[["first", "second", "metric", "value_first", "value_second", "difference"]].copy()
-        shown["metric"] = [display_of(label).heading for label in table["metric"]]
-        shown["interval"] = [
-            "-" if np.isnan(low) else f"[{low:.4f}, {high:.4f}]" for low, high in zip(table["low"], table["high"])
-        ]
-        shown["p (Holm)"] = [
-            p_text(row["p_holm"], self.alpha, is_at_floor(row, self.terms.n_resamples))
-            for row in table.to_dict("records")
-        ]
-        shown["detectable"] = table["detectable"]
-        counts = zip(table["wins"], table["ties"], table["losses"])
-        shown["wins/ties/losses"] = [f"{wins}/{ties}/{losses}" for wins, ties, losses in counts]
-        if (table["n_effective"] < FEW_CLUSTERS).any():
-            shown["effective clusters"] = [f"{n:.0f}" if n < FEW_CLUSTERS else "" for n in table["n_effective"]]
-        shown["better"] = table["better"]
-        if (table["reason"] != "").any():
-            shown["reason"] = table["reason"]
-        return shown
+        return header_lines(self)
 
     def _lines(self) -> list[str]:
         """Return the lines above the displayed table: the verdict, then the header."""
         return [self.verdict.sentence, *self.header()]
 
     def __repr__(self) -> str:
-        return show_text(self._lines(), self._shown(), index=False)
+        return show_text(self._lines(), shown_table(self), index=False)
 
     def _repr_html_(self) -> str:
-        return comparison_card(self, self._shown())
+        return comparison_card(self, shown_table(self))
 
 
 def compare(

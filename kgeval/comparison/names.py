@@ -11,6 +11,10 @@ from kgeval.results import EvaluationResult
 Results = EvaluationResult | Sequence[EvaluationResult] | Mapping[str, EvaluationResult]
 
 
+# Of a class that this module may not import: what to do with its results.
+_HINTS = {"ClassificationResult": "; kgeval.compare_classifications compares classifications"}
+
+
 def name_results(results: Results, names: Sequence[str] | None = None) -> dict[str, EvaluationResult]:
     """Give each result a distinct name.
 
@@ -41,7 +45,7 @@ def name_results(results: Results, names: Sequence[str] | None = None) -> dict[s
         if not isinstance(result, EvaluationResult):
             raise ProtocolError(
                 f"result {i} must be an EvaluationResult, from kgeval.evaluate or kgeval.load_result; "
-                f"got {type(result).__name__}"
+                f"got {type(result).__name__}{_HINTS.get(type(result).__name__, '')}"
             )
     checked_names = default_names(listed_results) if names is None else check_names(names, len(listed_results))
     return dict(zip(checked_names, listed_results))

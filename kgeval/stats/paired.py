@@ -13,14 +13,15 @@ from math import isfinite, isnan, nan, sqrt
 import numpy as np
 import numpy.typing as npt
 
-from kgeval.checks import Reals, check_number, check_positive_int, counted
+from kgeval.checks import Reals, check_number, check_one_of, check_positive_int, counted
 from kgeval.errors import DataError, MetricError
 from kgeval.stats.clusters import STATISTIC_ROUNDING, SUM_ROUNDING, Clusters, Grouping, left_out_deviations
 from kgeval.stats.intervals import ALIKE, ANYWHERE, Spread, check_confidence, in_order
-from kgeval.stats.moments import Interval, Moments, first_mean
+from kgeval.stats.moments import Interval, Moments
 from kgeval.stats.power import detectable_difference, detectable_share, is_share
 from kgeval.stats.student import student_p_value
 
+TESTS = ("swaps", "t")
 # A swap pattern exchanges the two systems in some of the clusters. If at most 13 clusters differ, all patterns are
 # tried: 2 ** 13 is less than the default number of random patterns.
 MAX_ENUMERATED = 13
@@ -106,6 +107,7 @@ def compare_paired(
     seed: int = 0,
     power: float = 0.8,
     n_tests: int = 1,
+    test: str = "swaps",
 ) -> list[Difference]:
     """Compare two systems in several statistics, on the same observations in the same order.
 
@@ -143,6 +145,9 @@ def compare_paired(
     n_tests : int
         The number of tests whose p-values are corrected together, such as by `holm`. The significance level of
         `detectable` is divided by it.
+    test : str
+        ``"swaps"``: the randomization test. ``"t"``: Student's t test, for statistics that `Moments` hold only to first
+        order, so that they cannot be computed after a swap (such as the AUC). Two-way clusters always use the t test.
 
     Returns
     -------
@@ -157,7 +162,7 @@ def compare_paired(
     DataError
         If `first` and `second` have different lengths, or if the shapes of their values differ.
     MetricError
-        If `confidence`, `power`, `n_resamples` or `n_tests` is out of range.
+        If `confidence`, `power`, `n_resamples` or `n_tests` is out of range, or `test` is unknown.
 
     References
     ----------
@@ -179,6 +184,7 @@ def compare_paired(
     check_number("power", power, 0.0, 1.0, "a probability between 0 and 1, such as 0.8")
     check_positive_int("n_resamples", n_resamples, MetricError)
     check_positive_int("n_tests", n_tests, MetricError)
+    check_one_of("test", test, TESTS, MetricError)
     n = _check_pairs(first, second)
     groups = Clusters.of(clusters, n)
     if not n:
@@ -186,7 +192,7 @@ def compare_paired(
         return [nothing] * len(first)
     with np.errstate(all="ignore"):
         pairs = [_Pair.of(in_first, in_second, groups) for in_first, in_second in zip(first, second)]
-        tests = _Tests.by_t(pairs) if groups.is_crossed else _Tests.by_swaps(pairs, n_resamples, seed)
+        tests = _Tests.by_t(pairs) if groups.is_crossed or test == "t" else _Tests.by_swaps(pairs, n_resamples, seed)
     alpha = (1.0 - confidence) / n_tests
     return [_difference(pair, p_value, tests, confidence, power, alpha) for pair, p_value in zip(pairs, tests.p_values)]
 

@@ -1,16 +1,19 @@
 """The minimum detectable difference: how large a true difference must be for a test to find it.
 
-`paired.py` computes the column `detectable` of comparisons with these functions.
+`paired.py` computes the column `detectable` of comparisons with these functions, and `planning.py` computes how many
+clusters a test needs.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import lgamma, log, log1p, nan, sqrt
 from statistics import NormalDist
 
 import numpy as np
 
 from kgeval.checks import Reals
+from kgeval.stats.moments import Moments, first_mean
 
 # With more discordant pairs than this, the binomial distribution is replaced by the normal distribution.
 MAX_BINOMIAL = 100
@@ -53,17 +56,46 @@ def detectable_difference(first: Reals, second: Reals, difference: float, varian
     0.28
     """
     plain = reach * sqrt(variance)
-    levels, squares = (first + second) / -2.0, np.square(first - second)
-    gained = sqrt(max(0.0, difference**2 - variance))  # the difference without its sampling error
-    if plain <= gained or not np.ptp(levels) > 0.0:
+    gained, growth = variance_growth(first, second, difference, variance)
+    if plain <= gained or growth == 0.0:
         return plain
-    slope = float(np.cov(levels, squares)[0, 1] / levels.var(ddof=1))
-    # The relative growth of the variance if the difference grows by 1. Leaving out a cluster changes a statistic by the
-    # cluster's deviation divided by the number of clusters; so the slope has to be divided by this number.
-    growth = abs(slope) / (2.0 * float(squares.mean()) * len(first))
     # The solution d of d**2 = plain**2 * (1 + growth * (d - gained)).
     half = plain**2 * growth / 2.0
     return half + sqrt(max(0.0, half**2 + plain**2 * (1.0 - growth * gained)))
+
+
+def variance_growth(first: Reals, second: Reals, difference: float, variance: float) -> tuple[float, float]:
+    """Return how the variance of a difference grows with the true difference; see `detectable_difference`.
+
+    Parameters
+    ----------
+    first, second, difference, variance
+        As in `detectable_difference`.
+
+    Returns
+    -------
+    gained : float
+        The observed difference without its sampling error, at least 0. The variance was observed at this difference.
+    growth : float
+        At a true difference d above `gained`, the variance is multiplied by ``1 + growth * (d - gained)``. 0 if the
+        level is the same in all clusters.
+
+    Examples
+    --------
+    Squared differences 0.01 and 0.09 at the levels -0.05 and 0.15: a slope of 0.4, divided by 2 * 0.05 * 2.
+
+    >>> gained, growth = variance_growth(np.array([0.1, -0.3]), np.array([0.0, 0.0]), 0.2, 0.03)
+    >>> round(gained, 9), round(growth, 9)
+    (0.1, 2.0)
+    """
+    gained = sqrt(max(0.0, difference**2 - variance))
+    levels, squares = (first + second) / -2.0, np.square(first - second)
+    if not np.ptp(levels) > 0.0:
+        return gained, 0.0
+    slope = float(np.cov(levels, squares)[0, 1] / levels.var(ddof=1))
+    # The relative growth of the variance if the difference grows by 1. Leaving out a cluster changes a statistic by the
+    # cluster's deviation divided by the number of clusters; so the slope has to be divided by this number.
+    return gained, abs(slope) / (2.0 * float(squares.mean()) * len(first))
 
 
 def detectable_share(first: Reals, second: Reals, variance: float, alpha: float, power: float) -> float:
@@ -107,34 +139,86 @@ def detectable_share(first: Reals, second: Reals, variance: float, alpha: float,
     >>> round(detectable_share(first, second, 12 / 300**2, alpha=0.05, power=0.8), 3)
     0.049
     """
-    if first.mean() + second.mean() > 1.0:
-        first, second = 1.0 - first, 1.0 - second
-    # Shares of all pairs: only the first system has 1, only the second system has 1 (both discordant), neither has 1.
-    only_first, only_second = float((first > second).mean()), float((second > first).mean())
-    neither = float(((first == 0.0) & (second == 0.0)).mean())
-    discordant, gap = only_first + only_second, abs(only_first - only_second)
-    # The part of the difference that is larger than its standard error.
-    gap_beyond = sqrt(max(0.0, gap**2 - variance))
-    only_lower = (discordant - gap_beyond) / 2.0
-    zeros = only_lower + neither  # share of zeros of the higher system
-    # The values of both shares before the higher system rose by gap_beyond.
-    only_lower, neither = ((part * (zeros + gap_beyond) / zeros if zeros else 0.0) for part in (only_lower, neither))
-    zeros += gap_beyond
-    # The number of independent observations that would give the observed variance.
-    size = (discordant - gap**2) / variance
-
-    def found(rise: float) -> float:
-        """Return the power for a true difference of `rise`."""
-        higher, lower = only_lower + rise * neither / zeros, only_lower - rise * only_lower / zeros
-        return _sign_test_power(higher, lower, size, alpha)
-
-    if not zeros or found(zeros) < power:
+    model = ShareModel.of(first, second, variance)
+    if not model.zeros or model.power(model.zeros, alpha) < power:
         return nan
-    low, high = 0.0, zeros
-    while high - low > PRECISION * zeros:
+    low, high = 0.0, model.zeros
+    while high - low > PRECISION * model.zeros:
         middle = (low + high) / 2.0
-        low, high = (low, middle) if found(middle) >= power else (middle, high)
+        low, high = (low, middle) if model.power(middle, alpha) >= power else (middle, high)
     return high
+
+
+@dataclass(frozen=True)
+class ShareModel:
+    """Two systems with equal shares, one of which rises; see `detectable_share`. Shares above 1/2 are those of zeros.
+
+    Parameters
+    ----------
+    only_lower, neither : float
+        Share of the pairs of observations in which only the lower system has 1, and in which neither system has 1,
+        before the rise.
+    zeros : float
+        Share of zeros of the system that rises; the largest possible rise.
+    size : float
+        The number of independent pairs that would give the observed variance.
+    """
+
+    only_lower: float
+    neither: float
+    zeros: float
+    size: float
+
+    @classmethod
+    def of(cls, first: Reals, second: Reals, variance: float) -> ShareModel:
+        """Return the model that fits two systems.
+
+        Parameters
+        ----------
+        first, second, variance
+            As in `detectable_share`.
+        """
+        if first.mean() + second.mean() > 1.0:
+            first, second = 1.0 - first, 1.0 - second
+        # Shares of all pairs: only the first system has 1, only the second has 1 (both discordant), neither has 1.
+        only_first, only_second = float((first > second).mean()), float((second > first).mean())
+        neither = float(((first == 0.0) & (second == 0.0)).mean())
+        discordant, gap = only_first + only_second, abs(only_first - only_second)
+        # The part of the difference that is larger than its standard error.
+        gap_beyond = sqrt(max(0.0, gap**2 - variance))
+        only_lower = (discordant - gap_beyond) / 2.0
+        zeros = only_lower + neither  # share of zeros of the higher system
+        # The values of both shares before the higher system rose by gap_beyond.
+        only_lower, neither = (
+            (part * (zeros + gap_beyond) / zeros if zeros else 0.0) for part in (only_lower, neither)
+        )
+        return cls(only_lower, neither, zeros + gap_beyond, (discordant - gap**2) / variance)
+
+    def power(self, rise: float, alpha: float, times: float = 1.0) -> float:
+        """Return the probability of a significant result for a true difference.
+
+        Parameters
+        ----------
+        rise : float
+            The true difference, from 0 to `zeros`.
+        alpha : float
+            The significance level of the two-sided test.
+        times : float
+            How many times as many observations there are.
+        """
+        higher = self.only_lower + rise * self.neither / self.zeros
+        lower = self.only_lower - rise * self.only_lower / self.zeros
+        return _sign_test_power(higher, lower, self.size * times, alpha)
+
+
+def is_share(moments: Moments) -> bool:
+    """Return whether a statistic is a plain mean of zeros and ones.
+
+    Parameters
+    ----------
+    moments : Moments
+    """
+    return moments.finish is first_mean and bool(((moments.values == 0.0) | (moments.values == 1.0)).all())
 
 
 def _sign_test_power(higher: float, lower: float, size: float, alpha: float) -> float:

@@ -45,6 +45,7 @@ def tables(rows):
 
 
 @pytest.mark.parametrize("seed", light(range(20), 5))
+@pytest.mark.light(2)
 def test_differences_lie_in_their_bounds(seed):
     """The notes have the least and the greatest difference over all placements; wins are those of all placements."""
     rng = np.random.default_rng(seed)

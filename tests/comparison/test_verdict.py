@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from grids import light
+from grids import light, size
 from made_results import replaced
 
 import kgeval as kg
@@ -274,9 +274,12 @@ def chance_by_loops(metric, result):
 
 
 def test_fifty_sentences_say_the_numbers():
-    """Wins, losses, undecided, turned by ties, one model, three and five models, metrics of which lower is better."""
+    """Wins, losses, undecided, turned by ties, one model, three and five models, metrics of which lower is better.
+
+    The light suite reads twelve of them, which are of all kinds.
+    """
     kinds = set()
-    for seed in range(50):
+    for seed in size((0, 2, 4, 6, 9, 10, 11, 13, 22, 24, 34, 41), range(50)):
         results, options = generated(seed)
         if len(results) == 1:
             check_one(results, options["metrics"][0])
@@ -613,7 +616,7 @@ def test_hostile_names_stay_one_line():
 # --- breakdowns of a difference
 
 
-@pytest.mark.parametrize("seed", light(range(6), 2))
+@pytest.mark.parametrize("seed", light(range(6), 1))
 @pytest.mark.parametrize("metric", ["mrr", "mr", "object.mrr"])
 def test_groups_of_any_column_by_loops(seed, metric):
     """n, share, values, difference and contribution of each group of a user's column; buckets stay in order."""

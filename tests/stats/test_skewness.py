@@ -90,6 +90,7 @@ def test_macro_averages_are_corrected_too():
     assert part.high - part.value > 1.5 * (part.value - part.low)
 
 
+@pytest.mark.thorough
 def test_means_of_long_tails_are_covered():
     """100 of 3,000 ranks with a log-normal tail, 400 runs: 93% to 97%, widened by 2.5 standard errors; else below 90%.
 

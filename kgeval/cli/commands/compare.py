@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import math
 from dataclasses import replace
 
 import pandas as pd
 
 import kgeval
+from kgeval.classification import ClassificationResult
+from kgeval.cli.class_comparison import classes_text
 from kgeval.cli.command import Command
-from kgeval.cli.options import add_quiet, add_results, json_text, results_of, say_aside
-from kgeval.comparison import COMPARED_METRICS, OVERRIDES, Comparison
+from kgeval.cli.options import add_quiet, add_results, json_text, result_names, say_aside
+from kgeval.comparison import (
+    COMPARED_METRICS,
+    OVERRIDES,
+    Comparison,
+    SamplePlan,
+    equivalence_lines,
+    replication_lines,
+)
 from kgeval.errors import ProtocolError
 from kgeval.metrics import display_of, split_list
 from kgeval.report import (
@@ -27,6 +37,7 @@ from kgeval.results import CLUSTERS, CONFIDENCE, Key
 from kgeval.terminal import Screen
 
 LIMIT = 20
+DEFAULT_POWER = 0.8
 FINE_PRINT = ("tested: ", "p_holm ", "differences are ")  # lines of the header that stand below the tables
 
 
@@ -74,6 +85,29 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         help="number of random swaps in the test (default: %(default)s)",
     )
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the swaps (default: %(default)s)")
+    margins = parser.add_argument_group("equivalence and planning, for the first metric of --metrics")
+    margins.add_argument(
+        "--margin",
+        type=float,
+        metavar="NUMBER",
+        help="also test whether the models are equivalent: whether they differ by less than this, in the unit of the "
+        "metric",
+    )
+    margins.add_argument(
+        "--non-inferior-to",
+        metavar="NAME",
+        help="with --margin: test instead whether the other models are not inferior to this model by the margin",
+    )
+    margins.add_argument(
+        "--plan",
+        type=float,
+        metavar="NUMBER",
+        help="also print how many test triples find a true difference of this size, and how likely the order of the "
+        "models repeats on a new test set",
+    )
+    margins.add_argument(
+        "--power", type=float, metavar="SHARE", help="with --plan: probability to find the difference (default: 0.8)"
+    )
     parser.add_argument("--format", choices=FORMATS, default="table", help="output format (default: %(default)s)")
     add_quiet(parser, "print only the verdict and the tables: no lines about the results and the test, no notes")
 
@@ -86,7 +120,11 @@ def _compare(options: argparse.Namespace) -> str:
             f"compare needs two or more saved results; got one, {options.results[0]}. Usage: kgeval compare A.kgeval "
             "B.kgeval; kgeval show prints one result"
         )
-    results, names = results_of(options)
+    _check_margins(options)
+    names = result_names(options)
+    results = [kgeval.load_result(path) for path in options.results]
+    if any(isinstance(result, ClassificationResult) for result in results):
+        return classes_text(results, names, options)
     metrics = split_list(options.metrics)
     if options.by_relation is not None and Key.parse(options.by_relation) not in map(Key.parse, metrics):
         raise ProtocolError(
@@ -127,6 +165,7 @@ def _compare(options: argparse.Namespace) -> str:
     notes = [line for line in header if line.startswith("note: ")]
     parts = [verdict, *([] if options.quiet else [screen.dim(screen.lines(about))]), values]
     parts.append(format_differences(comparison, screen))
+    parts += [screen.lines(lines) for lines in _margin_lines(comparison, options)]
     if relations is not None:
         heading = display_of(options.by_relation).heading
         pair = " - ".join(names) if len(names) == 2 else "each pair of models"
@@ -136,6 +175,47 @@ def _compare(options: argparse.Namespace) -> str:
         parts.append(screen.dim(screen.lines(fine_print)))
         parts += [screen.lines([*undefined, *notes])] if undefined or notes else []
     return "\n\n".join(parts)
+
+
+def _check_margins(options: argparse.Namespace) -> None:
+    """Raise a ProtocolError for options about equivalence and planning that do not fit together."""
+    for name, given, needed in (
+        ("--non-inferior-to", options.non_inferior_to, options.margin),
+        ("--power", options.power, options.plan),
+    ):
+        if given is not None and needed is None:
+            other = "--margin" if name == "--non-inferior-to" else "--plan"
+            raise ProtocolError(f"{name} needs {other}")
+    if (options.margin is not None or options.plan is not None) and options.format not in ("table", "json"):
+        option = "--margin" if options.margin is not None else "--plan"
+        raise ProtocolError(
+            f"{option} prints sentences, which --format {options.format} cannot hold; use table or json"
+        )
+
+
+def _equivalence(comparison: Comparison, options: argparse.Namespace) -> tuple[pd.DataFrame, str]:
+    """Return the table of equivalence or non-inferiority, and which of the two it is."""
+    kind = "equivalence" if options.non_inferior_to is None else "non-inferiority"
+    return comparison.equivalence(options.margin, kind=kind, reference=options.non_inferior_to), kind
+
+
+def _plans(comparison: Comparison, options: argparse.Namespace) -> list[SamplePlan]:
+    """Return one plan for each pair of models."""
+    power = DEFAULT_POWER if options.power is None else options.power
+    pairs = itertools.combinations(comparison.names, 2)
+    return [comparison.plan(options.plan, power=power, first=first, second=second) for first, second in pairs]
+
+
+def _margin_lines(comparison: Comparison, options: argparse.Namespace) -> list[list[str]]:
+    """Return the lines about equivalence, and the lines about planning, if they are asked for."""
+    parts = []
+    if options.margin is not None:
+        frame, kind = _equivalence(comparison, options)
+        parts.append(equivalence_lines(frame, comparison, kind))
+    if options.plan is not None:
+        plans = [str(plan) for plan in _plans(comparison, options)]
+        parts.append([*plans, *replication_lines(comparison.replication())])
+    return parts
 
 
 def _with_interval(relations: pd.DataFrame) -> pd.DataFrame:
@@ -176,7 +256,41 @@ def _as_json(comparison: Comparison, options: argparse.Namespace) -> str:
     }
     if options.by_relation is not None:
         content["by_relation"] = frame_records(_by_relation(comparison, options, options.limit))
+    if options.margin is not None:
+        content["equivalence"] = frame_records(_equivalence(comparison, options)[0].set_index(["first", "second"]))
+    if options.plan is not None:
+        content["plan"] = [_plan_record(plan) for plan in _plans(comparison, options)]
+        replication = comparison.replication()
+        content["replication"] = {
+            "metric": replication.metric,
+            "order": list(replication.order),
+            "of_order": _number(replication.of_order),
+            "of_first": _number(replication.of_first),
+            "pairs": frame_records(replication.table.set_index(["first", "second"])),
+        }
     return json_text(content)
+
+
+def _plan_record(plan: SamplePlan) -> dict[str, object]:
+    """Return a plan as a record for JSON."""
+    return {
+        "metric": plan.metric,
+        "first": plan.first,
+        "second": plan.second,
+        "difference": plan.plan.difference,
+        "power": plan.plan.power,
+        "alpha": plan.plan.alpha,
+        "power_now": _number(plan.plan.power_now),
+        "n_triples": plan.n_triples,
+        "n_triples_needed": _number(plan.n_triples_needed),
+        "is_enough": plan.is_enough,
+        "reason": plan.plan.reason,
+    }
+
+
+def _number(value: float) -> float | None:
+    """Return a number for JSON; None for NaN."""
+    return None if math.isnan(value) else value
 
 
 COMMAND = Command(

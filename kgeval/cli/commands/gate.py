@@ -1,0 +1,100 @@
+"""kgeval gate: a regression test of a saved result against a saved baseline."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from kgeval.cli.command import Command, Output
+from kgeval.cli.options import json_text, ranked_result, words
+from kgeval.comparison import OVERRIDES, gate
+from kgeval.errors import MetricError, ProtocolError
+from kgeval.report import frame_records
+from kgeval.results import CLUSTERS, CONFIDENCE
+
+
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("result", type=Path, metavar="RUN.kgeval", help="the saved result to test")
+    parser.add_argument(
+        "--against", type=Path, required=True, metavar="BASELINE.kgeval", help="the saved result of the baseline"
+    )
+    parser.add_argument("--metric", required=True, metavar="KEYS", help="metrics, comma-separated, such as mrr,hits@10")
+    parser.add_argument(
+        "--margin",
+        required=True,
+        metavar="NUMBERS",
+        help="the largest accepted loss of each metric, in its unit, comma-separated, such as 0.002,0.005",
+    )
+    parser.add_argument(
+        "--strict",
+        action="store_true",
+        help="pass only if the loss is shown to be smaller than the margin (default: fail only if it is shown to be "
+        "larger)",
+    )
+    parser.add_argument(
+        "--confidence",
+        type=float,
+        default=CONFIDENCE,
+        metavar="SHARE",
+        help="1 - significance level of the one-sided tests (default: 0.95)",
+    )
+    parser.add_argument(
+        "--cluster", choices=CLUSTERS, default="triple", help="as in kgeval compare (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--override",
+        default="",
+        metavar="NAMES",
+        help=f"accept that the results differ in these points, comma-separated: {', '.join(OVERRIDES)}",
+    )
+    parser.add_argument(
+        "--format", choices=("table", "json"), default="table", help="output format (default: %(default)s)"
+    )
+
+
+def _run_gate(options: argparse.Namespace) -> Output:
+    metrics, margins = words(options.metric), [_number(text) for text in words(options.margin)]
+    if len(metrics) != len(margins):
+        raise ProtocolError(
+            f"--margin needs one number for each metric of --metric; got {len(margins)} for {len(metrics)}: "
+            f"{options.margin} for {options.metric}"
+        )
+    if len(set(metrics)) < len(metrics):
+        raise ProtocolError(f"--metric names a metric twice: {options.metric}")
+    names = [options.result.stem, options.against.stem]
+    if names[0] == names[1]:
+        names = [str(options.result), str(options.against)]
+    if names[0] == names[1]:
+        raise ProtocolError(f"run and baseline are the same file, {options.result}")
+    found = gate(
+        ranked_result(options.result),
+        ranked_result(options.against),
+        dict(zip(metrics, margins)),
+        is_strict=options.strict,
+        confidence=options.confidence,
+        cluster=options.cluster,
+        override=options.override,
+        names=names,
+    )
+    status = 0 if found.passes else 1
+    if options.format == "json":
+        content = {"passes": found.passes, "strict": found.is_strict, "notes": found.about}
+        return Output(json_text(content | {"metrics": frame_records(found.table.set_index("metric"))}), status)
+    return Output(options.screen.lines(found.lines), status)
+
+
+def _number(text: str) -> float:
+    """Return a margin as a number."""
+    try:
+        return float(text)
+    except ValueError:
+        raise MetricError(f"--margin needs numbers, such as 0.002 or 0.002,0.005; got {text!r}") from None
+
+
+COMMAND = Command(
+    "gate",
+    "exit with 1 if a saved result lost more than a margin against a baseline",
+    _add_options,
+    _run_gate,
+    place=14,
+)

@@ -1,0 +1,230 @@
+"""A regression gate: did a new result lose more than a margin against a baseline? ``kgeval gate`` calls `gate`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from kgeval.checks import counted
+from kgeval.comparison.comparing import Comparison, compare
+from kgeval.comparison.margins import INFERIOR, NOT_INFERIOR, check_margin, columns_of, decided, margin_test_of
+from kgeval.comparison.verdict import p_text
+from kgeval.errors import MetricError
+from kgeval.markup_cards import between, enough_decimals, signed, written
+from kgeval.metrics import Metric, display_of
+from kgeval.results import EvaluationResult, Key
+
+GATE_COLUMNS = (
+    "metric", "value", "baseline", "difference", "low", "high", "margin", "p", "p_holm", "p_beyond", "p_beyond_holm",
+    "decision", "passes", "largest_loss", "n_clusters", "n_differing", "n_effective", "reason",
+)  # fmt: skip
+SAME_RANKS = "all ranks are the same as those of the baseline"
+RANK_COUNTS = ("better", "tied", "rivals")
+
+
+@dataclass(frozen=True, eq=False)
+class Gate:
+    """What a regression gate found, metric by metric; `gate` returns it.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        One row per metric: ``metric``; ``value`` of the run and of the ``baseline``, ``difference`` (run - baseline)
+        with the limits ``low, high`` of the interval with the nominal coverage ``1 - 2 * alpha``; ``margin``; ``p`` and
+        ``p_holm`` of "the loss is smaller than the margin"; ``p_beyond`` and ``p_beyond_holm`` of "the loss is larger
+        than the margin"; ``decision`` (``"not inferior"``, ``"inferior beyond the margin"`` or ``"undecided"``);
+        ``passes``; ``largest_loss``, the largest loss that the interval does not exclude; ``n_clusters``,
+        ``n_differing``, ``n_effective``; ``reason``, why limits are NaN, or that all ranks are the same.
+    comparison : Comparison
+        Of the run and the baseline. Its p-values are not used: it was made with one random swap pattern.
+    is_strict : bool
+        Whether a metric passes only if it is shown not to be inferior.
+    """
+
+    table: pd.DataFrame
+    comparison: Comparison
+    is_strict: bool
+
+    @property
+    def passes(self) -> bool:
+        """Whether all metrics pass."""
+        return bool(self.table["passes"].all())
+
+    @property
+    def about(self) -> list[str]:
+        """What was compared: results, protocol, ties, overrides and notes."""
+        of_tests = ("tested: ", "p_holm ", "differences are ")
+        return [line for line in self.comparison.header() if not line.startswith(of_tests)]
+
+    @property
+    def lines(self) -> list[str]:
+        """What was compared, one line per metric, notes, and the result of the gate."""
+        comparison, n_failed = self.comparison, int((~self.table["passes"].astype(bool)).sum())
+        alpha, n = comparison.alpha, len(self.table)
+        corrected = f", corrected by Holm's method for {n} metrics" if n > 1 else ""
+        outcome = "passes" if self.passes else f"FAILS: {n_failed} of {counted(n, 'metric')}"
+        return [
+            *(line for line in self.about if not line.startswith("note: ")),
+            *(_line(row, self) for row in self.table.to_dict("records")),
+            f"tested: one-sided t tests at the level {alpha:g}{corrected}; the {100 * (1 - 2 * alpha):g}% intervals "
+            "show the differences that are not excluded",
+            *(line for line in self.about if line.startswith("note: ")),
+            f"gate{' (strict)' if self.is_strict else ''}: {outcome}",
+        ]
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines)
+
+
+def gate(
+    run: EvaluationResult,
+    baseline: EvaluationResult,
+    margins: Mapping[str | Metric, float],
+    *,
+    is_strict: bool = False,
+    confidence: float = 0.95,
+    cluster: Any = "triple",
+    override: Sequence[str] | str = (),
+    names: Sequence[str] = ("run", "baseline"),
+) -> Gate:
+    """Test whether a result lost more than a margin against a baseline, on the same ranked triples.
+
+    The gate fails if the loss is significantly larger than the margin in a metric. It passes in two cases: the run is
+    shown not to be inferior (the loss is significantly smaller than the margin), or the test cannot tell; then the
+    largest loss that is not excluded is named. With `is_strict`, only the first case passes.
+    A metric also passes if all its ranks are those of the baseline.
+
+    Parameters
+    ----------
+    run, baseline : EvaluationResult
+        With the same protocol, dataset and queries.
+    margins : mapping of str or Metric to float
+        The metrics, and for each the largest loss that is accepted, in its unit; 0 accepts no loss. For metrics of
+        which lower values are better, such as MR, a rise is a loss.
+    is_strict : bool
+    confidence : float
+        The tests have the significance level ``1 - confidence``, corrected by Holm's method for the number of metrics.
+    cluster, override
+        As in `kgeval.compare`.
+    names : sequence of str
+        The names of the run and of the baseline.
+
+    Returns
+    -------
+    Gate
+
+    Raises
+    ------
+    ProtocolError
+        If the results may not be compared.
+    MetricError
+        If a margin is out of range, or if a metric cannot be tested: it is undefined, or there are too few clusters.
+
+    References
+    ----------
+    Schuirmann (1987), as in `kgeval.stats.tost` (each metric has one of the two one-sided tests).
+
+    Examples
+    --------
+    >>> from kgeval import Dataset, evaluate
+    >>> triples = [[i, 0, (i + 1) % 40] for i in range(40)]
+    >>> dataset = Dataset.from_arrays(test=triples, n_entities=40, n_relations=1)
+    >>> run, baseline = (evaluate(lambda s, p, o, k=k: -((o - s - 1) % k), dataset) for k in (3, 8))
+    >>> print(gate(run, baseline, {"mrr": 0.01}).lines[-1])
+    gate: FAILS: 1 of 1 metric
+    """
+    if not isinstance(margins, Mapping) or not margins:
+        raise MetricError(
+            f"margins must say the largest accepted loss of each metric, such as {{'mrr': 0.002}}; got {margins!r}"
+        )
+    keys = {str(Key.parse(metric)): margin for metric, margin in margins.items()}
+    if len(keys) < len(margins):
+        raise MetricError(f"a metric is named twice: {', '.join(map(str, margins))}")
+    # One random swap pattern: the gate uses the standard errors, not the p-values of the swaps.
+    comparison = compare(
+        [run, baseline],
+        names=names,
+        metrics=list(keys),
+        override=override,
+        confidence=confidence,
+        cluster=cluster,
+        n_resamples=1,
+    )
+    records = [_record(comparison, label, margin) for label, margin in keys.items()]
+    frame = decided(pd.DataFrame(records), "non-inferiority", comparison.alpha)
+    # The test is about new triples; but a run with the very ranks of the baseline is the baseline.
+    frame.loc[frame["reason"] == SAME_RANKS, "decision"] = NOT_INFERIOR
+    is_passed = frame["decision"] == NOT_INFERIOR if is_strict else frame["decision"] != INFERIOR
+    return Gate(frame.assign(passes=is_passed)[list(GATE_COLUMNS)], comparison, is_strict)
+
+
+def _record(comparison: Comparison, label: str, margin: float) -> dict[str, Any]:
+    """Return the row of a metric without corrected p-values; a MetricError if the metric cannot be tested."""
+    key = comparison.keys[label]
+    heading = display_of(label).heading
+    check_margin(comparison, key, margin, allow_zero=True)
+    test, columns = margin_test_of(comparison, key, comparison.sample(key), (0, 1), margin, "non-inferiority")
+    if np.isnan(test.p_value):
+        raise MetricError(f"{heading} cannot be tested: {columns['reason']}")
+    of_test = columns_of(test, key, "non-inferiority")
+    values = comparison.values[label]
+    if _has_same_ranks(comparison, key):
+        columns["reason"] = SAME_RANKS
+    return {
+        "metric": label,
+        "value": float(values.iloc[0]),
+        "baseline": float(values.iloc[1]),
+        "margin": float(margin),
+        "largest_loss": of_test.pop("not_excluded"),
+        **of_test,
+        **columns,
+    }
+
+
+def _has_same_ranks(comparison: Comparison, key: Key) -> bool:
+    """Return whether all ranks of a metric are the same in both results: as many better, tied and all rivals."""
+    counts = [
+        result.rank_table.counts(key.setting, rows)
+        for result, rows in zip(comparison.results, comparison.sample(key).rows)
+    ]
+    return all(np.array_equal(getattr(counts[0], name), getattr(counts[1], name)) for name in RANK_COUNTS)
+
+
+def _line(row: Mapping[Any, Any], of_gate: Gate) -> str:
+    """Return the line of a metric: values, difference with interval, margin, verdict."""
+    comparison = of_gate.comparison
+    display, alpha = display_of(row["metric"]), comparison.alpha
+    places = enough_decimals([row["margin"], row["difference"]], display.decimals)
+    lower = "" if comparison.keys[row["metric"]].higher_is_better else " (lower is better)"
+    limits = between(row["low"], row["high"], places, has_signs=True)
+    text = (
+        f"{display.heading}{lower}: {comparison.names[0]} {written(row['value'], places)}, {comparison.names[1]} "
+        f"{written(row['baseline'], places)}, difference {signed(row['difference'], places)}"
+        f"{f' {limits}' if limits else ''}, margin {written(row['margin'], places)}: "
+    )
+    reason = f" ({row['reason']})" if row["reason"] else ""
+    if row["decision"] == INFERIOR:
+        p_value = _p_part(row["p_beyond_holm"], alpha)
+        return f"{text}FAILS: the loss is significantly larger than the margin{p_value}{reason}"
+    if row["reason"] == SAME_RANKS:
+        return f"{text}passes: {SAME_RANKS}"
+    if row["decision"] == NOT_INFERIOR:
+        return f"{text}passes, and is shown not to be inferior by the margin{_p_part(row['p_holm'], alpha)}{reason}"
+    loss = (
+        "" if np.isnan(row["largest_loss"]) else f": a loss of {written(row['largest_loss'], places)} is not excluded"
+    )
+    if of_gate.is_strict:
+        return f"{text}FAILS (strict): the loss is not shown to be below the margin{loss}{reason}"
+    return (
+        f"{text}passes: no significant loss beyond the margin; this does not show that nothing was lost{loss}{reason}"
+    )
+
+
+def _p_part(p_value: float, alpha: float) -> str:
+    """Return a p-value as the end of a verdict, such as ", p = 0.0123"."""
+    shown = p_text(p_value, alpha)
+    return f", p {shown}" if shown.startswith("<") else f", p = {shown}"

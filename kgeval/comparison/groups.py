@@ -1,0 +1,91 @@
+"""The group of each compared rank by a column of the results; `Comparison.by` and `Comparison.averages` call this."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from kgeval.checks import Ids
+from kgeval.errors import DataError, MetricError
+from kgeval.features import FEATURES
+from kgeval.results import BREAKDOWNS, EvaluationResult, rank_groups
+
+
+def groups_by(comparison: Any, column: str, rows: Sequence[Ids], pair: tuple[int, int]) -> tuple[Ids, list[str], bool]:
+    """Return the group of each compared rank, the labels of the groups, and whether the groups have an order.
+
+    The column is taken from the results of the `pair` that have it, else from another result that has it, else
+    computed from the dataset of the first result that has its dataset in memory.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    column : str
+    rows : sequence of int64 arrays, shape (ranks,)
+        One array per result: the indices of the compared ranks in its table.
+    pair : tuple of int
+        The indices of two models.
+
+    Returns
+    -------
+    codes : int64 array, shape (ranks,)
+        The group of each rank, as an index into `labels`.
+    labels : list of str
+    is_ordered : bool
+
+    Raises
+    ------
+    MetricError
+        If no result has the column, or the two models have different values in it.
+    DataError
+        If the column is a feature that no result has, and no result has its dataset in memory.
+    """
+    results, names = comparison.results, comparison.names
+    order = [*pair, *(k for k in range(len(results)) if k not in pair)]
+    holders = {k: results[k] for k in order if column in results[k].columns.columns}
+    if column in BREAKDOWNS:
+        holders = {order[0]: results[order[0]]}
+    elif not holders and column in FEATURES:
+        holders = _with_feature(results, column, order)
+    elif not holders:
+        holders = {order[0]: results[order[0]]}  # `rank_groups` raises the error that lists the columns
+    chosen = [k for k in holders if k in pair] or list(holders)[:1]
+    codes, labels = [], []
+    for k in chosen:
+        of_row: Ids = np.zeros(len(holders[k].table), dtype=np.int64)
+        groups = rank_groups(holders[k], [column])
+        for code, (_, rows_of_group) in enumerate(groups):
+            of_row[rows_of_group] = code
+        codes.append(of_row[rows[k]])
+        labels.append([label for (label,), _ in groups])
+    if len(chosen) > 1:
+        texts = [np.array(of_result, dtype=object)[of_rank] for of_result, of_rank in zip(labels, codes)]
+        is_different = texts[0] != texts[1]
+        if is_different.any():
+            values = " and ".join(f"{text[is_different][0]!r} in {names[k]}" for text, k in zip(texts, chosen))
+            raise MetricError(
+                f"the column {column!r} differs between the results for {int(is_different.sum()):,} ranks (for the "
+                f"first of them: {values}); compute the column for both results from the same dataset"
+            )
+    columns = holders[chosen[0]].columns
+    dtype = columns[column].dtype if column in columns else None
+    is_ordered = isinstance(dtype, pd.CategoricalDtype) and bool(dtype.ordered)
+    return codes[0], labels[0], is_ordered
+
+
+def _with_feature(
+    results: Sequence[EvaluationResult], column: str, order: Sequence[int]
+) -> dict[int, EvaluationResult]:
+    """Return the index of the first result in `order` that has its dataset in memory, and the result with a column.
+
+    Raises a DataError if no result has its dataset in memory.
+    """
+    for k in order[:-1]:
+        try:
+            return {k: results[k].with_features(names=[column])}
+        except DataError:  # noqa: PERF203  (no dataset in memory)
+            continue
+    return {order[-1]: results[order[-1]].with_features(names=[column])}

@@ -1,0 +1,113 @@
+"""What a comparison shows: the lines above its table, and the table with few columns; `Comparison` calls it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from kgeval.comparison.names import listed
+from kgeval.comparison.verdict import is_at_floor, p_text
+from kgeval.metrics import display_of
+from kgeval.results import PURPOSES
+from kgeval.stats import FEW_CLUSTERS, MAX_ENUMERATED, MIN_MID_P
+
+
+def header_lines(comparison: Any) -> list[str]:
+    """Return the lines above the table: compared results, protocol, overrides, test, and notes.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    """
+    terms = comparison.terms
+    names_by_protocol: dict[str, list[str]] = {}
+    for name, result in zip(comparison.names, comparison.results):
+        about, protocol = result.about, result.protocol
+        described = f"{protocol.describe()}; protocol {protocol.fingerprint}, "
+        described += f"dataset {about['dataset_fingerprint'][:8]}, kgeval {about['version']}"
+        names_by_protocol.setdefault(described, []).append(name)
+    has_same_protocol = len(names_by_protocol) == 1
+    keys_by_ties: dict[str, list[str]] = {}
+    for label, key in comparison.keys.items():
+        keys_by_ties.setdefault(key.ties, []).append(display_of(label).heading)
+    first = comparison.results[0]
+    sample = comparison.alignment.sample
+    is_sample = terms.cluster_name == "triple" and sample is not None and sample.share > 0.0
+    lines = [
+        f"{listed(comparison.names)} on {first.about['dataset']}: {len(comparison.alignment.rows[0]):,} ranks of "
+        f"{'+'.join(first.protocol.splits)}, paired by labels",
+        *(
+            described if has_same_protocol else f"{listed(names)}: {described}"
+            for described, names in names_by_protocol.items()
+        ),
+        "ties: "
+        + "; ".join(
+            ties if len(keys_by_ties) == 1 else f"{ties} in {listed(labels)}" for ties, labels in keys_by_ties.items()
+        ),
+        *(f"overridden: {mismatch}" for mismatch in comparison.alignment.overridden),
+        *(f"not needed: override {name!r}, since the results agree in it" for name in comparison.alignment.unneeded),
+        *_test_lines(comparison),
+        f"differences are first - second; {100 * terms.confidence:g}% intervals show how much they would vary with "
+        + PURPOSES[terms.cluster_name]
+        + ("; the values have intervals for the whole split, of which a sample was ranked" if is_sample else ""),
+    ]
+    return lines + [f"note: {note}" for note in comparison.notes]
+
+
+def _test_lines(comparison: Any) -> list[str]:
+    """Return the lines that say how the differences were tested."""
+    terms, n_tested = comparison.terms, int(comparison.table["p"].notna().sum())
+    n_pairs = len(comparison.names) * (len(comparison.names) - 1) // 2
+    units = {"triple": "a triple", "query": "a query", "entity": "an entity", "array": "a cluster"}
+    tested = comparison.table[comparison.table["p"].notna()]
+    by_t = [display_of(label).heading for label in dict.fromkeys(tested.loc[tested["test"] == "t", "metric"])]
+    lines = []
+    if (tested["test"] == "swaps").any() or not len(tested):
+        lines.append(
+            "tested: p is how often random swaps of ranks between the two models give a difference at least as "
+            f"large, in either direction (an equally large one counts half if {MIN_MID_P} or more clusters differ)"
+            f"; all ranks of {units[terms.cluster_name]} are swapped together "
+            f"({terms.n_resamples:,} random swaps, seed {terms.seed}; all possible swaps if {MAX_ENUMERATED} or "
+            f"fewer clusters differ)"
+        )
+    if by_t:
+        lines.append(
+            f"tested: {listed(by_t)}: clusters overlap, so p is that of Student's t test (difference divided by "
+            "its standard error)"
+        )
+    lines.append(
+        f"p_holm is p corrected by Holm's method for the number of tests here, {n_tested:,} (pairs of models: "
+        f"{n_pairs:,}, metrics: {len(comparison.keys):,}); a difference is undecided unless p_holm is at most "
+        f"{comparison.alpha:g}"
+    )
+    return lines
+
+
+def shown_table(comparison: Any) -> pd.DataFrame:
+    """Return the table for display: fewer columns, headings of metrics, and intervals and p-values as text.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    """
+    table: pd.DataFrame = comparison.table
+    shown = table[["first", "second", "metric", "value_first", "value_second", "difference"]].copy()
+    shown["metric"] = [display_of(label).heading for label in table["metric"]]
+    shown["interval"] = [
+        "-" if np.isnan(low) else f"[{low:.4f}, {high:.4f}]" for low, high in zip(table["low"], table["high"])
+    ]
+    shown["p (Holm)"] = [
+        p_text(row["p_holm"], comparison.alpha, is_at_floor(row, comparison.terms.n_resamples))
+        for row in table.to_dict("records")
+    ]
+    shown["detectable"] = table["detectable"]
+    counts = zip(table["wins"], table["ties"], table["losses"])
+    shown["wins/ties/losses"] = [f"{wins}/{ties}/{losses}" for wins, ties, losses in counts]
+    if (table["n_effective"] < FEW_CLUSTERS).any():
+        shown["effective clusters"] = [f"{n:.0f}" if n < FEW_CLUSTERS else "" for n in table["n_effective"]]
+    shown["better"] = table["better"]
+    if (table["reason"] != "").any():
+        shown["reason"] = table["reason"]
+    return shown

@@ -1,0 +1,163 @@
+"""kgeval gate and the options --margin and --plan of kgeval compare: text, exit codes, JSON, refusals."""
+
+import json
+
+import numpy as np
+import pytest
+from ranked_results import ranked
+
+import kgeval as kg
+from kgeval.cli import main
+from kgeval.comparison import gate
+
+N = 60
+RNG = np.random.default_rng(1)
+BASE = RNG.integers(1, 30, N)
+NEAR = np.clip(BASE + RNG.integers(-2, 3, N), 1, None)
+WORSE = BASE + RNG.integers(1, 7, N)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Three saved results: base, near and worse; and one of another number of triples, short."""
+    folder = tmp_path_factory.mktemp("gate")
+    for name, ranks in (("base", BASE), ("near", NEAR), ("worse", WORSE), ("short", BASE[:-1])):
+        ranked(ranks, name).save(folder / f"{name}.kgeval", details=False)
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def _there(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+
+
+def run(capsys, *arguments):
+    """Run a command; return its exit code and what it printed to both streams."""
+    status = main([str(argument) for argument in arguments])
+    printed = capsys.readouterr()
+    return status, printed.out, printed.err
+
+
+def gated(capsys, run_name, *arguments, against="base"):
+    return run(capsys, "gate", f"{run_name}.kgeval", "--against", f"{against}.kgeval", *arguments)
+
+
+@pytest.mark.parametrize(
+    ("run_name", "against", "margin", "strict", "status"),
+    [
+        ("worse", "base", "1", False, 1),
+        ("worse", "base", "9", False, 0),
+        ("base", "worse", "1", True, 0),
+        ("near", "base", "0.1", False, 0),
+        ("near", "base", "0.1", True, 1),
+        ("near", "base", "3", True, 0),
+    ],
+)
+def test_exit_codes(capsys, run_name, against, margin, strict, status):
+    options = ["--metric", "mr", "--margin", margin, *(["--strict"] if strict else [])]
+    found, text, error = gated(capsys, run_name, *options, against=against)
+    assert (found, error) == (status, "")
+    assert ("FAILS" in text) == (status == 1)
+    assert text.rstrip().splitlines()[-1].startswith(f"gate{' (strict)' if strict else ''}: ")
+
+
+def test_it_prints_what_the_library_says(capsys):
+    _, text, _ = gated(capsys, "worse", "--metric", "mr,mrr", "--margin", "1,0.01")
+    results = [kg.load_result(f"{name}.kgeval") for name in ("worse", "base")]
+    expected = gate(*results, {"mr": 1.0, "mrr": 0.01}, names=("worse", "base"))
+    assert text.splitlines() == expected.lines
+
+
+def test_each_metric_has_its_own_margin(capsys):
+    status, text, _ = gated(capsys, "worse", "--metric", "mrr,mr", "--margin", "0.9,9")
+    assert status == 0
+    assert "margin 0.9000" in text
+    assert "margin 9.00" in text
+
+
+def test_json_has_the_numbers(capsys):
+    status, text, _ = gated(capsys, "worse", "--metric", "mr", "--margin", "1", "--format", "json")
+    content = json.loads(text)
+    assert (status, content["passes"], content["strict"]) == (1, False, False)
+    row = content["metrics"][0]
+    assert row["metric"] == "mr"
+    assert row["difference"] == pytest.approx((WORSE - BASE).mean())
+    assert row["decision"] == "inferior beyond the margin"
+    assert not any("random swap" in line for line in content["notes"])
+
+
+@pytest.mark.parametrize(
+    ("run_name", "options", "said"),
+    [
+        ("worse", ["--metric", "mr,mrr", "--margin", "1"], "--margin needs one number for each metric"),
+        ("worse", ["--metric", "mr", "--margin", "1,2"], "got 2 for 1"),
+        ("worse", ["--metric", "mr", "--margin", "one"], "--margin needs numbers, such as 0.002"),
+        ("worse", ["--metric", "mr,mr", "--margin", "1,1"], "names a metric twice"),
+        ("worse", ["--metric", "mrr", "--margin", "5"], "not in percent"),
+        ("worse", ["--metric", "mrr", "--margin=-0.1"], "margin must be 0 or more"),
+        ("worse", ["--metric", "mmr", "--margin", "1"], "unknown metric"),
+        ("short", ["--metric", "mr", "--margin", "1"], "cannot be compared"),
+        ("base", ["--metric", "mr", "--margin", "1"], "are the same file"),
+        ("missing", ["--metric", "mr", "--margin", "1"], "missing.kgeval"),
+    ],
+)
+def test_what_cannot_be_compared_ends_with_two(capsys, run_name, options, said):
+    status, text, error = gated(capsys, run_name, *options)
+    assert (status, text) == (2, "")
+    assert said in error
+
+
+@pytest.mark.parametrize("options", [[], ["--metric", "mr"], ["--margin", "1"]])
+def test_metric_and_margin_are_asked_for(capsys, options):
+    with pytest.raises(SystemExit) as stopped:
+        gated(capsys, "worse", *options)
+    assert stopped.value.code == 2
+    assert "required" in capsys.readouterr().err
+
+
+def compared(capsys, *options):
+    return run(capsys, "compare", "near.kgeval", "base.kgeval", "--metrics", "mr,mrr", "--resamples", "99", *options)
+
+
+def test_compare_prints_equivalence_after_the_differences(capsys):
+    _, text, _ = compared(capsys, "--margin", "1.5")
+    at = text.index("near and base are equivalent in MR, within 1.50: difference ")
+    assert text.index("near - base") < at < text.index("tested: two one-sided t tests (TOST) at the level 0.05")
+    _, text, _ = compared(capsys, "--margin", "1.5", "--non-inferior-to", "base", "--quiet")
+    assert "near is not inferior to base in MR, by the margin 1.50" in text
+
+
+def test_compare_plans(capsys):
+    _, text, _ = compared(capsys, "--plan", "0.05", "--power", "0.9")
+    assert "a true difference of 0.05 in MR between near and base is found with probability " in text
+    assert "too few for a probability of 0.9, which needs " in text
+    assert "on a new test set of the same size, " in text
+
+
+def test_compare_json_has_equivalence_and_plan(capsys):
+    _, text, _ = compared(capsys, "--margin", "1.5", "--plan", "0.05", "--format", "json")
+    content = json.loads(text)
+    assert content["equivalence"][0]["decision"] == "equivalent"
+    assert content["equivalence"][0]["margin"] == 1.5
+    results = [kg.load_result(f"{name}.kgeval") for name in ("near", "base")]
+    comparison = kg.compare(results, names=["near", "base"], metrics="mr,mrr", n_resamples=99)
+    plan = comparison.plan(0.05)
+    assert content["plan"][0]["n_triples_needed"] == plan.n_triples_needed > N
+    assert content["replication"]["of_order"] == comparison.replication().of_order
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--non-inferior-to", "base"], "--non-inferior-to needs --margin"),
+        (["--power", "0.9"], "--power needs --plan"),
+        (["--margin", "1", "--format", "csv"], "--margin prints sentences, which --format csv cannot hold"),
+        (["--plan", "1", "--format", "latex"], "--plan prints sentences"),
+        (["--margin", "0"], "margin must be above 0"),
+        (["--margin", "1", "--non-inferior-to", "bases"], "reference"),
+    ],
+)
+def test_options_of_compare_are_checked(capsys, options, said):
+    status, _, error = compared(capsys, *options)
+    assert status == 2
+    assert said in error
