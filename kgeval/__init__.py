@@ -34,8 +34,9 @@ from kgeval.results import EvaluationResult
 from kgeval.scorers import ScorerReport, check_scorer, models
 
 if TYPE_CHECKING:
-    from kgeval import integrations, report
-    from kgeval.classification import classify
+    from kgeval import benchmarks, integrations, report
+    from kgeval.benchmarks import benchmark
+    from kgeval.classification import classify, compare_classifications
     from kgeval.comparison import compare
     from kgeval.formats import (
         inspect,
@@ -71,11 +72,14 @@ __all__ = [
     "Vocabulary",
     "__version__",
     "adapters",
+    "benchmark",
+    "benchmarks",
     "candidates",
     "check_scorer",
     "check_table",
     "classify",
     "compare",
+    "compare_classifications",
     "evaluate",
     "evaluate_candidates",
     "evaluate_predictions",
@@ -103,9 +107,11 @@ __all__ = [
 
 # Names that are loaded at their first use, and their modules: `import kgeval` takes little longer than `import pandas`.
 _LOADED_LATER = {
+    "benchmark": "kgeval.benchmarks",
     "check_table": "kgeval.published",
     "classify": "kgeval.classification",
     "compare": "kgeval.comparison",
+    "compare_classifications": "kgeval.classification",
     "inspect": "kgeval.formats",
     "load_model": "kgeval.formats",
     "load_result": "kgeval.results",
@@ -126,7 +132,7 @@ sys.modules |= {f"{__name__}.{name}": module for name, module in _SHORTCUTS.item
 
 def __getattr__(name: str) -> Any:
     """Load a public name at its first use."""
-    if name in ("integrations", "report"):
+    if name in ("benchmarks", "integrations", "report"):
         return import_module(f"kgeval.{name}")
     if name not in _LOADED_LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -194,7 +194,7 @@ RUN_OPTIONS = ("executor", *EXECUTOR_OPTIONS, "checkpoint", "resume", "max_secon
 
 
 def add_run(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say where a ranking runs and what it keeps. They change no number.
+    """Add the options that choose where a ranking runs and what is kept on disk. They do not change any number.
 
     Parameters
     ----------
@@ -219,9 +219,9 @@ def add_run(parser: argparse.ArgumentParser) -> None:
     )
     run.add_argument("--cpus-per-worker", type=int, metavar="N", help="processors of each worker, for ray (default: 1)")
     run.add_argument("--gpus-per-worker", type=float, metavar="N", help="GPUs of each worker, for ray (default: 0)")
-    run.add_argument("--checkpoint", type=Path, metavar="DIR", help="keep what is ranked in DIR, for --resume")
+    run.add_argument("--checkpoint", type=Path, metavar="DIR", help="keep finished ranks in DIR, for --resume")
     run.add_argument(
-        "--resume", action="store_true", default=None, help="take over what DIR holds, and rank only the rest"
+        "--resume", action="store_true", default=None, help="reuse the finished ranks in DIR, and rank only the rest"
     )
 
 
@@ -255,7 +255,7 @@ def _check_run(options: argparse.Namespace) -> None:
 
 
 def _option(name: str) -> str:
-    """Return how an option is written: ``--batch-size`` for ``batch_size``."""
+    """Return the option of the command line for an attribute: ``--batch-size`` for ``batch_size``."""
     return f"--{name.replace('_', '-')}"
 
 
@@ -351,10 +351,28 @@ def check_options(options: argparse.Namespace) -> None:
             raise ProtocolError(f"{_option(name)} needs --predictions")
     if getattr(options, "lists", None) is not None and options.scores is None:
         raise ProtocolError("--lists needs --scores")
-    if hasattr(options, "sample") and options.seed is not None and options.sample is options.max_seconds is None:
-        raise ProtocolError("--seed is the seed of --sample N and of --max-seconds S; give it with one of them")
+    if hasattr(options, "sample"):
+        _check_seeds(options)
     if hasattr(options, "executor"):
         _check_run(options)
+
+
+def _check_seeds(options: argparse.Namespace) -> None:
+    """Raise a ProtocolError if a seed or a name of ``kgeval evaluate`` has no effect, or may be meant otherwise."""
+    is_sample = options.sample is not None or options.max_seconds is not None
+    if options.sample_seed is not None and not is_sample:
+        raise ProtocolError("--sample-seed is the seed of --sample N and of --max-seconds S; give it with one of them")
+    if options.seed is not None and is_sample and options.sample_seed is None:
+        raise ProtocolError(
+            "--seed is the seed with which the model was trained; the seed of --sample N and of --max-seconds S is "
+            f"--sample-seed N. Give --sample-seed {options.seed} if you mean the random triples, or both "
+            f"(--seed {options.seed} --sample-seed 0)"
+        )
+    for name in ("name", "seed"):
+        if getattr(options, name) is not None and options.out is None:
+            raise ProtocolError(f"--{name} is kept in the saved result; give it with --out FILE")
+    if options.seed is not None and options.name is None:
+        raise ProtocolError("--seed is the seed with which the model was trained; it needs --name MODEL")
 
 
 def given_dataset(options: argparse.Namespace) -> kgeval.Dataset:
@@ -368,7 +386,7 @@ def given_dataset(options: argparse.Namespace) -> kgeval.Dataset:
     Raises
     ------
     DataError
-        If an option of ``--split-fractions`` is given without it, or if it is not valid.
+        If ``--split-fractions`` is not valid, or if an option that needs ``--split-fractions`` is given without it.
     """
     for name in ("split_seed", "split_inverse_free"):
         if getattr(options, name) is not None and options.split_fractions is None:
@@ -462,14 +480,25 @@ def results_of(options: argparse.Namespace) -> tuple[list[EvaluationResult], lis
     ProtocolError
         If a file is given twice without ``--names``, or if ``--names`` does not contain one distinct name per file.
     """
+    names = result_names(options)
+    return [ranked_result(path) for path in options.results], names
+
+
+def result_names(options: argparse.Namespace) -> list[str]:
+    """Return the names of the saved results; see `results_of`.
+
+    Parameters
+    ----------
+    options : argparse.Namespace
+        The parsed options.
+    """
     stems = [path.stem for path in options.results]
     names = stems if len(set(stems)) == len(stems) else [str(path) for path in options.results]
     if options.names is not None:
         names = words(options.names)
     elif len(set(names)) < len(names):
         raise ProtocolError(f"a file is given twice: {', '.join(names)}; use --names A,B")
-    names = check_names(names, len(options.results), "file")
-    return [ranked_result(path) for path in options.results], names
+    return check_names(names, len(options.results), "file")
 
 
 def ranked_result(path: Path) -> EvaluationResult:
@@ -671,7 +700,7 @@ def _check_splits(options: argparse.Namespace, dataset: Dataset) -> None:
 
 
 def say_aside(lines: Iterable[str]) -> None:
-    """Print notes to the error stream, so that a program can read the numbers from the output stream.
+    """Print notes to standard error, so that a program can read the numbers from standard output.
 
     Parameters
     ----------

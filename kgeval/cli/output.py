@@ -12,7 +12,7 @@ import pandas as pd
 
 import kgeval
 from kgeval.checks import check_one_of
-from kgeval.classification import ClassificationResult
+from kgeval.classification import ClassificationResult, ExampleClusters, interval_lines
 from kgeval.cli.options import add_quiet, json_text, say_aside, words
 from kgeval.errors import KgevalError, ProtocolError
 from kgeval.features import FEATURES, NEED_TYPES, OVER_SPLITS, read_types
@@ -105,7 +105,7 @@ def check_output(options: argparse.Namespace, columns: Iterable[str] = ()) -> No
     options : argparse.Namespace
         The parsed options.
     columns : iterable of str
-        Further columns by which the result can be broken down.
+        Names of further columns that ``--by`` may name.
 
     Raises
     ------
@@ -136,7 +136,7 @@ class ChosenColumns:
     types : pandas.Categorical, optional
         The types of the entities, from the file of ``--types``.
     notes : list of str
-        What to note about this file.
+        Notes about the file of types.
     """
 
     dataset: kgeval.Dataset
@@ -146,7 +146,9 @@ class ChosenColumns:
 
     @classmethod
     def of(cls, options: argparse.Namespace, dataset: kgeval.Dataset) -> ChosenColumns:
-        """Read what the options name; a command does this before it ranks, so that wrong options raise an error first.
+        """Read the columns that the options name.
+
+        Commands call this before they rank, so that wrong options fail early.
 
         Parameters
         ----------
@@ -186,7 +188,7 @@ class ChosenColumns:
 def save_error(result: EvaluationResult | ClassificationResult, options: argparse.Namespace) -> str:
     """Save a result to the file of ``--out``, if it is given; return the error message, or an empty text.
 
-    An error is returned and not raised, so that a command can print the numbers of a long run nevertheless.
+    An error is returned and not raised, so that the command can still print the numbers of a long run.
 
     Parameters
     ----------
@@ -203,7 +205,7 @@ def save_error(result: EvaluationResult | ClassificationResult, options: argpars
 
 
 def error_text(error: KgevalError | OSError) -> str:
-    """Return the message of an error, with characters that a terminal would obey replaced by escapes.
+    """Return the message of an error; control characters, which a terminal would obey, are escaped.
 
     Parameters
     ----------
@@ -309,11 +311,18 @@ def classification_text(result: ClassificationResult, options: argparse.Namespac
         A last line, in the format "table" only.
     """
     screen = options.screen
-    metrics = split_list(options.metrics)
-    frames = {"metrics": result.summary(metrics)}
+    metrics, cluster = split_list(options.metrics), options.cluster
+    level = CONFIDENCE if options.confidence is None else options.confidence
+    confidence = level if options.intervals else None
+    # As for ranks, the first table has intervals only on request.
+    is_asked = options.confidence is not None or cluster is not None
+    frames = {"metrics": result.summary(metrics, confidence if is_asked else None, cluster)}
     if options.by:
-        frames["by"] = result.by(*words(options.by), metrics=metrics)
+        frames["by"] = result.by(*words(options.by), metrics=metrics, confidence=confidence, cluster=cluster)
     cautions = result.cautions(metrics)
+    if confidence is not None and (is_asked or options.by):
+        cautions += interval_lines(ExampleClusters.of(result.table, cluster), confidence)
+        cautions += rough_lines(frames.get("by", frames["metrics"]))
     if options.format == "json":
         content: dict[str, Any] = {name: frame_records(frame) for name, frame in frames.items()}
         content = {"about": result.about, "dropped": result.dropped, "notes": [*result.notes, *cautions], **content}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import io
 import itertools
 import os
@@ -38,9 +39,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0 if all went well; 1 if ``check-table`` finds an impossible row, or if standard output cannot be written (it is
-        closed, the disk is full, or the program that reads it stops reading); 2 after an error in the input or the
-        options, or if a result cannot be saved; 130 after an interrupt (Ctrl-C), 143 after SIGTERM.
+        0 if all went well; 1 if ``check-table`` finds an impossible row, if ``verify`` finds a difference, if ``gate``
+        fails, or if standard output cannot be written (it is closed, the disk is full, or the program that reads it
+        stops reading); 2 after an error in the input or the options, or if a result cannot be saved; 130 after an
+        interrupt (Ctrl-C), 143 after SIGTERM.
     """
     if sys.stderr is None:  # closed by 2>&-
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - for all further messages
@@ -189,6 +191,7 @@ class _Parser(argparse.ArgumentParser):
             self.exit(1)
 
 
+@functools.cache  # for those who call main() many times in one process
 def _parser() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParser]]:
     """Return the parser of the program, and a dict from the name of each command to its parser."""
     parser = _Parser(prog="kgeval", description="Exact evaluation of knowledge-graph embedding models.")

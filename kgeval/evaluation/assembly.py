@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import inspect
+import platform
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -33,7 +34,7 @@ NO_NEGATIVES = "no negative is listed for it on this side, apart from known trip
 
 @dataclass(frozen=True)
 class Positives:
-    """The positives: the triples that a protocol ranks.
+    """The positives of a protocol, that is, the triples that are ranked.
 
     Parameters
     ----------
@@ -95,10 +96,10 @@ class RankedSide:
         The score of each ranked positive.
     counts : dict of str to RankCounts
         The keys are ``"raw"`` and ``"filtered"``; each value holds the counts of the ranked positives, shape (ranked,).
-        What is unknown is `kgeval.results.UNKNOWN_COUNT`; see `assemble`.
+        Unknown counts are `kgeval.results.UNKNOWN_COUNT`; see `assemble`.
     undecided : dict of str to bool array, shape (ranked,), optional
-        For ``"raw"`` and ``"filtered"``: where the rank is only bounded; see the table of `EvaluationResult`. A setting
-        that is not a key has no such rank.
+        The keys are ``"raw"`` and ``"filtered"``; an array is True where the rank is only bounded (see the table of
+        `EvaluationResult`). If a setting is not a key, it has no such ranks.
     """
 
     rows: Ids
@@ -129,7 +130,7 @@ def check_given_scores(protocol: Protocol, what: str) -> None:
     ----------
     protocol : Protocol
     what : str
-        What the user gave, for the message.
+        The name of the user's input, for the message, such as "a table of scores".
     """
     if protocol.unseen not in (None, "rank"):
         raise ProtocolError(
@@ -165,11 +166,11 @@ def assemble(
     ranked : sequence of RankedSide
         One for each side of the protocol, in the same order; without the dropped positives.
     dropped : dict of str to int
-        For each reason except `NO_NEGATIVES`, the number of ranks that were left out. All other ranks that `ranked`
-        lacks were left out because their positives have no negatives.
+        For each reason except `NO_NEGATIVES`, the number of ranks that were left out. All other ranks that are missing
+        in `ranked` were left out for the reason `NO_NEGATIVES`.
     about : dict
         Entries of the result's `about`: ``scorer``, ``n_queries`` and, if the row order was checked, ``row_order``.
-        This function adds the entries about the dataset, the version and the counts.
+        This function adds the entries about the dataset, the versions and the counts.
     source : Source
         The object that returns the scores of a query when the user asks for the explanation of a rank.
     notes : sequence of str
@@ -179,8 +180,8 @@ def assemble(
     cautions : sequence of str
         Cautions besides those that follow from the ranks.
     unknown : mapping of str to str, optional
-        What is not known of the ranks, and why: the entry ``unknown`` of `EvaluationResult.about`. The counts that it
-        says to be unknown must be `kgeval.results.UNKNOWN_COUNT`.
+        Which facts about the ranks are not known, and why: the entry ``unknown`` of `EvaluationResult.about`. Counts
+        that are named there must be `kgeval.results.UNKNOWN_COUNT`.
 
     Returns
     -------
@@ -208,6 +209,8 @@ def assemble(
             "dataset_fingerprint": dataset.fingerprint,
             "observations": dataset.observations(),
             "version": __version__,
+            "versions": {"numpy": np.__version__, "python": platform.python_version()},
+            "split_sizes": {split: len(dataset[split]) for split in dataset.splits},
             "n_triples": len(is_seen),
             "n_unseen": int((~is_seen).sum()),
             "n_read": n_read,

@@ -1,4 +1,4 @@
-"""evaluate_candidates() ranks each positive among its own list of negatives, by scores that the user provides."""
+"""`evaluate_candidates` ranks each positive among its own list of negatives, by scores that the user provides."""
 
 from __future__ import annotations
 
@@ -89,11 +89,11 @@ def evaluate_candidates(
 
     Notes
     -----
-    OGB's and TGB's evaluators place a positive in the middle of the negatives with the same score, as ``realistic``,
-    kgeval's default, does; they remove no negative. So their MRR and hits@k are those of the raw setting: ``raw.mrr``,
-    or ``mrr`` where no ids are given. With ids, a negative that is the answer of its own positive is left out in both
-    settings. The mean over both sides is the mean of the concatenated lists of OGB's evaluator. OGB and TGB average
-    float32 numbers; kgeval averages float64 numbers.
+    OGB's and TGB's evaluators place a positive in the middle of the negatives with the same score. This is the tie
+    policy ``realistic``, the default of kgeval. They remove no negatives, so their MRR and hits@k equal those of the
+    raw setting: ``raw.mrr``, or ``mrr`` if no ids are given. With ids, a negative that is the answer of its own
+    positive is left out in both settings. The mean over both sides is the mean of the concatenated lists of OGB's
+    evaluator. OGB and TGB average float32 numbers; kgeval averages float64 numbers.
 
     Examples
     --------
@@ -154,7 +154,8 @@ def _padding_notes(scored: Mapping[str, tuple[Scores, Lists]]) -> list[str]:
         if n:
             notes.append(
                 f"{side} side: {n:,} of {len(negatives.values):,} negatives score -infinity and count as candidates; "
-                "if they pad shorter lists, leave them out: AMRI and chance levels depend on the number of candidates"
+                "if they are padding of shorter lists, leave them out: AMRI and chance levels depend on "
+                "the number of candidates"
             )
     return notes
 
@@ -205,7 +206,7 @@ class ListSource:
 
 
 def _scores_of(side: str, given: Any) -> tuple[Scores, Lists]:
-    """Check scores; return those of the positives, shape (n,), and those of the negatives as `Lists`, in one dtype."""
+    """Check the scores of a side; return the scores of positives, (n,), and of negatives (`Lists`), in one dtype."""
     name = f"{side}s"
     if isinstance(given, (str, Path)):
         name = f"{name} ({given})"
@@ -224,7 +225,7 @@ def _scores_of(side: str, given: Any) -> tuple[Scores, Lists]:
 
 
 def _evaluator_input(name: str, given: Mapping[str, Any]) -> tuple[Any, Any]:
-    """Return the two arrays of the input of an evaluator; negatives of shape (m,) of one positive get shape (1, m)."""
+    """Return the two arrays of an evaluator's input; the negatives of a single positive, (m,), get shape (1, m)."""
     if not set(EVALUATOR_KEYS) <= set(given) <= {*EVALUATOR_KEYS, METRIC_KEY}:
         raise ScoreError(
             f"{name} must have the keys y_pred_pos, shape (n,), and y_pred_neg, shape (n, m); got "
@@ -246,7 +247,10 @@ def _evaluator_input(name: str, given: Mapping[str, Any]) -> tuple[Any, Any]:
 
 
 def _joined_calls(name: str, calls: Sequence[Mapping[str, Any]]) -> tuple[Scores, list[Scores]]:
-    """Return the scores of several calls of an evaluator, one call after another: those of positives, and lists."""
+    """Join the scores of several calls of an evaluator.
+
+    Return the scores of the positives and the lists of negatives.
+    """
     positives: list[Scores] = []
     negatives: list[Scores] = []
     for i, call in enumerate(calls):

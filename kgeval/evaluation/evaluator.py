@@ -1,4 +1,4 @@
-"""evaluate() and the class Evaluator: rank the positives of a dataset with a scorer.
+"""`evaluate` and the class `Evaluator` rank the positives of a dataset with a scorer.
 
 Users and the command line call `evaluate` and `Evaluator`. An `Evaluator` makes the plan (positives, queries,
 candidates, filter) once; `kgeval.ranking.rank` counts the rivals; `kgeval.evaluation.assembly` builds the result.
@@ -109,11 +109,11 @@ def evaluate(
         Where to rank: ``kg.executors.Threads(n)`` (the default), ``kg.executors.Processes(n)`` or
         ``kg.executors.Ray(...)``. The counts are the same with every executor.
     checkpoint : str or path, optional
-        A folder for the counts of what is finished, so that a run that was stopped can be resumed.
+        A folder that keeps the counts of finished queries, so that an interrupted run can be resumed.
     resume : bool
-        Whether to take over what the folder `checkpoint` holds. The resumed run ends in the ranks of a run that was
-        never stopped; it may use another executor and other sizes of batches. (Only the row order check may rank
-        another number of train triples, where it has to save time: ``result.about["row_order"]``.)
+        Whether to reuse the counts in the folder `checkpoint`. A resumed run gives the same ranks as an uninterrupted
+        run; it may use another executor and other sizes of batches. Only the row order check may rank another number of
+        train triples, if it has little time: ``result.about["row_order"]``.
     max_seconds : float, optional
         Stop after about this time, with a partial result. The triples are ranked in a random order; the result is that
         of the first m triples of this order, the same as with ``triples=m``. If the time suffices, all are ranked.
@@ -125,7 +125,7 @@ def evaluate(
     Raises
     ------
     Stopped
-        In place of KeyboardInterrupt if Ctrl-C stops the ranking; the message says what is kept.
+        Raised in place of KeyboardInterrupt if Ctrl-C stops the ranking; the message says which results are kept.
     ScoreError
         If the scorer returns a wrong shape or dtype, a NaN, or different scores for the same triple.
     ProtocolError
@@ -133,7 +133,7 @@ def evaluate(
     MissingExtra
         If the device needs torch and torch is not installed.
     DataError
-        If no triple is left to rank, or if the checkpoint cannot be written, is in use, or is one of another run.
+        If no triple is left to rank, or if the checkpoint cannot be written, is in use, or belongs to another run.
 
     References
     ----------
@@ -404,7 +404,7 @@ class Evaluator:
         """Return the ranks of one side, in the order of the positives.
 
         `joined` contains the positives in another order. With unseen='worst', positives with an entity or relation that
-        does not occur in train were not ranked: every rival of such a positive counts as ranked above it.
+        does not occur in train were not ranked: all rivals of such a positive count as ranked above it.
         """
         rows = joined.rows
         # The arrays below have shape (n,), one element per positive.

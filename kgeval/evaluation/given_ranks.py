@@ -1,4 +1,7 @@
-"""Ranks that another tool computed become counts of rivals; `kgeval.evaluate_predictions` calls `evaluate_ranks`."""
+"""Convert ranks that another tool computed to counts of rivals.
+
+`kgeval.evaluate_predictions` calls `evaluate_ranks`.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,7 @@ ALL_ASSUMED = (
 def evaluate_ranks(
     given: GivenRanks, dataset: Dataset, protocol: Protocol, said: str | None, missing: str | None
 ) -> EvaluationResult:
-    """Make a result of ranks that another tool computed; see `kgeval.evaluate_predictions`.
+    """Make a result from ranks that another tool computed; see `kgeval.evaluate_predictions`.
 
     Parameters
     ----------
@@ -48,7 +51,7 @@ def evaluate_ranks(
     protocol : Protocol
         With a value in place of each None, and with sides that the file answers.
     said : str or None
-        What the file or the user says about the filter.
+        The value of `filtered` from the file or the user; None if it is not known.
     missing : str or None
         The argument of `kgeval.evaluate_predictions`.
     """
@@ -122,7 +125,7 @@ class RankSource:
 
     @property
     def is_exact(self) -> bool:
-        """Whether a repeated look-up returns exactly the same scores: True; there are none."""
+        """Whether a repeated look-up returns exactly the same scores: True, because there are no scores."""
         return True
 
     def candidate_scores(self, side: str, triple: Ids, row: int | None) -> NoReturn:

@@ -1,7 +1,7 @@
-"""evaluate_predictions() makes a result of predictions without a model: ranked lists of answers, or given ranks.
+"""`evaluate_predictions` makes a result without a model, from ranked lists of answers or from given ranks.
 
-Users and the command ``kgeval evaluate --predictions`` call `evaluate_predictions`. Given ranks are counted in
-`kgeval.evaluation.given_ranks`.
+Users and the command ``kgeval evaluate --predictions`` call `evaluate_predictions`. `kgeval.evaluation.given_ranks`
+handles given ranks.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ SPLIT_QUERIES = (
     "positives of one query have lists in different orders, so the query has no ranking; query-level metrics need one"
 )
 NONE_KNOWN = (
-    "filtered='no', but no list holds another known answer of {splits}: if these were removed after all, the raw "
+    "filtered='no', but no list holds another known answer of {splits}: if they were removed after all, the raw "
     "numbers are too good"
 )
 MIN_ASCENTS = 20  # so many scores in a row that grow, and none that falls, are no accident
@@ -67,8 +67,9 @@ def evaluate_predictions(
 ) -> EvaluationResult:
     """Rank every triple of a split by predictions: ranked lists of answers, or ranks that another tool computed.
 
-    A positive that its list lacks ranks somewhere between the end of the list and the last candidate: the keys
-    ``optimistic.`` and ``pessimistic.`` are exact bounds, and all other keys are NaN unless both bounds agree.
+    If a list does not contain its positive, the rank is only known to be between the end of the list and the last
+    candidate. The keys ``optimistic.`` and ``pessimistic.`` then give exact bounds of a metric, and all other keys are
+    NaN unless both bounds are equal.
 
     Parameters
     ----------
@@ -79,14 +80,14 @@ def evaluate_predictions(
     protocol : Protocol, optional
         Without `sides`, the sides that the predictions answer are ranked. All entities are candidates.
     filtered : str, optional
-        Whether known answers, other than that of the positive, were removed from the lists, if the file does not say
-        it. ``"no"``: they are still there, and kgeval leaves them out of the filtered numbers. ``"after"``: they were
+        Whether the known answers, except the positive, were removed from the lists. Needed if the file does not say so.
+        ``"no"``: they are still there, and kgeval leaves them out of the filtered numbers. ``"after"``: they were
         removed from the final ranking; raw numbers are NaN. ``"before"``: they were removed from lists that a re-ranker
-        then ordered; a caution says that this leaks answers of the ranked split.
+        then ordered; a caution says that the re-ranker then had information about the ranked split.
     missing : str, optional
-        What happens to a positive for which the file has no list, although it has lists for other positives of the
-        side. ``"drop"``: the positive is left out and counted. ``"bound"``: its rank is anywhere between 1 and the
-        last. None: an error is raised.
+        What happens to a positive without a list, if the file has lists for other positives of the same side.
+        ``"drop"``: the positive is left out and counted. ``"bound"``: its rank is anywhere between 1 and the last.
+        None: an error is raised.
 
     Returns
     -------
@@ -171,7 +172,8 @@ class _Answers:
     lists : Lists
         Ids of entities, or `UNMAPPED`.
     worth : float64 array, shape (answers,)
-        The score of each answer; without scores, minus its place, so that no answers of a list tie.
+        The score of each answer. Without scores, it is minus the position in the list, so that no answers of a list
+        tie.
     has_scores : bool
     notes, cautions : list of str
     """
@@ -215,7 +217,10 @@ class _Answers:
 
 
 def _check_scores(predictions: Predictions, scores: Scores, list_of: Ids) -> list[str]:
-    """Raise a DataError for NaN, and for many scores that only grow; return cautions about few, and about infinity."""
+    """Raise a DataError for NaN, and for lists in which many scores grow and none falls; return cautions.
+
+    There is a caution if only a few scores grow and none falls, and if scores are infinite.
+    """
     source = predictions.source
     if np.isnan(scores).any():
         raise DataError(f"{source}, row {list_of[np.argmax(np.isnan(scores))]}: an answer has score NaN")
@@ -242,8 +247,8 @@ def _check_scores(predictions: Predictions, scores: Scores, list_of: Ids) -> lis
     have = "answer has an infinite score" if n_infinite == 1 else "answers have infinite scores"
     return [
         *cautions,
-        f"{n_infinite:,} {have}, ranked as numbers that tie; if a tool marks removed answers so, leave them out of the "
-        "lists",
+        f"{n_infinite:,} {have}, ranked as numbers that tie; if a tool marks removed answers with "
+        "infinite scores, leave these answers out of the lists",
     ]
 
 
@@ -263,7 +268,7 @@ def _have_same_answers(predictions: Predictions, rows: Ids, others: Ids) -> Bool
 
 @dataclass(frozen=True, eq=False)
 class _Counts:
-    """What the lists say of the positives of one side; arrays have shape (n,), one element per positive.
+    """The counts that the lists give for the positives of one side; arrays have shape (n,), one element per positive.
 
     Parameters
     ----------
@@ -273,19 +278,20 @@ class _Counts:
     scores : float64 array
         The score of the positive; NaN if the list has no scores, or lacks the positive.
     above, tied : dict of str to int64 array
-        Wrong answers above the positive, and tied with it, by kind: ``"known"``, ``"unmapped"``, ``"other"``. All
-        answers of a list that lacks the positive are above it.
+        The numbers of wrong answers above the positive, and tied with it. The keys are the kinds of wrong answers:
+        ``"known"``, ``"unmapped"``, ``"other"``. If the list does not contain the positive, all its answers count as
+        above.
     listed : dict of str to int64 array
-        All wrong answers of the list, by kind.
+        The number of all wrong answers in the list, by kind.
     n_known : int64 array
-        Known answers of the query, other than the positive.
+        The number of known answers of the query, without the positive.
     n_entities : int
     n_with_known : int
-        How many lists of positives hold known answers that a filter would have removed.
+        The number of lists with known answers that a filter would have removed.
     known_splits : set of str
         The filter splits of these known answers.
     n_tied_at_end : int
-        How many positives tie with the last answers of a list that lacks some candidates.
+        The number of positives that tie with the last answers of a list that does not contain all candidates.
     """
 
     matched: Matched
@@ -369,11 +375,11 @@ class _Counts:
 
     @property
     def n_unlisted(self) -> int:
-        """How many positives have a list that lacks them."""
+        """The number of positives whose list does not contain them."""
         return int((self.has_row & ~self.has_answer).sum())
 
     def ranked(self, filtered: str, is_doubtful: bool, keeps_missing: bool) -> RankedSide:
-        """Return the counts of the positives, and where they are only bounds.
+        """Return the counts of the positives, and for which positives the counts only bound the rank.
 
         Parameters
         ----------
@@ -382,7 +388,7 @@ class _Counts:
         is_doubtful : bool
             Whether unmapped answers may be known answers.
         keeps_missing : bool
-            Whether positives without a list are ranked, somewhere between 1 and the last.
+            Whether positives without a list are ranked; their rank is then only known to be between 1 and the last.
         """
         n = len(self.has_row)
         counts, undecided = {}, {}
@@ -402,7 +408,7 @@ class _Counts:
         )
 
     def _filtered(self, is_doubtful: bool) -> tuple[RankCounts, Bools]:
-        """Return the counts of the filtered setting, and where they are only bounds."""
+        """Return the counts of the filtered setting, and for which positives they only bound the rank."""
         above, tied, listed = self.above, self.tied, self.listed
         rivals = self.n_entities - 1 - self.n_known
         if not is_doubtful:
@@ -418,7 +424,7 @@ class _Counts:
         return part, undecided | (is_open & (part.tied > 0))
 
     def _bounded(self, better: Ids, tied: Ids, rivals: Ids) -> tuple[RankCounts, Bools]:
-        """Return the counts; a positive that its list lacks may be anywhere below the answers of the list."""
+        """Return the counts; a positive that is not in its list may have any rank below the answers of the list."""
         tied = np.where(self.has_answer, tied, rivals - better)
         return RankCounts(better, tied, rivals), ~self.has_answer & (tied > 0)
 
@@ -431,8 +437,8 @@ class _Counts:
             i = int(np.argmax(is_wrong))
             raise DataError(
                 f"{source}, row {self.matched.row_of[i]}: the list of {triple_labels(dataset, *triples[i])} holds "
-                f"{n_wrong[i]} wrong answers ({self.listed['unmapped'][i]} of them no entities of the dataset), but "
-                f"only {n_possible[i]} entities can be; leave answers that are no entities out of the lists"
+                f"{n_wrong[i]} wrong answers ({self.listed['unmapped'][i]} of them not entities of the dataset), but "
+                f"only {n_possible[i]} entities can be wrong answers; remove all answers that are no entities"
             )
 
 
@@ -445,7 +451,8 @@ def _found_filter(
 ) -> str:
     """Return ``"no"`` if the lists prove that they were not filtered, and add a note; else raise a DataError.
 
-    A known answer in a list proves that the answers of its split were not removed; it says nothing of other splits.
+    A known answer in a list proves that known answers of its split were not removed; it proves nothing about other
+    splits.
     """
     if not with_others:
         return "no"
@@ -474,7 +481,10 @@ def _found_filter(
 def _n_split_queries(
     answers: _Answers, dataset: Dataset, protocol: Protocol, positives: Positives, matched: Matched, filtered: str
 ) -> int:
-    """Return how many queries have lists that are no parts of one ranking; known answers may be missing in some."""
+    """Return how many queries have lists that contradict each other, so that no single ranking contains all of them.
+
+    Known answers may be missing in some of the lists.
+    """
     queries = Queries.of(positives.triples, matched.side)
     index = known_index(dataset, (*(protocol.filter_splits or ()), *protocol.splits), matched.side)
     n = 0
@@ -503,8 +513,8 @@ def _filter_cautions(filtered: str, n_with_known: int, protocol: Protocol) -> li
     if n_with_known:
         hold = "list of 1 positive holds" if n_with_known == 1 else f"lists of {n_with_known:,} positives hold"
         cautions.append(
-            f"the lists were filtered beforehand, but the {hold} known answers all the same: they are left out "
-            "now, so the lists were not filtered, or with another filter (filter_splits=, --filter can name its splits)"
+            f"the lists are said to be filtered, but the {hold} known answers, which are left out now: the lists were "
+            "not filtered, or by other splits (filter_splits=, --filter can name them)"
         )
     return cautions
 
@@ -535,7 +545,7 @@ def _listed(counts: Sequence[_Counts], sides: Sequence[RankedSide]) -> list[Bool
 
 
 def _end_cautions(counts: Sequence[_Counts]) -> list[str]:
-    """Return a caution about ties that may go on beyond the end of a list."""
+    """Return a caution about ties at the end of a list, since entities beyond its end may have the same score."""
     n = sum(part.n_tied_at_end for part in counts)
     if not n:
         return []

@@ -1,4 +1,4 @@
-"""What predicted lists and given ranks share: their rows are matched to positives, and their filter is found out.
+"""Functions for predicted lists and given ranks: match their rows to positives, and find out how they were filtered.
 
 `kgeval.evaluation.predicted_lists` and `kgeval.evaluation.given_ranks` call this module.
 """
@@ -52,9 +52,9 @@ class Matched:
     row_of : int64 array, shape (n,)
         For each positive the index of its row in the file; -1 if the file has no row for it.
     is_shared : bool array, shape (n,)
-        Whether the row of the positive serves all positives of its query.
+        Whether the row of the positive is for all positives of its query.
     n_repeated : int
-        How many rows repeat another row more often than the split repeats the triple.
+        The number of surplus rows: rows that repeat another row more often than the split repeats the triple.
     """
 
     side: str
@@ -64,7 +64,7 @@ class Matched:
 
 
 def resolved_protocol(given: Predictions | GivenRanks, dataset: Dataset, protocol: Protocol | None) -> Protocol:
-    """Return the protocol with the sides of the file that it allows, and a value in place of each None.
+    """Return the protocol with a value in place of each None; its sides are those of the file that it allows.
 
     Parameters
     ----------
@@ -77,7 +77,8 @@ def resolved_protocol(given: Predictions | GivenRanks, dataset: Dataset, protoco
     DataError
         If the file has no row.
     ProtocolError
-        If the protocol names a side that the file does not answer, or has a setting that predictions cannot have.
+        If the protocol names a side that the file does not answer, or if it has a setting that is not possible with
+        predictions.
     """
     protocol = protocol or Protocol()
     check_given_scores(protocol, "predictions")
@@ -99,7 +100,7 @@ def resolved_protocol(given: Predictions | GivenRanks, dataset: Dataset, protoco
 
 
 def said_filter(given: Predictions | GivenRanks, filtered: str | None, protocol: Protocol) -> str | None:
-    """Return what the file or the user says about the filter; None if neither says it.
+    """Return the value of `filtered` from the file or the user; None if neither gives it.
 
     Parameters
     ----------
@@ -169,7 +170,7 @@ def match_rows(
     positives : Positives
     side : str
     are_same : function
-        Takes two int64 arrays of rows; returns whether each row of the first has the content of that of the second.
+        Takes two int64 arrays of row numbers, and returns for each pair of rows whether their contents are equal.
 
     Returns
     -------
@@ -257,10 +258,10 @@ def count_queries(positives: Positives, sides: Sequence[RankedSide], parts: Sequ
 def splits_with_others(
     dataset: Dataset, protocol: Protocol, positives: Positives, parts: Sequence[Matched]
 ) -> tuple[str, ...]:
-    """Return the filter splits that hold known answers which a filter could have removed from the rows of a file.
+    """Return the filter splits with known answers that a filter could have removed from the rows of a file.
 
-    These are the answers of a query other than that of the positive. The answers of all positives of a query stay in a
-    list that serves all of them.
+    These are the answers of a query except the answer of the positive. If a list is for all positives of its query, the
+    answers of all these positives stay in it.
 
     Parameters
     ----------
@@ -299,13 +300,13 @@ def repeat_cautions(given: Predictions | GivenRanks, parts: Sequence[Matched]) -
 
 
 def kind_of(given: Predictions | GivenRanks) -> str:
-    """Return what a row holds: ``"list"`` or ``"rank"``."""
+    """Return the word for the content of a row: ``"list"`` or ``"rank"``."""
     return "list" if isinstance(given, Predictions) else "rank"
 
 
 @dataclass(frozen=True)
 class _Names:
-    """The names that messages about the rows of one side need."""
+    """The names of files, splits and entities for messages about the rows of one side."""
 
     given: Predictions | GivenRanks
     dataset: Dataset
@@ -321,7 +322,10 @@ class _Names:
         return _labels(self.dataset, self.given.triples[row])
 
     def error_of_unused(self, unused: Ids, n: int) -> DataError:
-        """Return the error about rows that answer no positive; it names the splits that hold the first triple."""
+        """Return the error about rows without a positive.
+
+        It names the splits that contain the triple of the first such row.
+        """
         s, p, o = self.given.triples[unused[0]]
         if UNMAPPED in (s, o):
             found = f"no triple of {self.split} has this query"
@@ -336,8 +340,8 @@ class _Names:
         answer = f"{kind} is of a query" if len(unused) == 1 else f"{kind}s are of queries"
         return DataError(
             f"{self.given.source}: {len(unused):,} of {n:,} {answer} that {self.split} does not ask on the {self.side} "
-            f"side, first row {unused[0]}, {self.triple(int(unused[0]))}: {found}. Is it another split (splits=, "
-            "--split) or another dataset?"
+            f"side, first row {unused[0]}, {self.triple(int(unused[0]))}: {found}. Do they belong to another split "
+            "(splits=, --split) or another dataset?"
         )
 
 

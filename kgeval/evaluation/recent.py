@@ -1,4 +1,4 @@
-"""`remember` keeps what an `Evaluator` made for earlier evaluations: plans, and the tasks of the row order check."""
+"""`remember` keeps objects that an `Evaluator` may use again: plans, and the tasks of the row order check."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Value = TypeVar("Value")
 
 
 def remember(kept: dict[Key, Value], key: Key, make: Callable[[], Value], most: int) -> Value:
-    """Return the value of `key`; if `key` is new, make and keep the value, and drop the oldest of more than `most`.
+    """Return the value of `key`; if `key` is new, make the value and keep it. At most `most` values are kept.
 
     Parameters
     ----------

@@ -55,15 +55,15 @@ def check_row_order(
     """Rank a sample of train triples, filtered, among `entities`; return the statistic and a caution.
 
     The cost is the number of scored pairs (query, candidate). On each side, the check ranks as many triples as 5% of
-    the cost of the run allows, but at least a minimum. The minimum is the first of three numbers for which there is
-    time: 100,000 / number of entities (if this is greater than 100); 100 (only among at most 100,000 entities); 50, the
-    smallest number that can give a caution. There is time if run and check together take less than a minute. If the run
-    scored fewer candidates than all entities, as with lists of negatives, the check must also take less than 5 seconds.
-    The time of the check is estimated from its number of pairs and the time of the run. The check never ranks more than
-    500 triples on a side.
+    the cost of the run allows, but at least a minimum. The minimum is the first of these three numbers for which there
+    is enough time: 100,000 / number of entities (if this is greater than 100); 100 (only among at most 100,000
+    entities); 50, the smallest number that can give a caution. There is enough time if run and check together take less
+    than a minute. If the run scored only some of the entities as candidates, as with lists of negatives, the check must
+    also take less than 5 seconds. The time of the check is estimated from its number of pairs and the time of the run.
+    The check never ranks more than 500 triples on a side.
 
     The number of triples, the dataset and the side determine the sample. Two equal runs therefore give the same
-    statistic, unless one of these time limits lies between their times.
+    statistic, unless only one of them is within a time limit.
 
     Parameters
     ----------
@@ -81,14 +81,14 @@ def check_row_order(
     kept : dict, optional
         The tasks of earlier checks of this dataset. The check reuses them, and adds the tasks that it makes.
     n_processes : int
-        The number of processes that shared the run; the check has one. If 5% of the pairs would take this process more
-        than 5 seconds, the share is divided by this number.
+        The number of processes that shared the run; the check uses only one process. If 5% of the pairs would take this
+        process more than 5 seconds, the share of 5% is divided by `n_processes`.
     seconds_left : float, optional
-        The seconds that the check may take; by default as many as are said above.
+        The seconds that the check may take; by default, only the limits above apply.
     progress : bool
         Whether to show a progress bar in a terminal.
     prepared : list, optional
-        The candidates that the run prepared (see `Job`), which the check takes over.
+        The candidates that the run prepared (see `Job`); the check uses them again.
 
     Returns
     -------
@@ -97,7 +97,8 @@ def check_row_order(
         side, a dict with ``amri`` (1 is best, 0 is chance) and ``mrr``, both with realistic ties. If nothing was
         ranked, ``reason`` says why.
     caution : str
-        Empty if the train triples rank as high as for a trained model, or if the sample has fewer than 50 triples.
+        Empty if the train triples rank as high as expected of a trained model, or if the sample has fewer than 50
+        triples.
 
     Examples
     --------

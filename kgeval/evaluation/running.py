@@ -1,4 +1,4 @@
-"""How an evaluation runs: where, for how long, what is kept. `Evaluator.evaluate` makes a `Run` and its `Job`."""
+"""The settings of a run (executor, time limit, checkpoint); `Evaluator.evaluate` makes a `Run` and its `Job`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ PROBE_SECONDS, PROBE_SHARE = 1.0, 0.05  # for the identity of a scorer, at most;
 
 @dataclass(frozen=True)
 class Run:
-    """The settings of one call of `evaluate` that change no count.
+    """The settings of one call of `evaluate` that do not change the counts.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ class Run:
 
     @property
     def is_local(self) -> bool:
-        """Whether this process scores."""
+        """Whether this process computes the scores, and not other processes."""
         return isinstance(self.executor, executors.Threads)
 
     @property
@@ -114,7 +114,7 @@ class Run:
 
     @contextmanager
     def in_time(self, rows: RowScorer) -> Iterator[None]:
-        """In a ``with`` statement, a scorer is checked; raise a ScoreError before a call that would end too late."""
+        """In a ``with`` statement that checks a scorer: raise a ScoreError before a call that would end too late."""
         with said_while("checking the scorer", self.progress):
             if rows.pace is None or self.max_seconds is None:
                 yield
@@ -132,9 +132,10 @@ class Run:
     def opened(
         self, dataset: Dataset, protocol: Protocol, scorer: Any, rows: RowScorer, triples: Ids, entities: Ids, seed: int
     ) -> Iterator[Checkpoint | None]:
-        """Provide the open checkpoint in a ``with`` statement; None if nothing is kept.
+        """Provide the open checkpoint in a ``with`` statement; None if the run has no checkpoint.
 
-        `triples`, shape (n, 3), are ranked; `entities` may be candidates; `seed` is that of the random order.
+        `triples`, shape (n, 3), are the triples to rank; `entities` are the ids of possible candidates; `seed` is the
+        seed of the random order.
         """
         if self.folder is None:
             yield None
@@ -161,7 +162,7 @@ class Run:
         store: Checkpoint | None,
         places: Ids | None,
     ) -> Job:
-        """Return the job: the queries that `store` lacks, in the order of `places` if it is given."""
+        """Return the job: the queries that are not yet in the checkpoint `store`, in the order of `places` if given."""
         left: Sequence[Any] = without_finished(tasks, store.finished) if store else tasks
         urgency = None
         if places is not None:
@@ -189,7 +190,7 @@ class Run:
         return self.started + RANKING_SHARE * self.max_seconds - spared
 
     def _check_time(self, tasks: Sequence[Task | ListTask], speed: int) -> None:
-        """Raise a ScoreError if `speed`, pairs per second, does not suffice for the first query of each side."""
+        """Raise a ScoreError if, at `speed` pairs per second, there is no time for the first query of each side."""
         n_pairs = [task.count_pairs(0, 1) for task in tasks if task.n_queries]
         if self.deadline is None or not n_pairs:
             return
@@ -203,7 +204,10 @@ class Run:
             )
 
     def places(self, protocol: Protocol, n_positives: int, seed: int) -> Ids | None:
-        """Return the place of each positive in the random order of `max_seconds`; None without such a limit."""
+        """Return the position of each positive in the random order that `max_seconds` needs.
+
+        The result is None if `max_seconds` is not set.
+        """
         if self.max_seconds is None:
             return None
         sample = protocol.sample
@@ -217,7 +221,7 @@ class Run:
         return places
 
     def reached(self, job: Job, counts: Sequence[TaskCounts], places: Ids | None, kept: Ids) -> int | None:
-        """Return how many triples of the random order are complete on every side; None if all are.
+        """Return how many of the first triples of the random order are ranked on every side; None if all triples are.
 
         Parameters
         ----------
@@ -225,14 +229,14 @@ class Run:
         counts : sequence of TaskCounts
             One for each task of the job.
         places : int64 array, shape (all positives,), optional
-            The place of each positive in the order; None if all had to be ranked.
+            The position of each positive in the random order; None if there is no random order, so that all are ranked.
         kept : int64 array, shape (kept,)
-            The indices of the positives that can be ranked: `unseen` may leave some of the order out.
+            The indices of the positives that can be ranked; the setting `unseen` may leave some positives out.
 
         Raises
         ------
         ScoreError
-            If not even the first of them is complete.
+            If not even the first triple of the order is ranked on every side.
         """
         if places is None:
             return None
@@ -252,18 +256,18 @@ class Run:
 
     @property
     def threads(self) -> int | None:
-        """The number of threads for what this process ranks itself; None for one per processor."""
+        """The number of threads in this process; None for one per processor."""
         return self.executor.n if isinstance(self.executor, executors.Threads) else None
 
     def limits_here(self, limits: Limits) -> Limits:
-        """Return the limits for what this process ranks itself; the device may exist on other machines only."""
+        """Return the limits for ranking in this process, without a device that may exist only on other machines."""
         return limits if self.is_local else replace(limits, device=None)
 
 
 def joined_sides(
     job: Job, counts: Sequence[TaskCounts], store: Checkpoint | None, sides: Sequence[str]
 ) -> dict[str, TaskCounts]:
-    """Return the counts of each side: those that the checkpoint held, and those of the job.
+    """Return the counts of each side: the counts that the checkpoint already had, and the counts of the job.
 
     Parameters
     ----------

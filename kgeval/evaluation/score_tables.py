@@ -1,4 +1,4 @@
-"""evaluate_scores() ranks each positive among those rows of a table of scores that have the same query.
+"""`evaluate_scores` ranks each positive among the rows of a table of scores that have the same query.
 
 Users and the command ``kgeval evaluate --scores`` call `evaluate_scores`.
 """
@@ -46,7 +46,7 @@ LISTS_OF = ("query",)
 def evaluate_scores(
     scores: pd.DataFrame, dataset: Dataset, protocol: Protocol | None = None, *, lists: str | None = None
 ) -> EvaluationResult:
-    """Rank every triple of a split among those triples of a table of scores that differ from it in one entity.
+    """Rank every triple of a split among the triples of a table of scores that differ from it in one entity.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def evaluate_scores(
     ------
     DataError
         If the table has faulty or repeated rows, if a positive is not in the table, if no positive has a negative, or
-        if a row could be a negative of several positives or on both sides; the message tells how to choose.
+        if it is unclear to which positive or side a row belongs as a negative; the message says how to choose.
     ProtocolError
         If the protocol sets `unseen` to anything but ``"rank"``, or if `lists` is unknown.
     ScoreError
@@ -129,11 +129,11 @@ def evaluate_scores(
 
 
 def _chosen_sides(protocol: Protocol, n_with: Mapping[str, int], n: int, notes: list[str]) -> tuple[str, ...]:
-    """Return the sides to rank: those that the protocol names, else those on which every positive has a negative.
+    """Return the sides to rank: those of the protocol, or by default the sides on which all positives have negatives.
 
-    Add a note for each side that is not ranked although some positives have negatives on it. Raise a DataError if there
-    is no side to rank, or if no positive has a negative on the sides to rank. `n_with` holds, for each side, the number
-    of positives with a negative on this side; `n` is the number of all positives.
+    Add a note for each side that is not ranked even though some positives have negatives on this side. Raise a
+    DataError if there is no side to rank, or if no positive has a negative on the sides to rank. `n_with` holds, for
+    each side, the number of positives with a negative on this side; `n` is the number of all positives.
     """
     sides = protocol.sides if protocol.names_sides else tuple(side for side, count in n_with.items() if count == n)
     shown = {side: f"{count:,} of {n:,} positives" for side, count in n_with.items()}
@@ -158,8 +158,8 @@ def _chosen_sides(protocol: Protocol, n_with: Mapping[str, int], n: int, notes: 
 def _full_sides(parts: Sequence[_TableSide], notes: list[str]) -> tuple[str, ...]:
     """Return the sides to rank: all, or only one if the table lists every entity on this side, but not on the other.
 
-    In the second case, the rows only seem to be negatives on the other side; a note says that this other side is not
-    ranked.
+    In the second case, the rows are not meant as negatives on the other side, although they could be; a note says that
+    the other side is not ranked.
     """
     full = [part.side for part in parts if part.lists_every_entity]
     if len(parts) != 2 or len(full) != 1:

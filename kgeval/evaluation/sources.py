@@ -1,4 +1,4 @@
-"""ScorerSource: re-scores single queries with the scorer of a result. `EvaluationResult.explain` calls it."""
+"""`ScorerSource` re-scores single queries with the scorer of a result. `EvaluationResult.explain` calls it."""
 
 from __future__ import annotations
 

@@ -93,6 +93,37 @@ def difference_bar(
     return drawing(*parts, title=title, class_="track" if is_sure else "track unsure")
 
 
+def runs_bar(
+    values: Sequence[float], mean: float, limits: tuple[float, float], model: int | None = None, title: str = ""
+) -> Markup:
+    """Return the values of several runs of one model (short lines) and their mean (dot) between two limits.
+
+    Parameters
+    ----------
+    values : sequence of float
+        One value per run; a NaN is not drawn.
+    mean : float
+    limits : tuple of float
+        The values at the left and at the right edge.
+    model : int, optional
+        The model whose colour it has.
+    title : str
+
+    Examples
+    --------
+    >>> runs_bar([0.2, 0.4], 0.3, (0.0, 1.0)).count("<path")
+    4
+    """
+    parts: list[Any] = [stroke(0, UNITS, 1, class_="faint")]
+    for value in values:
+        if is_number(value):
+            x = position(value, limits)
+            parts.append(stroke(x, x, 2, y1=3, y2=HEIGHT - 3, stroke_opacity=0.6))
+    if is_number(mean):
+        parts.append(dot(position(mean, limits), 8))
+    return drawing(*parts, title=title, class_="track" if model is None else f"track {model_class(model)}")
+
+
 def contribution_bar(value: float, limits: tuple[float, float], model: int, title: str = "") -> Markup:
     """Return a bar from 0 to the left or to the right, in the colour of the model that it favours."""
     zero, end = position(0.0, limits), position(value, limits)
@@ -383,6 +414,65 @@ def counts_scatter(
         _text(0, 0, names[1], transform=f"translate(12 {TOP + height / 2:g}) rotate(-90)"),
     ]
     return _figure(parts, LEFT + width + RIGHT, TOP + height + BOTTOM, label, "wide")
+
+
+def rank_diagram(
+    models: Sequence[tuple[str, float]], groups: Sequence[tuple[int, int]], difference: Number, label: str
+) -> Markup:
+    """Return a critical-difference diagram: an axis of mean ranks, a line to each model, thick lines join equals.
+
+    Parameters
+    ----------
+    models : sequence of (str, float)
+        Name and mean rank of each model, best mean rank first.
+    groups : sequence of (int, int)
+        The first and the last model (index in `models`) of each group that a test does not tell apart.
+    difference : float or None
+        The critical difference, drawn above the axis; None if there is no test.
+    label : str
+        What the chart shows, for screen readers.
+
+    References
+    ----------
+    Demšar (2006), Statistical Comparisons of Classifiers over Multiple Data Sets, Journal of Machine Learning
+    Research 7.
+
+    Examples
+    --------
+    >>> made = rank_diagram([("A", 1.2), ("B", 1.8), ("C", 3.0)], [(0, 1)], 1.4, "mean ranks")
+    >>> made.count("A: 1.20"), made.count('class="alike"')
+    (1, 2)
+    """
+    k, left, width, row = len(models), 190, 300, 19
+    top = TOP + (26 if difference is not None else 6) + 14
+    n_left = (k + 1) // 2
+    first_row = top + 16 + 9 * len(groups) + 8
+
+    def at(rank: float) -> float:
+        return left + (rank - 1) / max(1, k - 1) * width
+
+    parts: list[Any] = [_line(at(1), top, at(k), top, "zero")]
+    for tick in range(1, k + 1):
+        parts += [_line(at(tick), top - 5, at(tick), top, "zero"), _text(at(tick), top - 9, str(tick), class_="tick")]
+    if difference is not None:
+        end = min(at(1 + difference), left + width + left - 4)
+        parts += [
+            _line(at(1), TOP + 12, end, TOP + 12, "alike"),
+            _text(at(1), TOP + 6, f"critical difference {difference:.2f}", "start", class_="tick"),
+        ]
+    for place, (name, rank) in enumerate(models):
+        is_left = place < n_left
+        y = first_row + row * (place if is_left else k - 1 - place)
+        edge = left - 8 if is_left else left + width + 8
+        text = f"{short(name, 20)}: {rank:.2f}"
+        parts += [
+            tag("path", d=f"M{at(rank):.1f} {top}V{y:.1f}H{edge}", class_="zero", fill="none"),
+            _text(edge - 4 if is_left else edge + 4, y + 4, text, "end" if is_left else "start", class_="name"),
+        ]
+    for place, (first, last) in enumerate(groups):
+        y = top + 11 + 9 * place
+        parts.append(_line(at(models[first][1]) - 4, y, at(models[last][1]) + 4, y, "alike"))
+    return _figure(parts, 2 * left + width, first_row + row * n_left, label, "wide")
 
 
 def _figure(parts: Sequence[Any], width: float, height: float, label: str, class_: str) -> Markup:

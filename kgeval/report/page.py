@@ -1,20 +1,14 @@
 """`write_page`: writes results as one HTML page that contains everything it needs and loads nothing from a network.
 
 Users and ``kgeval report`` call it. `kgeval.report.page_content` computes the numbers of the page, and
-`kgeval.report.page_sections` makes HTML and SVG of them. The folder `assets` holds the style sheet and a small script,
-which only adds sorting, filtering and downloads: the page is complete without it.
+`kgeval.report.page_sections` makes HTML and SVG of them; `kgeval.report.page_frame` makes the page of these sections.
 """
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import json
 import shlex
 from collections.abc import Mapping, Sequence
-from importlib import resources
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -23,11 +17,11 @@ from kgeval.checks import counted, cut_label
 from kgeval.comparison import Comparison, compare, mismatches, name_results
 from kgeval.data import Dataset
 from kgeval.errors import DataError
-from kgeval.files import check_target, read_text, replacing
-from kgeval.markup import Markup, printable, tag
-from kgeval.report.charts import patterns
+from kgeval.files import read_text, replacing
+from kgeval.markup import printable
 from kgeval.report.page_content import PAGE_METRICS, page_data
-from kgeval.report.page_sections import N_DIGITS, sections
+from kgeval.report.page_frame import check_page_target, whole_page
+from kgeval.report.page_sections import sections
 from kgeval.report.tables import format_compared, format_comparison
 from kgeval.results import EvaluationResult, have_same_ranks
 
@@ -40,8 +34,6 @@ SECTIONS = (
     ("distributions", "Distributions"),
     ("background", "Background"),
 )
-FOOTER = "Made by kgeval. This file contains everything it needs; it loads nothing."
-PAGE_SUFFIXES = (".html", ".htm")
 
 
 def write_page(
@@ -109,12 +101,10 @@ def write_page(
         comparison = compare(named)
     data = page_data(in_order, list(named), dataset, comparison, shown_names)
     datasets = dict.fromkeys(str(result.about["dataset"]) for result in in_order)
-    text = _page(
-        data,
-        title if title and title.strip() else f"kgeval: {', '.join(datasets)}",
-        _command(list(named), dataset is not None),
-        _latex(named, comparison),
-    )
+    title = title if title and title.strip() else f"kgeval: {', '.join(datasets)}"
+    command = _command(list(named), dataset is not None)
+    made = sections(data, title, command, __version__, _latex(named, comparison))
+    text = whole_page(title, SECTIONS, made, data)
     with replacing(path, overwrite) as stream:
         stream.write(text.encode("utf-8"))
 
@@ -173,29 +163,6 @@ def _latex(named: Mapping[str, EvaluationResult], comparison: Comparison | None)
     return format_comparison(values, "latex", best={})
 
 
-def check_page_target(path: str | Path, overwrite: bool) -> None:
-    """Raise a DataError if a page must not be written to `path`; ``kgeval report`` calls this before it reads results.
-
-    Parameters
-    ----------
-    path : str or Path
-    overwrite : bool
-        Whether an existing file may be replaced.
-
-    Raises
-    ------
-    DataError
-        If the name does not end in ``.html`` or ``.htm``, or in the cases that `kgeval.files.check_target` lists.
-    """
-    suffix = Path(path).suffix
-    if suffix.lower() not in PAGE_SUFFIXES:
-        raise DataError(
-            f"{path}: the report is an HTML page; expected a name that ends in {' or '.join(PAGE_SUFFIXES)}; got "
-            f"{suffix or 'no ending'!r}. To get a PDF, open the page in a browser and print it"
-        )
-    check_target(path, overwrite)
-
-
 def _named_results(
     results: EvaluationResult | Sequence[EvaluationResult], names: Sequence[str] | None, comparison: Comparison | None
 ) -> dict[str, EvaluationResult]:
@@ -227,89 +194,3 @@ def _check_comparison(comparison: Comparison, results: Sequence[EvaluationResult
                 f"the result named {name!r} is not the result that has this name in the comparison; pass the compared "
                 "results, with the same names"
             )
-
-
-def _page(data: dict[str, Any], title: str, command: str, latex: str) -> str:
-    """Return the page as HTML."""
-    assets = resources.files("kgeval.report") / "assets"
-    style, code = (_lines((assets / f"page.{kind}").read_text(encoding="utf-8")) for kind in ("css", "js"))
-    made = sections(data, title, command, __version__, latex)
-    links = [tag("li", tag("a", name, href=f"#{place}")) for place, name in SECTIONS]
-    head = tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content=content_policy(code, style)),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", name="color-scheme", content="light dark"),
-        tag("meta", name="referrer", content="no-referrer"),
-        tag("title", title),
-        tag("style", Markup(style)),
-    )
-    body = tag(
-        "body",
-        tag("a", "Skip to the content", class_="skip", href="#main"),
-        tag(
-            "header",
-            tag(
-                "div",
-                tag("nav", tag("ul", *links), aria_label="Sections"),
-                tag("button", "Dark", type="button", id="theme", hidden=True),
-            ),
-        ),
-        tag("main", patterns(), *made, id="main", tabindex="-1"),
-        tag("footer", tag("p", FOOTER), tag("p", id="downloads")),
-        tag("script", Markup(embedded_json(data)), type="application/json", id="data"),
-        tag("script", Markup(code)),
-    )
-    return f"<!doctype html>\n{tag('html', head, body, lang='en', dir='ltr')}\n"
-
-
-def _lines(code: str) -> str:
-    """Return text with every line end as ``\\n``; a browser does the same before it computes a hash."""
-    return code.replace("\r\n", "\n").replace("\r", "\n")
-
-
-def content_policy(script: str, style: str) -> str:
-    """Return the Content-Security-Policy that allows only this inline script and this inline style, and no request.
-
-    Parameters
-    ----------
-    script, style : str
-        The content of the ``script`` and of the ``style`` element.
-
-    Examples
-    --------
-    >>> content_policy("", "")[:57]
-    "default-src 'none'; script-src 'sha256-47DEQpj8HBSa+/TImW"
-    """
-    hashes = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii") for text in (script, style)]
-    sources = "; ".join(f"{kind}-src 'sha256-{value}'" for kind, value in zip(("script", "style"), hashes))
-    return f"default-src 'none'; {sources}; base-uri 'none'; form-action 'none'"
-
-
-def _rounded(value: Any) -> Any:
-    """Return a JSON value whose numbers have at most `N_DIGITS` significant digits, which makes the page smaller."""
-    if isinstance(value, dict):
-        return {key: _rounded(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_rounded(item) for item in value]
-    return float(f"{value:.{N_DIGITS}g}") if isinstance(value, float) else value
-
-
-def embedded_json(data: Any) -> str:
-    r"""Return strict JSON in ASCII that is safe inside a ``script`` element: it cannot contain a tag.
-
-    Parameters
-    ----------
-    data : dict, list, str, number or None
-        Numbers must be finite: NaN and infinity raise a ValueError. They keep seven significant digits.
-
-    Examples
-    --------
-    >>> print(embedded_json(["</script>", "\u2028&"]))
-    ["\u003c/script\u003e","\u2028\u0026"]
-    """
-    text = json.dumps(
-        _rounded(data), allow_nan=False, separators=(",", ":")
-    )  # in ASCII: U+2028 and lone surrogates are escaped
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

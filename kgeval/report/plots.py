@@ -27,6 +27,7 @@ from kgeval.comparison import Comparison, Results, check_names, name_results
 from kgeval.errors import MetricError
 from kgeval.metrics import display_of, parse
 from kgeval.report.curve_plots import calibration_curve, precision_recall, roc
+from kgeval.report.difference_plots import critical_differences
 from kgeval.report.figures import (
     GREY,
     PALETTE,
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "calibration_curve",
+    "critical_differences",
     "degree_curve",
     "difference_plot",
     "hits_curve",

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
@@ -20,6 +19,15 @@ from kgeval.data import Dataset, KnownIndex, frame_ids, known_triples, query_par
 from kgeval.errors import MetricError, ProtocolError
 from kgeval.markup import printable, shown_label
 from kgeval.metrics import N_EFFECTIVE, REASON, Cell, Metric, display_of, metric_frame, parse_all
+from kgeval.report.table_text import (
+    escaped_latex,
+    escaped_markdown,
+    escaped_note,
+    is_count,
+    latex_rows,
+    markdown_lines,
+    number_text,
+)
 from kgeval.results import EvaluationResult
 from kgeval.stats import FEW_CLUSTERS
 from kgeval.terminal import PIPE, Column, Screen, shortened, width_of
@@ -30,16 +38,7 @@ MAX_LISTED_RANKS, MAX_NAMED = 40, 3
 OPTIONAL_COLUMNS = ("share", N_EFFECTIVE)  # what a table leaves out first if it is wider than the terminal
 KEPT_METRIC = "mrr"  # the column that it leaves out last
 ROUGH = 10  # intervals with fewer effective clusters than this get a note
-_LATEX = {c: "\\" + c for c in "&%$#_{}"} | {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "<": r"\textless{}",  # in LaTeX's default fonts, unescaped < | > print as other characters
-    "|": r"\textbar{}",
-    ">": r"\textgreater{}",
-    "^": r"\textasciicircum{}",
-}
 _LATEX_NEEDS = r"% needs \usepackage{booktabs}"
-_NUMBERS = re.compile(r"-?[\d.]+|\[-?[\d.]+, -?[\d.]+\]|-?[\d.]+ \[-?[\d.]+, -?[\d.]+\]")
 _LATEX_MARKS = {"†": r"\dag", "‡": r"\ddag", "§": r"\S", "¶": r"\P"}
 
 
@@ -135,7 +134,7 @@ def format_frame(
         return screen.table(shown, faint)
     rows = [[*parts, *(" ".join(cells[i]) for cells in texts)] for i, parts in enumerate(labels)]
     n_labels = frame.index.nlevels
-    escape = _markdown if style == "markdown" else _latex
+    escape = escaped_markdown if style == "markdown" else escaped_latex
     header, *rows = ([escape(cell) for cell in row] for row in (header, *rows))
     if style == "markdown":
         return _markdown_table(header, rows, n_labels)
@@ -233,7 +232,7 @@ def format_comparison(
     for metric, higher in best.items():
         text = _best_text(values[metric], higher, digits)
         for model, value in zip(values.index, values[metric].tolist()):
-            if _number(metric, value, digits) == text:
+            if number_text(metric, value, digits) == text:
                 bold.add((model, metric))
     legend = {character: legend[character] for character in legend if character in used}
     return _comparison_text(values, style, bold, "best value of its column", marks, legend, digits, screen)
@@ -278,8 +277,8 @@ def _comparison_text(
         notes = [f"* {meaning_of_bold}"] if bold else []
         notes += [f"{character} {meaning}" for character, meaning in legend.items()]
         return "\n".join([screen.table(shown_columns), *([screen.lines(notes)] if notes else [])])
-    notes = [f"{raised(character)} {_note(style, meaning)}" for character, meaning in legend.items()]
-    notes += [_note(style, f"bold: {meaning_of_bold}")] if bold and says_bold else []
+    notes = [f"{raised(character)} {escaped_note(style, meaning)}" for character, meaning in legend.items()]
+    notes += [escaped_note(style, f"bold: {meaning_of_bold}")] if bold and says_bold else []
     rows = [[escape(part) for part in parts] for parts in labels]
     for cells in columns:
         for row, text in zip(rows, cells):
@@ -373,7 +372,7 @@ def format_compared(compared: Comparison, style: str, alpha: float | None = None
     )
     if style == "table":
         return f"{table}\n{screen.lines([said])}"
-    return table + ("\n\n" if style == "markdown" else "\n\\par\\noindent ") + _note(style, said)
+    return table + ("\n\n" if style == "markdown" else "\n\\par\\noindent ") + escaped_note(style, said)
 
 
 def format_differences(compared: Comparison, screen: Screen = PIPE) -> str:
@@ -402,7 +401,7 @@ def format_differences(compared: Comparison, screen: Screen = PIPE) -> str:
     cells = []
     for metric, difference, low, high in zip(table["metric"], table["difference"], table["low"], table["high"]):
         digits = display_of(metric).decimals
-        value, *ends = (_number("difference", number, digits) for number in (difference, low, high))
+        value, *ends = (number_text("difference", number, digits) for number in (difference, low, high))
         value = value if value.startswith("-") or not difference > 0 else f"+{value}"
         cells.append([value, *([f"[{ends[0]}, {ends[1]}]"] if math.isfinite(low) and math.isfinite(high) else [])])
     columns.append(_column("difference", cells, 5))
@@ -412,7 +411,7 @@ def format_differences(compared: Comparison, screen: Screen = PIPE) -> str:
     ]
     columns.append(_column("p (Holm)", p_values, 4))
     detectable = zip(table["metric"], table["detectable"])
-    texts = [[_number("detectable", value, display_of(metric).decimals)] for metric, value in detectable]
+    texts = [[number_text("detectable", value, display_of(metric).decimals)] for metric, value in detectable]
     columns.append(_column("detectable", texts, 2))
     counts = zip(table["wins"], table["ties"], table["losses"])
     columns.append(_column("wins/ties/losses", [[f"{wins}/{ties}/{losses}"] for wins, ties, losses in counts], 1))
@@ -471,7 +470,7 @@ def frame_records(frame: pd.DataFrame) -> list[dict[str, Any]]:
             elif isinstance(value, (bool, np.bool_)):
                 record[column] = bool(value)
             elif math.isfinite(value):
-                record[column] = int(value) if _is_count(column, value) else float(value)
+                record[column] = int(value) if is_count(column, value) else float(value)
             else:
                 record[column] = None
                 reasons += [f"{column} is infinite"] if math.isinf(value) else []
@@ -575,25 +574,6 @@ def _index_parts(label: Any) -> list[str]:
     return [str(part) for part in label] if isinstance(label, tuple) else [str(label)]
 
 
-def _is_count(column: str, value: float) -> bool:
-    return column == "n" or isinstance(value, (int, np.integer))
-
-
-def _number(column: str, value: float | str, digits: int | None = None) -> str:
-    if isinstance(value, str):
-        return printable(value)
-    if math.isnan(value):
-        return "-"
-    if isinstance(value, (bool, np.bool_)):
-        return "yes" if value else "no"
-    if _is_count(column, value):
-        return str(int(value))
-    if digits is None:
-        digits = 1 if abs(value) >= 100 else display_of(column).decimals
-    text = f"{value:.{digits}f}"
-    return text.removeprefix("-") if not text.strip("-0.") else text  # no -0.00
-
-
 def _shown_columns(frame: pd.DataFrame) -> list[Any]:
     """Return the columns for people: no reasons, no ends of intervals; effective clusters only if some are few."""
     hidden = (
@@ -666,7 +646,7 @@ def _best_text(column: pd.Series[Any], higher_is_better: bool, digits: int | Non
     finite = [value for value in column.tolist() if math.isfinite(value)]
     if len(finite) < 2:
         return None
-    return _number(str(column.name), max(finite) if higher_is_better else min(finite), digits)
+    return number_text(str(column.name), max(finite) if higher_is_better else min(finite), digits)
 
 
 def _cell_texts(values: pd.DataFrame, metric: str, digits: int | None) -> list[list[str]]:
@@ -678,11 +658,11 @@ def _cell_texts(values: pd.DataFrame, metric: str, digits: int | None) -> list[l
     if metric == N_EFFECTIVE:
         return [[f"{value:.0f}" if value < FEW_CLUSTERS else ""] for value in values[metric].tolist()]
     ends = [f"{metric} low", f"{metric} high"]
-    texts = [[_number(metric, value, digits)] for value in values[metric].tolist()]
+    texts = [[number_text(metric, value, digits)] for value in values[metric].tolist()]
     if all(name in values.columns for name in ends):
         for text, low, high in zip(texts, *(values[name].tolist() for name in ends)):
             if math.isfinite(low) and math.isfinite(high):
-                text.append(f"[{_number(metric, low, digits)}, {_number(metric, high, digits)}]")
+                text.append(f"[{number_text(metric, low, digits)}, {number_text(metric, high, digits)}]")
     return texts
 
 
@@ -690,57 +670,28 @@ def _index_names(frame: pd.DataFrame) -> list[str]:
     return ["" if name is None else str(name) for name in frame.index.names]
 
 
-def _markdown(text: str) -> str:
-    """Return `text` escaped so that Markdown shows it literally.
-
-    Underscores between letters, and most brackets, need no escape.
-    """
-    return re.sub(r"[\\`*<>|~&$]|\](?=\()|(?<![^\W_])_|_(?![^\W_])", r"\\\g<0>", printable(text))
-
-
-def _latex(text: str) -> str:
-    if _NUMBERS.fullmatch(text):
-        return text.replace("-", "$-$")
-    return "".join(_LATEX.get(c, c) for c in printable(text))
-
-
-def _note(style: str, text: str) -> str:
-    """Return a note below a table, escaped; in LaTeX, a statement about p is a formula."""
-    if style != "latex":
-        return _markdown(text)
-    parts = re.split(r"p (<=|>) ([\d.]+(?:e-\d+)?)", text)
-    signs = {"<=": r"\leq", ">": ">"}
-    shown = [_latex(parts[0])]
-    for sign, level, rest in zip(parts[1::3], parts[2::3], parts[3::3]):
-        shown += [f"$p {signs[sign]} {level}$", _latex(rest)]
-    return "".join(shown)
-
-
 def _raised_markdown(mark: str) -> str:
-    return f"<sup>{_markdown(mark)}</sup>" if mark else ""
+    return f"<sup>{escaped_markdown(mark)}</sup>" if mark else ""
 
 
 def _raised_latex(mark: str) -> str:
-    return rf"\textsuperscript{{{''.join(_LATEX_MARKS.get(c, _latex(c)) for c in mark)}}}" if mark else ""
+    return rf"\textsuperscript{{{''.join(_LATEX_MARKS.get(c, escaped_latex(c)) for c in mark)}}}" if mark else ""
 
 
 _STYLES: dict[str, tuple[Callable[[str], str], str, Callable[[str], str]]] = {
-    "markdown": (_markdown, "**{}**", _raised_markdown),
-    "latex": (_latex, r"\textbf{{{}}}", _raised_latex),
+    "markdown": (escaped_markdown, "**{}**", _raised_markdown),
+    "latex": (escaped_latex, r"\textbf{{{}}}", _raised_latex),
     "table": (printable, "{}*", str),
 }
 
 
 def _markdown_table(header: list[str], rows: list[list[str]], n_labels: int) -> str:
-    rule = ["---"] * n_labels + ["---:"] * (len(header) - n_labels)
-    return "\n".join("| " + " | ".join(row) + " |" for row in (header, rule, *rows))
+    return "\n".join(markdown_lines(header, rows, n_labels))
 
 
 def _latex_table(header: list[str], rows: list[list[str]], n_labels: int, comment: str) -> str:
     """Return a table with the rules of the package booktabs, below lines of comment."""
-    body = [" & ".join(row) + r" \\" for row in (header, *rows)]
-    # LaTeX would read a bracket or a star at the start of a line as an argument of the command before it.
-    head, *lines = ("{}" + line if line.startswith(("[", "*", "(")) else line for line in body)
+    head, *lines = latex_rows([header, *rows])
     start = rf"\begin{{tabular}}{{{'l' * n_labels + 'r' * (len(header) - n_labels)}}}"
     comments = [comment, _LATEX_NEEDS] if comment else [_LATEX_NEEDS]
     return "\n".join([*comments, start, r"\toprule", head, r"\midrule", *lines, r"\bottomrule", r"\end{tabular}"])

@@ -1,8 +1,9 @@
-"""Results of an evaluation: the result class, its table of ranks, metric keys, breakdowns, explanations, files."""
+"""Results of an evaluation: the result class, its table of ranks, metric keys, breakdowns, explanations and files."""
 
 from kgeval.results.clustering import CLUSTERS, PURPOSES, RowClusters
 from kgeval.results.columns import (
     by_position,
+    check_row_index,
     dataset_of,
     group_labels,
     group_names,
@@ -40,6 +41,7 @@ from kgeval.results.files import (
 from kgeval.results.keys import Key
 from kgeval.results.lists import query_columns
 from kgeval.results.rank_table import CONFIDENCE, RankTable
+from kgeval.results.run_names import MODEL, SEED, check_model_name, named, run_name
 from kgeval.results.undecided import EXTREMES, UNKNOWN_COUNT, unknown_reason
 
 __all__ = [
@@ -50,9 +52,11 @@ __all__ = [
     "EXTREMES",
     "MAX_ENTITY_RATIO",
     "MAX_TIES",
+    "MODEL",
     "N_EXAMPLES",
     "PURPOSES",
     "READERS",
+    "SEED",
     "UNKNOWN_COUNT",
     "EvaluationResult",
     "Key",
@@ -61,6 +65,8 @@ __all__ = [
     "Source",
     "by_position",
     "check_about",
+    "check_model_name",
+    "check_row_index",
     "dataset_of",
     "explain_triple",
     "extreme_rows",
@@ -75,10 +81,12 @@ __all__ = [
     "load_result",
     "metric_bars",
     "metric_cautions",
+    "named",
     "pack_columns",
     "pack_vocabularies",
     "query_columns",
     "rank_groups",
+    "run_name",
     "same_columns",
     "says_splits",
     "show_text",

@@ -1,4 +1,4 @@
-"""Which ranks of a result depend on each other: the clusters for intervals and tests, and what an interval shows.
+"""Clusters of ranks that depend on each other, for intervals and tests; and texts that say what an interval shows.
 
 `RankTable`, `EvaluationResult` and `kgeval.compare` read their parameter ``cluster`` with `RowClusters.of`.
 """
@@ -102,7 +102,7 @@ class RowClusters:
         return cls("array", (numbers,), frame)
 
     def of_other(self, frame: pd.DataFrame, rows: Ids, other_rows: Ids) -> RowClusters:
-        """Return the labels for another table; its rows `other_rows` hold the same ranks as `rows` of this table."""
+        """Copy the labels of `rows` to another table, whose rows `other_rows` hold the same ranks."""
         if self.by != "array":
             return RowClusters.of(frame, self.by)
         labels = np.full(len(frame), -1, dtype=np.int64)
@@ -111,7 +111,10 @@ class RowClusters:
 
     @cached_property
     def queries(self) -> Ids:
-        """Number of each row's query, int64, shape (rows,); queries are sorted by side, relation and given entity."""
+        """The number of the query to which each row belongs, int64 (rows,).
+
+        Queries are sorted by side, relation, given entity.
+        """
         return self.labels[0] if self.by == "query" else _numbers(*query_columns(self.frame))
 
     def among(self, parts: Sequence[Ids], of_queries: bool = False) -> Clusters:
@@ -145,7 +148,7 @@ class RowClusters:
 
 
 def _numbers(*columns: Ids) -> Ids:
-    """Return one number per row: the index of the row among the distinct rows, which are sorted by the columns.
+    """Return one number per row, equal for equal rows: the index of the row among the sorted distinct rows.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Columns to break metrics down by: join a user's columns to the rows of a table, and group rows by columns.
+"""Columns for breakdowns of metrics: join a user's columns to the rows of a table, and group rows by columns.
 
 `EvaluationResult` and `ClassificationResult` call this module in `with_columns`, `with_features`, `by` and `==`.
 """
@@ -116,12 +116,13 @@ def dataset_columns(
     rows : int64 array, shape (rows of the table,)
         The triple of each rank, as an index into the triples of all ranked splits, split after split.
     taken : collection of str
-        Names that a column of a result cannot have; such a column gets the name ``"dataset.NAME"``.
+        Names that are already in use in the result; a column NAME with such a name becomes ``"dataset.NAME"``.
 
     Returns
     -------
     frame : pandas.DataFrame
-        Row i belongs to row i of the table. The triples of a split that lacks a column have missing values in it.
+        Row i belongs to row i of the table. If a split does not have a column, its triples have missing values in this
+        column.
     notes : list of str
         One note for each column that has another name than in the dataset.
     """
@@ -183,7 +184,7 @@ def check_row_index(
     Parameters
     ----------
     name : str
-        What the values are, for the message.
+        The name of the values, for the message.
     values : object
     index : pandas.Index
         The index of the table of ranks.
@@ -327,7 +328,7 @@ def says_splits(notes: Sequence[str]) -> bool:
 
 
 def group_names(columns: Sequence[str | Sequence[str]]) -> list[str]:
-    """Return the names to group by as one list.
+    """Return the names of the columns to group by, as one flat list.
 
     Parameters
     ----------

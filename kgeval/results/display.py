@@ -108,7 +108,7 @@ def _html_cell(value: object, decimals: int) -> str:
 
 
 def tie_ends(ranks: RankTable, metric: str) -> tuple[float, float] | None:
-    """Return a metric with pessimistic and with optimistic ties; None if at most 1% of the ranks tie.
+    """Return the values of a metric with pessimistic and with optimistic ties; None if at most 1% of the ranks tie.
 
     Parameters
     ----------
@@ -140,8 +140,8 @@ def metric_bars(ranks: RankTable, metrics: Sequence[str]) -> list[Bar]:
     Returns
     -------
     list of Bar
-        With the interval of `EvaluationResult.interval` by default. The values with pessimistic and with optimistic
-        ties are there if more than 1% of the ranks tie.
+        With the interval of `EvaluationResult.interval` by default. A bar also has the values with pessimistic and with
+        optimistic ties if more than 1% of the ranks tie.
     """
     clusters = ranks.row_clusters("triple")
     bars = []

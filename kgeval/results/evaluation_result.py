@@ -1,4 +1,4 @@
-"""EvaluationResult: the ranks of one scorer, with facts about protocol and dataset; computes metrics on demand.
+"""`EvaluationResult`: the ranks of one scorer, with facts about protocol and dataset; computes metrics on demand.
 
 `kgeval.evaluate`, `kgeval.evaluate_scores` and `kgeval.load_result` return an `EvaluationResult`; `kgeval.compare` and
 `kgeval.report` read it. Other packages of kgeval call the functions below the class.
@@ -64,6 +64,7 @@ from kgeval.results.files import READERS, pack_ranks, unpack_ranks, write_result
 from kgeval.results.keys import SIDE_WORDS, Key
 from kgeval.results.lists import no_lists, query_columns, query_lists
 from kgeval.results.rank_table import CONFIDENCE, INTERVALS, RankTable
+from kgeval.results.run_names import MODEL, SEED, run_facts, run_name
 from kgeval.results.steps import steps_of_row
 from kgeval.results.undecided import (
     EXTREMES,
@@ -100,9 +101,9 @@ class EvaluationResult:
         are two columns for each count, for example ``better_raw`` and ``better_filtered``.
 
         Two more bool columns are optional: ``undecided_raw`` and ``undecided_filtered``, True where a rank is only
-        bounded, for example because a list of predictions ends before the positive. In such a row, ``better`` rivals
-        surely rank above the positive, and the ``tied`` ones stand somewhere: the rank lies between ``better + 1``
-        (optimistic) and ``better + tied + 1`` (pessimistic).
+        bounded, for example because a list of predictions ends before the positive. In such a row, ``better`` counts
+        the rivals that certainly rank above the positive, and ``tied`` the rivals whose order is unknown: the rank lies
+        between ``better + 1`` (optimistic) and ``better + tied + 1`` (pessimistic).
     entities, relations : Vocabulary
     protocol : Protocol
     about : dict
@@ -110,12 +111,16 @@ class EvaluationResult:
         kgeval, and counts. The count ``n_read`` is the number of (triple, side) rows that were read: the ranked rows
         plus the dropped rows.
 
-        The entry ``unknown``, if there is one, is a dict that tells what is not known of the ranks, and why; the
-        numbers that need it are NaN with this reason. Its possible keys: ``"raw"``, ``"filtered"``: all ranks of this
-        setting are unknown, and its columns ``better``, ``tied`` and ``rivals`` hold -1 (`UNKNOWN_COUNT`) in all rows;
-        ``"rivals"``: the number of rivals is unknown, and the columns ``rivals_raw`` and ``rivals_filtered`` hold -1 in
-        all rows; ``"ties"``: it is unknown which rivals tie, and ``better + 1 + tied / 2`` is the realistic rank;
-        ``"queries"``: the positives of a query were ranked by different lists, so a query has no list.
+        The optional entry ``unknown`` is a dict. Its keys say which facts about the ranks are not known, its values say
+        why; numbers that need such a fact are NaN with this reason. Its possible keys: ``"raw"``, ``"filtered"``: all
+        ranks of this setting are unknown, and its columns ``better``, ``tied`` and ``rivals`` hold -1 (`UNKNOWN_COUNT`)
+        in all rows; ``"rivals"``: the number of rivals is unknown, and the columns ``rivals_raw`` and
+        ``rivals_filtered`` hold -1 in all rows; ``"ties"``: it is unknown which rivals tie, and ``better + 1 + tied /
+        2`` is the realistic rank; ``"queries"``: the positives of a query were ranked by different lists, so a query
+        has no list.
+
+        The entries ``model`` (str) and ``seed`` (int), if there are any, are the name of the model and the seed with
+        which it was trained; see `kgeval.benchmarks.named`.
     dropped : dict of str to int
         For each reason, the number of (triple, side) rows that were read but not ranked.
     notes : sequence of str
@@ -225,9 +230,9 @@ class EvaluationResult:
     def value(self, key: str | Metric) -> MetricValue:
         """Return the value of the metric `key`; NaN with a reason if it is undefined.
 
-        If ranks are undecided (see the table of `EvaluationResult`), optimistic ties put them at their best and
-        pessimistic ties at their worst. Under other ties, the metric has a value only if it does not depend on them;
-        `bounds` gives its least and its greatest value.
+        Some ranks may be undecided (see the table of `EvaluationResult`). With optimistic ties, they have their best
+        possible value; with pessimistic ties, their worst. With other ties, the metric has a value only if it does not
+        depend on the undecided ranks; `bounds` returns its smallest and its greatest possible value.
 
         Parameters
         ----------
@@ -243,19 +248,20 @@ class EvaluationResult:
         return self.rank_table.value(key)
 
     def bounds(self, key: str | Metric) -> tuple[float, float]:
-        """Return the least and the greatest value that the metric `key` can have, whatever the undecided ranks are.
+        """Return the smallest and the greatest value of the metric `key` that the undecided ranks allow.
 
         Parameters
         ----------
         key : str or Metric
-            As in `value`. The tie policy holds for the other ranks: in ``bounds("mrr")``, they have realistic ties.
+            As in `value`. The tie policy applies to the ranks that are decided: in ``bounds("mrr")``, they have
+            realistic ties.
 
         Returns
         -------
         low, high : float
-            Each bound is attained, with all undecided ranks at their worst or at their best. Both are the value of the
-            metric if it does not depend on undecided ranks, and NaN if it has no bounds; the reason of `value` then
-            says why.
+            The values with all undecided ranks at their worst, or all at their best; no narrower bounds exist. If the
+            metric does not depend on undecided ranks, both are its value. If it has no bounds, both are NaN, and the
+            reason of `value` says why.
 
         Raises
         ------
@@ -546,8 +552,8 @@ class EvaluationResult:
         setting : str
             ``"filtered"`` or ``"raw"``.
         undecided : str, optional
-            Where answers with an undecided rank stand: ``"optimistic"``: before, or ``"pessimistic"``: after all items
-            with which they share a range of ranks. Results without such ranks do not need it.
+            The places of answers with an undecided rank: ``"optimistic"``: before all items that may rank above or
+            below them; ``"pessimistic"``: after these items. Not needed if no rank is undecided.
 
         Returns
         -------
@@ -784,7 +790,15 @@ class EvaluationResult:
             frame[f"rank_{setting}"] = self.rank_table.ranks(setting)
         return frame
 
-    def save(self, path: str | Path, *, details: bool = True, overwrite: bool = False) -> None:
+    def save(
+        self,
+        path: str | Path,
+        *,
+        details: bool = True,
+        overwrite: bool = False,
+        name: str | None = None,
+        seed: int | None = None,
+    ) -> None:
         """Write the result to one file, by convention with the ending ``.kgeval``; `kgeval.load_result` reads it.
 
         If writing fails, no incomplete file remains. The file does not use pickle.
@@ -799,18 +813,29 @@ class EvaluationResult:
             file says so.
         overwrite : bool
             Whether to replace an existing file.
+        name : str, optional
+            The name of the model, such as ``"ComplEx"``, for `kgeval.benchmark`; by default the file has the name and
+            the seed of this result, if it has them (`kgeval.benchmarks.named`).
+        seed : int, optional
+            The seed with which the model was trained; it needs `name`.
+
+        Raises
+        ------
+        DataError
+            If the file exists, if `name` is blank, or if `seed` is not an integer of at least 0 or has no `name`.
         """
+        about = run_facts(self.about, name, seed)
         result, rivals, notes = self, self._rivals, list(self.notes)
         if details and self._source:
             new = [name for name in features_at_hand(self._source.dataset) if name not in self.columns]
             result = self.with_features(names=new)
             rivals, reason = kept_rivals(self)
             notes += [reason] if reason else []
-        parts = {**result._parts(), "rivals": rivals, "notes": notes}
+        parts = {**result._parts(), "rivals": rivals, "notes": notes, "about": about}
         write_result(path, "result", *pack_ranks(parts), overwrite=overwrite)
 
     def _taken(self) -> set[str]:
-        """Return the names that no further column may have."""
+        """Return the column names that are already in use."""
         return {*BREAKDOWNS, *FEATURES, *self.table.columns, *RESERVED}
 
     def _groups(self, names: Sequence[str]) -> list[tuple[Group, Ids]]:
@@ -847,7 +872,7 @@ class EvaluationResult:
         return int(np.argmax(is_match))
 
     def _shown(self) -> tuple[list[str], pd.DataFrame]:
-        """Return the lines above the shown table, and the table: header, cautions of the default metrics, summary."""
+        """Return the header lines (with cautions about the default metrics), and the table `summary`, for printing."""
         lines = [*header_lines(self), *(f"note: {caution}" for caution in metric_cautions(self, DEFAULT_METRICS))]
         frame = self.summary()
         ranks = self.rank_table
@@ -900,6 +925,7 @@ def header_lines(result: EvaluationResult, ties: str = "realistic") -> list[str]
         f"{protocol.describe()}, {ties} ties (tie rate {_share(result.tie_rate)}); "
         f"protocol {protocol.fingerprint}, dataset {about['dataset_fingerprint'][:8]}, "
         f"kgeval {about['version']}",
+        *([f"run: {run_name(about[MODEL], about.get(SEED))}"] if MODEL in about else []),
     ]
     lines += [f"dropped: {counted(n, 'rank')}, {reason}" for reason, n in result.dropped.items()]
     lines += unknown_lines(result)
@@ -908,7 +934,7 @@ def header_lines(result: EvaluationResult, ties: str = "realistic") -> list[str]
 
 
 def unknown_lines(result: EvaluationResult) -> list[str]:
-    """Return the lines of the header that say what is unknown of the ranks, and why.
+    """Return the header lines that say which facts about the ranks are unknown, and why.
 
     Parameters
     ----------
@@ -922,7 +948,7 @@ def metric_cautions(
 ) -> list[str]:
     """Return cautions about metrics of a result, for example about hits@10 if some queries have 10 candidates or fewer.
 
-    If ranks are undecided, there is one line for each metric that depends on them, with its least and greatest value.
+    For each metric that depends on undecided ranks, one line gives its smallest and its greatest possible value.
 
     Parameters
     ----------
@@ -975,7 +1001,7 @@ def _undecided_cautions(result: EvaluationResult, metrics: Sequence[Metric], tie
 
 
 def interval_notes(result: EvaluationResult, confidence: float = CONFIDENCE, cluster: Any = "triple") -> list[str]:
-    """Return a line that says what the intervals show, and a caution if clusters by entity make them much wider.
+    """Return a line that says which variation the intervals show, and a caution if clusters by entity widen them much.
 
     Parameters
     ----------
@@ -987,8 +1013,9 @@ def interval_notes(result: EvaluationResult, confidence: float = CONFIDENCE, clu
     Returns
     -------
     list of str
-        One line that says with what the numbers would vary, such as other triples of this graph. With clusters by
-        triple or query, a second line if clusters by entity make the interval of MRR more than twice as wide.
+        The first line says which variation the intervals show, such as that with other triples of this graph. With
+        clusters by triple or query, there is a second line if clusters by entity make the interval of MRR more than
+        twice as wide.
 
     Examples
     --------

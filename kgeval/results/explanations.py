@@ -35,9 +35,9 @@ N_EXAMPLES, N_RIVALS = 10, 5  # a saved result contains 5 rivals for each of the
 class Source(typing.Protocol):
     """The dataset and the scorer from which a result was computed, while they are in memory.
 
-    A source with the attribute ``is_stored = True`` looks up the lists of a file: nothing is scored again, so no counts
-    are compared. A source may have a method ``best_rivals``, which finds the best candidates of many triples in less
-    time than `candidate_scores`; see `kgeval.evaluation.sources.ScorerSource`.
+    If a source has the attribute ``is_stored = True``, it looks up stored lists and scores nothing again, so counts are
+    not compared. A source may have a method ``best_rivals``, which finds the best candidates of many triples faster
+    than `candidate_scores`; see `kgeval.evaluation.sources.ScorerSource`.
     """
 
     @property
@@ -46,7 +46,7 @@ class Source(typing.Protocol):
 
     @property
     def is_exact(self) -> bool:
-        """Whether scoring a triple again gives exactly the same score, whatever else is scored in the same call."""
+        """Whether scoring a triple again always gives exactly the same score, also in a call with other triples."""
 
     def candidate_scores(self, side: str, triple: Ids, row: int | None) -> tuple[Ids, Scores]:
         """Re-score the query of a triple, and return its candidates and their scores.
@@ -68,7 +68,7 @@ class Source(typing.Protocol):
 
 @dataclass(frozen=True)
 class _ScoredQuery:
-    """A re-scored query: its candidates, their scores, and which candidates score above the positive or equal to it.
+    """A re-scored query: its candidates and their scores, and the candidates above the positive or tied with it.
 
     Parameters
     ----------
@@ -271,8 +271,8 @@ def extreme_rows(ranks: RankTable, n: int = N_EXAMPLES) -> Ids:
     """Return the indices of the rows with the `n` worst and the `n` best filtered ranks.
 
     The worst ranks come first, starting with the worst; the best ranks follow, starting with the best. Of two equal
-    ranks, the rank among more rivals counts as better. Rows without a score are left out, and rows without a rank: a
-    rank may be undecided or unknown.
+    ranks, the rank among more rivals counts as better. Rows without a score are left out, and so are rows whose rank is
+    undecided or unknown.
 
     Parameters
     ----------
@@ -316,7 +316,7 @@ def _rescored_row(ranks: RankTable, source: Source, row: int) -> _ScoredQuery:
 def could_have_stood(
     scores: Scores, answer: int, saved_score: float, saved_counts: tuple[int, int], share: float
 ) -> bool:
-    """Tell whether rounding can explain why the new scores differ from the saved score and the saved counts.
+    """Return whether rounding can explain that the new scores differ from the saved score and the saved counts.
 
     Parameters
     ----------
@@ -360,7 +360,7 @@ def _stored_counts(ranks: RankTable, source: Source, row: int) -> tuple[int, int
 
 
 def _changed(source: Source, triple: Ids, side: str, stored: tuple[int, int], new: tuple[int, int]) -> ScoreError:
-    """Return the error that re-scoring gives other counts (better, tied) than the stored counts."""
+    """Return the error for counts (better, tied) that differ between re-scoring and the stored result."""
     return ScoreError(
         f"{triple_labels(source.dataset, *triple)}, {side} side, was ranked with {stored[0]} candidates above it and "
         f"{stored[1]} tied; re-scoring gives {new[0]} above and {new[1]} tied. Has the model changed since? "
@@ -369,7 +369,7 @@ def _changed(source: Source, triple: Ids, side: str, stored: tuple[int, int], ne
 
 
 def _known_answers(dataset: Dataset, splits: Sequence[str], query: _ScoredQuery) -> dict[str, Ids]:
-    """Return, for each split, the entities that answer the query in it, in any order."""
+    """Return, for each split, the known answers of the query in this split, in any order."""
     (query_given,), _ = given_and_asked(query.triple[None], query.side)
     answers_of = {}
     for split in splits:

@@ -144,7 +144,11 @@ def pack_vocabularies(entities: Vocabulary, relations: Vocabulary) -> Arrays:
 
 
 def _pack_labels(kind: str, labels: Labels) -> Arrays:
-    """Return the number of the ids if the labels are the ids; else the text of all labels and the bytes of each."""
+    """Return the labels of one vocabulary as arrays to save.
+
+    If the labels are the ids as text, only their number is saved; otherwise the joined labels, and the length of each
+    label in bytes.
+    """
     if not isinstance(labels, TextLabels):
         return {kind: np.array(len(labels))}
     lengths = labels.lengths
@@ -200,7 +204,8 @@ def pack_columns(columns: pd.DataFrame) -> tuple[Arrays, dict[str, Any]]:
 def _pack_column(column: pd.Series) -> tuple[Any, dict[str, Any]]:
     """Return the array of a column, and a dict that describes the column.
 
-    The dict holds the name; for a column that is not numeric, also the categories and whether they are ordered.
+    The dict holds the name of the column; if the column is not numeric, also its categories and whether they are
+    ordered.
     """
     if isinstance(column.dtype, np.dtype) and column.dtype.kind in "iuf":
         return column.to_numpy(), {"name": str(column.name)}

@@ -59,7 +59,7 @@ def query_columns(table: pd.DataFrame) -> tuple[Ids, Ids, Ids]:
     Returns
     -------
     three int64 arrays, shape (rows,)
-        The side is its category code. Sorted by these columns, queries have the order of `query_lists`.
+        The side is given as its category code. `query_lists` sorts the queries by these three columns.
     """
     triples = table[["s", "p", "o"]].to_numpy()
     given, _ = given_and_asked_where(triples, (table["side"] == "subject").to_numpy())
@@ -122,11 +122,12 @@ def bounded_lists(table: pd.DataFrame, protocol: Protocol, setting: str) -> tupl
 
 
 def _distinct_answers(table: pd.DataFrame) -> tuple[Ids, Ids, Ids]:
-    """Return the rows, queries and bounds of the distinct answers: an answer that a query has twice counts once.
+    """Return the rows, the query numbers and the bounds of the distinct answers of each query.
 
-    Three int64 arrays: one row for each distinct pair of query and answer, shape (answers,), sorted by query and
-    answer; the number 0, 1, ... of the query of each of them, shape (answers,); and the index in the first array at
-    which the answers of each query start, shape (queries + 1,), whose last element is the number of answers.
+    An answer that occurs twice for a query counts once. The result is three int64 arrays: one row of `table` for each
+    distinct pair of query and answer, shape (answers,), sorted by query and answer; the number (0, 1, ...) of the query
+    of each pair, shape (answers,); and the bounds, shape (queries + 1,): the pairs of query i are ``bounds[i]:bounds[i
+    + 1]``.
     """
     side = table["side"].cat.codes.to_numpy().astype(np.int64)
     is_subject = (table["side"] == "subject").to_numpy()

@@ -76,7 +76,7 @@ class RankTable:
     protocol : Protocol
         The protocol under which the rivals were counted.
     unknown : mapping of str to str
-        What is not known of the ranks, and why: the entry ``unknown`` of `EvaluationResult.about`.
+        Which facts about the ranks are not known, and why: the entry ``unknown`` of `EvaluationResult.about`.
     """
 
     frame: pd.DataFrame
@@ -196,7 +196,7 @@ class RankTable:
         return np.where(is_undecided, np.nan, ranks) if ties not in EXTREMES and is_undecided.any() else ranks
 
     def lacking(self, key: Key, at_chance: bool = False) -> str:
-        """Return why the table gives no value for the metric `key`, whatever the ranks are; else an empty string.
+        """Return the reason why the metric `key` has no value for any ranks of this table, or an empty string.
 
         Parameters
         ----------
@@ -232,13 +232,13 @@ class RankTable:
         lists : tuple of Lists, optional
             As in `value`.
         at_bounds : bool
-            If True, optimistic and pessimistic ties do not decide undecided ranks.
+            If True, undecided ranks stay undecided even with optimistic or pessimistic ties.
 
         Returns
         -------
         tuple of RankCounts or tuple of Lists
-            One element if no rank is undecided, or if the tie policy decides them; else two: with all undecided ranks
-            at their worst, and with all of them at their best.
+            One element if no rank is undecided, or if the tie policy decides the undecided ranks. Otherwise two
+            elements: first with all undecided ranks at their worst, then with all of them at their best.
         """
         is_decided = key.ties in EXTREMES and not at_bounds
         if isinstance(key.metric, QueryLevel):
@@ -249,7 +249,10 @@ class RankTable:
         return (counts,) if is_decided or not is_undecided.any() else at_extremes(counts, is_undecided)
 
     def _between(self, key: Key, rows: Ids, values: Sequence[float]) -> str:
-        """Return the reason of a metric that has other values with all undecided ranks at their worst and best."""
+        """Return the reason for a metric without a value because it depends on undecided ranks.
+
+        The text contains the bounds of the metric.
+        """
         n_undecided = int(self.is_undecided(key.setting, rows).sum())
         return between_reason(key, min(values), max(values), n_undecided, len(rows))
 
@@ -295,7 +298,7 @@ class RankTable:
         return MetricValue.undefined(self._between(key, rows, [value.value for value in values]))
 
     def bounds(self, key: str | Metric | Key, rows: Ids | None = None) -> tuple[float, float]:
-        """Return the least and the greatest value that the metric `key` can have; see `EvaluationResult.bounds`.
+        """Return the smallest and the greatest value that the metric `key` can have; see `EvaluationResult.bounds`.
 
         Parameters
         ----------
@@ -457,9 +460,10 @@ class RankTable:
         Parameters
         ----------
         groups : mapping of tuple of str to (str, int64 array)
-            The labels of a group -> the setting of its metrics, and the indices of its rows.
+            Key: the labels of a group. Value: the setting of its metrics ("raw" or "filtered"), and the indices of its
+            rows.
         names : sequence of str
-            The names of the levels of the table's index: what each label of a group means, such as ``"relation"``.
+            The names of the index levels of the returned table, one for each label of a group, such as ``"relation"``.
         metrics : iterable of RankMetric or QueryLevel
         ties : str, optional
             Tie policy; by default the default policy of each metric.
@@ -535,7 +539,7 @@ class RankTable:
         return macro_interval(parts, among, confidence, key.bounds, sampled_share)
 
     def _macro_between(self, key: Key, groups: Sequence[Ids]) -> str:
-        """Return the bounds of a macro average as a reason; empty if undecided ranks are not why it has no value."""
+        """Return a reason with the bounds of a macro average; empty if it does not depend on undecided ranks."""
         bounds = [self.bounds(key, rows) for rows in groups]
         low, high = (float(np.mean(ends)) for ends in zip(*bounds))
         n_undecided = sum(int(self.is_undecided(key.setting, rows).sum()) for rows in groups)

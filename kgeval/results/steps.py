@@ -61,7 +61,7 @@ def steps_of_row(ranks: RankTable, entities: Vocabulary, relations: Vocabulary, 
 
 
 def _labels_in_order(frame: pd.DataFrame, setting: str, lists: Lists, entities: Vocabulary) -> list[str | None]:
-    """Return the labels of the items of the single list in ranked order: those of the answers, None for rivals.
+    """Return one entry for each item of the single list, in ranked order: the label of an answer, or None for a rival.
 
     `frame` has the rows of the query.
     """

@@ -86,7 +86,7 @@ def unknown_reason(unknown: Mapping[str, str], key: Key, at_chance: bool = False
         The entry ``unknown`` of `EvaluationResult.about`.
     key : Key
     at_chance : bool
-        Whether the chance level is wanted. It depends on the number of rivals, and not on ties.
+        Whether the reason is for the chance level. It depends on the number of rivals, and not on ties.
     """
     if not unknown:
         return ""
@@ -98,7 +98,7 @@ def unknown_reason(unknown: Mapping[str, str], key: Key, at_chance: bool = False
 
 
 def unknown_counts(unknown: Mapping[str, str]) -> list[str]:
-    """Return the columns of counts that are unknown: they hold `UNKNOWN_COUNT` in all rows.
+    """Return the names of the columns whose counts are unknown; they hold `UNKNOWN_COUNT` in all rows.
 
     Examples
     --------
@@ -155,7 +155,7 @@ def shown_bounds(key: Key, low: float, high: float) -> str:
 
 
 def between_reason(key: Key, low: float, high: float, n_undecided: int, n: int) -> str:
-    """Return the reason of a metric that has no value because ranks are undecided: its bounds, and how many these are.
+    """Return the reason for a metric without a value: its bounds, and the number of undecided ranks.
 
     Examples
     --------
@@ -169,7 +169,7 @@ def between_reason(key: Key, low: float, high: float, n_undecided: int, n: int) 
 
 
 def where_equal(best: pd.DataFrame, worst: pd.DataFrame) -> pd.DataFrame:
-    """Return the values of two tables of metrics per query where they are equal, and NaN with a reason elsewhere.
+    """Compare two tables of metrics per query; where they differ, return NaN with a reason instead of the value.
 
     Parameters
     ----------

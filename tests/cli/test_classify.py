@@ -90,7 +90,7 @@ def test_the_report(capsys):
 
 def test_json_equals_the_call(capsys):
     """Facts, notes, metrics and breakdown; what is undefined is null with its reason."""
-    content = as_json(capsys, *CALL, "--by", "relation", "--metrics", "accuracy,auc,brier")
+    content = as_json(capsys, *CALL, "--by", "relation", "--metrics", "accuracy,auc,brier", "--no-intervals")
     result = kg.classify(lambda s, p, o: o, kg.read_dataset("graph"), "graph")
     assert content["about"] == {**result.about, "scorer": "objects"}
     assert (content["dropped"], content["notes"]) == ({}, list(result.notes))
@@ -113,8 +113,12 @@ def test_other_formats_carry_the_table_alone(capsys):
     assert "kgeval: note: 1 of 2 negatives of valid are known triples" not in err
     assert "kgeval: note: 1 of 1 negatives of valid are known triples; they count as false\n" in err
     assert "kgeval: undefined in micro, macro: ece: scores are not probabilities" in err
-    out, _ = printed(capsys, *CALL, "--format", "markdown", "--metrics", "recall", "--by", "relation")
+    by_relation = (*CALL, "--format", "markdown", "--metrics", "recall", "--by", "relation")
+    out, _ = printed(capsys, *by_relation, "--no-intervals")
     assert out.splitlines()[2] == "| r | 4 | 1.0000 | 0.5000 |"
+    out, err = printed(capsys, *by_relation)  # of 2 positives: Student's t with 1 degree of freedom
+    assert out.splitlines()[2] == "| r | 4 | 1.0000 | 0.5000 [0.0010, 0.9990] | 2 |"
+    assert "kgeval: note: thresholds and calibration are taken as given" in err
 
 
 def test_labelled_files_and_headers(tmp_path, capsys):
@@ -249,6 +253,7 @@ def test_long_calls_can_be_cut(tmp_path, capsys):
         (("--labelled",), "valid.txt, line 1: expected 4 tab-separated columns (s, p, o, label), found 3"),
     ],
 )
+@pytest.mark.light(3)
 def test_refusals(capsys, options, message):
     assert message in refused(capsys, *CALL, *options)
 

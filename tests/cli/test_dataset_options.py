@@ -66,6 +66,7 @@ def table(folder, suffix, sep, head=(), order=(0, 1, 2), more=()):
     ],
     ids=str,
 )
+@pytest.mark.light(2)
 def test_tables_in_other_forms(tmp_path, capsys, form, options):
     """One command for each; the metrics of the tab-separated folder."""
     wanted = evaluated(capsys, "plain")
@@ -137,6 +138,7 @@ def test_one_file_and_its_split(tmp_path, capsys):
         (["--dataset-format", "tba"], "unknown format 'tba'; did you mean 'tab'?"),
     ],
 )
+@pytest.mark.light(3)
 def test_options_that_are_not_valid(capsys, options, said):
     """One line that names the option."""
     assert refused(capsys, "plain", *options).startswith(said)

@@ -530,6 +530,7 @@ def test_the_table_of_scores_has_the_order_of_the_files(tmp_path, capsys):
         (("graph", "--score", "scorers:total", "--metrics", "hits@0"), "k of hits@k must be an integer of at least 1"),
     ],
 )
+@pytest.mark.light(2)
 def test_errors_are_one_line_and_exit_code_2(capsys, arguments, said):
     assert refused(capsys, "evaluate", *arguments).startswith(said)
 

@@ -13,8 +13,8 @@ from kgeval.cli.commands import help as help_command
 
 PAGES = {file.name.removesuffix(".md"): file for file in (resources.files("kgeval") / "guide").iterdir()}
 TOPICS = [
-    "checkpoints", "classification", "data", "decisions", "integrations", "lists", "metrics", "models", "other-tools",
-    "predictions", "protocol", "running", "speed", "trec", "wrapping",
+    "benchmark", "cards", "checkpoints", "classification", "data", "decisions", "integrations", "lists", "metrics",
+    "models", "other-tools", "predictions", "protocol", "running", "speed", "trec", "wrapping",
 ]  # fmt: skip
 
 
@@ -48,6 +48,7 @@ def test_the_command_line_without_arguments_prints_the_overview(monkeypatch, cap
 
 
 @pytest.mark.parametrize("topic", TOPICS)
+@pytest.mark.light(3)
 def test_a_page_is_printed_as_it_is(capsys, topic):
     """To a pipe or a file, not a byte more or less."""
     assert main(["help", topic]) == 0
@@ -175,6 +176,7 @@ def test_each_metric_of_a_name_has_its_own_key(capsys, word, heads):
         ("PyKEEN libkge openke ogb torchkge ampligraph", "other-tools"),
     ],
 )
+@pytest.mark.light(2)
 def test_words_lead_to_the_page_that_explains_them(capsys, words, topic):
     for word in words.split():
         assert main(["help", word]) == 0

@@ -144,6 +144,7 @@ def test_names_matching_and_formats_are_passed_on(capsys, monkeypatch):
         (("--predictions", "nothing.jsonl"), "nothing.jsonl"),
     ],
 )
+@pytest.mark.light(3)
 def test_options_that_contradict(capsys, arguments, text):
     try:
         code = main(["evaluate", "graph", *arguments])

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from grids import light
 
 import kgeval
 from kgeval import files
@@ -102,9 +103,13 @@ def same_results(*names):
         (("--resume",), "--resume needs --checkpoint DIR, the folder of the run to go on with"),
         (("--max-seconds", 0), "max_seconds must be a number of seconds above 0; got 0.0"),
         (("--max-seconds", "nan"), "max_seconds must be a number of seconds above 0; got nan"),
-        (("--seed", 1), "--seed is the seed of --sample N and of --max-seconds S; give it with one of them"),
+        (
+            ("--sample-seed", 1),
+            "--sample-seed is the seed of --sample N and of --max-seconds S; give it with one of them",
+        ),
     ],
 )
+@pytest.mark.light(3)
 def test_options_that_contradict_each_other(capsys, options, said):
     assert refused(capsys, *BASE, *options) == said
 
@@ -124,6 +129,7 @@ def test_options_that_contradict_each_other(capsys, options, said):
         ("--max-seconds", 5),
     ],
 )
+@pytest.mark.light(3)
 def test_a_table_of_scores_is_not_run(capsys, tmp_path, kind, options):
     """Nothing is ranked by a scorer, so options of such a run would have no effect."""
     (tmp_path / "table.tsv").write_text("e0\tr\te7\t1\n")
@@ -133,7 +139,9 @@ def test_a_table_of_scores_is_not_run(capsys, tmp_path, kind, options):
 
 def test_options_reach_evaluate(capsys, ranked):
     """The options are the keywords of kgeval.evaluate."""
-    status, _, lines = ended(capsys, *BASE, "--checkpoint", "kept", "--resume", "--max-seconds", 1000, "--seed", 3)
+    status, _, lines = ended(
+        capsys, *BASE, "--checkpoint", "kept", "--resume", "--max-seconds", 1000, "--sample-seed", 3
+    )
     assert (status, lines) == (0, ["kept holds no finished shard, the run starts anew"])
     assert {name: ranked[name] for name in ("executor", "checkpoint", "resume", "max_seconds", "seed")} == {
         "executor": None,
@@ -156,6 +164,7 @@ def test_options_reach_evaluate(capsys, ranked):
         ),
     ],
 )
+@pytest.mark.light(2)
 def test_executors(capsys, monkeypatch, ranked, options, made):
     """The executors are those of kgeval.executors, with what is given and their own defaults."""
     calls = []
@@ -197,7 +206,8 @@ def test_an_extra_that_lacks_is_one_line(capsys, monkeypatch):
         ),
     ],
 )
-@pytest.mark.parametrize("style", ["table", "csv"])
+@pytest.mark.parametrize("style", light(["table", "csv"], 1))
+@pytest.mark.light(2)
 def test_a_partial_result_says_what_was_ranked(capsys, monkeypatch, options, lacks, style):
     """In the header, as of every sample, and in a line that says how to go on; for programs on standard error."""
     real = kgeval.evaluate
@@ -245,13 +255,14 @@ def test_checkpoint_and_resume(capsys):
         (("evaluate", "ring", "--score", "slow.py:other"), "scorer: "),
     ],
 )
+@pytest.mark.light(2)
 def test_another_run_cannot_be_resumed(capsys, arguments, said):
     """Another dataset, protocol or model: the message names what differs, and the shards stay as they are."""
     assert ended(capsys, *BASE, "--checkpoint", "kept")[0] == 0
     before = {file.name: file.read_bytes() for file in Path("kept").glob("shard*")}
     line = refused(capsys, *arguments, "--checkpoint", "kept", "--resume")
     assert line.startswith(f"kept is the checkpoint of another run. {said}")
-    assert line.endswith("Give another folder, or repeat the run with what it had")
+    assert line.endswith("Give another folder, or repeat the run with its old settings")
     assert {file.name: file.read_bytes() for file in Path("kept").glob("shard*")} == before
 
 
@@ -384,7 +395,7 @@ def full_disk(*_):
     raise OSError(28, "No space left on device")
 
 
-@pytest.mark.parametrize("options", [(), ("--checkpoint", "kept")])
+@pytest.mark.parametrize("options", light([("--checkpoint", "kept"), ()], 1))
 def test_a_result_that_cannot_be_saved_is_printed(capsys, monkeypatch, options):
     """The numbers of a long run are not lost with the disk; the old file stays."""
     assert ended(capsys, *BASE, "--out", "run.kgeval")[0] == 0
@@ -515,7 +526,7 @@ def test_a_stopped_run_goes_on(root, capsys, name, status, moment):
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (status, "")
     said = re.fullmatch(
-        r"kgeval: stopped at (\d+) of 120 queries \(\d+%\): what was ranked is kept in kept; go on with resume=True "
+        r"kgeval: stopped at (\d+) of 120 queries \(\d+%\): what was ranked is kept in kept; continue with resume=True "
         r"\(--resume\)\n",
         err,
     )
@@ -603,7 +614,7 @@ def test_nothing_of_the_bar_stays_on_a_terminal(root, columns):
     assert len(bar) <= columns - 10
     lines = [line for line in shown(text, columns) if line.strip("^C")]
     assert re.fullmatch(
-        r"kgeval: stopped at \d+ of 120 queries \(\d+%\): what was ranked is lost; checkpoint=DIR \(--checkpoint DIR\) "
-        r"would have kept it",
+        r"kgeval: stopped at \d+ of 120 queries \(\d+%\): the finished ranks are lost; checkpoint=DIR "
+        r"\(--checkpoint DIR\) keeps them",
         "".join(line.ljust(columns) for line in lines).rstrip(),
     )

@@ -227,6 +227,7 @@ def test_check_table_reads_numbers_and_files(capsys, tmp_path):
     assert "nowhere.csv" in refused(capsys, "check-table", "nowhere.csv")
 
 
+@pytest.mark.thorough
 def test_report_writes_a_page(capsys, tmp_path):
     """One file with both models, which is not overwritten unasked."""
     page = tmp_path / "report.html"
@@ -262,6 +263,7 @@ def test_cardinality_says_its_splits(capsys):
 @pytest.mark.parametrize(
     "command", ["evaluate", "show", "compare", "report", "export", "explain", "check-table", "classify", "trec"]
 )
+@pytest.mark.light(2)
 def test_every_command_has_help(capsys, command):
     """The help is printed, and a call without arguments says what is missing."""
     with pytest.raises(SystemExit) as ended:

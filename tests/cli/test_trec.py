@@ -52,6 +52,7 @@ def printed(capsys, *arguments):
         ("--ties expected -J", "7/18", "3/4", "41/72", ["1 judged", "1 query of", "1 document"]),
     ],
 )
+@pytest.mark.light(2)
 def test_options(files, capsys, options, q1, q2, total, said):
     """Average precision of q1 and q2. q3 is missing in the run (0 with -c), q9 in the judgements.
 
@@ -232,6 +233,7 @@ def test_wrong_names(text, said):
         ),
     ],
 )
+@pytest.mark.light(3)
 def test_errors(files, tmp_path, capsys, arguments, said):
     """One line, exit code 2; what can be known from the options comes before any file is read."""
     (tmp_path / "other").write_text("301 0 A 1\n")

@@ -27,7 +27,7 @@ from kgeval.files import check_target
 from kgeval.formats import has_named_header
 from kgeval.markup import printable
 from kgeval.report import listed_ranks
-from kgeval.results import EvaluationResult
+from kgeval.results import EvaluationResult, check_model_name, named
 from kgeval.scorers import MAX_PAIRS
 
 
@@ -46,10 +46,14 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     sample.add_argument(
         "--max-seconds", type=float, metavar="S", help="rank triples in random order, and stop after S seconds"
     )
-    sample.add_argument("--seed", type=int, metavar="N", help="seed of the random triples (default: 0)")
+    sample.add_argument("--sample-seed", type=int, metavar="N", help="seed of the random triples (default: 0)")
     output = add_output(parser)
     output.add_argument("--out", type=Path, metavar="FILE", help="save the result, conventionally as run.kgeval")
     output.add_argument("--overwrite", action="store_true", help="replace FILE if it exists")
+    output.add_argument("--name", metavar="MODEL", help="name of the model, kept in FILE, for kgeval benchmark")
+    output.add_argument(
+        "--seed", type=int, metavar="N", help="seed with which the model was trained, kept in FILE; needs --name"
+    )
     output.add_argument("--no-progress", dest="progress", action="store_false", help="show no progress bar")
     add_run(parser)
     resources = parser.add_argument_group("resources (change no number)")
@@ -70,6 +74,8 @@ def _evaluate(options: argparse.Namespace) -> Output:
     if options.out is not None:
         check_target(options.out, options.overwrite)
     check_options(options)
+    if options.name is not None:
+        check_model_name(options.name)
     dataset = given_dataset(options)
     further = {str(name) for frame in dataset.columns.values() for name in frame}
     check_output(options, [*further, *(f"dataset.{name}" for name in further)])
@@ -99,13 +105,15 @@ def _evaluate(options: argparse.Namespace) -> Output:
             device=options.device,
             progress=options.progress and not options.quiet,
             triples=options.sample,
-            seed=0 if options.seed is None else options.seed,
+            seed=0 if options.sample_seed is None else options.sample_seed,
             executor=executor_of(options),
             checkpoint=options.checkpoint,
             resume=bool(options.resume),
             max_seconds=options.max_seconds,
         )
     result = columns_to_add.added_to(result)
+    if options.name is not None:
+        result = named(result, options.name, options.seed)
     ended = _ended_early(result, options)
     error = save_error(result, options)
     if error and options.checkpoint is not None:

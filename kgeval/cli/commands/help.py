@@ -41,8 +41,10 @@ _WORDS = {
     "decisions": (
         "p-value", "p-values", "p_holm", "interval", "intervals", "confidence", "significance", "significant",
         "cluster", "clusters", "effective clusters", "n_effective", "detectable", "coverage", "favours", "macro",
-        "bootstrap",
+        "bootstrap", "equivalence", "equivalent", "tost", "margin", "non-inferiority", "plan", "planning", "power",
+        "replication",
     ),
+    "cards": ("appendix", "hash", "hub", "model-index", "reproduce"),
     "integrations": ("hpo", "lightning", "mlflow", "torchmetrics", "wandb"),
     "models": tuple(MODELS),
     "predictions": ("bounds", "undecided", "kgt5", "kg-llm", "explainaboard", "dift", "homonyms"),

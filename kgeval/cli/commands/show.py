@@ -7,7 +7,7 @@ from pathlib import Path
 
 import kgeval
 from kgeval.checks import check_one_of
-from kgeval.classification import ClassificationResult
+from kgeval.classification import CLUSTERS, ClassificationResult
 from kgeval.cli.command import Command
 from kgeval.cli.options import add_dataset, given_dataset, words
 from kgeval.cli.output import ChosenColumns, add_output, check_output, classification_text, result_text
@@ -47,12 +47,10 @@ def _show_classification(result: ClassificationResult, options: argparse.Namespa
     """Return the text of a saved classification; raise a DataError for options that need ranks."""
     if options.metrics == ",".join(DEFAULT_METRICS):
         options.metrics = ",".join(result.default_metrics)
-    rank_options = ("ties", "types", "means_from", "confidence", "cluster")
-    if any(getattr(options, name) is not None for name in rank_options) or not options.intervals:
-        raise DataError(
-            f"{options.result}: holds a classification, but --ties, --types, --means-from, --confidence, --cluster and "
-            "--no-intervals need ranks"
-        )
+    if any(getattr(options, name) is not None for name in ("ties", "types", "means_from")):
+        raise DataError(f"{options.result}: holds a classification, but --ties, --types and --means-from need ranks")
+    if options.cluster is not None:
+        check_one_of("--cluster of a classification", options.cluster, CLUSTERS)
     for column in words(options.by or ""):
         check_one_of("--by", column, ["relation", *result.columns, *(n for n in FEATURES if n not in NEED_SIDE)])
     if options.dataset is not None:

@@ -49,58 +49,67 @@
   theme.hidden = false;
   sayTheme();
 
-  // ---- the table of relations: sorted by a column, filtered ----
+  // ---- tables that are sorted by a column ----
 
-  const table = find("table.sortable");
-  const bodies = table ? [...table.tBodies] : [];
-  const heads = table ? all("thead th", table) : [];
-  const fields = ["search", "least", "pattern", "sure"].map((id) => document.getElementById(id)).filter(Boolean);
-  const cellOf = (body, column) => body.rows[0].cells[column];
-  const order = { column: -1, isUp: false };
   const collator = new Intl.Collator("en", { numeric: true });
+  const cellOf = (body, column) => body.rows[0].cells[column];
 
-  function keyOf(body, column) {
-    const cell = cellOf(body, column);
-    if (!heads[column].classList.contains("number")) return cell.textContent;
-    return cell.dataset.v === undefined ? null : Number(cell.dataset.v);
-  }
+  function sortable(table, key) {
+    const bodies = [...table.tBodies];
+    const heads = all("thead th", table);
+    const order = { column: -1, isUp: false };
 
-  function sortBy(column, isUp) {
-    Object.assign(order, { column, isUp });
-    const keyed = bodies.map((body, place) => [keyOf(body, column), place, body]);
-    keyed.sort(([a, i], [b, j]) => {
-      if (a === null || b === null) return (a === null) - (b === null) || i - j;
-      const sign = isUp ? 1 : -1;
-      return sign * (typeof a === "string" ? collator.compare(a, b) : a - b) || i - j;
-    });
-    table.append(...keyed.map((item) => item[2]));
-    heads.forEach((head, i) => head.setAttribute("aria-sort", i !== column ? "none" : isUp ? "ascending" : "descending"));
-  }
-
-  function filter() {
-    const value = Object.fromEntries(fields.map((field) => [field.id, field.value]));
-    const words = value.search.toLowerCase();
-    let n = 0;
-    for (const body of bodies) {
-      const { n: ranks, pattern = "", sure = "none" } = body.dataset;
-      body.hidden = !(cellOf(body, 0).textContent.toLowerCase().includes(words) && Number(ranks) >= Number(value.least)
-        && (!value.pattern || pattern === value.pattern) && (!value.sure || sure === value.sure));
-      if (!body.hidden) n += 1;
+    function keyOf(body, column) {
+      const cell = cellOf(body, column);
+      if (!heads[column].classList.contains("number")) return cell.textContent;
+      return cell.dataset.v === undefined ? null : Number(cell.dataset.v);
     }
-    find("#relations-shown").textContent = `${n.toLocaleString("en")} of ${bodies.length.toLocaleString("en")} relations`;
-  }
 
-  if (table) {
+    function sortBy(column, isUp) {
+      Object.assign(order, { column, isUp });
+      const keyed = bodies.map((body, place) => [keyOf(body, column), place, body]);
+      keyed.sort(([a, i], [b, j]) => {
+        if (a === null || b === null) return (a === null) - (b === null) || i - j;
+        const sign = isUp ? 1 : -1;
+        return sign * (typeof a === "string" ? collator.compare(a, b) : a - b) || i - j;
+      });
+      table.append(...keyed.map((item) => item[2]));
+      heads.forEach((head, i) => head.setAttribute("aria-sort", i !== column ? "none" : isUp ? "ascending" : "descending"));
+    }
+
     heads.forEach((head, column) => {
       const sort = element("button", { type: "button", class: "sort" }, "", () => {
         sortBy(column, order.column === column ? !order.isUp : !head.classList.contains("number"));
-        keep("sort", `${order.isUp ? "" : "-"}${column}`);
+        keep(key, `${order.isUp ? "" : "-"}${column}`);
       });
       sort.append(...head.childNodes);
       head.append(sort);
     });
-    const sorted = /^(-?)(\d+)$/.exec(state.get("sort") || "");
+    const sorted = /^(-?)(\d+)$/.exec(state.get(key) || "");
     if (sorted && Number(sorted[2]) < heads.length) sortBy(Number(sorted[2]), !sorted[1]);
+  }
+
+  all("table.sortable").forEach((table, i) => sortable(table, i ? `sort${i + 1}` : "sort"));
+
+  // ---- the table of relations: filtered ----
+
+  const relations = find("#relations table.sortable");
+
+  if (relations) {
+    const bodies = [...relations.tBodies];
+    const fields = ["search", "least", "pattern", "sure"].map((id) => document.getElementById(id)).filter(Boolean);
+    const filter = () => {
+      const value = Object.fromEntries(fields.map((field) => [field.id, field.value]));
+      const words = value.search.toLowerCase();
+      let n = 0;
+      for (const body of bodies) {
+        const { n: ranks, pattern = "", sure = "none" } = body.dataset;
+        body.hidden = !(cellOf(body, 0).textContent.toLowerCase().includes(words) && Number(ranks) >= Number(value.least)
+          && (!value.pattern || pattern === value.pattern) && (!value.sure || sure === value.sure));
+        if (!body.hidden) n += 1;
+      }
+      find("#relations-shown").textContent = `${n.toLocaleString("en")} of ${bodies.length.toLocaleString("en")} relations`;
+    };
     for (const field of fields) {
       if (state.has(field.id)) field.value = state.get(field.id);
       field.addEventListener(field.tagName === "SELECT" ? "change" : "input", () => {
@@ -125,7 +134,7 @@
 
   function csvOf(source) {
     const rows = all("tr:not(.more)", source).filter((row) => row.cells.length > 1 && !row.closest("[hidden]"));
-    const hasEnds = heads.length ? [...source.rows[0].cells].map((_, i) => rows.some((row) => row.cells[i]?.dataset.l)) : [];
+    const hasEnds = [...source.rows[0].cells].map((_, i) => rows.some((row) => row.cells[i]?.dataset.l));
     return rows.map((row, place) => [...row.cells].flatMap((cell, i) => {
       const name = textOf(cell);
       if (place === 0) return hasEnds[i] ? [name, `${name} low`, `${name} high`] : [name];
@@ -167,6 +176,6 @@
 
   if (query) show(anchor);
   addEventListener("hashchange", () => show(location.hash.slice(1).split("?")[0]));
-  addEventListener("beforeprint", () => { find("#protocol").open = true; });
+  addEventListener("beforeprint", () => { for (const fold of all("#protocol")) fold.open = true; });
   root.dataset.script = "done";
 })();

@@ -1,0 +1,389 @@
+"""across_datasets() and AcrossDatasets: mean ranks of models over the datasets of a benchmark, and their tests.
+
+`Benchmark.across` calls `across_datasets`. The tests are in `kgeval.stats`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from kgeval.checks import counted
+from kgeval.comparison import UNDECIDED, listed, p_text
+from kgeval.errors import MetricError, MissingExtra
+from kgeval.markup import printable
+from kgeval.metrics import Metric, display_of
+from kgeval.results import Key, show_text
+from kgeval.stats import (
+    FEW_DATASETS,
+    Conover,
+    Friedman,
+    MeanRanks,
+    Nemenyi,
+    alike_groups,
+    bayesian_signed_rank,
+    check_confidence,
+    conover,
+    friedman,
+    mean_ranks,
+    nemenyi,
+)
+
+MIN_MODELS = 3  # of the tests; two models are compared by `AcrossDatasets.bayes`
+MAX_TEXTS = 10  # pairs or datasets that a line lists
+PAIR_NUMBERS = ("difference", "p_nemenyi", "p_conover", "p_conover_holm")
+
+
+@dataclass(frozen=True, eq=False)
+class AcrossDatasets:
+    """Mean ranks of models over datasets, and the tests of their differences; `Benchmark.across` returns it.
+
+    The observations are the datasets: within each dataset, the model with the best value has rank 1. How precise a
+    value is, over seeds and test triples, does not matter here.
+
+    Parameters
+    ----------
+    values : pandas.DataFrame
+        The value of the metric, one row per dataset and one column per model; NaN: no value.
+    ranks : MeanRanks
+        The ranks within each dataset of `values`, and their means, in the order of the columns.
+    metric : str
+        The text of the metric's key.
+    higher_is_better : bool
+        Whether the largest value has rank 1.
+    confidence : float
+        1 minus the significance level.
+    friedman : Friedman, optional
+        Friedman's test that all models are equally good; None, as the next two, if there is no test (see `notes`).
+    nemenyi : Nemenyi, optional
+        Nemenyi's test of all pairs.
+    conover : Conover, optional
+        Conover's test of all pairs; it calls equal models different too often (see `kgeval.stats.conover`).
+    notes : tuple of str
+        Cautions: why there is no test, which datasets are left out, too few datasets.
+
+    Examples
+    --------
+    >>> values = pd.DataFrame({"A": [0.4, 0.5, 0.3], "B": [0.3, 0.6, 0.2], "C": [0.1, 0.2, 0.2]}, index=["x", "y", "z"])
+    >>> across = AcrossDatasets.of(values, "mrr", higher_is_better=True)
+    >>> across.table[["model", "mean_rank", "n_best"]].round(2).values.tolist()
+    [['A', 1.33, 2], ['B', 1.83, 1], ['C', 2.83, 0]]
+    """
+
+    values: pd.DataFrame
+    ranks: MeanRanks
+    metric: str
+    higher_is_better: bool
+    confidence: float
+    friedman: Friedman | None = None
+    nemenyi: Nemenyi | None = None
+    conover: Conover | None = None
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls, values: pd.DataFrame, metric: str | Metric, higher_is_better: bool, confidence: float = 0.95
+    ) -> AcrossDatasets:
+        """Rank and test the models of a table of values.
+
+        Parameters
+        ----------
+        values : pandas.DataFrame
+            One row per dataset, one column per model, with different labels. A dataset in which a model has no value
+            (NaN) is left out.
+        metric : str or Metric
+            The metric of the values, such as ``"mrr"``.
+        higher_is_better : bool
+            Whether greater values are better.
+        confidence : float
+            1 minus the significance level.
+
+        Raises
+        ------
+        DataError
+            If a value is infinite, or if there is no model.
+        MetricError
+            If the metric is unknown, `confidence` is out of range, or a model or a dataset occurs twice.
+        """
+        check_confidence(confidence)
+        values = values.rename(index=str, columns=str)
+        for kind, labels in (("dataset", values.index), ("model", values.columns)):
+            if not labels.is_unique:
+                raise MetricError(
+                    f"values has the {kind} {labels[labels.duplicated()][0]!r} twice; expected one of each"
+                )
+        array = values.to_numpy(dtype=np.float64)
+        ranks = mean_ranks(array, higher_is_better)
+        n, k = ranks.ranks.shape
+        tests: dict[str, Any] = {}
+        reason, prefix = "", "no test over datasets: "
+        if k < MIN_MODELS:
+            reason = f"it needs at least {MIN_MODELS} models; got {k}" + (
+                "; bayes(rope) compares two models" if k == 2 else ""
+            )
+        elif n < 2:
+            reason = f"it needs at least 2 datasets with values of all models; got {n}"
+        else:
+            try:
+                found = friedman(array)
+                tests = {"friedman": found, "nemenyi": nemenyi(array, confidence), "conover": conover(array)}
+                reason = found.reason
+            except MissingExtra as error:
+                reason, prefix = str(error), ""
+        tests = {} if reason else tests
+        of_tests = [prefix + reason] if reason else _cautions(tests, 1.0 - confidence)
+        notes = (*_left_out(values, ranks), *of_tests)
+        return cls(values, ranks, str(Key.parse(metric)), higher_is_better, confidence, **tests, notes=notes)
+
+    @property
+    def alpha(self) -> float:
+        """The significance level, 1 - confidence."""
+        return round(1.0 - self.confidence, 12)  # 0.05, not 0.050000000000000044
+
+    @property
+    def n_datasets(self) -> int:
+        """The number of datasets that count: those with values of all models."""
+        return len(self.ranks.ranks)
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The names of the models, best mean rank first; models with equal mean ranks in the order of `values`."""
+        return tuple(self.values.columns[i] for i in self._order())
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """One row per model, best mean rank first: ``model, mean_rank, n_best, n_datasets``.
+
+        ``n_best`` is the number of datasets in which the model has the best value, alone or with others;
+        ``n_datasets`` is the number of datasets that count.
+        """
+        order = self._order()
+        is_best = (
+            self.ranks.ranks == self.ranks.ranks.min(axis=1, keepdims=True) if self.n_datasets else self.ranks.ranks
+        )
+        columns = {
+            "model": list(self.models),
+            "mean_rank": self.ranks.means[order],
+            "n_best": is_best.sum(axis=0).astype(np.int64)[order],
+            "n_datasets": self.n_datasets,
+        }
+        return pd.DataFrame(columns)
+
+    @property
+    def pairs(self) -> pd.DataFrame:
+        """One row per pair of models, the one with the better mean rank first.
+
+        Columns: ``first, second``; ``difference`` of the mean ranks, first - second, at most 0; ``p_nemenyi``, which is
+        already corrected for the number of pairs; ``p_conover`` and ``p_conover_holm``, corrected by Holm's method;
+        ``better``, the first model if ``p_nemenyi`` is at most `alpha`, else ``"undecided"``. P-values are NaN if there
+        is no test.
+        """
+        order, records = self._order(), []
+        for place, i in enumerate(order):
+            for j in order[place + 1 :]:
+                record: dict[str, Any] = {"first": self.values.columns[i], "second": self.values.columns[j]}
+                record["difference"] = float(self.ranks.means[i] - self.ranks.means[j])
+                record["p_nemenyi"] = float(self.nemenyi.p_values[i, j]) if self.nemenyi else np.nan
+                record["p_conover"] = float(self.conover.p_values[i, j]) if self.conover else np.nan
+                record["p_conover_holm"] = float(self.conover.p_holm[i, j]) if self.conover else np.nan
+                record["better"] = record["first"] if record["p_nemenyi"] <= self.alpha else UNDECIDED
+                records.append(record)
+        frame = pd.DataFrame(records, columns=["first", "second", *PAIR_NUMBERS, "better"])
+        return frame.astype(dict.fromkeys(PAIR_NUMBERS, np.float64))
+
+    @property
+    def groups(self) -> tuple[tuple[str, ...], ...]:
+        """The groups of models that Nemenyi's test does not tell apart, best mean ranks first.
+
+        No two models of a group are told apart; groups that are part of a larger one are left out. A model may be in
+        several groups. Empty if there is no test, or if all models are told apart.
+        """
+        if self.nemenyi is None:
+            return ()
+        order, models = self._order(), self.models
+        found = alike_groups(self.nemenyi.p_values[np.ix_(order, order)], self.alpha)
+        return tuple(models[first : last + 1] for first, last in found)
+
+    def bayes(self, rope: float, *, prior: float = 0.5, n_samples: int = 50_000, seed: int = 0) -> pd.DataFrame:
+        """Return how likely each model is better than each other model, by the Bayesian signed-rank test.
+
+        Parameters
+        ----------
+        rope : float
+            The largest difference that does not matter, in the unit of the metric; at least 0. It is the same for all
+            datasets, so think twice for metrics such as MR, whose size differs from dataset to dataset.
+        prior, n_samples, seed
+            As in `kgeval.stats.bayesian_signed_rank`.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per pair, in the order of `pairs`: ``first, second``; ``p_first``, the probability that the first
+            model is better by more than `rope`, ``p_equal``, that both are practically equal, and ``p_second``, that
+            the second is better; ``n_datasets``, the number of datasets with values of both models; ``reason``, why
+            there is no probability. With fewer than five datasets, the probabilities are too sure; they mean nothing.
+
+        Raises
+        ------
+        MetricError
+            If `rope` or another argument is out of range.
+        """
+        records = []
+        for first, second in combinations(self.models, 2):
+            one, other = (self.values[name].to_numpy(dtype=np.float64) for name in (first, second))
+            found = bayesian_signed_rank(one, other, rope, prior=prior, n_samples=n_samples, seed=seed)
+            better, worse = found.first_larger, found.second_larger
+            p_first, p_second = (better, worse) if self.higher_is_better else (worse, better)
+            records.append((first, second, p_first, found.equal, p_second, found.n_datasets, found.reason))
+        columns = ["first", "second", "p_first", "p_equal", "p_second", "n_datasets", "reason"]
+        return pd.DataFrame(records, columns=columns)
+
+    def lines(self) -> list[str]:
+        """Return what the ranks and the tests say, one sentence a line; the notes come last."""
+        notes = [f"note: {note}" for note in self.notes]
+        return [printable(line) for line in [*self._rank_lines(), *notes]]
+
+    def _rank_lines(self) -> list[str]:
+        """Return the lines about the mean ranks and the tests."""
+        heading = display_of(self.metric).heading
+        if not self.n_datasets:
+            return [f"mean ranks by {heading}: no dataset has values of all models"]
+        ranks = ", ".join(f"{model} {rank:.2f}" for model, rank in zip(self.models, self.table["mean_rank"]))
+        over = counted(self.n_datasets, "dataset")
+        direction = "" if self.higher_is_better else ", lower is better"
+        lines = [f"mean ranks by {heading}{direction} over {over} (1 is best): {ranks}"]
+        if self.friedman is not None:
+            lines.append(_friedman_line(self.friedman, self.alpha))
+        if self.nemenyi is not None:
+            lines += self._pair_lines(self.nemenyi)
+        return lines
+
+    def _pair_lines(self, test: Nemenyi) -> list[str]:
+        """Return the lines about the tests of pairs."""
+        pairs = self.pairs
+        decided = pairs[pairs["better"] != UNDECIDED]
+        texts = [f"{row['first']} over {row['second']}" for row in decided.to_dict("records")]
+        if len(texts) > MAX_TEXTS:
+            texts = [*texts[:MAX_TEXTS], f"{len(texts) - MAX_TEXTS:,} more pairs"]
+        better = f"better: {listed(texts)}" if texts else "no pair is told apart"
+        alike = "; ".join(", ".join(group) for group in self.groups)
+        lines = [
+            f"Nemenyi's test: two models are told apart if their mean ranks differ by {test.critical_difference:.2f} "
+            f"or more (significance level {self.alpha:g} for all {counted(len(pairs), 'pair')} together); {better}"
+        ]
+        lines += [f"not told apart by Nemenyi's test: {alike}"] if alike and texts else []
+        if self.conover is None or self.conover.reason:
+            return lines
+        n_conover = int((pairs["p_conover_holm"] <= self.alpha).sum())
+        return [
+            *lines,
+            f"Conover's test with Holm's correction tells {n_conover:,} of {counted(len(pairs), 'pair')} apart; it "
+            "calls equal models different too often if other models clearly differ, so it decides nothing here",
+        ]
+
+    def _order(self) -> list[int]:
+        """Return the columns of `values`, best mean rank first."""
+        order: list[int] = np.argsort(self.ranks.means, kind="stable").tolist()
+        return order
+
+    def __repr__(self) -> str:
+        shown = self.table.rename(columns={"mean_rank": "mean rank", "n_best": "best on", "n_datasets": "datasets"})
+        return show_text(self.lines(), shown, index=False)
+
+
+def across_datasets(benchmark: Any, metric: str | Metric | None = None) -> AcrossDatasets:
+    """Rank the models of a benchmark within each dataset, and test whether some are better over all datasets.
+
+    Each dataset counts once: the observations are the datasets, not their triples. So the conclusion is about other
+    datasets of the same kind, and needs several of them: with fewer than five, the tests find only very large
+    differences. Datasets that are made from each other, such as FB15k and FB15k-237, are not independent; keep one of
+    them. Differences within a dataset are tested by `Benchmark.differences`.
+
+    Parameters
+    ----------
+    benchmark : Benchmark
+        The values are the means over the runs of each model on each dataset. Datasets that a model was not evaluated on
+        are left out.
+    metric : str or Metric, optional
+        One of the metrics of the benchmark; by default the primary one.
+
+    Returns
+    -------
+    AcrossDatasets
+        Without scipy (``pip install "kgeval[stats]"``), there are mean ranks but no tests; `AcrossDatasets.notes` says
+        so.
+
+    Raises
+    ------
+    MetricError
+        If the benchmark does not have the metric.
+
+    References
+    ----------
+    Demšar (2006), Statistical Comparisons of Classifiers over Multiple Data Sets, Journal of Machine Learning
+    Research 7.
+    """
+    key = Key.parse(benchmark.metric if metric is None else metric)
+    label = str(key)
+    if label not in benchmark.keys:
+        raise MetricError(f"{label} is not in the benchmark; its metrics are {', '.join(benchmark.keys)}")
+    table = benchmark.table[benchmark.table["metric"] == label]
+    values = table.pivot(index="dataset", columns="model", values="mean")
+    # `pivot` sorts the labels; the order of the benchmark decides which of two equal models comes first.
+    values = values.loc[table["dataset"].unique(), table["model"].unique()]
+    return AcrossDatasets.of(values, label, key.higher_is_better, benchmark.terms.confidence)
+
+
+def _left_out(values: pd.DataFrame, ranks: MeanRanks) -> list[str]:
+    """Return a note about the datasets that are left out, and why."""
+    if not ranks.n_left_out:
+        return []
+    texts = []
+    for dataset, row in values[~ranks.is_kept].iterrows():
+        missing = row.index[row.isna()].tolist()
+        texts.append(f"{dataset} (no value of {'any model' if len(missing) == len(row) else listed(missing)})")
+    more = [f"{len(texts) - MAX_TEXTS:,} more"] if len(texts) > MAX_TEXTS else []
+    return [f"{counted(len(texts), 'dataset')} left out: {listed([*texts[:MAX_TEXTS], *more])}"]
+
+
+def _cautions(tests: Mapping[str, Any], alpha: float) -> list[str]:
+    """Return the notes about tests that were made."""
+    test: Friedman = tests["friedman"]
+    notes = []
+    if test.n_datasets < FEW_DATASETS:
+        notes.append(
+            f"with {test.n_datasets} datasets the tests find only very large differences: the smallest possible "
+            f"p-value of Friedman's test is {p_text(test.smallest_p, alpha)}"
+            + (", so it cannot find any" if test.smallest_p > alpha else "")
+            + "; the p-values of the pairs are approximations that need more datasets"
+        )
+    notes.append(
+        "the datasets are the observations of these tests; datasets made from each other, such as FB15k and FB15k-237, "
+        "are not independent"
+    )
+    if tests["conover"].reason:
+        notes.append(f"no Conover test: {tests['conover'].reason}")
+    return notes
+
+
+def _friedman_line(test: Friedman, alpha: float) -> str:
+    """Return what Friedman's test says."""
+    freedom = test.n_models - 1
+    verdict = "the models differ" if test.p_value <= alpha else "no difference between the models is found"
+    kind = "exact" if test.is_exact else "F distribution"
+    f = "infinite" if np.isinf(test.f) else f"{test.f:.2f}"
+    return (
+        f"Friedman's test: {verdict}, {_p_equals(test.p_value, alpha)} ({kind}; chi-square {test.chi2:.2f} with "
+        f"{freedom} degrees of freedom, F {f} with {freedom} and {freedom * (test.n_datasets - 1)})"
+    )
+
+
+def _p_equals(p_value: float, alpha: float) -> str:
+    """Return a p-value as text, such as "p = 0.0100" or "p < 0.0001"."""
+    text = p_text(p_value, alpha)
+    return f"p {text}" if text.startswith("<") else f"p = {text}"

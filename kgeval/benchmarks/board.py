@@ -1,0 +1,473 @@
+"""`read_board`: many cards or results in tables, one for each dataset and protocol, and what is doubtful about them.
+
+Users, ``kgeval board`` and `kgeval.benchmarks.board_page`, which makes the page, call it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from kgeval.benchmarks.card import Card, read_card
+from kgeval.checks import counted, cut_label
+from kgeval.errors import DataError, KgevalError
+from kgeval.metrics import display_of
+from kgeval.results import DEFAULT_METRICS, EvaluationResult, Key, load_result, run_name
+
+SUFFIXES = (".json", ".kgeval")
+FIRST_METRIC = "mrr"  # sorts the rows
+SEED_IN_NAME = r"(?:seed|(?<![a-z])s)[-_=. ]?(\d{1,9})(?!\d)"  # "seed3", "seed-3", "s3" in the name of a file
+CLOSE = 1e-9  # relative difference up to which two values of the same ranks are equal
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run on a board: its card, and the file or files that hold it.
+
+    Parameters
+    ----------
+    card : Card
+    place : str
+        The file as the board names it; for a result in memory, its number, such as ``"result 1"``.
+    path : Path or None
+        The file; None for a result in memory.
+    copies : tuple of str
+        Further files with the same model, seed, ranks and values.
+    """
+
+    card: Card
+    place: str
+    path: Path | None = None
+    copies: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Model and seed in words."""
+        return run_name(self.card.model, self.card.seed)
+
+    @property
+    def table_key(self) -> tuple[str, str, str]:
+        """Dataset, its fingerprint and the fingerprint of the protocol: runs in one table have the same three."""
+        return self.card.dataset, self.card.dataset_fingerprint, self.card.protocol_fingerprint
+
+    def cell(self, metric: str) -> tuple[float, float, float]:
+        """Return value and interval of a metric, as the card has them; NaN where it has none.
+
+        Parameters
+        ----------
+        metric : str
+        """
+        cell = self.card.metrics.get(metric) or (None, None, None)
+        value, low, high = (math.nan if part is None or not math.isfinite(part) else float(part) for part in cell[:3])
+        return value, low, high
+
+    def value(self, metric: str) -> float:
+        """Return the value of a metric; NaN if the card has none.
+
+        Parameters
+        ----------
+        metric : str
+        """
+        return self.cell(metric)[0]
+
+
+@dataclass(frozen=True)
+class BoardRow:
+    """One row of a table of a board: one run, or the mean over the seeds of a model.
+
+    Parameters
+    ----------
+    model : str
+    runs : tuple of Run
+        One run; or two or more runs with known, distinct seeds.
+    marks : tuple of str
+        What is doubtful about the row, such as ``"same ranks as TransE"``.
+    """
+
+    model: str
+    runs: tuple[Run, ...]
+    marks: tuple[str, ...] = ()
+
+    def value(self, metric: str) -> tuple[float, float, float, float]:
+        """Return value, lower and upper limit, and standard deviation over the seeds of a metric; NaN where unknown.
+
+        One run has the interval of its card and no deviation. Of several runs it is the mean of their values, with the
+        standard deviation over the runs (``ddof=1``) and without an interval, which needs the ranks.
+
+        Parameters
+        ----------
+        metric : str
+        """
+        if len(self.runs) == 1:
+            return (*self.runs[0].cell(metric), math.nan)
+        values = [run.value(metric) for run in self.runs]
+        mean = math.fsum(values) / len(values)
+        deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
+        return mean, math.nan, math.nan, deviation
+
+
+@dataclass(frozen=True)
+class BoardTable:
+    """The runs of one dataset under one protocol.
+
+    Parameters
+    ----------
+    dataset, dataset_fingerprint : str
+    sentence : str
+        The protocol in words.
+    protocol_fingerprint : str
+    metrics : tuple of str
+        The keys of the filtered metrics of both sides, or of the one ranked side; the first sorts the rows.
+    rows : tuple of BoardRow
+        Best row first.
+    settings : dict
+        The settings of the protocol, as in a card.
+    """
+
+    dataset: str
+    dataset_fingerprint: str
+    sentence: str
+    protocol_fingerprint: str
+    metrics: tuple[str, ...]
+    rows: tuple[BoardRow, ...]
+    settings: dict[str, Any] = field(repr=False)
+
+    def differs_from(self, other: BoardTable) -> list[str]:
+        """Return, in words, in what dataset and protocol differ from those of another table; an empty list if in none.
+
+        Parameters
+        ----------
+        other : BoardTable
+        """
+        found = []
+        if self.dataset != other.dataset:
+            found.append(f"dataset {self.dataset}, not {other.dataset}")
+        elif self.dataset_fingerprint != other.dataset_fingerprint:
+            both = f"fingerprint {self.dataset_fingerprint}, not {other.dataset_fingerprint}"
+            found.append(f"another dataset of the same name ({both})")
+        if self.protocol_fingerprint != other.protocol_fingerprint:
+            here, there = self.sentence.split(", "), other.sentence.split(", ")
+            new = ", ".join(part for part in here if part not in there)
+            old = ", ".join(part for part in there if part not in here)
+            names = [name for name in self.settings if self.settings[name] != other.settings.get(name)]
+            changed = "; ".join(f"{name} {self.settings[name]!r}, not {other.settings.get(name)!r}" for name in names)
+            if new and old:
+                found.append(f"protocol: {new}, not {old}")
+            elif new or old:
+                found.append(f"protocol: {'with ' + new if new else 'without ' + old}")
+            else:
+                found.append(f"protocol: {changed or self.protocol_fingerprint + ' not ' + other.protocol_fingerprint}")
+        return found
+
+
+@dataclass(frozen=True)
+class Board:
+    """Many runs, sorted into tables, and what is doubtful about them. `read_board` returns it.
+
+    Parameters
+    ----------
+    tables : tuple of BoardTable
+        By the name of the dataset; of one dataset, the table with the most runs first.
+    notes : tuple of str
+        Copies, the same ranks under two names, names that contradict each other.
+    unread : tuple of (str, str)
+        Each file that could not be read, and why.
+    n_files : int
+        Number of files or results that were given, the unread ones among them.
+    """
+
+    tables: tuple[BoardTable, ...]
+    notes: tuple[str, ...]
+    unread: tuple[tuple[str, str], ...]
+    n_files: int
+
+    @property
+    def runs(self) -> list[Run]:
+        """All runs, in the order of the tables and rows."""
+        return [run for one in self.tables for row in one.rows for run in row.runs]
+
+    def sentence(self) -> str:
+        """Return how many runs, models, tables and unread files there are, in one sentence."""
+        runs = self.runs
+        models = {run.card.model for run in runs}
+        datasets = {run.table_key[:2] for run in runs}
+        text = f"{counted(len(runs), 'run')} of {counted(len(models), 'model')} on {counted(len(datasets), 'dataset')}"
+        text += f", in {counted(len(self.tables), 'table')}"
+        return f"{text}; {counted(len(self.unread), 'file')} could not be read" if self.unread else text
+
+
+# ---- reading ----
+
+
+def read_board(runs: str | Path | Sequence[str | Path | Card | EvaluationResult]) -> Board:
+    """Read cards and results, sort them into tables, and note what is doubtful.
+
+    A file that cannot be read is in `Board.unread`, with the reason; it raises no error.
+
+    Parameters
+    ----------
+    runs : path, or sequence of paths, cards and results
+        A path is a file, or a folder: then all files in it and below it whose names end in ``.json`` (cards) or
+        ``.kgeval`` (results).
+
+    Returns
+    -------
+    Board
+
+    Raises
+    ------
+    DataError
+        If a path does not exist, if there is no file at all, or if none can be read.
+    """
+    given = [runs] if isinstance(runs, (str, Path, EvaluationResult, Card)) else list(runs)
+    found: list[Run] = []
+    unread: list[tuple[str, str]] = []
+    n_files = 0
+    for i, thing in enumerate(given, start=1):
+        if isinstance(thing, (str, Path)):
+            files = _files_of(Path(thing))
+            n_files += len(files)
+            for place, path in files:
+                card = _card_or_reason(path, place)
+                if isinstance(card, Card):
+                    found.append(Run(card, place, path))
+                else:
+                    unread.append((place, card))
+        else:
+            n_files += 1
+            found.append(Run(thing if isinstance(thing, Card) else Card.of(_checked(thing, i)), f"result {i}"))
+    if not n_files:
+        names = ", ".join(str(thing) for thing in given) or "nothing"
+        raise DataError(
+            f"a board needs cards (.json, written by kgeval card) or results (.kgeval); found no such file in {names}"
+        )
+    if not found:
+        raise DataError(f"a board needs at least one card or result; none of {counted(n_files, 'file')} can be read. "
+                        f"The first error: {unread[0][1]}")  # fmt: skip
+    return _sorted_board(found, unread, n_files)
+
+
+def _checked(thing: Any, place: int) -> EvaluationResult:
+    """Return a result; raise a DataError if the thing is none."""
+    if not isinstance(thing, EvaluationResult):
+        raise DataError(f"item {place} of the board: expected a path, a card or a result; got {type(thing).__name__}")
+    return thing
+
+
+def _files_of(path: Path) -> list[tuple[str, Path]]:
+    """Return the files that a path stands for, each with the name under which the board lists it."""
+    if path.is_dir():
+        files = [file for file in sorted(path.rglob("*")) if file.suffix.lower() in SUFFIXES and not file.is_dir()]
+        return [(file.relative_to(path).as_posix(), file) for file in files]
+    if not path.exists():
+        raise DataError(f"{path}: there is no such file or folder")
+    return [(str(path), path)]
+
+
+def _card_or_reason(path: Path, place: str) -> Card | str:
+    """Return the card in a file, or the card of the result in it; the error as text if there is none.
+
+    The text names the file by `place`, so that the same files in another folder give the same board.
+    """
+    try:
+        if path.suffix.lower() == ".json":
+            card = read_card(path)
+            for metric in card.metrics:
+                Key.parse(metric)  # a later version may know more metrics
+            return card
+        result = load_result(path)
+        if isinstance(result, EvaluationResult):
+            return Card.of(result)
+    except (KgevalError, OSError) as error:
+        return str(error).replace(str(path), place).removeprefix(f"{place}: ")
+    return "holds a classification; a board shows ranked results and their cards"
+
+
+# ---- sorting into tables ----
+
+
+def _sorted_board(runs: Sequence[Run], unread: Sequence[tuple[str, str]], n_files: int) -> Board:
+    """Return the board of all runs: copies are merged, runs are grouped into tables, and doubtful things are noted."""
+    merged, notes = _without_copies(runs)
+    unnamed = [run.place for run in merged if not run.card.is_named]
+    if unnamed:
+        notes.append(
+            f"{counted(len(unnamed), 'run')} without the name of a model (kgeval evaluate --name), shown with the name "
+            f"of the scorer: {_listed(unnamed)}"
+        )
+    notes += _name_notes(runs)
+    of_table: dict[tuple[str, str, str], list[Run]] = {}
+    for run in merged:
+        of_table.setdefault(run.table_key, []).append(run)
+    names: dict[str, set[str]] = {}
+    for dataset, fingerprint, _ in of_table:
+        names.setdefault(dataset, set()).add(fingerprint)
+    notes += [
+        f"{dataset} stands for {counted(len(prints), 'dataset')} with different contents (fingerprints "
+        f"{', '.join(sorted(prints))}); their runs are in different tables"
+        for dataset, prints in sorted(names.items())
+        if len(prints) > 1
+    ]
+    tables = []
+    for key in sorted(of_table, key=lambda key: (key[0], -len(of_table[key]), key)):
+        made, more = _table_of(of_table[key])
+        tables.append(made)
+        notes += more
+    return Board(tuple(tables), tuple(dict.fromkeys(notes)), tuple(unread), n_files)
+
+
+def _without_copies(runs: Sequence[Run]) -> tuple[list[Run], list[str]]:
+    """Return the runs, each once, and notes about copies: files with the same model, seed, ranks and values.
+
+    A card stands for its result, since a row links to the card.
+    """
+    found: dict[Any, list[Run]] = {}
+    for run in runs:
+        key = (run.table_key, run.card.model, run.card.seed, run.card.hash)
+        same = found.setdefault(key, [])
+        copy = next((i for i, other in enumerate(same) if not _contradictions(run, other)), None)
+        if copy is None:
+            same.append(run)
+            continue
+        first, second = same[copy], run
+        if run.place.endswith(".json") and not first.place.endswith(".json"):
+            first, second = run, first
+        same[copy] = replace(first, copies=(*first.copies, *second.copies, second.place))
+    notes = [
+        f"{run.place}: the same run is in {_listed(run.copies)}; it is counted once"
+        for same in found.values()
+        for run in same
+        if run.copies
+    ]
+    for same in found.values():
+        for other in same[1:]:
+            what = "; ".join(_contradictions(same[0], other))
+            notes.append(f"{same[0].place} and {other.place} have the same hash of ranks but other values: {what}")
+    return [run for same in found.values() for run in same], notes
+
+
+def _contradictions(first: Run, second: Run) -> list[str]:
+    """Return the metrics whose values differ on two cards that say that they are of the same ranks."""
+    found = []
+    for metric in first.card.metrics:
+        if metric in second.card.metrics:
+            one, other = first.value(metric), second.value(metric)
+            if not (math.isclose(one, other, rel_tol=CLOSE) or (math.isnan(one) and math.isnan(other))):
+                found.append(f"{display_of(metric).heading} {one:.7g} and {other:.7g}")
+    return found
+
+
+def _name_notes(runs: Sequence[Run]) -> list[str]:
+    """Return notes about files whose names say another model or another seed than their contents."""
+    models = {run.card.model for run in runs}
+    notes = []
+    for run in runs:
+        stem = Path(run.place).stem if run.path else ""
+        words = _words(stem)
+        seeds = [str(int(digits)) for digits in re.findall(SEED_IN_NAME, stem.lower())]
+        if run.card.seed is not None and seeds and str(run.card.seed) not in seeds:
+            named = _listed(seeds)
+            notes.append(f"{run.place}: the name says seed {named}, but the run says seed {run.card.seed}")
+        others = [model for model in sorted(models - {run.card.model}) if _words(model) and _words(model) in words]
+        if others and _words(run.card.model) not in words:
+            notes.append(f"{run.place}: the name says {others[0]}, but the run says {run.card.model}")
+    return notes
+
+
+def _words(text: str) -> str:
+    """Return letters and digits of a text in lower case, with one space around each word, so that words can be found.
+
+    Examples
+    --------
+    >>> _words("TransE_seed1")
+    ' transe seed1 '
+    """
+    words = re.findall(r"[^\W_]+", text.lower())
+    return f" {' '.join(words)} " if words else ""
+
+
+def _table_of(runs: Sequence[Run]) -> tuple[BoardTable, list[str]]:
+    """Return the table of runs on one dataset under one protocol, and notes about runs that may not be averaged."""
+    first = runs[0].card
+    metrics = _columns([run.card for run in runs])
+    of_model: dict[str, list[Run]] = {}
+    for run in runs:
+        of_model.setdefault(run.card.model, []).append(run)
+    rows: list[BoardRow] = []
+    notes = []
+    for model, same in of_model.items():
+        seeds = [run.card.seed for run in same]
+        reason = ""
+        if len(same) > 1 and not all(run.card.is_named for run in same):
+            reason = "not all of them name their model"
+        elif len(same) > 1 and None in seeds:
+            reason = "not all of them say their seed"
+        elif len(set(seeds)) < len(seeds):
+            twice = _listed([str(seed) for seed in dict.fromkeys(seeds) if seeds.count(seed) > 1])
+            reason = f"seed {twice} stands for different runs"
+        elif len({run.card.hash for run in same}) < len(same):
+            reason = "runs with different seeds have the same ranks"
+        if len(same) > 1 and not reason:
+            rows.append(BoardRow(model, tuple(sorted(same, key=lambda run: _seed_order(run.card.seed)))))
+            continue
+        rows += [BoardRow(model, (run,)) for run in same]
+        if reason:
+            files = _listed([run.place for run in same])
+            notes.append(
+                f"{counted(len(same), 'run')} of {model} on {first.dataset} are not averaged, since {reason}: {files}"
+            )
+    marked = [replace(row, marks=_marks(row, runs)) for row in rows]
+    sign = -1.0 if metrics and Key.parse(metrics[0]).higher_is_better else 1.0
+
+    def order(row: BoardRow) -> tuple[bool, float, str]:
+        value = row.value(metrics[0])[0] if metrics else math.nan
+        return math.isnan(value), 0.0 if math.isnan(value) else sign * value, row.model
+
+    made = BoardTable(
+        first.dataset,
+        first.dataset_fingerprint,
+        first.protocol_sentence,
+        first.protocol_fingerprint,
+        metrics,
+        tuple(sorted(marked, key=order)),
+        first.content["protocol"]["settings"],
+    )
+    return made, notes
+
+
+def _columns(cards: Sequence[Card]) -> tuple[str, ...]:
+    """Return the filtered metrics of both sides, or of the ranked side; in the order of the tables, MRR first."""
+    keys = {metric: Key.parse(metric) for card in cards for metric in card.metrics}
+    filtered = [metric for metric, key in keys.items() if key.setting == "filtered"] or list(keys)
+    both = [metric for metric in filtered if keys[metric].side == "both"] or filtered
+    order = [FIRST_METRIC, *(name for name in DEFAULT_METRICS if name != FIRST_METRIC)]
+    names = {metric: metric.rpartition(".")[2] for metric in both}
+    return tuple(sorted(both, key=lambda metric: order.index(names[metric]) if names[metric] in order else len(order)))
+
+
+def _marks(row: BoardRow, runs: Sequence[Run]) -> tuple[str, ...]:
+    """Return what marks a row: other runs of the table with the same ranks."""
+    found: dict[str, None] = {}
+    for run in row.runs:
+        for other in runs:
+            if other is not run and other.card.hash == run.card.hash:
+                found[f"same ranks as {other.name}"] = None
+    return tuple(found)
+
+
+def _seed_order(seed: int | str | None) -> tuple[bool, int, str]:
+    """Return a key that sorts seeds: numbers by their size, then texts."""
+    return (False, seed, "") if isinstance(seed, int) else (True, 0, str(seed))
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return names as text, such as "a, b and 3 more"."""
+    shown = [cut_label(name) for name in names[:4]]
+    rest = len(names) - len(shown)
+    if rest:
+        return f"{', '.join(shown)} and {rest} more"
+    return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)

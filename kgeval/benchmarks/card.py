@@ -1,0 +1,422 @@
+"""Cards: everything that makes the numbers of one run comparable and checkable, in a few kB of JSON.
+
+`kgeval card` writes cards, `kgeval verify` compares a card with its run, and `kgeval board` lists many cards. The
+fields of the JSON are in `card_files.py`; the guide (``kgeval help cards``) explains each of them.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from kgeval.benchmarks.card_files import FORMAT, card_text, check_content, read_content, rounded
+from kgeval.benchmarks.paragraphs import run_paragraph
+from kgeval.benchmarks.rank_hashes import labels_digest, ranks_digest, scores_digest
+from kgeval.data import SETTINGS
+from kgeval.errors import DataError
+from kgeval.files import check_source, check_target, replacing
+from kgeval.results import (
+    CONFIDENCE,
+    DEFAULT_METRICS,
+    MAX_TIES,
+    MODEL,
+    SEED,
+    EvaluationResult,
+    Key,
+    RankTable,
+    load_result,
+)
+
+INTERVAL_CLUSTER, INTERVAL_METHOD = "triple", "robust"
+UNNAMED = "unnamed model"
+_NUMBERS = ("value", "low", "high")
+# Facts of a result that have a field of their own in the card; all others are in the field "facts".
+_OWN_FIELDS = {
+    "dataset", "dataset_fingerprint", "observations", "split_sizes", "n_triples", "n_queries", "n_unseen", "n_read",
+    "scorer", "unknown", "version", "versions", MODEL, SEED,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Card:
+    """The card of one run: model, dataset, protocol, metrics with intervals, ties, counts, versions and hashes.
+
+    `Card.of` makes the card of a result, `read_card` reads one from a file.
+
+    Parameters
+    ----------
+    content : dict
+        The JSON value of the card; see ``kgeval help cards``. It must not be changed.
+
+    Examples
+    --------
+    >>> import kgeval as kg
+    >>> dataset = kg.Dataset.from_arrays(test=[[0, 0, 1], [1, 0, 2]], n_entities=4, n_relations=1, name="toy")
+    >>> card = Card.of(kg.evaluate(lambda s, p, o: o, dataset, progress=False))
+    >>> card.dataset, card.n_ranks, card.metrics["mr"][0], card.protocol_sentence
+    ('toy', 4, 2.5, 'filtered by test, all entities, both sides')
+    """
+
+    content: dict[str, Any] = field(repr=False)
+
+    @classmethod
+    def of(cls, result: EvaluationResult, *, date: str | None = None) -> Card:
+        """Return the card of a result.
+
+        Parameters
+        ----------
+        result : EvaluationResult
+        date : str, optional
+            A date to write into the card, as in ``"2026-11-23"``. A result does not contain a date, so `verify_card`
+            cannot check it.
+
+        Raises
+        ------
+        DataError
+            If `result` is not the result of an evaluation, or if `date` does not have the form YYYY-MM-DD.
+        """
+        card = cls(_rounded(run_facts_of(result)))
+        return card if date is None else card.dated(date)
+
+    def dated(self, date: str) -> Card:
+        """Return the card with a date.
+
+        Parameters
+        ----------
+        date : str
+            Such as ``"2026-11-23"``.
+
+        Raises
+        ------
+        DataError
+            If `date` does not have the form YYYY-MM-DD.
+        """
+        if not isinstance(date, str) or not re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", date):
+            raise DataError(f"the date of a card must have the form YYYY-MM-DD; got {date!r}")
+        return Card({**self.content, "date": date})
+
+    @property
+    def model(self) -> str:
+        """The name of the model; the name of the scorer if the run was not named."""
+        return str(self.content["model"]["name"])
+
+    @property
+    def is_named(self) -> bool:
+        """Whether the user named the model; if not, `model` is the name of the scorer."""
+        return bool(self.content["model"]["name_from"] == "user")
+
+    @property
+    def seed(self) -> int | None:
+        """The seed with which the model was trained; None if it is not known."""
+        seed = self.content["model"]["seed"]
+        return None if seed is None else int(seed)
+
+    @property
+    def dataset(self) -> str:
+        """The name of the dataset."""
+        return str(self.content["dataset"]["name"])
+
+    @property
+    def dataset_fingerprint(self) -> str:
+        """The SHA-256 of the dataset."""
+        return str(self.content["dataset"]["fingerprint"])
+
+    @property
+    def protocol_sentence(self) -> str:
+        """The protocol as one line of English."""
+        return str(self.content["protocol"]["sentence"])
+
+    @property
+    def protocol_fingerprint(self) -> str:
+        """The first 8 hexadecimal digits of the SHA-256 of the protocol."""
+        return str(self.content["protocol"]["fingerprint"])
+
+    @property
+    def metrics(self) -> dict[str, tuple[float, float, float]]:
+        """Key such as ``"object.mrr"`` -> value and limits of its interval; NaN if undefined (see `reason`)."""
+        numbers = {}
+        for key, entry in self.content["metrics"].items():
+            value, low, high = (math.nan if entry[name] is None else float(entry[name]) for name in _NUMBERS)
+            numbers[key] = value, low, high
+        return numbers
+
+    def reason(self, key: str) -> str:
+        """Return why a metric has no value or no interval; an empty string if it has both.
+
+        Parameters
+        ----------
+        key : str
+            A key of `metrics`.
+        """
+        return str(self.content["metrics"][key].get("reason", ""))
+
+    def bounds(self, key: str) -> tuple[float, float]:
+        """Return the least and the greatest value that a metric can have; both are its value if it is known.
+
+        Parameters
+        ----------
+        key : str
+            A key of `metrics`.
+
+        Returns
+        -------
+        tuple of float
+            NaN if the metric has no bounds either.
+        """
+        entry = self.content["metrics"][key]
+        value = math.nan if entry["value"] is None else float(entry["value"])
+        return float(entry.get("least", value)), float(entry.get("greatest", value))
+
+    @property
+    def tie_rate(self) -> float:
+        """The share of the filtered ranks whose positive ties with a rival; NaN if it is not known."""
+        share = self.content["ties"]["share"]
+        return math.nan if share is None else float(share)
+
+    @property
+    def n_ranks(self) -> int:
+        """The number of ranks: one per ranked triple and side."""
+        return int(self.content["counts"]["ranks"])
+
+    @property
+    def hash(self) -> str:
+        """The SHA-256 of the ranks; it depends neither on the order of the rows nor on ids."""
+        return str(self.content["hashes"]["ranks"])
+
+    def paragraph(self, style: str = "text") -> str:
+        """Return the card as a paragraph for the appendix of a paper.
+
+        Parameters
+        ----------
+        style : str
+            ``"text"`` or ``"latex"``, in which special characters are escaped.
+
+        Returns
+        -------
+        str
+            Lines of at most 80 characters, unless a word is longer.
+
+        Raises
+        ------
+        DataError
+            If `style` is unknown.
+
+        Examples
+        --------
+        >>> import kgeval as kg
+        >>> dataset = kg.Dataset.from_arrays(test=[[0, 0, 1], [1, 0, 2]], n_entities=4, n_relations=1, name="toy")
+        >>> run = kg.evaluate(lambda s, p, o: -abs(s - o), dataset, kg.Protocol(sides="object"), progress=False)
+        >>> print(Card.of(run).paragraph())  # doctest: +ELLIPSIS
+        We evaluated <lambda> on toy (4 entities, 1 relation and 2 test triples; ...
+        """
+        return run_paragraph(self.content, style)
+
+    def __str__(self) -> str:
+        return card_text(self.content)
+
+    def __repr__(self) -> str:
+        seed = "" if self.seed is None else f", seed {self.seed}"
+        return f"Card({self.model!r}{seed}, {self.dataset!r}, {self.n_ranks:,} ranks, hash {self.hash[:8]})"
+
+
+def write_card(card: Card | EvaluationResult, path: str | Path, *, overwrite: bool = False) -> None:
+    """Write a card to a JSON file; the same card gives the same bytes.
+
+    Parameters
+    ----------
+    card : Card or EvaluationResult
+        A result is written as ``Card.of(result)``.
+    path : path
+    overwrite : bool
+        Whether to replace an existing file.
+
+    Raises
+    ------
+    DataError
+        If the file exists and `overwrite` is False, or if it cannot be written.
+
+    Examples
+    --------
+    >>> import kgeval as kg, tempfile
+    >>> dataset = kg.Dataset.from_arrays(test=[[0, 0, 1], [1, 0, 2]], n_entities=4, n_relations=1, name="toy")
+    >>> run = kg.evaluate(lambda s, p, o: o, dataset, progress=False)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_card(run, f"{folder}/card.json")
+    ...     read_card(f"{folder}/card.json") == Card.of(run)
+    True
+    """
+    check_target(path, overwrite)
+    content = card if isinstance(card, Card) else Card.of(card)
+    with replacing(path, overwrite) as stream:
+        stream.write(f"{content}\n".encode("ascii"))
+
+
+def read_card(path: str | Path) -> Card:
+    """Read a card from a file that `write_card` or ``kgeval card`` wrote.
+
+    Parameters
+    ----------
+    path : path
+
+    Returns
+    -------
+    Card
+
+    Raises
+    ------
+    DataError
+        If the file cannot be read, is not a card, has another version of the format, or is damaged; the message names
+        the line or the field.
+    """
+    return Card(read_content(path))
+
+
+def card_of_file(path: str | Path) -> Card:
+    """Return the card in a file, or the card of the result in a file, whatever the file holds.
+
+    Parameters
+    ----------
+    path : path
+        A card (JSON), or a result saved by ``kgeval evaluate --out``.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be read, or is neither of the two; a classification has no card.
+    """
+    check_source(path)
+    with Path(path).open("rb") as stream:
+        is_card = stream.read(100).lstrip(codecs.BOM_UTF8 + b" \t\r\n").startswith(b"{")
+    if is_card:
+        return read_card(path)
+    result = load_result(path)
+    if not isinstance(result, EvaluationResult):
+        raise DataError(f"{path}: holds a classification; cards are of results of kgeval evaluate")
+    return Card.of(result)
+
+
+def run_facts_of(result: EvaluationResult) -> dict[str, Any]:
+    """Return the content of the card of a result, with all digits of the numbers; `verify_card` compares with it.
+
+    Parameters
+    ----------
+    result : EvaluationResult
+
+    Returns
+    -------
+    dict
+        As `Card.content`, but metrics and ties have all their digits, and NaN in the place of null. Without a date.
+
+    Raises
+    ------
+    DataError
+        If `result` is not the result of an evaluation.
+    """
+    if not isinstance(result, EvaluationResult):
+        raise DataError(
+            f"a card is made of a result of kgeval.evaluate; got {type(result).__name__}"
+            f"{' (classifications have no cards)' if type(result).__name__ == 'ClassificationResult' else ''}"
+        )
+    about, table, ranks = result.about, result.table, result.rank_table
+    versions = about.get("versions", {})
+    return {
+        "format": FORMAT,
+        "date": None,
+        "model": _model(about),
+        "dataset": {
+            "name": about["dataset"],
+            "fingerprint": about["dataset_fingerprint"],
+            "labels": labels_digest(result),
+            "entities": len(result.entities),
+            "relations": len(result.relations),
+            "split_sizes": dict(about.get("split_sizes", {})),
+            "observations": list(about["observations"]),
+        },
+        "protocol": {
+            "sentence": result.protocol.describe(),
+            "fingerprint": result.protocol.fingerprint,
+            "settings": result.protocol.to_dict(),
+        },
+        "counts": {
+            "triples": about["n_triples"],
+            "queries": about["n_queries"],
+            "unseen": about["n_unseen"],
+            "read": about["n_read"],
+            "ranks": len(table),
+            "ranks_by_side": {side: int((table["side"] == side).sum()) for side in result.protocol.sides},
+            "ranks_by_split": {split: int((table["split"] == split).sum()) for split in result.protocol.splits},
+            "undecided": {setting: int(ranks.is_undecided(setting).sum()) for setting in SETTINGS},
+            "dropped": dict(result.dropped),
+        },
+        "metrics": _metrics(ranks),
+        "intervals": {"confidence": CONFIDENCE, "cluster": INTERVAL_CLUSTER, "method": INTERVAL_METHOD},
+        "ties": _ties(ranks),
+        "unknown": dict(ranks.unknown),
+        "notes": list(result.notes),
+        "facts": {name: value for name, value in about.items() if name not in _OWN_FIELDS},
+        "versions": {"kgeval": about["version"], "numpy": versions.get("numpy"), "python": versions.get("python")},
+        "hashes": {"ranks": ranks_digest(result), "scores": scores_digest(result)},
+    }
+
+
+def _model(about: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the name of the model, and where it comes from."""
+    scorer = about.get("scorer")
+    names = {"user": about.get(MODEL), "scorer": scorer, "nothing": UNNAMED}
+    name_from = next(source for source, name in names.items() if name)
+    return {"name": names[name_from], "name_from": name_from, "scorer": scorer, "seed": about.get(SEED)}
+
+
+def _metrics(ranks: RankTable) -> dict[str, dict[str, Any]]:
+    """Return the default metrics of the known settings and all sides, with intervals; see `FIELDS`."""
+    clusters = ranks.row_clusters(INTERVAL_CLUSTER)
+    metrics = {}
+    for setting in SETTINGS:
+        # Without a prefix, a key is over all ranks, also if only one side was ranked.
+        sides = ("both", *ranks.sides[1:]) if setting not in ranks.unknown else ()
+        for side in sides:
+            for metric in DEFAULT_METRICS:
+                key = replace(Key.parse(metric), setting=setting, side=side)
+                value = ranks.value(key)
+                interval = ranks.interval(key, confidence=CONFIDENCE, clusters=clusters, method=INTERVAL_METHOD)
+                entry: dict[str, Any] = {"value": value.value, "low": interval.low, "high": interval.high}
+                least, greatest = ranks.bounds(key) if math.isnan(value.value) else (math.nan, math.nan)
+                if math.isfinite(least) and math.isfinite(greatest):
+                    entry |= {"least": least, "greatest": greatest}
+                reason = value.reason or interval.reason
+                metrics[str(key)] = entry | ({"reason": reason} if reason else {})
+    return metrics
+
+
+def _ties(ranks: RankTable) -> dict[str, Any]:
+    """Return the share of ties, and, if more than 1% tie, the filtered metrics under the other two tie policies."""
+    extremes = {}
+    for metric in DEFAULT_METRICS if ranks.tie_rate > MAX_TIES else ():
+        key = Key.parse(metric)
+        ends = {ties: ranks.value(replace(key, ties=ties)).value for ties in ("optimistic", "pessimistic")}
+        if all(map(math.isfinite, ends.values())):
+            extremes[metric] = ends
+    return {"counted": "realistic", "share": ranks.tie_rate, "range": extremes}
+
+
+ROUNDED = ("metrics", "ties")  # the fields with numbers that are computed, and so rounded
+
+
+def _rounded(content: dict[str, Any]) -> dict[str, Any]:
+    """Return the content of a card with rounded numbers, and with null in the place of NaN."""
+    content = {name: _rounded_values(value) if name in ROUNDED else value for name, value in content.items()}
+    content = json.loads(card_text(content))  # with the names in the order of the file
+    check_content(content, "card")
+    return content
+
+
+def _rounded_values(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _rounded_values(item) for name, item in value.items()}
+    return rounded(value) if isinstance(value, float) else value

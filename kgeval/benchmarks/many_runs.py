@@ -1,0 +1,387 @@
+"""benchmark() and Benchmark: models x seeds x datasets in one table, with spreads, intervals and corrected tests.
+
+Users and the command ``kgeval benchmark`` call `benchmark`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from kgeval.benchmarks import shown, tables
+from kgeval.benchmarks.aligned import COLUMNS, CORRECTIONS, NUMBERS, BenchmarkTerms, aligned_parts, difference_table
+from kgeval.benchmarks.margins import equivalence_table
+from kgeval.benchmarks.notes import benchmark_notes
+from kgeval.benchmarks.run_names import Run, read_runs
+from kgeval.benchmarks.verdict import BenchmarkVerdict, benchmark_verdict
+from kgeval.checks import check_one_of, check_positive_int, check_seed, counted
+from kgeval.comparison import Alignment, listed
+from kgeval.errors import MetricError
+from kgeval.metrics import Metric, display_of, split_list
+from kgeval.results import CLUSTERS, EvaluationResult, Key
+from kgeval.stats import INTERVALS, MIN_BOOTSTRAPPED, check_confidence
+
+if TYPE_CHECKING:
+    from kgeval.benchmarks.across import AcrossDatasets
+
+BENCHMARK_METRICS = ("mrr", "hits@1", "hits@10")
+
+
+@dataclass(frozen=True, eq=False)
+class Benchmark:
+    """Models, each trained with one or several seeds, on one or several datasets; `kgeval.benchmark` returns it.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        One row per model, dataset and metric: ``n_seeds``, the number of runs; ``mean`` of the metric over the runs,
+        and ``sd``, its standard deviation over the runs (divisor n_seeds - 1); ``low, high``, the interval of the mean;
+        ``error``, its standard error, and ``freedom``, its degrees of freedom; ``of_seeds, of_triples``, the two parts
+        of ``error ** 2``: how much the mean varies with other seeds, and with other test triples; ``share_of_seeds``,
+        the first part divided by ``error ** 2``; ``n``, the number of observations (ranks or queries), ``n_clusters``
+        and ``n_effective``, the number of their clusters and its effective number (see `kgeval.stats.Interval`);
+        ``reason``, why values are NaN. With one run, ``sd`` and ``of_seeds`` are NaN, and the interval is that of
+        `EvaluationResult.interval`.
+    differences : pandas.DataFrame
+        One row per dataset and pair of models, for the primary metric: ``value_first, value_second`` (means),
+        ``difference`` (first - second) with its interval ``low, high``, ``error`` and ``freedom``; ``n_first,
+        n_second``, the numbers of runs; ``n_differing``, the number of clusters in which the models differ, and
+        ``n_effective``, the effective number of all clusters; ``test``, ``"t"`` (see `kgeval.stats.compare_runs`) or,
+        if both models have one run, ``"swaps"`` (the paired randomization test of `kgeval.compare`); ``p``, and
+        corrected for all rows of the table ``p_holm`` (Holm), ``p_maxt`` (step-down maxT of joint swaps) and ``p_fdr``
+        (Benjamini and Hochberg);
+        ``spread``, the larger of the two standard deviations over the runs, and ``within_spread``, whether the
+        difference is smaller in size; ``better``, the better model if the p-value of the chosen correction is at most
+        1 - confidence, else ``"undecided"``; ``reason``.
+    values : pandas.DataFrame
+        The means of the primary metric: one row per model, one column per dataset.
+    runs : pandas.DataFrame
+        One row per run: ``model, seed, dataset``, then one column per metric with the value of the run.
+    models, datasets : tuple of str
+        In the order of the results.
+    keys : dict of str to Key
+        The metrics: text of the key -> key. The first is the primary metric.
+    results : dict of Run to EvaluationResult
+        The run (model, seed, dataset) -> its result.
+    alignments : dict of str to Alignment
+        For each dataset, the ranks that all its runs have, in an order that is the same for all.
+    terms : BenchmarkTerms
+    notes : tuple of str
+        Cautions about the numbers.
+    """
+
+    table: pd.DataFrame
+    differences: pd.DataFrame
+    values: pd.DataFrame
+    runs: pd.DataFrame
+    models: tuple[str, ...]
+    datasets: tuple[str, ...]
+    keys: dict[str, Key]
+    results: dict[Run, EvaluationResult]
+    alignments: dict[str, Alignment]
+    terms: BenchmarkTerms
+    notes: tuple[str, ...] = ()
+
+    @property
+    def metric(self) -> str:
+        """The primary metric, on which differences are tested."""
+        return self.terms.metric
+
+    @property
+    def alpha(self) -> float:
+        """The significance level: a difference is decided if its corrected p-value is at most `alpha`."""
+        return self.terms.alpha
+
+    @property
+    def p_column(self) -> str:
+        """The column of `differences` that decides: that of the chosen correction."""
+        return CORRECTIONS[self.terms.correction]
+
+    @cached_property
+    def verdict(self) -> BenchmarkVerdict:
+        """What the benchmark says in one sentence, about its primary metric; see `BenchmarkVerdict`."""
+        return benchmark_verdict(self)
+
+    def across(self, metric: str | Metric | None = None) -> AcrossDatasets:
+        """Return what all datasets together say: the mean ranks of the models, and tests of their order.
+
+        Parameters
+        ----------
+        metric : str or Metric, optional
+            One of the metrics of the benchmark; by default the primary one.
+
+        Returns
+        -------
+        AcrossDatasets
+            See `kgeval.benchmarks.across.across_datasets`.
+
+        Raises
+        ------
+        MetricError
+            If the benchmark does not have the metric.
+        """
+        from kgeval.benchmarks.across import across_datasets
+
+        return across_datasets(self, metric)
+
+    def equivalence(self, margin: float, kind: str = "equivalence") -> pd.DataFrame:
+        """Test whether the models of each pair are equal up to a margin, by two one-sided t tests (TOST).
+
+        Parameters
+        ----------
+        margin : float
+            The largest difference in the primary metric that does not matter, above 0. Choose it before you see the
+            results.
+        kind : str
+            ``"equivalence"``: the difference is between -margin and +margin. ``"non-inferiority"``: the first model is
+            worse than the second by less than the margin, or is better.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per row of `differences`: ``dataset, first, second, difference, margin``; ``low, high``, the
+            interval with the confidence ``1 - 2 * alpha`` that lies within the margin exactly if the test decides;
+            ``p``, and ``p_equivalence``, corrected by Holm's method for all rows; ``equivalent`` (or
+            ``non_inferior``), whether ``p_equivalence`` is at most 1 - confidence; ``reason``.
+
+        Raises
+        ------
+        MetricError
+            If the margin is not above 0, or the kind is unknown.
+        """
+        return equivalence_table(self, margin, kind)
+
+    def header(self) -> list[str]:
+        """Return the lines about the benchmark: runs, protocol of each dataset, tests, and notes."""
+        return [*self.about(), *self.fine_print(), *(f"note: {note}" for note in self.notes)]
+
+    def about(self) -> list[str]:
+        """Return the lines of `header` that say what was compared, and under which protocol."""
+        lines = [
+            f"{counted(len(self.models), 'model')} ({', '.join(self.models)}), "
+            f"{counted(len(self.datasets), 'dataset')}, {counted(len(self.results), 'run')}"
+        ]
+        for dataset, alignment in self.alignments.items():
+            results = [result for run, result in self.results.items() if run.dataset == dataset]
+            described: dict[str, int] = {}
+            for result in results:
+                about, protocol = result.about, result.protocol
+                said = f"{protocol.describe()}; protocol {protocol.fingerprint}, "
+                said += f"dataset {about['dataset_fingerprint'][:8]}, kgeval {about['version']}"
+                described[said] = described.get(said, 0) + 1
+            shown = [said if len(described) == 1 else f"{n} runs: {said}" for said, n in described.items()]
+            lines.append(
+                f"{dataset}: {counted(len(alignment.rows[0]), 'rank')} of {'+'.join(results[0].protocol.splits)}, "
+                f"paired by labels; {' | '.join(shown)}"
+            )
+            lines += [f"overridden in {dataset}: {mismatch}" for mismatch in alignment.overridden]
+        needless = set.intersection(*(set(alignment.unneeded) for alignment in self.alignments.values()))
+        lines += [f"not needed: override {name!r}, since the results agree in it" for name in sorted(needless)]
+        by_ties: dict[str, list[str]] = {}
+        for label, key in self.keys.items():
+            by_ties.setdefault(key.ties, []).append(display_of(label).heading)
+        texts = [ties if len(by_ties) == 1 else f"{ties} in {listed(labels)}" for ties, labels in by_ties.items()]
+        return [*lines, f"ties: {'; '.join(texts)}"]
+
+    def fine_print(self) -> list[str]:
+        """Return the lines of `header` that say what the numbers mean, and how differences were tested."""
+        return shown.fine_print(self)
+
+    def to_latex(self, siunitx: bool = False) -> str:
+        """Return the table for a paper: rows are models, columns are datasets and metrics; needs the package booktabs.
+
+        A cell holds the mean and, after a plus-minus sign, the standard deviation over the seeds. In the columns of the
+        primary metric, values are bold if a model differs significantly from the best one: bold are the best value and
+        all that do not differ significantly from it. If no difference is decided, no value is bold. Against a baseline,
+        no value is bold; a dagger marks the models that differ significantly from the baseline.
+
+        Parameters
+        ----------
+        siunitx : bool
+            Whether the numbers stand in columns of the package siunitx (type S), aligned at the decimal point.
+
+        Returns
+        -------
+        str
+            Lines of comment with the protocols, then an environment ``tabular``, then a line about the numbers.
+        """
+        return tables.latex_table(self, siunitx)
+
+    def to_markdown(self) -> str:
+        """Return the table of `to_latex` in Markdown."""
+        return tables.markdown_table(self)
+
+    def to_csv(self, path: str | Path | None = None, *, overwrite: bool = False) -> str:
+        """Return `table` as CSV text, with full precision, and write it to a file if a path is given.
+
+        Parameters
+        ----------
+        path : path, optional
+        overwrite : bool
+            Whether to replace an existing file.
+        """
+        return tables.csv_table(self, path, overwrite)
+
+    def __repr__(self) -> str:
+        return shown.screen_text(self)
+
+    def _repr_html_(self) -> str:
+        return shown.benchmark_card(self)
+
+
+def benchmark(
+    results: Mapping[Any, EvaluationResult] | Sequence[EvaluationResult],
+    *,
+    metric: str | Metric = "mrr",
+    metrics: Sequence[str | Metric] | str = BENCHMARK_METRICS,
+    baseline: str | None = None,
+    confidence: float = 0.95,
+    correction: str = "holm",
+    cluster: str = "triple",
+    intervals: str = "t",
+    n_resamples: int = 9999,
+    seed: int = 0,
+    override: Sequence[str] | str = (),
+) -> Benchmark:
+    """Compare models, each trained with several seeds, on several datasets.
+
+    Within a dataset, the ranks of all runs are paired: two ranks are the same if they have the same labels of s, p and
+    o, the same side and the same split. Nothing is paired between datasets, or between the seeds of two models.
+
+    Parameters
+    ----------
+    results : mapping of (model, seed, dataset) to EvaluationResult, or sequence of EvaluationResult
+        A key may be (model, dataset) if the model has one run on the dataset. The results of a sequence carry their
+        names: ``result.save(file, name="ComplEx", seed=1)`` or `kgeval.benchmarks.named`; the dataset is
+        ``result.about["dataset"]``. A model may lack a dataset, and models may have unequal numbers of seeds; the table
+        and a note say so.
+    metric : str or Metric
+        The primary metric. Only differences in this metric are tested. Choose it before you see the results.
+    metrics : sequence of str or Metric, or one string with commas
+        Further metrics to show. Keys as in `EvaluationResult.value`.
+    baseline : str, optional
+        The name of a model. Each other model is compared with it only, so that there are fewer tests. Choose it before
+        you see the results. By default, all pairs of models are compared.
+    confidence : float
+        Nominal coverage of the intervals. A difference is undecided unless its corrected p-value is at most
+        ``1 - confidence``.
+    correction : str
+        Which corrected p-value decides; all differences of all datasets are one family. ``"holm"`` and ``"maxt"``:
+        the probability of one or more false decisions is at most ``1 - confidence``; maxT uses that the tests depend
+        on each other, so it decides a little more. ``"fdr"``: of the decided differences, a share of at most
+        ``1 - confidence`` is expected to be false.
+    cluster : str
+        ``"triple"``, ``"query"`` or ``"entity"``: which ranks may depend on each other; see
+        `EvaluationResult.interval`.
+    intervals : str
+        ``"t"``: Student's t, with degrees of freedom from both parts of the variance; ``"bootstrap"``: hierarchical
+        bootstrap of seeds and clusters, from 10 runs of each model on. It changes the intervals, not the p-values.
+    n_resamples : int
+        The number of resamples of the maxT correction and of the bootstrap.
+    seed : int
+        Seed of these resamples.
+    override : sequence of str, or one string with commas
+        Differences between the results of a dataset to accept; see `kgeval.compare`.
+
+    Returns
+    -------
+    Benchmark
+
+    Raises
+    ------
+    ProtocolError
+        If a result lacks its name or seed, if two results are of the same run, if the results of a dataset differ in
+        something that changes the value of a metric (the message lists every difference of every dataset), or if
+        `baseline`, `correction` or `intervals` is unknown.
+    MetricError
+        If a metric is unknown, or `confidence`, `n_resamples` or `seed` is out of range; if the bootstrap has too few
+        runs; or if maxT is chosen and clusters overlap.
+
+    References
+    ----------
+    Bouthillier et al. (2021), Accounting for Variance in Machine Learning Benchmarks, MLSys (parts of the variance);
+    Holm (1979); Westfall and Young (1993), Resampling-Based Multiple Testing; Benjamini and Hochberg (1995).
+
+    Examples
+    --------
+    >>> import kgeval as kg
+    >>> dataset = kg.Dataset.from_arrays(test=[[i, 0, (i + 1) % 20] for i in range(20)], n_entities=20, n_relations=1)
+    >>> def model(step, seed):
+    ...     noise = np.random.default_rng(seed).random((20, 20))
+    ...     return lambda s, p, o: -((o - s - step) % 20) + 5 * noise[s, o]
+    >>> runs = {(name, seed, "ring"): kg.evaluate(model(step, seed), dataset)
+    ...         for name, step in {"near": 1, "far": 4}.items() for seed in (1, 2, 3)}
+    >>> bench = benchmark(runs, metric="mrr")
+    >>> bench.differences["better"].tolist(), bench.verdict.leaders
+    (['near'], {'ring': ('near',)})
+    """
+    runs = read_runs(results)
+    keys = _read_keys(metric, metrics)
+    models = tuple(dict.fromkeys(run.model for run in runs))
+    datasets = tuple(dict.fromkeys(run.dataset for run in runs))
+    if baseline is not None:
+        check_one_of("baseline", baseline, models)
+    terms = BenchmarkTerms(
+        metric=next(iter(keys)),
+        baseline=baseline,
+        confidence=check_confidence(confidence),
+        correction=check_one_of("correction", correction, CORRECTIONS),
+        cluster=check_one_of("cluster", cluster, CLUSTERS, MetricError),
+        intervals=check_one_of("intervals", intervals, INTERVALS),
+        n_resamples=check_positive_int("n_resamples", n_resamples, MetricError),
+        seed=check_seed(seed, MetricError),
+    )
+    if intervals == "bootstrap":
+        _check_bootstrap(runs)
+    parts = aligned_parts(runs, datasets, keys, split_list(override), terms)
+    table = pd.DataFrame(
+        [part.mean_row(model, label, terms) for model in models for part in parts for label in keys],
+        columns=list(COLUMNS),
+    ).astype(dict.fromkeys(NUMBERS, np.float64))
+    differences = difference_table(parts, models, table, terms)
+    values = table[table["metric"] == terms.metric].pivot(index="model", columns="dataset", values="mean")
+    values = values.loc[list(models), list(datasets)].rename_axis(columns="dataset")
+    of_runs = pd.DataFrame(
+        [
+            {"model": run.model, "seed": run.seed, "dataset": run.dataset}
+            | {label: part.value(place, label) for label in keys}
+            for part in parts
+            for place, run in enumerate(part.runs)
+        ]
+    )
+    notes = benchmark_notes(parts, table, differences, terms)
+    alignments = {part.dataset: part.alignment for part in parts}
+    return Benchmark(table, differences, values, of_runs, models, datasets, keys, runs, alignments, terms, tuple(notes))
+
+
+def _read_keys(metric: str | Metric, metrics: Sequence[str | Metric] | str) -> dict[str, Key]:
+    """Return the metrics, the primary one first: text of the key -> key."""
+    primary = split_list(metric) if isinstance(metric, str) else [metric]
+    if len(primary) != 1:
+        raise MetricError(
+            f"metric is the one primary metric, on which differences are tested; got {metric!r}; further metrics: "
+            "metrics='mrr,hits@10'"
+        )
+    return {str(key): key for key in map(Key.parse, [*primary, *split_list(metrics)])}
+
+
+def _check_bootstrap(runs: Mapping[Run, EvaluationResult]) -> None:
+    """Raise a MetricError if a model has too few runs for a bootstrap."""
+    cells = [(run.model, run.dataset) for run in runs]
+    few = [
+        f"{model} has {counted(cells.count((model, dataset)), 'run')} on {dataset}"
+        for model, dataset in dict.fromkeys(cells)
+        if cells.count((model, dataset)) < MIN_BOOTSTRAPPED
+    ]
+    if few:
+        raise MetricError(
+            f"intervals='bootstrap' needs at least {MIN_BOOTSTRAPPED} runs of each model on each dataset; {few[0]}"
+            + (f", and {len(few) - 1} more have too few" if len(few) > 1 else "")
+            + "; use intervals='t'"
+        )

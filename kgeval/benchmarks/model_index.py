@@ -1,0 +1,244 @@
+"""The metrics of cards as metadata of a model card of the Hugging Face Hub (``model-index``), written as YAML.
+
+`kgeval card --model-index` prints it. The README of a model starts with this text. PyYAML is not needed: `yaml_text`
+writes what both YAML 1.1 (PyYAML) and YAML 1.2 (the Hub) read in the same way.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from kgeval.benchmarks.card import Card
+from kgeval.checks import check_one_of
+from kgeval.errors import DataError
+from kgeval.metrics import display_of
+from kgeval.results import Key
+
+TASK = {"type": "link-prediction", "name": "Link prediction"}
+HUB_METRICS = ("mrr", "hits@1", "hits@3", "hits@10", "mr")
+_PLAIN_KEY = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+_RESERVED = {"y", "n", "yes", "no", "on", "off", "true", "false", "null"}  # YAML 1.1 reads them as other values
+_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
+
+
+def front_matter(
+    cards: Card | Sequence[Card], *, dataset_id: str | None = None, metrics: Sequence[str] = HUB_METRICS
+) -> str:
+    """Return the metadata block ``model-index`` of a model card for the cards of one model.
+
+    The fingerprint of the dataset is in ``dataset.args``; ``dataset.revision`` stays empty, since it means a commit of
+    the dataset on the Hub. The seed and the hash of the ranks are in the ``args`` of each metric.
+
+    Parameters
+    ----------
+    cards : Card or sequence of Card
+        Several cards of the same model, such as of several datasets, give several results.
+    dataset_id : str, optional
+        The name of the dataset on the Hub, such as ``"org/name"``, for the field ``dataset.type``; by default the name
+        of the dataset in the card.
+    metrics : sequence of str
+        Keys of the card's metrics.
+
+    Returns
+    -------
+    str
+        YAML between two lines ``---``. A metric that is only bounded has its bounds as text; a metric without bounds
+        is left out, with the reason in a comment.
+
+    Raises
+    ------
+    DataError
+        If there are no cards, if the cards are of several models, or if `dataset_id` is given for several datasets.
+    MetricError
+        If a metric is not in a card.
+
+    References
+    ----------
+    Hugging Face, model card metadata: https://github.com/huggingface/hub-docs/blob/main/modelcard.md
+
+    Examples
+    --------
+    >>> import kgeval as kg
+    >>> dataset = kg.Dataset.from_arrays(test=[[0, 0, 1], [1, 0, 2]], n_entities=4, n_relations=1, name="toy")
+    >>> run = kg.benchmarks.named(kg.evaluate(lambda s, p, o: o, dataset, progress=False), "By id")
+    >>> print(front_matter(Card.of(run), metrics=["mr"]))  # doctest: +ELLIPSIS
+    ---
+    model-index:
+    - name: "By id"
+      results:
+      - task:
+          type: "link-prediction"
+          name: "Link prediction"
+        dataset:
+          name: "toy"
+          type: "toy"
+          split: "test"
+          args:
+            sha256: "..."
+            protocol: "filtered by test, all entities, both sides"
+            kgeval: "..."
+        metrics:
+        - type: "mr"
+          value: 2.5
+          name: "MR (filtered, realistic ties)"
+          args:
+            setting: "filtered"
+            sides: "subject+object"
+            ties: "realistic"
+            low: ...
+    """
+    cards = [cards] if isinstance(cards, Card) else list(cards)
+    models = list(dict.fromkeys(card.model for card in cards))
+    if len(models) != 1:
+        raise DataError(
+            f"a model-index is of one model; got {', '.join(map(repr, models)) or 'no cards'}. Write one for each model"
+        )
+    if dataset_id is not None and len({card.dataset_fingerprint for card in cards}) > 1:
+        raise DataError(f"the cards are of several datasets, which cannot all be {dataset_id!r} on the Hub")
+    parts = [_result(card, dataset_id, metrics) for card in cards]
+    index = {"model-index": [{"name": models[0], "results": [result for result, _ in parts]}]}
+    comments = [f"# {comment}\n" for _, absent in parts for comment in absent]
+    return f"---\n{''.join(comments)}{yaml_text(index)}\n---"
+
+
+def _result(card: Card, dataset_id: str | None, metrics: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
+    """Return a result of the model-index, and a comment for each metric that has neither a value nor bounds."""
+    content = card.content
+    settings = content["protocol"]["settings"]
+    # huggingface_hub puts results with the same task, dataset and split into one, so what tells runs of a model apart
+    # stands beside each metric.
+    facts = {
+        "protocol_fingerprint": card.protocol_fingerprint,
+        "ranks_sha256": card.hash,
+        **({} if card.seed is None else {"seed": card.seed}),
+    }
+    entries, absent = [], []
+    for metric in metrics:
+        key = Key.parse(metric)
+        check_one_of("metric", str(key), card.metrics, DataError)
+        value, low, high = card.metrics[str(key)]
+        least, greatest = card.bounds(str(key))
+        if math.isnan(least):
+            absent.append(_one_line(f"{card.dataset}: {key} is left out: {card.reason(str(key))}"))
+            continue
+        sides = key.side if key.side != "both" else "+".join(settings.get("sides", ("both",)))
+        args: dict[str, Any] = {"setting": key.setting, "sides": sides, "ties": key.ties}
+        if not math.isnan(low):
+            args |= {"low": low, "high": high, "confidence": content["intervals"]["confidence"]}
+        side = f"{key.side} side, " if key.side != "both" else ""
+        entries.append(
+            {
+                "type": str(key.metric),
+                "value": f"{least:g} to {greatest:g}" if math.isnan(value) else value,
+                "name": f"{display_of(str(key.metric)).heading} ({key.setting}, {side}{key.ties} ties)",
+                "args": args | facts,
+            }
+        )
+    dataset = {
+        "name": card.dataset,
+        "type": card.dataset if dataset_id is None else dataset_id,
+        "split": "+".join(settings.get("splits", ())),
+        "args": {
+            "sha256": card.dataset_fingerprint,
+            "protocol": card.protocol_sentence,
+            "kgeval": content["versions"]["kgeval"],
+        },
+    }
+    return {"task": TASK, "dataset": dataset, "metrics": entries}, absent
+
+
+def _one_line(text: str) -> str:
+    """Return a text for a comment: characters that end a line are escaped."""
+    return "".join(c if c.isprintable() else "?" for c in text)
+
+
+def yaml_text(value: Any) -> str:
+    """Return a value as YAML in block style; every text is quoted, so that no reader takes it for something else.
+
+    Parameters
+    ----------
+    value : dict, list, str, int, float, bool or None
+        Nested; the names of a dict are texts. Tuples, NaN, infinite numbers and other types are refused.
+
+    Raises
+    ------
+    DataError
+        If a value is of another type, or is not finite.
+
+    References
+    ----------
+    YAML 1.2.2, sections 5.7 (escapes) and 7.3.1 (double-quoted style).
+
+    Examples
+    --------
+    >>> print(yaml_text({"name": "no: 1", "on": [1e-7, True, {"a": None, "b": []}]}))
+    name: "no: 1"
+    "on":
+    - 1.0e-07
+    - true
+    - a: null
+      b: []
+    """
+    return "\n".join(_block(value))
+
+
+def _block(value: Any) -> list[str]:
+    """Return the lines of a value, without indentation."""
+    if isinstance(value, dict) and value:
+        lines = []
+        for name, item in value.items():
+            start = f"{_key(name)}:"
+            inner = _block(item)
+            if not _is_nested(item):
+                lines.append(f"{start} {inner[0]}")
+            else:  # lists are not indented below their name, as on the Hub
+                lines += [start, *(line if isinstance(item, list) else f"  {line}" for line in inner)]
+        return lines
+    if isinstance(value, list) and value:
+        return [f"{'  ' if i else '- '}{line}" for item in value for i, line in enumerate(_block(item))]
+    return [_scalar(value)]
+
+
+def _is_nested(value: Any) -> bool:
+    return isinstance(value, (dict, list)) and bool(value)
+
+
+def _key(name: Any) -> str:
+    if not isinstance(name, str):
+        raise DataError(f"the names of a YAML object must be texts; got {name!r}")
+    return name if _PLAIN_KEY.fullmatch(name) and name.lower() not in _RESERVED else _quoted(name)
+
+
+def _scalar(value: Any) -> str:
+    """Return a value that is not nested."""
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, str):
+        return _quoted(value)
+    if isinstance(value, (dict, list)):
+        return "{}" if isinstance(value, dict) else "[]"
+    if isinstance(value, int):
+        return str(value)
+    if not isinstance(value, float) or not math.isfinite(value):
+        raise DataError(f"YAML metadata cannot hold {value!r}")
+    text = repr(value)
+    mantissa, e, exponent = text.partition("e")
+    # YAML 1.1 reads a number with an exponent only if it has a point too.
+    return text if not e or "." in mantissa else f"{mantissa}.0e{exponent}"
+
+
+def _quoted(text: str) -> str:
+    """Return a text in double quotes; characters that cannot be printed are escaped."""
+    return f'"{"".join(map(_escaped, text))}"'
+
+
+def _escaped(character: str) -> str:
+    if character in _ESCAPES:
+        return _ESCAPES[character]
+    if character.isprintable():
+        return character
+    code = ord(character)
+    return f"\\x{code:02X}" if code <= 0xFF else f"\\u{code:04X}" if code <= 0xFFFF else f"\\U{code:08X}"

@@ -1,0 +1,109 @@
+"""Cautions about the numbers of a benchmark; `benchmark` calls `benchmark_notes`."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from kgeval.benchmarks.aligned import BenchmarkTerms, Part
+from kgeval.benchmarks.run_names import Run
+from kgeval.checks import counted
+from kgeval.comparison import differing_facts, listed
+from kgeval.metrics import display_of
+
+RANK_COLUMNS = ("better_raw", "tied_raw", "better_filtered", "tied_filtered")
+
+
+def benchmark_notes(
+    parts: Sequence[Part], table: pd.DataFrame, differences: pd.DataFrame, terms: BenchmarkTerms
+) -> list[str]:
+    """Return the cautions about the numbers of a benchmark.
+
+    Parameters
+    ----------
+    parts : sequence of Part
+    table, differences : pandas.DataFrame
+        `Benchmark.table` and `Benchmark.differences`.
+    terms : BenchmarkTerms
+
+    Returns
+    -------
+    list of str
+    """
+    notes = []
+    cells = table[table["metric"] == terms.metric]
+    missing = [f"{row['model']} on {row['dataset']}" for row in cells[cells["n_seeds"] == 0].to_dict("records")]
+    if missing:
+        notes.append(f"no run of {listed(missing)}; these values and differences are missing")
+    present = cells[cells["n_seeds"] > 0]
+    single = present[present["n_seeds"] == 1]
+    if len(single) == len(present):
+        notes.append(
+            "one run per model and dataset: how much the values vary with the seed is unknown; intervals and tests are "
+            "about these trained models, not about the models trained again"
+        )
+    elif len(single):
+        of_one = [f"{row['model']} on {row['dataset']}" for row in single.to_dict("records")]
+        notes.append(f"one run of {listed(of_one)}: how much these values vary with the seed is unknown")
+    if present["n_seeds"].nunique() > 1:
+        counts = [f"{row['n_seeds']} of {row['model']} on {row['dataset']}" for row in present.to_dict("records")]
+        notes.append(f"the numbers of runs differ: {', '.join(counts)}")
+    for part in parts:
+        notes += _notes_of(part, differences, terms)
+    by_fingerprint: dict[str, list[str]] = {}
+    for part in parts:
+        by_fingerprint.setdefault(part.results[0].about["dataset_fingerprint"], []).append(part.dataset)
+    notes += [
+        f"{listed(names)} are the same dataset under different protocols; their results are not independent"
+        for names in by_fingerprint.values()
+        if len(names) > 1
+    ]
+    return list(dict.fromkeys(notes))
+
+
+def _notes_of(part: Part, differences: pd.DataFrame, terms: BenchmarkTerms) -> list[str]:
+    """Return the cautions about the numbers of one dataset; each starts with the name of the dataset."""
+    names = [run.name for run in part.runs]
+    notes = [
+        f"the ranks of {listed([run.name for run in same])} are all equal; are they the same run?"
+        for same in _same_ranks(part)
+    ]
+    rows = differences[(differences["dataset"] == part.dataset) & differences["within_spread"].to_numpy(dtype=bool)]
+    small = [
+        f"{row['first']} - {row['second']} ({row['difference']:+.4f}, SD {row['spread']:.4f})"
+        for row in rows.to_dict("records")
+    ]
+    if small:
+        verb = "is" if len(small) == 1 else "are"
+        notes.append(
+            f"{counted(len(small), 'difference')} in {display_of(terms.metric).heading} {verb} smaller than the spread "
+            "over the seeds (the larger SD of the two models), so that single runs may show another order: "
+            f"{', '.join(small)}"
+        )
+    sample = part.alignment.sample
+    if sample is not None:
+        notes.append(
+            f"{sample.n:,} of {sample.of:,} triples were ranked; the intervals are not made narrower for the share of "
+            "the split that was ranked"
+        )
+    notes += differing_facts(part.results, names)
+    by_note: dict[str, list[str]] = {}
+    for name, result in zip(names, part.results):
+        for note in result.notes:
+            by_note.setdefault(note, []).append(name)
+    for note, of_runs in by_note.items():
+        whose = f"all {len(names)} runs" if len(of_runs) == len(names) > 1 else listed(of_runs)
+        notes.append(f"{whose}: {note}")
+    return [f"{part.dataset}: {note}" for note in notes]
+
+
+def _same_ranks(part: Part) -> list[list[Run]]:
+    """Return the groups of runs whose ranks are all equal."""
+    groups: dict[bytes, list[Run]] = {}
+    for run, result, rows in zip(part.runs, part.results, part.alignment.rows):
+        counts = np.column_stack([result.table[name].to_numpy()[rows] for name in RANK_COLUMNS])
+        groups.setdefault(hashlib.sha256(counts.astype("<i8").tobytes()).digest(), []).append(run)
+    return [group for group in groups.values() if len(group) > 1]

@@ -1,0 +1,609 @@
+"""The sections of the page of a benchmark, made of the parts and charts of the report page.
+
+`kgeval.benchmarks.page.write_benchmark_page` calls them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kgeval.benchmarks.shown import METHODS
+from kgeval.benchmarks.tables import bold_models, marked_models, table_notes
+from kgeval.benchmarks.verdict import corrected_text
+from kgeval.checks import counted
+from kgeval.comparison import UNDECIDED, p_text
+from kgeval.markup import Markup, joined, tag
+from kgeval.metrics import display_of
+from kgeval.report import charts, page_numbers, page_parts
+
+Row = Mapping[Any, Any]
+N_CAUTIONS, MAX_NAME, MAX_HEAD = 2, 32, 20
+MAX_FOREST = 4  # the differences of more models are a matrix
+MAX_LISTED = 3  # a longer list of small differences is folded
+CITATION = """@software{kgeval,
+  title = {kgeval: exact, comparable evaluation of knowledge-graph embedding models},
+  author = {{The kgeval authors}},
+  version = {VERSION}
+}"""
+
+
+# ---- pieces ----
+
+
+def model_name(benchmark: Any, model: str, limit: int = MAX_NAME) -> Markup:
+    """Return the sample of a model's colour, and its name.
+
+    Parameters
+    ----------
+    benchmark : Benchmark
+    model : str
+    limit : int
+        A longer name is shortened in the middle.
+    """
+    return tag("span", charts.swatch(benchmark.models.index(model)), page_parts.label(model, limit), class_="model")
+
+
+def models_in_order(benchmark: Any) -> list[str]:
+    """Return the models, best mean rank over the datasets first; a model without a value has no rank on a dataset.
+
+    Parameters
+    ----------
+    benchmark : Benchmark
+    """
+    is_higher = benchmark.keys[benchmark.metric].higher_is_better
+    ranks = benchmark.values.rank(axis=0, ascending=not is_higher).mean(axis=1)
+    return [str(name) for name in ranks.sort_values(kind="stable").index]
+
+
+def order_on(benchmark: Any, dataset: str) -> list[str]:
+    """Return the models that have runs on a dataset, best mean first; those without a value come last.
+
+    Parameters
+    ----------
+    benchmark : Benchmark
+    dataset : str
+    """
+    is_higher = benchmark.keys[benchmark.metric].higher_is_better
+    rows = cells_of(benchmark, dataset, benchmark.metric)
+    sign = -1.0 if is_higher else 1.0
+    present = [model for model, row in rows.items() if row["n_seeds"]]
+    return sorted(
+        present, key=lambda model: (math.isnan(rows[model]["mean"]), sign * (_finite(rows[model]["mean"]) or 0))
+    )
+
+
+def cells_of(benchmark: Any, dataset: str, metric: str) -> dict[str, Row]:
+    """Return the rows of `Benchmark.table` of one dataset and metric: model -> row.
+
+    Parameters
+    ----------
+    benchmark : Benchmark
+    dataset, metric : str
+    """
+    frame = benchmark.table
+    rows = frame[(frame["dataset"] == dataset) & (frame["metric"] == metric)].to_dict("records")
+    return {row["model"]: row for row in rows}
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
+
+
+def _interval(row: Row, name: str = "mean") -> tuple[float | None, float | None, float | None]:
+    """Return value and limits of a row; None where they are undefined."""
+    return _finite(row[name]), _finite(row["low"]), _finite(row["high"])
+
+
+def mean_cell(row: Row, metric: str, bar: Markup | None = None, classes: str = "", mark: str = "") -> Markup:
+    """Return a cell with a mean, its standard deviation over the seeds, its interval and a drawing.
+
+    Parameters
+    ----------
+    row : mapping
+        A row of `Benchmark.table`.
+    metric : str
+    bar : Markup, optional
+    classes : str
+    mark : str
+        What stands after the mean.
+    """
+    value, low, high = _interval(row)
+    lines: list[Any] = []
+    if value is not None:
+        digits = page_numbers.digits_of(value, metric)
+        if _finite(row["sd"]) is not None:
+            lines.append(tag("span", f" ± {page_numbers.written(row['sd'], metric, digits)}", class_="spread"))
+        if low is not None and high is not None:
+            ends = f"[{page_numbers.written(low, metric, digits)}, {page_numbers.written(high, metric, digits)}]"
+            lines.append(tag("small", ends))
+    text = f"{page_numbers.written(value, metric)}{mark}" if row["n_seeds"] else "no run"
+    return page_parts.number(text, value, *lines, bar, classes=classes, title=row["reason"] or None)
+
+
+# ---- 1: the answer ----
+
+
+def answer(benchmark: Any, title: str) -> Markup:
+    """Return the verdict, the table of the primary metric, and cautions.
+
+    Parameters
+    ----------
+    benchmark : Benchmark
+    title : str
+        The title of the page, which is its first heading.
+    """
+    cautions, rest = benchmark.notes[:N_CAUTIONS], benchmark.notes[N_CAUTIONS:]
+    return tag(
+        "section",
+        tag("h1", tag("bdi", title), id="answer-title"),
+        tag("p", tag("bdi", benchmark.verdict.sentence), class_="verdict"),
+        means_table(benchmark, benchmark.metric, "means"),
+        *(tag("p", text, class_="muted") for text in table_notes(benchmark)),
+        tag("ul", *(tag("li", text, class_="caution") for text in cautions), class_="lines") if cautions else None,
+        page_parts.folded(
+            f"{len(rest)} more {'note' if len(rest) == 1 else 'notes'}", tag("ul", *map(_item, rest), class_="plain")
+        )
+        if rest
+        else None,
+        id="answer",
+        aria_labelledby="answer-title",
+    )
+
+
+def _item(text: str) -> Markup:
+    return tag("li", text)
+
+
+def means_table(benchmark: Any, metric: str, name: str) -> Markup:
+    """Return a table of models x datasets: mean, standard deviation over the seeds, interval, and bars.
+
+    Parameters
+    ----------
+    benchmark : Benchmark
+    metric : str
+        The text of its key; values of the primary metric are bold and marked as the tests decide.
+    name : str
+        The name of the table in downloads.
+    """
+    is_primary = metric == benchmark.metric
+    of_dataset = {dataset: cells_of(benchmark, dataset, metric) for dataset in benchmark.datasets}
+    bold = {one: bold_models(benchmark, one) if is_primary else set() for one in benchmark.datasets}
+    marked = {one: marked_models(benchmark, one) if is_primary else set() for one in benchmark.datasets}
+    limits = {one: page_parts.limits_of([_interval(row) for row in rows.values()]) for one, rows in of_dataset.items()}
+    counts = {row["n_seeds"] for rows in of_dataset.values() for row in rows.values() if row["n_seeds"]}
+    lines = []
+    for model in models_in_order(benchmark):
+        cells = []
+        for dataset, rows in of_dataset.items():
+            row = rows[model]
+            bar = (
+                page_parts.bar_of(_interval(row), limits[dataset], model=benchmark.models.index(model))
+                if row["n_seeds"]
+                else None
+            )
+            classes = "best" if model in bold[dataset] else ""
+            cells.append(mean_cell(row, metric, bar, classes, "†" if model in marked[dataset] else ""))
+            cells += [page_parts.number(str(row["n_seeds"]), row["n_seeds"])] if len(counts) > 1 else []
+        lines.append(tag("tr", page_parts.row_head(model_name(benchmark, model)), *cells))
+    key, heading = benchmark.keys[metric], display_of(metric).heading
+    heads: list[Any] = ["model"]
+    for dataset in benchmark.datasets:
+        heads.append(joined(page_parts.label(dataset, MAX_NAME), f" {'↑' if key.higher_is_better else '↓'}"))
+        heads += ["runs"] if len(counts) > 1 else []
+    direction = "higher" if key.higher_is_better else "lower"
+    of_runs = ""
+    if len(counts) == 1 and counts != {1}:
+        of_runs = f", means over {counted(next(iter(counts)), 'run')} ± standard deviation over the seeds"
+    elif counts != {1}:
+        of_runs = ", means over the runs ± standard deviation over the seeds"
+    caption = f"{heading} ({direction} is better) with {benchmark.terms.confidence:.0%} intervals{of_runs}"
+    return page_parts.table(caption, heads, [tag("tbody", *lines)], name=name, numbers=range(1, len(heads)))
+
+
+# ---- 2: differences ----
+
+
+def differences(benchmark: Any) -> Markup | None:
+    """Return the differences of the models on each dataset: forest plots; for many models, a matrix.
+
+    Parameters
+    ----------
+    benchmark : Benchmark
+    """
+    frame = benchmark.differences
+    if not len(frame):
+        return None
+    parts: list[Any] = []
+    for i, dataset in enumerate(benchmark.datasets, start=1):
+        of_dataset = frame[frame["dataset"] == dataset].to_dict("records")
+        order = order_on(benchmark, dataset)
+        rows = [row for row in of_dataset if row["first"] in order and row["second"] in order]  # both have runs
+        if not rows:
+            text = "fewer than two models have a run, so there is no difference."
+            parts.append(tag("p", page_parts.label(dataset, MAX_NAME), f": {text}", class_="muted"))
+            continue
+        if benchmark.terms.baseline is None:
+            rows = [oriented(row, order) for row in rows]
+            rows.sort(key=lambda row: (order.index(row["first"]), order.index(row["second"])))
+        is_forest = benchmark.terms.baseline is not None or len(order) <= MAX_FOREST
+        made = forest(benchmark, dataset, rows, i) if is_forest else matrix(benchmark, dataset, rows, order, i)
+        parts += [made, reasons(of_dataset)]
+    n_tests = benchmark.verdict.n_tests
+    text = (
+        f"p is corrected by {METHODS[benchmark.terms.correction]} for {counted(n_tests, 'test')}, all differences of "
+        f"all datasets, and decides; a difference is decided if p is at most {benchmark.alpha:g}. The drawn intervals "
+        "are those of each difference alone. Other metrics are not tested."
+    )
+    if benchmark.differences["within_spread"].any():
+        text += (
+            " Within the spread of seeds: the difference is smaller than the larger standard deviation of the two "
+            "models over their seeds, so that single runs may show another order."
+        )
+    return page_parts.section("differences", "Differences", tag("p", text, class_="muted"), *parts)
+
+
+def oriented(row: Row, order: Sequence[str]) -> Row:
+    """Return a row of differences so that the model that comes first in `order` is the first of the pair.
+
+    Parameters
+    ----------
+    row : mapping
+        A row of `Benchmark.differences`.
+    order : sequence of str
+        The models, with both of the pair.
+    """
+    if order.index(row["first"]) < order.index(row["second"]):
+        return row
+    swapped = {"first": row["second"], "second": row["first"], "n_first": row["n_second"], "n_second": row["n_first"]}
+    swapped |= {"value_first": row["value_second"], "value_second": row["value_first"]}
+    swapped |= {"difference": -row["difference"], "low": -row["high"], "high": -row["low"]}
+    return {**row, **swapped}
+
+
+def _pair(row: Row) -> Markup:
+    return joined(page_parts.label(row["first"], MAX_NAME), " - ", page_parts.label(row["second"], MAX_NAME))
+
+
+def forest(benchmark: Any, dataset: str, rows: Sequence[Row], place: int) -> Markup:
+    """Return the differences on a dataset as a forest plot with their numbers.
+
+    Parameters
+    ----------
+    benchmark : Benchmark
+    dataset : str
+    rows : sequence of mappings
+        Rows of `Benchmark.differences`, in the order to show.
+    place : int
+        The number of the dataset, for the name of the table.
+    """
+    metric = benchmark.metric
+    cells = [_interval(row, "difference") for row in rows]
+    limits = page_parts.limits_of([(0.0, None, None), *cells])
+    lines = []
+    for row, cell in zip(rows, cells):
+        is_sure = row["better"] != UNDECIDED
+        text, ends = page_numbers.difference_text(cell, metric)
+        drawn = charts.difference_bar(cell, limits, title=f"{text} {ends}".strip(), is_sure=is_sure)
+        within = tag("strong", "within the spread of seeds", class_="flag")
+        flag = joined(" ", within) if row["within_spread"] else None
+        lines.append(
+            tag(
+                "tr",
+                page_parts.row_head(_pair(row), flag),
+                tag("td", drawn, class_="drawn"),
+                page_parts.difference_cell(cell, metric, is_sure),
+                page_parts.number(corrected_text(benchmark, row).replace("<=", "≤"), row[benchmark.p_column]),
+                class_=None if is_sure else "undecided",
+                title=row["reason"] or None,
+            )
+        )
+    is_higher = benchmark.keys[metric].higher_is_better
+    sides = ("", "first better →") if is_higher else ("← first better", "")
+    axis = tag("span", *(tag("span", side) for side in sides), class_="axis")
+    caption = joined(
+        page_parts.label(dataset, MAX_NAME),
+        f": differences in {display_of(metric).heading}, with {benchmark.terms.confidence:.0%} intervals. Vertical "
+        "line: 0. Bold: decided. Open mark: undecided.",
+    )
+    heads = ["first - second", axis, "difference", "p (corrected)"]
+    return page_parts.table(caption, heads, [tag("tbody", *lines)], name=f"differences-{place}", numbers=[2, 3])
+
+
+def matrix(benchmark: Any, dataset: str, rows: Sequence[Row], order: Sequence[str], place: int) -> Markup:
+    """Return the differences of all pairs of models on a dataset as a matrix: row - column, best model first.
+
+    Parameters
+    ----------
+    benchmark : Benchmark
+    dataset : str
+    rows : sequence of mappings
+        Rows of `Benchmark.differences`.
+    order : sequence of str
+        The models, best first.
+    place : int
+        The number of the dataset, for the name of the table.
+    """
+    metric, found = benchmark.metric, {}
+    for row in rows:
+        found[row["first"], row["second"]] = row
+        found[row["second"], row["first"]] = oriented(row, [row["second"], row["first"]])
+    bodies = []
+    for name in order:
+        cells = []
+        for other in order:
+            if other == name:
+                cells.append(tag("td", "", class_="number"))
+                continue
+            row = found[name, other]
+            kind = "grey" if row["better"] == UNDECIDED else "gain" if row["better"] == name else "loss"
+            text, ends = page_numbers.difference_text(_interval(row, "difference"), metric)
+            within = ", within the spread of seeds" if row["within_spread"] else ""
+            title = f"{name} - {other}: {text} {ends}, p {corrected_text(benchmark, row)}{within}"
+            cells.append(page_parts.number(text, row["difference"], classes=kind, title=title))
+        bodies.append(tag("tr", page_parts.row_head(model_name(benchmark, name)), *cells))
+    caption = joined(
+        page_parts.label(dataset, MAX_NAME),
+        f": differences in {display_of(metric).heading}, row - column, best model first. Bold: decided; blue: the row "
+        "is better, orange: the column is better. Grey: undecided. Intervals: in the table of all tests.",
+    )
+    heads = ["row", *(page_parts.label(name, 12) for name in order)]
+    return page_parts.table(
+        caption, heads, [tag("tbody", *bodies)], name=f"differences-{place}", classes="matrix",
+        numbers=range(1, len(heads)),
+    )  # fmt: skip
+
+
+def reasons(rows: Sequence[Row]) -> Markup | None:
+    """Return why numbers of rows are undefined, each reason once.
+
+    Parameters
+    ----------
+    rows : sequence of mappings
+        With a column ``reason``.
+    """
+    found = list(dict.fromkeys(row["reason"] for row in rows if row["reason"]))
+    return tag("ul", *map(_item, found), class_="reasons") if found else None
+
+
+# ---- 3: seeds ----
+
+
+def seeds(benchmark: Any) -> Markup:
+    """Return each run beside the mean of its model, the standard deviation, and the parts of the variance.
+
+    Parameters
+    ----------
+    benchmark : Benchmark
+    """
+    metric = benchmark.metric
+    parts: list[Any] = []
+    heading = display_of(metric).heading
+    for i, dataset in enumerate(benchmark.datasets, start=1):
+        rows = cells_of(benchmark, dataset, metric)
+        order = order_on(benchmark, dataset)
+        runs = benchmark.runs[benchmark.runs["dataset"] == dataset]
+        values = {model: runs.loc[runs["model"] == model, metric].tolist() for model in order}
+        limits = page_parts.limits_of([(value,) for model in order for value in values[model] if math.isfinite(value)])
+        lines = []
+        for model in order:
+            row, place = rows[model], benchmark.models.index(model)
+            names = runs.loc[runs["model"] == model, "seed"].tolist()
+            texts = ", ".join(
+                f"{page_numbers.written(value, metric)}{'' if seed is None else f' ({seed})'}"
+                for seed, value in zip(names, values[model])
+            )
+            digits = page_numbers.digits_of(_finite(row["mean"]) or 0.0, metric)
+            share = _finite(row["share_of_seeds"])
+            freedom = _finite(row["freedom"])
+            lines.append(
+                tag(
+                    "tr",
+                    page_parts.row_head(model_name(benchmark, model)),
+                    tag("td", charts.runs_bar(values[model], row["mean"], limits, place), class_="drawn"),
+                    page_parts.number(page_numbers.written(row["sd"], metric, digits), _finite(row["sd"])),
+                    page_parts.number(page_numbers.written(row["error"], metric, digits), _finite(row["error"])),
+                    page_parts.number(page_numbers.percent(share), share, title=row["reason"] or None),
+                    page_parts.number("-" if freedom is None else f"{freedom:,.1f}", freedom),
+                    tag("td", texts),
+                )
+            )
+        caption = joined(
+            page_parts.label(dataset, MAX_NAME),
+            f": {heading} of each run (short lines) and mean (dot). Standard error of the mean: how much it varies "
+            "with other seeds and other test triples; share of seeds: of its square.",
+        )
+        heads = [
+            "model",
+            "runs",
+            "SD over seeds",
+            "standard error",
+            "share of seeds",
+            "degrees of freedom",
+            "values (seed)",
+        ]
+        parts.append(
+            page_parts.table(
+                caption, heads, [tag("tbody", *lines)], name=f"seeds-{i}", classes="bars", numbers=[2, 3, 4, 5]
+            )
+        )
+        parts.append(reasons([rows[model] for model in order]))
+        parts += _within_spread(benchmark, dataset)
+    return page_parts.section("seeds", "Spread over seeds", *parts)
+
+
+def _within_spread(benchmark: Any, dataset: str) -> list[Markup]:
+    """Return a warning about the differences on a dataset that are smaller than the spread over the seeds."""
+    frame, metric = benchmark.differences, benchmark.metric
+    rows = frame[(frame["dataset"] == dataset) & frame["within_spread"].to_numpy(dtype=bool)].to_dict("records")
+    if not rows:
+        return []
+    items = []
+    for row in rows:
+        difference = page_numbers.difference_text(_interval(row, "difference"), metric)[0]
+        text = f": {difference}, SD {page_numbers.written(row['spread'], metric)}"
+        items.append(tag("li", _pair(row), text))
+    text = (
+        f"{counted(len(items), 'difference')} smaller than the spread over the seeds (the larger SD of the two "
+        "models), so that single runs may show another order"
+    )
+    found = tag("ul", *items, class_="plain")
+    is_short = len(items) <= MAX_LISTED
+    return [tag("div", *([f"{text}:", found] if is_short else [page_parts.folded(text, found)]), class_="caution")]
+
+
+# ---- 4: all metrics ----
+
+
+def metrics(benchmark: Any) -> Markup | None:
+    """Return the tables of the further metrics, which are not tested.
+
+    Parameters
+    ----------
+    benchmark : Benchmark
+    """
+    others = [metric for metric in benchmark.keys if metric != benchmark.metric]
+    if not others:
+        return None
+    made = [means_table(benchmark, metric, f"means-{i}") for i, metric in enumerate(others, start=2)]
+    text = "Shown, but not tested: nothing is bold. Each metric that is tested too makes the correction stricter."
+    return page_parts.section("metrics", "Further metrics", tag("p", text, class_="muted"), *made)
+
+
+# ---- 5: several datasets ----
+
+
+def together(benchmark: Any, across: Any) -> Markup:
+    """Return mean ranks over the datasets, a critical-difference diagram, and what the tests say or why there are none.
+
+    Parameters
+    ----------
+    benchmark : Benchmark
+    across : AcrossDatasets
+    """
+    lines = [
+        tag(
+            "tr",
+            page_parts.row_head(model_name(benchmark, row["model"])),
+            page_parts.number(page_numbers.written(row["mean_rank"], "mr"), _finite(row["mean_rank"])),
+            page_parts.number(str(row["n_best"]), row["n_best"]),
+            *(page_parts.number(_rank(rank), _finite(rank)) for rank in _ranks_of(across, row["model"])),
+        )
+        for row in across.table.to_dict("records")
+    ]
+    kept = [name for name, is_kept in zip(across.values.index, across.ranks.is_kept) if is_kept]
+    heads = ["model", "mean rank", "best on", *(joined("rank, ", page_parts.label(name, MAX_HEAD)) for name in kept)]
+    caption = (
+        f"Ranks of the models by {display_of(across.metric).heading} within each dataset, 1 is best, and their means "
+        f"over {counted(across.n_datasets, 'dataset')}"
+    )
+    parts: list[Any] = [
+        page_parts.table(caption, heads, [tag("tbody", *lines)], name="mean-ranks", numbers=range(1, len(heads)))
+    ]
+    if across.n_datasets and len(across.models) > 1:
+        order = list(across.models)
+        groups = [(order.index(group[0]), order.index(group[-1])) for group in across.groups]
+        has_test = across.nemenyi is not None
+        difference = across.nemenyi.critical_difference if has_test else None
+        models = list(zip(order, across.table["mean_rank"].tolist()))
+        drawn = charts.rank_diagram(models, groups, difference, "Mean ranks of the models, best at the left")
+        text = (
+            "Mean ranks, best at the left. A thick line joins models that Nemenyi's test does not tell apart."
+            if has_test
+            else "Mean ranks, best at the left. There is no test, so nothing is joined or told apart."
+        )
+        parts.append(tag("figure", drawn, tag("figcaption", text)))
+    return page_parts.section("together", "Datasets together", *parts, page_parts.line_list(across.lines()))
+
+
+def _rank(rank: float) -> str:
+    return f"{rank:.0f}" if float(rank).is_integer() else f"{rank:.1f}"
+
+
+def _ranks_of(across: Any, model: str) -> list[float]:
+    """Return the ranks of a model on the datasets that count."""
+    ranks: list[float] = across.ranks.ranks[:, list(across.values.columns).index(model)].tolist()
+    return ranks
+
+
+# ---- 6: background ----
+
+
+def background(benchmark: Any, command: str, version: str) -> Markup:
+    """Return what is needed to check the numbers, folded: protocols, tests, LaTeX, how to make the page again.
+
+    Parameters
+    ----------
+    benchmark : Benchmark
+    command : str
+        How the page can be made again.
+    version : str
+        The version of kgeval, for the citation.
+    """
+    protocol = [
+        page_parts.line_list(benchmark.about()),
+        tag("h3", "Numbers and tests"),
+        page_parts.line_list(benchmark.fine_print()),
+    ]
+    parts = [page_parts.folded("Protocol of each dataset, and how the numbers were computed", *protocol, id="protocol")]
+    if len(benchmark.differences):
+        parts.append(page_parts.folded("All tests", all_tests(benchmark), id="tests"))
+    cited = CITATION.replace("VERSION", version)
+    parts += [
+        page_parts.folded(
+            "The table as LaTeX", page_parts.block(benchmark.to_latex(), "latex"), id="table-latex", is_open=True
+        ),
+        page_parts.folded(
+            "The table as LaTeX with siunitx", page_parts.block(benchmark.to_latex(siunitx=True), "siunitx")
+        ),
+        page_parts.folded("The table as Markdown", page_parts.block(benchmark.to_markdown(), "markdown")),
+        page_parts.folded(
+            "Make this page again, and cite",
+            page_parts.block(command, "command"),
+            page_parts.block(cited, "bibtex"),
+            id="again",
+        ),
+    ]
+    return page_parts.section("background", "Background", *parts)
+
+
+def all_tests(benchmark: Any) -> Markup:
+    """Return every test with all its numbers.
+
+    Parameters
+    ----------
+    benchmark : Benchmark
+    """
+    metric, terms, bodies = benchmark.metric, benchmark.terms, []
+    heads = [
+        "first - second", "first", "second", "difference", "p", "Holm", "maxT", "FDR", "SD over seeds",
+        "degrees of freedom", "test", "better",
+    ]  # fmt: skip
+    for dataset in benchmark.datasets:
+        frame = benchmark.differences
+        lines = [tag("tr", tag("th", page_parts.label(dataset), scope="rowgroup", colspan=len(heads)))]
+        for row in frame[frame["dataset"] == dataset].to_dict("records"):
+            freedom = _finite(row["freedom"])
+            p_values = [page_parts.number(p_text(row[name], terms.alpha), _finite(row[name])) for name in P_COLUMNS]
+            lines.append(
+                tag(
+                    "tr",
+                    page_parts.row_head(_pair(row)),
+                    page_parts.number(page_numbers.written(row["value_first"], metric), _finite(row["value_first"])),
+                    page_parts.number(page_numbers.written(row["value_second"], metric), _finite(row["value_second"])),
+                    page_parts.difference_cell(_interval(row, "difference"), metric, row["better"] != UNDECIDED),
+                    *p_values,
+                    page_parts.number(page_numbers.written(row["spread"], metric), _finite(row["spread"])),
+                    page_parts.number("-" if freedom is None else f"{freedom:,.1f}", freedom),
+                    tag("td", row["test"] or "-"),
+                    tag("td", UNDECIDED if row["better"] == UNDECIDED else page_parts.label(row["better"], MAX_HEAD)),
+                    title=row["reason"] or None,
+                )
+            )
+        bodies.append(tag("tbody", *lines))
+    caption = "All tests. Holm, maxT, FDR: p-values, corrected for all tests of all datasets together"
+    return page_parts.table(caption, heads, bodies, name="tests", numbers=range(1, 10))
+
+
+P_COLUMNS = ("p", "p_holm", "p_maxt", "p_fdr")

@@ -1,0 +1,177 @@
+"""The content of a card as a paragraph of English for the appendix of a paper; `Card.paragraph` calls this module."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Sequence
+from typing import Any
+
+from kgeval.checks import check_one_of, counted
+from kgeval.data import SIDES, SPLITS
+from kgeval.errors import DataError
+from kgeval.markup import printable
+from kgeval.metrics import display_of
+from kgeval.report import escaped_latex
+
+STYLES = ("text", "latex")
+PARAGRAPH_METRICS = ("mr", "mrr", "hits@1", "hits@3", "hits@10")
+WIDTH = 80
+DIGITS = 12  # hexadecimal digits of a SHA-256 that the paragraph shows
+_UNKNOWN = {
+    "raw": "The raw ranks are",
+    "filtered": "The filtered ranks are",
+    "rivals": "The numbers of rivals are",
+    "ties": "It is",
+    "queries": "The lists of the queries are",
+}
+
+
+def run_paragraph(content: dict[str, Any], style: str = "text") -> str:
+    """Return a paragraph about a run: dataset, protocol, ties, metrics with intervals, versions and hashes.
+
+    Parameters
+    ----------
+    content : dict
+        The content of a card; see `kgeval.benchmarks.Card`.
+    style : str
+        ``"text"`` or ``"latex"``, in which special characters are escaped.
+
+    Returns
+    -------
+    str
+        Lines of at most 80 characters, unless a word is longer.
+
+    Raises
+    ------
+    DataError
+        If `style` is unknown.
+    """
+    check_one_of("style", style, STYLES, DataError)
+    sentences = [*_run(content), *_counts(content), *_ties(content), *_values(content), _origin(content)]
+    text = printable(" ".join(sentences))
+    if style == "latex":
+        text = re.sub(r"(?<=[ \[])-(?=[0-9])", "$-$", escaped_latex(text)).replace("...", r"\ldots{}")
+    return textwrap.fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
+
+
+def _run(content: dict[str, Any]) -> list[str]:
+    """Return the sentences about model, dataset and protocol."""
+    model, dataset, protocol = (content[name] for name in ("model", "dataset", "protocol"))
+    seed = "" if model["seed"] is None else f" (training seed {model['seed']})"
+    sizes = [counted(dataset["entities"], "entity"), counted(dataset["relations"], "relation")]
+    sizes += [counted(n, f"{split} triple") for split, n in _in_order(dataset["split_sizes"], SPLITS).items()]
+    return [
+        f"We evaluated {model['name']}{seed} on {dataset['name']} ({_listed(sizes)}; SHA-256 "
+        f"{dataset['fingerprint'][:DIGITS]}...).",
+        f"Protocol (fingerprint {protocol['fingerprint']}): {protocol['sentence']}.",
+    ]
+
+
+def _counts(content: dict[str, Any]) -> list[str]:
+    """Return the sentences about how many ranks there are, and which triples have none."""
+    counts = content["counts"]
+    sides, splits = _in_order(counts["ranks_by_side"], SIDES), list(_in_order(counts["ranks_by_split"], SPLITS))
+    each = [f"{n:,} on the {side} side" for side, n in sides.items()]
+    by_side = f" ({_listed(each)})" if len(sides) > 1 else f" on the {next(iter(sides), '')} side"
+    where = f"the {_listed(splits)} {'split' if len(splits) == 1 else 'splits'}"
+    triples, ranks = counted(counts["triples"], "triple"), counted(counts["ranks"], "rank")
+    sentences = [f"The {triples} of {where} gave {ranks}{by_side}."]
+    if counts["triples"] == 1:
+        sentences = [f"The triple of {where} gave {ranks}{by_side}."]
+    sample = content["protocol"]["settings"].get("sample")
+    if sample is not None:
+        sentences = [f"A sample of {triples} of {where} gave {ranks}{by_side}."]
+    if counts["unseen"]:
+        is_one = counts["unseen"] == 1
+        named = "entity or relation that does not occur in train"
+        sentences.append(f"{counts['unseen']:,} {'triple has an' if is_one else 'triples have an'} {named}.")
+    for reason, n in counts["dropped"].items():
+        sentences.append(f"{counted(n, 'rank')} {'was' if n == 1 else 'were'} left out: {reason.rstrip('.')}.")
+    bounded = {setting: counts["undecided"][setting] for setting in ("filtered", "raw")}
+    texts = [f"{n:,} of the {counts['ranks']:,} {setting} ranks" for setting, n in bounded.items() if n]
+    if texts:
+        is_one = sum(bounded.values()) == 1
+        verb, whose = ("is", "its") if is_one else ("are", "their")
+        sentences.append(f"{_listed(texts)} {verb} known only by {whose} bounds.")
+    for name, reason in content["unknown"].items():
+        what = _UNKNOWN.get(name, f"{name} is")
+        which = " which rivals tie" if name == "ties" else ""
+        sentences.append(f"{what} unknown{which}: {reason.rstrip('.')}.")
+    return sentences
+
+
+def _ties(content: dict[str, Any]) -> list[str]:
+    """Return the sentences about ties."""
+    share, extremes = content["ties"]["share"], content["ties"]["range"]
+    if share is None:
+        return [] if "ties" in content["unknown"] else ["The share of ties is unknown."]
+    which = "of the other filtered ranks" if content["counts"]["undecided"]["filtered"] else "of the filtered ranks"
+    if share == 0:
+        return [f"None {which} is tied."]
+    shown = f"{share:.1%}" if share >= 0.0005 else "Less than 0.1%"
+    policy = "a tied rank counts as the mean of its best and its worst value (realistic ties)"
+    sentences = [f"{shown} {which} are tied; {policy}."]
+    for ties in ("optimistic", "pessimistic") if extremes else ():
+        texts = [
+            f"{display_of(metric).heading} {_number(metric, extremes[metric][ties])}"
+            for metric in PARAGRAPH_METRICS
+            if metric in extremes
+        ]
+        sentences.append(f"With {ties} ties we would report {_listed(texts)}.")
+    return sentences
+
+
+def _values(content: dict[str, Any]) -> list[str]:
+    """Return one sentence per setting with the metrics over all ranks, and one about their intervals."""
+    level = f"{100 * content['intervals']['confidence']:g}%"
+    sentences, has_interval = [], False
+    for setting, prefix in (("filtered", ""), ("raw", "raw.")):
+        known = {metric: content["metrics"].get(prefix + metric) for metric in PARAGRAPH_METRICS}
+        texts = [_value(metric, entry) for metric, entry in known.items() if entry is not None]
+        has_limits = any(entry is not None and entry["low"] is not None for entry in known.values())
+        if texts:
+            said = f", with {level} intervals in brackets" if has_limits and not has_interval else ""
+            sentences.append(f"The {setting} metrics are{said}: {'; '.join(texts)}.")
+        has_interval = has_interval or has_limits
+    if has_interval:
+        sample = content["protocol"]["settings"].get("sample")
+        is_drawn = sample is not None and sample.get("seed") is not None
+        others = "another random sample of the ranked splits" if is_drawn else "other test triples of the same graph"
+        sentences.append(f"The intervals show the variation with {others}, not with other training seeds.")
+    return sentences
+
+
+def _value(metric: str, entry: dict[str, Any]) -> str:
+    """Return a metric with its interval, with its bounds, or with the reason why it has no value."""
+    heading, value = display_of(metric).heading, entry["value"]
+    if value is None and "least" in entry:
+        return f"{heading} between {_number(metric, entry['least'])} and {_number(metric, entry['greatest'])}"
+    if value is None:
+        return f"{heading} undefined ({entry.get('reason', '')})"
+    if entry["low"] is None:
+        return f"{heading} {_number(metric, value)} (no interval)"
+    return f"{heading} {_number(metric, value)} [{_number(metric, entry['low'])}, {_number(metric, entry['high'])}]"
+
+
+def _in_order(counts: dict[str, int], order: Sequence[str]) -> dict[str, int]:
+    """Return counts in the order of their names in `order`; other names come last."""
+    known = [name for name in order if name in counts]
+    return {name: counts[name] for name in dict.fromkeys([*known, *counts])}
+
+
+def _number(metric: str, value: float) -> str:
+    return f"{value:,.{display_of(metric).decimals}f}"
+
+
+def _listed(texts: list[str]) -> str:
+    """Return texts as an enumeration: "a", "a and b", "a, b and c"."""
+    return "".join(texts) if len(texts) < 2 else f"{', '.join(texts[:-1])} and {texts[-1]}"
+
+
+def _origin(content: dict[str, Any]) -> str:
+    versions = content["versions"]
+    others = [f"{name} {versions[name.lower()]}" for name in ("Python", "numpy") if versions[name.lower()]]
+    made = f" ({', '.join(others)})" if others else ""
+    ranks = content["hashes"]["ranks"][:DIGITS]
+    return f"All numbers were computed with kgeval {versions['kgeval']}{made}; the ranks have the SHA-256 {ranks}..."

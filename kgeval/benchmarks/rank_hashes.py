@@ -1,0 +1,132 @@
+"""SHA-256 of the ranks, of the scores and of the labels of a result, for its card.
+
+The hashes depend neither on the order of the rows nor on the ids: the same ranks give the same hash if another library
+numbered the entities, or wrote the rows, in another order.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+
+from kgeval.checks import Ids
+from kgeval.data import SETTINGS, Vocabulary, fingerprint_triples
+from kgeval.results import EvaluationResult
+
+_COUNTS = ("better", "tied", "rivals")
+
+
+def ranks_digest(result: EvaluationResult) -> str:
+    """Return the SHA-256 of the ranks: of labels, side, split and all counts of each row.
+
+    A row that occurs twice counts twice. Each label is replaced by its position among the sorted labels of the rows;
+    these labels are hashed first. Scores are not hashed, and an undecided rank is hashed with its bounds.
+
+    Parameters
+    ----------
+    result : EvaluationResult
+
+    Returns
+    -------
+    str
+        64 hexadecimal digits.
+
+    Examples
+    --------
+    >>> import kgeval as kg
+    >>> dataset = kg.Dataset.from_arrays(test=[[0, 0, 1]], n_entities=4, n_relations=1)
+    >>> up, down = (kg.evaluate(lambda s, p, o: sign * o, dataset, progress=False) for sign in (1, -1))
+    >>> ranks_digest(up) == ranks_digest(up), ranks_digest(up) == ranks_digest(down)
+    (True, False)
+    """
+    digest, rows = _canonical_rows(result, "kgeval ranks 1")
+    order = np.lexsort(rows.T[::-1])
+    digest.update(np.take(rows, order, axis=0).astype("<i8").tobytes())
+    return digest.hexdigest()
+
+
+def scores_digest(result: EvaluationResult) -> str | None:
+    """Return the SHA-256 of the positives' scores as float64, with labels, side and split; None if none are known.
+
+    Parameters
+    ----------
+    result : EvaluationResult
+
+    Returns
+    -------
+    str or None
+        64 hexadecimal digits; None if every score is NaN, for example if ranks were given without scores.
+    """
+    scores = result.table["score"].to_numpy(dtype=np.float64) + 0.0  # -0.0 becomes 0.0
+    if np.isnan(scores).all():
+        return None
+    scores = np.where(np.isnan(scores), np.nan, scores)  # one pattern of bits for every NaN
+    digest, rows = _canonical_rows(result, "kgeval scores 1")
+    order = np.lexsort([scores, *rows.T[::-1]])
+    digest.update(np.take(rows, order, axis=0).astype("<i8").tobytes())
+    digest.update(scores[order].astype("<f8").tobytes())
+    return digest.hexdigest()
+
+
+def labels_digest(result: EvaluationResult) -> str:
+    """Return the SHA-256 of all labels of entities and relations, also of those without a rank.
+
+    Parameters
+    ----------
+    result : EvaluationResult
+
+    Returns
+    -------
+    str
+        64 hexadecimal digits.
+    """
+    return fingerprint_triples("kgeval labels 1", result.entities, result.relations, {}, with_labels=True)
+
+
+def _canonical_rows(result: EvaluationResult, title: str) -> tuple[hashlib._Hash, Ids]:
+    """Return a hash that has read the labels, and the rows as integers that depend on the labels only.
+
+    Returns
+    -------
+    digest : hash
+    rows : int64 array, shape (rows, 13)
+        Positions of subject, relation, object, side and split; for each setting better, tied, rivals, and 1 if the rank
+        is undecided.
+    """
+    table = result.table
+    digest = hashlib.sha256(f"{title}\n{len(table)}\n".encode())
+    subjects, relations, objects = (table[name].to_numpy() for name in "spo")
+    places, labels = _places(result.entities, np.concatenate([subjects, objects]))
+    columns: list[npt.NDArray[np.int64]] = [places[: len(table)]]
+    _add_texts(digest, labels)
+    relation_places, labels = _places(result.relations, relations)
+    _add_texts(digest, labels)
+    columns += [relation_places, places[len(table) :]]
+    for name in ("side", "split"):
+        texts = table[name].astype(str).to_numpy(dtype=object)
+        used = sorted(set(texts.tolist()))
+        _add_texts(digest, used)
+        columns.append(np.searchsorted(np.array(used), texts.astype(str)))
+    for setting in SETTINGS:
+        columns += [table[f"{name}_{setting}"].to_numpy() for name in _COUNTS]
+        columns.append(result.rank_table.is_undecided(setting).astype(np.int64))
+    return digest, np.column_stack(columns).astype(np.int64)
+
+
+def _places(vocabulary: Vocabulary, ids: Ids) -> tuple[Ids, list[str]]:
+    """Return the position of each id's label among the sorted labels of `ids`, and these labels."""
+    distinct, inverse = np.unique(ids, return_inverse=True)
+    labels = vocabulary.labels.take(distinct)
+    order = sorted(range(len(labels)), key=labels.__getitem__)
+    places = np.empty(len(labels), dtype=np.int64)
+    places[order] = np.arange(len(labels))
+    return places[inverse], [labels[i] for i in order]
+
+
+def _add_texts(digest: hashlib._Hash, texts: Iterable[str]) -> None:
+    """Add texts to a hash as a JSON list, so that no two lists give the same bytes."""
+    digest.update(json.dumps(list(texts)).encode("ascii") + b"\n")

@@ -1,0 +1,266 @@
+"""What terminals and notebooks show of a benchmark; `Benchmark` and ``kgeval benchmark`` call this module."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+
+from kgeval import markup_cards as cards
+from kgeval.benchmarks.tables import mean_cells, table_notes
+from kgeval.benchmarks.verdict import CORRECTION_NAMES, SWAP_FLOOR, corrected_text
+from kgeval.checks import counted
+from kgeval.comparison import UNDECIDED
+from kgeval.markup import Markup, joined, printable
+from kgeval.metrics import display_of
+from kgeval.report import number_text
+from kgeval.results import PURPOSES, html_table
+from kgeval.terminal import PIPE, Column, Screen, shortened, width_of
+
+MAX_ROWS = 40  # differences that a terminal shows; of more, those of the best model of each dataset
+MAX_PAIRS = 10  # differences that a notebook shows without a click
+METHODS = {
+    "holm": "Holm's method",
+    "maxt": "the step-down maxT method",
+    "fdr": "the method of Benjamini and Hochberg, which bounds the share of false decisions,",
+}
+
+
+def screen_text(benchmark: Any, screen: Screen | None = None) -> str:
+    """Return the verdict, the header, the table of means and the table of differences as text.
+
+    Parameters
+    ----------
+    benchmark : Benchmark
+    screen : Screen, optional
+        The width to fit; by default that of standard output, without bold and dim text.
+    """
+    shown = replace(Screen.of(sys.stdout), has_styles=False) if screen is None else screen
+    parts = [
+        shown.lines([benchmark.verdict.sentence, *benchmark.header()]),
+        format_means(benchmark, shown),
+        *([format_pairs(benchmark, shown)] if len(benchmark.differences) else []),
+    ]
+    return "\n\n".join(parts)
+
+
+def fine_print(benchmark: Any) -> list[str]:
+    """Return `Benchmark.fine_print`.
+
+    Parameters
+    ----------
+    benchmark : Benchmark
+    """
+    terms, table = benchmark.terms, benchmark.differences
+    several = bool((benchmark.table["n_seeds"] > 1).any())
+    varied = f"other seeds and with {PURPOSES[terms.cluster]}" if several else PURPOSES[terms.cluster]
+    lines = [f"{100 * terms.confidence:g}% intervals show how much a number would vary with {varied}"]
+    if several:
+        lines.append("SD is the standard deviation over the seeds")
+    if terms.intervals == "bootstrap":
+        lines.append(
+            f"intervals: hierarchical bootstrap of seeds and clusters ({terms.n_resamples:,} resamples, seed "
+            f"{terms.seed}); the p-values do not come from the bootstrap"
+        )
+    tested = table[table["p"].notna()]
+    if not len(tested):
+        return lines
+    heading = display_of(terms.metric).heading
+    if (tested["test"] == "t").any():
+        lines.append(
+            f"tested: differences in {heading}, first - second; the standard error has the parts of the seeds and of "
+            "the test triples, and p counts that the spread of a few seeds is uncertain"
+            if several
+            else f"tested: differences in {heading}, first - second, by Student's t test, since clusters overlap"
+        )
+    if (tested["test"] == "swaps").any():
+        which = "" if (tested["test"] == "swaps").all() else " between two single runs"
+        lines.append(
+            f"tested: differences in {heading}{which}, by the paired randomization test of kgeval compare "
+            f"({round(1 / SWAP_FLOOR) - 1:,} random swaps, seed 0)"
+        )
+    n_pairs = len(table[["first", "second"]].drop_duplicates())
+    lines.append(
+        f"p ({CORRECTION_NAMES[terms.correction]}) is corrected by {METHODS[terms.correction]} for "
+        f"{counted(len(tested), 'test')} (pairs of models: {n_pairs:,}, datasets: {len(benchmark.datasets):,}); a "
+        f"difference is undecided unless it is at most {terms.alpha:g}"
+        + (f" ({terms.n_resamples:,} resamples, seed {terms.seed})" if terms.correction == "maxt" else "")
+    )
+    return lines
+
+
+def format_means(benchmark: Any, screen: Screen = PIPE) -> str:
+    """Return the table of means for a terminal: one row per dataset and model, one column per metric.
+
+    Parameters
+    ----------
+    benchmark : Benchmark
+    screen : Screen
+    """
+    texts = mean_cells(benchmark)
+    rows = {(row["dataset"], row["model"], row["metric"]): row for row in benchmark.table.to_dict("records")}
+    places = [(dataset, model) for dataset in benchmark.datasets for model in benchmark.models]
+    columns = [
+        Column("dataset", [printable(dataset) for dataset, _ in places], is_label=True),
+        Column("model", [printable(model) for _, model in places], is_label=True),
+        Column(
+            "seeds", [str(rows[dataset, model, benchmark.metric]["n_seeds"]) for dataset, model in places], place=-1
+        ),
+    ]
+    for position, metric in enumerate(benchmark.keys):
+        cells = [texts[model, dataset, metric] for dataset, model in places]
+        suffixes = ["*" if cell.is_bold else cell.mark for cell in cells]
+        widest = max(map(width_of, suffixes))
+        brief, whole = [], []
+        for place, cell, suffix in zip(places, cells, suffixes):
+            mean = screen.bold(cell.mean + suffix) if cell.is_bold else cell.mean + suffix
+            mean += " " * (widest - width_of(suffix))
+            brief.append(mean + (f" ± {cell.sd}" if cell.sd else ""))
+            row = rows[(*place, metric)]
+            ends = [number_text(metric, row[end]) for end in ("low", "high")]
+            whole.append(brief[-1] + (f" [{ends[0]}, {ends[1]}]" if math.isfinite(row["low"]) else ""))
+        brief = _padded_deviations(brief)
+        place_of_column = len(benchmark.keys) - position
+        columns.append(Column(printable(display_of(metric).heading), whole, False, place_of_column, brief))
+    notes = [note.replace("bold: ", "* ", 1) for note in table_notes(benchmark)]
+    return "\n".join([screen.table(columns), screen.lines(notes)])
+
+
+def _padded_deviations(cells: Sequence[str]) -> list[str]:
+    """Return cells with spaces where a deviation is missing, so that the means stand one below another."""
+    widest = max((width_of(cell.partition(" ± ")[2]) for cell in cells), default=0)
+    return [cell if " ± " in cell or not widest else cell + " " * (widest + 3) for cell in cells]
+
+
+def format_pairs(benchmark: Any, screen: Screen = PIPE) -> str:
+    """Return the table of differences for a terminal.
+
+    Of more than 40 differences, those of the best model of each dataset are shown, and a line says how many are not.
+
+    Parameters
+    ----------
+    benchmark : Benchmark
+    screen : Screen
+    """
+    table = benchmark.differences
+    rows = _shown_pairs(benchmark)
+    names = {model: printable(model) for model in benchmark.models}
+    if screen.width is not None:  # both names of a pair are to be seen
+        names = {model: shortened(shown, screen.width // 6, screen.ellipsis) for model, shown in names.items()}
+    pairs = [f"{names[row['first']]} - {names[row['second']]}" for row in rows]
+    digits = display_of(benchmark.metric).decimals
+    cells, brief = [], []
+    for row in rows:
+        text = cards.signed(row["difference"], digits)
+        interval = cards.between(row["low"], row["high"], digits, has_signs=True)
+        brief.append(text)
+        cells.append(f"{text} {interval}".rstrip())
+    heading = f"{display_of(benchmark.metric).heading} difference"
+    how = CORRECTION_NAMES[benchmark.terms.correction]
+    better = [UNDECIDED if row["better"] == UNDECIDED else screen.bold(printable(row["better"])) for row in rows]
+    columns = [
+        Column("dataset", [printable(row["dataset"]) for row in rows], is_label=True),
+        Column("difference of", pairs, is_label=True),
+        Column(heading, cells, place=3, brief=brief),
+        Column("SD", [cards.written(row["spread"], digits) for row in rows], place=-1),
+        Column(f"p ({how})", [corrected_text(benchmark, row) for row in rows], place=2),
+        Column("better", better, is_label=True),
+    ]
+    if all(math.isnan(row["spread"]) for row in rows):
+        del columns[3]
+    notes = []
+    reasons: dict[str, list[str]] = {}
+    for row, pair in zip(rows, pairs):
+        if row["reason"] and math.isnan(row["low"]):
+            reasons.setdefault(row["reason"], []).append(f"{pair} on {row['dataset']}")
+    notes += [f"no interval of {_first(places)}: {reason}" for reason, places in reasons.items()]
+    if len(rows) < len(table):
+        notes.append(
+            f"{len(table) - len(rows):,} of {len(table):,} differences are not shown (those without the best model of "
+            "a dataset); all: --format csv --differences, in Python .differences"
+        )
+    return "\n".join([screen.table(columns), *([screen.lines(notes)] if notes else [])])
+
+
+def _shown_pairs(benchmark: Any) -> list[dict[str, Any]]:
+    """Return the rows of `Benchmark.differences` that a terminal shows."""
+    rows: list[dict[str, Any]] = benchmark.differences.to_dict("records")
+    if len(rows) <= MAX_ROWS or benchmark.terms.baseline is not None:
+        return rows
+    best = {dataset: leaders[0] for dataset, leaders in benchmark.verdict.leaders.items() if leaders}
+    return [row for row in rows if best.get(row["dataset"], row["first"]) in (row["first"], row["second"])]
+
+
+def _first(places: Sequence[str], limit: int = 3) -> str:
+    more = f" and {len(places) - limit:,} more" if len(places) > limit else ""
+    return ", ".join(places[:limit]) + more
+
+
+def benchmark_card(benchmark: Any) -> Markup:
+    """Return the card of a benchmark for notebooks: verdict, means and differences with interval bars, details.
+
+    Parameters
+    ----------
+    benchmark : Benchmark
+    """
+    parts: list[Any] = []
+    for dataset in benchmark.datasets:
+        bars = []
+        decimals = display_of(benchmark.metric).decimals
+        for row in benchmark.table.to_dict("records"):
+            if row["dataset"] == dataset and row["metric"] == benchmark.metric:
+                note = f"SD {row['sd']:.{decimals}f}, {counted(row['n_seeds'], 'seed')}" if row["n_seeds"] > 1 else ""
+                note = note or row["reason"]
+                bars.append(
+                    cards.Bar(cards.label(row["model"]), row["mean"], row["low"], row["high"], decimals, note=note)
+                )
+        title = f"{display_of(benchmark.metric).heading} on {dataset}"
+        parts.append(joined(cards.line(title), cards.bar_table(bars, benchmark.terms.confidence)))
+    n_pairs = len(benchmark.differences)
+    if n_pairs:
+        differences = _pair_table(benchmark)
+        parts.append(differences if n_pairs <= MAX_PAIRS else cards.folded(counted(n_pairs, "difference"), differences))
+    return cards.card(
+        benchmark.verdict.sentence,
+        *parts,
+        cards.folded("All metrics", html_table(_whole(benchmark.table), index=False)),
+        cards.folded("Protocol, tests and notes", cards.lines(benchmark.header())),
+    )
+
+
+def _whole(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the table of means without the columns that only statistics need."""
+    return table.drop(columns=["error", "freedom", "of_seeds", "of_triples", "n_clusters"])
+
+
+def _pair_table(benchmark: Any) -> Markup:
+    """Return the table of differences of a card, with interval bars."""
+    rows = benchmark.differences.to_dict("records")
+    sizes = [abs(row[name]) for row in rows for name in ("difference", "low", "high")]
+    limit = max((size for size in sizes if math.isfinite(size) and size > 0.0), default=1.0)
+    decimals, cells = display_of(benchmark.metric).decimals, []
+    for row in rows:
+        numbers = (row["difference"], row["low"], row["high"])
+        cells.append(
+            (
+                cards.label(row["dataset"]),
+                f"{row['first']} - {row['second']}",
+                cards.signed(row["difference"], decimals),
+                cards.between(row["low"], row["high"], decimals, has_signs=True),
+                cards.difference_bar(*numbers, limit),
+                cards.written(row["spread"], decimals),
+                corrected_text(benchmark, row),
+                row["better"],
+                row["reason"],
+            )
+        )
+    how = CORRECTION_NAMES[benchmark.terms.correction]
+    headings = [
+        "dataset", "models", "difference", f"{100 * benchmark.terms.confidence:g}% interval",
+        f"-{limit:.2g} to +{limit:.2g}", "SD of seeds", f"p ({how})", "better", "reason",
+    ]  # fmt: skip
+    return cards.table(headings, cells, numeric=(2, 3, 5, 6))

@@ -1,0 +1,222 @@
+"""kgeval benchmark: models x seeds x datasets in one table, from saved results."""
+
+from __future__ import annotations
+
+import argparse
+import glob
+from collections.abc import Sequence
+from pathlib import Path
+
+import kgeval
+from kgeval.benchmarks import (
+    BENCHMARK_METRICS,
+    CORRECTIONS,
+    Benchmark,
+    Run,
+    check_all_named,
+    checked_runs,
+    format_means,
+    format_pairs,
+    write_benchmark_page,
+)
+from kgeval.cli.command import Command
+from kgeval.cli.options import add_quiet, check_out, json_text, ranked_result, say_aside, written
+from kgeval.comparison import OVERRIDES
+from kgeval.errors import DataError, ProtocolError
+from kgeval.report import FORMATS, frame_records
+from kgeval.results import CLUSTERS, CONFIDENCE, MODEL, SEED, EvaluationResult
+from kgeval.stats import INTERVALS
+
+MIN_DATASETS, MIN_MODELS = 2, 3  # from which on a text says what all datasets say together
+
+
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "results",
+        nargs="+",
+        metavar="[MODEL[:SEED[:DATASET]]=]RUN.kgeval",
+        help="saved results; a file holds the name of its model and its seed if it was made with --name and --seed, "
+        "else name it here: ComplEx:1=run.kgeval",
+    )
+    parser.add_argument(
+        "--metric", default="mrr", metavar="KEY", help="the one metric in which differences are tested (default: mrr)"
+    )
+    parser.add_argument(
+        "--metrics",
+        default=",".join(BENCHMARK_METRICS),
+        metavar="KEYS",
+        help="further metrics to show, comma-separated (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--baseline", metavar="MODEL", help="compare each other model with this one only (default: all pairs)"
+    )
+    parser.add_argument(
+        "--confidence", type=float, default=CONFIDENCE, metavar="SHARE", help="confidence level (default: 0.95)"
+    )
+    parser.add_argument(
+        "--correction",
+        choices=tuple(CORRECTIONS),
+        default="holm",
+        help="how p-values are corrected for the number of tests; holm and maxt bound the probability of a false "
+        "decision, fdr the share of false decisions (default: holm)",
+    )
+    parser.add_argument(
+        "--cluster",
+        choices=CLUSTERS,
+        default="triple",
+        help="intervals and tests consider the variation with other triples of this graph, other queries or other "
+        "entities (default: triple)",
+    )
+    parser.add_argument(
+        "--intervals",
+        choices=INTERVALS,
+        default="t",
+        help="t: Student's t; bootstrap: of seeds and clusters, from 10 runs of each model on (default: t)",
+    )
+    parser.add_argument(
+        "--resamples",
+        type=int,
+        default=9999,
+        metavar="N",
+        help="number of resamples of maxt and of the bootstrap (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--resample-seed", type=int, default=0, metavar="N", help="seed of the resamples (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--override",
+        default="",
+        metavar="NAMES",
+        help=f"accept that the results of a dataset differ in these points, comma-separated: {', '.join(OVERRIDES)}",
+    )
+    parser.add_argument("--format", choices=FORMATS, default="table", help="output format (default: %(default)s)")
+    parser.add_argument(
+        "--differences", action="store_true", help="with --format csv: print the differences in place of the means"
+    )
+    parser.add_argument("--siunitx", action="store_true", help="with --format latex: columns of the package siunitx")
+    parser.add_argument("-o", "--out", type=Path, metavar="PAGE.html", help="write the benchmark as one HTML page")
+    parser.add_argument("--overwrite", action="store_true", help="replace the page if it exists")
+    add_quiet(parser, "print only the verdict and the tables: no lines about the results and the tests, no notes")
+
+
+def _benchmark(options: argparse.Namespace) -> str:
+    for option, formats in (("differences", "csv"), ("siunitx", "latex")):
+        if getattr(options, option) and options.format != formats:
+            raise ProtocolError(f"--{option} needs --format {formats}")
+    named = [parts for text in options.results for parts in _expanded(text)]
+    if options.out is not None:
+        check_out(options.out, options.overwrite, [path for _, path in named])
+    benchmark = kgeval.benchmark(
+        _runs(named),
+        metric=options.metric,
+        metrics=options.metrics,
+        baseline=options.baseline,
+        confidence=options.confidence,
+        correction=options.correction,
+        cluster=options.cluster,
+        intervals=options.intervals,
+        n_resamples=options.resamples,
+        seed=options.resample_seed,
+        override=options.override,
+    )
+    page = ""
+    if options.out is not None:
+        write_benchmark_page(benchmark, options.out, overwrite=options.overwrite)
+        page = written(options.out)
+    if options.format == "table":
+        return _as_text(benchmark, options, page)
+    if not options.quiet:
+        aside = [] if options.format == "json" else [benchmark.verdict.sentence, *benchmark.header()]
+        say_aside([*aside, *([page] if page else [])])
+    if options.format == "json":
+        return _as_json(benchmark)
+    if options.format == "latex":
+        return benchmark.to_latex(siunitx=options.siunitx)
+    if options.format == "markdown":
+        return benchmark.to_markdown()
+    if options.differences:
+        return str(benchmark.differences.to_csv(index=False)).rstrip("\n")
+    return benchmark.to_csv().rstrip("\n")
+
+
+def _expanded(text: str) -> list[tuple[list[str], Path]]:
+    """Return the names and the file of an argument; a pattern that the shell did not expand stands for its files."""
+    if glob.has_magic(text) and "=" not in text and not Path(text).exists():
+        paths = sorted(glob.glob(text))
+        if not paths:
+            raise DataError(f"no file matches {text!r}")
+        return [([], Path(path)) for path in paths]
+    return [_parts(text)]
+
+
+def _parts(text: str) -> tuple[list[str], Path]:
+    """Return the parts of ``MODEL:SEED:DATASET=FILE`` before the sign, and the file."""
+    if "=" not in text or Path(text).exists():
+        return [], Path(text)
+    names, _, path = text.partition("=")
+    parts = [part.strip() for part in names.split(":")]
+    if len(parts) > 3 or not all(parts) or not path:
+        raise ProtocolError(
+            f"expected FILE, MODEL=FILE, MODEL:SEED=FILE or MODEL:SEED:DATASET=FILE, such as ComplEx:1=run.kgeval; got "
+            f"{text!r}"
+        )
+    return parts, Path(path)
+
+
+def _runs(named: Sequence[tuple[list[str], Path]]) -> dict[Run, EvaluationResult]:
+    """Return the results by model, seed and dataset: as the command line names them, else as the files do."""
+    results = [ranked_result(path) for _, path in named]
+    places = [str(path) for _, path in named]
+    keys: list[Run] = []
+    models: list[str | None] = []
+    for (parts, _), result in zip(named, results):
+        about = result.about
+        model, seed, dataset = about.get(MODEL), about.get(SEED), about["dataset"]
+        if parts:
+            model = parts[0]
+        if len(parts) > 1:
+            seed = int(parts[1]) if parts[1].isdecimal() else parts[1]
+        if len(parts) > 2:
+            dataset = parts[2]
+        models.append(model)
+        keys.append(Run(str(model), seed, str(dataset)))
+    check_all_named(models, places)
+    return checked_runs(keys, results, places)
+
+
+def _as_text(benchmark: Benchmark, options: argparse.Namespace, page: str) -> str:
+    """Return the text for a terminal: verdict, runs, tables, what all datasets say together, tests, notes."""
+    screen = options.screen
+    parts = [screen.bold(screen.wrapped(benchmark.verdict.sentence))]
+    parts += [] if options.quiet else [screen.dim(screen.lines(benchmark.about()))]
+    parts.append(format_means(benchmark, screen))
+    if len(benchmark.differences):
+        parts.append(format_pairs(benchmark, screen))
+    if len(benchmark.datasets) >= MIN_DATASETS and len(benchmark.models) >= MIN_MODELS:
+        parts.append(screen.lines(benchmark.across().lines()))
+    if not options.quiet:
+        parts.append(screen.dim(screen.lines(benchmark.fine_print())))
+        parts += [screen.lines(f"note: {note}" for note in benchmark.notes)] if benchmark.notes else []
+    return "\n\n".join([*parts, *([page] if page else [])])
+
+
+def _as_json(benchmark: Benchmark) -> str:
+    table = benchmark.table.set_index(["model", "dataset", "metric"])
+    differences = benchmark.differences.set_index(["dataset", "first", "second"])
+    return json_text(
+        {
+            "verdict": benchmark.verdict.sentence,
+            "header": benchmark.header(),
+            "table": frame_records(table),
+            "differences": frame_records(differences),
+            "runs": [
+                {name: value if value is None or value == value else None for name, value in row.items()}
+                for row in benchmark.runs.astype(object).to_dict("records")
+            ],
+        }
+    )
+
+
+COMMAND = Command(
+    "benchmark", "models x seeds x datasets in one table, from saved results", _add_options, _benchmark, place=4
+)

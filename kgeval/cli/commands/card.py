@@ -1,0 +1,119 @@
+"""kgeval card: the card of a saved result as JSON, as a paragraph for a paper, or as metadata for a model hub."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from kgeval.benchmarks import Card, card_of_file, front_matter, write_card
+from kgeval.cli.command import Command
+from kgeval.cli.options import check_out, say_aside
+from kgeval.errors import ProtocolError
+from kgeval.files import replacing
+
+FORMATS = ("text", "latex")
+
+
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "results",
+        nargs="+",
+        type=Path,
+        metavar="RUN.kgeval",
+        help="results saved by kgeval evaluate --out --name MODEL; with --paragraph and --model-index also cards",
+    )
+    parser.add_argument(
+        "-o",
+        "--out",
+        type=Path,
+        metavar="PATH",
+        help="file to write; with several results, a folder for one card per result (default: print)",
+    )
+    parser.add_argument("--overwrite", action="store_true", help="replace files that exist")
+    parser.add_argument("--date", metavar="YYYY-MM-DD", help="date to write into the card (default: none)")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--paragraph", action="store_true", help="a paragraph of English for an appendix, not JSON")
+    form.add_argument(
+        "--model-index", action="store_true", help="YAML metadata for the README of a model on the Hugging Face Hub"
+    )
+    parser.add_argument("--format", choices=FORMATS, help="form of the paragraph (default: text)")
+    parser.add_argument(
+        "--hub-dataset", metavar="ID", help="with --model-index: name of the dataset on the Hub, such as ORG/NAME"
+    )
+
+
+def _card(options: argparse.Namespace) -> str:
+    _check(options)
+    cards = [card_of_file(path) for path in options.results]
+    if options.date is not None:
+        cards = [card.dated(options.date) for card in cards]
+    targets = _targets(options) if options.out is not None and _is_json(options) else []
+    _say_what_is_assumed(cards, options)
+    for card, target in zip(cards, targets):
+        write_card(card, target, overwrite=options.overwrite)
+    if targets:
+        return "\n".join(f"wrote {target}, {target.stat().st_size / 1e3:.1f} kB" for target in targets)
+    if options.paragraph:
+        text = "\n\n".join(card.paragraph(options.format or "text") for card in cards)
+    else:
+        text = front_matter(cards, dataset_id=options.hub_dataset) if options.model_index else str(cards[0])
+    if options.out is None:
+        return text
+    with replacing(options.out, options.overwrite) as stream:
+        stream.write(f"{text}\n".encode("utf-8", "backslashreplace"))
+    return f"wrote {options.out}"
+
+
+def _is_json(options: argparse.Namespace) -> bool:
+    return not (options.paragraph or options.model_index)
+
+
+def _check(options: argparse.Namespace) -> None:
+    """Raise an error for an option that has no effect, and for a file that must not be written."""
+    if options.format is not None and not options.paragraph:
+        raise ProtocolError("--format is the form of the paragraph; give it with --paragraph")
+    if options.hub_dataset is not None and not options.model_index:
+        raise ProtocolError("--hub-dataset is a field of the metadata; give it with --model-index")
+    if _is_json(options) and options.out is None and len(options.results) > 1:
+        raise ProtocolError(f"{len(options.results)} results give {len(options.results)} cards; give -o FOLDER")
+    if options.out is not None and not _is_json(options):
+        check_out(options.out, options.overwrite, options.results)
+
+
+def _targets(options: argparse.Namespace) -> list[Path]:
+    """Return the file of each card; several cards go to a folder, which is made if it does not exist."""
+    if len(options.results) == 1 and not options.out.is_dir():
+        check_out(options.out, options.overwrite, options.results)
+        return [options.out]
+    names = [f"{path.stem}.json" for path in options.results]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise ProtocolError(f"two of the results would be written to {options.out / twice}; write them one by one")
+    if options.out.exists() and not options.out.is_dir():
+        raise ProtocolError(f"{options.out} is a file; {len(names)} results need a folder for their cards")
+    options.out.mkdir(parents=True, exist_ok=True)
+    targets = [options.out / name for name in names]
+    for target in targets:
+        check_out(target, options.overwrite, options.results)
+    return targets
+
+
+def _say_what_is_assumed(cards: Sequence[Card], options: argparse.Namespace) -> None:
+    """Say on the error stream which names were not given."""
+    for path, card in zip(options.results, cards):
+        if not card.is_named:
+            say_aside(
+                [
+                    f"note: {path} does not say which model it is of; the card names it by its scorer, {card.model!r}. "
+                    "kgeval evaluate --name MODEL --seed N, or result.save(path, name=, seed=), tells it"
+                ]
+            )
+    if options.model_index and options.hub_dataset is None:
+        names = ", ".join(dict.fromkeys(repr(card.dataset) for card in cards))
+        say_aside([f"note: the type of the dataset is its name, {names}; --hub-dataset ID gives its name on the Hub"])
+
+
+COMMAND = Command(
+    "card", "write the card of a saved result: numbers, protocol and hashes, to verify", _add_options, _card, place=15
+)

@@ -1,0 +1,206 @@
+"""Models over several datasets: which values are ranked, which tests are made, and what the lines say of them."""
+
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from kgeval.benchmarks.across import AcrossDatasets, across_datasets
+from kgeval.errors import DataError, MetricError
+from kgeval.results import Key
+from kgeval.stats import bayesian_signed_rank, conover, friedman, nemenyi
+
+NAN = float("nan")
+RELATED = (
+    "the datasets are the observations of these tests; datasets made from each other, such as FB15k and FB15k-237, are "
+    "not independent"
+)
+# C is best on each of eight datasets, then A and B take turns, then D.
+VALUES = pd.DataFrame(
+    {
+        "A": [0.31, 0.44, 0.12, 0.25, 0.52, 0.33, 0.61, 0.28],
+        "B": [0.30, 0.45, 0.11, 0.26, 0.51, 0.35, 0.60, 0.30],
+        "C": [0.36, 0.49, 0.19, 0.29, 0.58, 0.38, 0.66, 0.31],
+        "D": [0.20, 0.31, 0.09, 0.15, 0.44, 0.22, 0.43, 0.19],
+    },
+    index=[f"set {i}" for i in range(8)],
+)
+
+
+@pytest.fixture
+def scipy_stats():
+    """Skips where there is no scipy."""
+    return pytest.importorskip("scipy.stats", reason="needs kgeval[stats]")
+
+
+def stand_in(values, metric="mrr", other="mr"):
+    """A benchmark with the means of two metrics; the other has them turned round."""
+    rows = [
+        {"model": model, "dataset": dataset, "metric": name, "mean": sign * values.loc[dataset, model]}
+        for dataset in values.index
+        for model in values.columns
+        for name, sign in ((metric, 1.0), (other, -1.0))
+        if not np.isnan(values.loc[dataset, model])
+    ]
+    keys = {name: Key.parse(name) for name in (metric, other)}
+    return SimpleNamespace(
+        table=pd.DataFrame(rows), metric=metric, keys=keys, terms=SimpleNamespace(confidence=0.9), notes=()
+    )
+
+
+def test_mean_ranks_of_a_benchmark():
+    """By hand: C 1; A is second on 4 of 8 datasets and third on 4, as B is; D 4. Equal ones keep their order."""
+    found = across_datasets(stand_in(VALUES[["B", "A", "D", "C"]]))
+    assert found.table.to_dict("list") == {
+        "model": ["C", "B", "A", "D"],
+        "mean_rank": [1.0, 2.5, 2.5, 4.0],
+        "n_best": [8, 0, 0, 0],
+        "n_datasets": [8] * 4,
+    }
+    assert found.values.equals(VALUES[["B", "A", "D", "C"]])
+    assert (found.metric, found.higher_is_better, found.alpha) == ("mrr", True, 0.1)
+    pairs = found.pairs
+    assert list(zip(pairs["first"], pairs["second"])) == [
+        ("C", "B"), ("C", "A"), ("C", "D"), ("B", "A"), ("B", "D"), ("A", "D"),
+    ]  # fmt: skip
+    assert pairs["difference"].tolist() == [-1.5, -1.5, -3.0, 0.0, -1.5, -1.5]
+
+
+def test_a_lower_mean_rank_metric_ranks_the_other_way():
+    """MR of the stand-in is -MRR, so the largest MRR has the smallest MR: the same ranks; MRR as MR: turned."""
+    benchmark = stand_in(VALUES)
+    assert across_datasets(benchmark, "mr").table.equals(across_datasets(benchmark).table)
+    assert across_datasets(stand_in(VALUES, "mr", "mrr")).models == ("D", "A", "B", "C")
+    with pytest.raises(MetricError) as caught:
+        across_datasets(benchmark, "hits@10")
+    assert str(caught.value) == "hits@10 is not in the benchmark; its metrics are mrr, mr"
+
+
+def test_tests_are_those_of_stats(scipy_stats):
+    found = across_datasets(stand_in(VALUES))
+    array = VALUES.to_numpy()
+    assert found.friedman == friedman(array)
+    columns = {name: i for i, name in enumerate(VALUES.columns)}
+    for row in found.pairs.to_dict("records"):
+        i, j = columns[row["first"]], columns[row["second"]]
+        assert row["p_nemenyi"] == nemenyi(array, 0.9).p_values[i, j]
+        assert row["p_conover"] == conover(array).p_values[i, j]
+        assert row["p_conover_holm"] == conover(array).p_holm[i, j]
+        assert row["better"] == (row["first"] if row["p_nemenyi"] <= 0.1 else "undecided")
+    assert found.nemenyi.critical_difference == nemenyi(array, 0.9).critical_difference
+
+
+def test_lines(scipy_stats):
+    """CD = 2.569 * sqrt(4 * 5 / 48) = 1.66, so a difference of 1.5 is too small: only C and D are told apart."""
+    found = AcrossDatasets.of(VALUES, "mrr", True)
+    assert found.groups == (("C", "A", "B"), ("A", "B", "D"))
+    assert found.lines() == [
+        "mean ranks by MRR over 8 datasets (1 is best): C 1.00, A 2.50, B 2.50, D 4.00",
+        "Friedman's test: the models differ, p < 0.0001 (exact; chi-square 21.60 with 3 degrees of freedom, F 63.00 "
+        "with 3 and 21)",
+        "Nemenyi's test: two models are told apart if their mean ranks differ by 1.66 or more (significance level 0.05 "
+        "for all 6 pairs together); better: C over D",
+        "not told apart by Nemenyi's test: C, A, B; A, B, D",
+        "Conover's test with Holm's correction tells 5 of 6 pairs apart; it calls equal models different too often if "
+        "other models clearly differ, so it decides nothing here",
+        f"note: {RELATED}",
+    ]
+    text = repr(found)
+    assert text.startswith(found.lines()[0])
+    assert text.splitlines()[-4].split() == ["C", "1.0000", "8", "8"]
+
+
+def test_a_dataset_without_a_model_is_left_out_and_said(scipy_stats):
+    values = VALUES.copy()
+    values.loc["set 1", ["A", "D"]] = NAN
+    values.loc["set 2", :] = NAN
+    found = across_datasets(stand_in(values.drop(index="set 2")))
+    assert found.n_datasets == 6
+    assert found.notes[0] == "1 dataset left out: set 1 (no value of A and D)"
+    assert found.friedman == friedman(values.to_numpy()[[0, 3, 4, 5, 6, 7]]).__class__(
+        **{**vars(friedman(values.to_numpy()[[0, 3, 4, 5, 6, 7]])), "n_left_out": 1}
+    )
+    direct = AcrossDatasets.of(values, "mrr", True)
+    assert direct.notes[0] == "2 datasets left out: set 1 (no value of A and D) and set 2 (no value of any model)"
+    assert direct.table.equals(found.table)
+
+
+def test_why_there_is_no_test(scipy_stats):
+    prefix = "no test over datasets: "
+    for values, reason in (
+        (VALUES[["A", "C"]], prefix + "it needs at least 3 models; got 2; bayes(rope) compares two models"),
+        (VALUES[["A"]], prefix + "it needs at least 3 models; got 1"),
+        (VALUES.iloc[:1], prefix + "it needs at least 2 datasets with values of all models; got 1"),
+        (VALUES * 0.0, prefix + "all models are equal in every dataset"),
+    ):
+        found = AcrossDatasets.of(values, "mrr", True)
+        assert (found.friedman, found.nemenyi, found.conover, found.groups) == (None, None, None, ())
+        assert found.notes[-1] == reason
+        assert found.lines()[-1] == f"note: {reason}"
+        assert found.pairs["p_nemenyi"].isna().all()
+        assert set(found.pairs["better"]) <= {"undecided"}
+        assert len(found.table) == values.shape[1]
+    nothing = AcrossDatasets.of(VALUES * NAN, "mrr", True)
+    assert nothing.lines()[0] == "mean ranks by MRR: no dataset has values of all models"
+    assert nothing.table["n_best"].tolist() == [0, 0, 0, 0]
+
+
+def test_few_datasets_are_said(scipy_stats):
+    """Two datasets of four models: 1/4! at best. With three models 1/6: no difference can be found."""
+    approximate = "; the p-values of the pairs are approximations that need more datasets"
+    start = "with 2 datasets the tests find only very large differences: the smallest possible p-value of Friedman's "
+    notes = AcrossDatasets.of(VALUES.iloc[:2], "mrr", True).notes
+    assert notes == (f"{start}test is 0.0417{approximate}", RELATED)
+    notes = AcrossDatasets.of(VALUES.iloc[:2, 1:], "mrr", True).notes
+    assert notes[0] == f"{start}test is 0.1667, so it cannot find any{approximate}"
+    assert notes[2] == "no Conover test: all datasets rank the models alike, so there is no standard error"
+    assert not [note for note in AcrossDatasets.of(VALUES.iloc[:5], "mrr", True).notes if "datasets the tests" in note]
+
+
+def test_without_scipy_the_mean_ranks_stay(monkeypatch):
+    monkeypatch.setitem(sys.modules, "scipy", None)
+    found = AcrossDatasets.of(VALUES, "mrr", True)
+    assert found.lines() == [
+        "mean ranks by MRR over 8 datasets (1 is best): C 1.00, A 2.50, B 2.50, D 4.00",
+        'note: tests over several datasets need scipy; pip install "kgeval[stats]"',
+    ]
+    assert found.table["mean_rank"].tolist() == [1.0, 2.5, 2.5, 4.0]
+    assert len(found.bayes(0.01, n_samples=100)) == 6
+
+
+def test_bayes_follows_the_direction_of_the_metric():
+    """C is better than D on every dataset by more than 0.01, in MRR; were the numbers mean ranks, D would be."""
+    found = AcrossDatasets.of(VALUES, "mrr", True).bayes(0.01, n_samples=2000).set_index(["first", "second"])
+    direct = bayesian_signed_rank(VALUES["C"], VALUES["A"], 0.01, n_samples=2000)
+    row = found.loc[("C", "A")]
+    assert row.tolist()[:3] == [direct.first_larger, direct.equal, direct.second_larger]
+    assert found.loc[("C", "D"), "p_first"] > 0.99
+    assert found.loc[("A", "B"), "p_equal"] > 0.9
+    turned = AcrossDatasets.of(VALUES, "mr", False).bayes(0.01, n_samples=2000).set_index(["first", "second"])
+    assert turned.loc[("D", "C"), "p_first"] > 0.99
+    two = AcrossDatasets.of(VALUES[["A", "C"]], "mrr", True).bayes(0.0, n_samples=100)
+    assert two.to_dict("records") == [
+        {"first": "C", "second": "A", "p_first": 1.0, "p_equal": 0.0, "p_second": 0.0, "n_datasets": 8, "reason": ""}
+    ]
+    with pytest.raises(MetricError, match="rope must be a number of at least 0"):
+        AcrossDatasets.of(VALUES, "mrr", True).bayes(-1.0)
+
+
+def test_wrong_tables():
+    with pytest.raises(MetricError, match="values has the model 'A' twice"):
+        AcrossDatasets.of(VALUES.set_axis(["A", "B", "C", "A"], axis=1), "mrr", True)
+    with pytest.raises(MetricError, match="values has the dataset '1' twice"):
+        AcrossDatasets.of(VALUES.iloc[:2].set_axis([1, "1"]), "mrr", True)
+    with pytest.raises(MetricError, match="confidence"):
+        AcrossDatasets.of(VALUES, "mrr", True, confidence=1.5)
+    with pytest.raises(DataError, match="expected a finite number"):
+        AcrossDatasets.of(VALUES.replace(0.31, np.inf), "mrr", True)
+    with pytest.raises(MetricError):
+        AcrossDatasets.of(VALUES, "no such metric", True)
+
+
+def test_names_with_control_characters_are_escaped():
+    found = AcrossDatasets.of(VALUES.rename(columns={"A": "A\x1b[1m"}), "mrr", True)
+    assert "A\\x1b[1m 2.50" in found.lines()[0]

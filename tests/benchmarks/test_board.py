@@ -1,0 +1,314 @@
+"""The board: what stands in one table, what is averaged, what is said about doubtful files, and the page."""
+
+import copy
+import json
+import math
+import re
+
+import numpy as np
+import pytest
+from page_cases import HOSTILE, Reader
+
+import kgeval as kg
+from kgeval.benchmarks import Card, read_board, write_board, write_card
+from kgeval.errors import DataError
+from kgeval.markup import shown_label
+
+
+@pytest.fixture(scope="module")
+def result():
+    """A result on a small graph."""
+    rng = np.random.default_rng(3)
+    arrays = {name: rng.integers(0, [12, 2, 12], (n, 3)) for name, n in (("train", 40), ("valid", 5), ("test", 15))}
+    dataset = kg.Dataset.from_arrays(**arrays, n_entities=12, n_relations=2, name="toy")
+    scores = rng.normal(size=(12, 2, 12))
+    return kg.evaluate(lambda s, p, o: scores[s, p, o], dataset, progress=False)
+
+
+@pytest.fixture(scope="module")
+def card(result):
+    """A function that makes a card like that of `result`, with some facts changed."""
+    whole = Card.of(result).content
+
+    def made(model="A", seed=None, mrr=0.3, ranks=None, dataset=None, sides=None):
+        content = copy.deepcopy(whole)
+        content["model"] |= {"name": model, "name_from": "user", "seed": seed}
+        if mrr is None:
+            content["metrics"]["mrr"] = {"value": None, "low": None, "high": None, "reason": "no rank"}
+        else:
+            content["metrics"]["mrr"] = {"value": mrr, "low": mrr - 0.05, "high": mrr + 0.05}
+        content["hashes"]["ranks"] = ranks or f"{model} {seed} {mrr}"
+        if dataset:
+            content["dataset"]["fingerprint"] = dataset
+        if sides:
+            content["protocol"] |= {"fingerprint": f"only {sides}"}
+            content["protocol"]["sentence"] = content["protocol"]["sentence"].replace("both sides", f"{sides} side")
+        return Card(content)
+
+    return made
+
+
+def rows_of(board):
+    """(model, seeds, mean of MRR) of each row of the first table."""
+    return [(row.model, [run.card.seed for run in row.runs], row.value("mrr")[0]) for row in board.tables[0].rows]
+
+
+# ---- tables and means ----
+
+
+def test_seeds_are_averaged_and_rows_sorted(card):
+    """0.2, 0.3, 0.4: mean 0.3, standard deviation 0.1 (0.01 + 0 + 0.01, divided by 2); one run keeps its limits."""
+    runs = [card("A", 3, 0.4), card("A", 1, 0.2), card("B", 1, 0.5), card("A", 2, 0.3), card("C", 1, None)]
+    board = read_board(runs)
+    assert [(model, seeds) for model, seeds, _ in rows_of(board)] == [("B", [1]), ("A", [1, 2, 3]), ("C", [1])]
+    one, mean, none = board.tables[0].rows
+    assert one.value("mrr")[:3] == pytest.approx((0.5, 0.45, 0.55))
+    assert math.isnan(one.value("mrr")[3])
+    value, low, high, deviation = mean.value("mrr")
+    assert (value, deviation) == pytest.approx((0.3, 0.1))
+    assert math.isnan(low)
+    assert math.isnan(high)
+    assert math.isnan(none.value("mrr")[0])
+    assert board.notes == ()
+    assert board.sentence() == "5 runs of 3 models on 1 dataset, in 1 table"
+
+
+def test_a_missing_value_of_one_seed_gives_no_mean(card):
+    (row,) = read_board([card("A", 1, 0.2), card("A", 2, None)]).tables[0].rows
+    assert all(math.isnan(part) for part in row.value("mrr"))
+
+
+def test_metrics_are_the_filtered_ones_of_both_sides(card):
+    """In the order MRR first; the others are in the card."""
+    assert read_board([card()]).tables[0].metrics == ("mrr", "mr", "hits@1", "hits@3", "hits@10", "amri")
+
+
+def test_a_protocol_with_one_side_shows_its_side(result):
+    dataset = kg.Dataset.from_arrays(test=[[0, 0, 1], [1, 0, 2]], n_entities=4, n_relations=1)
+    one_side = kg.evaluate(lambda s, p, o: o, dataset, kg.Protocol(sides="object"), progress=False)
+    (made,) = read_board([one_side]).tables
+    assert len(made.metrics) == 6
+    assert made.rows[0].value(made.metrics[0])[0] == pytest.approx(one_side["mrr"])
+
+
+def test_protocols_and_datasets_are_never_mixed(card):
+    """A table for each; what differs from the table before is said."""
+    runs = [card("A"), card("B"), card("A", sides="object"), card("C", dataset="f" * 64)]
+    board = read_board(runs)
+    assert [[row.model for row in one.rows] for one in board.tables] == [["A", "B"], ["A"], ["C"]]
+    first, second, third = board.tables
+    assert second.differs_from(first) == ["protocol: object side, not both sides"]
+    assert first.differs_from(second) == ["protocol: both sides, not object side"]
+    (text, _) = third.differs_from(second)
+    assert text.startswith("another dataset of the same name (fingerprint ffff")
+    assert first.differs_from(first) == []
+    assert [note for note in board.notes if note.startswith("toy stands for 2 datasets with different contents")]
+
+
+def test_a_difference_that_the_sentence_hides_is_said(card):
+    """Two protocols with one sentence: the settings that differ are named."""
+    other = copy.deepcopy(card("B").content)
+    other["protocol"] |= {"fingerprint": "12345678", "settings": {**other["protocol"]["settings"], "unseen": "worst"}}
+    first, second = read_board([card("A"), card("A2"), Card(other)]).tables
+    assert second.differs_from(first) == ["protocol: unseen 'worst', not 'rank'"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ([{"seed": 1, "mrr": 0.2}, {"seed": 1, "mrr": 0.3}], "seed 1 stands for different runs"),
+        ([{"mrr": 0.2}, {"mrr": 0.3}], "not all of them say their seed"),
+        ([{"seed": 1, "mrr": 0.2}, {"mrr": 0.3}], "not all of them say their seed"),
+        ([{"seed": 1, "ranks": "x"}, {"seed": 2, "ranks": "x"}], "runs with different seeds have the same ranks"),
+    ],
+)
+def test_doubtful_runs_are_not_averaged(card, changes, reason):
+    board = read_board([card("A", **change) for change in changes])
+    assert len(board.tables[0].rows) == 2
+    assert [note for note in board.notes if f"2 runs of A on toy are not averaged, since {reason}" in note]
+
+
+def test_runs_named_by_their_scorer_are_not_averaged(card):
+    """Two models of one class are no two seeds of one model."""
+    contents = [copy.deepcopy(card("A", seed, 0.2 + seed / 10).content) for seed in (1, 2)]
+    for content in contents:
+        content["model"]["name_from"] = "scorer"
+    board = read_board([Card(content) for content in contents])
+    assert len(board.tables[0].rows) == 2
+    assert board.notes[0].startswith("2 runs without the name of a model (kgeval evaluate --name)")
+    assert "not averaged, since not all of them name their model" in board.notes[1]
+
+
+def test_the_same_ranks_under_two_names_are_marked(card):
+    board = read_board([card("A", ranks="same"), card("B", ranks="same"), card("C")])
+    marks = {row.model: row.marks for row in board.tables[0].rows}
+    assert marks == {"A": ("same ranks as B",), "B": ("same ranks as A",), "C": ()}
+
+
+# ---- files ----
+
+
+def test_a_card_and_its_result_are_one_run(result, tmp_path):
+    """Counted once, named both; the row links to the card."""
+    result.save(tmp_path / "run.kgeval")
+    write_card(result, tmp_path / "run.json")
+    board = read_board(tmp_path)
+    (run,) = board.runs
+    assert (run.place, run.copies) == ("run.json", ("run.kgeval",))
+    assert "run.json: the same run is in run.kgeval; it is counted once" in board.notes
+    assert board.n_files == 2
+
+
+def test_equal_hashes_with_other_values_are_a_contradiction(card):
+    board = read_board([card("A", 1, 0.3, "x"), card("A", 1, 0.4, "x")])
+    assert len(board.tables[0].rows) == 2
+    assert "result 1 and result 2 have the same hash of ranks but other values: MRR 0.3 and 0.4" in board.notes
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("B_seed2.json", ["the name says seed 2, but the run says seed 1", "the name says B, but the run says A"]),
+        ("A-s1.json", []),
+        ("a_seed_01.json", []),
+        ("AB.json", []),
+        ("A vs B.json", []),
+        ("runs2.json", []),
+    ],
+)
+def test_names_of_files_that_contradict_the_run_are_said(card, tmp_path, name, said):
+    """The words of a name, not parts of words; a name that also says the right model is right."""
+    write_card(card("A", 1), tmp_path / name)
+    write_card(card("B", 1), tmp_path / "second.json")
+    assert list(read_board(tmp_path).notes) == [f"{name}: {text}" for text in said]
+
+
+def test_files_that_cannot_be_read_are_listed(card, tmp_path):
+    """Each with its reason, in folders too; a classification and an unknown metric are no runs."""
+    (tmp_path / "below").mkdir()
+    write_card(card("A"), tmp_path / "below" / "a.json")
+    for name, text in (("broken.json", "{"), ("other.json", '{"a": 1}'), ("x.kgeval", "text"), ("notes.txt", "text")):
+        (tmp_path / name).write_text(text)
+    later = copy.deepcopy(card("B").content)
+    later["metrics"]["wonder@3"] = later["metrics"]["mrr"]
+    write_card(Card(later), tmp_path / "later.json")
+    board = read_board(tmp_path)
+    assert [place for place, _ in board.unread] == ["broken.json", "later.json", "other.json", "x.kgeval"]
+    reasons = dict(board.unread)
+    assert "wonder" in reasons["later.json"]
+    assert str(tmp_path) not in str(board.unread)
+    assert board.runs[0].place == "below/a.json"
+    assert board.sentence().endswith("; 4 files could not be read")
+    assert board.n_files == 5
+
+
+def test_nothing_to_show_is_an_error(tmp_path):
+    with pytest.raises(DataError, match="found no such file in"):
+        read_board(tmp_path)
+    with pytest.raises(DataError, match=r"there is no such file or folder"):
+        read_board(tmp_path / "none")
+    (tmp_path / "a.json").write_text("{")
+    with pytest.raises(DataError, match=r"none of 1 file can be read. The first error"):
+        read_board(tmp_path)
+    with pytest.raises(DataError, match=r"item 1 of the board: expected a path, a card or a result; got int"):
+        read_board([3])
+
+
+# ---- the page ----
+
+
+@pytest.fixture(scope="module")
+def folder(card, tmp_path_factory):
+    """Cards with hostile names in a folder, and a file that is none; tests write boards beside them."""
+    tmp_path = tmp_path_factory.mktemp("cards")
+    for i, label in enumerate(HOSTILE[:12]):
+        for seed in (1, 2):
+            write_card(card(label or "none", seed, 0.2 + i / 100 + seed / 1000), tmp_path / f"{i} #{seed}%.json")
+    write_card(card("alone", None, 0.9, sides="object"), tmp_path / "alone.json")
+    (tmp_path / "<b>.json").write_text("{")
+    return tmp_path
+
+
+def test_the_page_has_every_row(folder):
+    """Each model with mean and deviation as text and with more digits; the runs below; numbers as JSON."""
+    write_board(folder, folder / "board.html", title="</title><b>&")
+    reader = Reader(folder / "board.html")
+    assert reader.title == "</title><b>&"
+    assert {name for name, _ in reader.elements} & {"img", "iframe", "link", "object"} == set()
+    names = [name for name in reader.tables if name.startswith("board-")]
+    assert len(names) == 2
+    rows = reader.tables["board-1"]["rows"][1:]
+    assert len(rows) == 12 * 3
+    best, first, second = rows[:3]
+    assert best[1][0] == "0.3115 ± 0.0007"
+    assert float(best[1][1]["data-v"]) == pytest.approx((0.311 + 0.312) / 2)
+    assert (first[0][0], second[0][0]) == ("seed 1", "seed 2")
+    assert first[1][0] == "0.3110[0.2610, 0.3610]"
+    means = [float(row[1][1]["data-v"]) for row in rows[::3]]
+    assert means == sorted(means, reverse=True)
+    shown = {row[0][0].replace("2 seeds", "") for row in rows[::3]}
+    assert {shown_label(label) for label in HOSTILE[:12] if label.isprintable() and len(label) < 30} <= shown
+    data = reader.data()
+    assert [len(one["rows"]) for one in data["tables"]] == [12, 1]
+    assert data["unread"][0]["file"] == "<b>.json"
+    assert reader.rows("unread")[0][0][0] == "<b>.json"
+
+
+def test_rows_link_to_cards_in_the_folder_and_hold_the_others(folder, result, tmp_path_factory):
+    """A link is relative and quoted; a card elsewhere, or of a result, is in the page."""
+    write_board(folder, folder / "links.html")
+    reader = Reader(folder / "links.html")
+    links = [a["href"] for name, a in reader.elements if name == "a" and a["href"].startswith("./")]
+    assert "./0%20%231%25.json" in links
+    assert len(links) == 25 + 24  # the line of a model links to the cards of its runs, and so does each run
+    assert not [a for name, a in reader.elements if name == "pre"]
+    elsewhere = tmp_path_factory.mktemp("elsewhere") / "board.html"
+    write_board([result, folder / "alone.json"], elsewhere)
+    reader = Reader(elsewhere)
+    ids = {a["id"] for _, a in reader.elements if "id" in a}
+    targets = {a["href"] for name, a in reader.elements if name == "a"}
+    assert {target[1:] for target in targets if target.startswith("#")} <= ids
+    assert {"#card-1", "#card-2"} <= targets
+    assert not [target for target in targets if not target.startswith("#")]
+    text = "".join(reader.text)
+    assert str(Card.of(result)).strip().splitlines()[3].strip() in text
+
+
+def test_the_same_files_give_the_same_bytes(folder, tmp_path_factory):
+    """Also in another folder."""
+    import shutil
+
+    write_board(folder, folder / "bytes.html")
+    other = tmp_path_factory.mktemp("other") / "copy"
+    shutil.copytree(folder, other)
+    write_board(other, other / "board.html", overwrite=True)
+    assert (other / "board.html").read_bytes() == (folder / "bytes.html").read_bytes()
+    assert not re.search(str(folder), (folder / "bytes.html").read_text(encoding="utf-8"))
+
+
+def test_the_page_is_not_written_over_a_file(folder):
+    (folder / "taken.html").write_text("mine")
+    with pytest.raises(DataError, match="exists"):
+        write_board(folder, folder / "taken.html")
+    with pytest.raises(DataError, match="HTML"):
+        write_board(folder, folder / "board.pdf")
+    assert (folder / "taken.html").read_text() == "mine"
+
+
+def test_undecided_values_show_their_bounds(card, tmp_path):
+    content = copy.deepcopy(card("A").content)
+    content["metrics"]["mrr"] = {"value": None, "low": None, "high": None, "least": 0.2, "greatest": 0.4}
+    write_board([Card(content)], tmp_path / "board.html")
+    row = Reader(tmp_path / "board.html").rows("board-1")[0]
+    assert row[1][0] == "0.2000 to 0.4000"
+
+
+def test_the_json_of_the_page_is_strict(card, tmp_path):
+    """An unknown share of ties and an undefined value are null."""
+    content = copy.deepcopy(card("A", mrr=None).content)
+    content["ties"]["share"] = None
+    write_board([Card(content)], tmp_path / "board.html")
+    run = Reader(tmp_path / "board.html").data()["tables"][0]["rows"][0]["runs"][0]
+    assert run["tie_rate"] is None
+    assert run["metrics"]["mrr"] == [None, None, None]
+    assert json.dumps(run)

@@ -1,0 +1,638 @@
+"""kgeval.benchmark against slow loops, and what it refuses."""
+
+import itertools
+import math
+
+import benchmark_cases as cases
+import numpy as np
+import pandas as pd
+import pytest
+from made_results import noted, replaced
+
+import kgeval as kg
+from kgeval.benchmarks import Run, named
+from kgeval.results import Key
+from kgeval.stats import Clusters, Moments, Runs, compare_runs, mean_over_runs
+
+KEYS = ("mrr", "hits@3", "mr")
+FORMULAS = {"mrr": lambda rank: 1 / rank, "hits@3": lambda rank: float(rank <= 3), "mr": lambda rank: rank}
+
+
+def by_triple(result, metric):
+    """The values of both ranks of each triple, by labels: triple -> list of values. Ties by their realistic rank."""
+    values = {}
+    for row in result.labelled().to_dict("records"):
+        rank = row["rank_filtered"]
+        values.setdefault((row["s"], row["p"], row["o"]), []).append(FORMULAS[metric](rank))
+    return values
+
+
+def mean(values):
+    values = list(values)
+    return math.fsum(values) / len(values)
+
+
+def variance(values):
+    centre = mean(values)
+    return math.fsum((value - centre) ** 2 for value in values) / (len(values) - 1)
+
+
+def changes(run, triples):
+    """How much the mean changes if a triple is left out, times sqrt((G - 1) / G)."""
+    every = [value for triple in triples for value in run[triple]]
+    found = []
+    for left_out in triples:
+        rest = [value for triple in triples if triple != left_out for value in run[triple]]
+        found.append((mean(rest) - mean(every)) * math.sqrt((len(triples) - 1) / len(triples)))
+    return found
+
+
+def parts_of(runs, triples):
+    """The value of each run, the mean changes over the runs, V and AB of the docstring of kgeval.stats.runs."""
+    n = len(runs)
+    values = [mean(value for triple in triples for value in run[triple]) for run in runs]
+    of_runs = [changes(run, triples) for run in runs]
+    means = [mean(column) for column in zip(*of_runs)]
+    if n == 1:
+        return values, means, math.nan, math.nan
+    apart = math.fsum((x - m) ** 2 for row in of_runs for x, m in zip(row, means))
+    return values, means, variance(values) / n, apart / (n * (n - 1))
+
+
+def combined(of_clusters, several, freedom):
+    """Parts of the variance and degrees of freedom; `several` holds V, AB and the number of runs of each system."""
+    if not several:
+        return math.nan, of_clusters, freedom
+    shown, both = (math.fsum(system[i] for system in several) for i in (0, 1))
+    of_seeds = max(shown - both, 0.0)
+    if of_seeds == 0.0:
+        return 0.0, of_clusters, freedom
+    of_triples = max(of_clusters, both)
+    freedom_of_runs = shown**2 / math.fsum(v**2 / (n - 1) for v, _, n in several)
+    share = shown / (of_seeds + of_triples)
+    return of_seeds, of_triples, 1 / (share / freedom_of_runs + (1 - share) / freedom)
+
+
+def two_sided(t, freedom):
+    """The p-value of Student's t, by Simpson's rule over the density from 0 to |t|."""
+    n, end = 4000, abs(t)
+    scale = math.exp(math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2)) / math.sqrt(freedom * math.pi)
+    density = [scale * (1 + (end * i / n) ** 2 / freedom) ** (-(freedom + 1) / 2) for i in range(n + 1)]
+    area = math.fsum(y * (1 if i in (0, n) else 4 if i % 2 else 2) for i, y in enumerate(density)) * end / n / 3
+    return 1 - 2 * area
+
+
+def by_holm(p_values):
+    """Holm's correction by loops; NaN is left out."""
+    known = sorted((p, i) for i, p in enumerate(p_values) if not math.isnan(p))
+    corrected, worst = [math.nan] * len(p_values), 0.0
+    for place, (p, i) in enumerate(known):
+        worst = max(worst, min(1.0, p * (len(known) - place)))
+        corrected[i] = worst
+    return corrected
+
+
+def by_fdr(p_values):
+    """The correction of Benjamini and Hochberg by loops."""
+    known = sorted((p, i) for i, p in enumerate(p_values) if not math.isnan(p))
+    corrected = [math.nan] * len(p_values)
+    for place, (_, i) in enumerate(known):
+        corrected[i] = min([1.0] + [p * len(known) / (rank + 1) for rank, (p, _) in enumerate(known) if rank >= place])
+    return corrected
+
+
+@pytest.fixture(scope="module")
+def runs():
+    """Three models, three seeds, two datasets; C lacks one seed on the first, and all on the second."""
+    missing = [("C", 2, "ring-24"), *(("C", seed, "ring-30") for seed in (1, 2, 3))]
+    return cases.runs_of(leave_out=missing)
+
+
+@pytest.fixture(scope="module")
+def bench(runs):
+    return kg.benchmark(runs, metrics=KEYS, n_resamples=999)
+
+
+@pytest.fixture(scope="module")
+def single():
+    """The first runs of two models on one dataset."""
+    return cases.runs_of(sizes=(24,), models=("A", "B"), seeds=(1,))
+
+
+def test_means_and_parts_of_the_variance_are_those_of_slow_loops(runs, bench):
+    """Mean, SD, both parts of the variance and the degrees of freedom, of three metrics with ties."""
+    assert any(result.tie_rate > 0.1 for result in runs.values())
+    for row in bench.table.to_dict("records"):
+        of_cell = [result for key, result in runs.items() if (key[0], key[2]) == (row["model"], row["dataset"])]
+        assert row["n_seeds"] == len(of_cell)
+        if not of_cell:
+            assert row["reason"] == "no run"
+            assert all(math.isnan(row[name]) for name in ("mean", "sd", "low", "error", "of_seeds", "n_effective"))
+            continue
+        found = [by_triple(result, row["metric"]) for result in of_cell]
+        triples = list(found[0])
+        values, means, shown, both = parts_of(found, triples)
+        of_clusters = math.fsum(change**2 for change in means)
+        of_seeds, of_triples, freedom = combined(of_clusters, [(shown, both, len(found))], len(triples) - 1)
+        assert row["mean"] == pytest.approx(mean(values), rel=1e-12)
+        assert row["sd"] == pytest.approx(math.sqrt(variance(values)), rel=1e-9)
+        assert row["of_seeds"] == pytest.approx(of_seeds, rel=1e-9, abs=1e-15)
+        assert row["of_triples"] == pytest.approx(of_triples, rel=1e-9)
+        assert row["error"] == pytest.approx(math.sqrt(of_seeds + of_triples), rel=1e-9)
+        assert row["share_of_seeds"] == pytest.approx(of_seeds / (of_seeds + of_triples), rel=1e-9, abs=1e-12)
+        assert row["freedom"] == pytest.approx(freedom, rel=1e-9)
+        assert (row["n"], row["n_clusters"], row["n_effective"]) == (2 * len(triples), len(triples), len(triples))
+        means_of_triples = [Moments(np.array([[mean(run[triple])] for triple in triples])) for run in found]
+        system = Runs(tuple(means_of_triples), Clusters.of(range(len(triples)), len(triples)))
+        interval = mean_over_runs(system, bounds=Key.parse(row["metric"]).bounds)
+        assert (row["low"], row["high"]) == pytest.approx((interval.low, interval.high), rel=1e-9)
+        assert row["low"] < row["mean"] < row["high"]
+    assert (bench.table["of_seeds"] > 0).any()
+
+
+def test_differences_and_corrections_are_those_of_slow_loops(runs, bench):
+    """Error and degrees of freedom from both parts of the variance, Holm and Benjamini-Hochberg over all datasets.
+
+    The p-value is that of `compare_runs` over the means of the triples.
+    """
+    expected = []
+    for row in bench.differences.to_dict("records"):
+        cells = [
+            [by_triple(result, "mrr") for key, result in runs.items() if (key[0], key[2]) == (model, row["dataset"])]
+            for model in (row["first"], row["second"])
+        ]
+        if not all(cells):
+            assert (row["reason"], row["better"]) == ("C: no run", "undecided")
+            expected.append(math.nan)
+            continue
+        triples = list(cells[0][0])
+        first, second = (parts_of(cell, triples) for cell in cells)
+        value = mean(first[0]) - mean(second[0])
+        of_clusters = math.fsum((a - b) ** 2 for a, b in zip(first[1], second[1]))
+        several = [(shown, both, len(values)) for values, _, shown, both in (first, second)]
+        of_seeds, of_triples, freedom = combined(of_clusters, several, len(triples) - 1)
+        error = math.sqrt(of_seeds + of_triples)
+        systems = [
+            Runs(tuple(Moments(np.array([[sum(run[t]) / 2] for t in triples])) for run in cell), labels)
+            for cell, labels in zip(cells, [Clusters.of(range(len(triples)), len(triples))] * 2)
+        ]
+        expected.append(compare_runs(*systems).p_value)
+        assert row["difference"] == pytest.approx(value, rel=1e-9)
+        assert (row["error"], row["freedom"]) == pytest.approx((error, freedom), rel=1e-9)
+        assert row["spread"] == pytest.approx(math.sqrt(max(variance(first[0]), variance(second[0]))), rel=1e-9)
+        assert row["within_spread"] == (abs(value) < row["spread"])
+        assert row["test"] == "t"
+        gaps = [
+            math.fsum(mean(run[t][i] for run in cells[0]) - mean(run[t][i] for run in cells[1]) for i in (0, 1))
+            for t in triples
+        ]
+        assert row["n_differing"] == sum(abs(gap) > 1e-9 for gap in gaps)
+    np.testing.assert_allclose(bench.differences["p"], expected, rtol=1e-6)
+    np.testing.assert_allclose(bench.differences["p_holm"], by_holm(bench.differences["p"].tolist()), rtol=1e-12)
+    np.testing.assert_allclose(bench.differences["p_fdr"], by_fdr(bench.differences["p"].tolist()), rtol=1e-12)
+    assert bench.differences["p"].notna().sum() == 4  # three pairs on the first dataset, one on the second
+
+
+@pytest.mark.parametrize("correction", ["holm", "maxt", "fdr"])
+def test_the_chosen_correction_decides(runs, correction):
+    found = kg.benchmark(runs, correction=correction, n_resamples=499, metrics="mrr")
+    column = f"p_{correction}"
+    assert found.p_column == column
+    for row in found.differences.to_dict("records"):
+        winner = row["first"] if row["difference"] > 0 else row["second"]
+        assert row["better"] == (winner if row[column] <= 0.05 else "undecided")
+    floor = 1 / 500
+    joint = found.differences["p_maxt"].dropna()
+    assert ((joint >= floor) & (joint <= 1)).all()
+    assert (joint * 500 == (joint * 500).round()).all() or np.allclose(joint * 500, (joint * 500).round())
+
+
+def test_one_run_each_is_kg_compare(single):
+    """Value, interval and p-value are those of kg.compare; there is no spread, and the reason says so."""
+    compared = kg.compare({key[0]: result for key, result in single.items()}, metrics="mrr").table.iloc[0]
+    found = kg.benchmark(single, metrics="mrr")
+    row = found.differences.iloc[0]
+    for name in ("value_first", "value_second", "difference", "low", "high", "p"):
+        assert row[name] == pytest.approx(compared[name], rel=1e-12)
+    assert (row["test"], row["freedom"], row["p_holm"]) == ("swaps", 23.0, row["p"])
+    assert row["n_first"] == row["n_second"] == 1
+    for cell, result in zip(found.table.to_dict("records"), single.values()):
+        interval = result.interval("mrr")
+        assert (cell["mean"], cell["low"], cell["high"]) == pytest.approx((interval.value, interval.low, interval.high))
+        assert math.isnan(cell["sd"])
+        assert math.isnan(cell["of_seeds"])
+        assert math.isnan(cell["share_of_seeds"])
+        assert cell["reason"] == "one run: how much the value varies with the seed is unknown"
+    assert "one run per model and dataset: how much the values vary with the seed is unknown" in found.notes[0]
+    assert "one run of each model, so other seeds may give another order" in found.verdict.sentence
+
+
+def test_ids_and_the_order_of_the_triples_change_nothing(runs, bench):
+    """Each run lists the triples in another order, under other ids; numbers are equal to the last digits."""
+    rng = np.random.default_rng(0)
+    shuffled = {}
+    for model, seed, name in runs:
+        n = int(name[5:])
+        order, rows = rng.permutation(n), rng.permutation(n)
+        shuffled[model, seed, name] = cases.run_of(n, model, seed, order, rows)
+    other = kg.benchmark(shuffled, metrics=KEYS, n_resamples=999)
+    for name in ("table", "differences"):
+        pd.testing.assert_frame_equal(
+            getattr(other, name).drop(columns="p_maxt", errors="ignore"),
+            getattr(bench, name).drop(columns="p_maxt", errors="ignore"),
+            rtol=1e-9,
+        )
+    np.testing.assert_allclose(other.differences["p_maxt"], bench.differences["p_maxt"], atol=0.05)
+    assert other.verdict.leaders == bench.verdict.leaders
+
+
+def test_the_order_of_the_models_only_changes_signs(runs, bench):
+    other = kg.benchmark(dict(reversed(list(runs.items()))), metrics=KEYS, n_resamples=999)
+    assert other.models == ("B", "A", "C")
+    for row in bench.differences.to_dict("records"):
+        table = other.differences[other.differences["dataset"] == row["dataset"]]
+        is_pair = [{a, b} == {row["first"], row["second"]} for a, b in zip(table["first"], table["second"])]
+        (found,) = table[is_pair].to_dict("records")
+        sign = 1 if found["first"] == row["first"] else -1
+        numbers = [found["difference"] * sign, found["error"], found["p"], found["p_holm"], found["p_fdr"]]
+        wanted = [row["difference"], row["error"], row["p"], row["p_holm"], row["p_fdr"]]
+        assert numbers == pytest.approx(wanted, rel=1e-9, nan_ok=True)
+        assert found["better"] == row["better"]
+
+
+def test_a_list_of_named_results_is_the_mapping(runs, bench, tmp_path):
+    """Names in the results, also after saving, give the same table; seeds may be numpy integers in a mapping."""
+    listed_runs = []
+    for place, ((model, seed, _), result) in enumerate(runs.items()):
+        if place % 2:
+            listed_runs.append(named(result, model, seed=np.int64(seed)))
+        else:
+            result.save(tmp_path / f"{place}.kgeval", details=False, name=model, seed=seed)
+            listed_runs.append(kg.load_result(tmp_path / f"{place}.kgeval"))
+    assert listed_runs[0].about["model"] == "A"
+    assert listed_runs[0].about["seed"] == 1
+    assert "run: A seed 1" in repr(listed_runs[0])
+    assert "run: A seed 2" in repr(listed_runs[1])
+    found = kg.benchmark(listed_runs, metrics=KEYS, n_resamples=999)
+    pd.testing.assert_frame_equal(found.table, bench.table)
+    pd.testing.assert_frame_equal(found.differences, bench.differences)
+    assert list(found.results) == [Run(*key) for key in runs]
+    of_numpy = kg.benchmark({(m, np.int64(s), d): r for (m, s, d), r in runs.items()}, metrics=KEYS, n_resamples=999)
+    assert list(of_numpy.results) == list(found.results)
+    by_value = found.runs.set_index(["model", "seed", "dataset"])["hits@3"]
+    assert by_value["B", 3, "ring-30"] == runs["B", 3, "ring-30"]["hits@3"]
+
+
+def test_a_baseline_is_compared_with_every_other_model(runs, bench):
+    """Fewer tests, so that Holm multiplies by less; differences are model - baseline."""
+    found = kg.benchmark(runs, baseline="B", n_resamples=99)
+    assert list(zip(found.differences["first"], found.differences["second"])) == [("A", "B"), ("C", "B")] * 2
+    row, whole = found.differences.iloc[0], bench.differences.iloc[0]
+    assert (row["difference"], row["p"]) == (whole["difference"], whole["p"])
+    assert found.differences["p"].notna().sum() == 3
+    np.testing.assert_allclose(found.differences["p_holm"], by_holm(found.differences["p"].tolist()))
+    assert found.verdict.sentence.startswith("MRR against the baseline B: A ")
+    assert found.verdict.leaders == {}
+    with pytest.raises(kg.ProtocolError, match="baseline must be one of 'A', 'B', 'C'; got 'D'"):
+        kg.benchmark(runs, baseline="D")
+
+
+def test_lower_is_better_in_mr(runs):
+    """The better model has the lower mean, and the leader of the verdict is the lowest."""
+    found = kg.benchmark(runs, metric="mr", metrics=(), n_resamples=99)
+    means = found.values["ring-24"]
+    assert found.verdict.leaders["ring-24"][0] == means.idxmin()
+    decided = found.differences[found.differences["better"] != "undecided"]
+    assert len(decided)
+    for row in decided.to_dict("records"):
+        assert row["better"] == (row["first"] if row["value_first"] < row["value_second"] else row["second"])
+    assert "MR (lower is better)" in found.verdict.sentence
+
+
+def test_metrics_of_queries_are_compared_by_query(runs):
+    """One observation a query; the interval of a single run is that of the result."""
+    found = kg.benchmark(runs, metric="query.map", metrics="mrr", cluster="query", n_resamples=99)
+    result = runs["A", 1, "ring-24"]
+    row = found.table.iloc[0]
+    values = [runs["A", seed, "ring-24"]["query.map"] for seed in (1, 2, 3)]
+    assert (row["mean"], row["sd"]) == pytest.approx((mean(values), math.sqrt(variance(values))))
+    assert row["n"] == row["n_clusters"] == len(result.per_query("query.map"))
+    assert found.differences["p"].notna().sum() == 4
+    assert found.differences["p_maxt"].notna().sum() == 4
+
+
+def test_bootstrap_needs_ten_runs(runs):
+    with pytest.raises(kg.MetricError, match="at least 10 runs of each model on each dataset; A has 3 runs on ring-24"):
+        kg.benchmark(runs, intervals="bootstrap")
+
+
+@pytest.mark.thorough
+def test_bootstrap_changes_the_intervals_alone():
+    many = cases.runs_of(sizes=(24,), models=("A", "C"), seeds=range(10))
+    plain = kg.benchmark(many, metrics="mrr", n_resamples=199)
+    drawn = kg.benchmark(many, metrics="mrr", n_resamples=199, intervals="bootstrap")
+    assert plain.differences["p"].iloc[0] == drawn.differences["p"].iloc[0]
+    assert (drawn.table["low"] != plain.table["low"]).all()
+    widths = [(found.table["high"] - found.table["low"]).to_numpy() for found in (plain, drawn)]
+    assert (np.abs(np.log(widths[0] / widths[1])) < 0.5).all()
+    assert any(
+        "hierarchical bootstrap of seeds and clusters (199 resamples, seed 0)" in line for line in drawn.header()
+    )
+
+
+def test_maxt_needs_clusters_that_do_not_overlap():
+    triples = [[i % 8, 0, 8 + 5 * i % 12] for i in range(24)]
+    dataset = kg.Dataset.from_arrays(test=triples, n_entities=20, n_relations=1, name="bipartite")
+    tables = np.random.default_rng(0).random((2, 20, 20))
+    single = {
+        (name, "bipartite"): kg.evaluate(lambda s, p, o, table=table: table[s, o], dataset, progress=False)
+        for name, table in zip("AB", tables)
+    }
+    found = kg.benchmark(single, cluster="entity", metrics="mrr")
+    assert found.differences["test"].tolist() == ["t"]
+    assert found.differences["p_maxt"].isna().all()
+    with pytest.raises(kg.MetricError, match="the clusters overlap .*use correction='holm'"):
+        kg.benchmark(single, cluster="entity", correction="maxt")
+
+
+def test_mixed_protocols_of_all_datasets_are_listed_in_one_error(runs):
+    """A run of the first dataset ranked one side, one of the second another set of triples."""
+    mixed = dict(runs)
+    mixed["A", 1, "ring-24"] = cases.run_of(24, "A", 1, sides=("object",))
+    mixed["B", 1, "ring-30"] = cases.run_of(30, "B", 1, rows=np.arange(29))
+    with pytest.raises(kg.ProtocolError) as caught:
+        kg.benchmark(mixed, metrics="mrr")
+    text = str(caught.value)
+    assert "ring-24: A seed 1, A seed 2, A seed 3" in text
+    assert "sides: object in A seed 1, subject+object in A seed 2" in text
+    assert "ring-30: A seed 1" in text
+    assert "in B seed 1" in text
+    assert "if ring-30 is the name of two datasets, give them different names in the mapping" in text
+    assert "if ring-24 is the name of two datasets" not in text
+    with pytest.raises(kg.ProtocolError, match=r"(?s)ring-24: .*\n  sides"):
+        kg.benchmark(mixed, metrics="mrr", override="queries,dataset,filter_splits")
+    del mixed["A", 1, "ring-24"]
+    accepted = kg.benchmark(mixed, metrics="mrr", override="queries,dataset,filter_splits", n_resamples=99)
+    assert any(line.startswith("overridden in ring-30: queries:") for line in accepted.header())
+    assert "no verdict on ring-30: the results differ, and the benchmark accepted it" in accepted.verdict.sentence
+    assert accepted.verdict.leaders["ring-30"] == ()
+    assert set(accepted.table.loc[accepted.table["dataset"] == "ring-30", "n"]) == {58}
+    against = kg.benchmark(mixed, metrics="mrr", override="queries,dataset,filter_splits", baseline="A", n_resamples=99)
+    assert "no verdict on ring-30" in against.verdict.sentence
+    assert "the results on ring-30 differ, which was accepted" in against.verdict.sentence
+    with pytest.raises(kg.ProtocolError, match="override must be one of"):
+        kg.benchmark(runs, override="everything")
+
+
+@pytest.mark.parametrize(
+    ("results", "said"),
+    [
+        ({}, r"benchmark needs a mapping such as \{\('ComplEx', 1, 'FB15k-237'\): result\}.* got nothing"),
+        ([], "got nothing"),
+        ("run.kgeval", "got one str"),
+        (None, "got one NoneType"),
+        ({("A", 1, "x"): 3.0}, r"the value of \('A', 1, 'x'\) must be an EvaluationResult.*got float"),
+        ([3.0], "result 0 must be an EvaluationResult, from kgeval.evaluate or kgeval.load_result; got float"),
+    ],
+)
+def test_what_is_no_collection_of_results_is_refused(results, said):
+    with pytest.raises(kg.ProtocolError, match=said):
+        kg.benchmark(results)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "A",
+        ("A",),
+        ("A", 1, "x", 2),
+        (1, 1, "x"),
+        ("A", 1.5, "x"),
+        ("A", True, "x"),
+        ("A", "", "x"),
+        ("", 1, "x"),
+        ("A", 1, " "),
+        ("A", 1, 3),
+    ],
+)
+def test_keys_that_name_no_run_are_refused(single, key):
+    result = next(iter(single.values()))
+    with pytest.raises(kg.ProtocolError, match=r"each key of the mapping must be \(model, seed, dataset\)"):
+        kg.benchmark({key: result})
+
+
+def test_results_without_a_name_are_listed(single):
+    first, second = single.values()
+    with pytest.raises(kg.ProtocolError) as caught:
+        kg.benchmark([named(first, "A"), second, second])
+    lines = str(caught.value).splitlines()
+    assert lines[:3] == [
+        "2 of 3 results do not say of which model they are:",
+        "  result 1 (scorer 'B' on ring-24)",
+        "  result 2 (scorer 'B' on ring-24)",
+    ]
+    assert "{('ComplEx', 1, 'FB15k-237'): result, ...}, or on the command line ComplEx:1=FILE" in lines[3]
+    assert "result.save(file, name='ComplEx', seed=1), kgeval.benchmarks.named" in lines[4]
+    assert "kgeval evaluate ... --out FILE --name ComplEx --seed 1" in lines[4]
+    with pytest.raises(kg.ProtocolError, match=r"(?s)12 of 12 results.*result 9 .*\n  and 2 more\n"):
+        kg.benchmark([first] * 12)
+
+
+def test_runs_that_are_not_distinct_are_listed(single):
+    """Two results of one seed; a result without a seed beside others; a mapping with both kinds of keys."""
+    first, second = single.values()
+    both = [named(first, "A", seed=1), named(second, "A", seed=1), named(first, "B"), named(second, "B", seed=2)]
+    with pytest.raises(kg.ProtocolError) as caught:
+        kg.benchmark(both)
+    assert str(caught.value).splitlines()[:3] == [
+        "several results are of the same model and dataset, and it is not clear which run each of them is:",
+        "  A on ring-24: the seed 1 in result 0 and result 1",
+        "  B on ring-24, 2 results: no seed in result 2",
+    ]
+    mapping = {("A", "ring-24"): first, ("A", 2, "ring-24"): second}
+    with pytest.raises(kg.ProtocolError, match=r"A on ring-24, 2 results: no seed in \('A', 'ring-24'\)"):
+        kg.benchmark(mapping)
+    assert kg.benchmark([named(first, "A"), named(second, "B")]).table["n_seeds"].unique().tolist() == [1]
+
+
+def test_one_dataset_under_two_names_is_refused(single):
+    """Else it would count twice, or its models would not be compared; another protocol gives a note."""
+    first, second = single.values()
+    with pytest.raises(kg.ProtocolError, match="^x and y are the same dataset .*give it one name.*ComplEx:1:x=FILE"):
+        kg.benchmark({("A", "x"): first, ("A", "y"): second})
+    sided = cases.run_of(24, "A", 1, sides=("object",))
+    found = kg.benchmark({("A", "x"): first, ("A", "x, objects"): sided}, metric="object.mrr", metrics=())
+    assert "x and x, objects are the same dataset under different protocols" in found.notes[-1]
+
+
+def test_two_datasets_with_one_name_are_refused(single):
+    first, second = single.values()
+    other = replaced(second, about={**second.about, "dataset_fingerprint": "f" * 64})
+    with pytest.raises(kg.ProtocolError, match="(?s)dataset: .* in A, ring-24 ffffffff in B.*name of two datasets"):
+        kg.benchmark([named(first, "A"), named(other, "B")])
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "said"),
+    [
+        ({"metric": "mrr,mr"}, kg.MetricError, "metric is the one primary metric.*got 'mrr,mr'"),
+        ({"metric": "mmr"}, kg.MetricError, "mmr"),
+        ({"metrics": "nothing"}, kg.MetricError, "nothing"),
+        ({"confidence": 95}, kg.MetricError, "confidence"),
+        (
+            {"correction": "bonferroni"},
+            kg.ProtocolError,
+            "one of 'holm', 'maxt', 'fdr'; got 'bonferroni'",
+        ),
+        ({"cluster": "relation"}, kg.MetricError, "cluster must be one of"),
+        ({"intervals": "z"}, kg.ProtocolError, "intervals must be one of 't', 'bootstrap'"),
+        ({"n_resamples": 0}, kg.MetricError, "n_resamples must be an integer of at least 1"),
+        ({"seed": -1}, kg.MetricError, "seed must be an integer of at least 0"),
+    ],
+)
+def test_wrong_options_are_refused(single, options, error, said):
+    with pytest.raises(error, match=said):
+        kg.benchmark(single, **options)
+
+
+@pytest.mark.parametrize(
+    ("name", "seed", "said"),
+    [
+        ("", 1, "the name of a model must be a text of 1 to 200 characters; got ''"),
+        (" \t", 1, "must be a text"),
+        (3, 1, "got 3"),
+        ("x" * 201, 1, "got a text of 201 characters"),
+        ("A", -1, "seed must be an integer of at least 0; got -1"),
+        ("A", 1.0, "seed must be an integer of at least 0; got 1.0"),
+        (None, 1, "a seed needs the name of the model too"),
+    ],
+)
+def test_wrong_names_of_a_result_are_refused(single, tmp_path, name, seed, said):
+    result = next(iter(single.values()))
+    with pytest.raises(kg.DataError, match=said):
+        result.save(tmp_path / "run.kgeval", name=name, seed=seed)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_new_name_takes_the_seed_away(single, tmp_path):
+    """The seed belongs to the old name; a file keeps the name of the result unless another is given."""
+    result = named(next(iter(single.values())), "A", seed=4)
+    result.save(tmp_path / "kept.kgeval")
+    assert kg.load_result(tmp_path / "kept.kgeval").about["seed"] == 4
+    result.save(tmp_path / "new.kgeval", name="B")
+    about = kg.load_result(tmp_path / "new.kgeval").about
+    assert (about["model"], "seed" in about) == ("B", False)
+    assert named(result, " B ").about["model"] == "B"
+
+
+def test_notes_name_missing_runs_small_differences_and_equal_runs(runs, bench):
+    notes = "\n".join(bench.notes)
+    assert "no run of C on ring-30; these values and differences are missing" in notes
+    assert "the numbers of runs differ: 3 of A on ring-24, 3 of A on ring-30, 3 of B on ring-24" in notes
+    for row in bench.differences.to_dict("records"):
+        said = f"{row['first']} - {row['second']} ({row['difference']:+.4f}, SD {row['spread']:.4f})"
+        line = next((note for note in bench.notes if note.startswith(f"{row['dataset']}: ") and said in note), "")
+        assert bool(line) == row["within_spread"]
+    assert bench.differences["within_spread"].any()
+    assert not bench.differences["within_spread"].all()
+    copied = {**runs, ("A", 2, "ring-24"): runs["A", 1, "ring-24"]}
+    found = kg.benchmark(copied, metrics="mrr", n_resamples=99)
+    assert "ring-24: the ranks of A seed 1 and A seed 2 are all equal; are they the same run?" in found.notes
+
+
+def test_notes_of_results_are_told_once(single):
+    told = {key: noted(result, "the file was old") for key, result in single.items()}
+    found = kg.benchmark(told, metrics="mrr")
+    assert "ring-24: all 2 runs: the file was old" in found.notes
+    key = next(iter(single))
+    found = kg.benchmark({**single, key: noted(single[key], "the file was old")}, metrics="mrr")
+    assert "ring-24: A seed 1: the file was old" in found.notes
+
+
+def test_the_verdict_never_names_a_winner_that_is_not_decided():
+    """Over several benchmarks: who is said to be best beats each other model by the corrected p-values."""
+    sizes_of_groups = set()
+    for size, models in itertools.product((12, 60), (("A", "B", "C"), ("A", "C"))):
+        found = kg.benchmark(cases.runs_of((size,), models), metrics="mrr", n_resamples=99)
+        name, table = f"ring-{size}", found.differences
+        best = found.values[name].idxmax()
+        beaten = set()
+        for row in table.to_dict("records"):
+            if row["p_holm"] <= 0.05 and best in (row["first"], row["second"]):
+                beaten |= {row["first"], row["second"]} - {best}
+        leaders, sentence = found.verdict.leaders[name], found.verdict.sentence
+        assert set(leaders) == set(models) - beaten
+        assert leaders[0] == best
+        assert sentence.startswith(f"{best} is best on {name}: MRR" if len(leaders) == 1 else f"Undecided on {name}")
+        assert f"but better than {' and '.join(sorted(beaten))};" in sentence or len(leaders) in (1, len(models))
+        assert found.verdict.n_decided == (table["p_holm"] <= 0.05).sum()
+        sizes_of_groups.add((len(models), len(leaders)))
+    assert {(3, 2), (2, 1)} <= sizes_of_groups
+
+
+def test_undefined_metrics_are_nan_with_a_reason(single):
+    """The median has a mean and a spread but no interval; an unknown setting has no value, and gives no verdict."""
+    more = cases.runs_of((24,), ("A", "B"), (1, 2))
+    found = kg.benchmark(more, metrics="median_rank", n_resamples=99)
+    row = found.table[found.table["metric"] != "mrr"].iloc[0]
+    values = [result["median_rank"] for key, result in more.items() if key[0] == "A"]
+    assert (row["mean"], row["sd"]) == pytest.approx((mean(values), math.sqrt(variance(values))))
+    assert math.isnan(row["low"])
+    assert row["reason"]
+    unknown = {
+        key: replaced(
+            result,
+            about={**result.about, "unknown": {"raw": "the file has no raw ranks"}},
+            table=result.table.assign(better_raw=-1, tied_raw=-1, rivals_raw=-1),
+        )
+        for key, result in single.items()
+    }
+    found = kg.benchmark(unknown, metric="raw.mrr", metrics="mrr", n_resamples=99)
+    assert found.differences["p"].isna().all()
+    assert "no verdict on ring-24: A has no raw.MRR" in found.verdict.sentence
+    assert "the file has no raw ranks" in found.differences["reason"].iloc[0]
+
+
+def test_equivalence_is_tost_with_holm(bench):
+    """The p-values are those of two one-sided t tests, corrected together; rows without a difference stay NaN."""
+    wide = bench.equivalence(0.9)
+    narrow = bench.equivalence(1e-6)
+    assert wide["equivalent"].tolist() == [True, True, True, True, False, False]
+    assert not narrow["equivalent"].any()
+    frame = bench.equivalence(0.2)
+    for row, source in zip(frame.to_dict("records"), bench.differences.to_dict("records")):
+        if math.isnan(source["error"]):
+            assert math.isnan(row["p"])
+            assert row["reason"] == "C: no run"
+            continue
+        one_sided = []
+        for sign in (1, -1):
+            t = (0.2 + sign * source["difference"]) / source["error"]
+            tail = two_sided(t, source["freedom"]) / 2
+            one_sided.append(tail if t > 0 else 1 - tail)
+        assert row["p"] == pytest.approx(max(one_sided), rel=1e-4)
+    np.testing.assert_allclose(frame["p_equivalence"], by_holm(frame["p"].tolist()))
+    inferior = bench.equivalence(0.2, kind="non-inferiority")
+    assert inferior["non_inferior"].tolist()[0]
+    assert (inferior["p"].dropna() <= frame["p"].dropna()).all()
+    with pytest.raises(kg.MetricError, match="kind must be one of 'equivalence', 'non-inferiority'"):
+        bench.equivalence(0.1, kind="equal")
+    with pytest.raises(kg.MetricError, match="margin must be above 0"):
+        bench.equivalence(0.0)
+
+
+@pytest.mark.filterwarnings("ignore:.*of the positives tie")
+def test_samples_and_other_sides(runs):
+    """A metric of one side; samples of the same triples are compared, with a note."""
+    found = kg.benchmark(runs, metric="object.mrr", metrics=(), n_resamples=99)
+    assert found.table["n"].tolist()[:2] == [24, 30]
+    n = 24
+    sampled = {}
+    for model in "AB":
+        table = cases.scores_of(n, model, 1)
+        sampled[model, f"ring-{n}"] = kg.evaluate(
+            lambda s, p, o, table=table: table[s, o], cases.dataset_of(n), triples=10, seed=3, progress=False
+        )
+    found = kg.benchmark(sampled, metrics="mrr")
+    assert any("10 of 24 triples were ranked" in note for note in found.notes)
+    assert found.table["n"].tolist() == [20, 20]

@@ -1,0 +1,277 @@
+"""The table of a benchmark as LaTeX, Markdown, CSV and text: syntax, bold values, marks, labels that need escapes."""
+
+import csv
+import io
+import re
+
+import benchmark_cases as cases
+import pytest
+
+import kgeval as kg
+from kgeval.markup_cards import signed
+
+HOSTILE = {"A": r"a_b & 50% #1 $x$ \foo", "B": "[B]*{}~^", "C": 'C <1> | "q"'}
+
+
+def renamed(runs, ending=""):
+    """The runs under names that need escapes."""
+    return {(HOSTILE[model], seed, name + ending): result for (model, seed, name), result in runs.items()}
+
+
+@pytest.fixture(scope="module")
+def runs():
+    return cases.runs_of(sizes=(12, 60))
+
+
+@pytest.fixture(scope="module")
+def bench(runs):
+    return kg.benchmark(renamed(runs, " & %_"), metrics="mr,hits@10", n_resamples=99)
+
+
+@pytest.fixture(scope="module")
+def against(runs):
+    """The other models against the baseline A."""
+    return kg.benchmark(renamed(runs, " & %_"), metrics="mr,hits@10", n_resamples=99, baseline=HOSTILE["A"])
+
+
+def cells_of(text):
+    """The rows of a LaTeX table: lists of cells, a cell of several columns once for each column; checks the syntax."""
+    plain = re.sub(r"\\[{}&%$#_\\]", "", re.sub(r"(?m)^%.*$", "", text).replace("\\\\\n", "\x00"))
+    assert plain.count("{") == plain.count("}")
+    depth = 0
+    for character in plain:
+        depth += (character == "{") - (character == "}")
+        assert depth >= 0
+    assert re.findall(r"\\begin\{(\w+)\}", text) == re.findall(r"\\end\{(\w+)\}", text) == ["tabular"]
+    assert text.count(r"\begingroup") == text.count(r"\endgroup") == text.count(r"\sisetup")
+    rules = [text.index(rule) for rule in (r"\toprule", r"\cmidrule", r"\midrule", r"\bottomrule")]
+    assert rules == sorted(rules)
+    rows = []
+    for line in text.splitlines():
+        if not line.endswith(r" \\"):
+            continue
+        row = []
+        for cell in re.split(r"(?<!\\) & ", line.removesuffix(r" \\")):
+            several = re.match(r"\\multicolumn\{(\d+)\}\{c\}\{(.*)\}$", cell.strip())
+            row += [several[2]] * int(several[1]) if several else [cell]
+        rows.append(row)
+    return rows
+
+
+@pytest.mark.parametrize("siunitx", [False, True])
+@pytest.mark.parametrize("fixture", ["bench", "against"])
+def test_latex_is_well_formed_with_hostile_names(request, siunitx, fixture):
+    """Braces and environments are closed, each row has as many cells as columns, and every label is escaped."""
+    text = request.getfixturevalue(fixture).to_latex(siunitx=siunitx)
+    rows = cells_of(text)
+    n_columns = 1 + 2 * 3
+    assert [len(row) for row in rows] == [n_columns] * 5
+    assert [row[0] for row in rows] == [
+        "",
+        "model",
+        r"a\_b \& 50\% \#1 \$x\$ \textbackslash{}foo",
+        r"{}[B]*\{\}\textasciitilde{}\textasciicircum{}",
+        r"C \textless{}1\textgreater{} \textbar{} " + '"q"',
+    ]
+    assert rows[0][1] == rows[0][3] == r"ring-12 \& \%\_"
+    headings = ["{MRR}", "{MR}", "{hits@10}"] if siunitx else ["MRR", "MR", "hits@10"]
+    assert rows[1][1:] == headings * 2
+    assert r"\cmidrule(lr){2-4}\cmidrule(lr){5-7}" in text
+    columns = re.search(r"\\begin\{tabular\}\{(.*)\}", text)[1]
+    assert columns == "lrrrrrr" if not siunitx else columns.count("S[table-format=") == 6
+    lines = text.splitlines()
+    assert lines[0].startswith("% protocol: ring-12, test; filtered by test, all entities, both sides, realistic ties")
+    assert lines[1].startswith("% protocol: ring-60, test; ")
+    assert lines[2] == rf"% needs \usepackage{{booktabs{',siunitx' if siunitx else ''}}}"
+
+
+def test_latex_cells_hold_mean_and_deviation(bench):
+    """All numbers are those of `table`, with the decimals of the metric."""
+    plain, aligned = cells_of(bench.to_latex()), cells_of(bench.to_latex(siunitx=True))
+    table = bench.table.set_index(["model", "dataset", "metric"])
+    decimals = {"mrr": 4, "mr": 2, "hits@10": 4}
+    for i, model in enumerate(bench.models):
+        for j, (dataset, metric) in enumerate((d, m) for d in bench.datasets for m in bench.keys):
+            row = table.loc[(model, dataset, metric)]
+            mean, sd = (f"{row[name]:.{decimals[metric]}f}" for name in ("mean", "sd"))
+            shown = re.sub(r"\\textbf\{([\d.]+)\}", r"\1", plain[2 + i][1 + j])
+            assert shown == rf"{mean} {{\scriptsize $\pm$ {sd}}}"
+            assert aligned[2 + i][1 + j].removeprefix(r"\bfseries ") == rf"{mean} \pm {sd}"
+
+
+def test_bold_is_the_primary_metric_alone_and_only_where_a_model_is_beaten(bench):
+    """Bold: the best, and all that the corrected test cannot tell from it, unless that is every model."""
+    table = bench.differences
+    n_bold = 0
+    for j, dataset in enumerate(bench.datasets):
+        means = bench.values[dataset]
+        best = means.idxmax()
+        rows = table[(table["dataset"] == dataset) & (table["better"] == best)]
+        beaten = {*rows["first"], *rows["second"]} - {best}
+        expected = set(bench.models) - beaten if beaten else set()
+        n_bold += bool(expected)
+        for text, sign in ((bench.to_latex(), r"\textbf{"), (bench.to_latex(siunitx=True), r"\bfseries ")):
+            rows_of = dict(zip(bench.models, cells_of(text)[2:]))
+            assert {model for model, cells in rows_of.items() if cells[1 + 3 * j].startswith(sign)} == expected
+            assert not any(sign in cells[1 + 3 * j + k] for cells in rows_of.values() for k in (1, 2))
+        lines = bench.to_markdown().splitlines()[2:5]
+        assert [line.split(" | ")[1 + 3 * j].startswith("**") for line in lines] == [
+            m in expected for m in bench.models
+        ]
+    assert n_bold == 1  # undecided on one dataset, decided on the other
+    undecided = [note for note in bench.to_latex().splitlines() if note.startswith(r"\par\noindent undecided on ring-")]
+    assert len(undecided) == 1
+    assert undecided[0].endswith("no model is significantly worse than the best one in MRR (Holm, 6 tests)")
+
+
+def test_notes_below_the_table(runs, bench):
+    notes = [line for line in bench.to_latex().splitlines() if line.startswith(r"\par\noindent ")]
+    assert notes[0] == r"\par\noindent mean $\pm$ standard deviation over 3 seeds"
+    assert notes[1] == r"\par\noindent lower is better in MR"
+    assert r"do not differ significantly from it, $p > 0.05$ (Holm, 6 tests)" in notes[2]
+    single = {key: result for key, result in runs.items() if key[1] == 1}
+    found = kg.benchmark(single, metrics="mrr", n_resamples=99)
+    assert "\\par\\noindent one run each\n" in found.to_latex()
+    assert r"\pm" not in found.to_latex()
+    assert r"\pm" not in found.to_latex(siunitx=True)
+
+
+def test_marks_of_a_baseline(against):
+    """The dagger stands where the corrected test decides, and nothing is bold."""
+    table = against.differences
+    decided = {(row["dataset"], row["first"]) for row in table[table["better"] != "undecided"].to_dict("records")}
+    assert 0 < len(decided) < 4
+    for siunitx in (False, True):
+        text = against.to_latex(siunitx=siunitx)
+        assert r"\textbf" not in text
+        assert r"\bfseries" not in text
+        for model, cells in zip(against.models, cells_of(text)[2:]):
+            of_metrics = [cells[1 + 3 * j : 4 + 3 * j] for j in range(2)]
+            assert not any(r"\dag" in cell for _, *others in of_metrics for cell in others)
+            for dataset, (cell, *_) in zip(against.datasets, of_metrics):
+                assert (r"\dag" in cell) == ((dataset, model) in decided)
+        said = r"\textsuperscript{\dag} differs significantly from a\_b \& 50\% \#1 \$x\$ \textbackslash{}foo in MRR"
+        assert rf"{said}, $p \leq 0.05$ (Holm, 4 tests)" in text
+    assert against.to_markdown().count("<sup>†</sup>") == len(decided)
+    assert "not tested" not in against.verdict.sentence
+
+
+def test_a_missing_value_is_a_dash(runs):
+    """B has no run on one dataset, and one run of A is alone on the other."""
+    left_out = {("B", "ring-60"): (1, 2, 3), ("A", "ring-60"): (2, 3)}
+    some = {key: result for key, result in runs.items() if key[1] not in left_out.get((key[0], key[2]), ())}
+    found = kg.benchmark(some, metrics="mrr", n_resamples=99)
+    rows = cells_of(found.to_latex())
+    assert rows[3][2] == "-"
+    assert f"{found.values.loc['A', 'ring-60']:.4f}" in rows[2][2]
+    assert r"\pm" not in rows[2][2]
+    assert cells_of(found.to_latex(siunitx=True))[3][2] == "{-}"
+    assert found.to_markdown().splitlines()[3].endswith("| - |")
+    assert "standard deviation over 1 to 3 seeds, without deviation: one seed" in found.to_latex()
+
+
+def test_markdown_is_one_row_a_model(bench):
+    lines = bench.to_markdown().splitlines()
+    assert lines[0].startswith(r"| model | ring-12 \& %\_ MRR | ")
+    assert lines[1] == "| --- |" + " ---: |" * 6
+    assert lines[2].startswith(r"| a_b \& 50% #1 \$x\$ \\foo | ")
+    assert [len(re.findall(r"(?<!\\)\|", line)) for line in lines[:5]] == [8] * 5
+    table = bench.table.set_index(["model", "dataset", "metric"])
+    row = table.loc[(bench.models[0], bench.datasets[0], "mr")]
+    assert f"| {row['mean']:.2f} ± {row['sd']:.2f} |" in lines[2]
+
+
+def test_csv_is_the_table_with_full_precision(bench, tmp_path):
+    text = bench.to_csv(tmp_path / "table.csv")
+    assert (tmp_path / "table.csv").read_text(encoding="utf-8") == text
+    read = list(csv.DictReader(io.StringIO(text)))
+    assert [*read[0]] == [*bench.table.columns]
+    for row, wanted in zip(read, bench.table.to_dict("records"), strict=True):
+        numbers = {name: value for name, value in wanted.items() if not isinstance(value, str)}
+        assert {name: row[name] for name in ("model", "dataset", "metric", "reason")} == {
+            name: wanted[name] for name in ("model", "dataset", "metric", "reason")
+        }
+        assert [float(row[name] or "nan") for name in numbers] == pytest.approx([*numbers.values()], rel=0, nan_ok=True)
+    with pytest.raises(kg.DataError, match="exists"):
+        bench.to_csv(tmp_path / "table.csv")
+    assert bench.to_csv(tmp_path / "table.csv", overwrite=True) == text
+
+
+def test_text_has_verdict_header_means_and_differences(bench, monkeypatch):
+    """All rows at any width; a terminal of 80 columns gets no longer line of the tables."""
+    text = str(bench)
+    assert text.startswith(bench.verdict.sentence)
+    for row in bench.table[bench.table["metric"] == "mrr"].to_dict("records"):
+        assert f"± {row['sd']:.4f} [{row['low']:.4f}, {row['high']:.4f}]" in text
+    for row in bench.differences.to_dict("records"):
+        assert f"{signed(row['difference'])} [{signed(row['low'])}, {signed(row['high'])}]" in text
+    monkeypatch.setenv("COLUMNS", "80")
+    narrow = repr(bench)
+    assert max(map(len, narrow.splitlines())) <= 80
+    assert "not shown at width 80" in narrow
+    assert all(f"{value:.4f}" in narrow for value in bench.values.to_numpy().ravel())
+
+
+def test_many_differences_show_those_of_the_best_models(monkeypatch):
+    """45 rows of ten models become nine of the best model and a line that says so."""
+    one = cases.run_of(12, "A", 1)
+    results = {(f"M{i}", "ring-12"): cases.run_of(12, "ABC"[i % 3], 10 + i) for i in range(10)}
+    found = kg.benchmark({**results, ("M0", "ring-12"): one}, metrics="mrr", n_resamples=99)
+    text = str(found)
+    assert "36 of 45 differences are not shown (those without the best model of a dataset)" in text
+    best = found.verdict.leaders["ring-12"][0]
+    assert len(re.findall(r"(?m)^ring-12 +M\d - M\d ", text)) == 9
+    assert len(re.findall(rf"(?m)^ring-12 +(?:{best} - M\d|M\d - {best}) ", text)) == 9
+    assert len(found.differences) == 45
+
+
+def test_the_card_of_a_notebook_escapes_and_tells_the_numbers(bench):
+    html = bench._repr_html_()
+    assert "a_b &amp; 50% #1 $x$ \\foo" in html
+    assert "<1>" not in html
+    assert f"{bench.values.iloc[0, 0]:.4f}" in html
+    assert html.count("<table") >= 4
+    assert "SD 0." in html
+
+
+def test_the_header_names_protocol_tests_and_corrections(bench, runs):
+    header = "\n".join(bench.header())
+    assert "3 models" in header
+    assert "2 datasets, 18 runs" in header
+    assert "ring-12 & %_: 24 ranks of test, paired by labels; filtered by test, all entities, both sides" in header
+    assert "p (Holm) is corrected by Holm's method for 6 tests (pairs of models: 3, datasets: 2)" in header
+    assert "other seeds and with other triples of this graph" in header
+    joint = kg.benchmark(runs, metrics="mrr", correction="maxt", n_resamples=19, override="queries")
+    text = "\n".join(joint.header())
+    assert "by the step-down maxT method for 6 tests" in text
+    assert "(19 resamples, seed 0)" in text
+    assert "not needed: override 'queries', since the results agree in it" in text
+    assert joint.differences["p_maxt"].min() == pytest.approx(0.05)  # no resample reaches the largest difference
+    assert "<= 0.0500" in str(joint)
+
+
+def test_many_datasets_are_grouped_in_the_verdict():
+    """With more than three datasets, the sentence groups them and has no numbers."""
+    found = kg.benchmark(cases.runs_of(sizes=(12, 24, 27, 60), seeds=(1,)), metrics="mrr", n_resamples=99)
+    sentence = found.verdict.sentence
+    assert sentence.startswith("MRR: ")
+    assert " of 12 differences" in sentence
+    for dataset, leaders in found.verdict.leaders.items():
+        groups = re.findall(r"(?:MRR: |; )([^;]*)", sentence)
+        (said,) = [text for text in groups if re.search(rf"{dataset}\b", text)]
+        assert said.startswith(f"{leaders[0]} is best on" if len(leaders) == 1 else "undecided on") or (
+            said.startswith("Undecided on") and len(leaders) > 1
+        )
+
+
+def test_one_model_has_no_verdict_on_differences():
+    found = kg.benchmark(cases.runs_of(sizes=(12,), models=("A",)), metrics="mrr", n_resamples=99)
+    row = found.table.iloc[0]
+    assert found.verdict.sentence == (
+        f"A: MRR {row['mean']:.4f} [{row['low']:.4f}, {row['high']:.4f}] on ring-12; one model, so there is no "
+        "difference to test"
+    )
+    assert len(found.differences) == 0
+    assert "A" in repr(found)
+    assert len(found.equivalence(0.1)) == 0
+    assert len(cells_of(found.to_latex())) == 3

@@ -1,0 +1,224 @@
+"""kgeval benchmark, and --name, --seed and --sample-seed of kgeval evaluate."""
+
+import json
+import re
+
+import benchmark_cases as cases
+import pytest
+
+import kgeval as kg
+from kgeval.cli import main
+from kgeval.markup_cards import signed
+
+SMALL = ("--resamples", 99)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Files of 3 models x 2 seeds x 2 datasets that hold their names, and one file without a name."""
+    folder = tmp_path_factory.mktemp("benchmark")
+    for (model, seed, dataset), result in cases.runs_of((12, 20), seeds=(1, 2)).items():
+        result.save(folder / f"{model}{seed}-{dataset}.kgeval", name=model, seed=seed)
+    (folder / "other").mkdir()
+    cases.run_of(12, "A", 9).save(folder / "other" / "plain.kgeval")
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def _there(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+
+
+@pytest.fixture
+def files(folder):
+    return sorted(path.name for path in folder.glob("*.kgeval"))
+
+
+def printed(capsys, *arguments):
+    assert main([str(argument) for argument in arguments]) == 0
+    return capsys.readouterr().out
+
+
+def refused(capsys, *arguments):
+    assert main([str(argument) for argument in arguments]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    return err
+
+
+@pytest.fixture(scope="module")
+def bench():
+    return kg.benchmark(cases.runs_of((12, 20), seeds=(1, 2)), n_resamples=99)
+
+
+@pytest.fixture
+def given(monkeypatch, bench):
+    """What `kgeval.benchmark` gets from the command, which goes on with `bench`."""
+    found = {}
+    monkeypatch.setattr(kg, "benchmark", lambda runs, **options: found.update(options, runs=runs) or bench)
+    return found
+
+
+def test_files_with_names_need_no_option(capsys, files, bench):
+    """The text has the verdict, the means, the differences, the mean ranks and the notes of kg.benchmark."""
+    text = printed(capsys, "benchmark", *files, *SMALL)
+    assert text.startswith(bench.verdict.sentence + "\n")
+    for row in bench.differences.to_dict("records"):
+        assert f"{signed(row['difference'])} [{signed(row['low'])}, {signed(row['high'])}]" in text
+    assert all(f"note: {note}" in text for note in bench.notes)
+    assert all(line in text for line in bench.header())
+    assert all(line in text for line in bench.across().lines())
+
+
+def test_quiet_leaves_the_tables_and_the_verdict(capsys, files, bench, given):
+    brief = printed(capsys, "benchmark", *files, "--quiet")
+    assert brief.startswith(bench.verdict.sentence)
+    assert f"{bench.values.iloc[0, 0]:.4f}" in brief
+    assert "paired by labels" not in brief
+    assert not any(note in brief for note in bench.notes)
+
+
+def test_other_formats(capsys, files, bench, given):
+    """LaTeX, Markdown and CSV are the methods of the benchmark; JSON has everything. What is said goes aside."""
+    text = printed(capsys, "benchmark", *files, *SMALL, "--format", "latex", "--siunitx")
+    assert text == bench.to_latex(siunitx=True) + "\n"
+    assert printed(capsys, "benchmark", *files, *SMALL, "--format", "markdown") == bench.to_markdown() + "\n"
+    assert main(["benchmark", *files, "--resamples", "99", "--format", "csv", "--differences"]) == 0
+    out, err = capsys.readouterr()
+    assert out == bench.differences.to_csv(index=False)
+    assert f"kgeval: {bench.verdict.sentence}\n" in err
+    assert all(f"kgeval: {line}\n" in err for line in bench.header())
+    content = json.loads(printed(capsys, "benchmark", *files, *SMALL, "--format", "json"))
+    assert content["verdict"] == bench.verdict.sentence
+    assert [row["mean"] for row in content["table"]] == pytest.approx(bench.table["mean"].tolist())
+    assert [row["better"] for row in content["differences"]] == bench.differences["better"].tolist()
+    run, result = content["runs"][0], bench.results["A", 1, "ring-12"]
+    assert (run["model"], run["seed"], run["dataset"]) == ("A", 1, "ring-12")
+    assert [run[key] for key in bench.keys] == pytest.approx([result[key] for key in bench.keys])
+
+
+def test_options_reach_benchmark(capsys, files, bench, given):
+    """The options are the keywords of kgeval.benchmark; the files are its runs."""
+    options = ("--metric", "mr", "--metrics", "hits@3", "--baseline", "B", "--confidence", 0.9, "--correction", "maxt")
+    more = ("--cluster", "query", "--resamples", 49, "--resample-seed", 5, "--intervals", "bootstrap")
+    printed(capsys, "benchmark", *files, *options, *more, "--override", "queries,dataset")
+    runs = given.pop("runs")
+    assert given == {
+        "metric": "mr",
+        "metrics": "hits@3",
+        "baseline": "B",
+        "confidence": 0.9,
+        "correction": "maxt",
+        "cluster": "query",
+        "intervals": "bootstrap",
+        "n_resamples": 49,
+        "seed": 5,
+        "override": "queries,dataset",
+    }
+    wanted = {tuple(run): result["mrr"] for run, result in bench.results.items()}
+    assert {tuple(run): result["mrr"] for run, result in runs.items()} == wanted
+
+
+def test_names_on_the_command_line(capsys, folder, given):
+    """MODEL:SEED:DATASET=FILE; parts that are left out come from the file."""
+    texts = ("near:7:ring=A1-ring-12.kgeval", "near:b:ring=A2-ring-12.kgeval", "far=B1-ring-20.kgeval")
+    printed(capsys, "benchmark", *texts)
+    assert [tuple(run) for run in given["runs"]] == [("near", 7, "ring"), ("near", "b", "ring"), ("far", 1, "ring-20")]
+    (folder / "other" / "a=b.kgeval").write_bytes((folder / "A1-ring-12.kgeval").read_bytes())
+    printed(capsys, "benchmark", "other/a=b.kgeval", "B1-ring-12.kgeval")
+    assert [run.model for run in given["runs"]] == ["A", "B"]
+
+
+@pytest.mark.parametrize(
+    "text", ["=A1-ring-12.kgeval", ":1=A1-ring-12.kgeval", "A:=A1-ring-12.kgeval", "A:1:x:y=A.kgeval", "A="]
+)
+def test_names_that_cannot_be_read_are_refused(capsys, text):
+    said = refused(capsys, "benchmark", text)
+    assert "expected FILE, MODEL=FILE, MODEL:SEED=FILE or MODEL:SEED:DATASET=FILE, such as ComplEx:1=run.kgeval" in said
+
+
+def test_a_pattern_that_the_shell_left_is_expanded(capsys, bench, given):
+    """As on Windows."""
+    printed(capsys, "benchmark", "*.kgeval")
+    assert {tuple(run) for run in given["runs"]} == {tuple(run) for run in bench.results}
+    assert refused(capsys, "benchmark", "*.nothing") == "kgeval: no file matches '*.nothing'\n"
+
+
+def test_files_without_names_are_listed(capsys, files):
+    said = refused(capsys, "benchmark", *files, "other/plain.kgeval").splitlines()
+    assert said[:2] == ["kgeval: 1 of 13 results do not say of which model they are:", "  other/plain.kgeval"]
+    assert "on the command line ComplEx:1=FILE" in said[2]
+    assert "kgeval evaluate ... --out FILE --name ComplEx --seed 1" in said[3]
+    said = refused(capsys, "benchmark", "A1-ring-12.kgeval", "A:1=other/plain.kgeval")
+    assert "  A on ring-12: the seed 1 in A1-ring-12.kgeval and other/plain.kgeval\n" in said
+    assert "no such file" in refused(capsys, "benchmark", "missing.kgeval").lower()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--siunitx",), "--siunitx needs --format latex"),
+        (("--differences",), "--differences needs --format csv"),
+        (("--baseline", "D"), "baseline must be one of 'A', 'B', 'C'; got 'D'"),
+        (("--intervals", "bootstrap"), "needs at least 10 runs of each model on each dataset"),
+        (("-o", "A1-ring-12.kgeval"), "A1-ring-12.kgeval"),
+    ],
+)
+def test_wrong_options_are_refused(capsys, files, options, said):
+    assert said in refused(capsys, "benchmark", *files, *options)
+
+
+def test_page(capsys, files, folder, given):
+    text = printed(capsys, "benchmark", *files, *SMALL, "-o", "page.html")
+    assert re.search(r"wrote page\.html, 0\.\d MB\n$", text)
+    assert (folder / "page.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert "exists" in refused(capsys, "benchmark", *files, "-o", "page.html")
+
+
+# ---- kgeval evaluate --name, --seed ----
+
+
+@pytest.fixture
+def call(root):
+    folder = root / "data" / "countries"
+    return ("evaluate", folder, "--model", folder / "complex.npz", "--format", "csv", "--metrics", "mrr", "--quiet")
+
+
+def test_name_and_seed_are_kept_in_the_file(capsys, call, folder):
+    """They change no number, and are not the seed of a sample."""
+    capsys.readouterr()
+    more = ("--sample", 20, "--sample-seed", 4, "--out", "named.kgeval.tmp", "--overwrite")
+    named = printed(capsys, *call, *more, "--name", " ComplEx ", "--seed", 1)
+    result = kg.load_result(folder / "named.kgeval.tmp")
+    assert (result.about["model"], result.about["seed"], result.protocol.sample.seed) == ("ComplEx", 1, 4)
+    assert printed(capsys, *call, *more) == named
+    assert "model" not in kg.load_result(folder / "named.kgeval.tmp").about
+    (folder / "named.kgeval.tmp").unlink()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--name", "A"), "--name is kept in the saved result; give it with --out FILE"),
+        (("--seed", 1), "--seed is kept in the saved result; give it with --out FILE"),
+        (("--seed", 1, "--out", "x"), "--seed is the seed with which the model was trained; it needs --name MODEL"),
+        (("--name", " ", "--out", "x"), "the name of a model must be a text of 1 to 200 characters; got ' '"),
+        (("--name", "A", "--seed", -1, "--out", "x"), "seed must be an integer of at least 0; got -1"),
+        (
+            ("--sample-seed", 1),
+            "--sample-seed is the seed of --sample N and of --max-seconds S; give it with one of them",
+        ),
+        *(
+            (
+                ("--seed", 3, *sample),
+                "--seed is the seed with which the model was trained; the seed of --sample N and of --max-seconds S is "
+                "--sample-seed N. Give --sample-seed 3 if you mean the random triples, or both (--seed 3 "
+                "--sample-seed 0)",
+            )
+            for sample in (("--sample", 5), ("--max-seconds", 5), ("--sample", 5, "--name", "A", "--out", "x"))
+        ),
+    ],
+)
+def test_seeds_and_names_that_may_be_meant_otherwise(capsys, call, folder, options, said):
+    assert refused(capsys, *call, *options) == f"kgeval: {said}\n"
+    assert not (folder / "x").exists()
