@@ -7,6 +7,7 @@ from fractions import Fraction
 from html.parser import HTMLParser
 
 import pytest
+from grids import light
 
 import kgeval as kg
 from kgeval import markup_cards as cards
@@ -184,7 +185,7 @@ def test_a_result_with_unknown_numbers_says_why():
     assert title_of(read(bare)) == "dataset"
 
 
-@pytest.mark.parametrize("metrics", ["mrr,mr,hits@1,hits@3,hits@10", "mr", "mr,mrr,gmr"])
+@pytest.mark.parametrize("metrics", light(["mr,mrr,gmr", "mr", "mrr,mr,hits@1,hits@3,hits@10"], 1))
 def test_a_comparison_of_two_starts_with_its_verdict(metrics):
     """One scale for all bars: only metrics with the same bounds stand beside each other."""
     comparison = kg.compare({"A": ring(2), "B": ring(6)}, metrics=metrics, n_resamples=99)
@@ -226,7 +227,7 @@ def test_a_comparison_says_undecided():
     assert title_of(read(accepted)) == f"Undecided: {accepted.verdict.sentence}"
 
 
-@pytest.mark.parametrize(("n_models", "is_open"), [(3, True), (5, True), (6, False)])
+@pytest.mark.parametrize(("n_models", "is_open"), light([(3, True), (5, True), (6, False)], 1, unpack=True))
 def test_a_comparison_of_several(n_models, is_open):
     """The value of each model, then all pairs in the metric of the verdict; more than 10 pairs are folded."""
     results = {f"model {i}": ring(i) for i in range(1, n_models + 1)}
@@ -341,14 +342,21 @@ def test_a_table_check_shows_decimals():
 
 
 def test_a_classification_shows_three_metrics():
-    """Accuracy by a loop; the card has no interval, because the result has none."""
+    """Accuracy by a loop; its interval is Wilson's, with as many clusters as positives."""
     triples = [[i, 0, (i + 1) % 12] for i in range(12)]
     dataset = kg.Dataset.from_arrays(train=triples, valid=triples[:6], test=triples[6:], n_entities=12, n_relations=1)
     result = kg.classify(lambda s, p, o: -((o - s) % 12) - (s == 7) * 20, dataset, "uniform", seed=1)
     page = read(result)
     rows = tables(page)[0]
     n_right = sum(row.label == row.predicted for row in result.table.itertuples())
-    assert rows[0] | {"0 to 1": ""} == {"": "accuracy", "value": f"{n_right / len(result.table):.4f}", "0 to 1": ""}
+    found = result.interval("accuracy")
+    assert rows[0] | {"0 to 1": ""} == {
+        "": "accuracy",
+        "value": f"{n_right / len(result.table):.4f}",
+        "95% interval": f"[{found.low:.4f}, {found.high:.4f}]",
+        "0 to 1": "",
+        "note": "6 effective clusters",
+    }
     assert [row[""] for row in rows] == ["accuracy", "F1", "AUC"]
     assert [row["value"] for row in rows[1:]] == [f"{result[key]:.4f}" for key in ("f1", "auc")]
     assert is_folded(page, "macro")

@@ -2,9 +2,9 @@
 
 import importlib.util
 import re
+import runpy
 import shlex
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from kgeval.cli import main
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted((ROOT / "kgeval" / "guide").glob("*.md"))
 CONTRIBUTORS = sorted((ROOT / ".github").rglob("*.md"))
+SLOW = ("decisions", "models", "running")  # pages whose blocks take a second or more
 COMMANDS = [
     "pip install . && kgeval evaluate data/countries --model data/countries/complex.npz",
     'pip install ".[test]" && pytest',
@@ -23,6 +24,7 @@ COMMANDS = [
 EXTRAS = {
     "report": ("matplotlib",),
     "sklearn": ("sklearn",),
+    "stats": ("scipy",),
     "torch": ("torch",),
     "parquet": ("pyarrow",),
     "torchmetrics": ("torch", "torchmetrics"),
@@ -100,7 +102,14 @@ def run_blocks(page, folder, capsys):
     return missing
 
 
-@pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda page: page.stem)
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, marks=[pytest.mark.thorough] if page.stem in SLOW else [])
+        for page in (ROOT / "README.md", *PAGES)
+    ],
+    ids=lambda page: page.stem,
+)
 def test_blocks_run(page, tmp_path, monkeypatch, capsys):
     """Snippets, their asserts, commands, and the output beside them."""
     monkeypatch.chdir(tmp_path)
@@ -170,7 +179,9 @@ def test_every_page_is_named_in_the_readme():
     assert [page.name for page in PAGES if f"(kgeval/guide/{page.name}" not in readme] == []
 
 
-def test_module_runs_as_a_command(root):
+def test_module_runs_as_a_command(monkeypatch, capsys):
     """``python -m kgeval --version`` prints the version."""
-    found = subprocess.run([sys.executable, "-m", "kgeval", "--version"], capture_output=True, text=True, cwd=root)
-    assert (found.returncode, found.stdout.strip()) == (0, f"kgeval {kgeval.__version__}")
+    monkeypatch.setattr(sys, "argv", ["kgeval", "--version"])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module("kgeval", run_name="__main__")
+    assert (ended.value.code, capsys.readouterr().out.strip()) == (0, f"kgeval {kgeval.__version__}")

@@ -176,6 +176,7 @@ def test_what_is_left_out_first():
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 120])
+@pytest.mark.light(2)
 def test_no_line_is_wider_than_the_screen(width):
     """Whatever the labels are; in a pipe they are whole."""
     labels = [text for text, _ in HOSTILE] + ["\x1b[31mred", "\u202eback", "z\u200bw", "a b " * 3000]

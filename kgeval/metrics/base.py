@@ -118,7 +118,7 @@ class Metric:
 
 
 def quotient(above: Reals, below: Reals, is_defined: npt.NDArray[np.bool_], nothing: float = np.nan) -> Reals:
-    """Divide two arrays element by element; where the quotient is not defined, the result is `nothing`.
+    """Divide two arrays element by element; where `is_defined` is False, the result is `nothing`.
 
     Parameters
     ----------

@@ -88,7 +88,10 @@ def parse(text: str | Metric) -> RankMetric | QueryLevel:
 
 
 def _other_family(spec: str) -> tuple[str, str] | None:
-    """Return two texts about a metric that is not a metric of ranks: what it is, how to get it. Else return None."""
+    """For a metric that is not a metric of ranks, return two texts: its kind, and how to compute it.
+
+    For any other text, return None.
+    """
     if RANKS.has_name(spec):
         return None
     return next(((kind, hint) for family, kind, hint in _OTHER_FAMILIES if family.has_name(spec)), None)

@@ -37,8 +37,8 @@ class RankMetric(Metric):
     has_chance_level : bool
         Whether the chance level (the expectation under random ranking) has a closed form.
     is_smooth : bool
-        Whether `value` is smooth as `kgeval.metrics.sums.sums_over_ranges` means it. Expectations over millions of
-        ranks are then fast; without it, `value` is computed for each of these ranks.
+        Whether `value` is a smooth function; `kgeval.metrics.sums.sums_over_ranges` defines this. If so, expectations
+        over millions of ranks are fast; if not, `value` is computed for each of these ranks.
     """
 
     has_chance_level: ClassVar[bool] = True
@@ -449,8 +449,9 @@ class GMR(_RankAverage):
     def expectation(self, low: Ids, high: Ids) -> Moments:
         """Return E[GMR], the expectation for random ranks; see `RankMetric.expectation`.
 
-        The term of each positive contains an n-th root, where n is the number of positives. So do not select rows of
-        the result: for a subset of the positives, call this method with the ranges of the subset.
+        The term of each positive contains an n-th root, where n is the number of positives. The rows of the result are
+        therefore valid for this set of positives only: for a subset, call this method again with the ranges of the
+        subset.
         """
         return Moments(self._log_moments(low, high, 1)[:, None], _exp_of_mean)
 

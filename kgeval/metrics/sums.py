@@ -3,10 +3,11 @@
 `kgeval.metrics.ranks` and `kgeval.metrics.retrieval.positions` call `sums_over_ranges` to compute expectations over
 tied ranks and over tied positions.
 
-The ranges are cut at their ends into segments, each segment is summed, and each range is the difference of two prefix
-sums of segments. Up to `MAX_TABLE` every integer is a segment of its own. Beyond, memory and time follow the number of
-ranges and not the largest integer, if the function is smooth. A segment of a smooth function f with more than
-`_FEW_TERMS` integers a + 1 .. b is the integral of f from a + 1/2 to b + 1/2 and a correction at both ends:
+All start and end points of the ranges cut the integers into segments. Each segment is summed, and the sum of a range is
+the difference of two prefix sums of segments. Up to `MAX_TABLE`, every integer is a separate segment. Beyond it, memory
+and time depend on the number of ranges and not on the largest integer, if the function is smooth. A segment of a smooth
+function f with more than `_FEW_TERMS` integers a + 1 .. b is the integral of f from a + 1/2 to b + 1/2 and a correction
+at both ends:
 
 1. Let D be differentiation and d the central difference, (d f)(x) = f(x + 1/2) - f(x - 1/2), so that
    d = 2 sinh(D / 2). The sum is (1/d f)(b + 1/2) - (1/d f)(a + 1/2), and the integral is the same with 1/D.
@@ -52,9 +53,9 @@ def sums_over_ranges(
 
     Each sum is the difference of two prefix sums. A prefix sum is stored as two float64 numbers, the rounded sum and
     its rounding error, so the difference is precise even for a short range of large integers. No ``long double`` is
-    used, so the result is the same on every machine. The relative error is below 1e-14 for a sum of at least 1e-17
-    times the largest prefix sum, which begins with the smallest start; the smaller a sum is, the larger it grows (1e-13
-    for ``1 / x ** 2`` from 10 ** 10 on, beside a range from 1).
+    used, so the result is the same on every machine. Prefix sums begin at the smallest start. The relative error is
+    below 1e-14 for a sum of at least 1e-17 times the largest prefix sum; for smaller sums the relative error is larger
+    (for example 1e-13 for ``1 / x ** 2`` over a range from 10 ** 10 on, if another range starts at 1).
 
     Parameters
     ----------
@@ -64,8 +65,8 @@ def sums_over_ranges(
         Each range has the integers ``start + 1 .. stop``; start is at least 0, and stop at least start.
     is_smooth : bool
         Whether `value` is analytic in the right half-plane, and grows and falls there at most like a power of small
-        degree (x, 1 / x ** 2, 1 / log(x + 1), but no step function). If so, ranges beyond `MAX_TABLE` are integrated;
-        if not, all their terms are added, block by block.
+        degree. Examples are x, 1 / x ** 2 and 1 / log(x + 1); a step function is not smooth. If so, ranges beyond
+        `MAX_TABLE` are integrated; if not, all their terms are added, block by block.
     degree : int
         If `value` is the product of a smooth function and a polynomial: the degree of the polynomial.
 

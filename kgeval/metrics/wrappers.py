@@ -28,7 +28,7 @@ SHORTHANDS = {"amri": "adjusted(mr)"}  # maps a short text to the full text of t
 
 
 class AgainstChance(RankMetric):
-    """Base class of `Adjusted` and `ZScore`; tie policies and warnings are those of the wrapped metric."""
+    """Base class of `Adjusted` and `ZScore`; it has the tie policies and the warnings of the wrapped metric."""
 
     metric: RankMetric
     higher_is_better = True
@@ -58,7 +58,7 @@ class AgainstChance(RankMetric):
         return reason or level.reason or self.lacking_room(level.value, rivals)
 
     def lacking_room(self, level: float, rivals: Ids) -> str:
-        """If the value would be 0 / 0, return the reason; else return an empty string.
+        """Return the reason why the value would be 0 / 0, or an empty string if it would not.
 
         Parameters
         ----------

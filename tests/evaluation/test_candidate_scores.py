@@ -64,7 +64,7 @@ class Tensor:
 
 def test_the_numbers_are_those_of_the_rule():
     """Both sides and each side, with ties: MRR and hits@k of the evaluators' rule, to float64."""
-    for seed in range(size(15, 150)):
+    for seed in range(size(7, 150)):
         (pos, neg), (pos2, neg2) = draw(seed), draw(seed + 9999)
         pos2, neg2 = np.resize(pos2, len(pos)), np.resize(neg2, (len(pos), neg2.shape[1]))
         result = kg.evaluate_candidates(
@@ -88,7 +88,7 @@ def test_the_numbers_are_those_of_the_rule():
 
 def test_every_shape_gives_the_same_result(tmp_path):
     """A pair, a dict, tensors, a file, one dict per call, one dict per positive: one result."""
-    for seed in range(size(10, 40)):
+    for seed in range(size(5, 40)):
         pos, neg = draw(seed)
         np.savez(tmp_path / "predictions.npz", y_pred_pos=pos, y_pred_neg=neg)
         wanted = kg.evaluate_candidates(graph(len(pos)), objects=(pos, neg))
@@ -113,7 +113,7 @@ def test_every_shape_gives_the_same_result(tmp_path):
 
 def test_lists_of_different_lengths_in_calls():
     """TGB: one call per positive, each with as many negatives as are left after its filter."""
-    for seed in range(size(8, 100)):
+    for seed in range(size(4, 100)):
         rng = random.Random(seed)
         n = rng.randint(2, 6)
         lists = [[rng.randrange(4) / 2 for _ in range(rng.randint(1, 7))] for _ in range(n)]
@@ -229,7 +229,7 @@ def shuffled(seed):
 
 def test_ids_of_ogb_go_through_the_labels():
     """Datasets whose ids are permuted: every negative is the entity with the same label."""
-    for seed in range(size(20, 300)):
+    for seed in range(size(6, 300)):
         dataset, split, wanted = shuffled(seed)
         assert Listed.from_ogb(split, dataset) == wanted, seed
         assert Listed.from_ogb({key: Tensor(value) for key, value in split.items()}, dataset) == wanted, seed

@@ -212,7 +212,7 @@ def test_functions_and_matrices(path):
     assert ranked > n_cases / 2
 
 
-@pytest.mark.parametrize(("name", "inverse"), thinned(itertools.product(CASES, INVERSES), 2, unpack=True))
+@pytest.mark.parametrize(("name", "inverse"), thinned(itertools.product(CASES, INVERSES), 5, unpack=True))
 def test_models(name, inverse):
     """15 graphs a model and kind of inverse relations; unseen entities that drop out have NaN vectors."""
     n_cases = size(2, 15)
@@ -221,7 +221,7 @@ def test_models(name, inverse):
 
 
 @pytest.mark.parametrize(
-    "path", light(["function", ("DistMult", None), "rows", "columns", ("TransE-2", "after")], 2), ids=str
+    "path", light(["function", ("DistMult", None), "rows", "columns", ("TransE-2", "after")], 1), ids=str
 )
 def test_metrics(path):
     """Every metric, adjusted and z form, of raw and filtered, each side, tie policy and relation."""
@@ -238,7 +238,7 @@ def grid(path):
     return [dict(zip(names, values, strict=True)) for values in itertools.product(BATCHES, BLOCKS, threads, pairs)]
 
 
-@pytest.mark.parametrize("path", light([*TABLE_SCORERS, *((name, None) for name in CASES)], 2), ids=str)
+@pytest.mark.parametrize("path", light([*TABLE_SCORERS, *((name, None) for name in CASES)], 1), ids=str)
 def test_all_limits_give_the_same_counts(path):
     """Each batch and block size, number of threads and length of call in combination, each on one of two graphs."""
     done, n_graphs = 0, size(1, 2)
@@ -283,6 +283,7 @@ def test_a_second_run_starts_anew():
 
 @pytest.mark.parametrize("dtype", light([np.float32, np.float64], 1))
 @pytest.mark.parametrize("name", light(CASES, 1))
+@pytest.mark.thorough
 def test_screened_ranks_of_real_parameters(name, dtype):
     """With 300 entities, half of them copies of others up to one float32 step, screening changes no count."""
     rng = np.random.default_rng(11)

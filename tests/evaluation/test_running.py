@@ -156,8 +156,7 @@ def test_ctrl_c_says_what_was_done():
     with pytest.raises(kg.Stopped) as caught:
         kg.evaluate(score, dataset, kg.Protocol(sides="object"), batch_size=1, progress=False)
     assert str(caught.value) == (
-        "stopped at 15 of 20 queries (75%): what was ranked is lost; checkpoint=DIR (--checkpoint DIR) would have kept "
-        "it"
+        "stopped at 15 of 20 queries (75%): the finished ranks are lost; checkpoint=DIR (--checkpoint DIR) keeps them"
     )
 
 
@@ -234,7 +233,7 @@ def test_only_the_failed_queries_are_ranked_again(tmp_path):
         kg.evaluate(score, dataset, OBJECTS, **options)
     message = str(caught.value)
     assert "no text for 7 (queries 7 to 7 of 40 of the object side; 1 more ranges of queries failed)" in message
-    assert message.endswith(f"what was ranked is kept in {tmp_path / 'run'}; go on with resume=True (--resume)")
+    assert message.endswith(f"what was ranked is kept in {tmp_path / 'run'}; continue with resume=True (--resume)")
     assert isinstance(caught.value.__cause__.__cause__, ValueError)
     assert sorted(set(scored)) == list(range(40))
     score, scored = failing(set())

@@ -234,16 +234,16 @@ def test_masks_and_indexes_are_not_ignored(tmp_path):
 
 
 def test_command_line(root, capsys):
-    """--sample and --seed are triples= and seed=."""
+    """--sample and --sample-seed are triples= and seed=."""
     folder = root / "data" / "countries"
     dataset = kg.read_dataset(folder)
     model = kg.load_model(folder / "complex.npz", dataset)
     wanted = kg.evaluate(model, dataset, triples=60, seed=4)
     call = ["evaluate", str(folder), "--model", str(folder / "complex.npz"), "--format", "csv", "--metrics", "mrr"]
-    assert main([*call, "--sample", "60", "--seed", "4"]) == 0
+    assert main([*call, "--sample", "60", "--sample-seed", "4"]) == 0
     row = capsys.readouterr().out.splitlines()[1]
     assert row.startswith(f"both,120,{wanted['mrr']!r}")
-    assert main([*call, "--seed", "4"]) == 2
+    assert main([*call, "--sample-seed", "4"]) == 2
     assert capsys.readouterr().err == (
-        "kgeval: --seed is the seed of --sample N and of --max-seconds S; give it with one of them\n"
+        "kgeval: --sample-seed is the seed of --sample N and of --max-seconds S; give it with one of them\n"
     )

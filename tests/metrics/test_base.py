@@ -50,8 +50,8 @@ def random_tables(seed, n, most_rows=6, most=12):
     return [[random_row(rng, most) for _ in range(rng.randint(1, most_rows))] for _ in range(n)]
 
 
-TABLES = random_tables(1, size(300, 500))
-SMALL = random_tables(2, size(60, 150), most_rows=3, most=5)
+TABLES = random_tables(1, size(120, 500))
+SMALL = random_tables(2, size(30, 150), most_rows=3, most=5)
 
 
 def columns(rows):
@@ -211,6 +211,7 @@ def test_best_of_the_wrappers(metric):
 
 @each_metric
 @each_policy
+@pytest.mark.light(2)
 def test_a_better_rank_never_makes_it_worse(metric, ties):
     """One rival fewer above, or one tied rival now below: not worse, and often better."""
     sign, gains = (1 if metric.higher_is_better else -1), 0
@@ -254,6 +255,7 @@ def test_repeating_all_rows_changes_nothing(metric, ties):
 
 
 @each_plain
+@pytest.mark.light(3)
 def test_tie_policies_are_ordered(metric):
     """Optimistic is at least as good as realistic and expected, these at least as good as pessimistic."""
     sign, spread = (1 if metric.higher_is_better else -1), 0
@@ -307,6 +309,7 @@ def test_chance_and_variance_are_those_of_all_outcomes(metric):
 
 
 @each_chancy
+@pytest.mark.light(2)
 def test_chance_and_variance_equal_oracle(metric):
     """Unequal numbers of candidates in one table; the level is right to 1e-12 of itself."""
     for rows in TABLES[: size(50, 100)]:
@@ -317,6 +320,7 @@ def test_chance_and_variance_equal_oracle(metric):
 
 
 @each_chancy
+@pytest.mark.light(2)
 def test_constant_scorer_is_at_chance(metric):
     """All rivals tied, ties broken at random: the chance level; so adjusted and z are 0."""
     for rows in TABLES[: size(50, 100)]:

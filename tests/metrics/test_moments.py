@@ -93,6 +93,7 @@ WORKED = columns((1, 0, 4), (0, 0, 4))
 
 
 @each_asked
+@pytest.mark.light(2)
 def test_the_number_is_the_computed_value(metric, ties):
     """To the last bit, one row of finite float64 values per rank; where there is no value the error has its reason."""
     numbers = 0
@@ -112,6 +113,7 @@ def test_the_number_is_the_computed_value(metric, ties):
 
 
 @each_asked
+@pytest.mark.light(3)
 def test_finish_takes_any_leading_axes(metric, ties):
     """Means of shape (2, 5, k) give what a loop over the ten gives."""
     rng, (table, _) = np.random.default_rng(1), defined(metric, ties)[40]
@@ -127,6 +129,7 @@ def test_finish_takes_any_leading_axes(metric, ties):
 
 
 @each_asked
+@pytest.mark.light(2)
 def test_rows_are_in_the_order_of_the_counts(metric, ties):
     """Permuted counts permute the values, bit by bit, and leave the number within rounding."""
     rng = np.random.default_rng(2)
@@ -138,6 +141,7 @@ def test_rows_are_in_the_order_of_the_counts(metric, ties):
 
 
 @each_asked
+@pytest.mark.light(3)
 def test_a_subset_of_rows_is_the_metric_of_the_subset(metric, ties):
     """Half of the rows' values are the values of half of the rows; z of them has more rows than they are.
 
@@ -284,6 +288,7 @@ def test_where_there_is_no_value_there_are_no_moments(metric, rows, ties, reason
 
 @each_query_level
 @each_list_policy
+@pytest.mark.light(3)
 def test_query_level_number_is_the_computed_value(metric, ties):
     """To the last bit, two columns, one row per query; where there is no value the error has its reason."""
     assert metric.has_moments
@@ -345,6 +350,7 @@ HALVES = [
 
 @each_query_level
 @each_list_policy
+@pytest.mark.light(3)
 def test_query_level_subset_is_the_metric_of_the_subset(metric, ties):
     """Half of the queries' values are the values of half of the queries."""
     tried = 0

@@ -104,6 +104,7 @@ def test_one_answer_per_query(seed):
 
 
 @pytest.mark.parametrize("seed", light(range(40), 4))
+@pytest.mark.light(2)
 def test_auc_and_the_mean_rank(seed):
     """(1 + AMRI) / 2 is the micro AUC, and the macro AUC where all queries have equally many rivals (raw)."""
     single, many = single_answers(seed), many_answers(seed)
@@ -278,6 +279,7 @@ def test_names(text, said):
         ("object.raw.query.map", f"in result key 'object.raw.query.map': 'raw' is not allowed here; {GRAMMAR}"),
     ],
 )  # fmt: skip
+@pytest.mark.light(3)
 def test_wrong_keys(small, text, message):
     for look_up in (small.__getitem__, small.value, small.chance):
         with pytest.raises(kg.MetricError) as caught:

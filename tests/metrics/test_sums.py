@@ -60,6 +60,7 @@ SMOOTH = {
 
 
 @pytest.mark.parametrize("name", SMOOTH)
+@pytest.mark.light(2)
 def test_late_ranges_equal_exact_sums(name):
     """Ranges around the ends of the table and of the powers of two, against sums of all terms without rounding."""
     n, value = 300_000, SMOOTH[name]

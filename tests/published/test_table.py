@@ -151,6 +151,7 @@ def test_lines_hold_for_every_rank_and_are_reached(seed):
 
 @pytest.mark.parametrize("n", light([2, 1, 3, 4, 5], 1))
 @pytest.mark.parametrize("places", [1, 2, 4])
+@pytest.mark.light(2)
 def test_every_small_list_of_ranks_is_possible(n, places):
     """All lists of up to 5 ranks among 6 candidates (and of up to 3 half ranks among 4), rounded."""
     for ties, grid in ((None, range(1, 7)), ("realistic", [Fraction(r, 2) for r in range(2, 9)])):

@@ -85,3 +85,40 @@ def test_curves_have_bands_and_gaps():
     assert first[0] == charts.LEFT
     assert first[1] - last[1] == pytest.approx(0.4 * 250, abs=0.2)
     assert 'class="band m1"' in drawing
+
+
+def test_each_run_has_a_line_and_the_mean_a_dot():
+    """Between 0.2 and 0.6: runs at a quarter and at three quarters, their mean in the middle; NaN is not drawn."""
+    root = ElementTree.fromstring(charts.runs_bar([0.3, float("nan"), 0.5], 0.4, (0.2, 0.6), 1))
+    starts = [numbers(path.get("d"))[:3:2] for path in root.iter("path")]
+    assert starts == [[0, 1000], [250, 250], [750, 750], [500, 500.1]]
+    assert root.get("class") == "track m1"
+
+
+def test_the_rank_diagram_is_drawn_to_scale():
+    """Three models: the axis from rank 1 at 190 to rank 3 at 490, 150 for each rank; the best at the left, top row."""
+    models = [("A", 1.0), ("B", 2.5), ("C", 2.5)]
+    root = ElementTree.fromstring(charts.rank_diagram(models, [(1, 2)], 1.2, "ranks"))
+    paths = [(path.get("class"), numbers(path.get("d"))) for path in root.iter("path")]
+    assert next(path[:1] + path[2:3] for kind, path in paths if kind == "zero") == [190, 490]
+    difference, joined = [path for kind, path in paths if kind == "alike"]
+    assert difference[::2] == [190, 190 + 1.2 * 150]
+    assert joined[::2] == [190 + 1.5 * 150 - 4, 190 + 1.5 * 150 + 4]
+    texts = {text.text: float(text.get("y")) for text in root.iter("text")}
+    assert texts["A: 1.00"] < texts["B: 2.50"]
+    assert texts["C: 2.50"] == texts["A: 1.00"]
+    without = charts.rank_diagram(models, [], None, "ranks")
+    assert "critical" not in without
+    assert "alike" not in without
+
+
+def test_the_rank_diagram_holds_many_models():
+    """Each name once, inside the drawing, no two on one place."""
+    models = [(f"model {i}", 1 + i * 9 / 10) for i in range(11)]
+    root = ElementTree.fromstring(charts.rank_diagram(models, [(0, 4), (3, 9)], 2.0, "ranks"))
+    _, _, width, height = numbers(root.get("viewBox"))
+    names = [text for text in root.iter("text") if (text.text or "").startswith("model")]
+    assert len(names) == 11
+    places = {(text.get("text-anchor"), text.get("y")) for text in names}
+    assert len(places) == 11
+    assert all(0 < float(text.get("x")) < width and 0 < float(text.get("y")) < height for text in names)

@@ -15,8 +15,9 @@ import kgeval as kg
 from kgeval.comparison.comparing import compare
 from kgeval.markup import shown_label
 from kgeval.report.colours import COLOURS, DARK_COLOURS
-from kgeval.report.page import content_policy, embedded_json, write_page
+from kgeval.report.page import write_page
 from kgeval.report.page_content import page_data
+from kgeval.report.page_frame import content_policy, embedded_json
 from kgeval.report.page_numbers import difference_text, written
 
 pytestmark = pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")
@@ -102,6 +103,7 @@ def random_page(made, tmp_path_factory):
     return Reader(path), comparison, names
 
 
+@pytest.mark.thorough
 def test_a_leader_is_bold_even_if_it_is_not_above_chance(random_page):
     """The bold values of a metric are those of its leaders, so none is alone where nothing is decided."""
     reader, comparison, names = random_page
@@ -129,6 +131,7 @@ def close_page(made, tmp_path_factory):
 
 
 @pytest.mark.parametrize(("name", "place"), [("differences", 2), ("tests", 3)])
+@pytest.mark.thorough
 def test_an_undecided_difference_is_not_bold_whatever_its_interval(close_page, reader, name, place):
     """Holm's method decides, not the interval."""
     cells = [row[place] for row in close_page.rows(name) if len(row) > place]
@@ -163,6 +166,7 @@ def test_differences_of_relations_are_bold_if_the_corrected_interval_decides(rea
         assert f"corrected for the {N_RELATIONS} relations" in reader.tables[name]["caption"]
 
 
+@pytest.mark.thorough
 def test_a_title_row_of_the_tests_is_as_wide_as_the_table(close_page, made, tmp_path):
     """With the column of sizes, which stands if the numbers of ranks differ, and without it."""
     comparison = compare(made[0][:2], names=["one", "two"], metrics=["mrr", "object.mrr"], n_resamples=99)
@@ -175,6 +179,7 @@ def test_a_title_row_of_the_tests_is_as_wide_as_the_table(close_page, made, tmp_
     assert widths == [9, 10]
 
 
+@pytest.mark.thorough
 def test_each_model_is_in_an_open_table_of_metrics(made, tmp_path):
     """One model ranks both sides, the other the object side: two tables are open."""
     other = kg.evaluate(lambda s, p, o: (s * 7 + o * 3 + p) % 11, made[1], kg.Protocol(sides="object"), progress=False)
@@ -481,6 +486,7 @@ def test_a_large_page_is_small_enough(tmp_path):
     assert sum(float(row[1][1]["data-v"]) for row in reader.rows("relations")) == 40_932
 
 
+@pytest.mark.thorough
 def test_title_and_names(made, tmp_path):
     """The title is given or made of the dataset's name; names default to the scorers', numbered where they repeat."""
     write_page(made[0][:2], tmp_path / "a.html", title="</title><b>&\u202e")
@@ -492,6 +498,7 @@ def test_title_and_names(made, tmp_path):
     assert Reader(tmp_path / "b.html").data()["models"] == ["one"]
 
 
+@pytest.mark.thorough
 def test_entity_names_from_a_mapping_or_a_file(made, tmp_path):
     """Of several names on a line the first; both ways give the same page."""
     names = {"entity 0": "Zero", "entity 1": "One"}
@@ -551,7 +558,7 @@ def test_wrong_names(made, tmp_path, change, message):
 
 
 def test_a_comparison_of_other_results_is_refused(made, tmp_path):
-    """The names agree, but two results stand under each other's name; equal results that were loaded anew are taken."""
+    """The names agree, but two results stand under each other's name."""
     results, _, comparison = made
     with pytest.raises(kg.DataError) as caught:
         write_page([results[1], results[0], results[2]], tmp_path / "page.html", comparison=comparison)
@@ -560,6 +567,12 @@ def test_a_comparison_of_other_results_is_refused(made, tmp_path):
         "results, with the same names"
     )
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.thorough
+def test_a_comparison_of_equal_results_in_another_order_is_taken(made, tmp_path):
+    """One of the results is another object with the same ranks."""
+    results, _, comparison = made
     order = [results[2], replaced(results[0]), results[1]]
     write_page(order, tmp_path / "page.html", names=["Bad", "Good", "<b>Mid</b>"], comparison=comparison)
     assert Reader(tmp_path / "page.html").data()["models"] == ["Bad", "Good", "<b>Mid</b>"]

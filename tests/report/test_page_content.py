@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from grids import light
 from made_results import noted, replaced
 from page_cases import HOSTILE, LINK, N_ENTITIES, N_RELATIONS, N_TEST, NAMES, mean_of, ranks_of
 
@@ -227,6 +228,7 @@ def test_features_that_a_result_has_stay_as_they_are(is_given):
     ]
 
 
+@pytest.mark.thorough
 def test_without_features_nothing_is_said_of_their_splits(made):
     """A result that holds no dataset has no such column, and one whose column is pattern alone names it alone."""
     result = replaced(made[0][0], source=None, rivals=kept_rivals(made[0][0])[0])
@@ -408,6 +410,7 @@ def test_undefined_numbers_are_none_with_their_reason():
     assert found["triples"][0]["rivals"] == "none"
 
 
+@pytest.mark.thorough
 def test_the_head_says_shared_lines_once(made, data):
     """What all results say stands first, what one says alone stands with it."""
     results = [made[0][0], noted(made[0][1], "only the second")]
@@ -501,6 +504,7 @@ def test_leaders_are_those_that_the_test_cannot_tell_apart(made, data):
     assert data["verdict"]["outcome"] == ("better" if len(data["verdict"]["leaders"]["mrr"]) == 1 else "undecided")
 
 
+@pytest.mark.thorough
 def test_values_that_are_not_above_chance_are_marked(made):
     """A random model: the end of its interval towards chance decides, for metrics in both directions."""
     noise = np.random.default_rng(2).normal(size=(N_ENTITIES, N_RELATIONS, N_ENTITIES))
@@ -548,7 +552,7 @@ def test_an_order_that_depends_on_ties_is_a_caution():
     assert found["distribution"]["tied"] == [[0, 0, 0, 0], [0, 0, 3, 0]]
 
 
-@pytest.mark.parametrize(("better", "is_grave"), [(0, False), (1, True), (4, True)])
+@pytest.mark.parametrize(("better", "is_grave"), light([(0, False), (1, True), (4, True)], 2, unpack=True))
 def test_ties_that_reach_no_other_model_are_no_caution(better, is_grave):
     """B has MRR 0.2 to 0.8: a model with MRR 1 stays ahead whatever its ties are, one with MRR 1/2 or 1/5 does not."""
     a, b = tied_results()
@@ -566,6 +570,7 @@ def test_bands_of_the_hits_curve_are_the_intervals(made, data):
             assert [data["hits"][name][model][place] for name in ("low", "high")] == [interval.low, interval.high]
 
 
+@pytest.mark.thorough
 def test_entities_have_their_names_and_labels(made):
     """In triples, rivals and disagreements; entities without a name have their label alone."""
     names = {"entity 0": "Zero", "entity 1": "entity 1", "entity 2": "<i>"}

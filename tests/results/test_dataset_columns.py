@@ -78,6 +78,7 @@ def test_given_scores_have_the_columns_too():
 
 
 @pytest.mark.parametrize("name", ["score", "side", "relation", "cardinality", "rank_raw", "better_raw", "given", "n"])
+@pytest.mark.light(2)
 def test_names_that_are_taken(name):
     """The column gets a name of its own, and a note tells it; the table of ranks keeps its meaning."""
     dataset = dataset_of(**{name: list(range(14))})
@@ -113,4 +114,4 @@ def test_ranks_do_not_depend_on_the_columns():
     assert dataset.fingerprint == plain.fingerprint
     results = [kg.evaluate(score, part, progress=False) for part in (dataset, plain)]
     assert results[0].table.equals(results[1].table)
-    assert "dataset: the column time is kept to break down by; the filter does not use it" in header_lines(results[0])
+    assert "dataset: the column time is kept for breakdowns; the filter does not use it" in header_lines(results[0])

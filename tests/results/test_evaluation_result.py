@@ -9,7 +9,7 @@ import numpy as np
 import oracle
 import pandas as pd
 import pytest
-from grids import light
+from grids import light, thinned
 from made_results import noted, replaced, saved_with
 
 import kgeval as kg
@@ -473,58 +473,62 @@ LACKING = ("protocol", "about", "dropped", "notes", "categories_side")
 
 @pytest.mark.parametrize(
     ("changes", "message"),
-    [
-        (
-            {"format": lambda _: "kgeval result 5"},
-            "the file has version 5 of the format, but this kgeval reads versions up to 4; upgrade kgeval",
-        ),
-        (
-            {"format": lambda _: "kgeval result 0"},
-            "the file has version 0 of the format, but this kgeval reads versions up to 4, from 1 on",
-        ),
-        *(
+    thinned(
+        [
             (
-                {"entity_labels": lambda _, n=n: np.array(n)},
-                "is damaged: the number of ids must be an integer from 0 to",
-            )
-            for n in (np.uint64(2**64 - 1), -1, 2.0, True)
-        ),
-        (
-            {"format": lambda _: "kgeval ranks 2"},
-            "expected a result of kgeval (result, classification); found 'kgeval ranks 2'",
-        ),
-        ({"format": None}, "expected a result of kgeval (result, classification); found None"),
-        ({"tied_raw": None}, "is damaged: lacks the keys tied_raw"),
-        ({"s": None, "relation_labels": None}, "is damaged: lacks the keys s, relation_labels"),
-        (
-            {"s": lambda ids: ids.astype(object)},
-            "contains pickled objects, which kgeval never reads",
-        ),
-        ({"about": lambda about: {**about, "n_read": about["n_read"] + 1}}, "ranked and dropped rows must add up"),
-        ({"about": lambda about: {k: v for k, v in about.items() if k != "n_read"}}, "n_read"),
-        (
-            {"about": lambda about: {k: v for k, v in about.items() if k != "version"}},
-            "is damaged: 'about' lacks the keys version",
-        ),
-        ({"protocol": lambda fields: {**fields, "seed": 1}}, "unknown protocol field 'seed'"),
-        *(({name: None}, f"is damaged: lacks the keys {name}") for name in LACKING),
-        ({"side": lambda codes: codes + 5}, "is damaged: side, row 0: id 5 is not in 0..1"),
-        ({"s": lambda ids: ids[1:]}, "is damaged: columns differ in length"),
-        ({"o": lambda ids: ids + 6}, "subjects and objects, row 0: id"),
-        ({"p": lambda ids: ids - 2}, "relations, row 0: id"),
-        ({"side": lambda codes: codes - 1}, "is damaged"),  # -1 is pandas' code of a missing side
-        (
-            {"better_raw": lambda counts: counts * 0 + 5},
-            "better_raw + tied_raw exceeds rivals_raw",
-        ),  # 4 rivals
-        (
-            {"rivals_raw": lambda counts: counts * 0 + 4, "better_raw": lambda counts: counts * 0},
-            "exceed raw counts",
-        ),
-        ({"tied_filtered": lambda counts: counts - 9}, "is damaged"),  # negative
-        ({"rivals_raw": lambda counts: counts + 0.5}, "is damaged"),
-        ({"entity_labels": lambda packed: packed[:-1]}, "is damaged"),
-    ],
+                {"format": lambda _: "kgeval result 5"},
+                "the file has version 5 of the format, but this kgeval reads versions up to 4; upgrade kgeval",
+            ),
+            (
+                {"format": lambda _: "kgeval result 0"},
+                "the file has version 0 of the format, but this kgeval reads versions up to 4, from 1 on",
+            ),
+            *(
+                (
+                    {"entity_labels": lambda _, n=n: np.array(n)},
+                    "is damaged: the number of ids must be an integer from 0 to",
+                )
+                for n in (np.uint64(2**64 - 1), -1, 2.0, True)
+            ),
+            (
+                {"format": lambda _: "kgeval ranks 2"},
+                "expected a result of kgeval (result, classification); found 'kgeval ranks 2'",
+            ),
+            ({"format": None}, "expected a result of kgeval (result, classification); found None"),
+            ({"tied_raw": None}, "is damaged: lacks the keys tied_raw"),
+            ({"s": None, "relation_labels": None}, "is damaged: lacks the keys s, relation_labels"),
+            (
+                {"s": lambda ids: ids.astype(object)},
+                "contains pickled objects, which kgeval never reads",
+            ),
+            ({"about": lambda about: {**about, "n_read": about["n_read"] + 1}}, "ranked and dropped rows must add up"),
+            ({"about": lambda about: {k: v for k, v in about.items() if k != "n_read"}}, "n_read"),
+            (
+                {"about": lambda about: {k: v for k, v in about.items() if k != "version"}},
+                "is damaged: 'about' lacks the keys version",
+            ),
+            ({"protocol": lambda fields: {**fields, "seed": 1}}, "unknown protocol field 'seed'"),
+            *(({name: None}, f"is damaged: lacks the keys {name}") for name in LACKING),
+            ({"side": lambda codes: codes + 5}, "is damaged: side, row 0: id 5 is not in 0..1"),
+            ({"s": lambda ids: ids[1:]}, "is damaged: columns differ in length"),
+            ({"o": lambda ids: ids + 6}, "subjects and objects, row 0: id"),
+            ({"p": lambda ids: ids - 2}, "relations, row 0: id"),
+            ({"side": lambda codes: codes - 1}, "is damaged"),  # -1 is pandas' code of a missing side
+            (
+                {"better_raw": lambda counts: counts * 0 + 5},
+                "better_raw + tied_raw exceeds rivals_raw",
+            ),  # 4 rivals
+            (
+                {"rivals_raw": lambda counts: counts * 0 + 4, "better_raw": lambda counts: counts * 0},
+                "exceed raw counts",
+            ),
+            ({"tied_filtered": lambda counts: counts - 9}, "is damaged"),  # negative
+            ({"rivals_raw": lambda counts: counts + 0.5}, "is damaged"),
+            ({"entity_labels": lambda packed: packed[:-1]}, "is damaged"),
+        ],
+        3,
+        unpack=True,
+    ),
     ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
 )
 def test_damaged_parts_are_refused(tmp_path, small, changes, message):

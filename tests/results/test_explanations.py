@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from grids import light
+from grids import light, thinned
 
 import kgeval as kg
 from kgeval.results import kept_rivals
@@ -27,6 +27,7 @@ def graph(seed=0):
 
 @pytest.mark.parametrize("seed", light(range(15), 2))
 @pytest.mark.parametrize("side", ["subject", "object"])
+@pytest.mark.light(2)
 def test_what_stands_above_by_a_loop(seed, side):
     """Candidate, score, where it stands, and the splits that know it, for every test triple."""
     dataset, score = graph(seed)
@@ -178,7 +179,8 @@ CANDIDATES = {
 
 
 @pytest.mark.parametrize("pools", CANDIDATES)
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", thinned(MODELS, 2))
+@pytest.mark.light(2)
 def test_rivals_of_models_equal_those_of_whole_rows(name, pools):
     """Entities of few distinct vectors, so that most scores tie; the rows of exact scores are sorted as a whole."""
     rng = np.random.default_rng(7)

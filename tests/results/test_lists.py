@@ -16,6 +16,7 @@ import numpy as np
 import oracle_lists
 import pandas as pd
 import pytest
+from grids import thinned
 
 import kgeval as kg
 from kgeval.metrics.grammar import parse
@@ -321,7 +322,7 @@ def check_graph(protocol, seed):
     return check(kg.evaluate(scorer, dataset, protocol, progress=False), by_hand, rng)
 
 
-@pytest.mark.parametrize("name", PROTOCOLS)
+@pytest.mark.parametrize("name", thinned(PROTOCOLS, 3))
 def test_evaluate_few(name):
     """Some of the graphs of `test_evaluate`; unknown splits leave query-level metrics undefined."""
     met = check_graph(PROTOCOLS[name], 1)

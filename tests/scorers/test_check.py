@@ -226,6 +226,7 @@ GRAPH = [[s, 0, s + 1] for s in range(900)]
 
 @pytest.mark.parametrize("kind", ["function", "columns"])
 @pytest.mark.parametrize(("seconds", "most"), [(1e-3, 1.0), (1e-2, 3.0), (1e-1, 15.0)])
+@pytest.mark.light(2)
 def test_the_probe_of_a_slow_scorer_is_short(kind, seconds, most, monkeypatch):
     """At 1 ms a triple, 256 candidates would take 7 s; 4 candidates are the fewest: 84 scores, and 24 timed."""
     slow = Slow(monkeypatch, seconds)
@@ -237,6 +238,7 @@ def test_the_probe_of_a_slow_scorer_is_short(kind, seconds, most, monkeypatch):
 
 @pytest.mark.parametrize("first", [0.0, 30.0])
 @pytest.mark.parametrize("seconds", [0.0, 1e-5])
+@pytest.mark.light(2)
 def test_the_probe_of_a_fast_scorer_looks_at_all(seconds, first, monkeypatch):
     """A function at 10 microseconds a triple at 256 candidates, an object at all, also if the first call is slow."""
     slow = Slow(monkeypatch, seconds, first=first)
@@ -267,6 +269,7 @@ def test_the_probe_of_slow_whole_queries(monkeypatch):
     ],
     ids=["dropout", "batch norm", "nan"],
 )
+@pytest.mark.light(2)
 def test_faults_of_slow_scorers(kind, change, how, monkeypatch):
     """What the probe finds in fast scorers it finds in slow ones."""
     slow = Slow(monkeypatch, 1e-3, change=change)

@@ -47,6 +47,7 @@ def _library_class(module):
         ("openke.module.model.TransE", "of OpenKE, .* returns -model.predict({'batch_h': s, 'batch_r': p, "),
     ],
 )
+@pytest.mark.light(2)
 def test_methods_of_other_libraries_are_refused(module, remedy):
     """Their calls have other arguments, signs and ids: the message says what to pass instead."""
     base = _library_class(module)

@@ -361,6 +361,7 @@ def random_sizes(seed):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", light(range(30), 4))
+@pytest.mark.light(2)
 def test_ranks_do_not_depend_on_sizes(kind, seed, monkeypatch):
     """Random graphs, with calls of random sizes and answers in one buffer: the counts and scores of whole batches."""
     rng = np.random.default_rng(seed)

@@ -236,6 +236,7 @@ def test_nan_of_the_positive_is_no_rank():
 
 @pytest.mark.parametrize("limits", [{}, {"batch_size": 2}, {"block_size": 2}, {"batch_size": 1, "block_size": 1}])
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.light(3)
 def test_an_output_buffer_may_be_used_again(kind, limits):
     """The same ranks as from fresh arrays, also where several calls make one row."""
     buffer = np.empty(100)
@@ -265,6 +266,7 @@ def ruining(method):
 
 @pytest.mark.parametrize("limits", [{}, {"batch_size": 2, "block_size": 2, "max_pairs": 4}])
 @pytest.mark.parametrize("kind", [*KINDS, "model"])
+@pytest.mark.light(3)
 def test_inputs_may_be_overwritten(kind, limits):
     """A scorer that writes on its arguments changes neither ranks nor dataset."""
     plain, data = (integer_model if kind == "model" else lambda: make(kind))(), dataset()
@@ -433,6 +435,7 @@ SMALL = np.random.default_rng(1).integers(0, 50, (MANY, M, MANY))
     ],
     ids=["rows", "columns", "apart", "backwards"],
 )
+@pytest.mark.light(3)
 def test_any_dtype_and_layout(layout, dtype):
     """The same counts however a row lies in memory, for queries of 1, 8, 9 and 30 positives with many ties."""
     data = dataset(MANY, HUBS)

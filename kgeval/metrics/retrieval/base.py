@@ -1,4 +1,4 @@
-"""The base class of list metrics: one ratio for each query, averaged over the queries; tie policies; chance levels.
+"""The base class of list metrics, which are averages of one ratio per query, with tie policies and chance levels.
 
 `kgeval.metrics.query_level` and `kgeval.trec` call the metrics through this class.
 """

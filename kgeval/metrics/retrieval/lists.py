@@ -98,8 +98,8 @@ class Lists:
         worth : float64 array, shape (items,), optional
             Numbers, such as gains, that are used instead of the grades to order tied items.
         among : bool array, shape (items,), optional
-            Only the ties in tie groups with an item for which `among` is True are broken; by default all ties. Used
-            only for ``"optimistic"`` and ``"pessimistic"`` ties without `worth`.
+            If given, ties are broken only in tie groups that have an item for which `among` is True; by default in all.
+            Used only for ``"optimistic"`` and ``"pessimistic"`` ties without `worth`.
 
         Raises
         ------

@@ -1,7 +1,7 @@
 """Functions for exact expectations over random orders of tied items; the metrics of `listwise` and `graded` call them.
 
-A tie group has the items of a list that have equal scores. The formulas are for one tie group; for a group of one item,
-each formula is the usual formula without ties. Source: McSherry and Najork (2008), Computing Information Retrieval
+A tie group has the items of a list that have equal scores. Each formula is for one tie group; for a group of one item,
+it equals the usual formula without ties. Source: McSherry and Najork (2008), Computing Information Retrieval
 Performance Measures Efficiently in the Presence of Tied Scores, ECIR.
 """
 
@@ -173,7 +173,7 @@ def expected_reciprocal(before: Ids, size: Ids, relevant: Ids, which: Ids, k: in
         `before` is the number of items before the group, `size` the number of items in the group, and `relevant` the
         number of relevant items in the group.
     which : int64 array, shape (rows,)
-        Which relevant item of the group: 1 for the first, 2 for the second, and so on; i in the formula.
+        The number i of the relevant item in its group: 1 for the first, 2 for the second, and so on.
     k : int
 
     Returns
@@ -234,9 +234,9 @@ def _integrated(before: int, size: int, relevant: int, which: int, k: int) -> fl
 def _mean_reciprocal(before: int, size: int, relevant: int, which: int, k: int) -> float:
     """Return `expected_reciprocal` of one relevant item of a group that also has irrelevant items.
 
-    An offset is the place of the item in its group, from 1. The probability of each offset is computed relative to the
-    most likely offset, from the ratios of neighbouring probabilities. At the end, each probability is divided by
-    the sum of all probabilities. In this way, only negligible probabilities underflow to 0.
+    An offset is the position of the item in its group, counted from 1. The probability of each offset is computed
+    relative to the most likely offset, from the ratios of neighbouring probabilities. At the end, each probability is
+    divided by the sum of all probabilities. In this way, only negligible probabilities underflow to 0.
     """
     # The possible offsets of the item in its group: first .. last.
     first, last = which, size - relevant + which

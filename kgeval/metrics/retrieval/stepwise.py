@@ -1,7 +1,7 @@
 """A metric of one ranked list, explained place by place.
 
 Users call `steps`; `kgeval.results` calls it for a query of a result, and `kgeval.report.step_plots` draws `Steps`.
-The tables are computed place by place, by other code than the metrics, so that tests can compare the two.
+The tables are computed place by place, with code that is separate from the metrics, so that tests can compare both.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def steps(
     ties: str = "expected",
     items: Sequence[Any] | None = None,
 ) -> Steps:
-    """Explain a metric of one query: what each place of the ranked list adds to the value.
+    """Explain a metric of one query: how much each place of the ranked list adds to the value.
 
     Parameters
     ----------
@@ -77,16 +77,16 @@ def steps(
     query : object
         The name of the query; its position, if the queries have no names. By default the first query.
     ties : str
-        As in `ListMetric.compute`. With ``"expected"``, an item that ties with others stands at each of their places
-        with the same chance, and the table has expected values.
+        As in `ListMetric.compute`. With ``"expected"``, all orders of tied items are equally likely, and the table has
+        expected values.
     items : sequence, optional
         The labels of all items of the list in ranked order; tied items in the order of the input.
 
     Returns
     -------
     Steps
-        Its table has one row per place: up to the cut-off k, or up to the last relevant item. Columns ``place``;
-        ``item`` if `items` is given; ``grade``; and, depending on the metric:
+        The field `table` has one row per place, up to the cut-off k or up to the last relevant item. Its columns are
+        ``place``; ``item`` if `items` is given; ``grade``; and, depending on the metric:
 
         - DCG, nDCG: ``gain``, ``discount``, ``term`` (gain times discount), ``sum`` (of the terms so far), and the same
           of the ideal list: ``ideal gain``, ``ideal sum``
@@ -100,8 +100,8 @@ def steps(
     Raises
     ------
     MetricError
-        If the query does not exist, if the metric cannot be explained by places, or if `items` has not one label per
-        item of the list.
+        If the query does not exist, if the metric cannot be explained by places, or if `items` does not have one label
+        for each item of the list.
 
     Examples
     --------
@@ -138,7 +138,7 @@ def steps(
 
 @dataclass(frozen=True)
 class _Account:
-    """The columns of the table, and the formula up to its last equals sign."""
+    """The explanation of a metric: the columns of the table, and the formula without its last part (" = value")."""
 
     columns: dict[str, Any]
     formula: str
@@ -147,7 +147,7 @@ class _Account:
 
 @dataclass(frozen=True)
 class _Part:
-    """Items that share the places before + 1, before + 2, ..., in random order: pairs of grade and label."""
+    """A group of items, as pairs (grade, label), that take the places before + 1, before + 2, ... in random order."""
 
     before: int
     members: list[tuple[float, str]]
@@ -155,7 +155,7 @@ class _Part:
 
 @dataclass(frozen=True)
 class _Places:
-    """The list of one query, place by place. Arrays have the shape (places,).
+    """The list of one query, place by place; all arrays have the shape (places,).
 
     Parameters
     ----------
@@ -164,9 +164,10 @@ class _Places:
     reach : int
         The cut-off, or `INFINITY`.
     place, size, offset : int64 arrays
-        The place, from 1; how many places its part has (`_Part`); and its number among them, from 1.
+        `place` is the place in the list, from 1. The place belongs to a part (`_Part`): `size` is the number of places
+        of the part, and `offset` the number of this place among them, from 1.
     grade, relevant : float64 arrays
-        The mean grade, and the share of relevant items, of the items that may stand here.
+        The mean grade of the items that may stand at this place, and the share of relevant items among them.
     n_relevant : int64 array
         The number of relevant items of the part.
     earlier : int64 array
@@ -230,7 +231,7 @@ class _Places:
     def first(self) -> tuple[dict[str, Any], Reals]:
         """Return the first columns of a table, and the chance that the first relevant item stands at each place.
 
-        Places after which it cannot stand are left out of both.
+        Places after the last possible place of the first relevant item are left out.
         """
         # (places,): the chance that the item here is relevant if no earlier item is: all relevant items of the part are
         # among those that remain.
@@ -368,7 +369,7 @@ def _discounted(metric: DCG | NDCG, base: float, places: _Places) -> tuple[dict[
 
 
 def _hits(places: _Places) -> tuple[dict[str, Any], float]:
-    """Return the columns of precision, recall and the metrics made of them, and the expected number of hits."""
+    """Return the columns for precision, recall and metrics computed from them, and the expected number of hits."""
     hits = np.cumsum(places.relevant)
     total = int(places.lists.n_relevant[0])
     recall = hits / total if total else np.full(len(hits), np.nan)
@@ -465,7 +466,10 @@ def _label(items: Sequence[Any] | None, i: int) -> str:
 
 
 def _who(members: list[tuple[float, str]]) -> str:
-    """Return the label of the item at a place, or whose labels they may be if several items may stand there."""
+    """Return the label of the item at a place.
+
+    If several items may be at this place, the result is "a or b", or "a or 3 others".
+    """
     labels = [label for _, label in members]
     named = [label for label in labels if label]
     if len(labels) == 1 or not named:
@@ -481,7 +485,7 @@ def _shown(number: float) -> str:
 
 
 def _table_lines(table: pd.DataFrame) -> list[str]:
-    """Return the lines of a table as text; of a long table only the rows that change the value, and the last row."""
+    """Return the lines of a table as text; a long table is cut to the rows that change the value, and the last row."""
     lines = [[str(name) for name in table.columns]]
     shown = np.arange(len(table))
     if len(table) > MAX_SHOWN:

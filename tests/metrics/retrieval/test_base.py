@@ -44,7 +44,7 @@ each_class = pytest.mark.parametrize("cls", LISTS.registered().values(), ids=lam
 each_policy = pytest.mark.parametrize("ties", light(LIST_TIES, 1))
 
 
-TABLES = random_tables(1, 36, size(16, 40), size(8, 30))
+TABLES = random_tables(1, 36, size(8, 40), size(4, 30))
 SMALL = random_tables(2, 54, 4)
 
 
@@ -224,6 +224,7 @@ each_growing = pytest.mark.parametrize("metric", one_of_each(filter(grows_with_g
 
 
 @each_growing
+@pytest.mark.light(2)
 def test_tie_policies_are_ordered(metric):
     """Optimistic is at least as good as expected and stable, these at least as good as pessimistic."""
     spread = 0

@@ -19,7 +19,7 @@ from kgeval.metrics.retrieval.base import LISTS, ListMetric
 from kgeval.metrics.retrieval.inputs import from_ranking, from_run, from_scores
 from kgeval.metrics.retrieval.lists import LIST_TIES
 
-TABLES = random_tables(11, 18, size(10, 20), size(3, 10))
+TABLES = random_tables(11, 18, size(5, 20), size(2, 10))
 GIVEN_UP = "{} has no exact expectation over random tie breaking; use ties='optimistic' or 'pessimistic'"
 
 
@@ -53,6 +53,7 @@ def variants(name):
 
 @each_metric
 @pytest.mark.parametrize("name", light(["tiny", "negative", "bytes", "singles"], 1))
+@pytest.mark.light(3)
 def test_scores_only_order(metric, name):
     """Any strictly increasing function of the scores, in any dtype, leaves every value as it was, bit for bit."""
     for before, after in variants(name):
@@ -61,6 +62,7 @@ def test_scores_only_order(metric, name):
 
 
 @each_metric
+@pytest.mark.light(2)
 def test_order_of_tied_items_matters_to_stable_only(metric):
     """Items in another order: the same expectation, best and worst value."""
     for before, after in variants("items"):
@@ -69,6 +71,7 @@ def test_order_of_tied_items_matters_to_stable_only(metric):
 
 
 @each_metric
+@pytest.mark.light(2)
 def test_order_of_queries_does_not_matter(metric):
     """Values move with their query; averages stay, and so does what they leave out."""
     for table in TABLES[::3]:
@@ -84,6 +87,7 @@ def test_order_of_queries_does_not_matter(metric):
 
 
 @each_metric
+@pytest.mark.light(2)
 def test_constant_scorer_is_at_chance(metric):
     """All items of a list tied: expected ties give the chance level, which knows nothing of the scores."""
     for table in TABLES[::2]:
@@ -108,6 +112,7 @@ def short_lists():
 
 
 @each_metric
+@pytest.mark.light(2)
 def test_chance_is_the_mean_over_all_orders(metric):
     """Every order of all items of a list equally likely, by the oracle."""
     defined = 0
@@ -189,6 +194,7 @@ def single_answers(seed, n=60):
 
 @pytest.mark.parametrize("ties", LIST_TIES[:3])
 @pytest.mark.parametrize("seed", light(range(10), 2))
+@pytest.mark.light(2)
 def test_identities_of_one_relevant_item(seed, ties):
     """AP = RR, R-precision = success@1, P@k = hits@k / k, F1@k = 2 hits@k / (k + 1), ERR = RR / 2, ...
 

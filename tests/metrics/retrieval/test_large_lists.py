@@ -60,6 +60,7 @@ def test_large_tie_group_in_closed_form(n, r):
 
 @pytest.mark.parametrize("first", [1, 3, 700])
 @pytest.mark.parametrize("k", [None, 20, 650, 701, 900])
+@pytest.mark.light(3)
 def test_large_tie_group_after_other_items(first, k):
     """t = `first` irrelevant items, then 2,000 tied ones with 3 relevant, then a relevant last one; cut at k.
 

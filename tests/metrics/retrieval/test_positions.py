@@ -113,7 +113,7 @@ def test_sums_over_a_short_range_of_late_positions():
 
 
 @pytest.mark.parametrize(
-    ("size", "relevant"), light([(66_000, 2), (66_000, 5), (70_001, 9), (70_001, 20)], 2, unpack=True)
+    ("size", "relevant"), light([(66_000, 2), (66_000, 5), (70_001, 9), (70_001, 20)], 1, unpack=True)
 )
 def test_expected_reciprocal_in_large_groups(size, relevant):
     """The i-th of r relevant items among n in random order, against the exact probabilities of all its places."""

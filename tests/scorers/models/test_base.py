@@ -53,6 +53,7 @@ KINDS = {
 
 
 @pytest.mark.parametrize("kind", thinned(KINDS, 4))
+@pytest.mark.light(2)
 def test_all_parts_follow_their_arrays(kind):
     """After a change in place, ranks and scores are those of a new model; neither the old ones nor a mixture."""
     build, draw = KINDS[kind]
@@ -98,6 +99,7 @@ def test_what_was_set_on_a_model_stays():
 
 
 @pytest.mark.parametrize("name", ["entities", "relations", "norm", "inverse_relations", "geometry", "_objects"])
+@pytest.mark.light(2)
 def test_tables_and_settings_cannot_be_assigned(name):
     """A new value once was used in a part of the model, and then overwritten by the old one without a word."""
     tables = halves(np.random.default_rng(0))

@@ -66,8 +66,9 @@ def own_bytes(model):
     return sum(found.values())
 
 
-@pytest.mark.parametrize("storage", light(STORAGES, 3))
+@pytest.mark.parametrize("storage", light(STORAGES, 1))
 @pytest.mark.parametrize("name", BUILDS)
+@pytest.mark.light(2)
 def test_mapped_models(name, storage, streams, dataset, tmp_path):
     """Scores and ranks equal those of float64 arrays in memory, and no table of entities is in memory."""
     of_model, numbers = mapped(name, storage, tmp_path)
@@ -180,6 +181,7 @@ def test_a_scorer_of_float16(streams, dataset, tmp_path):
 
 @pytest.mark.parametrize("dtype", ["u2", "i2", ">u2"])
 @pytest.mark.parametrize("method", ["query_vectors", "candidate_vectors"])
+@pytest.mark.light(2)
 def test_bits_of_a_scorer(method, dtype, dataset):
     """16-bit integers of a user's own class are refused, unless it says what they are."""
     numbers = draw("DistMult")["entities"]
@@ -243,7 +245,7 @@ def test_a_changed_table_is_found_when_a_run_is_resumed(streams, dataset, tmp_pa
         kg.evaluate(model, dataset, checkpoint=tmp_path / "run", resume=True)
 
 
-@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("number", light([np.nan, np.inf, -np.inf], 1))
 @pytest.mark.parametrize("make", [DistMult, lambda *t: TransE(*t, norm=1), lambda *t: TransE(*t, norm=2)])
 def test_a_large_table_that_is_not_finite_is_refused(streams, make, number):
     """A large table is not read once more only to find such numbers: its norms show them."""
