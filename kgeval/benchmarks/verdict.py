@@ -16,6 +16,7 @@ from kgeval.metrics import display_of
 from kgeval.report import number_text
 
 CORRECTION_NAMES = {"holm": "Holm", "maxt": "maxT", "fdr": "false discovery rate"}
+MAX_NAMED = 4  # models that a verdict names before it counts the others
 SWAP_FLOOR = 1.0 / 10_000  # the smallest p-value of the 9,999 swaps that compare two single runs
 MAX_WITH_NUMBERS = 3  # datasets, or comparisons with a baseline, whose numbers the sentence tells
 MAX_LABEL, MAX_REASON = 60, 300
@@ -184,7 +185,7 @@ def _best_parts(benchmark: Any, leaders: Mapping[str, Sequence[str]]) -> list[st
         elif len(names) == 1:
             parts.append(f"{_shown(names[0])} is best on {where}")
         else:
-            parts.append(f"undecided on {where} between {listed([_shown(name) for name in names])}")
+            parts.append(f"undecided on {where} between {_few([_shown(name) for name in names])}")
     if parts and parts[0].startswith("undecided on"):
         parts[0] = f"U{parts[0][1:]}"
     if parts and not has_numbers:
@@ -209,12 +210,12 @@ def _numbers(benchmark: Any, dataset: str, leaders: Sequence[str], heading: str)
             f"{of_others}, {_difference(benchmark, row)}"
         )
     row = pair_of(benchmark, dataset, best, leaders[1])
-    others = listed([f"{_value(benchmark, values[name])} ({_shown(name)})" for name in leaders[1:]])
+    others = _few([f"{_value(benchmark, values[name])} ({_shown(name)})" for name in leaders[1:]])
     text = f"{heading} {_value(benchmark, values[best])} ({_shown(best)}) is not significantly better than {others}"
     text += f" ({_shown(best)} - {_shown(leaders[1])}: {_difference(benchmark, row)})"
     if not beaten:
         return text
-    return f"{text}, but better than {listed([_shown(name) for name in beaten])}"
+    return f"{text}, but better than {_few([_shown(name) for name in beaten])}"
 
 
 def _baseline_parts(benchmark: Any) -> list[str]:
@@ -249,6 +250,19 @@ def _baseline_parts(benchmark: Any) -> list[str]:
     if overridden:
         parts.append(f"the results on {listed([_shown(name) for name in overridden])} differ, which was accepted")
     return parts
+
+
+def _few(texts: Sequence[str]) -> str:
+    """Return texts as a list in words; of more than five, the first four and the number of the others.
+
+    Examples
+    --------
+    >>> _few(["a", "b"]), _few(list("abcdef"))
+    ('a and b', 'a, b, c, d and 2 more')
+    """
+    if len(texts) <= MAX_NAMED + 1:
+        return listed(list(texts))
+    return f"{', '.join(texts[:MAX_NAMED])} and {len(texts) - MAX_NAMED} more"
 
 
 def _value(benchmark: Any, value: float) -> str:

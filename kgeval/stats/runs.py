@@ -30,6 +30,7 @@ from kgeval.stats.student import student_p_value, student_quantile
 INTERVALS = ("t", "bootstrap")
 MIN_BOOTSTRAPPED = 10  # a bootstrap of fewer runs draws too few different sets of runs
 ONE_RUN = "one run: how much the value varies with the seed is unknown"
+BORROWED = "one run: its spread over the seeds is taken from the other model"
 ALIKE = "the value is the same in every cluster, so its variation cannot be estimated"
 N_NODES = 1000  # points at which the distribution of the variance of the runs is taken; the p-value is exact to 1e-4
 DRAWS_AT_ONCE = 2**20  # entries of an array of drawn clusters that a bootstrap holds in memory at a time
@@ -152,7 +153,8 @@ class RunsInterval:
         The degrees of freedom of Student's t.
     of_seeds, of_triples : float
         The two parts of ``error ** 2``: of the seeds, and of the test triples. `of_seeds` is NaN if a system has one
-        run only; ``error ** 2`` is then `of_triples` plus the part of the other system's seeds.
+        run only. If the other system has several, ``error ** 2`` has a part of the seeds nevertheless (see
+        `compare_runs`).
     deviation : float
         The standard deviation of the values of the runs (with the divisor runs - 1); NaN with one run, and for a
         difference.
@@ -331,15 +333,16 @@ def compare_runs(
     Returns
     -------
     RunsInterval
-        If both systems have one run, interval and p-value are those of `compare_paired` (9,999 swaps, seed 0).
+        If both systems have one run, interval and p-value are those of `compare_paired` (9,999 swaps, seed 0). If one
+        of them has one run, this run is taken to vary with the seed as a run of the other system does, and `reason`
+        says so.
 
-        Else the p-value treats the variance of the runs as uncertain: it is the mean of the p-values for all variances
-        that could have given the observed one, each with its probability (a generalized p-value; under the null
-        hypothesis both systems vary alike, so their variances are pooled). This matters with three or five runs, whose
-        variance may be far too small by chance: a p-value from Student's t alone is then below 0.001 up to eight times
-        too often, and a correction for many tests asks for just these. So p may be slightly above 0.05 although the
-        95% interval excludes 0. The p-value is at least the smallest possible one of a randomization test, since a t
-        test rejects too often if few clusters differ.
+        With several runs, the p-value treats their variance as uncertain: it is the mean of the p-values for all
+        variances that could have given the observed one, each with its probability (a generalized p-value). This
+        matters with three or five runs, whose variance may be far too small by chance: a p-value from Student's t alone
+        is then below 0.001 up to eight times too often, and a correction for many tests asks for just these. So p may
+        be slightly above 0.05 although the 95% interval excludes 0. The p-value is at least the smallest possible one
+        of a randomization test, since a t test rejects too often if few clusters differ.
 
     Raises
     ------
@@ -413,7 +416,7 @@ def _interval(systems: Sequence[Runs], terms: _Terms) -> RunsInterval:
         if is_pair:
             p_value = max(_p_value(value, systems), _smallest_p_value(systems))
         if min(n_runs) == 1:
-            reason = ONE_RUN
+            reason = BORROWED if max(n_runs) > 1 else ONE_RUN
     if is_pair and max(n_runs) == 1 and isfinite(value):
         p_value = compare_paired([systems[0].moments[0]], [systems[1].moments[0]], clusters)[0].p_value
     deviation = float(runs.values.std(ddof=1)) if n_runs[0] > 1 and not is_pair else nan
@@ -455,8 +458,22 @@ def _variance_of(systems: Sequence[Runs], freedom: float) -> _Variance:
     """Return the variance of the mean of one system, or of the difference between two."""
     clusters = systems[0].clusters
     of_clusters = clusters.variance(partial(_mean_changes, systems))
-    several = [(np.asarray(runs.of_runs), np.asarray(runs.of_both), len(runs)) for runs in systems if len(runs) > 1]
+    several = [
+        (np.asarray(times * runs.of_runs), np.asarray(times * runs.of_both), len(runs))
+        for runs, times in _with_several_runs(systems)
+    ]
     return _Variance.of(np.asarray(of_clusters), several, freedom)
+
+
+def _with_several_runs(systems: Sequence[Runs]) -> list[tuple[Runs, float]]:
+    """Return the systems with several runs, each with the factor of its variance.
+
+    If the other system has one run only, this run is taken to vary as one of these n runs does. Its variance is n times
+    that of their mean; so the factor is 1 + n.
+    """
+    several = [runs for runs in systems if len(runs) > 1]
+    borrows = 0 < len(several) < len(systems)
+    return [(runs, 1.0 + len(runs) if borrows else 1.0) for runs in several]
 
 
 def _mean_changes(systems: Sequence[Runs], grouping: Grouping) -> Reals:
@@ -473,11 +490,15 @@ def _p_value(value: float, systems: Sequence[Runs]) -> float:
     """Return the two-sided p-value of a difference; see `compare_runs`."""
     freedom = float(min(runs.freedom for runs in systems))
     of_clusters = systems[0].clusters.variance(partial(_mean_changes, systems))
-    several = [runs for runs in systems if len(runs) > 1]
+    several = _with_several_runs(systems)
     if not several:
         return student_p_value(value / sqrt(of_clusters), freedom)
-    shown, both = sum(runs.of_runs for runs in several), sum(runs.of_both for runs in several)
-    half = sum(len(runs) - 1 for runs in several) / 2.0
+    shown = sum(times * runs.of_runs for runs, times in several)
+    both = sum(times * runs.of_both for runs, times in several)
+    squares = sum((times * runs.of_runs) ** 2 / (len(runs) - 1.0) for runs, times in several)
+    if not squares:
+        return student_p_value(value / sqrt(of_clusters), freedom)
+    half = shown**2 / squares / 2.0  # half of Satterthwaite's degrees of freedom of the variance of the runs
     # (nodes,): values of a chi-square variable with 2 * half degrees of freedom, in equal steps of their logarithms,
     # and their probabilities. A small value stands for a variance of the runs that is far below the true one.
     logs = np.linspace(-40.0 / half, np.log(2.0 * half + 40.0 + 20.0 * sqrt(half)), N_NODES)
@@ -577,10 +598,10 @@ def joint_p_values(
     Each resample is one benchmark under the null hypothesis. In each dataset, a random swap pattern exchanges clusters
     between the two systems of every pair; all pairs share the pattern, so their differences depend on each other as the
     observed ones do. If a system has several runs, its mean also gets a random effect of the seeds, and the variance
-    that its runs show is drawn from its chi-square distribution; both come from the observed variances, pooled over the
-    systems of the dataset, since the null hypothesis says that these are alike. Each difference is divided by its
-    standard error in the same resample. The ratios have different degrees of freedom; they are turned into
-    values of z, so that the maximum is not always that of the pair with the fewest runs.
+    that its runs show is drawn from its chi-square distribution. Both come from the mean of the observed variances of
+    the systems of the dataset, since the null hypothesis says that these are alike, in their spread too. Each
+    difference is divided by its standard error in the same resample. The ratios have different degrees of freedom; they
+    are turned into values of z, so that the maximum is not always that of the pair with the fewest runs.
 
     Parameters
     ----------
@@ -650,22 +671,22 @@ def _z_values(
         rows = slice(start, start + len(signs))
         swapped[rows], weighted[rows] = signs @ parts, signs @ (parts * shares[:, None])
         start += len(signs)
-    # Under the null hypothesis the systems are alike, so the variances that a single run shows are pooled over systems.
+    # Under the null hypothesis the systems are alike: the variances of a single run are averaged over the systems.
     several = [runs for runs in systems if len(runs) > 1 and isfinite(runs.of_runs) and isfinite(runs.of_both)]
-    weights = np.array([len(runs) - 1.0 for runs in several])
     shown, both = (
-        float((weights * [part * len(runs) for part, runs in zip(parts_of, several)]).sum() / weights.sum())
+        (
+            np.mean([len(runs) * runs.of_runs for runs in several]),
+            np.mean([len(runs) * runs.of_both for runs in several]),
+        )
         if several
-        else 0.0
-        for parts_of in ([runs.of_runs for runs in several], [runs.of_both for runs in several])
+        else (0.0, 0.0)
     )
     rng = np.random.default_rng(seed)
     moved, drawn = np.zeros((n_resamples, len(systems))), {}
     for k, runs in enumerate(systems):
+        moved[:, k] = rng.standard_normal(n_resamples) * sqrt(max(shown - both, 0.0) / len(runs))
         if len(runs) > 1:
-            noise, squared = rng.standard_normal(n_resamples), rng.chisquare(len(runs) - 1, n_resamples)
-            moved[:, k] = noise * sqrt(max(shown - both, 0.0) / len(runs))
-            drawn[k] = max(shown, both) / len(runs) * squared / (len(runs) - 1)
+            drawn[k] = max(shown, both) / len(runs) * rng.chisquare(len(runs) - 1, n_resamples) / (len(runs) - 1)
     observed, resampled = np.full(len(pairs), nan), np.full((n_resamples, len(pairs)), nan)
     for place, (i, j) in enumerate(pairs):
         pair = [systems[i], systems[j]]
@@ -683,13 +704,13 @@ def _z_values(
         # The sum of the squares of (sign * gap - difference * share), in the scale of the jackknife variance.
         spread = squares[place] - 2.0 * of_swaps * of_weighted + np.square(of_swaps) * of_shares
         of_runs = [
-            (drawn[k], np.full(n_resamples, runs.of_both), len(runs)) for k, runs in zip((i, j), pair) if k in drawn
+            (times * drawn[i if runs is pair[0] else j], np.full(n_resamples, times * runs.of_both), len(runs))
+            for runs, times in _with_several_runs(pair)
         ]
+        shift = moved[:, i] - moved[:, j] if of_runs else 0.0  # two single runs are compared as they are
         within = _Variance.of(np.maximum(spread, 0.0) * of_clusters / plain, of_runs, freedom)
         with np.errstate(all="ignore"):
-            resampled[:, place] = np.abs(
-                _z((of_swaps + moved[:, i] - moved[:, j]) / np.sqrt(within.whole), within.freedom)
-            )
+            resampled[:, place] = np.abs(_z((of_swaps + shift) / np.sqrt(within.whole), within.freedom))
     return observed, resampled
 
 

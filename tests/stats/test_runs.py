@@ -122,16 +122,21 @@ def test_one_run_each_gives_the_test_of_a_comparison():
         assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
 
 
-def test_one_run_beside_several_keeps_the_part_of_the_others_seeds():
+def test_one_run_beside_several_is_taken_to_vary_as_they_do():
     rng = np.random.default_rng(3)
-    labels = np.arange(40)
-    shifts = (0.0, 0.5, 1.0)
-    several = Runs(tuple(Moments(rng.random((40, 1)) + shift) for shift in shifts), Clusters.of(labels, 40))
-    single = random_runs(rng, 1, labels)
-    found = compare_runs(several, single)
+    clusters = Clusters.of(np.arange(40), 40)
+    several = Runs(tuple(Moments(rng.random((40, 1)) + shift) for shift in (0.0, 0.5, 1.0)), clusters)
+    single = random_runs(rng, 1, np.arange(40))
+    found, shown = compare_runs(several, single), 4.0 * several.values.var(ddof=1) / 3.0
     assert math.isnan(found.of_seeds)
-    assert "seed is unknown" in found.reason
-    assert found.error**2 == pytest.approx(found.of_triples + mean_over_runs(several).of_seeds, rel=1e-6)
+    assert "taken from the other model" in found.reason
+    # One run more of the same system: its variance is three times that of their mean.
+    assert found.error**2 == pytest.approx(found.of_triples + shown - 4.0 * several.of_both)
+    # Constant values have no other variance: the t test of one new value against three.
+    runs = Runs(tuple(Moments(np.full((40, 1), value)) for value in (0.5, 0.6, 0.8)), clusters)
+    new = Runs((Moments(np.full((40, 1), 0.2)),), clusters)
+    t = (1.9 / 3 - 0.2) / (np.std([0.5, 0.6, 0.8], ddof=1) * math.sqrt(1 + 1 / 3))
+    assert compare_runs(runs, new).p_value == pytest.approx(student_p_value(t, 2), rel=1e-4)
 
 
 def test_exchanged_systems_change_the_sign_only():
@@ -148,9 +153,11 @@ def test_the_p_value_is_that_of_student_if_only_seeds_vary():
         Runs(tuple(Moments(np.full((30, 1), value)) for value in values), clusters)
         for values in ((0.5, 0.6, 0.8), (0.3, 0.2, 0.3))
     )
-    found = compare_runs(first, second)  # the t test of two samples with equal sizes and pooled variance, 4 degrees
-    t = (1.9 / 3 - 0.8 / 3) / math.sqrt((np.var([0.5, 0.6, 0.8], ddof=1) + np.var([0.3, 0.2, 0.3], ddof=1)) / 3)
-    assert found.p_value == pytest.approx(student_p_value(t, 4), rel=1e-4)
+    found = compare_runs(first, second)  # Welch's t test of two samples
+    variances = [np.var([0.5, 0.6, 0.8], ddof=1) / 3, np.var([0.3, 0.2, 0.3], ddof=1) / 3]
+    freedom = sum(variances) ** 2 / (variances[0] ** 2 / 2 + variances[1] ** 2 / 2)
+    t = (1.9 / 3 - 0.8 / 3) / math.sqrt(sum(variances))
+    assert found.p_value == pytest.approx(student_p_value(t, freedom), rel=1e-4)
 
 
 def test_the_p_value_averages_over_the_variance_of_the_runs():
@@ -161,7 +168,9 @@ def test_the_p_value_averages_over_the_variance_of_the_runs():
         rows = [rng.random((400, 1)) + shift for shift in shifts]
         clusters = Clusters.of(np.arange(400), 400)
         first, second = (Runs(tuple(map(Moments, part)), clusters) for part in (rows[:n_runs], rows[n_runs:]))
-        freedom, value = 2 * n_runs - 2, first.mean - second.mean
+        value = first.mean - second.mean
+        squares = first.of_runs**2 + second.of_runs**2
+        freedom = (first.of_runs + second.of_runs) ** 2 / squares * (n_runs - 1)
         change = first.changes(clusters.first).mean(axis=0) - second.changes(clusters.first).mean(axis=0)
         shown, both = first.of_runs + second.of_runs, first.of_both + second.of_both
 
