@@ -213,7 +213,14 @@ def check_content(content: Any, path: str) -> None:
             f"{'upgrade kgeval' if int(match[1]) > VERSION else 'the versions start at 1'}"
         )
     _check(content, FIELDS, path, "")
-    for key in content["metrics"]:
+    for key, metric in content["metrics"].items():
+        for name in ("low", "high"):
+            limit, value = metric[name], metric["value"]
+            if limit is not None and value is not None and (limit > value if name == "low" else limit < value):
+                raise DataError(
+                    f"{path}, {place_in('metrics', key)}: the value {value} lies outside its interval, whose {name} is "
+                    f"{limit}; the card is not as kgeval wrote it"
+                )
         try:
             is_key = str(Key.parse(key)) == key
         except MetricError as error:

@@ -23,7 +23,7 @@ from kgeval.evaluation import MISSING
 from kgeval.files import check_source, check_target
 from kgeval.formats import dataset_formats, has_named_header, model_formats, prediction_formats, read_candidates
 from kgeval.markup import printable
-from kgeval.results import EvaluationResult
+from kgeval.results import MODEL, SEED, EvaluationResult
 from kgeval.scorers.models import INVERSE_ROWS, LAYOUTS, MODELS, NORMALISATIONS
 
 MATCHING = ("exact", "alias", "substring")
@@ -457,7 +457,9 @@ def add_results(parser: argparse.ArgumentParser, how_many: str) -> None:
     """
     parser.add_argument("results", nargs="+", type=Path, metavar="RUN.kgeval", help=f"{how_many} saved results")
     parser.add_argument(
-        "--names", metavar="NAMES", help="names of the models, comma-separated (default: the file names)"
+        "--names",
+        metavar="NAMES",
+        help="names of the models, comma-separated (default: the saved names, else the file names)",
     )
 
 
@@ -473,32 +475,53 @@ def results_of(options: argparse.Namespace) -> tuple[list[EvaluationResult], lis
     -------
     results : list of EvaluationResult
     names : list of str
-        From ``--names``. By default the file names, or the paths if two file names are equal.
+        From ``--names``. By default the names that the results were saved with, if all have one and they differ; else
+        the file names, or the paths if two file names are equal.
 
     Raises
     ------
     ProtocolError
         If a file is given twice without ``--names``, or if ``--names`` does not contain one distinct name per file.
     """
-    names = result_names(options)
-    return [ranked_result(path) for path in options.results], names
+    results = [ranked_result(path) for path in options.results]
+    return results, result_names(options, results)
 
 
-def result_names(options: argparse.Namespace) -> list[str]:
+def result_names(options: argparse.Namespace, results: Sequence[Any]) -> list[str]:
     """Return the names of the saved results; see `results_of`.
 
     Parameters
     ----------
     options : argparse.Namespace
         The parsed options.
+    results : sequence of EvaluationResult or ClassificationResult
+        What the files contain.
     """
-    stems = [path.stem for path in options.results]
-    names = stems if len(set(stems)) == len(stems) else [str(path) for path in options.results]
+    names = file_names(options.results, results)
     if options.names is not None:
         names = words(options.names)
     elif len(set(names)) < len(names):
         raise ProtocolError(f"a file is given twice: {', '.join(names)}; use --names A,B")
     return check_names(names, len(options.results), "file")
+
+
+def file_names(paths: Sequence[Path], results: Sequence[Any]) -> list[str]:
+    """Return the default names of saved results; two are equal only if a file is given twice.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+    results : sequence of EvaluationResult or ClassificationResult
+        What the files contain.
+    """
+    models = [result.about.get(MODEL) for result in results]
+    seeds = [result.about.get(SEED) for result in results]
+    with_seeds = [model if seed is None else f"{model} seed {seed}" for model, seed in zip(models, seeds)]
+    for saved in (models, with_seeds):
+        if None not in models and len(set(saved)) == len(saved):
+            return [str(name) for name in saved]
+    stems = [path.stem for path in paths]
+    return stems if len(set(stems)) == len(stems) else [str(path) for path in paths]
 
 
 def ranked_result(path: Path) -> EvaluationResult:

@@ -17,7 +17,7 @@ from kgeval.checks import Ids, check_one_of
 from kgeval.comparison.names import listed
 from kgeval.data import SETTINGS, SIDES, SPLITS, All, Candidates, Protocol, Recorded, Sample, Vocabulary, group_rows
 from kgeval.errors import ProtocolError
-from kgeval.results import UNKNOWN_COUNT, EvaluationResult, Key
+from kgeval.results import MODEL, UNKNOWN_COUNT, EvaluationResult, Key
 
 OVERRIDES = {
     "queries": "compares only the rows that all results have",
@@ -487,6 +487,13 @@ def cautions(results: Sequence[EvaluationResult], names: Sequence[str]) -> list[
     list of str
     """
     texts = differing_facts(results, names)
+    models = [result.about.get(MODEL) for result in results]
+    for model in dict.fromkeys(model for model in models if model is not None and models.count(model) > 1):
+        runs = [name for name, of_model in zip(names, models) if of_model == model]
+        texts.append(
+            f"{listed(runs)} are runs of one model, {model}; here each counts as a model of its own, and the p-values "
+            "say nothing about other seeds; kgeval benchmark compares models over their seeds"
+        )
     scorers = [str(result.about["scorer"]) for result in results]
     for scorer in dict.fromkeys(scorers):
         same_scorer = [name for name, result_scorer in zip(names, scorers) if result_scorer == scorer]

@@ -485,6 +485,11 @@ def test_damaged_cards_are_refused_with_their_place(text, message, tmp_path):
 WRONG_FIELDS = [
     (("metrics", "mrr", "low"), "0.5", 'metrics/mrr/low: expected a number or null; got "0.5"'),
     (("metrics", "mrr", "value"), True, "metrics/mrr/value: expected a number or null; got true"),
+    (
+        ("metrics", "mrr"),
+        {"value": 0.95, "low": 0.8, "high": 0.9},
+        r"metrics/mrr: the value 0\.95 lies outside its interval, whose high is 0\.9",
+    ),
     (("counts", "ranks"), 8.0, r"counts/ranks: expected an integer of at least 0; got 8\.0"),
     (("counts", "dropped"), [], r"counts/dropped: expected an object; got \[\]"),
     (("notes",), ["a", 1], r"notes\[1\]: expected a text; got 1"),

@@ -161,3 +161,18 @@ def test_options_of_compare_are_checked(capsys, options, said):
     status, _, error = compared(capsys, *options)
     assert status == 2
     assert said in error
+
+
+def test_saved_names_are_the_names_of_models(capsys, tmp_path):
+    for file, model, seed in (("a", "ComplEx", 1), ("b", "RotatE", 1), ("c", "ComplEx", 2)):
+        ranked(NEAR if file == "c" else BASE, file).save(tmp_path / file, details=False, name=model, seed=seed)
+    a, b, c = (tmp_path / file for file in "abc")
+    _, out, _ = run(capsys, "gate", b, "--against", a, "--metric", "mrr", "--margin", "0.1")
+    assert "MRR: RotatE " in out
+    assert ", ComplEx " in out
+    _, out, _ = run(capsys, "compare", a, c, "--metrics", "mrr")
+    assert "ComplEx seed 1 - ComplEx seed 2" in out
+    assert "are runs of one model, ComplEx; here each counts as a model of its own" in out
+    assert "runs of one model" not in run(capsys, "compare", a, b, "--metrics", "mrr")[1]
+    _, out, _ = run(capsys, "compare", a, c, "--metrics", "mrr", "--names", "old,new")
+    assert "old - new" in out

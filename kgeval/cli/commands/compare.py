@@ -121,8 +121,8 @@ def _compare(options: argparse.Namespace) -> str:
             "B.kgeval; kgeval show prints one result"
         )
     _check_margins(options)
-    names = result_names(options)
     results = [kgeval.load_result(path) for path in options.results]
+    names = result_names(options, results)
     if any(isinstance(result, ClassificationResult) for result in results):
         return classes_text(results, names, options)
     metrics = split_list(options.metrics)

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from kgeval.cli.command import Command, Output
-from kgeval.cli.options import json_text, ranked_result, words
+from kgeval.cli.options import file_names, json_text, ranked_result, words
 from kgeval.comparison import OVERRIDES, gate
 from kgeval.errors import MetricError, ProtocolError
 from kgeval.report import frame_records
@@ -61,14 +61,13 @@ def _run_gate(options: argparse.Namespace) -> Output:
         )
     if len(set(metrics)) < len(metrics):
         raise ProtocolError(f"--metric names a metric twice: {options.metric}")
-    names = [options.result.stem, options.against.stem]
-    if names[0] == names[1]:
-        names = [str(options.result), str(options.against)]
-    if names[0] == names[1]:
+    if options.result == options.against:
         raise ProtocolError(f"run and baseline are the same file, {options.result}")
+    paths = [options.result, options.against]
+    results = [ranked_result(path) for path in paths]
+    names = file_names(paths, results)
     found = gate(
-        ranked_result(options.result),
-        ranked_result(options.against),
+        *results,
         dict(zip(metrics, margins)),
         is_strict=options.strict,
         confidence=options.confidence,
