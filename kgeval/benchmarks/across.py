@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from kgeval.benchmarks.notes import NOT_INDEPENDENT
 from kgeval.checks import counted
 from kgeval.comparison import UNDECIDED, listed, p_text
 from kgeval.errors import MetricError, MissingExtra
@@ -336,7 +337,9 @@ def across_datasets(benchmark: Any, metric: str | Metric | None = None) -> Acros
     values = table.pivot(index="dataset", columns="model", values="mean")
     # `pivot` sorts the labels; the order of the benchmark decides which of two equal models comes first.
     values = values.loc[table["dataset"].unique(), table["model"].unique()]
-    return AcrossDatasets.of(values, label, key.higher_is_better, benchmark.terms.confidence)
+    found = AcrossDatasets.of(values, label, key.higher_is_better, benchmark.terms.confidence)
+    alike = tuple(note for note in benchmark.notes if note.endswith(NOT_INDEPENDENT))
+    return replace(found, notes=(*alike, *found.notes))
 
 
 def _left_out(values: pd.DataFrame, ranks: MeanRanks) -> list[str]:

@@ -1,4 +1,4 @@
-"""`read_board`: many cards or results in tables, one for each dataset and protocol, and what is doubtful about them.
+"""`read_board`: many cards or results in tables of what was ranked alike, and what is doubtful about them.
 
 Users, ``kgeval board`` and `kgeval.benchmarks.board_page`, which makes the page, call it.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,64 @@ SUFFIXES = (".json", ".kgeval")
 FIRST_METRIC = "mrr"  # sorts the rows
 SEED_IN_NAME = r"(?:seed|(?<![a-z])s)[-_=. ]?(\d{1,9})(?!\d)"  # "seed3", "seed-3", "s3" in the name of a file
 CLOSE = 1e-9  # relative difference up to which two values of the same ranks are equal
+N_HEX = 8  # characters of a fingerprint in a sentence
+# Part of the reason for a rank that was left out, if dataset and protocol determine which ranks these are.
+SAME_FOR_ALL = "unseen='drop'"
+
+
+@dataclass(frozen=True, order=True)
+class Coverage:
+    """How many of the rows that a run read have a rank; runs with different coverages are of different triples.
+
+    Parameters
+    ----------
+    n_ranks, n_read : int
+    parts : tuple of (str, int)
+        The ranks of each side and of each split.
+    dropped : tuple of (str, int)
+        The rows without a rank, for each reason.
+    """
+
+    n_ranks: int
+    n_read: int
+    parts: tuple[tuple[str, int], ...] = ()
+    dropped: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def is_full(self) -> bool:
+        """Whether every row has a rank."""
+        return self.n_ranks == self.n_read
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether dataset and protocol determine which rows have a rank, so that all runs rank the same rows."""
+        return self.is_full or (bool(self.dropped) and all(SAME_FOR_ALL in reason for reason, _ in self.dropped))
+
+    def __str__(self) -> str:
+        return f"{self.n_ranks:,} of {counted(self.n_read, 'rank')}"
+
+    def differs_from(self, other: Coverage) -> str:
+        """Return, in words, in what a coverage differs from another; an empty string if in nothing.
+
+        Parameters
+        ----------
+        other : Coverage
+
+        Examples
+        --------
+        >>> Coverage(20, 50).differs_from(Coverage(50, 50))
+        '20 of 50 ranks, not 50 of 50 ranks'
+        """
+        if (self.n_ranks, self.n_read) != (other.n_ranks, other.n_read):
+            return f"{self}, not {other}"
+        for mine, theirs in ((self.parts, other.parts), (self.dropped, other.dropped)):
+            if mine != theirs:
+                return f"{_counts_text(mine)}, not {_counts_text(theirs)}"
+        return ""
+
+
+def _counts_text(counts: Sequence[tuple[str, int]]) -> str:
+    return " and ".join(f"{n:,} ({name})" for name, n in counts) or "none"
 
 
 @dataclass(frozen=True)
@@ -50,9 +108,18 @@ class Run:
         return run_name(self.card.model, self.card.seed)
 
     @property
-    def table_key(self) -> tuple[str, str, str]:
-        """Dataset, its fingerprint and the fingerprint of the protocol: runs in one table have the same three."""
-        return self.card.dataset, self.card.dataset_fingerprint, self.card.protocol_fingerprint
+    def coverage(self) -> Coverage:
+        """How many of the rows have a rank."""
+        counts = self.card.content["counts"]
+        parts = {f"{side} side": n for side, n in counts["ranks_by_side"].items()}
+        parts |= {f"split {split}": n for split, n in counts["ranks_by_split"].items()}
+        dropped = tuple(sorted(counts["dropped"].items()))
+        return Coverage(self.card.n_ranks, counts["read"], tuple(sorted(parts.items())), dropped)
+
+    @property
+    def table_key(self) -> tuple[str, str, str, Coverage]:
+        """Dataset, its fingerprint, fingerprint of the protocol, and coverage: runs in one table have the same four."""
+        return self.card.dataset, self.card.dataset_fingerprint, self.card.protocol_fingerprint, self.coverage
 
     def cell(self, metric: str) -> tuple[float, float, float]:
         """Return value and interval of a metric, as the card has them; NaN where it has none.
@@ -112,7 +179,7 @@ class BoardRow:
 
 @dataclass(frozen=True)
 class BoardTable:
-    """The runs of one dataset under one protocol.
+    """The runs of one dataset under one protocol, with the same number of ranks.
 
     Parameters
     ----------
@@ -126,6 +193,8 @@ class BoardTable:
         Best row first.
     settings : dict
         The settings of the protocol, as in a card.
+    coverage : Coverage
+        How many of the rows that were read have a rank, in each run.
     """
 
     dataset: str
@@ -135,9 +204,15 @@ class BoardTable:
     metrics: tuple[str, ...]
     rows: tuple[BoardRow, ...]
     settings: dict[str, Any] = field(repr=False)
+    coverage: Coverage
+
+    @property
+    def heading(self) -> str:
+        """The protocol in words, and how many ranks of how many were compared."""
+        return f"{self.sentence}; {self.coverage}"
 
     def differs_from(self, other: BoardTable) -> list[str]:
-        """Return, in words, in what dataset and protocol differ from those of another table; an empty list if in none.
+        """Return, in words, in what dataset, protocol and ranks differ from another table; an empty list if in nothing.
 
         Parameters
         ----------
@@ -147,7 +222,7 @@ class BoardTable:
         if self.dataset != other.dataset:
             found.append(f"dataset {self.dataset}, not {other.dataset}")
         elif self.dataset_fingerprint != other.dataset_fingerprint:
-            both = f"fingerprint {self.dataset_fingerprint}, not {other.dataset_fingerprint}"
+            both = f"fingerprint {self.dataset_fingerprint[:N_HEX]}, not {other.dataset_fingerprint[:N_HEX]}"
             found.append(f"another dataset of the same name ({both})")
         if self.protocol_fingerprint != other.protocol_fingerprint:
             here, there = self.sentence.split(", "), other.sentence.split(", ")
@@ -161,6 +236,9 @@ class BoardTable:
                 found.append(f"protocol: {'with ' + new if new else 'without ' + old}")
             else:
                 found.append(f"protocol: {changed or self.protocol_fingerprint + ' not ' + other.protocol_fingerprint}")
+        # The numbers of full runs follow from dataset and protocol.
+        if not found or not (self.coverage.is_full and other.coverage.is_full):
+            found += filter(None, [self.coverage.differs_from(other.coverage)])
         return found
 
 
@@ -171,7 +249,8 @@ class Board:
     Parameters
     ----------
     tables : tuple of BoardTable
-        By the name of the dataset; of one dataset, the table with the most runs first.
+        By the name of the dataset; of one dataset, the table with the most runs first, and tables whose runs left out
+        ranks last, unless dataset and protocol determine which ones (see `Coverage.is_fixed`).
     notes : tuple of str
         Copies, the same ranks under two names, names that contradict each other.
     unread : tuple of (str, str)
@@ -300,24 +379,51 @@ def _sorted_board(runs: Sequence[Run], unread: Sequence[tuple[str, str]], n_file
             f"of the scorer: {_listed(unnamed)}"
         )
     notes += _name_notes(runs)
-    of_table: dict[tuple[str, str, str], list[Run]] = {}
+    of_table: dict[tuple[str, str, str, Coverage], list[Run]] = {}
     for run in merged:
         of_table.setdefault(run.table_key, []).append(run)
     names: dict[str, set[str]] = {}
-    for dataset, fingerprint, _ in of_table:
+    for dataset, fingerprint, _, _ in of_table:
         names.setdefault(dataset, set()).add(fingerprint)
     notes += [
         f"{dataset} stands for {counted(len(prints), 'dataset')} with different contents (fingerprints "
-        f"{', '.join(sorted(prints))}); their runs are in different tables"
+        f"{', '.join(sorted(one[:N_HEX] for one in prints))}); their runs are in different tables"
         for dataset, prints in sorted(names.items())
         if len(prints) > 1
     ]
+    notes += _coverage_notes(of_table)
     tables = []
-    for key in sorted(of_table, key=lambda key: (key[0], -len(of_table[key]), key)):
+
+    def order(key: tuple[str, str, str, Coverage]) -> tuple[Any, ...]:
+        return key[0], not key[3].is_fixed, -len(of_table[key]), key[:3], -key[3].n_ranks, key
+
+    for key in sorted(of_table, key=order):
         made, more = _table_of(of_table[key])
         tables.append(made)
         notes += more
     return Board(tuple(tables), tuple(dict.fromkeys(notes)), tuple(unread), n_files)
+
+
+def _coverage_notes(of_table: Mapping[tuple[str, str, str, Coverage], Sequence[Run]]) -> list[str]:
+    """Return notes about runs that left out ranks which dataset and protocol do not name."""
+    coverages: dict[tuple[str, str, str], list[Coverage]] = {}
+    for key in of_table:
+        coverages.setdefault(key[:3], []).append(key[3])
+    notes = []
+    for (dataset, fingerprint, protocol), found in sorted(coverages.items()):
+        where = f"{dataset}, protocol {protocol[:N_HEX]}"
+        found = sorted(found, key=lambda one: (-one.n_ranks, one))
+        if len(found) > 1:
+            texts = _listed(list(dict.fromkeys(map(str, found))))
+            notes.append(f"{where}: the runs have ranks of different triples ({texts}); they are in different tables")
+        for coverage in found:
+            n_runs = len(of_table[dataset, fingerprint, protocol, coverage])
+            if n_runs > 1 and not coverage.is_fixed:
+                notes.append(
+                    f"{where}: {n_runs} runs have {coverage} each; cards do not say which, so these may be of "
+                    "different triples (kgeval compare checks it)"
+                )
+    return notes
 
 
 def _without_copies(runs: Sequence[Run]) -> tuple[list[Run], list[str]]:
@@ -391,7 +497,7 @@ def _words(text: str) -> str:
 
 
 def _table_of(runs: Sequence[Run]) -> tuple[BoardTable, list[str]]:
-    """Return the table of runs on one dataset under one protocol, and notes about runs that may not be averaged."""
+    """Return the table of runs with the same key, and notes about runs that may not be averaged or have no mean."""
     first = runs[0].card
     metrics = _columns([run.card for run in runs])
     of_model: dict[str, list[Run]] = {}
@@ -427,6 +533,14 @@ def _table_of(runs: Sequence[Run]) -> tuple[BoardTable, list[str]]:
         value = row.value(metrics[0])[0] if metrics else math.nan
         return math.isnan(value), 0.0 if math.isnan(value) else sign * value, row.model
 
+    for row in marked if metrics else ():
+        lacking = [run for run in row.runs if math.isnan(run.value(metrics[0]))]
+        if lacking and len(row.runs) > 1:
+            heading, files = display_of(metrics[0]).heading, _listed([run.place for run in lacking])
+            notes.append(
+                f"{row.model} on {first.dataset} has no mean {heading}, and its row is last, since {heading} has no "
+                f"value in {files}"
+            )
     made = BoardTable(
         first.dataset,
         first.dataset_fingerprint,
@@ -435,6 +549,7 @@ def _table_of(runs: Sequence[Run]) -> tuple[BoardTable, list[str]]:
         metrics,
         tuple(sorted(marked, key=order)),
         first.content["protocol"]["settings"],
+        runs[0].coverage,
     )
     return made, notes
 

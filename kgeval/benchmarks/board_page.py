@@ -32,11 +32,12 @@ def write_board(
     overwrite: bool = False,
     title: str | None = None,
 ) -> None:
-    """Write many cards or results as one HTML page, with a table for each dataset and protocol.
+    """Write many cards or results as one HTML page, with a table for each dataset, protocol and number of ranks.
 
-    Runs are in one table only if dataset, fingerprint of the dataset and fingerprint of the protocol are the same. The
-    tables are sorted by MRR. Runs of one model with different seeds are one row, mean and standard deviation over the
-    seeds, and open below it. Files that cannot be read are listed with the reason. The same files give the same bytes.
+    Runs are in one table only if dataset, fingerprint of the dataset, fingerprint of the protocol and number of ranks
+    (of each side and split, and of those left out for each reason) are the same. The tables are sorted by MRR. Runs of
+    one model with different seeds are one row, mean and standard deviation over the seeds, and open below it. Files
+    that cannot be read are listed with the reason. The same files give the same bytes.
 
     Parameters
     ----------
@@ -148,13 +149,13 @@ def _answer(board: Board, title: str) -> Markup:
             tag(
                 "tr",
                 page_parts.row_head(tag("a", page_parts.label(one.dataset, MAX_NAME), href=f"#table-{i}")),
-                tag("td", one.sentence),
+                tag("td", one.heading),
                 page_parts.number(page_numbers.whole(n_models), n_models),
                 page_parts.number(page_numbers.whole(len(runs)), len(runs)),
             )
         )
     heads = ["dataset", "protocol", "models", "runs"]
-    caption = "One table for each dataset and protocol; values in different tables are not comparable."
+    caption = "One table for each dataset, protocol and number of ranks; values in different tables are not comparable."
     overview = page_parts.table(caption, heads, [tag("tbody", *rows)], name="tables", numbers=[2, 3])
     notes = [tag("li", text) for text in board.notes]
     return tag(
@@ -184,11 +185,24 @@ def _table_section(one: BoardTable, before: BoardTable | None, place: int, links
         differs = tag("p", tag("strong", "Differs from the table before: "), "; ".join(one.differs_from(before)), ".")
     return page_parts.section(
         f"table-{place}",
-        joined(page_parts.label(one.dataset, MAX_NAME), f": {one.sentence}"),
+        joined(page_parts.label(one.dataset, MAX_NAME), f": {one.heading}"),
         differs,
+        _left_out(one),
         prints,
         _rows_table(one, place, links),
     )
+
+
+def _left_out(one: BoardTable) -> Markup | None:
+    """Return which ranks the runs of a table left out; None if none."""
+    coverage = one.coverage
+    if coverage.is_full:
+        return None
+    reasons = "; ".join(f"{counted(n, 'rank')}: {reason}" for reason, n in coverage.dropped)
+    text = f"Left out: {reasons or 'not said'}."
+    if not coverage.is_fixed:
+        text += " Runs with equal numbers may have ranks of different triples; a card does not say."
+    return tag("p", tag("strong", f"Only {coverage}. "), text, class_="caution")
 
 
 def _rows_table(one: BoardTable, place: int, links: dict[int, str]) -> Markup:
@@ -207,7 +221,7 @@ def _rows_table(one: BoardTable, place: int, links: dict[int, str]) -> Markup:
         parts.append(
             "Several seeds: mean ± standard deviation over the seeds; each short line is a run; click to open."
         )
-    about = f"Table {place}, {one.dataset}, protocol {one.protocol_fingerprint}"
+    about = f"Table {place}, {one.dataset}, protocol {one.protocol_fingerprint}, {one.coverage}"
     about += f", sorted by {display_of(one.metrics[0]).heading}. " if one.metrics else ". "
     parts.append("The order is no test: kgeval benchmark and kgeval compare test differences.")
     return page_parts.table(
@@ -324,6 +338,9 @@ def _data(board: Board) -> dict[str, Any]:
                 "dataset_fingerprint": one.dataset_fingerprint,
                 "protocol": one.sentence,
                 "protocol_fingerprint": one.protocol_fingerprint,
+                "n_ranks": one.coverage.n_ranks,
+                "n_read": one.coverage.n_read,
+                "dropped": dict(one.coverage.dropped),
                 "value_columns": ["value", "low", "high", "deviation over seeds"],
                 "rows": rows,
             }

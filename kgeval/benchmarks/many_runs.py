@@ -46,8 +46,9 @@ class Benchmark:
         of ``error ** 2``: how much the mean varies with other seeds, and with other test triples; ``share_of_seeds``,
         the first part divided by ``error ** 2``; ``n``, the number of observations (ranks or queries), ``n_clusters``
         and ``n_effective``, the number of their clusters and its effective number (see `kgeval.stats.Interval`);
-        ``reason``, why values are NaN. With one run, ``sd`` and ``of_seeds`` are NaN, and the interval is that of
-        `EvaluationResult.interval`.
+        ``reason``, why values are NaN. With one run, ``sd`` and ``of_seeds`` are NaN. The interval is then that of
+        `EvaluationResult.interval` for functions of means, such as MRR and hits@k, if all triples were ranked; with a
+        sample of the triples it is wider. The median rank has no interval here, with any number of runs.
     differences : pandas.DataFrame
         One row per dataset and pair of models, for the primary metric: ``value_first, value_second`` (means),
         ``difference`` (first - second) with its interval ``low, high``, ``error`` and ``freedom``; ``n_first,
@@ -133,11 +134,14 @@ class Benchmark:
     def equivalence(self, margin: float, kind: str = "equivalence") -> pd.DataFrame:
         """Test whether the models of each pair are equal up to a margin, by two one-sided t tests (TOST).
 
+        Read a decision from few runs with caution: the t test of two or three runs says "equivalent" too often at the
+        small levels that Holm's method asks for, up to two or three times as often as the level says.
+
         Parameters
         ----------
         margin : float
-            The largest difference in the primary metric that does not matter, above 0. Choose it before you see the
-            results.
+            The largest difference that does not matter, in the unit of the primary metric: above 0, and below the
+            largest possible difference. Choose it before you see the results.
         kind : str
             ``"equivalence"``: the difference is between -margin and +margin. ``"non-inferiority"``: the first model is
             worse than the second by less than the margin, or is better.
@@ -153,7 +157,7 @@ class Benchmark:
         Raises
         ------
         MetricError
-            If the margin is not above 0, or the kind is unknown.
+            If the margin is not above 0, or not below the largest possible difference, or the kind is unknown.
         """
         return equivalence_table(self, margin, kind)
 
@@ -175,7 +179,7 @@ class Benchmark:
                 said = f"{protocol.describe()}; protocol {protocol.fingerprint}, "
                 said += f"dataset {about['dataset_fingerprint'][:8]}, kgeval {about['version']}"
                 described[said] = described.get(said, 0) + 1
-            shown = [said if len(described) == 1 else f"{n} runs: {said}" for said, n in described.items()]
+            shown = [said if len(described) == 1 else f"{counted(n, 'run')}: {said}" for said, n in described.items()]
             lines.append(
                 f"{dataset}: {counted(len(alignment.rows[0]), 'rank')} of {'+'.join(results[0].protocol.splits)}, "
                 f"paired by labels; {' | '.join(shown)}"
@@ -209,24 +213,28 @@ class Benchmark:
         Returns
         -------
         str
-            Lines of comment with the protocols, then an environment ``tabular``, then a line about the numbers.
+            Lines of comment with the protocols, then an environment ``tabular``, then lines about the numbers.
         """
         return tables.latex_table(self, siunitx)
 
     def to_markdown(self) -> str:
-        """Return the table of `to_latex` in Markdown."""
+        """Return the table of `to_latex` in Markdown, then lines about the numbers and the protocols."""
         return tables.markdown_table(self)
 
-    def to_csv(self, path: str | Path | None = None, *, overwrite: bool = False) -> str:
+    def to_csv(self, path: str | Path | None = None, *, overwrite: bool = False, has_differences: bool = False) -> str:
         """Return `table` as CSV text, with full precision, and write it to a file if a path is given.
+
+        If differences between the results were overridden, a last column ``overridden`` tells them.
 
         Parameters
         ----------
         path : path, optional
         overwrite : bool
             Whether to replace an existing file.
+        has_differences : bool
+            Whether the text is that of `differences` in place of `table`.
         """
-        return tables.csv_table(self, path, overwrite)
+        return tables.csv_table(self, path, overwrite, has_differences)
 
     def __repr__(self) -> str:
         return shown.screen_text(self)

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from kgeval.checks import check_one_of
+from kgeval.comparison import Alignment, check_margin
 from kgeval.errors import MetricError
+from kgeval.results import EvaluationResult
 from kgeval.stats import Support, first_mean, holm, non_inferiority, tost
 
 KINDS = {"equivalence": "equivalent", "non-inferiority": "non_inferior"}  # the column with the answer of each kind
 NO_ERROR = "the difference has no standard error"
+
+
+class _Compared(NamedTuple):
+    """The results of one dataset and their ranks, as `check_margin` reads them."""
+
+    results: tuple[EvaluationResult, ...]
+    alignment: Alignment
 
 
 def equivalence_table(benchmark: Any, margin: float, kind: str = "equivalence") -> pd.DataFrame:
@@ -32,9 +41,10 @@ def equivalence_table(benchmark: Any, margin: float, kind: str = "equivalence") 
     Raises
     ------
     MetricError
-        If the kind is unknown, or the margin is not above 0.
+        If the kind is unknown, or the margin is not above 0, or not below the largest possible difference.
     """
     check_one_of("kind", kind, KINDS, MetricError)
+    _check_margin(benchmark, margin)
     key, records = benchmark.keys[benchmark.metric], []
     largest = _largest_difference(benchmark)
     for row in benchmark.differences.to_dict("records"):
@@ -57,6 +67,16 @@ def equivalence_table(benchmark: Any, margin: float, kind: str = "equivalence") 
     frame.insert(len(columns) - 1, "p_equivalence", corrected)
     frame.insert(len(columns), KINDS[kind], corrected <= benchmark.alpha)
     return frame
+
+
+def _check_margin(benchmark: Any, margin: float) -> None:
+    """Raise a MetricError if a margin is not above 0, or not below the largest possible difference on a dataset."""
+    for dataset, alignment in benchmark.alignments.items():
+        results = tuple(result for run, result in benchmark.results.items() if run.dataset == dataset)
+        try:
+            check_margin(_Compared(results, alignment), benchmark.keys[benchmark.metric], margin)
+        except MetricError as error:
+            raise MetricError(f"{dataset}: {error}") from None
 
 
 def _largest_difference(benchmark: Any) -> float:

@@ -10,10 +10,13 @@ import pandas as pd
 
 from kgeval.benchmarks.aligned import BenchmarkTerms, Part
 from kgeval.benchmarks.run_names import Run
+from kgeval.benchmarks.verdict import borrowed_spreads
 from kgeval.checks import counted
 from kgeval.comparison import differing_facts, listed
 from kgeval.metrics import display_of
 
+EQUAL_RANKS = "are all equal; are they the same run?"
+NOT_INDEPENDENT = "are the same dataset under different protocols; their results are not independent"
 RANK_COLUMNS = ("better_raw", "tied_raw", "better_filtered", "tied_filtered")
 
 
@@ -47,7 +50,11 @@ def benchmark_notes(
         )
     elif len(single):
         of_one = [f"{row['model']} on {row['dataset']}" for row in single.to_dict("records")]
-        notes.append(f"one run of {listed(of_one)}: how much these values vary with the seed is unknown")
+        borrowed = "; in a difference from a model with several runs, that model's spread stands for it"
+        notes.append(
+            f"one run of {listed(of_one)}: how much these values vary with the seed is unknown"
+            + (borrowed if borrowed_spreads(differences) else "")
+        )
     if present["n_seeds"].nunique() > 1:
         counts = [f"{row['n_seeds']} of {row['model']} on {row['dataset']}" for row in present.to_dict("records")]
         notes.append(f"the numbers of runs differ: {', '.join(counts)}")
@@ -56,21 +63,14 @@ def benchmark_notes(
     by_fingerprint: dict[str, list[str]] = {}
     for part in parts:
         by_fingerprint.setdefault(part.results[0].about["dataset_fingerprint"], []).append(part.dataset)
-    notes += [
-        f"{listed(names)} are the same dataset under different protocols; their results are not independent"
-        for names in by_fingerprint.values()
-        if len(names) > 1
-    ]
+    notes += [f"{listed(names)} {NOT_INDEPENDENT}" for names in by_fingerprint.values() if len(names) > 1]
     return list(dict.fromkeys(notes))
 
 
 def _notes_of(part: Part, differences: pd.DataFrame, terms: BenchmarkTerms) -> list[str]:
     """Return the cautions about the numbers of one dataset; each starts with the name of the dataset."""
     names = [run.name for run in part.runs]
-    notes = [
-        f"the ranks of {listed([run.name for run in same])} are all equal; are they the same run?"
-        for same in _same_ranks(part)
-    ]
+    notes = [f"the ranks of {listed([run.name for run in same])} {EQUAL_RANKS}" for same in _same_ranks(part)]
     rows = differences[(differences["dataset"] == part.dataset) & differences["within_spread"].to_numpy(dtype=bool)]
     small = [
         f"{row['first']} - {row['second']} ({row['difference']:+.4f}, SD {row['spread']:.4f})"

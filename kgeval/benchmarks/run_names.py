@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -18,6 +19,7 @@ HOW_TO_NAME = (
     "or in the result: result.save(file, name='ComplEx', seed=1), kgeval.benchmarks.named(result, 'ComplEx', seed=1), "
     "or kgeval evaluate ... --out FILE --name ComplEx --seed 1",
 )
+INTEGER = re.compile(r"[+-]?\d{1,18}")  # a text that is an integer
 MAX_LISTED = 10  # results that an error names
 
 
@@ -29,6 +31,7 @@ class Run(NamedTuple):
     model : str
     seed : int or str, optional
         The seed with which the model was trained; None if it is unknown, and the model has no other run on the dataset.
+        In the key of a mapping, the text of an integer is that integer.
     dataset : str
     """
 
@@ -136,6 +139,8 @@ def _read_key(key: Any) -> Run:
     if not isinstance(key, tuple) or len(key) not in (2, 3):
         raise wrong
     model, seed, dataset = key if len(key) == 3 else (key[0], None, key[1])
+    if isinstance(seed, str):  # as on the command line: "1" is the seed 1
+        seed = int(seed) if INTEGER.fullmatch(seed.strip()) else seed.strip()
     is_seed = seed is None or (isinstance(seed, (int, np.integer, str)) and not isinstance(seed, bool) and seed != "")
     if not is_seed or not all(isinstance(name, str) and name.strip() for name in (model, dataset)):
         raise wrong

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kgeval.benchmarks.verdict import CORRECTION_NAMES
+from kgeval.benchmarks.notes import EQUAL_RANKS
+from kgeval.benchmarks.verdict import CORRECTION_NAMES, borrowed_spreads, why_none
 from kgeval.checks import counted
 from kgeval.comparison import UNDECIDED, listed
 from kgeval.files import replacing
@@ -29,7 +30,7 @@ from kgeval.report import (
 MARK = "†"  # differs significantly from the baseline
 NEEDS = r"% needs \usepackage{booktabs}"
 NEEDS_S = r"% needs \usepackage{booktabs,siunitx}"
-S_OPTIONS = "separate-uncertainty, table-align-uncertainty, detect-weight, mode=text"
+S_OPTIONS = "separate-uncertainty, retain-zero-uncertainty, table-align-uncertainty, detect-weight, mode=text"
 
 
 @dataclass(frozen=True)
@@ -70,14 +71,16 @@ def bold_models(benchmark: Any, dataset: str) -> set[str]:
 
 
 def marked_models(benchmark: Any, dataset: str) -> set[str]:
-    """Return the models that differ significantly from the baseline on a dataset; none without a baseline.
+    """Return the models that differ significantly from the baseline on a dataset.
+
+    None without a baseline, and none if differences between the results of the dataset were overridden.
 
     Parameters
     ----------
     benchmark : Benchmark
     dataset : str
     """
-    if benchmark.terms.baseline is None:
+    if benchmark.terms.baseline is None or benchmark.alignments[dataset].overridden:
         return set()
     table = benchmark.differences
     return set(table.loc[(table["dataset"] == dataset) & (table["better"] != UNDECIDED), "first"])
@@ -112,7 +115,7 @@ def mean_cells(benchmark: Any, has_fixed_decimals: bool = False) -> dict[tuple[s
 
 
 def table_notes(benchmark: Any) -> list[str]:
-    """Return what to say below the table: the meaning of the numbers, of bold values and marks, undecided datasets.
+    """Return what to say below the table: the meaning of the numbers, of bold values and marks, and cautions.
 
     Parameters
     ----------
@@ -130,16 +133,19 @@ def table_notes(benchmark: Any) -> list[str]:
     lower = [display_of(label).heading for label, key in benchmark.keys.items() if not key.higher_is_better]
     notes += [f"lower is better in {listed(lower)}"] if lower else []
     n_tests = int(table["p"].notna().sum())
+    cautions = _cautions(benchmark)
     if not n_tests:
-        return notes
+        return [*notes, *cautions]
     how = f"{CORRECTION_NAMES[benchmark.terms.correction]}, {counted(n_tests, 'test')}"
     if benchmark.terms.baseline is not None:
+        with_verdict = [name for name, alignment in benchmark.alignments.items() if not alignment.overridden]
         if any(marked_models(benchmark, dataset) for dataset in benchmark.datasets):
             against = f"differs significantly from {benchmark.terms.baseline} in {heading}"
             notes.append(f"{MARK} {against}, p <= {alpha:g} ({how})")
-        else:
-            notes.append(f"no model differs significantly from {benchmark.terms.baseline} in {heading} ({how})")
-        return notes
+        elif with_verdict:
+            where = f" on {listed(with_verdict)}" if len(with_verdict) < len(benchmark.datasets) else ""
+            notes.append(f"no model differs significantly from {benchmark.terms.baseline} in {heading}{where} ({how})")
+        return [*notes, *cautions]
     if any(bold_models(benchmark, dataset) for dataset in benchmark.datasets):
         notes.append(
             f"bold: best {heading} of a dataset, and values that do not differ significantly from it, p > {alpha:g} "
@@ -148,13 +154,36 @@ def table_notes(benchmark: Any) -> list[str]:
     undecided = [
         dataset
         for dataset in benchmark.datasets
-        if not bold_models(benchmark, dataset) and benchmark.values[dataset].notna().sum() > 1
+        if not bold_models(benchmark, dataset) and not why_none(benchmark, dataset)
     ]
     if undecided:
         notes.append(
             f"undecided on {listed(undecided)}: no model is significantly worse than the best one in {heading} ({how})"
         )
-    return notes
+    return [*notes, *cautions]
+
+
+def _cautions(benchmark: Any) -> list[str]:
+    """Return what to say below the table of overrides, datasets without a verdict, single runs and equal runs."""
+    overridden = _overridden(benchmark)
+    notes = [f"overridden in {dataset}: {text}" for dataset, text in overridden.items()]
+    if overridden and len(benchmark.models) > 1:
+        notes.append(f"no verdict on {listed(list(overridden))}: the results differ, and the benchmark accepted it")
+    if benchmark.terms.baseline is None and len(benchmark.models) > 1:
+        for dataset in benchmark.datasets:
+            reason = "" if dataset in overridden else why_none(benchmark, dataset)
+            notes += [f"no verdict on {dataset}: {reason}"] if reason else []
+    notes += borrowed_spreads(benchmark.differences)
+    return [*notes, *(note for note in benchmark.notes if note.endswith(EQUAL_RANKS))]
+
+
+def _overridden(benchmark: Any) -> dict[str, str]:
+    """Return the differences between results that were overridden: dataset -> text."""
+    return {
+        dataset: "; ".join(map(str, alignment.overridden))
+        for dataset, alignment in benchmark.alignments.items()
+        if alignment.overridden
+    }
 
 
 def latex_table(benchmark: Any, siunitx: bool = False) -> str:
@@ -182,10 +211,9 @@ def latex_table(benchmark: Any, siunitx: bool = False) -> str:
     ]
     kinds = "".join(_s_column([cells[(model, *column)] for model in benchmark.models]) for column in columns)
     lines = latex_rows([*heads, *rows])
-    comments = [protocol_comment(_of_dataset(benchmark, dataset), _ties(benchmark)) for dataset in benchmark.datasets]
     return "\n".join(
         [
-            *comments,
+            *_protocol_lines(benchmark),
             NEEDS_S if siunitx else NEEDS,
             *([rf"\begingroup\sisetup{{{S_OPTIONS}}}"] if siunitx else []),
             rf"\begin{{tabular}}{{l{kinds if siunitx else 'r' * len(columns)}}}",
@@ -220,20 +248,26 @@ def markdown_table(benchmark: Any) -> str:
             mean = f"**{cell.mean}**" if cell.is_bold else cell.mean
             row.append(f"{mean}{f'<sup>{cell.mark}</sup>' if cell.mark else ''}{f' ± {cell.sd}' if cell.sd else ''}")
         rows.append(row)
-    notes = [escaped_markdown(note) for note in table_notes(benchmark)]
+    protocols = [line.removeprefix("% ") for line in _protocol_lines(benchmark)]
+    notes = [escaped_markdown(note) for note in [*table_notes(benchmark), *protocols]]
     return "\n".join([*markdown_lines(header, rows, 1), *(f"\n{note}" for note in notes)])
 
 
-def csv_table(benchmark: Any, path: str | Path | None = None, overwrite: bool = False) -> str:
+def csv_table(
+    benchmark: Any, path: str | Path | None = None, overwrite: bool = False, has_differences: bool = False
+) -> str:
     """Return `Benchmark.to_csv`.
 
     Parameters
     ----------
     benchmark : Benchmark
     path : path, optional
-    overwrite : bool
+    overwrite, has_differences : bool
     """
-    text = str(benchmark.table.to_csv(index=False, lineterminator="\n"))
+    frame, overridden = benchmark.differences if has_differences else benchmark.table, _overridden(benchmark)
+    if overridden:
+        frame = frame.assign(overridden=[overridden.get(dataset, "") for dataset in frame["dataset"]])
+    text = str(frame.to_csv(index=False, lineterminator="\n"))
     if path is not None:
         with replacing(path, overwrite) as stream:
             stream.write(text.encode("utf-8"))
@@ -275,6 +309,12 @@ def _s_column(cells: Sequence[MeanCell]) -> str:
 def _latex_note(note: str) -> str:
     """Return a note below the table as LaTeX."""
     return escaped_note("latex", note).replace("±", r"$\pm$").replace(MARK, r"\textsuperscript{\dag}")
+
+
+def _protocol_lines(benchmark: Any) -> list[str]:
+    """Return the lines of comment of a LaTeX file with the protocols of all datasets."""
+    comments = [protocol_comment(_of_dataset(benchmark, dataset), _ties(benchmark)) for dataset in benchmark.datasets]
+    return [line for comment in comments for line in comment.splitlines()]
 
 
 def _of_dataset(benchmark: Any, dataset: str) -> Mapping[str, Any]:

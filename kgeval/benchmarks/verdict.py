@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import pandas as pd
+
 from kgeval.checks import counted
 from kgeval.comparison import UNDECIDED, listed, p_text
 from kgeval.errors import MetricError
@@ -83,6 +85,7 @@ def benchmark_verdict(benchmark: Any) -> BenchmarkVerdict:
         )
         if (table[["n_first", "n_second"]].to_numpy() <= 1).all():
             parts.append("one run of each model, so other seeds may give another order")
+        parts += borrowed_spreads(table)
     return BenchmarkVerdict("; ".join(parts), leaders, n_decided, n_tests, benchmark.metric)
 
 
@@ -94,7 +97,7 @@ def leaders_on(benchmark: Any, dataset: str) -> tuple[str, ...]:
     benchmark : Benchmark
     dataset : str
     """
-    if _why_none(benchmark, dataset):
+    if why_none(benchmark, dataset):
         return ()
     values = benchmark.values[dataset].dropna()
     sign = -1.0 if benchmark.keys[benchmark.metric].higher_is_better else 1.0
@@ -139,8 +142,44 @@ def corrected_text(benchmark: Any, row: Mapping[Any, Any]) -> str:
     return p_text(p_value, terms.alpha, is_floor)
 
 
-def _why_none(benchmark: Any, dataset: str) -> str:
-    """Return why there is no verdict on a dataset; empty if there is one."""
+def borrowed_spreads(differences: pd.DataFrame) -> list[str]:
+    """Return a sentence about the models whose spread over the seeds comes from the other model; empty if none.
+
+    These models have one run, and were compared with a model that has several.
+
+    Parameters
+    ----------
+    differences : pandas.DataFrame
+        `Benchmark.differences`.
+    """
+    single: dict[tuple[str, str], None] = {}
+    for row in differences[differences["p"].notna()].to_dict("records"):
+        n_first, n_second = row["n_first"], row["n_second"]
+        if n_first != n_second and min(n_first, n_second) == 1:
+            single[row["first"] if n_first == 1 else row["second"], row["dataset"]] = None
+    if not single:
+        return []
+    models = {model for model, _ in single}
+    if len(models) == 1:
+        where = _few([_shown(dataset) for _, dataset in single])
+        return [
+            f"{_shown(models.pop())} has one run on {where}: its spread over the seeds is taken from the model it is "
+            "compared with"
+        ]
+    places = [f"{_shown(model)} on {_shown(dataset)}" for model, dataset in single]
+    return [
+        f"{_few(places)} have one run: the spread over the seeds of each is taken from the model it is compared with"
+    ]
+
+
+def why_none(benchmark: Any, dataset: str) -> str:
+    """Return why there is no verdict on a dataset; empty if there is one.
+
+    Parameters
+    ----------
+    benchmark : Benchmark
+    dataset : str
+    """
     overridden = benchmark.alignments[dataset].overridden
     if overridden:
         return f"the results differ, and the benchmark accepted it: {overridden[0]}"
@@ -191,7 +230,7 @@ def _best_parts(benchmark: Any, leaders: Mapping[str, Sequence[str]]) -> list[st
     if parts and not has_numbers:
         parts[0] = f"{heading}: {parts[0]}"
     for dataset in datasets:
-        reason = _why_none(benchmark, dataset)
+        reason = why_none(benchmark, dataset)
         if reason:
             parts.append(f"no verdict on {_shown(dataset)}: {_shown(reason, MAX_REASON)}")
     return parts

@@ -41,6 +41,7 @@ from kgeval.stats import (
 
 UNDECIDED = "undecided"
 NO_DIRECTION = "values above and below {best:g} are both worse, so that a difference does not say which model is better"
+NOT_CORRECTED = "p is not corrected, and the test does not count in p_holm"
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,10 +53,11 @@ class ClassificationComparison:
     table : pandas.DataFrame
         One row per pair of results and metric: ``first, second, metric``; ``value_first, value_second, difference``
         (first minus second) with its interval ``low, high``; ``p``, the p-value; ``p_holm``, the same p-value
-        corrected by Holm's method for all tests of the table; ``detectable``, the minimum detectable difference at a
-        power of 0.8; ``n``, the number of examples; ``n_clusters``, the number of clusters; ``n_effective``, their
-        effective number; ``test``, ``"swaps"`` or ``"t"``; ``better``, the name of the better model if ``p_holm`` is at
-        most `alpha`, else ``"undecided"``; ``reason``, why values are NaN.
+        corrected by Holm's method for all tests of the table that can say which model is better, NaN for metrics
+        without a direction (PCOPC: values above and below 1 are both worse); ``detectable``, the minimum detectable
+        difference at a power of 0.8; ``n``, the number of examples; ``n_clusters``, the number of clusters;
+        ``n_effective``, their effective number; ``test``, ``"swaps"`` or ``"t"``; ``better``, the name of the better
+        model if ``p_holm`` is at most `alpha`, else ``"undecided"``; ``reason``, why values are NaN.
     values : pandas.DataFrame
         One row per model. Columns: each metric under its key, the limits of its interval ``"<metric> low"`` and
         ``"<metric> high"``, and ``reason``.
@@ -83,7 +85,7 @@ class ClassificationComparison:
     @property
     def alpha(self) -> float:
         """The significance level, 1 - confidence: a difference is decided if its ``p_holm`` is at most `alpha`."""
-        return 1.0 - self.confidence
+        return _alpha(self.confidence)
 
     def significant(self) -> pd.DataFrame:
         """Return the rows of `table` whose corrected p-value ``p_holm`` is at most `alpha`."""
@@ -129,13 +131,17 @@ class ClassificationComparison:
         first = self.results[0]
         shown, conditional = interval_lines(self.clusters, self.confidence)
         n_positive = int(first.table["label"].sum())
+        undirected = [_heading(label) for label, (_, metric) in self.keys.items() if not _has_direction(metric)]
+        corrected = "all of them"
+        if undirected:
+            corrected = f"all but {' and '.join(undirected)}, which cannot say who is better"
         return [
             f"{first.about['dataset']}: {counted(n_positive, 'positive')} and "
             f"{counted(len(first.table) - n_positive, 'negative')} of test, the same in all models; negatives "
             f"{first.about['negatives_sha256'][:8]}, dataset {first.about['dataset_fingerprint'][:8]}",
             shown,
             f"tested: {counted(len(self.table), 'difference')}, by {self.n_resamples:,} swaps of whole clusters (seed "
-            f"{self.seed}) or, for metrics that swaps cannot use, by Student's t; p_holm is corrected for all of them",
+            f"{self.seed}) or, for metrics that swaps cannot use, by Student's t; p_holm is corrected for {corrected}",
             f"note: {conditional}",
         ]
 
@@ -180,7 +186,7 @@ def compare_classifications(
         ``[average.]metric``, as in `ClassificationResult.value`; by default the default metrics of all results.
     confidence : float
         Nominal coverage. A difference is undecided unless its p-value, corrected by Holm's method, is at most
-        ``1 - confidence``.
+        ``1 - confidence``. Metrics without a direction (PCOPC) are always undecided, and do not count as tests.
     cluster : str or array_like, shape (rows of the first result,), optional
         As in `ClassificationResult.interval`. Clusters that overlap (``"entity"``) are tested by Student's t.
     n_resamples : int
@@ -228,7 +234,7 @@ def compare_classifications(
     clusters = _clusters(results, rows, cluster)
     aligned = [_in_order(result, order) for result, order in zip(results, rows)]
     pairs = list(itertools.combinations(range(len(results)), 2))
-    n_tests = len(pairs) * len(keys)
+    n_tests = max(1, len(pairs) * sum(_has_direction(metric) for _, metric in keys.values()))
     settings = {"confidence": confidence, "n_resamples": n_resamples, "seed": seed, "n_tests": n_tests}
     records = [
         record
@@ -236,8 +242,11 @@ def compare_classifications(
         for record in _compare_pair((aligned[i], aligned[j]), (names[i], names[j]), keys, clusters, settings)
     ]
     table = pd.DataFrame(records)
-    table.insert(list(table.columns).index("p") + 1, "p_holm", holm(table["p"].to_numpy()))
-    table["better"] = [_better(row, keys[row["metric"]][1], 1.0 - confidence) for row in table.to_dict("records")]
+    # A test that can decide nothing is not in Holm's family: it would only make the others weaker.
+    decides = np.array([_has_direction(keys[label][1]) for label in table["metric"]])
+    p_holm = holm(np.where(decides, table["p"].to_numpy(dtype=np.float64), math.nan))
+    table.insert(list(table.columns).index("p") + 1, "p_holm", p_holm)
+    table["better"] = [_better(row, keys[row["metric"]][1], _alpha(confidence)) for row in table.to_dict("records")]
     table[REASON] = table.pop(REASON)
     of_rows = {name: _values(result, keys, confidence, clusters) for name, result in zip(names, aligned)}
     index = pd.Index(list(names), name="model", dtype=object)
@@ -357,7 +366,7 @@ def _compare_pair(
             numbers, reason = (interval.low, interval.high, p_value, math.nan), interval.reason
             sizes = (len(all_rows), among.count, interval.n_effective)
         if not reason and not _has_direction(metric):
-            reason = NO_DIRECTION.format(best=metric.best)
+            reason = f"{NO_DIRECTION.format(best=metric.best)}; {NOT_CORRECTED}"
         if metric.no_interval:
             numbers, reason = (math.nan, math.nan, numbers[2], math.nan), metric.no_interval
         record |= dict(zip(("low", "high", "p", "detectable"), numbers))
@@ -420,6 +429,11 @@ def _stacked(first: Moments, second: Moments) -> Moments:
 def _has_direction(metric: PointMetric) -> bool:
     """Return whether all values above the best one, or all values below it, are impossible."""
     return metric.best in metric.bounds
+
+
+def _alpha(confidence: float) -> float:
+    """Return the significance level."""
+    return round(1.0 - confidence, 12)  # 0.1, not 0.09999999999999998
 
 
 def _better(row: Mapping[Any, Any], metric: PointMetric, alpha: float) -> str:

@@ -4,7 +4,7 @@ from kgeval.comparison.alignment import OVERRIDES, Alignment, align, differing_f
 from kgeval.comparison.comparing import COMPARED_METRICS, Comparison, compare
 from kgeval.comparison.differences import UNDECIDED, Sample, better_models, samples_of
 from kgeval.comparison.gating import Gate, gate
-from kgeval.comparison.margins import equivalence_lines
+from kgeval.comparison.margins import check_margin, equivalence_lines
 from kgeval.comparison.names import Results, check_names, listed, name_results
 from kgeval.comparison.planned import Replication, SamplePlan, replication_lines
 from kgeval.comparison.verdict import Verdict, is_at_floor, is_like_chance, leaders_of, p_text, verdict_of
@@ -23,6 +23,7 @@ __all__ = [
     "Verdict",
     "align",
     "better_models",
+    "check_margin",
     "check_names",
     "compare",
     "differing_facts",

@@ -30,8 +30,11 @@ def card(result):
     """A function that makes a card like that of `result`, with some facts changed."""
     whole = Card.of(result).content
 
-    def made(model="A", seed=None, mrr=0.3, ranks=None, dataset=None, sides=None):
+    def made(model="A", seed=None, mrr=0.3, ranks=None, dataset=None, sides=None, dropped=None):
         content = copy.deepcopy(whole)
+        for reason, n in (dropped or {}).items():
+            content["counts"]["ranks"] -= n
+            content["counts"]["dropped"][reason] = n
         content["model"] |= {"name": model, "name_from": "user", "seed": seed}
         if mrr is None:
             content["metrics"]["mrr"] = {"value": None, "low": None, "high": None, "reason": "no rank"}
@@ -74,8 +77,19 @@ def test_seeds_are_averaged_and_rows_sorted(card):
 
 
 def test_a_missing_value_of_one_seed_gives_no_mean(card):
-    (row,) = read_board([card("A", 1, 0.2), card("A", 2, None)]).tables[0].rows
-    assert all(math.isnan(part) for part in row.value("mrr"))
+    board = read_board([card("A", 1, 0.2), card("A", 2, None), card("B", 1, 0.1)])
+    assert [row.model for row in board.tables[0].rows] == ["B", "A"]
+    assert all(math.isnan(part) for part in board.tables[0].rows[1].value("mrr"))
+    assert board.notes == ("A on toy has no mean MRR, and its row is last, since MRR has no value in result 2",)
+
+
+def test_a_card_without_the_sorting_metric_is_named(card):
+    """The metric is not on the card at all."""
+    content = copy.deepcopy(card("A", 2).content)
+    del content["metrics"]["mrr"]
+    board = read_board([card("A", 1, 0.2), Card(content), card("B", 1, 0.1)])
+    assert [row.model for row in board.tables[0].rows] == ["B", "A"]
+    assert board.notes == ("A on toy has no mean MRR, and its row is last, since MRR has no value in result 2",)
 
 
 def test_metrics_are_the_filtered_ones_of_both_sides(card):
@@ -100,9 +114,64 @@ def test_protocols_and_datasets_are_never_mixed(card):
     assert second.differs_from(first) == ["protocol: object side, not both sides"]
     assert first.differs_from(second) == ["protocol: both sides, not object side"]
     (text, _) = third.differs_from(second)
-    assert text.startswith("another dataset of the same name (fingerprint ffff")
+    real = first.dataset_fingerprint[:8]
+    assert text == f"another dataset of the same name (fingerprint ffffffff, not {real})"
     assert first.differs_from(first) == []
-    assert [note for note in board.notes if note.startswith("toy stands for 2 datasets with different contents")]
+    (note,) = [note for note in board.notes if note.startswith("toy stands for 2 datasets with different contents")]
+    assert f"(fingerprints {', '.join(sorted(['ffffffff', real]))})" in note
+
+
+def test_a_run_on_the_easiest_triples_does_not_stand_first(tmp_path):
+    """Lists for 20 of 50 triples, `missing="drop"`: the same protocol, a better MRR, and a table of its own."""
+    n, m = 60, 50
+    triples = np.column_stack([np.arange(m), np.zeros(m, np.int64), np.arange(m) + 1])
+    dataset = kg.Dataset.from_arrays(test=triples, n_entities=n, n_relations=1, name="toy")
+
+    def run(rows, name, seed=None):
+        """Triple i has the rank i % 25 + 1; only the triples `rows` have a list."""
+        answers = [[*[o for o in range(n) if o != i + 1][: i % 25], i + 1] for i in rows]
+        lists = kg.Predictions.from_arrays(triples[rows], "object", answers)
+        made = kg.evaluate_predictions(lists, dataset, filtered="no", missing="drop")
+        return kg.benchmarks.named(made, name, seed=seed)
+
+    easy = [*range(10), *range(25, 35)]
+    board = read_board([run(range(m), "A"), run(range(m), "B"), run(easy, "C")])
+    full, part = board.tables
+    assert full.protocol_fingerprint == part.protocol_fingerprint
+    assert [row.model for row in full.rows] == ["A", "B"]
+    assert [row.value("mrr")[0] for row in full.rows] == pytest.approx([sum(1 / k for k in range(1, 26)) / 25] * 2)
+    assert part.rows[0].value("mrr")[0] == pytest.approx(sum(1 / k for k in range(1, 11)) / 10)
+    assert full.heading.endswith("; 50 of 50 ranks")
+    assert part.heading.endswith("; 20 of 50 ranks")
+    assert part.differs_from(full) == ["20 of 50 ranks, not 50 of 50 ranks"]
+    where = f"toy, protocol {part.protocol_fingerprint}: "
+    said = "the runs have ranks of different triples (50 of 50 ranks and 20 of 50 ranks); they are in different tables"
+    assert f"{where}{said}" in board.notes
+    assert not [note for note in board.notes if "cards do not say which" in note]
+
+    # Seeds with 50 and 20 ranks are no mean; 20 of these and 20 of those are one table, and this is said.
+    write_board([run(range(m), "A", 1), run(easy, "A", 2), run(range(20), "A", 3)], tmp_path / "board.html")
+    tables = Reader(tmp_path / "board.html").data()["tables"]
+    assert [(one["n_ranks"], one["n_read"]) for one in tables] == [(50, 50), (20, 50)]
+    assert [[len(row["runs"]) for row in one["rows"]] for one in tables] == [[1], [2]]
+    assert tables[1]["dropped"] == {"the file has no list for it": 30}
+    reader = Reader(tmp_path / "board.html")
+    said = "2 runs have 20 of 50 ranks each; cards do not say which, so these may be of different triples"
+    assert [note for note in reader.data()["notes"] if note.startswith(f"{where}{said}")]
+    text = "".join(reader.text)
+    assert "Only 20 of 50 ranks. Left out: 30 ranks: the file has no list for it." in text
+    assert "Differs from the table before: 20 of 50 ranks, not 50 of 50 ranks." in text
+
+
+def test_equal_numbers_for_other_reasons_are_other_tables(card):
+    """30 = 2 * 15 rows were read; where dataset and protocol name the dropped triples, nothing is said."""
+    unseen, listed = "an entity or relation that train lacks (unseen='drop')", "the file has no list for it"
+    runs = [card("A", dropped={unseen: 4}), card("B", dropped={unseen: 4}), card("C", dropped={listed: 4})]
+    board = read_board(runs)
+    assert [[row.model for row in one.rows] for one in board.tables] == [["A", "B"], ["C"]]
+    assert board.tables[0].heading.endswith("; 26 of 30 ranks")
+    assert board.tables[1].differs_from(board.tables[0]) == [f"4 ({listed}), not 4 ({unseen})"]
+    assert not [note for note in board.notes if "cards do not say" in note]
 
 
 def test_a_difference_that_the_sentence_hides_is_said(card):

@@ -374,6 +374,8 @@ def test_mixed_protocols_of_all_datasets_are_listed_in_one_error(runs):
     del mixed["A", 1, "ring-24"]
     accepted = kg.benchmark(mixed, metrics="mrr", override="queries,dataset,filter_splits", n_resamples=99)
     assert any(line.startswith("overridden in ring-30: queries:") for line in accepted.header())
+    assert any(" | 1 run: " in line or "; 1 run: " in line for line in accepted.header())
+    assert not any("1 runs" in line for line in accepted.header())
     assert "no verdict on ring-30: the results differ, and the benchmark accepted it" in accepted.verdict.sentence
     assert accepted.verdict.leaders["ring-30"] == ()
     assert set(accepted.table.loc[accepted.table["dataset"] == "ring-30", "n"]) == {58}
@@ -455,6 +457,18 @@ def test_runs_that_are_not_distinct_are_listed(single):
     assert kg.benchmark([named(first, "A"), named(second, "B")]).table["n_seeds"].unique().tolist() == [1]
 
 
+@pytest.mark.parametrize(("seed", "text"), [(1, "1"), (1, " 01"), (-2, "-2")])
+def test_the_text_of_an_integer_is_the_integer(single, seed, text):
+    """Else one run would count as two, with no spread over the seeds."""
+    first, second = single.values()
+    with pytest.raises(
+        kg.ProtocolError, match=rf"A on ring-24: the seed {seed} in .* and \('A', '{text}', 'ring-24'\)"
+    ):
+        kg.benchmark({("A", seed, "ring-24"): first, ("A", text, "ring-24"): second})
+    found = kg.benchmark({("A", text, "ring-24"): first, ("A", "b", "ring-24"): second}, metrics="mrr")
+    assert [run.seed for run in found.results] == [seed, "b"]
+
+
 def test_one_dataset_under_two_names_is_refused(single):
     """Else it would count twice, or its models would not be compared; another protocol gives a note."""
     first, second = single.values()
@@ -463,6 +477,8 @@ def test_one_dataset_under_two_names_is_refused(single):
     sided = cases.run_of(24, "A", 1, sides=("object",))
     found = kg.benchmark({("A", "x"): first, ("A", "x, objects"): sided}, metric="object.mrr", metrics=())
     assert "x and x, objects are the same dataset under different protocols" in found.notes[-1]
+    assert found.across().notes[0] == found.notes[-1]
+    assert found.across().n_datasets == 2
 
 
 def test_two_datasets_with_one_name_are_refused(single):
@@ -619,6 +635,17 @@ def test_equivalence_is_tost_with_holm(bench):
         bench.equivalence(0.1, kind="equal")
     with pytest.raises(kg.MetricError, match="margin must be above 0"):
         bench.equivalence(0.0)
+    with pytest.raises(kg.MetricError, match="^ring-24: margin must be below 1, .*in MRR; got 2 .*not in percent"):
+        bench.equivalence(2.0)
+
+
+def test_a_margin_in_mr_is_below_the_number_of_rivals():
+    """Both datasets count: 11 rivals on ring-12, 23 on ring-24."""
+    found = kg.benchmark(cases.runs_of((24, 12), ("A", "B"), (1,)), metric="mr", metrics=())
+    assert len(found.equivalence(10.9)) == 2
+    for margin, dataset in ((11.0, "ring-12"), (23.0, "ring-24")):
+        with pytest.raises(kg.MetricError, match=f"^{dataset}: margin must be below"):
+            found.equivalence(margin)
 
 
 @pytest.mark.filterwarnings("ignore:.*of the positives tie")

@@ -5,10 +5,16 @@ import io
 import re
 
 import benchmark_cases as cases
+import pandas as pd
 import pytest
+from made_results import replaced
 
 import kgeval as kg
+from kgeval.benchmarks import format_means
+from kgeval.benchmarks.tables import bold_models, marked_models, table_notes
+from kgeval.benchmarks.verdict import borrowed_spreads
 from kgeval.markup_cards import signed
+from kgeval.report import escaped_latex, escaped_markdown
 
 HOSTILE = {"A": r"a_b & 50% #1 $x$ \foo", "B": "[B]*{}~^", "C": 'C <1> | "q"'}
 
@@ -20,7 +26,7 @@ def renamed(runs, ending=""):
 
 @pytest.fixture(scope="module")
 def runs():
-    return cases.runs_of(sizes=(12, 60))
+    return cases.runs_of(sizes=(12, 100))
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +87,7 @@ def test_latex_is_well_formed_with_hostile_names(request, siunitx, fixture):
     assert columns == "lrrrrrr" if not siunitx else columns.count("S[table-format=") == 6
     lines = text.splitlines()
     assert lines[0].startswith("% protocol: ring-12, test; filtered by test, all entities, both sides, realistic ties")
-    assert lines[1].startswith("% protocol: ring-60, test; ")
+    assert lines[1].startswith("% protocol: ring-100, test; ")
     assert lines[2] == rf"% needs \usepackage{{booktabs{',siunitx' if siunitx else ''}}}"
 
 
@@ -158,12 +164,12 @@ def test_marks_of_a_baseline(against):
 
 def test_a_missing_value_is_a_dash(runs):
     """B has no run on one dataset, and one run of A is alone on the other."""
-    left_out = {("B", "ring-60"): (1, 2, 3), ("A", "ring-60"): (2, 3)}
+    left_out = {("B", "ring-100"): (1, 2, 3), ("A", "ring-100"): (2, 3)}
     some = {key: result for key, result in runs.items() if key[1] not in left_out.get((key[0], key[2]), ())}
     found = kg.benchmark(some, metrics="mrr", n_resamples=99)
     rows = cells_of(found.to_latex())
     assert rows[3][2] == "-"
-    assert f"{found.values.loc['A', 'ring-60']:.4f}" in rows[2][2]
+    assert f"{found.values.loc['A', 'ring-100']:.4f}" in rows[2][2]
     assert r"\pm" not in rows[2][2]
     assert cells_of(found.to_latex(siunitx=True))[3][2] == "{-}"
     assert found.to_markdown().splitlines()[3].endswith("| - |")
@@ -275,3 +281,120 @@ def test_one_model_has_no_verdict_on_differences():
     assert "A" in repr(found)
     assert len(found.equivalence(0.1)) == 0
     assert len(cells_of(found.to_latex())) == 3
+
+
+@pytest.fixture(scope="module")
+def partial():
+    """Runs of A and B under two datasets; on ring-12, A has ranked one side less in one of its runs' triples."""
+    some = cases.runs_of((12, 60), ("A", "B"), (1, 2))
+    return {**some, ("A", 1, "ring-12"): cases.run_of(12, "A", 1, rows=range(11))}
+
+
+def test_overrides_are_named_in_every_output(partial, tmp_path):
+    """Each output tells what was overridden, and none calls the dataset undecided or decided."""
+    override = "queries,dataset,filter_splits"
+    found = kg.benchmark(partial, metrics="mrr", n_resamples=99, override=override)
+    differences = [str(mismatch) for mismatch in found.alignments["ring-12"].overridden]
+    assert len(differences) >= 2
+    said = f"overridden in ring-12: {'; '.join(differences)}"
+    none = "no verdict on ring-12: the results differ, and the benchmark accepted it"
+    assert {said, none} <= set(table_notes(found))
+    assert not any("ring-12" in note for note in table_notes(found) if note.startswith(("undecided", "bold")))
+    assert rf"\par\noindent {escaped_latex(said)}" in found.to_latex().splitlines()
+    assert rf"\par\noindent {none}" in found.to_latex().splitlines()
+    assert {escaped_markdown(said), none} <= set(found.to_markdown().splitlines())
+    for has_differences in (False, True):
+        rows = list(csv.DictReader(io.StringIO(found.to_csv(has_differences=has_differences))))
+        assert {row["dataset"]: row["overridden"] for row in rows} == {"ring-12": "; ".join(differences), "ring-60": ""}
+    against = kg.benchmark(partial, metrics="mrr", n_resamples=99, override=override, baseline="A")
+    assert {said, none} <= set(table_notes(against))
+    assert bold_models(found, "ring-12") == marked_models(against, "ring-12") == set()
+    one = {key: result for key, result in partial.items() if key[0] == "A" and key[2] == "ring-12"}
+    notes = table_notes(kg.benchmark(one, metrics="mrr", override=override))
+    assert (notes[-1].startswith("overridden in ring-12: "), none in notes) == (True, False)
+
+
+def test_no_statement_about_tests_that_were_not_made(partial):
+    """Against a baseline, "no model differs" is said of the datasets with a verdict only."""
+    small = {key: result for key, result in partial.items() if key[2] == "ring-12"}
+    small |= cases.runs_of((14,), ("A", "B"), (1, 2))
+    found = kg.benchmark(
+        small, metrics="mrr", n_resamples=99, override="queries,dataset,filter_splits", baseline="A", confidence=0.9999
+    )
+    assert "no model differs significantly from A in MRR on ring-14 (Holm, 2 tests)" in table_notes(found)
+
+
+def test_a_dataset_without_a_verdict_is_not_undecided(partial):
+    """A model without a value: the table below says why there is no verdict, in place of "undecided"."""
+    runs = cases.runs_of((12,), seeds=(1,)) | cases.runs_of((60,), ("A",), (1,))
+    of_b = runs["B", 1, "ring-12"]
+    runs["B", 1, "ring-12"] = replaced(
+        of_b,
+        about={**of_b.about, "unknown": {"raw": "the file has no raw ranks"}},
+        table=of_b.table.assign(better_raw=-1, tied_raw=-1, rivals_raw=-1),
+    )
+    found = kg.benchmark(runs, metric="raw.mrr", metrics=(), n_resamples=99)
+    assert found.differences["p"].notna().sum() == 1
+    text = found.to_markdown()
+    assert "no verdict on ring-12: B has no raw.MRR: the file has no raw ranks" in text.replace("\\", "")
+    assert "no verdict on ring-60: only A has a run" in text
+    assert "undecided" not in text
+
+
+def test_markdown_tells_the_protocol_of_each_dataset(bench):
+    comments = [line[2:] for line in bench.to_latex().splitlines() if line.startswith("% protocol: ")]
+    assert len(comments) == 2
+    assert {escaped_markdown(line) for line in comments} <= set(bench.to_markdown().splitlines())
+
+
+def test_equal_runs_are_told_below_the_table():
+    """One file under two seeds has no spread over the seeds."""
+    runs = cases.runs_of((12,), ("A", "B"), (1, 2))
+    runs["A", 2, "ring-12"] = runs["A", 1, "ring-12"]
+    found = kg.benchmark(runs, metrics="mrr", n_resamples=99)
+    said = "ring-12: the ranks of A seed 1 and A seed 2 are all equal; are they the same run?"
+    assert said in found.notes
+    assert rf"\par\noindent {said}" in found.to_latex().splitlines()
+    assert said in found.to_markdown().splitlines()
+
+
+def test_a_single_run_beside_several_is_told_everywhere():
+    """Its spread is that of the other model; two single runs borrow nothing."""
+    runs = cases.runs_of((12,), ("A",)) | cases.runs_of((12,), ("B",), (1,))
+    found = kg.benchmark(runs, metrics="mrr", n_resamples=99)
+    said = "B has one run on ring-12: its spread over the seeds is taken from the model it is compared with"
+    assert found.verdict.sentence.endswith(f"; {said}")
+    assert rf"\par\noindent {said}" in found.to_latex().splitlines()
+    assert said in found.to_markdown().splitlines()
+    assert format_means(found).splitlines()[-1] == said
+    assert any(note.startswith("one run of B on ring-12: ") and "stands for it" in note for note in found.notes)
+    both = kg.benchmark(cases.runs_of((12,), ("A", "B"), (1,)), metrics="mrr")
+    assert "taken from" not in f"{both} {both.to_latex()}"
+    assert not any("stands for it" in note for note in both.notes)
+
+
+def test_many_single_runs_are_counted():
+    """By hand: of seven pairs, one is of two single runs, and one was not tested."""
+    rows = [("A", f"M{i}", 3, 1, 0.5) for i in range(6)] + [("M0", "M1", 1, 1, 0.5), ("A", "M9", 3, 1, float("nan"))]
+    table = pd.DataFrame(rows, columns=["first", "second", "n_first", "n_second", "p"]).assign(dataset="x")
+    assert borrowed_spreads(table) == [
+        "M0 on x, M1 on x, M2 on x, M3 on x and 2 more have one run: the spread over the seeds of each is taken from "
+        "the model it is compared with"
+    ]
+    assert borrowed_spreads(table.iloc[6:]) == []
+    of_one = pd.concat([table.iloc[:1], table.iloc[:1].assign(dataset="y")])
+    assert borrowed_spreads(of_one) == [
+        "M0 has one run on x and y: its spread over the seeds is taken from the model it is compared with"
+    ]
+
+
+def test_no_mark_where_the_results_differ():
+    """The test decides, but of results whose difference was overridden; there is no verdict on the dataset either."""
+    runs = cases.runs_of((100,), ("A", "C"), (1, 2))
+    runs["A", 1, "ring-100"] = cases.run_of(100, "A", 1, rows=range(99))
+    override = "queries,dataset,filter_splits"
+    found = kg.benchmark(runs, metrics="mrr", n_resamples=99, override=override, baseline="A")
+    assert found.differences["better"].tolist() == ["A"]
+    assert marked_models(found, "ring-100") == set()
+    assert "no model differs" not in found.to_latex()
+    assert r"\dag" not in found.to_latex()

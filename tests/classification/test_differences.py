@@ -153,7 +153,7 @@ def test_only_the_second_knows_the_positives():
 
 
 def test_the_table_and_its_correction():
-    """Holm's correction counts all tests; `better` follows it; lower is better for a loss; PCOPC has no direction."""
+    """Holm's correction counts the tests that can decide; lower is better for a loss; PCOPC has no direction."""
     rng = np.random.default_rng(5)
     first, second = two(5, gain=2.0, m=60)
     sure = [
@@ -167,20 +167,42 @@ def test_the_table_and_its_correction():
         "detectable", "n", "n_clusters", "n_effective", "test", "better", "reason",
     ]  # fmt: skip
     assert len(table) == 12
-    assert table["p_holm"].tolist() == pytest.approx(holm(table["p"]).tolist(), rel=1e-12)
+    decides = (table["metric"] != "pcopc").to_numpy()
+    assert decides.sum() == 9
+    assert table["p_holm"][decides].tolist() == pytest.approx(holm(table["p"][decides]).tolist(), rel=1e-12)
+    assert table["p_holm"][~decides].isna().all()
+    assert table["p"].notna().all()
+    alone = compare_classifications({"A": sure[0], "B": sure[1], "C": flat}, metrics="accuracy,brier,ece").table
+    columns = ["p", "p_holm", "detectable", "better"]
+    pd.testing.assert_frame_equal(table.loc[decides, columns].reset_index(drop=True), alone[columns])
+    assert "p_holm is corrected for all but PCOPC, which cannot say who is better" in repr(compared)
     row = table.set_index(["first", "second", "metric"]).loc
     assert row["A", "B", "brier"]["difference"] < 0
     assert row["A", "B", "brier"]["better"] == row["A", "B", "accuracy"]["better"] == "A"
-    assert row["A", "C", "pcopc"]["p_holm"] <= 0.05
+    assert row["A", "C", "pcopc"]["p"] <= 0.001
     assert row["A", "C", "pcopc"]["better"] == "undecided"
-    assert row["A", "C", "pcopc"]["reason"].startswith("values above and below 1 are both worse")
+    assert row["A", "C", "pcopc"]["reason"] == (
+        "values above and below 1 are both worse, so that a difference does not say which model is better; p is not "
+        "corrected, and the test does not count in p_holm"
+    )
     calibration = row["A", "C", "ece"]
     assert calibration["p_holm"] <= 0.05
     assert math.isnan(calibration["low"])
     assert row["B", "C", "accuracy"]["p"] == 1.0  # the same decisions
-    assert set(compared.significant()["metric"]) == {"accuracy", "brier", "pcopc", "ece"}
+    assert set(compared.significant()["metric"]) == {"accuracy", "brier", "ece"}
     assert compared.values.index.tolist() == ["A", "B", "C"]
     assert compared.values.loc["A", "accuracy low"] == sure[0].interval("accuracy").low
+
+
+def test_the_level_is_not_a_little_below_its_decimal():
+    """9 random swaps, none as extreme: p = 1 / 10, which is at most 1 - 0.9, but not at most 0.09999999999999998."""
+    first, second = two(5, gain=2.0, m=60)
+    compared = compare_classifications({"A": first, "B": second}, metrics="f1", confidence=0.9, n_resamples=9)
+    assert compared.table["p_holm"].item() == 0.1
+    assert compared.alpha == 0.1
+    assert compared.table["better"].item() == "A"
+    assert len(compared.significant()) == 1
+    assert compared.verdict.startswith("A beats B")
 
 
 def test_verdicts():

@@ -85,7 +85,7 @@ def test_other_formats(capsys, files, bench, given):
     assert printed(capsys, "benchmark", *files, *SMALL, "--format", "markdown") == bench.to_markdown() + "\n"
     assert main(["benchmark", *files, "--resamples", "99", "--format", "csv", "--differences"]) == 0
     out, err = capsys.readouterr()
-    assert out == bench.differences.to_csv(index=False)
+    assert out == bench.differences.to_csv(index=False, lineterminator="\n")
     assert f"kgeval: {bench.verdict.sentence}\n" in err
     assert all(f"kgeval: {line}\n" in err for line in bench.header())
     content = json.loads(printed(capsys, "benchmark", *files, *SMALL, "--format", "json"))
@@ -135,6 +135,14 @@ def test_names_on_the_command_line(capsys, folder, given):
 def test_names_that_cannot_be_read_are_refused(capsys, text):
     said = refused(capsys, "benchmark", text)
     assert "expected FILE, MODEL=FILE, MODEL:SEED=FILE or MODEL:SEED:DATASET=FILE, such as ComplEx:1=run.kgeval" in said
+
+
+@pytest.mark.parametrize("second", ["A:2=A1-ring-12.kgeval", "B:1=./A1-ring-12.kgeval", "other/../A1-ring-12.kgeval"])
+def test_one_file_is_no_two_runs(capsys, second):
+    """Its ranks would count as those of two seeds that have no spread."""
+    said = refused(capsys, "benchmark", "A:1=A1-ring-12.kgeval", second)
+    shown = second.replace("=./", "=")  # as Python writes the path
+    assert said == f"kgeval: A:1=A1-ring-12.kgeval and {shown} are the same file; give each run once\n"
 
 
 def test_a_pattern_that_the_shell_left_is_expanded(capsys, bench, given):

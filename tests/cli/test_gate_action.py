@@ -68,6 +68,28 @@ def folder(tmp_path_factory):
     return folder
 
 
+@pytest.mark.parametrize(
+    ("strict", "passed"),
+    [("true", True), ("True", True), ("TRUE", True), ("false", False), ("False", False), ("FALSE", False), ("", False),
+     ("yes", None), ("1", None), (" true", None), ("tRUE", None), ("$(exit 3)", None)],
+)  # fmt: skip
+def test_strict_is_true_or_false(tmp_path, strict, passed):
+    """Anything else ends with 2 and a message, and no gate runs; `python` only prints its arguments."""
+    stub = tmp_path / "python"
+    stub.write_text('#!/bin/sh\necho "$@"\n')
+    stub.chmod(0o755)
+    names = {name: name.lower() for name in ("RUN", "AGAINST", "METRIC", "MARGIN")}
+    environment = {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}", "STRICT": strict, **names}
+    command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", command_of("Gate")]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    if passed is None:
+        message = f'kgeval gate: strict must be true or false; got "{strict}"\n'
+        assert (done.returncode, done.stdout, done.stderr) == (2, "", message)
+        return
+    expected = "-m kgeval gate run --against against --metric metric --margin margin" + " --strict" * passed
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"{expected}\n", "")
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize(("margin", "strict", "status"), [("1", "false", 1), ("9", "true", 0), ("x", "false", 2)])
 def test_the_command_runs(folder, margin, strict, status):

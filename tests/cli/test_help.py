@@ -55,6 +55,14 @@ def test_a_page_is_printed_as_it_is(capsys, topic):
     assert capsys.readouterr().out == PAGES[topic].read_text(encoding="utf-8")
 
 
+def test_the_commands_about_cards_stand_together():
+    """The board has a place of its own, after the commands that write and check cards."""
+    names = [command.name for command in all_commands()]
+    assert names[names.index("card") :] == ["card", "verify", "board"]
+    places = [command.place for command in all_commands()]
+    assert places.count(all_commands()[names.index("board")].place) == 1
+
+
 @pytest.mark.thorough
 def test_piped_output_equals_the_file():
     """In a process of its own, whose output is no terminal."""

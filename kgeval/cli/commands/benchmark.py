@@ -104,6 +104,7 @@ def _benchmark(options: argparse.Namespace) -> str:
         if getattr(options, option) and options.format != formats:
             raise ProtocolError(f"--{option} needs --format {formats}")
     named = [parts for text in options.results for parts in _expanded(text)]
+    _check_given_once(named)
     if options.out is not None:
         check_out(options.out, options.overwrite, [path for _, path in named])
     benchmark = kgeval.benchmark(
@@ -134,9 +135,7 @@ def _benchmark(options: argparse.Namespace) -> str:
         return benchmark.to_latex(siunitx=options.siunitx)
     if options.format == "markdown":
         return benchmark.to_markdown()
-    if options.differences:
-        return str(benchmark.differences.to_csv(index=False)).rstrip("\n")
-    return benchmark.to_csv().rstrip("\n")
+    return benchmark.to_csv(has_differences=options.differences).rstrip("\n")
 
 
 def _expanded(text: str) -> list[tuple[list[str], Path]]:
@@ -161,6 +160,16 @@ def _parts(text: str) -> tuple[list[str], Path]:
             f"{text!r}"
         )
     return parts, Path(path)
+
+
+def _check_given_once(named: Sequence[tuple[list[str], Path]]) -> None:
+    """Raise a ProtocolError if a file is given twice: its run would count as two."""
+    seen: dict[Path, str] = {}
+    for parts, path in named:
+        place = f"{':'.join(parts)}={path}" if parts else str(path)
+        other = seen.setdefault(path.resolve(), place)
+        if other is not place:
+            raise ProtocolError(f"{other} and {place} are the same file; give each run once")
 
 
 def _runs(named: Sequence[tuple[list[str], Path]]) -> dict[Run, EvaluationResult]:

@@ -67,7 +67,8 @@ def _run_gate(options: argparse.Namespace) -> Output:
     results = [ranked_result(path) for path in paths]
     names = file_names(paths, results)
     found = gate(
-        *results,
+        results[0],
+        results[1],
         dict(zip(metrics, margins)),
         is_strict=options.strict,
         confidence=options.confidence,
