@@ -126,7 +126,17 @@ def test_blocks_run(page, tmp_path, monkeypatch, capsys):
 def test_blocks_have_a_language_that_is_known(page):
     """So that none is left out unseen: a page's Python and its commands run, and its text is what a command prints."""
     languages = {language for language, _ in blocks(page.read_text(encoding="utf-8"))}
-    assert languages <= {"python", "sh", "console", "bash", "text", "bibtex"}
+    assert languages <= {"python", "sh", "console", "bash", "text", "bibtex", "yaml"}
+
+
+def test_the_workflow_uses_the_inputs_of_the_action():
+    """The only block in YAML is that of the guide's page on decisions: a workflow with the gate."""
+    found = [block for page in [ROOT / "README.md", *PAGES] for _, block in blocks(page.read_text("utf-8"), "yaml")]
+    action = (ROOT / ".github" / "actions" / "gate" / "action.yml").read_text(encoding="utf-8")
+    inputs = re.findall(r"^  (\w+):$", action[: action.index("runs:")], re.M)
+    assert len(found) == 1
+    given = re.search(r"/actions/gate@REF\n +with: \{(.*)\}", found[0])
+    assert re.findall(r"(\w+):", given[1]) == inputs[:4] == ["run", "against", "metric", "margin"]
 
 
 def test_ci_runs_the_commands_of_the_readme():

@@ -15,9 +15,10 @@ import pandas as pd
 
 from kgeval.benchmarks.notes import NOT_INDEPENDENT
 from kgeval.checks import counted
-from kgeval.comparison import UNDECIDED, listed, p_text
+from kgeval.comparison import UNDECIDED, listed
 from kgeval.errors import MetricError, MissingExtra
 from kgeval.markup import printable
+from kgeval.markup_cards import p_text
 from kgeval.metrics import Metric, display_of
 from kgeval.results import Key, show_text
 from kgeval.stats import (

@@ -282,8 +282,8 @@ def benchmark(
     correction : str
         Which corrected p-value decides; all differences of all datasets are one family. ``"holm"`` and ``"maxt"``:
         the probability of one or more false decisions is at most ``1 - confidence``; maxT uses that the tests depend
-        on each other, so it decides a little more. ``"fdr"``: of the decided differences, a share of at most
-        ``1 - confidence`` is expected to be false.
+        on each other, so it decides a little more, and assumes that the models vary about alike with the seed.
+        ``"fdr"``: of the decided differences, a share of at most ``1 - confidence`` is expected to be false.
     cluster : str
         ``"triple"``, ``"query"`` or ``"entity"``: which ranks may depend on each other; see
         `EvaluationResult.interval`.

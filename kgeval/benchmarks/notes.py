@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -17,6 +18,7 @@ from kgeval.metrics import display_of
 
 EQUAL_RANKS = "are all equal; are they the same run?"
 NOT_INDEPENDENT = "are the same dataset under different protocols; their results are not independent"
+NUMBER = re.compile(r"[0-9][0-9.,e+-]*[0-9]|[0-9]")
 RANK_COLUMNS = ("better_raw", "tied_raw", "better_filtered", "tied_filtered")
 
 
@@ -90,14 +92,26 @@ def _notes_of(part: Part, differences: pd.DataFrame, terms: BenchmarkTerms) -> l
             "the split that was ranked"
         )
     notes += differing_facts(part.results, names)
-    by_note: dict[str, list[str]] = {}
+    notes += _notes_of_results(names, part)
+    return [f"{part.dataset}: {note}" for note in notes]
+
+
+def _notes_of_results(names: Sequence[str], part: Part) -> list[str]:
+    """Return the notes of the results, each once; notes that differ in their numbers only are shown by the first."""
+    # The text with a sign in place of each number -> (run, note) of all runs.
+    alike: dict[str, list[tuple[str, str]]] = {}
     for name, result in zip(names, part.results):
         for note in result.notes:
-            by_note.setdefault(note, []).append(name)
-    for note, of_runs in by_note.items():
+            alike.setdefault(NUMBER.sub("#", note), []).append((name, note))
+    notes = []
+    for found in alike.values():
+        of_runs, texts = list(dict.fromkeys(name for name, _ in found)), {note for _, note in found}
         whose = f"all {len(names)} runs" if len(of_runs) == len(names) > 1 else listed(of_runs)
-        notes.append(f"{whose}: {note}")
-    return [f"{part.dataset}: {note}" for note in notes]
+        if len(texts) == 1:
+            notes.append(f"{whose}: {found[0][1]}")
+        else:
+            notes.append(f"{whose}, with other numbers each; {found[0][0]}: {found[0][1]}")
+    return notes
 
 
 def _same_ranks(part: Part) -> list[list[Run]]:

@@ -13,8 +13,9 @@ from kgeval.benchmarks.shown import METHODS
 from kgeval.benchmarks.tables import bold_models, marked_models, table_notes
 from kgeval.benchmarks.verdict import corrected_text
 from kgeval.checks import counted
-from kgeval.comparison import UNDECIDED, p_text
+from kgeval.comparison import UNDECIDED
 from kgeval.markup import Markup, joined, tag
+from kgeval.markup_cards import p_text
 from kgeval.metrics import display_of
 from kgeval.report import charts, page_numbers, page_parts
 

@@ -10,10 +10,10 @@ from typing import Any
 import pandas as pd
 
 from kgeval.checks import counted
-from kgeval.comparison import UNDECIDED, listed, p_text
+from kgeval.comparison import UNDECIDED, listed
 from kgeval.errors import MetricError
 from kgeval.markup import printable
-from kgeval.markup_cards import between, enough_decimals, signed
+from kgeval.markup_cards import between, enough_decimals, p_text, signed
 from kgeval.metrics import display_of
 from kgeval.report import number_text
 

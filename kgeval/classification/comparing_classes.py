@@ -122,7 +122,7 @@ class ClassificationComparison:
         lower = "" if metric.higher_is_better else " (lower is better)"
         numbers = (
             f"{heading}{lower} {values[best]:.4f} against {of_other:.4f}, {sign * row['difference']:+.4f} {limits}, "
-            f"p = {row['p_holm']:.4f}"
+            + _p_part(row["p_holm"], self.alpha)
         )
         return f"Undecided between {leader} and {other}: {numbers}" if ties else f"{leader} beats {other}: {numbers}"
 
@@ -147,6 +147,8 @@ class ClassificationComparison:
 
     def __repr__(self) -> str:
         shown = self.table.drop(columns=["n", "n_clusters", "detectable"])
+        for name in ("p", "p_holm"):
+            shown[name] = [cards.p_text(p_value, self.alpha) for p_value in self.table[name]]
         values = show_text([], self.values[[*self.keys, REASON]])
         return f"{show_text([self.verdict, *self.header()], shown, index=False)}\n{values}"
 
@@ -157,6 +159,12 @@ class ClassificationComparison:
             cards.folded(counted(len(self.table), "test"), html_table(self.table, index=False), is_open=True),
             cards.folded("Examples, test and notes", cards.lines(self.header())),
         )
+
+
+def _p_part(p_value: float, alpha: float) -> str:
+    """Return a p-value with its sign, such as ``"p = 0.0123"`` or ``"p < 0.0001"``."""
+    text = cards.p_text(p_value, alpha)
+    return f"p {text}" if text.startswith("<") else f"p = {text}"
 
 
 def compare_classifications(

@@ -7,7 +7,7 @@ from kgeval.comparison.gating import Gate, gate
 from kgeval.comparison.margins import check_margin, equivalence_lines
 from kgeval.comparison.names import Results, check_names, listed, name_results
 from kgeval.comparison.planned import Replication, SamplePlan, replication_lines
-from kgeval.comparison.verdict import Verdict, is_at_floor, is_like_chance, leaders_of, p_text, verdict_of
+from kgeval.comparison.verdict import Verdict, is_at_floor, is_like_chance, leaders_of, verdict_of
 
 __all__ = [
     "COMPARED_METRICS",
@@ -35,7 +35,6 @@ __all__ = [
     "listed",
     "mismatches",
     "name_results",
-    "p_text",
     "replication_lines",
     "samples_of",
     "verdict_of",

@@ -10,7 +10,7 @@ import pandas as pd
 
 from kgeval import markup_cards as cards
 from kgeval.checks import counted
-from kgeval.comparison.verdict import is_at_floor, p_text
+from kgeval.comparison.verdict import is_at_floor
 from kgeval.markup import Markup, joined
 from kgeval.metrics import REASON, display_of
 from kgeval.results import html_table
@@ -90,7 +90,7 @@ def _differences(comparison: Any, metric: str) -> Markup:
                 cards.signed(row["difference"], places),
                 cards.between(row["low"], row["high"], places, has_signs=True),
                 cards.difference_bar(*numbers, limit),
-                p_text(row["p_holm"], comparison.alpha, is_at_floor(row, comparison.terms.n_resamples)),
+                cards.p_text(row["p_holm"], comparison.alpha, is_at_floor(row, comparison.terms.n_resamples)),
                 _short(row["better"]),
                 row["reason"],
             )

@@ -12,9 +12,8 @@ import pandas as pd
 from kgeval.checks import counted
 from kgeval.comparison.comparing import Comparison, compare
 from kgeval.comparison.margins import INFERIOR, NOT_INFERIOR, check_margin, columns_of, decided, margin_test_of
-from kgeval.comparison.verdict import p_text
 from kgeval.errors import MetricError
-from kgeval.markup_cards import between, enough_decimals, signed, written
+from kgeval.markup_cards import between, enough_decimals, p_text, signed, written
 from kgeval.metrics import Metric, display_of
 from kgeval.results import EvaluationResult, Key
 

@@ -15,9 +15,8 @@ import pandas as pd
 
 from kgeval.checks import check_number, check_one_of, counted
 from kgeval.comparison.differences import Sample
-from kgeval.comparison.verdict import p_text
 from kgeval.errors import MetricError, ProtocolError
-from kgeval.markup_cards import between, enough_decimals, signed, written
+from kgeval.markup_cards import between, enough_decimals, p_text, signed, written
 from kgeval.metrics import AgainstChance, RankMetric, display_of
 from kgeval.results import Key
 from kgeval.stats import MarginTest, Moments, Support, compare_paired, first_mean, holm, non_inferiority, tost

@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 
 from kgeval.comparison.names import listed
-from kgeval.comparison.verdict import is_at_floor, p_text
+from kgeval.comparison.verdict import is_at_floor
+from kgeval.markup_cards import p_text
 from kgeval.metrics import display_of
 from kgeval.results import PURPOSES
 from kgeval.stats import FEW_CLUSTERS, MAX_ENUMERATED, MIN_MID_P

@@ -17,7 +17,7 @@ from kgeval.comparison.differences import SUM_ROUNDING, pair_row
 from kgeval.comparison.names import listed
 from kgeval.errors import DataError, MetricError
 from kgeval.markup import printable
-from kgeval.markup_cards import MAX_DECIMALS, enough_decimals
+from kgeval.markup_cards import enough_decimals, p_text
 from kgeval.metrics import Metric, RankMetric, display_of
 from kgeval.results import CONFIDENCE, MAX_TIES, EvaluationResult, Key, have_same_ranks, rank_groups
 
@@ -123,35 +123,6 @@ def verdict_of(
     ):
         raise DataError(f"results must be the compared results, under the names {listed(comparison.names)}")
     return _of_several(replace(comparison, results=tuple(compared)), label)
-
-
-def p_text(p_value: float, alpha: float, is_floor: bool = False) -> str:
-    """Return a p-value as text, with as many decimals as show on which side of `alpha` it is.
-
-    Parameters
-    ----------
-    p_value : float
-    alpha : float
-        The significance level.
-    is_floor : bool
-        Whether random swaps cannot give a smaller p-value; the text is then an upper bound.
-
-    Examples
-    --------
-    >>> p_text(0.05004, 0.05), p_text(0.3, 0.05), p_text(0.0005, 0.05, is_floor=True), p_text(1e-9, 0.05)
-    ('0.05004', '0.3000', '<= 0.0005', '< 0.0001')
-    """
-    if math.isnan(p_value):
-        return "-"
-    if is_floor:
-        decimals = 4 if p_value > alpha or math.ceil(p_value * 1e4 - 1e-6) / 1e4 <= alpha else MAX_DECIMALS
-        return f"<= {math.ceil(p_value * 10**decimals - 1e-6) / 10**decimals:.{decimals}f}"
-    if p_value < 0.0001:
-        return "< 0.0001"
-    decimals = 4
-    while decimals < MAX_DECIMALS and (round(p_value, decimals) <= alpha) != (p_value <= alpha):
-        decimals += 1
-    return f"{p_value:.{decimals}f}"
 
 
 def is_at_floor(row: Mapping[Any, Any], n_resamples: int) -> bool:

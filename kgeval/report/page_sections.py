@@ -9,9 +9,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kgeval.comparison import is_at_floor, p_text
+from kgeval.comparison import is_at_floor
 from kgeval.markup import Markup, joined, tag
-from kgeval.markup_cards import MISSING
+from kgeval.markup_cards import MISSING, p_text
 from kgeval.metrics import display_of
 from kgeval.report import charts
 from kgeval.report.page_numbers import (

@@ -14,10 +14,11 @@ import numpy as np
 import pandas as pd
 
 from kgeval.checks import check_number, check_one_of
-from kgeval.comparison import Comparison, is_at_floor, p_text
+from kgeval.comparison import Comparison, is_at_floor
 from kgeval.data import Dataset, KnownIndex, frame_ids, known_triples, query_parts, with_labels
 from kgeval.errors import MetricError, ProtocolError
 from kgeval.markup import printable, shown_label
+from kgeval.markup_cards import p_text
 from kgeval.metrics import N_EFFECTIVE, REASON, Cell, Metric, display_of, metric_frame, parse_all
 from kgeval.report.table_text import (
     escaped_latex,

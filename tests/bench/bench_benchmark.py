@@ -4,9 +4,11 @@
 
 Each repetition draws a benchmark: models x seeds x datasets. The ranks follow from a hidden score, which has parts of
 the test triple (it is easy or hard for all models), of the model and triple, of the run, and of the run and triple. All
-models are equally good, and the spread of the seeds is zero, small or large beside that of the triples. Printed for
-each setting: the share of repetitions in which at least one difference is significant at 5%, with Holm's correction
-and with maxT, and the share of 95% intervals of differences and of means that hold the true value.
+models are equally good, and the spread of the seeds is zero, small or large beside that of the triples. Settings such
+as "1/3" have two models with different numbers of runs that spread alike.
+
+Printed for each setting: the share of repetitions in which at least one difference is significant at 5%, with Holm's
+correction and with maxT, and the share of 95% intervals of differences and of means that hold the true value.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -28,21 +31,22 @@ SETTINGS = [
     *((models, 3, datasets, deviation) for deviation in (0.0, 0.03, 0.1, 0.5) for models, datasets in ((3, 1), (5, 5))),
     *((10, 3, 2, deviation) for deviation in (0.0, 0.1)),
     *((models, 10, 2, deviation) for deviation in (0.0, 0.1, 0.5) for models in (3, 5)),
+    *((2, seeds, 1, deviation) for deviation in (0.1, 0.5) for seeds in ((1, 3), (3, 10))),
 ]
 N_CLUSTERS, N_RESAMPLES = 200, 999
 OF_TRIPLES, OF_MODEL, OF_RUN, LEVEL = 1.5, 0.3, 0.5, 1.5
 
 
 def drawn_systems(
-    rng: np.random.Generator, n_models: int, n_seeds: int, deviation: float, n_clusters: int = N_CLUSTERS
+    rng: np.random.Generator, seeds: Sequence[int], deviation: float, n_clusters: int = N_CLUSTERS
 ) -> list[Runs]:
-    """Return models that are equally good, over 1 to 3 ranks of each of `n_clusters` triples."""
+    """Return models that are equally good, each with its number of runs, over 1 to 3 ranks of `n_clusters` triples."""
     sizes = rng.choice([1, 2, 3], size=n_clusters)
     of_cluster = np.repeat(np.arange(n_clusters), sizes)
     clusters = Clusters.of(of_cluster, len(of_cluster))
     shared = rng.normal(0.0, OF_TRIPLES, n_clusters)
     systems = []
-    for _ in range(n_models):
+    for n_seeds in seeds:
         easy = shared + rng.normal(0.0, OF_MODEL, n_clusters)
         runs = []
         for _ in range(n_seeds):
@@ -62,17 +66,16 @@ def true_mean(deviation: float) -> float:
     return float((weights / ranks).sum() / weights.sum())
 
 
-def simulate(setting: tuple[int, int, int, float], repetitions: int, seed: int) -> dict[str, float]:
+def simulate(setting: tuple[int, int | tuple[int, ...], int, float], repetitions: int, seed: int) -> dict[str, float]:
     """Return the shares of one setting; see the module."""
     n_models, n_seeds, n_datasets, deviation = setting
-    rng, truth = (
-        np.random.default_rng([seed, n_models, n_seeds, n_datasets, int(1000 * deviation)]),
-        true_mean(deviation),
-    )
+    seeds = (n_seeds,) * n_models if isinstance(n_seeds, int) else n_seeds
+    rng = np.random.default_rng([seed, *seeds, n_datasets, int(1000 * deviation)])
+    truth = true_mean(deviation)
     counts = dict.fromkeys(("holm", "maxT", "differences", "n_differences", "means", "n_means"), 0)
     pairs = [(d, i, j) for d in range(n_datasets) for j in range(n_models) for i in range(j)]
     for repetition in range(repetitions):
-        families = [drawn_systems(rng, n_models, n_seeds, deviation) for _ in range(n_datasets)]
+        families = [drawn_systems(rng, seeds, deviation) for _ in range(n_datasets)]
         found = [compare_runs(families[d][i], families[d][j]) for d, i, j in pairs]
         counts["holm"] += bool(holm([pair.p_value for pair in found]).min() <= 0.05)
         corrected = joint_p_values(families, pairs, n_resamples=N_RESAMPLES, seed=repetition)
@@ -105,7 +108,9 @@ def main() -> None:
         shares = simulate(setting, options.repetitions, options.seed)
         tested = f"{shares['holm']:.3f}  {shares['maxT']:.3f} | {shares['differences']:.3f} {shares['means']:.3f}"
         seconds = time.perf_counter() - start
-        print("{:6} {:5} {:8} {:9}".format(*setting) + f" | {tested} | {seconds:.0f}", flush=True)
+        models, seeds, datasets, deviation = setting
+        shown = str(seeds) if isinstance(seeds, int) else "/".join(map(str, seeds))
+        print(f"{models:6} {shown:>5} {datasets:8} {deviation:9} | {tested} | {seconds:.0f}", flush=True)
 
 
 if __name__ == "__main__":

@@ -663,3 +663,19 @@ def test_samples_and_other_sides(runs):
     found = kg.benchmark(sampled, metrics="mrr")
     assert any("10 of 24 triples were ranked" in note for note in found.notes)
     assert found.table["n"].tolist() == [20, 20]
+
+
+def test_notes_that_differ_in_numbers_only_are_shown_once():
+    runs = cases.runs_of((12,), seeds=(1, 2))
+    noted = {
+        run: result.__replace__(notes=(f"the score is {i + 1}.5e-{i + 1}, is it right?", "be careful"))
+        for i, (run, result) in enumerate(runs.items())
+    }
+    notes = kg.benchmark(noted, n_resamples=99).notes
+    first = next(iter(runs))
+    alike = [note for note in notes if "is it right?" in note]
+    assert len(alike) == 1
+    assert (
+        f"all {len(runs)} runs, with other numbers each; {first[0]} seed {first[1]}: the score is 1.5e-1," in alike[0]
+    )
+    assert sum("be careful" in note for note in notes) == 1

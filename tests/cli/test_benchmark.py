@@ -145,6 +145,12 @@ def test_one_file_is_no_two_runs(capsys, second):
     assert said == f"kgeval: A:1=A1-ring-12.kgeval and {shown} are the same file; give each run once\n"
 
 
+def test_a_folder_stands_for_the_results_in_it(capsys, folder, files, bench, given, tmp_path):
+    printed(capsys, "benchmark", folder, *SMALL)
+    assert len(given["runs"]) == len(files) == 12
+    assert "is a folder without files *.kgeval" in refused(capsys, "benchmark", tmp_path)
+
+
 def test_a_pattern_that_the_shell_left_is_expanded(capsys, bench, given):
     """As on Windows."""
     printed(capsys, "benchmark", "*.kgeval")

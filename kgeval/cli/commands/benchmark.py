@@ -139,7 +139,15 @@ def _benchmark(options: argparse.Namespace) -> str:
 
 
 def _expanded(text: str) -> list[tuple[list[str], Path]]:
-    """Return the names and the file of an argument; a pattern that the shell did not expand stands for its files."""
+    """Return the names and the file of an argument.
+
+    A folder stands for the files ``*.kgeval`` in it, and a pattern that the shell did not expand for its files.
+    """
+    if Path(text).is_dir():
+        paths = sorted(str(path) for path in Path(text).glob("*.kgeval"))
+        if not paths:
+            raise DataError(f"{text} is a folder without files *.kgeval")
+        return [([], Path(path)) for path in paths]
     if glob.has_magic(text) and "=" not in text and not Path(text).exists():
         paths = sorted(glob.glob(text))
         if not paths:
