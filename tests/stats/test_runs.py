@@ -288,5 +288,5 @@ def test_simulated_benchmarks(setting):
     shares = bench.simulate(setting, 300, seed=1)
     assert shares["holm"] <= 0.05 + 3 * 0.0126  # 0.0126: the standard error of a share of 5% of 300
     assert 0.05 - 3 * 0.0126 <= shares["maxT"] <= 0.05 + 3 * 0.0126
-    assert 0.925 <= shares["differences"] <= 0.98
-    assert 0.92 <= shares["means"] <= 0.98
+    assert 0.93 <= shares["differences"] <= 0.99  # the intervals of a repetition depend on each other
+    assert 0.92 <= shares["means"] <= 0.99
