@@ -6,7 +6,7 @@ Public functions of all packages call these functions on their input; inner func
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Any
 
@@ -96,6 +96,29 @@ def counted(n: int, noun: str, plural: str = "") -> str:
     return f"{n:,} {noun if n == 1 else plural}"
 
 
+def listed(texts: Sequence[str], limit: int | None = None) -> str:
+    """Return texts as a list in English, such as "a, b and c"; an empty text if there are none.
+
+    Parameters
+    ----------
+    texts : sequence of str
+    limit : int, optional
+        If there are more texts, only this many are named, and then how many more there are.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> listed(["a"]), listed(["a", "b", "c"]), listed(["a", "b", "c", "d"], 2)
+    ('a', 'a, b and c', 'a, b and 2 more')
+    """
+    if limit is not None and len(texts) > limit:
+        texts = [*texts[:limit], f"{len(texts) - limit:,} more"]
+    return "".join(texts) if len(texts) < 2 else f"{', '.join(texts[:-1])} and {texts[-1]}"
+
+
 def check_one_of(name: str, value: Any, allowed: Iterable[str], error: type[KgevalError] = ProtocolError) -> str:
     """Return `value` if it is one of `allowed`, else raise `error`.
 
@@ -116,9 +139,9 @@ def check_one_of(name: str, value: Any, allowed: Iterable[str], error: type[Kgev
     choices = list(allowed)
     if isinstance(value, str) and value in choices:
         return value
-    listed = ", ".join(repr(choice) for choice in choices)
+    shown = ", ".join(repr(choice) for choice in choices)
     hint = suggest(value, choices) if isinstance(value, str) else ""
-    raise error(f"{name} must be one of {listed}; got {value!r}{hint}")
+    raise error(f"{name} must be one of {shown}; got {value!r}{hint}")
 
 
 def check_positive_int(name: str, value: Any, error: type[KgevalError] = ProtocolError) -> int:

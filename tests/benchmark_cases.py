@@ -1,11 +1,14 @@
 """Small benchmarks for tests: models x seeds x datasets with random scores, some of which tie."""
 
+import functools
+
 import numpy as np
 import pandas as pd
 
 import kgeval as kg
 
 MODELS = ("A", "B", "C")
+SIDES = ("subject", "object")
 BEHIND = {"A": 0.0, "B": -0.3, "C": 0.8}  # how much lower the scores of the test triples are
 
 
@@ -22,6 +25,7 @@ def dataset_of(n, order=None, rows=None):
     return kg.Dataset.from_arrays(test=triples, entity_labels=labels, relation_labels=relations, name=f"ring-{n}")
 
 
+@functools.cache
 def scores_of(n, model, seed, n_levels=12):
     """A table of scores [subject, object]: noise of the dataset, of the run, and a bonus for the test triples."""
     shared = np.random.default_rng([n, 7]).normal(size=(n, n))
@@ -32,7 +36,7 @@ def scores_of(n, model, seed, n_levels=12):
     return np.round(table * n_levels / 4)  # few levels, so that ranks tie
 
 
-def run_of(n, model, seed, order=None, rows=None, sides=("subject", "object"), name=None):
+def run_of(n, model, seed, order=None, rows=None, sides=SIDES, name=None):
     """The result of one run; ids and the order of the test triples change nothing but the table.
 
     The ranks are counted here, which is faster than an evaluation; no triple is filtered.
@@ -40,19 +44,22 @@ def run_of(n, model, seed, order=None, rows=None, sides=("subject", "object"), n
     dataset, table = dataset_of(n, order, rows), scores_of(n, model, seed)
     ids = np.arange(n) if order is None else np.asarray(order)
     triples = np.asarray(dataset["test"])
-    parts = []
+    columns = {name: np.tile(triples[:, i], len(sides)) for i, name in enumerate("spo")}
+    columns["side"] = pd.Categorical.from_codes(np.repeat([SIDES.index(side) for side in sides], len(triples)), SIDES)
+    columns["split"] = pd.Categorical.from_codes(np.zeros(len(sides) * len(triples), np.int8), ["test"])
+    scores, better, tied = [], [], []
     for side in sides:
         s, o = ids[triples[:, 0]], ids[triples[:, 2]]
         rivals = table[s] if side == "object" else table[:, o].T
         own = table[s, o][:, None]
-        part = pd.DataFrame(triples, columns=["s", "p", "o"]).assign(side=side, split="test", score=own[:, 0])
-        better, tied = (rivals > own).sum(axis=1), (rivals == own).sum(axis=1) - 1
-        for setting in ("raw", "filtered"):
-            part = part.assign(**{f"better_{setting}": better, f"tied_{setting}": tied, f"rivals_{setting}": n - 1})
-        parts.append(part)
-    frame = pd.concat(parts, ignore_index=True)
-    frame["side"] = pd.Categorical(frame["side"], categories=["subject", "object"])
-    frame["split"] = pd.Categorical(frame["split"], categories=["test"])
+        scores.append(own[:, 0])
+        better.append((rivals > own).sum(axis=1))
+        tied.append((rivals == own).sum(axis=1) - 1)
+    columns["score"] = np.concatenate(scores)
+    for setting in ("raw", "filtered"):
+        columns[f"better_{setting}"], columns[f"tied_{setting}"] = np.concatenate(better), np.concatenate(tied)
+        columns[f"rivals_{setting}"] = np.full(len(columns["s"]), n - 1)
+    frame = pd.DataFrame(columns)
     about = {
         "scorer": model,
         "n_queries": len(frame),
@@ -67,7 +74,10 @@ def run_of(n, model, seed, order=None, rows=None, sides=("subject", "object"), n
     return kg.EvaluationResult(frame, dataset.entities, dataset.relations, protocol, about)
 
 
+plain_run_of = functools.cache(run_of)  # results are read-only, so the tests share them
+
+
 def runs_of(sizes=(24, 30), models=MODELS, seeds=(1, 2, 3), leave_out=()):
     """The results of all runs, as `kg.benchmark` takes them, but for those in `leave_out`."""
     keys = [(model, seed, f"ring-{n}") for n in sizes for model in models for seed in seeds]
-    return {key: run_of(int(key[2][5:]), key[0], key[1]) for key in keys if key not in leave_out}
+    return {key: plain_run_of(int(key[2][5:]), key[0], key[1]) for key in keys if key not in leave_out}

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import grids
 import pytest
+from browsing import started
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -77,6 +78,14 @@ def fb15k_237_transe(shared):
     dataset = kg.read_dataset(shared / "data" / "fb15k-237")
     model = kg.load_model(shared / "data" / "models" / "fb15k-237-pykeen" / "transe", dataset)
     return dataset, model, kg.evaluate(model, dataset, progress=False)
+
+
+@pytest.fixture(scope="module")
+def chrome():
+    """Chromium without a window; tests that need it skip without it."""
+    browser = started()
+    yield browser
+    browser.quit()
 
 
 @pytest.fixture(scope="module")

@@ -413,9 +413,9 @@ MUTANTS = (
     Mutant("C29", "some_positives_are_ranked_twice", "evaluation/evaluator.py", "data/test_candidates.py",
         "if not np.array_equal(",
         "if False and not np.array_equal("),
-    Mutant("C30", "results_of_workers_are_joined_in_another_order", "ranking/executors/threads.py", TIES,
-        "yield pool.map",
-        "yield lambda function, items: list(pool.map(function, items))[::-1]"),
+    Mutant("C30", "shards_are_joined_in_the_order_in_which_they_end", "ranking/jobs.py", WORKERS,
+        "for start in sorted(part)]",
+        "for start in list(part)[::-1]]"),
     Mutant("C31", "order_of_a_sum_is_left_to_the_library", "kernels/geometry.py", "kernels/test_geometry.py",
         "_tree_sum(terms), np.sqrt",
         "terms.sum(axis=1), np.sqrt"),
@@ -586,8 +586,8 @@ MUTANTS = (
         "return cls(of_seeds, of_triples, np.where(share > 0.0, freedom_of_all, freedom))",
         "return cls(of_seeds, of_triples, np.full_like(whole, freedom))"),
     Mutant("C34", "a_few_differing_clusters_are_significant_by_t", "stats/runs.py", SEEDS,
-        "max(_p_value(value, systems), _smallest_p_value(systems))",
-        "_p_value(value, systems)"),
+        "max(_p_value(value, systems, of_clusters), _smallest_p_value(systems))",
+        "_p_value(value, systems, of_clusters)"),
     Mutant("C34", "pairs_of_the_joint_test_are_not_corrected", "stats/corrections.py", CORRECTED,
         "np.maximum(largest, values[:, order[place]], out=largest)",
         "largest = values[:, order[place]]"),
@@ -762,7 +762,6 @@ MUTANTS = (
 # fmt: on
 
 NOT_APPLICABLE = (
-    ("C30", "remote tasks that run twice or fail after their work: there are none; work is done in one process"),
     ("C31", "products of torch, TF32 and GPUs: no light test can have torch; tests/kernels has tests of them"),
     ("C33", "raw pointers: no C library is called"),
     ("C35", "a seed that reaches one thread only: numbers are drawn in one thread; ignored seeds are mutants"),

@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 
 from kgeval.benchmarks.notes import NOT_INDEPENDENT
-from kgeval.checks import counted
-from kgeval.comparison import UNDECIDED, listed
+from kgeval.checks import counted, listed
+from kgeval.comparison import UNDECIDED
 from kgeval.errors import MetricError, MissingExtra
 from kgeval.markup import printable
 from kgeval.markup_cards import p_text
@@ -351,8 +351,7 @@ def _left_out(values: pd.DataFrame, ranks: MeanRanks) -> list[str]:
     for dataset, row in values[~ranks.is_kept].iterrows():
         missing = row.index[row.isna()].tolist()
         texts.append(f"{dataset} (no value of {'any model' if len(missing) == len(row) else listed(missing)})")
-    more = [f"{len(texts) - MAX_TEXTS:,} more"] if len(texts) > MAX_TEXTS else []
-    return [f"{counted(len(texts), 'dataset')} left out: {listed([*texts[:MAX_TEXTS], *more])}"]
+    return [f"{counted(len(texts), 'dataset')} left out: {listed(texts, MAX_TEXTS)}"]
 
 
 def _cautions(tests: Mapping[str, Any], alpha: float) -> list[str]:

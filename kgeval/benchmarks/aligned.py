@@ -13,7 +13,7 @@ import pandas as pd
 
 from kgeval.benchmarks.run_names import Run
 from kgeval.checks import check_one_of
-from kgeval.comparison import OVERRIDES, Alignment, Sample, align, better_models, samples_of
+from kgeval.comparison import OVERRIDES, SUM_ROUNDING, Alignment, Sample, align, better_models, samples_of
 from kgeval.errors import MetricError, ProtocolError
 from kgeval.results import EvaluationResult, Key
 from kgeval.stats import Runs, compare_runs, false_discovery_rate, holm, joint_p_values, mean_over_runs
@@ -36,7 +36,6 @@ DIFFERENCE_NUMBERS = (
     "p_maxt", "p_fdr", "spread",
 )  # fmt: skip
 NO_RUN = "no run"
-SUM_ROUNDING = 1e-12  # two sums of the same terms in different orders differ by less than this share of the sum
 
 
 @dataclass(frozen=True)

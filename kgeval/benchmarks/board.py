@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from kgeval.benchmarks.card import Card, read_card
-from kgeval.checks import counted, cut_label
+from kgeval.checks import counted, cut_label, listed
 from kgeval.errors import DataError, KgevalError
 from kgeval.metrics import display_of
 from kgeval.results import DEFAULT_METRICS, EvaluationResult, Key, load_result, run_name
@@ -22,6 +22,7 @@ SUFFIXES = (".json", ".kgeval")
 FIRST_METRIC = "mrr"  # sorts the rows
 SEED_IN_NAME = r"(?:seed|(?<![a-z])s)[-_=. ]?(\d{1,9})(?!\d)"  # "seed3", "seed-3", "s3" in the name of a file
 CLOSE = 1e-9  # relative difference up to which two values of the same ranks are equal
+MAX_NAMED = 4  # names in a note, before it counts the others
 N_HEX = 8  # characters of a fingerprint in a sentence
 # Part of the reason for a rank that was left out, if dataset and protocol determine which ranks these are.
 SAME_FOR_ALL = "unseen='drop'"
@@ -83,7 +84,7 @@ def _counts_text(counts: Sequence[tuple[str, int]]) -> str:
 
 
 @dataclass(frozen=True)
-class Run:
+class BoardRun:
     """One run on a board: its card, and the file or files that hold it.
 
     Parameters
@@ -149,14 +150,14 @@ class BoardRow:
     Parameters
     ----------
     model : str
-    runs : tuple of Run
+    runs : tuple of BoardRun
         One run; or two or more runs with known, distinct seeds.
     marks : tuple of str
         What is doubtful about the row, such as ``"same ranks as TransE"``.
     """
 
     model: str
-    runs: tuple[Run, ...]
+    runs: tuple[BoardRun, ...]
     marks: tuple[str, ...] = ()
 
     def value(self, metric: str) -> tuple[float, float, float, float]:
@@ -265,7 +266,7 @@ class Board:
     n_files: int
 
     @property
-    def runs(self) -> list[Run]:
+    def runs(self) -> list[BoardRun]:
         """All runs, in the order of the tables and rows."""
         return [run for one in self.tables for row in one.rows for run in row.runs]
 
@@ -303,7 +304,7 @@ def read_board(runs: str | Path | Sequence[str | Path | Card | EvaluationResult]
         If a path does not exist, if there is no file at all, or if none can be read.
     """
     given = [runs] if isinstance(runs, (str, Path, EvaluationResult, Card)) else list(runs)
-    found: list[Run] = []
+    found: list[BoardRun] = []
     unread: list[tuple[str, str]] = []
     n_files = 0
     for i, thing in enumerate(given, start=1):
@@ -313,12 +314,12 @@ def read_board(runs: str | Path | Sequence[str | Path | Card | EvaluationResult]
             for place, path in files:
                 card = _card_or_reason(path, place)
                 if isinstance(card, Card):
-                    found.append(Run(card, place, path))
+                    found.append(BoardRun(card, place, path))
                 else:
                     unread.append((place, card))
         else:
             n_files += 1
-            found.append(Run(thing if isinstance(thing, Card) else Card.of(_checked(thing, i)), f"result {i}"))
+            found.append(BoardRun(thing if isinstance(thing, Card) else Card.of(_checked(thing, i)), f"result {i}"))
     if not n_files:
         names = ", ".join(str(thing) for thing in given) or "nothing"
         raise DataError(
@@ -369,7 +370,7 @@ def _card_or_reason(path: Path, place: str) -> Card | str:
 # ---- sorting into tables ----
 
 
-def _sorted_board(runs: Sequence[Run], unread: Sequence[tuple[str, str]], n_files: int) -> Board:
+def _sorted_board(runs: Sequence[BoardRun], unread: Sequence[tuple[str, str]], n_files: int) -> Board:
     """Return the board of all runs: copies are merged, runs are grouped into tables, and doubtful things are noted."""
     merged, notes = _without_copies(runs)
     unnamed = [run.place for run in merged if not run.card.is_named]
@@ -379,7 +380,7 @@ def _sorted_board(runs: Sequence[Run], unread: Sequence[tuple[str, str]], n_file
             f"of the scorer: {_listed(unnamed)}"
         )
     notes += _name_notes(runs)
-    of_table: dict[tuple[str, str, str, Coverage], list[Run]] = {}
+    of_table: dict[tuple[str, str, str, Coverage], list[BoardRun]] = {}
     for run in merged:
         of_table.setdefault(run.table_key, []).append(run)
     names: dict[str, set[str]] = {}
@@ -404,7 +405,7 @@ def _sorted_board(runs: Sequence[Run], unread: Sequence[tuple[str, str]], n_file
     return Board(tuple(tables), tuple(dict.fromkeys(notes)), tuple(unread), n_files)
 
 
-def _coverage_notes(of_table: Mapping[tuple[str, str, str, Coverage], Sequence[Run]]) -> list[str]:
+def _coverage_notes(of_table: Mapping[tuple[str, str, str, Coverage], Sequence[BoardRun]]) -> list[str]:
     """Return notes about runs that left out ranks which dataset and protocol do not name."""
     coverages: dict[tuple[str, str, str], list[Coverage]] = {}
     for key in of_table:
@@ -426,12 +427,12 @@ def _coverage_notes(of_table: Mapping[tuple[str, str, str, Coverage], Sequence[R
     return notes
 
 
-def _without_copies(runs: Sequence[Run]) -> tuple[list[Run], list[str]]:
+def _without_copies(runs: Sequence[BoardRun]) -> tuple[list[BoardRun], list[str]]:
     """Return the runs, each once, and notes about copies: files with the same model, seed, ranks and values.
 
     A card stands for its result, since a row links to the card.
     """
-    found: dict[Any, list[Run]] = {}
+    found: dict[Any, list[BoardRun]] = {}
     for run in runs:
         key = (run.table_key, run.card.model, run.card.seed, run.card.hash)
         same = found.setdefault(key, [])
@@ -456,7 +457,7 @@ def _without_copies(runs: Sequence[Run]) -> tuple[list[Run], list[str]]:
     return [run for same in found.values() for run in same], notes
 
 
-def _contradictions(first: Run, second: Run) -> list[str]:
+def _contradictions(first: BoardRun, second: BoardRun) -> list[str]:
     """Return the metrics whose values differ on two cards that say that they are of the same ranks."""
     found = []
     for metric in first.card.metrics:
@@ -467,7 +468,7 @@ def _contradictions(first: Run, second: Run) -> list[str]:
     return found
 
 
-def _name_notes(runs: Sequence[Run]) -> list[str]:
+def _name_notes(runs: Sequence[BoardRun]) -> list[str]:
     """Return notes about files whose names say another model or another seed than their contents."""
     models = {run.card.model for run in runs}
     notes = []
@@ -496,11 +497,11 @@ def _words(text: str) -> str:
     return f" {' '.join(words)} " if words else ""
 
 
-def _table_of(runs: Sequence[Run]) -> tuple[BoardTable, list[str]]:
+def _table_of(runs: Sequence[BoardRun]) -> tuple[BoardTable, list[str]]:
     """Return the table of runs with the same key, and notes about runs that may not be averaged or have no mean."""
     first = runs[0].card
     metrics = _columns([run.card for run in runs])
-    of_model: dict[str, list[Run]] = {}
+    of_model: dict[str, list[BoardRun]] = {}
     for run in runs:
         of_model.setdefault(run.card.model, []).append(run)
     rows: list[BoardRow] = []
@@ -564,7 +565,7 @@ def _columns(cards: Sequence[Card]) -> tuple[str, ...]:
     return tuple(sorted(both, key=lambda metric: order.index(names[metric]) if names[metric] in order else len(order)))
 
 
-def _marks(row: BoardRow, runs: Sequence[Run]) -> tuple[str, ...]:
+def _marks(row: BoardRow, runs: Sequence[BoardRun]) -> tuple[str, ...]:
     """Return what marks a row: other runs of the table with the same ranks."""
     found: dict[str, None] = {}
     for run in row.runs:
@@ -580,9 +581,5 @@ def _seed_order(seed: int | str | None) -> tuple[bool, int, str]:
 
 
 def _listed(names: Sequence[str]) -> str:
-    """Return names as text, such as "a, b and 3 more"."""
-    shown = [cut_label(name) for name in names[:4]]
-    rest = len(names) - len(shown)
-    if rest:
-        return f"{', '.join(shown)} and {rest} more"
-    return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
+    """Return names as text; long ones are cut, and of more than four, the first four are named."""
+    return listed([cut_label(name) for name in names], MAX_NAMED)

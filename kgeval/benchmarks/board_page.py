@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from kgeval.benchmarks.board import Board, BoardRow, BoardTable, Run, read_board
+from kgeval.benchmarks.board import Board, BoardRow, BoardRun, BoardTable, read_board
 from kgeval.benchmarks.card import Card
 from kgeval.checks import counted
 from kgeval.files import replacing
@@ -80,7 +80,7 @@ def write_board(
 def _page(board: Board, title: str, folder: Path) -> str:
     """Return the page as HTML; cards in `folder` or below it are linked, the others are embedded."""
     links: dict[int, str] = {}
-    embedded: list[tuple[str, Run]] = []
+    embedded: list[tuple[str, BoardRun]] = []
     for run in board.runs:
         target = _relative(run, folder)
         if target is None:
@@ -115,7 +115,7 @@ def _page(board: Board, title: str, folder: Path) -> str:
     return whole_page(title, navigation, made, _data(board))
 
 
-def _relative(run: Run, folder: Path) -> str | None:
+def _relative(run: BoardRun, folder: Path) -> str | None:
     """Return the link from a folder to the card of a run; None if no file in the folder or below it is its card."""
     if run.path is None or run.path.suffix.lower() != ".json":
         return None
@@ -269,7 +269,7 @@ def _lines(row: BoardRow, one: BoardTable, limits: dict[str, Any], links: dict[i
     return [tag("tr", head, *cells), *opened]
 
 
-def _run_cells(run: Run, one: BoardTable, limits: dict[str, Any], links: dict[int, str]) -> list[Markup]:
+def _run_cells(run: BoardRun, one: BoardTable, limits: dict[str, Any], links: dict[int, str]) -> list[Markup]:
     """Return the cells of one run: metrics with intervals, ties, number of ranks, card."""
     cells = []
     for metric in one.metrics:
@@ -299,7 +299,7 @@ def _mean_cell(row: BoardRow, metric: str, limits: tuple[float, float]) -> Marku
     return page_parts.number(text, mean, spread, drawn)
 
 
-def _link(run: Run, links: dict[int, str], text: str) -> Markup:
+def _link(run: BoardRun, links: dict[int, str], text: str) -> Markup:
     """Return the link to the card of a run."""
     shown = printable(f"{run.place}: card of {run.name}")
     return tag("a", tag("bdi", text), href=links[id(run)], title=shown)

@@ -16,12 +16,12 @@ import pandas as pd
 
 from kgeval.benchmarks import shown, tables
 from kgeval.benchmarks.aligned import COLUMNS, CORRECTIONS, NUMBERS, BenchmarkTerms, aligned_parts, difference_table
-from kgeval.benchmarks.margins import equivalence_table
+from kgeval.benchmarks.margins import benchmark_equivalence
 from kgeval.benchmarks.notes import benchmark_notes
 from kgeval.benchmarks.run_names import Run, read_runs
 from kgeval.benchmarks.verdict import BenchmarkVerdict, benchmark_verdict
-from kgeval.checks import check_one_of, check_positive_int, check_seed, counted
-from kgeval.comparison import Alignment, listed
+from kgeval.checks import check_one_of, check_positive_int, check_seed, counted, listed
+from kgeval.comparison import Alignment
 from kgeval.errors import MetricError
 from kgeval.metrics import Metric, display_of, split_list
 from kgeval.results import CLUSTERS, EvaluationResult, Key
@@ -159,7 +159,7 @@ class Benchmark:
         MetricError
             If the margin is not above 0, or not below the largest possible difference, or the kind is unknown.
         """
-        return equivalence_table(self, margin, kind)
+        return benchmark_equivalence(self, margin, kind)
 
     def header(self) -> list[str]:
         """Return the lines about the benchmark: runs, protocol of each dataset, tests, and notes."""
@@ -363,6 +363,8 @@ def benchmark(
             for place, run in enumerate(part.runs)
         ]
     )
+    seeds = [run.seed for part in parts for run in part.runs]
+    of_runs["seed"] = pd.Series(seeds, index=of_runs.index, dtype=object)  # whole numbers, even if a run has none
     notes = benchmark_notes(parts, table, differences, terms)
     alignments = {part.dataset: part.alignment for part in parts}
     return Benchmark(table, differences, values, of_runs, models, datasets, keys, runs, alignments, terms, tuple(notes))

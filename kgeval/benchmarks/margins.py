@@ -1,4 +1,4 @@
-"""Equivalence and non-inferiority of the models of a benchmark; `Benchmark.equivalence` calls `equivalence_table`."""
+"""Equivalence and non-inferiority of the models of a benchmark; `Benchmark.equivalence` calls this module."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 
 from kgeval.checks import check_one_of
-from kgeval.comparison import Alignment, check_margin
+from kgeval.comparison import Alignment, check_margin, largest_difference
 from kgeval.errors import MetricError
-from kgeval.results import EvaluationResult
+from kgeval.results import EvaluationResult, Key
 from kgeval.stats import Support, first_mean, holm, non_inferiority, tost
 
 KINDS = {"equivalence": "equivalent", "non-inferiority": "non_inferior"}  # the column with the answer of each kind
@@ -24,7 +24,7 @@ class _Compared(NamedTuple):
     alignment: Alignment
 
 
-def equivalence_table(benchmark: Any, margin: float, kind: str = "equivalence") -> pd.DataFrame:
+def benchmark_equivalence(benchmark: Any, margin: float, kind: str = "equivalence") -> pd.DataFrame:
     """Return `Benchmark.equivalence`.
 
     Parameters
@@ -46,14 +46,14 @@ def equivalence_table(benchmark: Any, margin: float, kind: str = "equivalence") 
     check_one_of("kind", kind, KINDS, MetricError)
     _check_margin(benchmark, margin)
     key, records = benchmark.keys[benchmark.metric], []
-    largest = _largest_difference(benchmark)
+    largest = _largest_differences(benchmark)
     for row in benchmark.differences.to_dict("records"):
         record = {name: row[name] for name in ("dataset", "metric", "first", "second", "difference")}
         record |= {"margin": margin, "low": np.nan, "high": np.nan, "p": np.nan}
         if np.isnan(row["error"]):
             records.append(record | {"reason": row["reason"] or NO_ERROR})
             continue
-        support = Support(int(row["n_differing"]), float(row["n_effective"]), largest)
+        support = Support(int(row["n_differing"]), float(row["n_effective"]), largest[row["dataset"]])
         numbers = (row["difference"], row["error"], row["freedom"], margin)
         if kind == "equivalence":
             test = tost(*numbers, alpha=benchmark.alpha, support=support)
@@ -71,21 +71,39 @@ def equivalence_table(benchmark: Any, margin: float, kind: str = "equivalence") 
 
 def _check_margin(benchmark: Any, margin: float) -> None:
     """Raise a MetricError if a margin is not above 0, or not below the largest possible difference on a dataset."""
-    for dataset, alignment in benchmark.alignments.items():
-        results = tuple(result for run, result in benchmark.results.items() if run.dataset == dataset)
-        try:
-            check_margin(_Compared(results, alignment), benchmark.keys[benchmark.metric], margin)
-        except MetricError as error:
-            raise MetricError(f"{dataset}: {error}") from None
+    for dataset, compared in _compared(benchmark).items():
+        _check_margin_on(dataset, compared, benchmark.keys[benchmark.metric], margin)
 
 
-def _largest_difference(benchmark: Any) -> float:
-    """Return the largest possible difference of the primary metric in one observation; infinite if it is no mean."""
-    key = benchmark.keys[benchmark.metric]
-    for result in benchmark.results.values():
-        try:
-            is_mean = result.rank_table.moments(key).finish is first_mean
-        except MetricError:  # undefined in this run
-            continue
-        return float(key.bounds[1] - key.bounds[0]) if is_mean else np.inf
-    return np.inf
+def _check_margin_on(dataset: str, compared: _Compared, key: Key, margin: float) -> None:
+    try:
+        check_margin(compared, key, margin)
+    except MetricError as error:
+        raise MetricError(f"{dataset}: {error}") from None
+
+
+def _largest_differences(benchmark: Any) -> dict[str, float]:
+    """Return for each dataset the largest possible difference of the primary metric in one observation.
+
+    It is infinite if the metric is not a mean of observations.
+    """
+    key, largest = benchmark.keys[benchmark.metric], {}
+    for dataset, compared in _compared(benchmark).items():
+        is_mean = any(_is_mean(result, key) for result in compared.results)
+        largest[dataset] = largest_difference(compared, key) if is_mean else np.inf
+    return largest
+
+
+def _compared(benchmark: Any) -> dict[str, _Compared]:
+    """Return the results and the ranks of each dataset."""
+    return {
+        dataset: _Compared(tuple(result for run, result in benchmark.results.items() if run.dataset == dataset), found)
+        for dataset, found in benchmark.alignments.items()
+    }
+
+
+def _is_mean(result: EvaluationResult, key: Key) -> bool:
+    try:
+        return result.rank_table.moments(key).finish is first_mean
+    except MetricError:  # undefined in this run
+        return False

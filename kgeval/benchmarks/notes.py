@@ -12,8 +12,8 @@ import pandas as pd
 from kgeval.benchmarks.aligned import BenchmarkTerms, Part
 from kgeval.benchmarks.run_names import Run
 from kgeval.benchmarks.verdict import borrowed_spreads
-from kgeval.checks import counted
-from kgeval.comparison import differing_facts, listed
+from kgeval.checks import counted, listed
+from kgeval.comparison import differing_facts
 from kgeval.metrics import display_of
 
 EQUAL_RANKS = "are all equal; are they the same run?"

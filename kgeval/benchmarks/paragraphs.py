@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any
 
-from kgeval.checks import check_one_of, counted
+from kgeval.checks import check_one_of, counted, listed
 from kgeval.data import SIDES, SPLITS
 from kgeval.errors import DataError
 from kgeval.markup import printable
@@ -62,7 +62,7 @@ def _run(content: dict[str, Any]) -> list[str]:
     sizes = [counted(dataset["entities"], "entity"), counted(dataset["relations"], "relation")]
     sizes += [counted(n, f"{split} triple") for split, n in _in_order(dataset["split_sizes"], SPLITS).items()]
     return [
-        f"We evaluated {model['name']}{seed} on {dataset['name']} ({_listed(sizes)}; SHA-256 "
+        f"We evaluated {model['name']}{seed} on {dataset['name']} ({listed(sizes)}; SHA-256 "
         f"{dataset['fingerprint'][:DIGITS]}...).",
         f"Protocol (fingerprint {protocol['fingerprint']}): {protocol['sentence']}.",
     ]
@@ -73,8 +73,8 @@ def _counts(content: dict[str, Any]) -> list[str]:
     counts = content["counts"]
     sides, splits = _in_order(counts["ranks_by_side"], SIDES), list(_in_order(counts["ranks_by_split"], SPLITS))
     each = [f"{n:,} on the {side} side" for side, n in sides.items()]
-    by_side = f" ({_listed(each)})" if len(sides) > 1 else f" on the {next(iter(sides), '')} side"
-    where = f"the {_listed(splits)} {'split' if len(splits) == 1 else 'splits'}"
+    by_side = f" ({listed(each)})" if len(sides) > 1 else f" on the {next(iter(sides), '')} side"
+    where = f"the {listed(splits)} {'split' if len(splits) == 1 else 'splits'}"
     triples, ranks = counted(counts["triples"], "triple"), counted(counts["ranks"], "rank")
     sentences = [f"The {triples} of {where} gave {ranks}{by_side}."]
     if counts["triples"] == 1:
@@ -93,7 +93,7 @@ def _counts(content: dict[str, Any]) -> list[str]:
     if texts:
         is_one = sum(bounded.values()) == 1
         verb, whose = ("is", "its") if is_one else ("are", "their")
-        sentences.append(f"{_listed(texts)} {verb} known only by {whose} bounds.")
+        sentences.append(f"{listed(texts)} {verb} known only by {whose} bounds.")
     for name, reason in content["unknown"].items():
         what = _UNKNOWN.get(name, f"{name} is")
         which = " which rivals tie" if name == "ties" else ""
@@ -118,7 +118,7 @@ def _ties(content: dict[str, Any]) -> list[str]:
             for metric in PARAGRAPH_METRICS
             if metric in extremes
         ]
-        sentences.append(f"With {ties} ties we would report {_listed(texts)}.")
+        sentences.append(f"With {ties} ties we would report {listed(texts)}.")
     return sentences
 
 
@@ -162,11 +162,6 @@ def _in_order(counts: dict[str, int], order: Sequence[str]) -> dict[str, int]:
 
 def _number(metric: str, value: float) -> str:
     return f"{value:,.{display_of(metric).decimals}f}"
-
-
-def _listed(texts: list[str]) -> str:
-    """Return texts as an enumeration: "a", "a and b", "a, b and c"."""
-    return "".join(texts) if len(texts) < 2 else f"{', '.join(texts[:-1])} and {texts[-1]}"
 
 
 def _origin(content: dict[str, Any]) -> str:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kgeval.comparison import listed
+from kgeval.checks import listed
 from kgeval.errors import ProtocolError
 from kgeval.results import MODEL, SEED, EvaluationResult, check_model_name, run_name
 

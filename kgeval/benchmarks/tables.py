@@ -13,8 +13,8 @@ from typing import Any
 
 from kgeval.benchmarks.notes import EQUAL_RANKS
 from kgeval.benchmarks.verdict import CORRECTION_NAMES, borrowed_spreads, why_none
-from kgeval.checks import counted
-from kgeval.comparison import UNDECIDED, listed
+from kgeval.checks import counted, listed
+from kgeval.comparison import UNDECIDED
 from kgeval.files import replacing
 from kgeval.metrics import display_of
 from kgeval.report import (

@@ -9,8 +9,8 @@ from typing import Any
 
 import pandas as pd
 
-from kgeval.checks import counted
-from kgeval.comparison import UNDECIDED, listed
+from kgeval.checks import counted, listed
+from kgeval.comparison import UNDECIDED
 from kgeval.errors import MetricError
 from kgeval.markup import printable
 from kgeval.markup_cards import between, enough_decimals, p_text, signed
@@ -299,9 +299,7 @@ def _few(texts: Sequence[str]) -> str:
     >>> _few(["a", "b"]), _few(list("abcdef"))
     ('a and b', 'a, b, c, d and 2 more')
     """
-    if len(texts) <= MAX_NAMED + 1:
-        return listed(list(texts))
-    return f"{', '.join(texts[:MAX_NAMED])} and {len(texts) - MAX_NAMED} more"
+    return listed(texts, MAX_NAMED if len(texts) > MAX_NAMED + 1 else None)
 
 
 def _value(benchmark: Any, value: float) -> str:

@@ -14,9 +14,8 @@ import numpy as np
 import pandas as pd
 
 from kgeval.checks import Ids, check_one_of
-from kgeval.data import group_rows
 from kgeval.errors import MetricError
-from kgeval.results import check_row_index
+from kgeval.results import given_labels, row_numbers
 from kgeval.stats import Clusters
 
 POSITIVE = "positive"  # the kind of clusters, and the column of the table that tells them
@@ -78,7 +77,7 @@ class ExampleClusters:
             is_known = POSITIVE in table
             return replace(cls.of(table, POSITIVE if is_known else "example"), is_assumed=not is_known)
         if not isinstance(cluster, str):
-            return cls("array", (_given_labels(table, cluster),))
+            return cls("array", (given_labels(table, cluster, CLUSTERS, "example"),))
         check_one_of("cluster", cluster, CLUSTERS, MetricError)
         if cluster == POSITIVE and POSITIVE not in table:
             raise MetricError(
@@ -88,7 +87,7 @@ class ExampleClusters:
             return cls(cluster, (table[POSITIVE].to_numpy(),))
         if cluster == "entity":
             return cls(cluster, (table["s"].to_numpy(), table["o"].to_numpy()))
-        return cls(cluster, (triple_numbers(table),))
+        return cls(cluster, (row_numbers(*table[["s", "p", "o"]].to_numpy().T),))
 
     def among(self, parts: Sequence[Ids]) -> Clusters:
         """Return the clusters of the rows of ``parts[0]``, then of those of ``parts[1]``, and so on.
@@ -122,35 +121,3 @@ def interval_lines(clusters: ExampleClusters, confidence: float) -> list[str]:
     95% intervals show how much a number would vary with other clusters like those of the given array
     """
     return [f"{100 * confidence:g}% intervals show how much a number would vary with {clusters.purpose}", CONDITIONAL]
-
-
-def triple_numbers(table: pd.DataFrame) -> Ids:
-    """Return one number per row, the same for rows with the same triple; int64 (rows,).
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        With the columns s, p and o.
-    """
-    # order sorts the rows by their triples. The rows order[starts[g]:starts[g + 1]] hold the same triple.
-    order, starts = group_rows(*table[["s", "p", "o"]].to_numpy().T)
-    numbers = np.empty(len(table), dtype=np.int64)
-    numbers[order] = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-    return numbers
-
-
-def _given_labels(table: pd.DataFrame, cluster: Any) -> Ids:
-    """Return the labels that the user gave as numbers; raise a MetricError unless every row has one."""
-    check_row_index("cluster", cluster, table.index, MetricError)
-    if isinstance(cluster, np.ma.MaskedArray):
-        raise MetricError("cluster must not be a masked array; every example needs a label")
-    labels = np.asarray(cluster)
-    if labels.shape != (len(table),):
-        raise MetricError(
-            f"cluster must be one of {', '.join(map(repr, CLUSTERS))}, or an array with one label for each of the "
-            f"{len(table):,} rows of the table; got shape {labels.shape}"
-        )
-    missing = np.flatnonzero(pd.isna(labels))
-    if len(missing):
-        raise MetricError(f"cluster, row {int(missing[0])}: the label is missing; every example needs a label")
-    return np.asarray(pd.factorize(labels)[0], dtype=np.int64)

@@ -13,6 +13,7 @@ import pandas as pd
 import kgeval
 from kgeval.checks import check_one_of
 from kgeval.classification import ClassificationResult, ExampleClusters, interval_lines
+from kgeval.cli.interval_options import add_intervals, check_level
 from kgeval.cli.options import add_quiet, json_text, say_aside, words
 from kgeval.errors import KgevalError, ProtocolError
 from kgeval.features import FEATURES, NEED_TYPES, OVER_SPLITS, read_types
@@ -71,15 +72,7 @@ def add_output(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
         metavar="COLUMNS",
         help=f"break down by columns, comma-separated: {', '.join(BREAKDOWNS)}, {', '.join(FEATURES)}",
     )
-    output.add_argument(
-        "--confidence",
-        type=float,
-        metavar="SHARE",
-        help="show intervals with this confidence level in all tables (default: only with --by, 0.95)",
-    )
-    output.add_argument(
-        "--no-intervals", dest="intervals", action="store_false", help="show the breakdown without intervals"
-    )
+    add_intervals(output)
     output.add_argument(
         "--cluster",
         choices=CLUSTERS,
@@ -119,8 +112,7 @@ def check_output(options: argparse.Namespace, columns: Iterable[str] = ()) -> No
         check_one_of("--by", column, dict.fromkeys([*BREAKDOWNS, *FEATURES, *columns]))
         if column in NEED_TYPES and options.types is None and column not in columns:
             raise ProtocolError(f"--by {column} needs --types FILE")
-    if options.confidence is not None and not 0.0 < options.confidence < 1.0:
-        raise ProtocolError(f"--confidence must be between 0 and 1; got {options.confidence:g}")
+    check_level(options)
 
 
 @dataclass(frozen=True)

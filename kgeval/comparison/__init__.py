@@ -2,16 +2,17 @@
 
 from kgeval.comparison.alignment import OVERRIDES, Alignment, align, differing_facts, mismatches
 from kgeval.comparison.comparing import COMPARED_METRICS, Comparison, compare
-from kgeval.comparison.differences import UNDECIDED, Sample, better_models, samples_of
+from kgeval.comparison.differences import SUM_ROUNDING, UNDECIDED, Sample, better_models, samples_of
 from kgeval.comparison.gating import Gate, gate
-from kgeval.comparison.margins import check_margin, equivalence_lines
-from kgeval.comparison.names import Results, check_names, listed, name_results
+from kgeval.comparison.margins import check_margin, equivalence_lines, largest_difference
+from kgeval.comparison.names import Results, check_names, name_results
 from kgeval.comparison.planned import Replication, SamplePlan, replication_lines
 from kgeval.comparison.verdict import Verdict, is_at_floor, is_like_chance, leaders_of, verdict_of
 
 __all__ = [
     "COMPARED_METRICS",
     "OVERRIDES",
+    "SUM_ROUNDING",
     "UNDECIDED",
     "Alignment",
     "Comparison",
@@ -31,8 +32,8 @@ __all__ = [
     "gate",
     "is_at_floor",
     "is_like_chance",
+    "largest_difference",
     "leaders_of",
-    "listed",
     "mismatches",
     "name_results",
     "replication_lines",

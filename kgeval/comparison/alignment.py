@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from kgeval.checks import Ids, check_one_of
-from kgeval.comparison.names import listed
+from kgeval.checks import Ids, check_one_of, listed
 from kgeval.data import SETTINGS, SIDES, SPLITS, All, Candidates, Protocol, Recorded, Sample, Vocabulary, group_rows
 from kgeval.errors import ProtocolError
 from kgeval.results import MODEL, UNKNOWN_COUNT, EvaluationResult, Key
@@ -227,15 +226,16 @@ def pair_rows(results: Sequence[EvaluationResult], sides: Sequence[str]) -> Ids:
         triples a, b, c and the second c, a, d, the array is ``[[0, 1], [1, -1], [2, 0], [-1, 2]]``.
     """
     # One array per result: old id -> joint id; equal labels have the same joint id in all results.
-    entities = _joint_ids([result.entities for result in results], [result.table[["s", "o"]] for result in results])
-    relations = _joint_ids([result.relations for result in results], [result.table[["p"]] for result in results])
+    ids = [{name: result.table[name].to_numpy() for name in "spo"} for result in results]
+    entities = _joint_ids([result.entities for result in results], [(of["s"], of["o"]) for of in ids])
+    relations = _joint_ids([result.relations for result in results], [(of["p"],) for of in ids])
     # One array per result, int64, shape (rows, 7). Columns: side, split, joint ids of p, s and o, index of the result,
     # index of the row in the table of the result.
     parts = []
     for i, result in enumerate(results):
         side, split = (_codes(result.table[name], words) for name, words in (("side", SIDES), ("split", SPLITS)))
         rows = np.flatnonzero(np.isin(side, [SIDES.index(name) for name in sides]))
-        s, p, o = (result.table[name].to_numpy()[rows] for name in "spo")
+        s, p, o = (ids[i][name][rows] for name in "spo")
         columns = [side[rows], split[rows], relations[i][p], entities[i][s], entities[i][o]]
         parts.append(np.column_stack([*columns, np.full(len(rows), i), rows]))
     # The rows of all results below each other, as seven arrays of shape (all rows,): five in `columns`, then two more.
@@ -253,7 +253,7 @@ def pair_rows(results: Sequence[EvaluationResult], sides: Sequence[str]) -> Ids:
     return paired_rows
 
 
-def _joint_ids(vocabularies: Sequence[Vocabulary], used: Sequence[Any]) -> list[Ids]:
+def _joint_ids(vocabularies: Sequence[Vocabulary], used: Sequence[tuple[Ids, ...]]) -> list[Ids]:
     """Return, for each vocabulary, an array that maps its ids to joint ids: equal labels have equal joint ids.
 
     A joint id is the index of a label in the sorted list of all labels that occur in the tables. Ids that do not occur
@@ -263,14 +263,14 @@ def _joint_ids(vocabularies: Sequence[Vocabulary], used: Sequence[Any]) -> list[
     ----------
     vocabularies : sequence of Vocabulary
         One per result.
-    used : sequence of pandas.DataFrame
+    used : sequence of tuple of int64 arrays
         One per result: the columns of its table that contain ids of the vocabulary.
 
     Returns
     -------
     list of int64 arrays, each of shape (labels of the vocabulary,)
     """
-    ids_in_use = [np.unique(frame.to_numpy()) for frame in used]
+    ids_in_use = [np.unique(np.concatenate(columns)) for columns in used]
     labels = [[vocabulary.labels[i] for i in ids.tolist()] for vocabulary, ids in zip(vocabularies, ids_in_use)]
     joint = Vocabulary(sorted(set().union(*labels)))
     joint_ids = []
@@ -283,8 +283,9 @@ def _joint_ids(vocabularies: Sequence[Vocabulary], used: Sequence[Any]) -> list[
 
 def _codes(column: Any, words: Sequence[str]) -> Ids:
     """Return, for each value of a categorical column, the index of the value in `words`."""
-    word_indices = np.array([words.index(word) for word in column.cat.categories], dtype=np.int64)
-    return np.asarray(word_indices[column.cat.codes.to_numpy()])
+    values = column.array
+    word_indices = np.array([words.index(word) for word in values.categories], dtype=np.int64)
+    return np.asarray(word_indices[values.codes])
 
 
 def _protocol_mismatches(

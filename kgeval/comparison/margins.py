@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from kgeval.checks import check_number, check_one_of, counted
-from kgeval.comparison.differences import Sample
+from kgeval.comparison.differences import UNDECIDED, Sample
 from kgeval.errors import MetricError, ProtocolError
 from kgeval.markup_cards import between, enough_decimals, p_text, signed, written
 from kgeval.metrics import AgainstChance, RankMetric, display_of
@@ -24,7 +24,6 @@ from kgeval.stats import MarginTest, Moments, Support, compare_paired, first_mea
 KINDS = ("equivalence", "non-inferiority")
 EQUIVALENT, DIFFERENT = "equivalent", "different beyond the margin"
 NOT_INFERIOR, INFERIOR = "not inferior", "inferior beyond the margin"
-UNDECIDED = "undecided"
 MARGIN_COLUMNS = (
     "first", "second", "metric", "margin", "value_first", "value_second", "difference", "error", "low", "high", "p",
     "p_holm", "p_beyond", "p_beyond_holm", "decision", "not_excluded", "n_clusters", "n_differing", "n_effective",

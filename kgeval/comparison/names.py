@@ -96,23 +96,3 @@ def default_names(results: Sequence[EvaluationResult]) -> list[str]:
     numbered = [f"{name} ({i})" for i, name in enumerate(scorers, start=1)]
     names = [numbered_name if scorers.count(name) > 1 else name for name, numbered_name in zip(scorers, numbered)]
     return names if len(set(names)) == len(names) else numbered
-
-
-def listed(names: Sequence[str]) -> str:
-    """Return names joined by commas and a final "and".
-
-    Parameters
-    ----------
-    names : sequence of str
-        At least one.
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> listed(["A", "B", "C"])
-    'A, B and C'
-    """
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import check_number, counted
+from kgeval.checks import check_number, counted, listed
 from kgeval.comparison.margins import largest_difference
-from kgeval.comparison.names import listed
 from kgeval.errors import MetricError
 from kgeval.markup_cards import enough_decimals, signed, written
 from kgeval.metrics import QueryLevel, display_of

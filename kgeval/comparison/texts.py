@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kgeval.comparison.names import listed
+from kgeval.checks import listed
 from kgeval.comparison.verdict import is_at_floor
 from kgeval.markup_cards import p_text
 from kgeval.metrics import display_of

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from kgeval.checks import listed
 from kgeval.comparison.alignment import mismatches
 from kgeval.comparison.differences import SUM_ROUNDING, pair_row
-from kgeval.comparison.names import listed
 from kgeval.errors import DataError, MetricError
 from kgeval.markup import printable
 from kgeval.markup_cards import enough_decimals, p_text
@@ -465,9 +465,7 @@ def _lost(column: str, labels: Sequence[str]) -> str:
         return listed([place.removesuffix(" relations") for place in places]) + (
             " relations" if places[-1].endswith(" relations") else ""
         )
-    shown = [_shown(label) for label in labels[:MAX_NAMED]]
-    more = [f"{len(labels) - MAX_NAMED:,} more"] if len(labels) > MAX_NAMED else []
-    return f"relation{'s' if len(labels) > 1 else ''} {listed([*shown, *more])}"
+    return f"relation{'s' if len(labels) > 1 else ''} {listed([_shown(label) for label in labels], MAX_NAMED)}"
 
 
 def _shown(text: str, limit: int = MAX_LABEL) -> str:

@@ -23,6 +23,7 @@ from kgeval.errors import DataError
 BLOCK = 2**16  # how many labels become strings, or are hashed, at once
 SHOWN = 1000  # longer sequences are shown in part
 WORD = 8  # bytes that are compared at once
+_MASKS = np.array([(1 << 8 * n) - 1 for n in range(WORD + 1)], dtype=np.uint64)  # of the first n bytes
 LONG = 4096  # labels of more bytes are hashed and compared one by one
 N_BLOCK_DIGITS = 4  # NumberLabels.in_text_order goes through numbers that differ in their last four digits at once
 _IS_SPACE = np.array([byte < 0x80 and chr(byte).isspace() for byte in range(256)])
@@ -389,10 +390,9 @@ class TextLabels(Labels):
     def _words(self, ids: Ids, place: int) -> npt.NDArray[np.uint64]:
         """Return the eight bytes of each label from byte `place` on as a little-endian number; 0 after its end."""
         starts = self._offsets[ids] + place
-        n_left = np.clip(self._offsets[1:][ids] - starts, 0, WORD)
+        n_left = np.minimum(np.maximum(self._offsets[1:][ids] - starts, 0), WORD)  # np.clip is slow on short arrays
         words = np.ndarray((len(self._padded) - WORD + 1,), dtype="<u8", buffer=self._padded, strides=(1,))
-        masks = np.array([(1 << 8 * n) - 1 for n in range(WORD + 1)], dtype=np.uint64)
-        return np.asarray(words[np.minimum(starts, len(words) - 1)] & masks[n_left], dtype=np.uint64)
+        return np.asarray(words[np.minimum(starts, len(words) - 1)] & _MASKS[n_left], dtype=np.uint64)
 
     def _hashes(self) -> npt.NDArray[np.uint64]:
         """Return a 64-bit hash of each label; labels of equal hashes are compared byte by byte."""

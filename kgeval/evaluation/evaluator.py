@@ -33,7 +33,7 @@ from kgeval.errors import DataError, ProtocolError, Stopped
 from kgeval.evaluation.assembly import Positives, RankedSide, assemble, list_notes
 from kgeval.evaluation.recent import remember
 from kgeval.evaluation.row_order import KeptTasks, check_row_order
-from kgeval.evaluation.running import Run, joined_sides
+from kgeval.evaluation.running import RunSettings, joined_sides
 from kgeval.evaluation.sources import ScorerSource
 from kgeval.ranking import Executor, ListTask, RankCounts, Task, TaskCounts, rank
 from kgeval.results import EvaluationResult, explain_triple
@@ -262,7 +262,7 @@ class Evaluator:
             if value is not None:
                 check_positive_int(name, value)
         limits = Limits(batch_size, block_size, check_positive_int("max_pairs", max_pairs), device)
-        run = Run.of(executor, threads, checkpoint, resume, max_seconds, progress)
+        run = RunSettings.of(executor, threads, checkpoint, resume, max_seconds, progress)
         given, scorer = scorer, bound(scorer, self.dataset)
         rows = as_row_scorer(scorer, len(self.dataset.entities), limits)
         check_missing(scorer, self.dataset)

@@ -1,4 +1,4 @@
-"""The settings of a run (executor, time limit, checkpoint); `Evaluator.evaluate` makes a `Run` and its `Job`."""
+"""The settings of a run (executor, time limit, checkpoint), from which `Evaluator.evaluate` makes its `Job`."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ PROBE_SECONDS, PROBE_SHARE = 1.0, 0.05  # for the identity of a scorer, at most;
 
 
 @dataclass(frozen=True)
-class Run:
+class RunSettings:
     """The settings of one call of `evaluate` that do not change the counts.
 
     Parameters
@@ -71,8 +71,8 @@ class Run:
         resume: bool,
         max_seconds: float | None,
         progress: bool,
-    ) -> Run:
-        """Make a run from the arguments of `evaluate`; raise a ProtocolError if they contradict each other."""
+    ) -> RunSettings:
+        """Return the settings from the arguments of `evaluate`; raise a ProtocolError if they contradict each other."""
         if executor is not None and (isinstance(executor, type) or not hasattr(executor, "run")):
             raise ProtocolError(
                 "executor must be a value such as kgeval.executors.Threads(4) or kgeval.executors.Ray(); got "

@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from kgeval.checks import listed
 from kgeval.errors import DataError
 from kgeval.files import similar_path
 from kgeval.formats.dataset_options import DatasetOptions
@@ -97,21 +98,6 @@ def check_folder(folder: Path, needed: Sequence[str]) -> None:
     if missing:
         shown = ", ".join(sorted(names)[:8]) or "nothing"
         raise DataError(f"{folder}: expected {listed(needed)}; {missing[0]} is missing. The folder contains {shown}")
-
-
-def listed(names: Sequence[str]) -> str:
-    """Return names as a list in English: "a, b and c".
-
-    Parameters
-    ----------
-    names : sequence of str
-
-    Examples
-    --------
-    >>> listed(["a"]), listed(["a", "b", "c"])
-    ('a', 'a, b and c')
-    """
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def unread_notes(

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+from kgeval.checks import listed
 from kgeval.published.bounds import HALF, ONE, WHOLE, Bands, Corner, Line
 from kgeval.published.reading import Value, cut_off, kind_of_metric
 
@@ -328,7 +329,7 @@ def _highest_mr(mr: Value) -> str:
 def _allowed(given: Iterable[str], top: int | None) -> str:
     """Return one text that lists the facts behind a bound, such as "hits@1 0.2, hits@10 0.5 and ranks up to 99"."""
     parts = [*given, *([] if top is None else [f"ranks up to {top}"])] or ["ranks from 1"]
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+    return listed(parts)
 
 
 def _formula(bands: Bands, corner: Corner, sign: str) -> str:

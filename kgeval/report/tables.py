@@ -456,8 +456,8 @@ def frame_records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     Returns
     -------
     list of dict
-        One dict per row. An undefined or infinite number is None; the key ``"reason"`` then holds the reason, if the
-        table gives one or the number is infinite.
+        One dict per row. A missing value and an undefined or infinite number are None; the key ``"reason"`` then holds
+        the reason, if the table gives one or the number is infinite.
     """
     records = []
     for label, row in _table_rows(frame):
@@ -466,7 +466,7 @@ def frame_records(frame: pd.DataFrame) -> list[dict[str, Any]]:
         for column, value in zip(frame.columns, row):
             if column == REASON:
                 reasons.append(value)
-            elif isinstance(value, str):
+            elif value is None or isinstance(value, str):
                 record[column] = value
             elif isinstance(value, (bool, np.bool_)):
                 record[column] = bool(value)

@@ -1,6 +1,6 @@
 """Results of an evaluation: the result class, its table of ranks, metric keys, breakdowns, explanations and files."""
 
-from kgeval.results.clustering import CLUSTERS, PURPOSES, RowClusters
+from kgeval.results.clustering import CLUSTERS, PURPOSES, RowClusters, given_labels, row_numbers
 from kgeval.results.columns import (
     by_position,
     check_row_index,
@@ -70,6 +70,7 @@ __all__ = [
     "dataset_of",
     "explain_triple",
     "extreme_rows",
+    "given_labels",
     "group_labels",
     "group_names",
     "have_same_ranks",
@@ -86,6 +87,7 @@ __all__ = [
     "pack_vocabularies",
     "query_columns",
     "rank_groups",
+    "row_numbers",
     "run_name",
     "same_columns",
     "says_splits",

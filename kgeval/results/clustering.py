@@ -75,22 +75,10 @@ class RowClusters:
             return cls(cluster, (frame["s"].to_numpy(), frame["o"].to_numpy()), frame)
         if isinstance(cluster, str):
             columns = query_columns(frame) if cluster == "query" else tuple(frame[["s", "p", "o"]].to_numpy().T)
-            return cls(cluster, (_numbers(*columns),), frame)
-        check_row_index("cluster", cluster, frame.index, MetricError)
-        if isinstance(cluster, np.ma.MaskedArray):
-            raise MetricError("cluster must not be a masked array; every rank needs a label")
-        labels = np.asarray(cluster)
-        if labels.shape != (len(frame),):
-            raise MetricError(
-                f"cluster must be one of {', '.join(map(repr, CLUSTERS))}, or an array with one label for each of the "
-                f"{len(frame):,} rows of the table; got shape {labels.shape}"
-            )
-        missing = np.flatnonzero(pd.isna(labels))
-        if len(missing):
-            raise MetricError(f"cluster, row {int(missing[0])}: the label is missing; every rank needs a label")
-        numbers = pd.factorize(labels)[0].astype(np.int64)
-        triples = _numbers(*frame[["s", "p", "o"]].to_numpy().T)
-        n_triples, n_parts = (int(part.max(initial=-1)) + 1 for part in (triples, _numbers(triples, numbers)))
+            return cls(cluster, (row_numbers(*columns),), frame)
+        numbers = given_labels(frame, cluster, CLUSTERS, "rank")
+        triples = row_numbers(*frame[["s", "p", "o"]].to_numpy().T)
+        n_triples, n_parts = (int(part.max(initial=-1)) + 1 for part in (triples, row_numbers(triples, numbers)))
         n_split = n_parts - n_triples
         if n_split:
             warnings.warn(
@@ -115,7 +103,7 @@ class RowClusters:
 
         Queries are sorted by side, relation, given entity.
         """
-        return self.labels[0] if self.by == "query" else _numbers(*query_columns(self.frame))
+        return self.labels[0] if self.by == "query" else row_numbers(*query_columns(self.frame))
 
     def among(self, parts: Sequence[Ids], of_queries: bool = False) -> Clusters:
         """Return the clusters of the observations of a metric over one or more groups of rows.
@@ -139,7 +127,7 @@ class RowClusters:
         queries = self.queries[rows]
         # observations (rows,): for each row, the number of its pair (group, query).
         group = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
-        observations = _numbers(group, queries)
+        observations = row_numbers(group, queries)
         n = int(observations.max(initial=-1)) + 1
         if self.by == "query":
             return Clusters(Grouping.of(queries, n, observations))
@@ -147,12 +135,54 @@ class RowClusters:
         return Clusters.crossed(first, second, n, observations)
 
 
-def _numbers(*columns: Ids) -> Ids:
+def given_labels(frame: pd.DataFrame, cluster: Any, kinds: Sequence[str], row: str) -> Ids:
+    """Return the labels that the user gave as numbers, int64 (rows,); raise an error unless every row has a label.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        The table to whose rows the labels belong.
+    cluster : array_like, shape (rows,)
+        The labels.
+    kinds : sequence of str
+        The words that the user can give in place of labels, for the error message.
+    row : str
+        A noun for a row of the table, for the error message, such as ``"rank"``.
+
+    Raises
+    ------
+    MetricError
+        If `cluster` has a wrong shape, or another index than the table, or if labels are missing.
+    """
+    check_row_index("cluster", cluster, frame.index, MetricError)
+    if isinstance(cluster, np.ma.MaskedArray):
+        raise MetricError(f"cluster must not be a masked array; every {row} needs a label")
+    labels = np.asarray(cluster)
+    if labels.shape != (len(frame),):
+        raise MetricError(
+            f"cluster must be one of {', '.join(map(repr, kinds))}, or an array with one label for each of the "
+            f"{len(frame):,} rows of the table; got shape {labels.shape}"
+        )
+    missing = np.flatnonzero(pd.isna(labels))
+    if len(missing):
+        raise MetricError(f"cluster, row {int(missing[0])}: the label is missing; every {row} needs a label")
+    return np.asarray(pd.factorize(labels)[0], dtype=np.int64)
+
+
+def row_numbers(*columns: Ids) -> Ids:
     """Return one number per row, equal for equal rows: the index of the row among the sorted distinct rows.
+
+    Parameters
+    ----------
+    *columns : int64 arrays, shape (rows,)
+
+    Returns
+    -------
+    int64 array, shape (rows,)
 
     Examples
     --------
-    >>> _numbers(np.array([4, 4, 1]), np.array([7, 5, 9]))
+    >>> row_numbers(np.array([4, 4, 1]), np.array([7, 5, 9]))
     array([2, 1, 0])
     """
     # order sorts the rows by the columns. The rows order[starts[g]:starts[g + 1]] form group g.

@@ -62,7 +62,7 @@ from kgeval.results.display import html_table, metric_bars, show_text
 from kgeval.results.explanations import Source, explain_row, extreme_rows, nearest_rivals, no_rivals
 from kgeval.results.files import READERS, pack_ranks, unpack_ranks, write_result
 from kgeval.results.keys import SIDE_WORDS, Key
-from kgeval.results.lists import no_lists, query_columns, query_lists
+from kgeval.results.lists import no_lists, query_columns, query_lists, triples_of
 from kgeval.results.rank_table import CONFIDENCE, INTERVALS, RankTable
 from kgeval.results.run_names import MODEL, SEED, run_facts, run_name
 from kgeval.results.steps import steps_of_row
@@ -585,7 +585,7 @@ class EvaluationResult:
         lists, *bounded = self.rank_table.bounded_lists(setting, rows_of_side)
         lists = bounded[undecided == "optimistic"] if bounded else lists
         is_subject = (rows["side"] == "subject").to_numpy()
-        given, _ = given_and_asked_where(rows[["s", "p", "o"]].to_numpy(), is_subject)
+        given, _ = given_and_asked_where(triples_of(rows), is_subject)
         columns = [
             rows["side"].astype(str).to_numpy(dtype=object),
             self.relations.labels.objects(rows["p"].to_numpy()),
@@ -860,7 +860,7 @@ class EvaluationResult:
     def _row(self, s: str | int, p: str | int, o: str | int, side: str) -> int:
         """Return the index of the first row of the table in which the triple is ranked on `side`."""
         ids = triple_ids(self.entities, self.relations, (s, p, o))
-        is_triple = (self.table[["s", "p", "o"]].to_numpy() == ids).all(axis=1)
+        is_triple = (triples_of(self.table) == ids).all(axis=1)
         is_match = is_triple & (self.table["side"] == side).to_numpy()
         if not is_match.any():
             splits = "+".join(self.protocol.splits)

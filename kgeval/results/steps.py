@@ -12,7 +12,7 @@ from kgeval.errors import MetricError
 from kgeval.metrics import MR, MRR, Hits, QueryLevel, RankMetric, ranks_under
 from kgeval.metrics.retrieval import Lists, Steps, steps
 from kgeval.results.keys import Key
-from kgeval.results.lists import query_columns, query_lists
+from kgeval.results.lists import query_columns, query_lists, triples_of
 from kgeval.results.rank_table import RankTable
 from kgeval.results.undecided import EXTREMES
 
@@ -35,7 +35,7 @@ def steps_of_row(ranks: RankTable, entities: Vocabulary, relations: Vocabulary, 
     MetricError
         If the metric has no value here, or cannot be explained.
     """
-    triple = ranks.frame[["s", "p", "o"]].to_numpy()[row]
+    triple = triples_of(ranks.frame)[row]
     side = str(ranks.frame["side"].iloc[row])
     if key.side not in ("both", side):
         raise MetricError(f"the key {str(key)!r} is of the {key.side} side, but the query is of the {side} side")
@@ -66,7 +66,7 @@ def _labels_in_order(frame: pd.DataFrame, setting: str, lists: Lists, entities: 
     `frame` has the rows of the query.
     """
     distinct = frame.drop_duplicates(["s", "p", "o"])
-    _, answers = given_and_asked_where(distinct[["s", "p", "o"]].to_numpy(), (distinct["side"] == "subject").to_numpy())
+    _, answers = given_and_asked_where(triples_of(distinct), (distinct["side"] == "subject").to_numpy())
     # As in `lists_of_counts`, which sorts the answers from the best rank to the worst.
     counts = [distinct[f"{name}_{setting}"].to_numpy() for name in ("tied", "better")]
     ordered = answers[np.lexsort(counts)]

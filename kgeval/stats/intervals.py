@@ -24,6 +24,9 @@ from kgeval.stats.student import student_quantile
 
 ANYWHERE = (float("-inf"), float("inf"))
 BOOTSTRAPS = ("percentile", "bca")
+NO_OBSERVATIONS = "no observations"
+UNDEFINED = "the value is undefined"
+UNDEFINED_WITHOUT = "the value is undefined if one of the clusters is left out"
 ONE_CLUSTER = "one cluster only; an interval needs at least two"
 MIN_EFFECTIVE = 2.0 - 1e-9  # an interval needs at least 2 effective clusters; 1e-9: rounding errors
 ALIKE = "the value is the same in every cluster, so its variation cannot be estimated"
@@ -53,6 +56,27 @@ def check_confidence(confidence: float) -> float:
         If `confidence` is not between 0 and 1.
     """
     return check_number("confidence", confidence, 0.0, 1.0, "a share between 0 and 1, such as 0.95")
+
+
+def too_few(n_effective: float) -> str:
+    """Return why there is no interval, if there are fewer than 2 effective clusters; else an empty text.
+
+    Parameters
+    ----------
+    n_effective : float
+        The effective number of clusters.
+    """
+    return f"{n_effective:.1f} effective clusters; at least 2 are needed" if n_effective < MIN_EFFECTIVE else ""
+
+
+def freedom_of(n_effective: float) -> int:
+    """Return the degrees of freedom of Student's t: the effective number of clusters minus 1, rounded down, at least 1.
+
+    Parameters
+    ----------
+    n_effective : float
+    """
+    return max(1, int(n_effective - 1.0 + 1e-9))  # 1e-9: sums of weights may come out just below an integer
 
 
 @dataclass(frozen=True)
@@ -125,7 +149,7 @@ class Spread:
         if not parts:
             reason = "no groups"
         elif not isfinite(value):
-            reason = "the value is undefined"
+            reason = UNDEFINED
         elif single:
             reason = (
                 f"{single} of {len(parts)} groups have one cluster only (such as one triple), so that their variance "
@@ -155,19 +179,17 @@ class Spread:
         if self.reason:
             return self
         if not isfinite(self.value):
-            return replace(self, variance=nan, reason="the value is undefined")
+            return replace(self, variance=nan, reason=UNDEFINED)
         if self.n_clusters == 1:
             return replace(self, variance=nan, reason=ONE_CLUSTER)
         if not isfinite(self.variance):
-            return replace(self, variance=nan, reason="the value is undefined if one of the clusters is left out")
-        if self.n_effective < MIN_EFFECTIVE:
-            return replace(self, reason=f"{self.n_effective:.1f} effective clusters; at least 2 are needed")
-        return self
+            return replace(self, variance=nan, reason=UNDEFINED_WITHOUT)
+        return replace(self, reason=too_few(self.n_effective))
 
     @property
     def freedom(self) -> int:
         """The degrees of freedom of Student's t: `n_effective` minus 1, rounded down, at least 1."""
-        return max(1, int(self.n_effective - 1.0 + 1e-9))  # 1e-9: sums of weights may come out just below an integer
+        return freedom_of(self.n_effective)
 
     def quantile(self, share: float) -> float:
         """Return the quantile of Student's t with `freedom` degrees of freedom."""
@@ -320,11 +342,11 @@ def value_of(moments: Moments, clusters: Clusters) -> tuple[float, str]:
         Empty if an interval can be computed.
     """
     if not len(moments):
-        return nan, "no observations"
+        return nan, NO_OBSERVATIONS
     with np.errstate(all="ignore"):
         value = float(moments.number)
     if not isfinite(value):
-        return nan, "the value is undefined"
+        return nan, UNDEFINED
     return value, ONE_CLUSTER if clusters.count == 1 else ""
 
 

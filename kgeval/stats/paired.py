@@ -16,7 +16,15 @@ import numpy.typing as npt
 from kgeval.checks import Reals, check_number, check_one_of, check_positive_int, counted
 from kgeval.errors import DataError, MetricError
 from kgeval.stats.clusters import STATISTIC_ROUNDING, SUM_ROUNDING, Clusters, Grouping, left_out_deviations
-from kgeval.stats.intervals import ALIKE, ANYWHERE, Spread, check_confidence, in_order
+from kgeval.stats.intervals import (
+    ALIKE,
+    ANYWHERE,
+    NO_OBSERVATIONS,
+    Spread,
+    check_confidence,
+    freedom_of,
+    in_order,
+)
 from kgeval.stats.moments import Interval, Moments
 from kgeval.stats.power import detectable_difference, detectable_share, is_share
 from kgeval.stats.student import student_p_value
@@ -89,7 +97,7 @@ class Difference:
     @property
     def freedom(self) -> int:
         """The degrees of freedom of Student's t: `n_effective` minus 1, rounded down, at least 1."""
-        return 1 if isnan(self.n_effective) else max(1, int(self.n_effective - 1.0 + 1e-9))
+        return 1 if isnan(self.n_effective) else freedom_of(self.n_effective)
 
     def __str__(self) -> str:
         if isnan(self.low):
@@ -188,7 +196,7 @@ def compare_paired(
     n = _check_pairs(first, second)
     groups = Clusters.of(clusters, n)
     if not n:
-        nothing = Difference(nan, nan, nan, nan, nan, nan, 0, 0, 0, False, confidence, power, "no observations")
+        nothing = Difference(nan, nan, nan, nan, nan, nan, 0, 0, 0, False, confidence, power, NO_OBSERVATIONS)
         return [nothing] * len(first)
     with np.errstate(all="ignore"):
         pairs = [_Pair.of(in_first, in_second, groups) for in_first, in_second in zip(first, second)]

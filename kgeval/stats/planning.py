@@ -16,6 +16,7 @@ import numpy.typing as npt
 from kgeval.checks import Reals, check_number, check_positive_int, counted
 from kgeval.errors import DataError, MetricError
 from kgeval.stats.clusters import Clusters, left_out_deviations
+from kgeval.stats.intervals import freedom_of
 from kgeval.stats.moments import Moments
 from kgeval.stats.paired import compare_paired
 from kgeval.stats.power import ShareModel, is_share, variance_growth
@@ -113,7 +114,7 @@ class PowerModel:
         """
         if 2.0 ** (1.0 - self.n_differing * times) > self.alpha:
             return 0.0
-        freedom = max(1, int(self.n_effective * times - 1.0 + 1e-9))
+        freedom = freedom_of(self.n_effective * times)
         variance = self.error**2 / times * (1.0 + self.growth * max(0.0, difference - self.gained))
         found = _below(difference / sqrt(variance) - student_quantile(1.0 - self.alpha / 2.0, freedom), freedom)
         if self.shares is None:

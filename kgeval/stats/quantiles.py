@@ -17,6 +17,7 @@ from kgeval.errors import DataError, MetricError
 from kgeval.stats.clusters import Clusters
 from kgeval.stats.intervals import (
     CROSSED,
+    NO_OBSERVATIONS,
     ONE_CLUSTER,
     Spread,
     between_quantiles,
@@ -171,7 +172,7 @@ def _checked_sample(
         raise DataError(f"values, row {row}: NaN cannot be ordered; remove such rows")
     groups = Clusters.of(clusters, len(array))
     if not len(array):
-        return array, groups, nan, "no observations"
+        return array, groups, nan, NO_OBSERVATIONS
     value = float(np.quantile(array, share, method="averaged_inverted_cdf"))
     return array, groups, value, ONE_CLUSTER if groups.count == 1 else ""
 

@@ -22,7 +22,19 @@ from kgeval.checks import Reals, check_one_of, check_positive_int, counted
 from kgeval.errors import DataError, MetricError
 from kgeval.stats.clusters import STATISTIC_ROUNDING, Clusters, Grouping, left_out_deviations
 from kgeval.stats.corrections import step_down_max
-from kgeval.stats.intervals import ANYWHERE, CROSSED, check_confidence, wilson_limits
+from kgeval.stats.intervals import (
+    ALIKE,
+    ANYWHERE,
+    CROSSED,
+    NO_OBSERVATIONS,
+    ONE_CLUSTER,
+    UNDEFINED,
+    UNDEFINED_WITHOUT,
+    check_confidence,
+    freedom_of,
+    too_few,
+    wilson_limits,
+)
 from kgeval.stats.moments import Moments, influences
 from kgeval.stats.paired import SAME_DIFFERENCE, compare_paired, random_patterns
 from kgeval.stats.student import student_p_value, student_quantile
@@ -31,7 +43,6 @@ INTERVALS = ("t", "bootstrap")
 MIN_BOOTSTRAPPED = 10  # a bootstrap of fewer runs draws too few different sets of runs
 ONE_RUN = "one run: how much the value varies with the seed is unknown"
 BORROWED = "one run: its spread over the seeds is taken from the other model"
-ALIKE = "the value is the same in every cluster, so its variation cannot be estimated"
 N_NODES = 1000  # points at which the distribution of the variance of the runs is taken; the p-value is exact to 1e-4
 DRAWS_AT_ONCE = 2**20  # entries of an array of drawn clusters that a bootstrap holds in memory at a time
 
@@ -86,7 +97,7 @@ class Runs:
     @property
     def freedom(self) -> int:
         """The degrees of freedom of the part of the test triples: `n_effective` minus 1, rounded down, at least 1."""
-        return max(1, int(self.n_effective - 1.0 + 1e-9))
+        return freedom_of(self.n_effective)
 
     def changes(self, grouping: Grouping) -> Reals:
         """Return how much the statistic of each run changes if a cluster is left out, shape (runs, clusters)."""
@@ -393,18 +404,19 @@ def _interval(systems: Sequence[Runs], terms: _Terms) -> RunsInterval:
     """Return the mean of one system, or the difference between two, with its interval."""
     runs, is_pair = systems[0], len(systems) == 2
     value = systems[0].mean - systems[1].mean if is_pair else runs.mean
-    clusters, freedom = runs.clusters, float(min(system.freedom for system in systems))
+    clusters = runs.clusters
     n_runs = tuple(map(len, systems))
     n_effective = min(system.n_effective for system in systems)
-    error = low = high = p_value = of_seeds = of_triples = nan
+    error = low = high = p_value = freedom = of_clusters = of_seeds = of_triples = nan
     reason = _lacking(value, systems)
     if not reason:
-        found = _variance_of(systems, freedom)
+        of_clusters = _variance_over_clusters(systems)
+        found = _variance_of(systems, of_clusters)
         of_triples, freedom = float(found.of_triples), float(found.freedom)
         of_seeds = float(found.of_seeds) if min(n_runs) > 1 else nan
         error = sqrt(float(found.whole)) if isfinite(float(found.whole)) else nan
         if isnan(error):
-            reason = "the value is undefined if one of the clusters is left out"
+            reason = UNDEFINED_WITHOUT
     if not reason and error == 0.0 and (is_pair or terms.bounds != (0.0, 1.0)):
         p_value = 1.0 if is_pair and value == 0.0 else nan
         reason = SAME_DIFFERENCE if is_pair and value else ALIKE
@@ -413,8 +425,8 @@ def _interval(systems: Sequence[Runs], terms: _Terms) -> RunsInterval:
             low, high = _bootstrap_limits(systems, value, error, terms)
         else:
             low, high = _t_limits(value, error, freedom, n_effective, terms)
-        if is_pair:
-            p_value = max(_p_value(value, systems), _smallest_p_value(systems))
+        if is_pair and max(n_runs) > 1:
+            p_value = max(_p_value(value, systems, of_clusters), _smallest_p_value(systems))
         if min(n_runs) == 1:
             reason = BORROWED if max(n_runs) > 1 else ONE_RUN
     if is_pair and max(n_runs) == 1 and isfinite(value):
@@ -443,26 +455,31 @@ def _lacking(value: float, systems: Sequence[Runs]) -> str:
     """Return why there is no interval; empty if there is one."""
     clusters = systems[0].clusters
     if not len(systems[0].moments[0]):
-        return "no observations"
+        return NO_OBSERVATIONS
     if not isfinite(value):
-        return "the value is undefined"
+        return UNDEFINED
     if clusters.count == 1:
-        return "one cluster only; an interval needs at least two"
-    n_effective = min(system.n_effective for system in systems)
-    if n_effective < 2.0 - 1e-9:
-        return f"{n_effective:.1f} effective clusters; at least 2 are needed"
-    return clusters.lacking
+        return ONE_CLUSTER
+    return too_few(min(system.n_effective for system in systems)) or clusters.lacking
 
 
-def _variance_of(systems: Sequence[Runs], freedom: float) -> _Variance:
-    """Return the variance of the mean of one system, or of the difference between two."""
-    clusters = systems[0].clusters
-    of_clusters = clusters.variance(partial(_mean_changes, systems))
+def _freedom(systems: Sequence[Runs]) -> float:
+    """Return the degrees of freedom of the part of the test triples: the smaller of two systems."""
+    return float(min(runs.freedom for runs in systems))
+
+
+def _variance_over_clusters(systems: Sequence[Runs]) -> float:
+    """Return T of `_Variance`, of the mean of one system or of the difference between two."""
+    return systems[0].clusters.variance(partial(_mean_changes, systems))
+
+
+def _variance_of(systems: Sequence[Runs], of_clusters: float) -> _Variance:
+    """Return the variance of the mean of one system, or of the difference between two, given T of `_Variance`."""
     several = [
         (np.asarray(times * runs.of_runs), np.asarray(times * runs.of_both), len(runs))
         for runs, times in _with_several_runs(systems)
     ]
-    return _Variance.of(np.asarray(of_clusters), several, freedom)
+    return _Variance.of(np.asarray(of_clusters), several, _freedom(systems))
 
 
 def _with_several_runs(systems: Sequence[Runs]) -> list[tuple[Runs, float]]:
@@ -486,13 +503,12 @@ def _mean_changes(systems: Sequence[Runs], grouping: Grouping) -> Reals:
     return np.asarray(change)
 
 
-def _p_value(value: float, systems: Sequence[Runs]) -> float:
-    """Return the two-sided p-value of a difference; see `compare_runs`."""
-    freedom = float(min(runs.freedom for runs in systems))
-    of_clusters = systems[0].clusters.variance(partial(_mean_changes, systems))
-    several = _with_several_runs(systems)
-    if not several:
-        return student_p_value(value / sqrt(of_clusters), freedom)
+def _p_value(value: float, systems: Sequence[Runs], of_clusters: float) -> float:
+    """Return the two-sided p-value of a difference, given T of `_Variance`; see `compare_runs`.
+
+    At least one of the two systems has several runs.
+    """
+    freedom, several = _freedom(systems), _with_several_runs(systems)
     shown = sum(times * runs.of_runs for runs, times in several)
     both = sum(times * runs.of_both for runs, times in several)
     squares = sum((times * runs.of_runs) ** 2 / (len(runs) - 1.0) for runs, times in several)
@@ -690,12 +706,12 @@ def _z_values(
     observed, resampled = np.full(len(pairs), nan), np.full((n_resamples, len(pairs)), nan)
     for place, (i, j) in enumerate(pairs):
         pair = [systems[i], systems[j]]
-        value, freedom = pair[0].mean - pair[1].mean, float(min(runs.freedom for runs in pair))
+        value = pair[0].mean - pair[1].mean
         if _lacking(value, pair):
             continue
-        found = _variance_of(pair, freedom)
+        of_clusters = _variance_over_clusters(pair)
+        found = _variance_of(pair, of_clusters)
         plain = float(np.square(gaps[:, place] - value * shares).sum())
-        of_clusters = systems[0].clusters.variance(partial(_mean_changes, pair))
         if not (isfinite(float(found.whole)) and float(found.whole) > 0.0 and plain > 0.0):
             continue
         observed[place] = abs(float(_z(value / np.sqrt(found.whole), found.freedom)))
@@ -708,7 +724,7 @@ def _z_values(
             for runs, times in _with_several_runs(pair)
         ]
         shift = moved[:, i] - moved[:, j] if of_runs else 0.0  # two single runs are compared as they are
-        within = _Variance.of(np.maximum(spread, 0.0) * of_clusters / plain, of_runs, freedom)
+        within = _Variance.of(np.maximum(spread, 0.0) * of_clusters / plain, of_runs, _freedom(pair))
         with np.errstate(all="ignore"):
             resampled[:, place] = np.abs(_z((of_swaps + shift) / np.sqrt(within.whole), within.freedom))
     return observed, resampled

@@ -3,6 +3,7 @@
 import math
 import re
 
+import benchmark_cases as cases
 import numpy as np
 import pytest
 from page_cases import Reader, rounded
@@ -23,12 +24,10 @@ def runs_of(models, datasets, seeds):
     runs = {}
     for place, name in enumerate(datasets):
         rng = np.random.default_rng(place)
-        arrays = {
-            split: rng.integers(0, [20, 2, 20], (n, 3)) for split, n in (("train", 60), ("valid", 5), ("test", 50))
-        }
-        dataset = kg.Dataset.from_arrays(**arrays, n_entities=20, n_relations=2, name=name)
+        test = rng.integers(0, [20, 2, 20], (50, 3))
+        dataset = kg.Dataset.from_arrays(test=test, n_entities=20, n_relations=2, name=name)
         truth = rng.normal(size=(20, 2, 20))
-        truth[tuple(arrays["test"].T)] += 2.0
+        truth[tuple(test.T)] += 2.0
         for model, noise in models.items():
             for seed in seeds:
                 scores = truth + noise * rng.normal(size=truth.shape)
@@ -96,7 +95,7 @@ def test_bold_is_what_the_correction_supports(reader, benchmark):
 
 def test_nothing_is_bold_where_nothing_is_decided(tmp_path):
     """Two runs of the same noise on a few triples."""
-    bench = kg.benchmark(runs_of({"a": 1.0, "b": 1.0}, ["x"], (1, 2)), n_resamples=99)
+    bench = kg.benchmark(cases.runs_of((12,), ("A", "B"), (1, 2)), metrics="mrr", n_resamples=99)
     assert set(bench.differences["better"]) == {"undecided"}
     reader = written_page(bench, tmp_path / "page.html")
     assert not [cell for row in reader.rows("means") for cell in row if "best" in classes(cell)]
@@ -126,9 +125,12 @@ def test_differences_are_those_of_the_benchmark(reader, benchmark):
     assert not frame["within_spread"].all()
 
 
+@pytest.mark.thorough
 def test_many_models_have_a_matrix(tmp_path):
     """Row - column: each pair twice, with opposite signs; the colours say which is better."""
-    bench = kg.benchmark(runs_of(dict(zip("abcde", (0.2, 0.5, 1, 2, 4))), ["x"], (1, 2)), n_resamples=99)
+    runs = {(name, 1, "x"): cases.plain_run_of(60, model, 1) for name, model in zip("abc", "ABC")}
+    runs |= {(name, 1, "x"): cases.plain_run_of(60, model, 2) for name, model in zip("de", "AC")}
+    bench = kg.benchmark(runs, metrics="mrr", n_resamples=99)
     rows = written_page(bench, tmp_path / "page.html").rows("differences-1")
     names = [row[0][0] for row in rows]
     values = {
@@ -150,7 +152,7 @@ def test_many_models_have_a_matrix(tmp_path):
 
 def test_a_baseline_keeps_its_side(runs, tmp_path):
     """Each model - baseline, in the lower-is-better metric too; a dagger marks what differs."""
-    bench = kg.benchmark(runs, metric="mr", baseline="bad", n_resamples=99)
+    bench = kg.benchmark(runs, metric="mr", metrics=(), baseline="bad", n_resamples=99)
     reader = written_page(bench, tmp_path / "page.html")
     pairs = [row[0][0] for row in reader.rows("differences-1")]
     assert [pair.partition(" - ")[2] for pair in pairs] == ["bad", "bad"]
@@ -178,8 +180,9 @@ def test_every_run_is_beside_its_mean(reader, benchmark, page):
     assert "smaller than the spread over the seeds" in "".join(reader.text)
 
 
+@pytest.mark.thorough
 def test_one_run_says_that_seeds_are_unknown(tmp_path):
-    bench = kg.benchmark(runs_of({"a": 0.5, "b": 1.0}, ["x"], (1,)), n_resamples=99)
+    bench = kg.benchmark(runs_of({"a": 0.5, "b": 1.0}, ["x"], (1,)), metrics="mrr", n_resamples=99)
     reader = written_page(bench, tmp_path / "page.html")
     assert [row[4][0] for row in reader.rows("seeds-1")] == ["-", "-"]
     assert "how much the values vary with the seed is unknown" in "".join(reader.text)
@@ -238,21 +241,38 @@ def test_it_is_safe_and_complete(reader, page):
     assert [a for _, a in reader.elements if any(key.startswith("on") for key in a) or "style" in a] == []
 
 
+def test_runs_without_a_seed(tmp_path):
+    """A run without a seed has none in the data of the page, and the seeds of the others are whole numbers."""
+    runs = cases.runs_of((24,), ("A", "B"), (1, 2))
+    some = {("A", seed, "x"): runs["A", seed, "ring-24"] for seed in (1, 2)} | {("B", "x"): runs["B", 1, "ring-24"]}
+    none = {(model, "x"): runs[model, 1, "ring-24"] for model in "AB"}
+    for name, given, seeds in (("some", some, [1, 2, None]), ("none", none, [None, None])):
+        found = kg.benchmark(given, n_resamples=99)
+        assert found.runs["seed"].tolist() == seeds
+        page = written_page(found, tmp_path / f"{name}.html")
+        assert [record["seed"] for record in page.data()["runs"]] == seeds
+        if name == "some":
+            values = {row[0][0]: re.sub(r"0\.\d{4}", "x", row[-1][0]) for row in page.rows("seeds-1")}
+            assert values == {"A": "x (1), x (2)", "B": "x"}
+
+
+@pytest.mark.thorough
 def test_the_same_benchmark_gives_the_same_bytes(benchmark, page, runs, tmp_path):
     written_page(benchmark, tmp_path / "a.html")
     written_page(kg.benchmark(runs, n_resamples=99), tmp_path / "b.html")
     assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes() == page.read_bytes()
 
 
+@pytest.mark.thorough
 def test_missing_runs_and_one_model(runs, tmp_path):
     """A model without a run on a dataset says so; one model has no differences."""
     kept = {key: result for key, result in runs.items() if key[0] != "bad" or key[2] == "toy"}
-    reader = written_page(kg.benchmark(kept, n_resamples=99), tmp_path / "a.html")
+    reader = written_page(kg.benchmark(kept, metrics="mrr", n_resamples=99), tmp_path / "a.html")
     cells = {row[0][0]: row for row in reader.rows("means")}
     assert cells["bad"][2][0] == "no run"
     assert len(reader.rows("differences-2")) == 1
     alone = {key: result for key, result in runs.items() if key[0] == "good" and key[2] == "toy"}
-    reader = written_page(kg.benchmark(alone, n_resamples=99), tmp_path / "b.html")
+    reader = written_page(kg.benchmark(alone, metrics="mrr", n_resamples=99), tmp_path / "b.html")
     assert "differences-1" not in reader.tables
     assert math.isclose(float(reader.rows("means")[0][1][1]["data-v"]), np.mean([one["mrr"] for one in alone.values()]),
                         rel_tol=1e-6)  # fmt: skip

@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from browsing import each, log, opened, run, started
+from browsing import each, log, opened, run
 
 import kgeval as kg
 from kgeval.benchmarks import named, write_board, write_card
@@ -54,13 +54,6 @@ def page(runs, tmp_path_factory):
     kept = {key[:3]: result for key, result in runs.items() if key[3] == "both"}
     write_benchmark_page(kg.benchmark(kept, n_resamples=99), path)
     return path
-
-
-@pytest.fixture(scope="module")
-def chrome():
-    browser = started()
-    yield browser
-    browser.quit()
 
 
 @pytest.fixture(params=["board", "page"])

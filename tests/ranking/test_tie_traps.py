@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from grids import light, thinned
+from grids import light
 from oracle import rank_counts
 from trap_cases import (
     COUNTS,
@@ -30,7 +30,8 @@ EVERY_NUMBER = {**ROWS, "listed": Listed}
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("place", thinned(range(5), 2))
+@pytest.mark.parametrize("place", range(5))
+@pytest.mark.light(7)
 def test_c01_constant_scorer_is_chance_wherever_the_positive_stands(kind, place):
     """Five tie: rank 1, 3 or 5 by policy; E[1/rank] = (1 + 1/2 + 1/3 + 1/4 + 1/5) / 5 = 137/300."""
     result = one_query([0.5] * 5, place, kind=kind)
@@ -54,7 +55,12 @@ def test_c02_a_tie_counts_the_same_wherever_the_positive_stands(kind):
     """One score above, three equal, one below: better 1, tied 2 in each of the 20 orders, at each place."""
     orders = sorted(set(itertools.permutations([2.0, 1.0, 1.0, 1.0, 0.0])))
     assert len(orders) == 20
-    for order in orders:
+    table = np.array(orders).reshape(5, 4, 5)  # an order for each subject and relation
+    test = np.argwhere(table == 1.0)
+    result = run(KINDS[kind](table), kg.Dataset.from_arrays(test=test, n_entities=5, n_relations=4), sides="object")
+    assert counts(result) == [(1, 2, 4)] * 60
+    alone = orders[::7]  # and each of a few in an evaluation of its own
+    for order in alone:
         places = [place for place in range(5) if order[place] == 1.0]
         assert counts(one_query(order, places, kind=kind)) == [(1, 2, 4)] * 3
 
@@ -116,6 +122,7 @@ def test_c04_a_triple_that_scores_differently_twice_is_refused():
 
 @pytest.mark.parametrize("geometry", ["dot", "l1", "l2", "modulus"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.light(4)
 def test_c04_equal_embeddings_tie_exactly(geometry, dtype):
     """All 40 entities have one vector: all 39 rivals tie with the positive, however screened or blocked."""
     rng = np.random.default_rng(4)
@@ -134,7 +141,8 @@ def test_c04_equal_embeddings_tie_exactly(geometry, dtype):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
-@pytest.mark.parametrize("value", light([0.375, 1e-6, 1000.0], 1))
+@pytest.mark.parametrize("value", [0.375, 1e-6, 1000.0])
+@pytest.mark.light(9)
 def test_c05_neighbouring_floats_do_not_tie(kind, dtype, value):
     """Next float up: better; next float down: neither; the same float: tied."""
     x = dtype(value)
@@ -219,6 +227,7 @@ def test_c07_plus_infinity_counts_among_the_candidates(kind):
 
 @pytest.mark.parametrize("kind", EVERY_NUMBER)
 @pytest.mark.parametrize(("dtype", "score"), [(np.float16, 2**12), (np.float32, 2**25), (np.float64, 2**54)])
+@pytest.mark.light(5)
 def test_c08_filtered_answers_do_not_tie_with_a_huge_score(kind, dtype, score):
     """The positive scores x, and x - 1 == x: known answers put to x - 1 would tie. Known 2 and 3 score 2 x and 4 x.
 
@@ -231,7 +240,7 @@ def test_c08_filtered_answers_do_not_tie_with_a_huge_score(kind, dtype, score):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("seed", light(range(5), 2))
+@pytest.mark.parametrize("seed", light(range(5), 1))
 def test_c09_renaming_entities_never_changes_counts(kind, seed):
     """Entity e becomes new[e] in triples and scores: every count of every triple stays."""
     splits, table, rng = random_graph(seed)
@@ -251,6 +260,7 @@ def test_c09_renaming_entities_never_changes_counts(kind, seed):
     ("dtype", "lowest"),
     [("int64", 2**53), ("uint64", 2**64 - 10), ("uint8", 0), ("int8", -128), ("int64", -(2**63))],
 )
+@pytest.mark.light(14)
 def test_c11_integer_scores_are_compared_as_they_are(kind, n, dtype, lowest):
     """Scores lowest, lowest + 1, ... are distinct; a float would round, a difference or a sign wrap them."""
     scores = np.array([lowest + i for i in range(n)], dtype=dtype)
@@ -295,6 +305,7 @@ def test_c12_a_perfect_scorer_reaches_1_and_no_more():
         ((), True, 4),
     ],
 )
+@pytest.mark.light(13)
 def test_c13_the_answer_is_not_its_own_rival(kind, filter_splits, in_train, rivals):
     """The positive beats all and ties with none, whether or not the filter holds it (in train, test or both).
 
@@ -306,23 +317,33 @@ def test_c13_the_answer_is_not_its_own_rival(kind, filter_splits, in_train, riva
     assert (result["pessimistic.hits@1"], result["pessimistic.mr"]) == (1.0, 1.0)
 
 
-BATCHINGS = [{"batch_size": size} for size in (1, 2, 7, 1000)]
+BATCHINGS = [{"batch_size": size, "threads": 2} for size in (1, 2, 7, 1000)]
 BATCHINGS += [{"batch_size": 5, "block_size": size} for size in (1, 3, 11, 1000)]
 BATCHINGS += [{"max_pairs": size} for size in (1, 7, 12, 100)] + [{"batch_size": 3, "threads": 3}]
 
 
-@pytest.mark.parametrize("kind", SCORERS)
-@pytest.mark.parametrize("options", thinned(BATCHINGS, 3), ids=str)
-def test_c14_batches_and_blocks_never_change_counts(kind, options):
-    """Counts equal those of the loop-only oracle for batches of 1, 2, a prime and more than there are."""
+@pytest.fixture(scope="module")
+def counted_by_loops():
+    """A random graph, its table of scores, and the counts of each side by the loop-only oracle."""
     splits, table, _ = random_graph(14)
     known = {tuple(map(int, row)) for split in splits.values() for row in split}
-    result = run(KINDS[kind](table), kg.Dataset.from_arrays(**splits, n_entities=12, n_relations=2), **options)
-    test = splits["test"].tolist()
+    wanted = {}
     for side in ("subject", "object"):
-        wanted = rank_counts(lambda s, p, o: table[s, p, o], test, known, range(12), side)
+        rows = rank_counts(lambda s, p, o: table[s, p, o], splits["test"].tolist(), known, range(12), side)
+        wanted[side] = [{name: row[name] for name in COUNTS} for row in rows]
+    return kg.Dataset.from_arrays(**splits, n_entities=12, n_relations=2), table, wanted
+
+
+@pytest.mark.parametrize("kind", SCORERS)
+@pytest.mark.parametrize("options", BATCHINGS, ids=str)
+@pytest.mark.light(12)
+def test_c14_batches_and_blocks_never_change_counts(counted_by_loops, kind, options):
+    """Counts equal those of the loop-only oracle for batches of 1, 2, a prime and more than there are."""
+    dataset, table, wanted = counted_by_loops
+    result = run(KINDS[kind](table), dataset, **options)
+    for side, records in wanted.items():
         rows = result.table[result.table["side"] == side]
-        assert rows[COUNTS].to_dict("records") == [{name: row[name] for name in COUNTS} for row in wanted]
+        assert rows[COUNTS].to_dict("records") == records
 
 
 def test_c15_hits_at_k_is_trivial_only_where_all_candidates_fit():

@@ -7,7 +7,7 @@ import re
 
 import numpy as np
 import pytest
-from browsing import each, log, opened, run, started
+from browsing import each, log, opened, run
 from made_results import like_fb15k237
 from page_cases import HOSTILE, N_RELATIONS
 
@@ -27,13 +27,6 @@ def large_page(tmp_path_factory):
     comparison = compare(results, names=["A", "B", "C"], n_resamples=99)
     write_page(results, path, dataset=dataset, comparison=comparison)
     return path
-
-
-@pytest.fixture(scope="module")
-def chrome():
-    browser = started()
-    yield browser
-    browser.quit()
 
 
 SHOWN = "#relations table.sortable > tbody:not([hidden]) > tr:first-child"

@@ -20,11 +20,11 @@ from kgeval.benchmarks import (
     write_benchmark_page,
 )
 from kgeval.cli.command import Command
+from kgeval.cli.interval_options import add_cluster, add_confidence, add_override, add_resamples
 from kgeval.cli.options import add_quiet, check_out, json_text, ranked_result, say_aside, written
-from kgeval.comparison import OVERRIDES
 from kgeval.errors import DataError, ProtocolError
 from kgeval.report import FORMATS, frame_records
-from kgeval.results import CLUSTERS, CONFIDENCE, MODEL, SEED, EvaluationResult
+from kgeval.results import MODEL, SEED, EvaluationResult
 from kgeval.stats import INTERVALS
 
 MIN_DATASETS, MIN_MODELS = 2, 3  # from which on a text says what all datasets say together
@@ -50,9 +50,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--baseline", metavar="MODEL", help="compare each other model with this one only (default: all pairs)"
     )
-    parser.add_argument(
-        "--confidence", type=float, default=CONFIDENCE, metavar="SHARE", help="confidence level (default: 0.95)"
-    )
+    add_confidence(parser)
     parser.add_argument(
         "--correction",
         choices=tuple(CORRECTIONS),
@@ -60,35 +58,15 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         help="how p-values are corrected for the number of tests; holm and maxt bound the probability of a false "
         "decision, fdr the share of false decisions (default: holm)",
     )
-    parser.add_argument(
-        "--cluster",
-        choices=CLUSTERS,
-        default="triple",
-        help="intervals and tests consider the variation with other triples of this graph, other queries or other "
-        "entities (default: triple)",
-    )
+    add_cluster(parser)
     parser.add_argument(
         "--intervals",
         choices=INTERVALS,
         default="t",
         help="t: Student's t; bootstrap: of seeds and clusters, from 10 runs of each model on (default: t)",
     )
-    parser.add_argument(
-        "--resamples",
-        type=int,
-        default=9999,
-        metavar="N",
-        help="number of resamples of maxt and of the bootstrap (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--resample-seed", type=int, default=0, metavar="N", help="seed of the resamples (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--override",
-        default="",
-        metavar="NAMES",
-        help=f"accept that the results of a dataset differ in these points, comma-separated: {', '.join(OVERRIDES)}",
-    )
+    add_resamples(parser, "resamples of maxt and of the bootstrap", "--resample-seed", "resamples")
+    add_override(parser, "the results of a dataset")
     parser.add_argument("--format", choices=FORMATS, default="table", help="output format (default: %(default)s)")
     parser.add_argument(
         "--differences", action="store_true", help="with --format csv: print the differences in place of the means"

@@ -11,6 +11,7 @@ import kgeval
 from kgeval.checks import check_one_of, suggest
 from kgeval.classification import CLASSIFIED_METRICS, CLUSTERS, PROBABILITY_METRICS, UNIFORM, parse_points
 from kgeval.cli.command import Command, Output
+from kgeval.cli.interval_options import add_intervals, check_level
 from kgeval.cli.options import add_input, add_quiet, check_options, given_dataset, given_splits, scorer_of, words
 from kgeval.cli.output import classification_text, save_error
 from kgeval.errors import DataError, ProtocolError
@@ -62,15 +63,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         metavar="COLUMNS",
         help="break down by relation, or by a feature that is the same for both sides, such as cardinality",
     )
-    output.add_argument(
-        "--confidence",
-        type=float,
-        metavar="SHARE",
-        help="show intervals with this confidence level in all tables (default: only with --by, 0.95)",
-    )
-    output.add_argument(
-        "--no-intervals", dest="intervals", action="store_false", help="show the breakdown without intervals"
-    )
+    add_intervals(output)
     output.add_argument(
         "--cluster",
         choices=CLUSTERS,
@@ -90,8 +83,7 @@ def _classify(options: argparse.Namespace) -> Output:
     start = time.perf_counter()
     if options.metrics is not None:
         parse_points(split_list(options.metrics))
-    if options.confidence is not None and not 0.0 < options.confidence < 1.0:
-        raise ProtocolError(f"--confidence must be between 0 and 1; got {options.confidence:g}")
+    check_level(options)
     if options.out is not None:
         check_target(options.out, options.overwrite)
     for column in words(options.by or ""):

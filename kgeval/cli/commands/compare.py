@@ -13,10 +13,10 @@ import kgeval
 from kgeval.classification import ClassificationResult
 from kgeval.cli.class_comparison import classes_text
 from kgeval.cli.command import Command
+from kgeval.cli.interval_options import add_cluster, add_confidence, add_override, add_resamples
 from kgeval.cli.options import add_quiet, add_results, json_text, result_names, say_aside
 from kgeval.comparison import (
     COMPARED_METRICS,
-    OVERRIDES,
     Comparison,
     SamplePlan,
     equivalence_lines,
@@ -33,7 +33,7 @@ from kgeval.report import (
     protocol_comment,
     undefined_lines,
 )
-from kgeval.results import CLUSTERS, CONFIDENCE, Key
+from kgeval.results import Key
 from kgeval.terminal import Screen
 
 LIMIT = 20
@@ -61,30 +61,10 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help=f"number of relations to list (default: {LIMIT}; with --format json: all)",
     )
-    parser.add_argument(
-        "--override",
-        default="",
-        metavar="NAMES",
-        help=f"accept that the results differ in these points, comma-separated: {', '.join(OVERRIDES)}",
-    )
-    parser.add_argument(
-        "--confidence", type=float, default=CONFIDENCE, metavar="SHARE", help="confidence level (default: 0.95)"
-    )
-    parser.add_argument(
-        "--cluster",
-        choices=CLUSTERS,
-        default="triple",
-        help="intervals and tests consider the variation with other triples of this graph, other queries or other "
-        "entities (default: triple)",
-    )
-    parser.add_argument(
-        "--resamples",
-        type=int,
-        default=9999,
-        metavar="N",
-        help="number of random swaps in the test (default: %(default)s)",
-    )
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the swaps (default: %(default)s)")
+    add_override(parser)
+    add_confidence(parser)
+    add_cluster(parser)
+    add_resamples(parser, "random swaps in the test", "--seed", "swaps")
     margins = parser.add_argument_group("equivalence and planning, for the first metric of --metrics")
     margins.add_argument(
         "--margin",

@@ -6,11 +6,11 @@ import argparse
 from pathlib import Path
 
 from kgeval.cli.command import Command, Output
+from kgeval.cli.interval_options import add_cluster, add_confidence, add_override
 from kgeval.cli.options import file_names, json_text, ranked_result, words
-from kgeval.comparison import OVERRIDES, gate
+from kgeval.comparison import gate
 from kgeval.errors import MetricError, ProtocolError
 from kgeval.report import frame_records
-from kgeval.results import CLUSTERS, CONFIDENCE
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
@@ -31,22 +31,9 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         help="pass only if the loss is shown to be smaller than the margin (default: fail only if it is shown to be "
         "larger)",
     )
-    parser.add_argument(
-        "--confidence",
-        type=float,
-        default=CONFIDENCE,
-        metavar="SHARE",
-        help="1 - significance level of the one-sided tests (default: 0.95)",
-    )
-    parser.add_argument(
-        "--cluster", choices=CLUSTERS, default="triple", help="as in kgeval compare (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--override",
-        default="",
-        metavar="NAMES",
-        help=f"accept that the results differ in these points, comma-separated: {', '.join(OVERRIDES)}",
-    )
+    add_confidence(parser, "1 - significance level of the one-sided tests (default: 0.95)")
+    add_cluster(parser, "as in kgeval compare (default: %(default)s)")
+    add_override(parser)
     parser.add_argument(
         "--format", choices=("table", "json"), default="table", help="output format (default: %(default)s)"
     )

@@ -13,11 +13,12 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from kgeval.checks import listed
 from kgeval.data import Dataset
 from kgeval.errors import DataError
 from kgeval.formats.dataset_options import DatasetOptions
 from kgeval.formats.datasets import tab_folder
-from kgeval.formats.folders import check_folder, listed, names_in
+from kgeval.formats.folders import check_folder, names_in
 from kgeval.formats.registry import Format
 
 TASKS = r"(train|dev|valid|test)_tasks\.json|e1rel_e2\.json"

@@ -37,11 +37,12 @@ from pathlib import Path
 
 import numpy as np
 
+from kgeval.checks import listed
 from kgeval.data import SPLITS, Dataset
 from kgeval.errors import DataError
 from kgeval.formats.dataset_options import DatasetOptions
 from kgeval.formats.datasets import tab_folder
-from kgeval.formats.folders import AS_TABLES, check_folder, given_splits, ignored_names, listed, names_in
+from kgeval.formats.folders import AS_TABLES, check_folder, given_splits, ignored_names, names_in
 from kgeval.formats.registry import Format
 
 SUFFIX = "_ind"  # what GraIL appends to the name of a training graph to name the folder of the inference graph

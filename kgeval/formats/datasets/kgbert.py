@@ -17,12 +17,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from kgeval.checks import counted
+from kgeval.checks import counted, listed
 from kgeval.data import Dataset
 from kgeval.files import read_text
 from kgeval.formats.dataset_options import DatasetOptions
 from kgeval.formats.datasets import tab_folder
-from kgeval.formats.folders import check_folder, first_lines, ignored_names, listed, names_in
+from kgeval.formats.folders import check_folder, first_lines, ignored_names, names_in
 from kgeval.formats.id_triples import label_columns
 from kgeval.formats.registry import Format
 

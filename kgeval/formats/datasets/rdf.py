@@ -21,12 +21,12 @@ from typing import Any
 
 import numpy as np
 
-from kgeval.checks import counted
+from kgeval.checks import counted, listed
 from kgeval.data import ONE_FILE, SPLITS, Dataset
 from kgeval.errors import DataError, MissingExtra
 from kgeval.files import check_source
 from kgeval.formats.dataset_options import DatasetOptions
-from kgeval.formats.folders import AS_TABLES, check_folder, given_splits, ignored_names, listed, names_in, unread_notes
+from kgeval.formats.folders import AS_TABLES, check_folder, given_splits, ignored_names, names_in, unread_notes
 from kgeval.formats.id_triples import NO_TRAIN, label_columns
 from kgeval.formats.registry import Format
 from kgeval.formats.split_files import STEMS, beside_notes, find_split_files

@@ -39,6 +39,8 @@ from kgeval.formats.tables import TABLE_SUFFIXES, Table, read_table, table_suffi
 from kgeval.formats.text_tables import IS_IT_A_HEADER
 from kgeval.formats.unpacking import ARCHIVES, is_archive, plain_name, unpacked
 
+SMALL_FILES = 2**18  # bytes; to start threads takes longer than to read so few
+
 
 def _sniff(path: Path) -> bool:
     """Return whether `path` is a folder with at least one file of a split."""
@@ -68,8 +70,9 @@ def _read(path: Path, options: DatasetOptions) -> Dataset:
         return read_table(file, split, header=header, columns=columns, sep=options.sep, labelled=options.labelled)
 
     parts = [(split, file) for split, paths in files.items() for file in paths]
-    with ThreadPoolExecutor(len(parts)) as pool:
-        tables = list(pool.map(read, *zip(*parts)))
+    n_bytes = sum(file.stat().st_size for _, file in parts if file.is_file())
+    with ThreadPoolExecutor(len(parts)) if n_bytes > SMALL_FILES else nullcontext() as pool:
+        tables = list((pool.map if pool else map)(read, *zip(*parts)))
     of_split = {split: [table for (of, _), table in zip(parts, tables) if of == split] for split in files}
     dataset = _dataset(path.resolve().name, of_split, assumptions(path, files, options.splits))
     if header is None and not options.labelled:

@@ -22,6 +22,7 @@ from kgeval.ranking.shards import Failed, Finished, Shard
 # With a deadline, embedding models rank rounds of shards, each shard of so many queries at first; later rounds take
 # about so many seconds.
 FIRST_QUERIES, ROUND_SECONDS = 16, 0.5
+SMALL_JOB = 20_000  # pairs (query, candidate); to start threads takes longer than to count so few
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,8 @@ class Threads:
     Parameters
     ----------
     n : int, optional
-        Number of threads; by default one per processor.
+        Number of threads; by default one per processor, and none for a job of at most `SMALL_JOB` pairs, which is
+        ranked in the calling thread.
 
     Examples
     --------
@@ -52,9 +54,10 @@ class Threads:
 
     def run(self, job: Job) -> Generator[Finished | Failed, None, None]:
         """Count the shards of a job; yield the outcomes, batch after batch, until no time is left."""
-        n = self.n or available_threads() if job.is_geometry else 1
+        is_threaded = job.is_geometry and (self.n is not None or job.work.n_pairs > SMALL_JOB)
+        n = self.n or available_threads() if is_threaded else 1
         ranker = job.ranker(n)
-        with workers(n) if job.is_geometry else nullcontext(map) as in_order:
+        with workers(n) if is_threaded else nullcontext(map) as in_order:
             for shards in _rounds(job, ranker):
                 batches = [(shard.task, batch) for shard in shards for batch in ranker.batches(shard)]
                 for outcome in in_order(lambda pair: outcome_of(pair[0], pair[1], job.deadline), batches):

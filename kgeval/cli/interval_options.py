@@ -1,0 +1,105 @@
+"""Options for confidence intervals and tests, which several commands share.
+
+Each ``add_...`` function adds options to a parser; `check_level` checks what `add_intervals` added.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from kgeval.comparison import OVERRIDES
+from kgeval.errors import ProtocolError
+from kgeval.results import CLUSTERS, CONFIDENCE
+
+
+def add_intervals(output: argparse._ArgumentGroup) -> None:
+    """Add ``--confidence`` and ``--no-intervals`` of the commands that show the numbers of one result.
+
+    Parameters
+    ----------
+    output : argparse group
+    """
+    output.add_argument(
+        "--confidence",
+        type=float,
+        metavar="SHARE",
+        help="show intervals with this confidence level in all tables (default: only with --by, 0.95)",
+    )
+    output.add_argument(
+        "--no-intervals", dest="intervals", action="store_false", help="show the breakdown without intervals"
+    )
+
+
+def check_level(options: argparse.Namespace) -> None:
+    """Raise a ProtocolError if ``--confidence`` is given and not between 0 and 1.
+
+    Parameters
+    ----------
+    options : argparse.Namespace
+        The parsed options.
+    """
+    if options.confidence is not None and not 0.0 < options.confidence < 1.0:
+        raise ProtocolError(f"--confidence must be between 0 and 1; got {options.confidence:g}")
+
+
+def add_confidence(parser: argparse.ArgumentParser, about: str = "confidence level (default: 0.95)") -> None:
+    """Add ``--confidence`` of the commands that compare results.
+
+    Parameters
+    ----------
+    parser : argparse.ArgumentParser
+    about : str
+        The help text.
+    """
+    parser.add_argument("--confidence", type=float, default=CONFIDENCE, metavar="SHARE", help=about)
+
+
+def add_cluster(
+    parser: argparse.ArgumentParser,
+    about: str = "intervals and tests consider the variation with other triples of this graph, other queries or other "
+    "entities (default: triple)",
+) -> None:
+    """Add ``--cluster`` of the commands that compare results.
+
+    Parameters
+    ----------
+    parser : argparse.ArgumentParser
+    about : str
+        The help text.
+    """
+    parser.add_argument("--cluster", choices=CLUSTERS, default="triple", help=about)
+
+
+def add_resamples(parser: argparse.ArgumentParser, about: str, seed: str, of: str) -> None:
+    """Add ``--resamples`` and the option for the seed of the resamples.
+
+    Parameters
+    ----------
+    parser : argparse.ArgumentParser
+    about : str
+        What the resamples are, for the help text, such as ``"random swaps in the test"``.
+    seed : str
+        The name of the option for the seed.
+    of : str
+        A noun for the resamples, for the help text of the seed.
+    """
+    count = f"number of {about} (default: %(default)s)"
+    parser.add_argument("--resamples", type=int, default=9999, metavar="N", help=count)
+    parser.add_argument(seed, type=int, default=0, metavar="N", help=f"seed of the {of} (default: %(default)s)")
+
+
+def add_override(parser: argparse.ArgumentParser, results: str = "the results") -> None:
+    """Add ``--override``.
+
+    Parameters
+    ----------
+    parser : argparse.ArgumentParser
+    results : str
+        Which results may differ, for the help text.
+    """
+    parser.add_argument(
+        "--override",
+        default="",
+        metavar="NAMES",
+        help=f"accept that {results} differ in these points, comma-separated: {', '.join(OVERRIDES)}",
+    )
