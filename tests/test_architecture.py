@@ -18,7 +18,8 @@ PACKAGE = Path(importlib.util.find_spec("kgeval").origin).parent
 FILES = {path.relative_to(PACKAGE.parent): path for path in sorted(PACKAGE.rglob("*.py"))}
 MODULES = {".".join(relative.with_suffix("").parts).removesuffix(".__init__"): p for relative, p in FILES.items()}
 TREES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in MODULES.items()}
-NODES = {name: list(ast.walk(tree)) for name, tree in TREES.items()}
+KINDS = (ast.Import, ast.ImportFrom, ast.Call, ast.Assert, ast.ExceptHandler, ast.Raise)  # what the tests look for
+NODES = {name: [node for node in ast.walk(tree) if isinstance(node, KINDS)] for name, tree in TREES.items()}
 PUBLIC = next(
     ast.literal_eval(node.value)
     for node in TREES["kgeval"].body
@@ -192,13 +193,11 @@ def test_no_assert_bare_except_or_unfinished_work():
         found += [
             f"{module}, line {n.lineno}: except" for n in nodes if isinstance(n, ast.ExceptHandler) and not n.type
         ]
-        found += [
-            f"{module}, line {node.lineno}: {ast.unparse(node)}"
-            for node in nodes
-            if isinstance(node, ast.Raise) and "NotImplemented" in ast.unparse(node)
-        ]
-        for number, line in enumerate(MODULES[module].read_text(encoding="utf-8").splitlines(), start=1):
-            found += [f"{module}, line {number}: {word}" for word in re.findall(r"\b(TODO|FIXME|XXX)\b", line)]
+        text = MODULES[module].read_text(encoding="utf-8")
+        if "NotImplemented" in text:
+            raised = [ast.unparse(node) for node in nodes if isinstance(node, ast.Raise)]
+            found += [f"{module}: {line}" for line in raised if "NotImplemented" in line]
+        found += [f"{module}: {word}" for word in re.findall(r"\b(TODO|FIXME|XXX)\b", text)]
     assert found == []
 
 

@@ -3,8 +3,8 @@
 Each test fails on the behaviour of 0.1.0. The numbers are those of the project's notes on correctness.
 """
 
-import ast
 import functools
+import re
 from pathlib import Path
 
 TESTS = Path(__file__).parent
@@ -131,8 +131,7 @@ FAULTS = {
 @functools.cache
 def functions(file):
     """The names of the functions of a file of tests."""
-    tree = ast.parse((TESTS / file).read_text(encoding="utf-8"))
-    return {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    return set(re.findall(r"^def (\w+)\(", (TESTS / file).read_text(encoding="utf-8"), re.MULTILINE))
 
 
 def test_every_fault_has_a_test():

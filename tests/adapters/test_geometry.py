@@ -62,6 +62,7 @@ def test_a_model_that_agrees_is_ranked_exactly(seed):
         ("one row of one relation", lambda e, r: kg.models.TransE(e, r + np.eye(4, 6, k=2, dtype=np.float32) * 1e-3)),
     ],
 )
+@pytest.mark.light(3)
 def test_a_model_that_differs_is_not_used(name, wrong):
     entities, relations = tables(3)
     model, dataset = kg.models.TransE(entities, relations), graph()

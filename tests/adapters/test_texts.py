@@ -77,7 +77,7 @@ def adapter(score, **options):
 def test_text_scorers_rank_as_functions_of_ids_do(tmp_path):
     """Random graphs with unseen entities and equal texts: one table of ranks, with and without a cache."""
     n_shared = 0
-    for seed in range(size(6, 120)):
+    for seed in range(size(4, 120)):
         dataset, texts, relation_texts, table = draw(seed)
         protocol = kg.Protocol(unseen=("rank", "drop", "worst")[seed % 3])
         try:
@@ -154,6 +154,7 @@ def no_call(*lists):
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int64, np.uint8, np.dtype(">f4")])
+@pytest.mark.light(3)
 def test_the_cache_keeps_dtype_and_bytes(tmp_path, dtype):
     """Thirds in every dtype: the second run gets the same bytes, from the file alone."""
     dataset = tiny()
@@ -282,6 +283,7 @@ def test_dropout_is_not_stored(tmp_path):
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("is_cached", [False, True])
+@pytest.mark.light(6)
 def test_wrong_scores_show_the_texts(tmp_path, returns, message, is_cached):
     def scorer(subjects, relations, objects):
         return returns(len(subjects))
@@ -584,7 +586,7 @@ def loop_counts(dataset, texts, relation_texts, geometry):
 @pytest.mark.light(2)
 def test_encoders_rank_as_a_loop_does(geometry):
     """Random graphs: exact ranks of the vectors, each text encoded once (up to three again), and equal texts tie."""
-    for seed in range(size(3, 40)):
+    for seed in range(size(2, 40)):
         dataset, texts, relation_texts, _ = draw(seed)
         encoder = Encoder()
         both = {"texts": texts, "relation_texts": relation_texts}

@@ -9,6 +9,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from grids import size
 from made_results import replaced
 
 import kgeval as kg
@@ -244,7 +245,7 @@ def missed_changes(run):
         value = content
         for name in place:
             value = value[name]
-        for new in changes(value) if place else ():
+        for new in changes(value)[: size(1, 5)] if place else ():
             n += 1
             missed += [] if is_found(changed(content, place, new), facts) else [(place, value, new)]
     return missed, n
@@ -254,7 +255,7 @@ def test_every_change_of_a_card_is_found(small_run):
     """Each field of the card, changed by one unit of its last digit and in other ways; the card itself agrees."""
     missed, n = missed_changes(small_run)
     assert missed == []
-    assert n > 300
+    assert n > size(100, 300)
 
 
 @pytest.mark.thorough
@@ -311,8 +312,10 @@ def test_every_change_of_a_run_is_found(small_run):
     """One id, count, score, label, fact, name or option of the protocol."""
     card = Card.of(small_run)
     assert verify_card(card, small_run).agrees
-    found = {what: verify_card(card, other) for what, other in run_changes(small_run)}
-    assert len(found) > 30
+    others = dict(run_changes(small_run))
+    kept = {*list(others)[:: size(3, 1)], "score", "seed", "about n_triples"}
+    found = {what: verify_card(card, other) for what, other in others.items() if what in kept}
+    assert len(others) > 30
     assert [what for what, verification in found.items() if verification.agrees] == []
     assert {one.place.partition("/")[0] for one in found["score"].disagreements} == {"hashes"}
     assert {one.place for one in found["seed"].disagreements} == {"model/seed"}
@@ -340,19 +343,21 @@ def test_verification_says_what_differs(run, card):
     assert str(verify_card(card, run)).count("\n") == len(FIELDS) - 2  # all but the date, which is absent
     assert "not checked: the date 2026-11-23" in str(verify_card(card.dated("2026-11-23"), run))
     better = replaced(run, table=run.table.assign(tied_filtered=0))
-    lines = verify_card(card, better).lines()
+    verified = verify_card(card, better)
+    lines = verified.lines()
     at = lines.index("metrics    DIFFERS")
     assert lines[at + 1].startswith("  metrics/amri/high: the card says ")
-    assert lines[at + 11] == f"  and {len(verify_card(card, better).of_item('metrics')) - 10} more"
-    assert verify_card(card, better).hint == ""
+    assert lines[at + 11] == f"  and {len(verified.of_item('metrics')) - 10} more"
+    assert verified.hint == ""
     old = replaced(better, about={**run.about, "version": "0.0.9"})
     assert "the run was made by kgeval 0.0.9" in verify_card(card, old).lines()[-1]
 
 
 def test_other_versions_of_numpy_may_differ_in_the_last_digits(run, card):
     """A relative error of 1e-13 in every number of the run changes nothing; one of 1e-8 is found."""
+    exact = run_facts_of(run)
     for error, agrees in ((1e-13, True), (-1e-13, True), (1e-8, False)):
-        facts = run_facts_of(run)
+        facts = copy.deepcopy(exact)
         for entry in facts["metrics"].values():
             entry |= {name: value * (1 + error) for name, value in entry.items() if isinstance(value, float)}
         assert (disagreements(card, facts) == ()) == agrees
@@ -505,6 +510,7 @@ WRONG_FIELDS = [
 ]
 
 
+@pytest.mark.light(8)
 @pytest.mark.parametrize(("place", "value", "message"), WRONG_FIELDS)
 def test_wrong_fields_are_named(card, place, value, message, tmp_path):
     """The file, the field, what was expected, and what came."""

@@ -1,5 +1,6 @@
 """The metadata of a model card: fields of the format, values of the card, and YAML that PyYAML reads back."""
 
+import functools
 import math
 import warnings
 
@@ -18,6 +19,7 @@ HOSTILE = [
 ]  # fmt: skip
 
 
+@functools.cache  # cards are read-only
 def card(name="Some model: v1", seed=7, dataset_name="four", scorer=None, sides=None):
     """The card of a run of two triples."""
     dataset = kg.Dataset.from_arrays(test=[[0, 0, 1], [1, 0, 2]], n_entities=4, n_relations=1, name=dataset_name)
@@ -111,6 +113,7 @@ def replace_dataset(made):
     return Card({**made.content, "dataset": {**made.content["dataset"], "fingerprint": "0" * 64}})
 
 
+@pytest.mark.light(2)
 @pytest.mark.parametrize("name", ["é: #1", "no", 'a"b\\c', "😀\u2028 -"])
 def test_names_cannot_break_the_block(name):
     """They are texts, whatever is in them."""

@@ -64,6 +64,7 @@ def cells_of(text):
     return rows
 
 
+@pytest.mark.light(2)
 @pytest.mark.parametrize("siunitx", [False, True])
 @pytest.mark.parametrize("fixture", ["bench", "against"])
 def test_latex_is_well_formed_with_hostile_names(request, siunitx, fixture):
@@ -137,8 +138,9 @@ def test_notes_below_the_table(runs, bench):
     assert r"do not differ significantly from it, $p > 0.05$ (Holm, 6 tests)" in notes[2]
     single = {key: result for key, result in runs.items() if key[1] == 1}
     found = kg.benchmark(single, metrics="mrr", n_resamples=99)
-    assert "\\par\\noindent one run each\n" in found.to_latex()
-    assert r"\pm" not in found.to_latex()
+    text = found.to_latex()
+    assert "\\par\\noindent one run each\n" in text
+    assert r"\pm" not in text
     assert r"\pm" not in found.to_latex(siunitx=True)
 
 
@@ -218,6 +220,7 @@ def test_text_has_verdict_header_means_and_differences(bench, monkeypatch):
     assert all(f"{value:.4f}" in narrow for value in bench.values.to_numpy().ravel())
 
 
+@pytest.mark.thorough
 def test_many_differences_show_those_of_the_best_models(monkeypatch):
     """45 rows of ten models become nine of the best model and a line that says so."""
     one = cases.run_of(12, "A", 1)
@@ -258,10 +261,12 @@ def test_the_header_names_protocol_tests_and_corrections(bench, runs):
 
 def test_many_datasets_are_grouped_in_the_verdict():
     """With more than three datasets, the sentence groups them and has no numbers."""
-    found = kg.benchmark(cases.runs_of(sizes=(12, 24, 27, 60), seeds=(1,)), metrics="mrr", n_resamples=99)
+    found = kg.benchmark(
+        cases.runs_of(sizes=(12, 24, 27, 60), models=("A", "C"), seeds=(1,)), metrics="mrr", n_resamples=99
+    )
     sentence = found.verdict.sentence
     assert sentence.startswith("MRR: ")
-    assert " of 12 differences" in sentence
+    assert " of 4 differences" in sentence
     for dataset, leaders in found.verdict.leaders.items():
         groups = re.findall(r"(?:MRR: |; )([^;]*)", sentence)
         (said,) = [text for text in groups if re.search(rf"{dataset}\b", text)]
@@ -347,6 +352,7 @@ def test_markdown_tells_the_protocol_of_each_dataset(bench):
     assert {escaped_markdown(line) for line in comments} <= set(bench.to_markdown().splitlines())
 
 
+@pytest.mark.thorough
 def test_equal_runs_are_told_below_the_table():
     """One file under two seeds has no spread over the seeds."""
     runs = cases.runs_of((12,), ("A", "B"), (1, 2))

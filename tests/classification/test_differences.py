@@ -133,10 +133,12 @@ def renumbered(result, seed=0):
 def test_ids_and_rows_do_not_matter():
     first, second = two(4, m=30, per_positive=2)
     metrics = "accuracy,mcc,auc,ap,macro.f1,gauc"
-    plain = compare_classifications([first, second], metrics=metrics)
-    other = compare_classifications([renumbered(first, 1), renumbered(second, 2)], metrics=metrics)
+    plain = compare_classifications([first, second], metrics=metrics, n_resamples=999)
+    moved = [renumbered(first, 1), renumbered(second, 2)]
+    other = compare_classifications(moved, metrics=metrics, n_resamples=999)
     pd.testing.assert_frame_equal(plain.table, other.table, rtol=1e-9)
-    turned = compare_classifications([second, first], names=["made (2)", "made (1)"], metrics=metrics).table
+    names = ["made (2)", "made (1)"]
+    turned = compare_classifications([second, first], names=names, metrics=metrics, n_resamples=999).table
     assert turned["p"].tolist() == pytest.approx(plain.table["p"].tolist(), rel=1e-9)
     assert turned["low"].tolist() == pytest.approx((-plain.table["high"]).tolist(), rel=1e-9)
 
@@ -160,7 +162,9 @@ def test_the_table_and_its_correction():
         with_probabilities(part, 1 / (1 + np.exp(-part.table.sort_values("s")["score"]))) for part in (first, second)
     ]
     flat = with_probabilities(second, 0.9 + 0.05 * rng.random(120))
-    compared = compare_classifications({"A": sure[0], "B": sure[1], "C": flat}, metrics="accuracy,brier,pcopc,ece")
+    compared = compare_classifications(
+        {"A": sure[0], "B": sure[1], "C": flat}, metrics="accuracy,brier,pcopc,ece", n_resamples=999
+    )
     table = compared.table
     assert table.columns.tolist() == [
         "first", "second", "metric", "value_first", "value_second", "difference", "low", "high", "p", "p_holm",
@@ -172,7 +176,9 @@ def test_the_table_and_its_correction():
     assert table["p_holm"][decides].tolist() == pytest.approx(holm(table["p"][decides]).tolist(), rel=1e-12)
     assert table["p_holm"][~decides].isna().all()
     assert table["p"].notna().all()
-    alone = compare_classifications({"A": sure[0], "B": sure[1], "C": flat}, metrics="accuracy,brier,ece").table
+    alone = compare_classifications(
+        {"A": sure[0], "B": sure[1], "C": flat}, metrics="accuracy,brier,ece", n_resamples=999
+    ).table
     columns = ["p", "p_holm", "detectable", "better"]
     pd.testing.assert_frame_equal(table.loc[decides, columns].reset_index(drop=True), alone[columns])
     assert "p_holm is corrected for all but PCOPC, which cannot say who is better" in repr(compared)
@@ -208,21 +214,25 @@ def test_the_level_is_not_a_little_below_its_decimal():
 def test_verdicts():
     """Two and three models, with and without a winner; the sentence takes the numbers of the table."""
     first, second = two(5, gain=0.5, m=60)
-    row = compare_classifications({"A": first, "B": second}, metrics="f1")
+    row = compare_classifications({"A": first, "B": second}, metrics="f1", n_resamples=999)
     found = row.table.iloc[0]
     assert row.verdict == (
         f"A beats B: F1 {found['value_first']:.4f} against {found['value_second']:.4f}, {found['difference']:+.4f} "
         f"[{found['low']:+.4f}, {found['high']:+.4f}], p = {found['p_holm']:.4f}"
     )
-    turned = compare_classifications({"B": second, "A": first}, metrics="f1")
+    turned = compare_classifications({"B": second, "A": first}, metrics="f1", n_resamples=999)
     assert turned.verdict == row.verdict
-    assert compare_classifications({"A": first, "B": first}).verdict.startswith("Undecided between A and B: accuracy")
+    assert compare_classifications({"A": first, "B": first}, n_resamples=999).verdict.startswith(
+        "Undecided between A and B: accuracy"
+    )
     three = {"A": first, "B": second, "C": second}
-    assert compare_classifications(three, metrics="f1").verdict.startswith("A beats all 2 other models: F1 0.")
-    tied = compare_classifications({"A": first, "B": second, "C": first}, metrics="f1").verdict
+    assert compare_classifications(three, metrics="f1", n_resamples=999).verdict.startswith(
+        "A beats all 2 other models: F1 0."
+    )
+    tied = compare_classifications({"A": first, "B": second, "C": first}, metrics="f1", n_resamples=999).verdict
     assert tied.startswith("Undecided: A has the best F1, ")
     assert tied.endswith("but the test cannot tell it from C")
-    assert "Undecided" in repr(compare_classifications({"A": first, "B": first}))
+    assert "Undecided" in repr(compare_classifications({"A": first, "B": first}, n_resamples=999))
     assert "A beats B" in row._repr_html_()
 
 
@@ -292,15 +302,15 @@ def test_the_command_line(tmp_path, capsys):
     for name, result in (("A", first), ("B", second)):
         result.save(tmp_path / f"{name}.kgeval")
     files = [str(tmp_path / f"{name}.kgeval") for name in "AB"]
-    assert main(["compare", *files, "--metrics", "f1,auc"]) == 0
+    assert main(["compare", *files, "--metrics", "f1,auc", "--resamples", "99"]) == 0
     out = capsys.readouterr().out
-    compared = compare_classifications({"A": first, "B": second}, metrics="f1,auc")
+    compared = compare_classifications({"A": first, "B": second}, metrics="f1,auc", n_resamples=99)
     assert out.splitlines()[0] == compared.verdict
     f1_row = next(line.split() for line in out.splitlines() if line.startswith("f1 "))
     assert f1_row[1:4] == [f"{compared.table[name][0]:.4f}" for name in ("value_first", "value_second", "difference")]
     assert main(["compare", *files, "--by-relation", "mrr"]) == 2
     assert "--by-relation: compares ranks, but" in capsys.readouterr().err
-    assert main(["compare", *files, "--metrics", "f1", "--format", "csv", "--quiet"]) == 0
+    assert main(["compare", *files, "--metrics", "f1", "--resamples", "99", "--format", "csv", "--quiet"]) == 0
     rows = capsys.readouterr().out.splitlines()
     assert rows[0].startswith("first,second,metric,value_first")
     assert rows[1].startswith("A,B,f1,")

@@ -14,11 +14,16 @@ SMALL = ("--resamples", 99)
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
+def runs():
+    return cases.runs_of((12, 20), seeds=(1, 2))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, runs):
     """Files of 3 models x 2 seeds x 2 datasets that hold their names, and one file without a name."""
     folder = tmp_path_factory.mktemp("benchmark")
-    for (model, seed, dataset), result in cases.runs_of((12, 20), seeds=(1, 2)).items():
-        result.save(folder / f"{model}{seed}-{dataset}.kgeval", name=model, seed=seed)
+    for (model, seed, dataset), result in runs.items():
+        result.save(folder / f"{model}{seed}-{dataset}.kgeval", name=model, seed=seed, details=False)
     (folder / "other").mkdir()
     cases.run_of(12, "A", 9).save(folder / "other" / "plain.kgeval")
     return folder
@@ -47,8 +52,14 @@ def refused(capsys, *arguments):
 
 
 @pytest.fixture(scope="module")
-def bench():
-    return kg.benchmark(cases.runs_of((12, 20), seeds=(1, 2)), n_resamples=99)
+def bench(runs):
+    return kg.benchmark(runs, n_resamples=99)
+
+
+@pytest.fixture
+def one(files):
+    """One file, for tests in which `given` makes the benchmark of all."""
+    return files[0]
 
 
 @pytest.fixture
@@ -70,25 +81,25 @@ def test_files_with_names_need_no_option(capsys, files, bench):
     assert all(line in text for line in bench.across().lines())
 
 
-def test_quiet_leaves_the_tables_and_the_verdict(capsys, files, bench, given):
-    brief = printed(capsys, "benchmark", *files, "--quiet")
+def test_quiet_leaves_the_tables_and_the_verdict(capsys, one, bench, given):
+    brief = printed(capsys, "benchmark", one, "--quiet")
     assert brief.startswith(bench.verdict.sentence)
     assert f"{bench.values.iloc[0, 0]:.4f}" in brief
     assert "paired by labels" not in brief
     assert not any(note in brief for note in bench.notes)
 
 
-def test_other_formats(capsys, files, bench, given):
+def test_other_formats(capsys, one, bench, given):
     """LaTeX, Markdown and CSV are the methods of the benchmark; JSON has everything. What is said goes aside."""
-    text = printed(capsys, "benchmark", *files, *SMALL, "--format", "latex", "--siunitx")
+    text = printed(capsys, "benchmark", one, *SMALL, "--format", "latex", "--siunitx")
     assert text == bench.to_latex(siunitx=True) + "\n"
-    assert printed(capsys, "benchmark", *files, *SMALL, "--format", "markdown") == bench.to_markdown() + "\n"
-    assert main(["benchmark", *files, "--resamples", "99", "--format", "csv", "--differences"]) == 0
+    assert printed(capsys, "benchmark", one, *SMALL, "--format", "markdown") == bench.to_markdown() + "\n"
+    assert main(["benchmark", one, "--resamples", "99", "--format", "csv", "--differences"]) == 0
     out, err = capsys.readouterr()
     assert out == bench.differences.to_csv(index=False, lineterminator="\n")
     assert f"kgeval: {bench.verdict.sentence}\n" in err
     assert all(f"kgeval: {line}\n" in err for line in bench.header())
-    content = json.loads(printed(capsys, "benchmark", *files, *SMALL, "--format", "json"))
+    content = json.loads(printed(capsys, "benchmark", one, *SMALL, "--format", "json"))
     assert content["verdict"] == bench.verdict.sentence
     assert [row["mean"] for row in content["table"]] == pytest.approx(bench.table["mean"].tolist())
     assert [row["better"] for row in content["differences"]] == bench.differences["better"].tolist()
@@ -151,6 +162,7 @@ def test_a_folder_stands_for_the_results_in_it(capsys, folder, files, bench, giv
     assert "is a folder without files *.kgeval" in refused(capsys, "benchmark", tmp_path)
 
 
+@pytest.mark.thorough
 def test_a_pattern_that_the_shell_left_is_expanded(capsys, bench, given):
     """As on Windows."""
     printed(capsys, "benchmark", "*.kgeval")
@@ -178,24 +190,29 @@ def test_files_without_names_are_listed(capsys, files):
         (("-o", "A1-ring-12.kgeval"), "A1-ring-12.kgeval"),
     ],
 )
+@pytest.mark.light(3)
 def test_wrong_options_are_refused(capsys, files, options, said):
     assert said in refused(capsys, "benchmark", *files, *options)
 
 
-def test_page(capsys, files, folder, given):
-    text = printed(capsys, "benchmark", *files, *SMALL, "-o", "page.html")
+def test_page(capsys, one, folder, given):
+    text = printed(capsys, "benchmark", one, *SMALL, "-o", "page.html")
     assert re.search(r"wrote page\.html, 0\.\d MB\n$", text)
     assert (folder / "page.html").read_text(encoding="utf-8").startswith("<!doctype html>")
-    assert "exists" in refused(capsys, "benchmark", *files, "-o", "page.html")
+    assert "exists" in refused(capsys, "benchmark", one, "-o", "page.html")
 
 
 # ---- kgeval evaluate --name, --seed ----
 
 
-@pytest.fixture
-def call(root):
-    folder = root / "data" / "countries"
-    return ("evaluate", folder, "--model", folder / "complex.npz", "--format", "csv", "--metrics", "mrr", "--quiet")
+@pytest.fixture(scope="module")
+def call(tmp_path_factory):
+    """An evaluation of 30 triples, without its options."""
+    graph = tmp_path_factory.mktemp("ring")
+    (graph / "test.txt").write_text("".join(f"e{i}\tr\te{(i + 7) % 30}\n" for i in range(30)))
+    (graph / "scorer.py").write_text("def score(s, p, o):\n    return (s * 7919 + o * 31) % 97 + 0.25\n")
+    scorer = f"{graph / 'scorer.py'}:score"
+    return ("evaluate", graph, "--score", scorer, "--format", "csv", "--metrics", "mrr", "--quiet")
 
 
 def test_name_and_seed_are_kept_in_the_file(capsys, call, folder):

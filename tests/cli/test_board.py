@@ -8,20 +8,21 @@ from kgeval.benchmarks import write_card
 from kgeval.cli import main
 
 
-@pytest.fixture
-def folder(tmp_path):
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
     """A saved result, the card of another run, and a file that is no card."""
+    path = tmp_path_factory.mktemp("board")
     dataset = kg.Dataset.from_arrays(
         test=[[i, 0, (i + 1) % 6] for i in range(6)], n_entities=6, n_relations=1, name="x"
     )
     for name, step in (("near", 1), ("far", 3)):
         run = kg.evaluate(lambda s, p, o, step=step: -np.abs((o - s - step) % 6), dataset, progress=False)
         if name == "near":
-            run.save(tmp_path / "near.kgeval")
+            run.save(path / "near.kgeval")
         else:
-            write_card(run, tmp_path / "far.json")
-    (tmp_path / "bad.json").write_text("[]")
-    return tmp_path
+            write_card(run, path / "far.json")
+    (path / "bad.json").write_text("[]")
+    return path
 
 
 def test_it_writes_the_page_and_says_what_it_read(capsys, folder):
@@ -36,7 +37,7 @@ def test_it_writes_the_page_and_says_what_it_read(capsys, folder):
 
 
 def test_it_does_not_replace_a_file_unasked(capsys, folder):
-    target = folder / "board.html"
+    target = folder / "mine.html"
     target.write_text("mine")
     assert main(["board", str(folder), "-o", str(target)]) == 2
     assert "exists" in capsys.readouterr().err

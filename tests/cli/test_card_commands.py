@@ -71,11 +71,18 @@ def test_several_runs_give_a_folder_of_cards(capsys, tmp_path):
     assert read_card("cards/all/near.json").model == "Near"
     assert run(capsys, "verify", "cards/all/far.json", "far.kgeval")[0] == 0
     assert run(capsys, "card", "near.kgeval", "-o", "cards")[1].startswith("wrote cards/near.json, ")
+
+
+@pytest.mark.thorough
+def test_cards_that_cannot_be_written_are_refused(capsys, tmp_path):
+    """Several cards need a folder, each of them a name of its own; a card that is there stays."""
+    (tmp_path / "cards").mkdir()
+    (tmp_path / "cards" / "near.json").write_text("mine")
     wrong = [
         (["near.kgeval", "far.kgeval"], "2 results give 2 cards; give -o FOLDER"),
         (["near.kgeval", "far.kgeval", "-o", "far.kgeval"], "far.kgeval is a file; 2 results need a folder"),
         (["near.kgeval", "./near.kgeval", "-o", "two"], "two of the results would be written to two/near.json"),
-        (["near.kgeval", "far.kgeval", "-o", "cards/all"], "exists; choose another name"),
+        (["near.kgeval", "far.kgeval", "-o", "cards"], "exists; choose another name"),
     ]
     for arguments, message in wrong:
         status, _, error = run(capsys, "card", *arguments)

@@ -6,6 +6,7 @@ import zipfile
 
 import numpy as np
 import pytest
+from grids import size
 
 import kgeval as kg
 from kgeval.cli import main
@@ -66,7 +67,7 @@ def table(folder, suffix, sep, head=(), order=(0, 1, 2), more=()):
     ],
     ids=str,
 )
-@pytest.mark.light(2)
+@pytest.mark.light(1)
 def test_tables_in_other_forms(tmp_path, capsys, form, options):
     """One command for each; the metrics of the tab-separated folder."""
     wanted = evaluated(capsys, "plain")
@@ -75,13 +76,19 @@ def test_tables_in_other_forms(tmp_path, capsys, form, options):
     assert found["metrics"] == wanted["metrics"]
 
 
-def test_archives_and_other_names(tmp_path, capsys):
-    """A zip file, and files of other names by --splits."""
+def test_archives(capsys):
+    """A zip file."""
     wanted = evaluated(capsys, "plain")
     with zipfile.ZipFile("graph.zip", "w") as archive:
         for split in PARTS:
             archive.write(f"plain/{split}.txt")
     assert evaluated(capsys, "graph.zip")["metrics"] == wanted["metrics"]
+
+
+@pytest.mark.thorough
+def test_other_names(tmp_path, capsys):
+    """Files of other names by --splits."""
+    wanted = evaluated(capsys, "plain")
     table(tmp_path / "other", ".csv", ",")
     for split in PARTS:
         (tmp_path / "other" / f"{split}.csv").rename(tmp_path / "other" / f"my_{split}.csv")
@@ -107,7 +114,7 @@ def test_one_file_and_its_split(tmp_path, capsys):
         "all.csv: one file, so there is no split test; --split-fractions .8,.1,.1 divides it into train, valid and "
         "test, and --split train ranks all its triples. If other files hold the other splits, give their folder"
     )
-    for options, fractions, settings in (
+    cases = (
         (["--split-fractions", ".6,.2,.2"], {"train": 0.6, "valid": 0.2, "test": 0.2}, {}),
         (["--split-fractions", "train=.7,test=.3", "--split-seed", "4"], {"train": 0.7, "test": 0.3}, {"seed": 4}),
         (
@@ -115,7 +122,8 @@ def test_one_file_and_its_split(tmp_path, capsys):
             {"train": 0.7, "valid": 0.1, "test": 0.2},
             {"inverse_free": True},
         ),
-    ):
+    )
+    for options, fractions, settings in cases[: size(2, 3)]:
         dataset = kg.read_dataset("all.csv").split(fractions, **settings)
         result = kg.evaluate(lambda s, p, o: np.sin(s + 3 * p + 7 * o), dataset, progress=False)
         found = evaluated(capsys, "all.csv", *options)

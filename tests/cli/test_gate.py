@@ -46,13 +46,14 @@ def gated(capsys, run_name, *arguments, against="base"):
     ("run_name", "against", "margin", "strict", "status"),
     [
         ("worse", "base", "1", False, 1),
-        ("worse", "base", "9", False, 0),
         ("base", "worse", "1", True, 0),
+        ("worse", "base", "9", False, 0),
+        ("near", "base", "3", True, 0),
         ("near", "base", "0.1", False, 0),
         ("near", "base", "0.1", True, 1),
-        ("near", "base", "3", True, 0),
     ],
 )
+@pytest.mark.light(4)
 def test_exit_codes(capsys, run_name, against, margin, strict, status):
     options = ["--metric", "mr", "--margin", margin, *(["--strict"] if strict else [])]
     found, text, error = gated(capsys, run_name, *options, against=against)
@@ -123,6 +124,10 @@ def test_compare_prints_equivalence_after_the_differences(capsys):
     _, text, _ = compared(capsys, "--margin", "1.5")
     at = text.index("near and base are equivalent in MR, within 1.50: difference ")
     assert text.index("near - base") < at < text.index("tested: two one-sided t tests (TOST) at the level 0.05")
+
+
+@pytest.mark.thorough
+def test_compare_prints_non_inferiority(capsys):
     _, text, _ = compared(capsys, "--margin", "1.5", "--non-inferior-to", "base", "--quiet")
     assert "near is not inferior to base in MR, by the margin 1.50" in text
 
@@ -157,22 +162,34 @@ def test_compare_json_has_equivalence_and_plan(capsys):
         (["--margin", "1", "--non-inferior-to", "bases"], "reference"),
     ],
 )
+@pytest.mark.light(3)
 def test_options_of_compare_are_checked(capsys, options, said):
     status, _, error = compared(capsys, *options)
     assert status == 2
     assert said in error
 
 
-def test_saved_names_are_the_names_of_models(capsys, tmp_path):
+@pytest.fixture
+def with_names(tmp_path):
+    """The files of ComplEx, seeds 1 and 2, and of RotatE."""
     for file, model, seed in (("a", "ComplEx", 1), ("b", "RotatE", 1), ("c", "ComplEx", 2)):
         ranked(NEAR if file == "c" else BASE, file).save(tmp_path / file, details=False, name=model, seed=seed)
-    a, b, c = (tmp_path / file for file in "abc")
-    _, out, _ = run(capsys, "gate", b, "--against", a, "--metric", "mrr", "--margin", "0.1")
+    return tmp_path / "a", tmp_path / "c", tmp_path / "b"
+
+
+def test_saved_names_are_the_names_of_models(capsys, with_names):
+    first, second, other = with_names
+    _, out, _ = run(capsys, "gate", other, "--against", first, "--metric", "mrr", "--margin", "0.1")
     assert "MRR: RotatE " in out
     assert ", ComplEx " in out
-    _, out, _ = run(capsys, "compare", a, c, "--metrics", "mrr")
+    _, out, _ = run(capsys, "compare", first, second, "--metrics", "mrr")
     assert "ComplEx seed 1 - ComplEx seed 2" in out
     assert "are runs of one model, ComplEx; here each counts as a model of its own" in out
-    assert "runs of one model" not in run(capsys, "compare", a, b, "--metrics", "mrr")[1]
-    _, out, _ = run(capsys, "compare", a, c, "--metrics", "mrr", "--names", "old,new")
+
+
+@pytest.mark.thorough
+def test_seeds_are_named_only_where_runs_are_of_one_model(capsys, with_names):
+    first, second, other = with_names
+    assert "runs of one model" not in run(capsys, "compare", first, other, "--metrics", "mrr")[1]
+    _, out, _ = run(capsys, "compare", first, second, "--metrics", "mrr", "--names", "old,new")
     assert "old - new" in out

@@ -84,12 +84,17 @@ def test_show_prints_what_the_result_says(capsys):
     call = ("show", "near.kgeval", "--metrics", "mr", "--by", "side", "--cluster", "entity")
     low, value, high = result.by("side", metrics="mr", cluster="entity").loc["object", ["mr low", "mr", "mr high"]]
     assert f"object   25  0.5000  {value:.2f} [{low:.2f}, {high:.2f}]" in printed(capsys, *call)
-    for choice in (("--confidence", 0.9), ("--cluster", "query")):  # intervals of all ranks on request
+    assert "[" not in printed(capsys, "show", "near.kgeval", "--metrics", "mr").partition("both")[2].splitlines()[0]
+
+
+@pytest.mark.thorough
+def test_show_prints_intervals_of_all_ranks_on_request(capsys):
+    result = kg.load_result("near.kgeval")
+    for choice in (("--confidence", 0.9), ("--cluster", "query")):
         text = printed(capsys, "show", "near.kgeval", "--metrics", "mr", *choice)
         found = result.interval("mr", **{choice[0][2:]: choice[1]})
         assert re.search(rf"^both +50  {found.value:.2f} \[{found.low:.2f}, {found.high:.2f}\]", text, re.MULTILINE)
         assert ("90% intervals" if choice[1] == 0.9 else "with other queries of this graph") in text
-    assert "[" not in printed(capsys, "show", "near.kgeval", "--metrics", "mr").partition("both")[2].splitlines()[0]
 
 
 def test_breakdown_by_types_of_a_file(capsys):
@@ -122,34 +127,47 @@ def test_compare_prints_the_comparison(capsys):
     assert "near and far on graph: 50 ranks of test, paired by labels" in text
     best = found.best("mrr")
     assert f"{max(result['mrr'] for result in results):.4f}*" in text.partition("\nmodel ")[2].partition(best)[2]
+
+
+@pytest.mark.thorough
+def test_compare_in_other_formats(capsys):
+    """CSV has a row for each metric; LaTeX has the better value in bold."""
+    best = max(kg.load_result(f"{name}.kgeval")["mrr"] for name in ("near", "far"))
+    call = ("compare", "near.kgeval", "far.kgeval", "--metrics", "mrr,hits@3", "--seed", 3)
     rows = printed(capsys, *call, "--format", "csv").splitlines()
     assert len(rows) == 3
     assert rows[0].startswith("first,second,metric,value_first")
-    latex = printed(capsys, *call, "--format", "latex")
-    assert rf"\textbf{{{max(result['mrr'] for result in results):.4f}}}" in latex
+    assert rf"\textbf{{{best:.4f}}}" in printed(capsys, *call, "--format", "latex")
+
+
+UNDECIDED = ("compare", "near.kgeval", "far.kgeval", "--metrics", "mrr", "--resamples", 1)  # one swap pattern, p = 1
+NOTE = "undecided: MRR; the best model does not differ significantly from every other model (p <= 0.05, Holm)"
+BOLD = "best value, and values that do not differ significantly from it (p > 0.05, Holm)"
 
 
 def test_a_comparison_that_decides_nothing_names_no_winner(capsys):
-    """One possible swap pattern, p = 1: "undecided" in the terminal, csv and JSON; a line below each other table."""
-    call = ("compare", "near.kgeval", "far.kgeval", "--metrics", "mrr", "--resamples", 1)
-    text = printed(capsys, *call)
+    """It is undecided, in the terminal, in CSV and in JSON."""
+    text = printed(capsys, *UNDECIDED)
     assert "a difference is undecided unless p_holm is at most 0.05" in text
     assert "\nties: realistic\n" in text
-    note = "undecided: MRR; the best model does not differ significantly from every other model (p <= 0.05, Holm)"
-    bold = "best value, and values that do not differ significantly from it (p > 0.05, Holm)"
     assert text.startswith("Undecided: MRR ")
-    assert f"\n* {bold}\n{note}\n\nnear - far " in text
+    assert f"\n* {BOLD}\n{NOTE}\n\nnear - far " in text
     assert text.count("* [") == 2  # the test cannot tell one model from the other
-    assert json.loads(printed(capsys, *call, "--format", "json"))["differences"][0]["better"] == "undecided"
+    assert json.loads(printed(capsys, *UNDECIDED, "--format", "json"))["differences"][0]["better"] == "undecided"
     assert (
-        printed(capsys, *call, "--format", "csv")
+        printed(capsys, *UNDECIDED, "--format", "csv")
         .splitlines()[1]
         .endswith(',swaps,undecided,"detectable is undefined: 1 random swap, too few for a p-value of 0.05"')
     )
-    markdown = printed(capsys, *call, "--format", "markdown")
-    assert markdown.endswith(f"\n\nbold: {bold}\n\n{note}\n".replace(" >", r" \>").replace(" <", r" \<"))
-    latex = printed(capsys, *call, "--format", "latex")
-    notes = (f"bold: {bold}".replace("p > 0.05", "$p > 0.05$"), note.replace("p <= 0.05", r"$p \leq 0.05$"))
+
+
+@pytest.mark.thorough
+def test_tables_of_a_comparison_that_decides_nothing_say_so(capsys):
+    """In a line below the table."""
+    markdown = printed(capsys, *UNDECIDED, "--format", "markdown")
+    assert markdown.endswith(f"\n\nbold: {BOLD}\n\n{NOTE}\n".replace(" >", r" \>").replace(" <", r" \<"))
+    latex = printed(capsys, *UNDECIDED, "--format", "latex")
+    notes = (f"bold: {BOLD}".replace("p > 0.05", "$p > 0.05$"), NOTE.replace("p <= 0.05", r"$p \leq 0.05$"))
     assert latex.endswith("".join(f"\\par\\noindent {said}\n" for said in notes))
 
 
@@ -248,10 +266,14 @@ def test_explain_shows_infinite_scores(capsys):
     assert rows[-1]["reason"] == "score is inf"
 
 
-def test_cardinality_says_its_splits(capsys):
-    """All by default; others on request, and then the result notes it."""
+@pytest.mark.thorough
+def test_cardinality_says_that_it_is_of_all_splits(capsys):
     text = printed(capsys, "evaluate", "graph", "--score", "decision_scorers:near", "--by", "cardinality")
     assert "note: cardinality: computed from all splits; to use train only: --means-from train" in text
+
+
+def test_cardinality_of_other_splits(capsys):
+    """On request, and then the result notes it."""
     call = ("--by", "cardinality", "--means-from", "test", "--format", "json", "--metrics", "mr")
     shown = json.loads(printed(capsys, "show", "near.kgeval", "--dataset", "graph", *call))
     assert shown["notes"][0] == "cardinality and pattern: taken over test"
@@ -295,6 +317,7 @@ def test_numbers_alone(capsys):
     assert "low" not in printed(capsys, *call, "--format", "csv")
 
 
+@pytest.mark.thorough
 def test_three_models_by_relation(capsys, folder):
     """Every pair has its relations, and the contributions of a pair add up to its difference."""
     dataset = kg.read_dataset("graph")
@@ -334,6 +357,7 @@ def test_the_relations_of_a_comparison(capsys):
     assert first["by_relation"] == rows[:1]
 
 
+@pytest.mark.thorough
 def test_the_files_of_the_dataset_may_have_a_header(capsys, tmp_path):
     """`show` and `report` read the evaluated dataset as `evaluate` did."""
     graph = tmp_path / "headed"

@@ -9,7 +9,7 @@ import threading
 
 import numpy as np
 import pytest
-from grids import light, size
+from grids import light
 
 import kgeval as kg
 from kgeval.cli import main
@@ -97,7 +97,18 @@ def arguments_of(name):
 
 
 @WIDTHS
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(
+            name,
+            marks=[pytest.mark.thorough]
+            if name in ("evaluate", "scores", "show", "compare", "classify", "datasets")
+            else [],
+        )
+        for name in COMMANDS
+    ],
+)
 def test_tables_fit(capsys, monkeypatch, name, width):
     """No line of a table is wider than the screen; another line is only if it consists of one long word."""
     monkeypatch.setenv("COLUMNS", str(width))
@@ -107,7 +118,7 @@ def test_tables_fit(capsys, monkeypatch, name, width):
     assert all(len(line.split()) == 1 for line in wide)
 
 
-@pytest.mark.parametrize("name", light(["evaluate by three", "compare", "evaluate", "show"], 2))
+@pytest.mark.parametrize("name", light(["evaluate by three", "compare", "evaluate", "show"], 1))
 def test_a_pipe_gets_every_label_and_column(capsys, monkeypatch, name):
     """The columns and labels that 80 columns leave out or shorten, and no sentence about them."""
     whole = printed(capsys, *arguments_of(name))
@@ -162,6 +173,7 @@ def test_compare_answers_first(capsys):
     assert "mrr" not in "\n".join(lines[: order[6]])
 
 
+@pytest.mark.thorough
 @WIDTHS
 def test_texts_of_objects_fit(monkeypatch, width):
     """repr at a prompt: lines and table fit; in a pipe the table is whole; there are no codes for styles."""
@@ -179,27 +191,36 @@ def test_texts_of_objects_fit(monkeypatch, width):
     assert f"not shown at width {width}: " in text
 
 
-def test_quiet(capsys):
+@pytest.mark.parametrize("name", light(["show", "compare", "evaluate", "classify"], 1))
+def test_quiet(capsys, name):
     """Tables alone; no note on standard error; the numbers are the same."""
-    calls = (COMMANDS["evaluate"], COMMANDS["compare"], COMMANDS["show"], arguments_of("classify"))
-    for call in calls[: size(2, 4)]:
-        assert main([*call, "--quiet"]) == 0
-        out, err = capsys.readouterr()
-        assert err == ""
-        loud = printed(capsys, *call)
-        for block in out.rstrip("\n").split("\n\n"):
-            assert block in loud
-        assert not re.search("^(note|dropped|dataset|tested|done|filtered|ties)", out, re.MULTILINE)
-    for call in (COMMANDS["evaluate"], COMMANDS["compare"]):
-        assert main([*call, "--format", "csv", "--quiet"]) == 0
-        assert capsys.readouterr().err == ""
-        assert main([*call, "--format", "csv"]) == 0
-        assert capsys.readouterr().err != ""
+    call = arguments_of(name)
+    assert main([*call, "--quiet"]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    loud = printed(capsys, *call)
+    for block in out.rstrip("\n").split("\n\n"):
+        assert block in loud
+    assert not re.search("^(note|dropped|dataset|tested|done|filtered|ties)", out, re.MULTILINE)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", ["evaluate", "compare"])
+def test_quiet_says_nothing_aside(capsys, name):
+    """Formats without notes have them on standard error, unless --quiet is given."""
+    assert main([*COMMANDS[name], "--format", "csv", "--quiet"]) == 0
+    assert capsys.readouterr().err == ""
+    assert main([*COMMANDS[name], "--format", "csv"]) == 0
+    assert capsys.readouterr().err != ""
+
+
+def test_quiet_leaves_two_tables(capsys):
     out = printed(capsys, "show", "near.kgeval", "--metrics", "mrr", "--quiet")
     assert out.splitlines()[1].split() == ["both", "60", f"{kg.load_result('near.kgeval')['mrr']:.4f}"]
     assert len(out.splitlines()) == 8
 
 
+@pytest.mark.thorough
 def test_quiet_shows_no_progress(capsys, monkeypatch):
     given = {}
 
@@ -214,7 +235,8 @@ def test_quiet_shows_no_progress(capsys, monkeypatch):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
-@pytest.mark.parametrize("setting", [{}, {"NO_COLOR": "1"}, {"TERM": "dumb"}])
+@pytest.mark.parametrize("setting", [{}, {"TERM": "dumb"}, {"NO_COLOR": "1"}])
+@pytest.mark.light(1)
 def test_bold_and_dim_on_a_terminal_only(capsys, monkeypatch, setting):
     """The same characters as in a pipe of that width; the verdict is bold, the chance row dim, unless refused."""
     import pty
@@ -326,6 +348,7 @@ def test_kgeval_alone_prints_help(capsys):
     assert "\n  compare       paired comparison of saved results" in alone.out
 
 
+@pytest.mark.thorough
 def test_latex_says_its_protocol(capsys):
     """A comment in the first line, rules of booktabs, headings as in papers, p in a formula."""
     protocol = json.loads(printed(capsys, "show", "near.kgeval", "--format", "json"))

@@ -83,8 +83,9 @@ def test_several_metrics_are_one_family():
     assert several.table["p_beyond_holm"][0] == pytest.approx(3 * several.table["p_beyond"][0])
     assert several.table["metric"].tolist() == ["mr", "mrr", "hits@10"]
     assert several.table["margin"].tolist() == [margin, 0.9, 0.9]
-    assert not found("worse", "base", {"mr": 0.5, "mrr": 0.9}).passes
-    assert found("worse", "base", {"mr": 0.5, "mrr": 0.9}).lines[-1] == "gate: FAILS: 1 of 2 metrics"
+    failed = found("worse", "base", {"mr": 0.5, "mrr": 0.9})
+    assert not failed.passes
+    assert failed.lines[-1] == "gate: FAILS: 1 of 2 metrics"
 
 
 def test_a_margin_of_zero_fails_on_any_significant_loss():

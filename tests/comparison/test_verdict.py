@@ -1,5 +1,6 @@
 """The verdict's sentence against the numbers: read by regular expressions, computed again by loops from the ranks."""
 
+import functools
 import math
 import re
 
@@ -63,7 +64,8 @@ def of_ranks(metric, ranks):
 
 def ranks_of(result, ties="realistic", where=lambda row: True):
     """The filtered ranks of a result, row by row."""
-    rows = [row for row in result.table.to_dict("records") if where(row)]
+    columns = ["p", "side", "better_filtered", "tied_filtered"]
+    rows = [row for row in result.table[columns].to_dict("records") if where(row)]
     return [row["better_filtered"] + 1 + SHARES[ties] * row["tied_filtered"] for row in rows]
 
 
@@ -72,6 +74,7 @@ def is_higher(metric):
     return metric not in ("mr", "hmr")
 
 
+@functools.cache  # results are read-only
 def template(n, m=1):
     """A result of n triples in a ring of n entities, whose relations take turns."""
     dataset = kg.Dataset.from_arrays(test=[[i, i % m, (i + 1) % n] for i in range(n)], n_entities=n, n_relations=m)
@@ -277,10 +280,10 @@ def chance_by_loops(metric, result):
 def test_fifty_sentences_say_the_numbers():
     """Wins, losses, undecided, turned by ties, one model, three and five models, metrics of which lower is better.
 
-    The light suite reads twelve of them, which are of all kinds.
+    The light suite reads nine of them, which are of all kinds.
     """
     kinds = set()
-    for seed in size((0, 2, 4, 6, 9, 10, 11, 13, 22, 24, 34, 41), range(50)):
+    for seed in size((10, 11, 14, 17, 22, 28, 35, 41, 46), range(50)):
         results, options = generated(seed)
         if len(results) == 1:
             check_one(results, options["metrics"][0])
@@ -369,6 +372,7 @@ def test_equal_models_are_undecided():
     assert verdict.leaders == ("A", "B")
 
 
+@pytest.mark.thorough
 def test_five_models_with_two_leaders():
     """The leader, the one that it cannot be told from, and the best of the three that it beats."""
     rng = np.random.default_rng(5)
@@ -386,7 +390,8 @@ def test_five_models_with_two_leaders():
 
 def test_a_tiny_significant_difference_is_not_shown_as_zero():
     """One rank of 1,000 against 1,001 per triple: MRR differs by about 1e-6."""
-    base = template(1100)
+    dataset = kg.Dataset.from_arrays(test=[[i, 0, i + 1] for i in range(60)], n_entities=1100, n_relations=1)
+    base = kg.evaluate(lambda s, p, o: -((o - s) % 1100), dataset, progress=False)
     rng = np.random.default_rng(0)
     better = 1000 + rng.integers(0, 3, len(base.table))
     comparison = compare(
@@ -512,7 +517,8 @@ def test_groups_with_the_other_order_are_named():
         "A": with_ranks(base, noise[0] + np.where(is_symmetric, 9, 0)),
         "B": with_ranks(base, noise[1] + np.where(is_symmetric, 0, 5)),
     }
-    by_relation = compare(plain, metrics="mrr").verdict.sentence
+    compared = compare(plain, metrics="mrr", n_resamples=999)
+    by_relation = compared.verdict.sentence
     assert by_relation.startswith("A beats B: ")
     assert "; it leads on 3 of 4 relations and loses on relation 3" in by_relation
     results = {name: result.with_columns({"own_pattern": kinds}) for name, result in plain.items()}
@@ -520,13 +526,13 @@ def test_groups_with_the_other_order_are_named():
         name: result.__replace__(columns=result.columns.rename(columns={"own_pattern": "pattern"}))
         for name, result in results.items()
     }
-    sentence = verdict_of(featured, compare(plain, metrics="mrr")).sentence
+    sentence = verdict_of(featured, compared).sentence
     assert "; it leads on 3 of 4 relations and loses on symmetric relations" in sentence
     cardinal = {
         name: r.__replace__(columns=r.columns.rename(columns={"pattern": "cardinality"}))
         for name, r in featured.items()
     }
-    assert "and loses on symmetric relations" in compare(cardinal, metrics="mr,mrr").verdict.sentence
+    assert "and loses on symmetric relations" in compare(cardinal, metrics="mr,mrr", n_resamples=999).verdict.sentence
 
 
 def test_a_relation_with_equal_values_is_led_by_neither():
@@ -604,7 +610,7 @@ def test_hostile_names_stay_one_line():
     sentence = compare(results, metrics="mrr").verdict.sentence
     assert sentence.startswith(r"evil\n\x1b[31m\u202e beats " + "x" * 30 + "…" + "x" * 30 + ": MRR")
     assert sentence.isprintable()
-    labels = ["\x1b" * 10**6, "y" * 10**6, "z"]
+    labels = ["\x1b" * 10**5, "y" * 10**5, "z"]
     dataset = kg.Dataset.from_arrays(test=[[2, 0, i] for i in range(3)], entity_labels=labels, n_relations=1)
     base = kg.evaluate(lambda s, p, o: o, dataset, progress=False)
     part = replaced(base, table=base.table.iloc[1:].reset_index(drop=True), n_read=5)
@@ -618,7 +624,7 @@ def test_hostile_names_stay_one_line():
 
 
 @pytest.mark.parametrize("seed", light(range(6), 1))
-@pytest.mark.parametrize("metric", ["mrr", "mr", "object.mrr"])
+@pytest.mark.parametrize("metric", light(["mr", "object.mrr", "mrr"], 2))
 def test_groups_of_any_column_by_loops(seed, metric):
     """n, share, values, difference and contribution of each group of a user's column; buckets stay in order."""
     rng = np.random.default_rng(seed)
@@ -662,13 +668,13 @@ def t_interval(gaps, confidence):
     return mean - reach, mean + reach
 
 
-@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("sign", light([-1, 1], 1))
 def test_reversed_groups_by_loops(sign):
     """Reversed: the total is decided, and the t interval of the relation, at 1 - alpha / relations, is beyond 0."""
     base = template(200, 8)
     p = base.table["p"].tolist()
     n_reversed, n_uncorrected = 0, 0
-    for seed in range(6):
+    for seed in range(size(2, 6)):
         rng = np.random.default_rng(seed)
         gain = np.linspace(1.2, -0.3, 8)[p]
         easy = rng.normal(size=400)

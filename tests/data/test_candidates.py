@@ -167,6 +167,7 @@ def test_worst_counts_the_rivals_of_the_pools():
 
 
 @pytest.mark.parametrize("unseen", ["rank", "drop", "worst"])
+@pytest.mark.light(2)
 def test_lists_of_positives_are_explained_and_saved(tmp_path, unseen):
     """Each row asks for its own list again, whichever rows were dropped before it."""
     dataset = kg.Dataset.from_arrays(

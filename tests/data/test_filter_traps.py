@@ -191,6 +191,7 @@ DROPPED = {"an entity or relation that train lacks (unseen='drop')": 4}
         ("worst", [(0, 2, 4), (4, 0, 4), (4, 0, 4)], [(0, 2, 4), (4, 0, 4), (4, 0, 4)], {}),
     ],
 )
+@pytest.mark.light(6)
 def test_c25_unseen_triples_are_counted_under_every_policy(kind, unseen, subjects, objects, dropped):
     """A constant scorer, raw: among all 5 entities, among the 3 of train, or last among all.
 

@@ -435,7 +435,7 @@ def hash_score(dataset):
 
 def test_random_graphs_equal_a_loop_over_labels():
     """For random splits under ids of their own: the same labels, rows and numbers as `from_frames` of the labels."""
-    for seed in range(size(8, 200)):
+    for seed in range(size(4, 200)):
         rng = np.random.default_rng(seed)
         splits = {
             split: [

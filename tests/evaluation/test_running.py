@@ -112,7 +112,7 @@ def is_seen_somewhere(dataset):
 def test_stopped_runs_end_in_the_result_of_a_whole_one(tmp_path):
     """Stopped again and again at random calls, with other sizes of batches: equal to the run that was never stopped."""
     n_stops = 0
-    for seed in range(size(15, 60)):
+    for seed in range(size(8, 60)):
         rng, dataset, table, protocol = draw(seed)
         if not is_seen_somewhere(dataset):
             continue
@@ -141,7 +141,7 @@ def test_stopped_runs_end_in_the_result_of_a_whole_one(tmp_path):
                 n_stops += 1
                 assert type(error) is not kg.Stopped or f"kept in {folder}" in str(error)
         assert found == wanted, seed
-    assert n_stops > size(10, 40)
+    assert n_stops > size(5, 40)
 
 
 def test_ctrl_c_says_what_was_done():
@@ -291,7 +291,7 @@ class Clock:
 def test_max_seconds_ranks_the_first_triples_of_a_random_order(monkeypatch):
     """The partial result is that of ``triples=m`` with the same seed, whatever was scored beyond it."""
     n_partial = 0
-    for seed in range(size(15, 100)):
+    for seed in range(size(8, 100)):
         rng, dataset, table, protocol = draw(seed)
         clock = Clock(monkeypatch)
         scorer, seconds = clock.scorer(table, 0.2), rng.uniform(1, 40)
@@ -311,7 +311,7 @@ def test_max_seconds_ranks_the_first_triples_of_a_random_order(monkeypatch):
         assert found.table.equals(wanted.table), seed
         assert found.protocol == wanted.protocol
         assert (sample.of, sample.seed) == (len(dataset["test"]), seed)
-    assert n_partial > size(2, 20)
+    assert n_partial > size(1, 20)
 
 
 def test_more_time_is_a_larger_sample(monkeypatch, tmp_path):
@@ -390,6 +390,7 @@ def with_lists():
 
 
 @pytest.mark.parametrize("kind", ["matrix", "columns", "geometry"])
+@pytest.mark.light(2)
 def test_lists_of_slow_scorers_are_ranked_in_small_batches(monkeypatch, kind):
     """A query takes 0.4 s: batches take few seconds, the run ends in time, and most of what was scored counts."""
     clock, dataset, seconds = Clock(monkeypatch), with_lists(), []
@@ -477,7 +478,7 @@ class Part:
 
 def test_every_query_is_in_one_shard():
     """Shards of random sizes: each query of each task once, the most urgent first."""
-    for seed in range(size(50, 1000)):
+    for seed in range(size(25, 1000)):
         rng = random.Random(seed)
         sizes = [rng.randint(0, 9) for _ in range(rng.randint(1, 4))]
         places = iter(rng.sample(range(100), sum(sizes)))
@@ -495,7 +496,7 @@ def test_every_query_is_in_one_shard():
 
 def test_tasks_keep_their_queries_together():
     """Reordered and restricted tasks hold the same positives, candidates and known answers, query by query."""
-    for seed in range(size(20, 300)):
+    for seed in range(size(10, 300)):
         rng, dataset, table, protocol = draw(seed)
         evaluator = kg.Evaluator(dataset, kg.Protocol(candidates=protocol.candidates))
         plan = evaluator._plan(evaluator._protocol_for(table))

@@ -2,6 +2,7 @@
 
 import math
 import random
+from functools import lru_cache
 
 import numpy as np
 import pandas as pd
@@ -31,7 +32,7 @@ def draw(seed):
 def test_a_sample_has_the_ranks_of_the_whole():
     """Numbers, rows and masks, with every way to treat unseen triples: the rows of the whole table of ranks."""
     ranked = 0
-    for seed in range(size(12, 500)):
+    for seed in range(size(6, 500)):
         rng, dataset, table = draw(seed)
         splits = rng.choice([("test",), ("valid", "test")])
         protocol = kg.Protocol(splits=splits, unseen=rng.choice(["rank", "drop", "worst"]))
@@ -57,9 +58,10 @@ def test_a_sample_has_the_ranks_of_the_whole():
             assert found.about["n_read"] == 2 * len(rows)
             assert (found.protocol.sample.n, found.protocol.sample.of) == (len(rows), of)
         ranked += len(wanted)
-    assert ranked > size(20, 1000)
+    assert ranked > size(10, 1000)
 
 
+@lru_cache
 def graph(n=200):
     rng = np.random.default_rng(3)
     facts = np.unique(
@@ -69,6 +71,22 @@ def graph(n=200):
     return kg.Dataset.from_arrays(train=facts[n:], test=facts[:n], n_entities=40, n_relations=3), rng.random(
         (40, 3, 40)
     )
+
+
+@pytest.fixture(scope="module")
+def whole():
+    """The result of all triples of `graph`."""
+    dataset, table = graph()
+    return kg.evaluate(lambda s, p, o: table[s, p, o], dataset)
+
+
+@pytest.fixture(scope="module")
+def drawn_and_chosen():
+    """Results of 150 of 200 triples: drawn at random, and the same triples chosen by the user."""
+    dataset, table = graph()
+    score = lambda s, p, o: table[s, p, o]  # noqa: E731
+    rows = Sample.drawn(150, 200, seed=2)[0]
+    return kg.evaluate(score, dataset, triples=150, seed=2), kg.evaluate(score, dataset, triples=rows)
 
 
 def test_the_rest_of_test_stays_in_the_filter():
@@ -104,12 +122,12 @@ def test_the_seed_decides():
 
 
 @pytest.mark.parametrize("triples", [None, 200, 10_000, range(200), np.ones(200, dtype=bool)], ids=str)
-def test_everything_is_no_sample(triples):
+def test_everything_is_no_sample(whole, triples):
     """The protocol, and so its fingerprint, stays that of an evaluation without ``triples=``."""
     dataset, table = graph()
     score = lambda s, p, o: table[s, p, o]  # noqa: E731
     result = kg.evaluate(score, dataset, triples=triples if not isinstance(triples, range) else list(triples))
-    assert result == kg.evaluate(score, dataset)
+    assert result == whole
     assert "sample" not in result.protocol.to_dict()
 
 
@@ -120,13 +138,9 @@ def wilson(value, size, t):
     return centre - reach, centre + reach
 
 
-def test_intervals_of_drawn_triples_have_the_finite_population_correction():
+def test_intervals_of_drawn_triples_have_the_finite_population_correction(drawn_and_chosen):
     """150 of 200 drawn: the variance is 1/4 of that of 150 chosen triples; Wilson's size is 4 times theirs."""
-    dataset, table = graph()
-    score = lambda s, p, o: table[s, p, o]  # noqa: E731
-    drawn = kg.evaluate(score, dataset, triples=150, seed=2)
-    rows = Sample.drawn(150, 200, seed=2)[0]
-    chosen = kg.evaluate(score, dataset, triples=rows)
+    drawn, chosen = drawn_and_chosen
     assert drawn.table.equals(chosen.table)
     assert str(chosen.protocol.sample) == "150 of 200 triples (chosen by the user)"
     weights = np.ones(300)
@@ -153,23 +167,17 @@ def test_intervals_of_drawn_triples_have_the_finite_population_correction():
         assert one.high - one.value == pytest.approx((other.high - other.value) / 2, rel=1e-12)
 
 
-def test_macro_averages_of_drawn_triples_have_the_correction_too():
-    dataset, table = graph()
-    score = lambda s, p, o: table[s, p, o]  # noqa: E731
-    drawn = kg.evaluate(score, dataset, triples=150, seed=2)
-    chosen = kg.evaluate(score, dataset, triples=Sample.drawn(150, 200, seed=2)[0])
+def test_macro_averages_of_drawn_triples_have_the_correction_too(drawn_and_chosen):
+    drawn, chosen = drawn_and_chosen
     one, other = (result.averages("relation", metrics="mr").loc["macro"] for result in (drawn, chosen))
     assert one["mr"] == other["mr"]
     assert one["mr high"] - one["mr"] == pytest.approx((other["mr high"] - other["mr"]) / 2, rel=0.1)
     assert one["mr high"] - one["mr low"] != pytest.approx((other["mr high"] - other["mr low"]) / 2, rel=1e-9)
 
 
-def test_other_clusters_than_triples_have_no_correction():
+def test_other_clusters_than_triples_have_no_correction(drawn_and_chosen):
     """The queries and the entities of the whole split are no population to be exhausted; nor is an array's."""
-    dataset, table = graph()
-    score = lambda s, p, o: table[s, p, o]  # noqa: E731
-    drawn = kg.evaluate(score, dataset, triples=150, seed=2)
-    chosen = kg.evaluate(score, dataset, triples=Sample.drawn(150, 200, seed=2)[0])
+    drawn, chosen = drawn_and_chosen
     for cluster in ("query", "entity", np.arange(300) % 50):
         for key in ("mrr", "mr", "query.map", "median_rank"):
             assert drawn.interval(key, cluster=cluster) == chosen.interval(key, cluster=cluster)
@@ -233,16 +241,21 @@ def test_masks_and_indexes_are_not_ignored(tmp_path):
         kg.Protocol.from_dict({"sample": {"n": 1}})
 
 
-def test_command_line(root, capsys):
+def test_command_line(tmp_path, monkeypatch, capsys):
     """--sample and --sample-seed are triples= and seed=."""
-    folder = root / "data" / "countries"
-    dataset = kg.read_dataset(folder)
-    model = kg.load_model(folder / "complex.npz", dataset)
-    wanted = kg.evaluate(model, dataset, triples=60, seed=4)
-    call = ["evaluate", str(folder), "--model", str(folder / "complex.npz"), "--format", "csv", "--metrics", "mrr"]
-    assert main([*call, "--sample", "60", "--sample-seed", "4"]) == 0
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "graph").mkdir()
+    (tmp_path / "graph" / "test.txt").write_text("".join(f"{i % 7}\tr\t{i}\n" for i in range(10)))
+    (tmp_path / "scorers.py").write_text("def score(s, p, o):\n    return (s + 2 * o) % 5 + 0.0\n")
+    dataset = kg.read_dataset(tmp_path / "graph")
+    found = {
+        n: kg.evaluate(lambda s, p, o: (s + 2 * o) % 5 + 0.0, dataset, triples=n, seed=4)["mrr"] for n in (6, None)
+    }
+    assert found[6] != found[None]
+    call = ["evaluate", "graph", "--score", "scorers.py:score", "--format", "csv", "--metrics", "mrr"]
+    assert main([*call, "--sample", "6", "--sample-seed", "4"]) == 0
     row = capsys.readouterr().out.splitlines()[1]
-    assert row.startswith(f"both,120,{wanted['mrr']!r}")
+    assert row.startswith(f"both,12,{found[6]!r}")
     assert main([*call, "--sample-seed", "4"]) == 2
     assert capsys.readouterr().err == (
         "kgeval: --sample-seed is the seed of --sample N and of --max-seconds S; give it with one of them\n"

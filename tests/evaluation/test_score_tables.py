@@ -82,7 +82,7 @@ def random_case(rng):
 def test_random_tables_equal_a_computation_by_sets(block):
     """20 random tables: the ranks row by row, what is dropped, and metrics drawn from all, under all tie policies."""
     rng, seen = random.Random(block), set()
-    for _ in range(size(8, 20)):
+    for _ in range(size(6, 20)):
         splits, table, protocol = random_case(rng)
         labels = [frame(splits[split]) if split in splits else None for split in ("train", "valid", "test")]
         dataset = Dataset.from_frames(train=labels[0], valid=labels[1], test=labels[2])
@@ -397,6 +397,7 @@ def test_the_full_table_is_the_full_evaluation():
         ([*TABLE, ("a", None, "c", 1.0)], DataError, "scores, row 5, column 1: expected a string label; got "),
     ],
 )
+@pytest.mark.light(8)
 def test_faulty_tables(dataset, rows, error, said):
     """The row is named, by its place from 0, and the triple by its labels."""
     with pytest.raises(error) as caught:
@@ -461,6 +462,7 @@ def test_read_scores(tmp_path):
 @pytest.mark.parametrize(
     "text", ["nan", "NaN", "1_0", "0x10", "x", "1,5", " 1", "1 ", ".", "e3", "1e", "--1", "½", "１２"]
 )
+@pytest.mark.light(7)
 def test_read_scores_refuses_what_is_no_plain_number(tmp_path, text):
     """Also what Python's float() takes: underscores, white space, NaN, digits of other scripts."""
     file = tmp_path / "scores.tsv"

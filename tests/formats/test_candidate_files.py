@@ -70,6 +70,7 @@ def test_blocks_in_another_order_belong_to_their_triple(folder):
         ([*TAILS[:2], "a r z", *TAILS[3:]], "line 3: the entity 'z' is not in 'data'"),
     ],
 )
+@pytest.mark.light(2)
 def test_faults_name_file_and_line(tmp_path, lines, message):
     dataset = kg.read_dataset(write_dataset(tmp_path))
     path = write(tmp_path / "blocks.txt", lines)

@@ -364,6 +364,7 @@ def test_a_split_too_few_is_an_error():
 
 
 @pytest.mark.parametrize("given", [{"columns": "htr"}, {"header": True}, {"sep": ","}, {"splits": {"test": "x"}}])
+@pytest.mark.light(2)
 def test_options_are_refused(given):
     """The entry says how its files are read; another way would give other numbers under the same name."""
     entry = made_up()
@@ -441,6 +442,7 @@ def test_a_packed_single_file_is_unpacked(no_pooch):
 
 @pytest.mark.parametrize("name", ["../evil.txt", "/evil.txt", "data/../../evil.txt"])
 @pytest.mark.parametrize(("archive", "pack"), [("toy.zip", zipped), ("toy.tar.gz", tarred)])
+@pytest.mark.light(3)
 def test_a_member_that_leads_out_of_the_archive_is_refused(home, archive, pack, name):
     """Nothing is written beside the archive, neither inside nor outside the folder."""
     entry = archived(archive)

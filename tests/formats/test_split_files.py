@@ -29,6 +29,7 @@ def failure(folder, **options):
 
 
 @pytest.mark.parametrize("name", ["dev.txt", "dev.tsv", "val.txt", "validation.tsv"])
+@pytest.mark.light(2)
 def test_s3_other_names_of_valid_are_read_and_said(tmp_path, name):
     """The triples of dev are filtered as those of valid are; the dataset says which file it read."""
     write(tmp_path, **FACTS)
@@ -73,6 +74,7 @@ def test_s3_facts_beside_train_are_an_error_until_the_caller_says_what_they_are(
         ("train_candidates", "train"),
     ],
 )
+@pytest.mark.light(3)
 def test_s3_a_part_of_a_split_is_an_error(tmp_path, name, split):
     """The name has the word of a split, and the lines hold triples of the same labels."""
     write(tmp_path, **FACTS, **{name: "a q b"})
@@ -132,6 +134,7 @@ PACKED = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
         ("facts.parquet", "PAR1", "train"),
     ],
 )
+@pytest.mark.light(4)
 def test_s3_a_part_of_a_split_in_another_format_is_an_error(tmp_path, name, text, split):
     """Packed, with other separators or more columns; what cannot be looked at is refused by its name."""
     pack = PACKED.get("." + name.rpartition(".")[2], bytes)
@@ -232,6 +235,7 @@ def test_g2_a_symbolic_link_that_leads_nowhere_is_an_error(tmp_path, target):
     ("name", "split"),
     [("Train.txt", "train"), ("VALID.TSV", "valid"), ("Train.csv", "train"), ("dev.json", "valid"), ("train", "train")],
 )
+@pytest.mark.light(3)
 def test_g2_a_split_of_another_name_or_format_is_an_error(tmp_path, name, split):
     """The split would vanish; files of code are no splits."""
     write(tmp_path, test="a r b/b r a", train__py="import this")

@@ -115,6 +115,7 @@ def test_another_separator_is_asked_about(tmp_path, name, line, said):
     ("text", "other", "typed"),
     [("a;r;b\nc;r;a\n", ";", "';'"), ("a\tr\tb\n", "\\t", "tab"), ("x,1;r;b,2\ny,1;r;c,2\n", ";", "';'")],
 )
+@pytest.mark.light(2)
 def test_a_csv_file_that_may_have_another_separator_is_asked_about(tmp_path, text, other, typed):
     """Also where three comma-separated columns could be read: 'x', '1;r;b', '2'."""
     (tmp_path / "test.csv").write_text(text)
@@ -200,7 +201,7 @@ def test_what_pyarrow_writes_comes_back_exactly(tmp_path, seed):
 def test_quoted_text_is_read_as_by_the_csv_module_or_refused(tmp_path, seed):
     """Random characters: the rows of csv.reader where it is sure, else an error; never anything else."""
     rng, outcomes = random.Random(seed), set()
-    for _ in range(size(10, 300)):
+    for _ in range(size(6, 300)):
         labels = ["a", "b", '"a"', '"b,"', '""""', '"a\nb"', 'a"', '"', '""', '"a"b', "", "a,b"]
         weights = [9] * 6 + [1] * 6
         raw = "".join(",".join(rng.choices(labels, weights, k=3)) + "\n" for _ in range(rng.randint(1, 3)))
@@ -226,7 +227,7 @@ def test_random_text_is_read_as_by_split_or_refused_at_the_first_fault(tmp_path,
     """Random characters without quotes: the pieces of str.split, or an error with the number of the first bad line."""
     rng, outcomes = random.Random(sep), set()
     space = [" ", "\t", "  "] if sep == "whitespace" else [sep]
-    for _ in range(size(25, 2000)):
+    for _ in range(size(15, 2000)):
         pieces = ["a", "b", "c1", "\u00e9", "\u00a0", ",", *space * 4]
         lines = ["".join(rng.choices(pieces, k=rng.randint(3, 8))) for _ in range(2)]
         lines += [
@@ -396,6 +397,7 @@ def test_columns_of_a_header_that_are_not_read(tmp_path):
 
 
 @pytest.mark.parametrize("values", [("1", "-1"), ("0", "1"), ("True", "false")])
+@pytest.mark.light(2)
 def test_a_column_that_may_hold_truth_labels_is_a_caution(tmp_path, values):
     """Whatever its name: a weight of 1 and -1 is probably none."""
     rows = "".join(f"a\tr\t{i}\t{values[i % 2]}\n" for i in range(4))
@@ -493,6 +495,7 @@ def test_truth_labels_beside_further_columns(tmp_path, columns):
         (["+5", "-0"], [5.0, 0.0]),
     ],
 )
+@pytest.mark.light(4)
 def test_numbers_in_further_columns(tmp_path, texts, values):
     """Numbers only where the number says all that the text says."""
     (tmp_path / "test.txt").write_text("".join(f"a\tr\tb\t{text}\n" for text in texts))
@@ -592,6 +595,7 @@ def test_parquet_files_that_are_made_to_fill_the_memory(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["all.tsv", "all.txt", "all.csv", "all.csv.gz", "all"])
+@pytest.mark.light(2)
 def test_one_file_becomes_the_split_train(tmp_path, name):
     """With a note that names split(); options of folders have no use."""
     import gzip

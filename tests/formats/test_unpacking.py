@@ -108,6 +108,7 @@ def test_messages_name_the_archive_and_not_the_temporary_folder(tmp_path):
 
 
 @pytest.mark.parametrize("pack", PACK)
+@pytest.mark.light(2)
 def test_packed_files_are_read_like_plain_ones(tmp_path, pack):
     """In a folder, as one file, with CR line ends and a byte order mark; a fault names line and byte of the text."""
     for name, content in FILES.items():
@@ -202,6 +203,7 @@ def test_a_damaged_member_is_named(tmp_path):
         ("a/" * 9 + "train.txt", "lies more than 8 folders deep"),
     ],
 )
+@pytest.mark.light(7)
 def test_members_that_lead_elsewhere_are_refused(tmp_path, ending, name, said):
     """Nothing is written outside, and the good member beside the bad one is not read."""
     path = archive_of(tmp_path / f"x{ending}", [("test.txt", b"a\tr\tb\n"), (name, b"a\tr\tb\n")])
@@ -227,6 +229,7 @@ def test_members_that_occur_twice_are_refused(tmp_path):
 @pytest.mark.parametrize(
     "kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE, tarfile.CONTTYPE]
 )
+@pytest.mark.light(3)
 def test_links_and_devices_are_refused(tmp_path, kind):
     """A link could lead to a file of the user."""
     member = tarfile.TarInfo("train.txt")
@@ -258,8 +261,9 @@ def test_encrypted_members_are_refused(tmp_path):
 
 def test_too_many_bytes_are_refused(tmp_path, monkeypatch):
     """Zeros that fill a disk: a packed file, a packed tar file, a zip file whose members share their bytes."""
-    zeros = bytes(3 << 20)
-    monkeypatch.setattr(unpacking, "MIN_JUDGED", 1 << 20)
+    judged = size(1 << 16, 1 << 20)
+    zeros = bytes(3 * judged)
+    monkeypatch.setattr(unpacking, "MIN_JUDGED", judged)
     said = "unpacks to more than 200 times its size, as files do that are made to fill a disk; if you trust it, unpack"
     for pack, compress in PACK.items():
         (tmp_path / f"train.txt{pack}").write_bytes(compress(zeros))

@@ -29,10 +29,10 @@ def recipe(root, tmp_path, monkeypatch):
     return run
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def result(root):
     dataset = kg.read_dataset(root / "data" / "countries")
-    return kg.evaluate(kg.load_model(root / "data" / "countries" / "complex.npz", dataset), dataset)
+    return kg.evaluate(kg.load_model(root / "data" / "countries" / "complex.npz", dataset), dataset, triples=30)
 
 
 def test_mlflow(recipe, result, tmp_path, monkeypatch):

@@ -36,7 +36,7 @@ def wrong_queries(geometry, candidates, queries, rng, n):
     return wrong
 
 
-@pytest.mark.parametrize("case", light(INPUTS, 3))
+@pytest.mark.parametrize("case", light(INPUTS, 2))
 @pytest.mark.parametrize("geometry", ["dot", "l1", "l2", "modulus"])
 def test_best_candidates_equal_a_loop(geometry, case, monkeypatch):
     """Ties, near ties, giants and zeros; the first block has 3 candidates, the others 16 or all the rest."""

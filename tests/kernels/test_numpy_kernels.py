@@ -131,7 +131,7 @@ def test_norms_as_far_apart_as_float64_allows():
 def test_thousands_of_candidates(geometry, with_torch):
     """4,000 float32 candidates in blocks of 512, a tenth of them one float32 step from another."""
     rng = np.random.default_rng(0)
-    n, d = size(1500, 4000), 100 if geometry in ("dot", "l2") else 40
+    n, d = size(1200, 4000), 100 if geometry in ("dot", "l2") else 40
     candidates = rng.normal(size=(n, d)).astype(np.float32)
     candidates[:400] = np.nextafter(candidates[400:800], np.float32(9))
     candidates[800:900] = candidates[900:1000]
@@ -140,7 +140,7 @@ def test_thousands_of_candidates(geometry, with_torch):
     places = Places(np.repeat(np.arange(20), 10), rng.integers(0, 1200, 200), *np.nonzero(is_known))
     expected = brute_force(exact_matrix(geometry, queries, candidates), places)
     assert max(expected[1]) == 2
-    for block_size in (512, 4096):
+    for block_size in (512, 4096)[: size(1, 2)]:
         assert as_lists(make_counter(geometry, candidates, block_size, with_torch).count(queries, places)) == expected
 
 
@@ -194,7 +194,7 @@ def test_small_parts_give_what_large_ones_give(geometry, with_torch, monkeypatch
     """Vectors are copied, and pairs scored, some rows at a time; one row, or three, changes no count."""
     candidates, queries, rng = drawn(decaying, np.float32, 3, 40, 8)
     places = draw_places(rng, 5, 40, 30)
-    for rows in (1, 3):
+    for rows in (1, 3)[: size(1, 2)]:
         monkeypatch.setattr(geometries, "_PART_BYTES", rows * 8 * 8)
         monkeypatch.setattr(geometries, "_PAIR_BYTES", rows * 8 * 8)
         assert wrong_blocks(geometry, with_torch, queries, candidates, places, (9, 64)) == []

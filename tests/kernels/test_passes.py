@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from grids import light, thinned
+from grids import light, size, thinned
 from kernel_cases import (
     DIFFERENT_COUNTERS,
     INPUTS,
@@ -90,7 +90,7 @@ def check_passes(counter, queries):
 @DIFFERENT_COUNTERS
 def test_no_pass_decides_against_the_exact_scores(geometry, with_torch, draw, dtype):
     """Above an interval means better, below it worse: every pass, query, positive and candidate; no exception."""
-    for d in (2, 8, 50):
+    for d in (2, 50, 8)[: size(2, 3)]:
         candidates, queries, _ = drawn(draw, dtype, 7, 40, d)
         check_passes(make_counter(geometry, candidates, 16, with_torch), queries)
 
@@ -262,7 +262,7 @@ def draw_interval(rng, row, kind):
 
 
 @pytest.mark.parametrize("kinds", [["top"], ["any", "whole"], ["equal", "bottom"], None], ids=str)
-@pytest.mark.parametrize("width", thinned([1, 7, 8, 255 * 8 + 8, 100, 255 * 8, 4096], 3))
+@pytest.mark.parametrize("width", thinned([1, 7, 8, 255 * 8 + 8, 4096, 255 * 8, 100], 3))
 @pytest.mark.parametrize("dtype", light([np.float32, np.uint16, np.int32], 2))
 def test_decide_equals_a_loop(dtype, width, kinds):
     """Random tiles with ties; one positive a row, and many; few candidates undecided, and all."""

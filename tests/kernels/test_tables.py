@@ -45,6 +45,7 @@ def fitting(storage, array):
 @pytest.mark.parametrize("draw", light(INPUTS, 1), ids=lambda draw: draw.__name__)
 @pytest.mark.parametrize("storage", STORAGES)
 @DIFFERENT_COUNTERS
+@pytest.mark.light(18)
 def test_counts_of_every_storage(geometry, with_torch, storage, draw, streams, tmp_path):
     """Equal to brute force over the numbers that the storage holds; the tables of the passes are not kept."""
     for d in (2, 8, 34)[-size(1, 3) :]:

@@ -4,6 +4,7 @@ import pytest
 from page_cases import NAMES, Reader, made_results
 
 from kgeval.comparison.comparing import compare
+from kgeval.report import page as page_module
 from kgeval.report.page import write_page
 from kgeval.report.page_content import page_data
 
@@ -16,19 +17,25 @@ def made():
 
 
 @pytest.fixture(scope="session")
-def data(made):
-    """What the page of `made` shows."""
+def page_and_data(made, tmp_path_factory):
+    """The page of `made`, as a file, and the data that `page_data` made for it: to make them takes a while."""
     results, dataset, comparison = made
-    return page_data(results, NAMES, dataset, comparison)
+    path, found = tmp_path_factory.mktemp("page") / "report.html", []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(page_module, "page_data", lambda *call: found.append(page_data(*call)) or found[0])
+        write_page(results, path, dataset=dataset, comparison=comparison)
+    return path, *found
 
 
 @pytest.fixture(scope="session")
-def page(made, tmp_path_factory):
-    """The page of `made`, as a file."""
-    results, dataset, comparison = made
-    path = tmp_path_factory.mktemp("page") / "report.html"
-    write_page(results, path, dataset=dataset, comparison=comparison)
-    return path
+def page(page_and_data):
+    return page_and_data[0]
+
+
+@pytest.fixture(scope="session")
+def data(page_and_data):
+    """What the page of `made` shows."""
+    return page_and_data[1]
 
 
 @pytest.fixture(scope="session")

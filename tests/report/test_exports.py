@@ -11,6 +11,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from grids import size
 from made_results import replaced
 
 import kgeval
@@ -363,7 +364,7 @@ def test_flat_by_hand():
 
 def test_flat_keys_suit_trackers(result):
     asked = ["hits@10", "amri", "z(hits@3)", "query.ndcg(gain=exponential)@10", "query.micro.recall@5", "median_rank"]
-    for prefix in ("", "a/b", "a/"):
+    for prefix in ("a/b", "", "a/")[: size(1, 3)]:
         numbers = flat(result, asked, prefix=prefix, ties="optimistic")
         assert all(re.fullmatch(r"[A-Za-z0-9_./-]+", key) for key in numbers)
         start = prefix.rstrip("/") + ("/" if prefix else "")

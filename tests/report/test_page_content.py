@@ -45,6 +45,7 @@ def test_the_metric_table_holds_every_setting_and_side(made, data):
             assert cell == [chance, None, None, ""]
 
 
+@pytest.mark.thorough
 def test_the_intervals_are_those_of_the_result(made, data):
     """Value, low, high and no reason, under the key that the row and the column name."""
     for group in data["summary"]:
@@ -358,11 +359,14 @@ def test_hardest_and_easiest_triples(made, data):
         assert {rival["stands"] for rival in one["rivals"]} == {"above"}
 
 
+@pytest.mark.thorough
 def test_no_triple_is_both_hard_and_easy():
     """Of 16 ranks the ten worst and the six best, worst and best first."""
-    rng = np.random.default_rng(5)
-    dataset = kg.Dataset.from_arrays(test=np.column_stack([np.arange(8)] * 3), n_entities=30, n_relations=8)
-    table = rng.normal(size=(30, 8, 30))
+    rng = np.random.default_rng(6)
+    dataset = kg.Dataset.from_arrays(
+        test=np.column_stack([np.arange(8), np.zeros(8, int), np.arange(8)]), n_entities=30, n_relations=1
+    )
+    table = rng.normal(size=(30, 1, 30))
     result = kg.evaluate(lambda s, p, o: table[s, p, o], dataset, progress=False)
     ranks = sorted(rank for _, _, rank in ranks_of(result))
     assert len(set(ranks)) > 10
@@ -480,6 +484,7 @@ def test_the_disagreements_are_the_largest_differences_of_reciprocal_ranks(made,
         assert {row["p"] for row in triples} <= {name}
 
 
+@pytest.mark.thorough
 def test_without_a_comparison_a_relation_opens_its_worst_ranks(made):
     """The three worst ranks of each relation under the first model."""
     found = page_data(made[0][:1], ["one"])["relations"]
@@ -552,7 +557,7 @@ def test_an_order_that_depends_on_ties_is_a_caution():
     assert found["distribution"]["tied"] == [[0, 0, 0, 0], [0, 0, 3, 0]]
 
 
-@pytest.mark.parametrize(("better", "is_grave"), light([(0, False), (1, True), (4, True)], 2, unpack=True))
+@pytest.mark.parametrize(("better", "is_grave"), light([(0, False), (1, True), (4, True)], 1, unpack=True))
 def test_ties_that_reach_no_other_model_are_no_caution(better, is_grave):
     """B has MRR 0.2 to 0.8: a model with MRR 1 stays ahead whatever its ties are, one with MRR 1/2 or 1/5 does not."""
     a, b = tied_results()
@@ -632,6 +637,7 @@ def test_the_audit(made, data):
     ]
 
 
+@pytest.mark.thorough
 def test_pairs_of_test_that_train_reverses_are_no_clean_dataset():
     """Two inverse relations: the test triple (0, r, 1) can be copied from (1, q, 0); a loop is its own reverse."""
     dataset = kg.Dataset.from_arrays(

@@ -152,7 +152,7 @@ def test_plots_leave_undecided_ranks_out():
 
 def test_the_page_is_written(tmp_path):
     both = [result_of(ROWS), result_of([(0, 0, False)] * 4)]
-    comparison = kg.compare(both, names=["lists", "scores"])
+    comparison = kg.compare(both, names=["lists", "scores"], metrics="mrr", n_resamples=99)
     write_page(both, tmp_path / "page.html", names=["lists", "scores"], comparison=comparison, dataset=DATASET)
     reader = Reader(tmp_path / "page.html")
     text = "".join(reader.text)

@@ -1,5 +1,6 @@
 """Breakdowns, averages, intervals and further columns of a result, against numbers worked out by hand or by loops."""
 
+import functools
 import math
 from collections import defaultdict
 
@@ -20,6 +21,7 @@ METRICS = ["mrr", "mr", "hits@3"]
 ALL_ALIKE = "the value is the same in every cluster, so its variation cannot be estimated"
 
 
+@functools.cache  # results are read-only
 def random_result(seed, n_entities=9, n_relations=3, n_test=14, sides="both", levels=6):
     """Return a result on a small random graph whose scores tie now and then."""
     rng = np.random.default_rng(seed)

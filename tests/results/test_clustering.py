@@ -4,6 +4,7 @@ A metric is computed anew from the ranks, or from the values of the queries, tha
 cluster and no number of kgeval.stats is used but the quantiles of Student's t.
 """
 
+import functools
 import itertools
 import math
 import warnings
@@ -29,6 +30,7 @@ RANK_METRICS = {
 }
 
 
+@functools.cache  # results are read-only
 def random_result(seed, sides="both", n_entities=8, n_test=15, n_relations=2, repeats=1):
     """A result on a small random graph, in which most queries have several answers; one triple `repeats` times."""
     rng = np.random.default_rng(seed)
@@ -459,6 +461,7 @@ def ranked_alike(triples, rank, odd):
     return kg.evaluate(lambda s, p, o: scores[s, p, o], dataset, progress=False)
 
 
+@pytest.mark.light(2)
 @pytest.mark.parametrize("triples", [RING, MANY], ids=["one answer", "several answers"])
 @pytest.mark.parametrize(("rank", "odd"), thinned([(1, ()), (3, ()), (1, (3,)), (3, (3,))], 3, unpack=True))
 def test_no_interval_without_width_has_no_reason(triples, rank, odd):

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from grids import size
 
 import kgeval as kg
 from kgeval.results import header_lines
@@ -28,7 +29,7 @@ def test_every_rank_has_the_value_of_its_triple():
     dataset = dataset_of(time=times, note=[f"n{i}" if i % 3 else None for i in range(14)])
     of_triple = dict(zip(TRIPLES, times))
     for splits in (["test"], ["valid", "test"], ["test", "valid"]):
-        for unseen in ("rank", "drop", "worst"):
+        for unseen in ("drop", "rank", "worst")[: size(1, 3)]:
             protocol = kg.Protocol(splits=splits, unseen=unseen)
             result = kg.evaluate(score, dataset, protocol, progress=False)
             table = result.labelled()

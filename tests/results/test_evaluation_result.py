@@ -52,7 +52,7 @@ def number(metric, rows, ties):
     return math.nan if found is None else float(found)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def small():
     """Two relations, two splits to rank, labels that no text format likes; all numbers differ by group."""
     rng = np.random.default_rng(7)
@@ -134,7 +134,7 @@ def test_a_fraction_as_cut_off_is_no_key_part():
         Key.parse("raw.hits@1.5")
 
 
-@pytest.mark.parametrize("seed", light(range(25), 2))
+@pytest.mark.parametrize("seed", light(range(25), 1))
 @pytest.mark.parametrize("splits", [("test",), ("valid", "test")], ids="+".join)
 def test_every_number_equals_the_oracle(seed, splits):
     """Table row for row, then metric x setting x side x policy; both = the mean over all rows (micro)."""
@@ -181,6 +181,7 @@ def test_summary_is_the_single_numbers(small, ties):
     assert set(reasons.values()) >= {"random ranking already gives the best value of hits@10: 0 / 0"}
 
 
+@pytest.mark.light(4)
 @pytest.mark.parametrize(
     "columns",
     [("relation",), ("side",), ("split",), ("relation", "side"), ("split", "relation", "side")],
@@ -368,6 +369,7 @@ def test_nothing_may_be_lost(small):
             replaced(small, **change)
 
 
+@pytest.mark.light(1)
 @pytest.mark.parametrize("overwrite", [False, True])
 def test_save_and_load(tmp_path, small, overwrite):
     """Table, labels with tab, newline, accents, lone surrogate, protocol, about, notes: all as they were."""
@@ -526,7 +528,7 @@ LACKING = ("protocol", "about", "dropped", "notes", "categories_side")
             ({"rivals_raw": lambda counts: counts + 0.5}, "is damaged"),
             ({"entity_labels": lambda packed: packed[:-1]}, "is damaged"),
         ],
-        3,
+        5,
         unpack=True,
     ),
     ids=lambda value: "-".join(value) if isinstance(value, dict) else "",

@@ -1,5 +1,6 @@
 """Ranks that are only bounded, and results of which a part is unknown: values, bounds, reasons and files, by loops."""
 
+import functools
 import itertools
 import json
 import math
@@ -10,7 +11,7 @@ import oracle
 import oracle_lists
 import pandas as pd
 import pytest
-from grids import light
+from grids import light, size
 from made_results import replaced, saved_with
 
 import kgeval as kg
@@ -24,12 +25,18 @@ TIES = ("realistic", "optimistic", "pessimistic", "expected")
 LISTS = ("map", "recall@2", "rr", "ndcg@3", "success@1", "auc", "rprec")
 
 
+@functools.cache  # results are read-only
+def ranked(n):
+    """A result of n object queries."""
+    n_entities = max(n, 4)
+    triples = [[i, 0, (i + 1) % n_entities] for i in range(n)]
+    dataset = kg.Dataset.from_arrays(test=triples, n_entities=n_entities, n_relations=1, name="four")
+    return kg.evaluate(lambda s, p, o: o, dataset, kg.Protocol(sides="object"), progress=False)
+
+
 def bounded(n=2, better=(0, 2), tied=(0, 1), undecided=(False, True), rivals=3, unknown=None, **about):
     """A result of n object queries with given counts in both settings."""
-    size = max(n, 4)
-    triples = [[i, 0, (i + 1) % size] for i in range(n)]
-    dataset = kg.Dataset.from_arrays(test=triples, n_entities=size, n_relations=1, name="four")
-    result = kg.evaluate(lambda s, p, o: o, dataset, kg.Protocol(sides="object"), progress=False)
+    result = ranked(n)
     names = {"better": better, "tied": tied, "undecided": undecided, "rivals": [rivals] * n}
     columns = {f"{name}_{s}": np.array(values) for name, values in names.items() for s in ("raw", "filtered")}
     about = {**result.about, **about, **({"unknown": unknown} if unknown else {})}
@@ -77,7 +84,7 @@ def value_by_loop(name, rows, ties):
 def test_bounds_are_those_of_all_placements(seed):
     """Each metric, each tie policy: bounds are attained and never exceeded; a value stands only where they meet."""
     rng = np.random.default_rng(seed)
-    for _ in range(4):
+    for _ in range(size(2, 4)):
         rows = random_table(rng)
         result, tables = result_of(rows), list(placements(rows))
         for name, ties in itertools.product((*PLAIN, *WRAPPED), TIES):
@@ -177,7 +184,7 @@ def ratios_of_query(text, query, setting, ties):
 def test_query_level_bounds_are_those_of_all_orders(seed):
     """Lists that end early, ties in them: bounds of macro and micro means, values per query, against all orders."""
     rng = np.random.default_rng(seed)
-    for _ in range(2):
+    for _ in range(size(1, 2)):
         result, queries = of_lists(rng, "both")
         texts, policies = rng.permutation(LISTS)[:3].tolist(), ("expected", "optimistic", "pessimistic")
         for text, setting, ties in itertools.product(texts, ("raw", "filtered"), policies):

@@ -1,6 +1,7 @@
 """The probe: scorers whose scores are not of the triple alone are refused, and models that lack vectors."""
 
 import re
+from functools import lru_cache
 
 import numpy as np
 import pytest
@@ -201,13 +202,21 @@ def test_the_probe_looks_at_few():
     assert sum(lengths) <= 2 * 10 * 259
 
 
+@lru_cache
+def large_table(n):
+    """Scores of n entities that all differ."""
+    table = np.random.default_rng(0).permutation(n * n).reshape(n, 1, n) / 1.0
+    table.flags.writeable = False
+    return table
+
+
 class Slow:
     """Scores from a table at a given speed, by a simulated clock; `change` changes the scores of each call."""
 
     def __init__(self, monkeypatch, seconds, n=1000, change=lambda scores: scores, first=0.0):
         self.now, self.seconds, self.first, self.change = 0.0, seconds, first, change
         self.shapes = []
-        self.table = np.random.default_rng(0).permutation(n * n).reshape(n, 1, n) / 1.0
+        self.table = large_table(n)
         monkeypatch.setattr(pace, "clock", lambda: self.now)
 
     def spent(self, scores):

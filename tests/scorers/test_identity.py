@@ -511,7 +511,7 @@ def test_one_entity_of_a_scorer_of_rows_is_found(kind):
     assert sorted(before["probes"]) == ["object", "subject"]
     assert identity_of(kind(vector_tables())).differences(before) == []
     for place, rows in enumerate((N, M, N)):
-        for row in range(0, rows, size(6, 1)):
+        for row in range(0, rows, size(9, 1)):
             tables = vector_tables()
             tables[place][row] += 1e-3
             found = identity_of(kind(tables)).differences(before)

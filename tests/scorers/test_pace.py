@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from grids import light
+from grids import light, size
 from scorer_cases import TABLE, Columns, M, N, Rows, dataset, make, raises, same_ranks
 
 import kgeval as kg
@@ -117,8 +117,8 @@ def test_a_fixed_cost_makes_calls_longer(clock, latency):
 def test_an_encoder_that_runs_in_each_call(clock):
     """2 s a call for a graph encoder and a millisecond a query: 1, 2, 8, 32, ... queries, not 500 times one."""
     rows = timed_scorer("rows", clock, lambda n, i: 2 + 1e-3 * n / MANY)
-    score(rows, 500)
-    assert [n // MANY for n in clock.sizes] == [1, 2, 8, 32, 128, 329]
+    score(rows, size(171, 500))
+    assert [n // MANY for n in clock.sizes] == [1, 2, 8, 32, 128, 329][: size(5, 6)]
     assert row_batch(rows, Limits(), MANY) == 576  # by memory: 64 MiB
 
 
@@ -190,13 +190,14 @@ def test_batches_before_a_deadline_grow(clock):
 def test_free_memory_limits_a_batch(monkeypatch):
     """An eighth of what is free, and at least one query; where nothing is known, 64 MiB for whole rows."""
     rows = as_row_scorer(Rows(), N)
-    for free, size in ((None, 838), (80 << 20, 131), (1000, 1), (0, 1)):
+    for free, n_queries in ((None, 838), (80 << 20, 131), (1000, 1), (0, 1)):
         monkeypatch.setattr("kgeval.scorers.row_scorers.free_bytes", lambda free=free: free)
-        assert row_batch(rows, Limits(), 10_000) == size
+        assert row_batch(rows, Limits(), 10_000) == n_queries
 
 
 @pytest.mark.parametrize("per_pair", [1e-6, 1e-4, 1e-3, 3e-2])
 @pytest.mark.parametrize("max_seconds", [0.01, 1, 7.7])
+@pytest.mark.light(6)
 def test_a_deadline_stops_calls(clock, per_pair, max_seconds):
     """No call ends after the deadline, beside the first, of unknown speed; each second before is used."""
     rows = timed_scorer("function", clock, lambda n, i: per_pair * n)

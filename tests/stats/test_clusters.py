@@ -338,7 +338,7 @@ def test_variance_of_memberships_is_a_sum_over_pairs():
     The sum is at least that of single observations, and is divided by the share of the pairs that share no cluster.
     """
     floors = checked = 0
-    for seed in range(size(200, 2000)):
+    for seed in range(size(100, 2000)):
         rng = np.random.default_rng(seed)
         n = int(rng.integers(6, 12))
         values = [Fraction(int(x)) for x in rng.integers(-20, 20, n)]

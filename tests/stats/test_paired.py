@@ -328,22 +328,22 @@ def test_clusters_that_do_not_differ_change_no_p_value():
 def test_comparison_depends_on_numbers_and_seed_alone(monkeypatch):
     """Not on the order of observations, the labels of clusters, which is first, or how much is held at a time."""
     first, second = two_ranks(np.random.default_rng(6), 60)
-    one = compare_paired(numbers_of(first), numbers_of(second), PAIRS, n_resamples=500, seed=2)
-    assert one == compare_paired(numbers_of(first), numbers_of(second), PAIRS, n_resamples=500, seed=2)
-    other = compare_paired(numbers_of(first), numbers_of(second), PAIRS, n_resamples=500, seed=3)
+    one = compare_paired(numbers_of(first), numbers_of(second), PAIRS, n_resamples=200, seed=2)
+    assert one == compare_paired(numbers_of(first), numbers_of(second), PAIRS, n_resamples=200, seed=2)
+    other = compare_paired(numbers_of(first), numbers_of(second), PAIRS, n_resamples=200, seed=3)
     assert [x.p_value for x in other] != [x.p_value for x in one]
     order, labels = np.random.default_rng(3).permutation(120), np.random.default_rng(5).permutation(60) * 7 - 100
     moved = compare_paired(
-        numbers_of(first[order]), numbers_of(second[order]), labels[PAIRS][order], n_resamples=500, seed=2
+        numbers_of(first[order]), numbers_of(second[order]), labels[PAIRS][order], n_resamples=200, seed=2
     )
-    turned = compare_paired(numbers_of(second), numbers_of(first), PAIRS, n_resamples=500, seed=2)
+    turned = compare_paired(numbers_of(second), numbers_of(first), PAIRS, n_resamples=200, seed=2)
     for a, b, c in zip(one, moved, turned):
         assert without_labels(b) == pytest.approx(without_labels(a), rel=1e-9)
         assert a.p_value == b.p_value == c.p_value
         assert (c.value, c.low, c.high) == pytest.approx((-a.value, -a.high, -a.low), rel=1e-9)
     for at_once in (1, 60 * 7, 10**7):
         monkeypatch.setattr(paired, "SWAPS_AT_ONCE", at_once)
-        again = compare_paired(numbers_of(first), numbers_of(second), PAIRS, n_resamples=500, seed=2)
+        again = compare_paired(numbers_of(first), numbers_of(second), PAIRS, n_resamples=200, seed=2)
         assert [x.p_value for x in again] == [x.p_value for x in one]
 
 

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from grids import size
 
 from kgeval.errors import DataError, MetricError
 from kgeval.stats import bayesian_signed_rank
@@ -26,7 +27,7 @@ def test_one_dataset_by_hand():
     lies on the border and counts half: "larger" has (1 - w) ** 2 + w * (1 - w) = 1 - w, and wins if w < 1/2. Below the
     rope it never wins.
     """
-    for s in (0.5, 1.0, 2.0):
+    for s in (0.5, 1.0, 2.0)[:: size(2, 1)]:
         for first, probability in ((0.39, ROOT**s), (0.365, (1 - ROOT) ** s), (0.37, 0.5**s), (0.355, 0.0)):
             found = bayesian_signed_rank([first], [0.35], rope=0.01, prior=s)
             assert shares(found) == pytest.approx((probability, 1 - probability, 0.0), abs=ERROR)

@@ -62,6 +62,7 @@ def test_columns(file):
         lambda text: b"# made by hand\n" + text.replace(b"q2", b"  #\n# q2 0 Z 1 1 1\nq2") + b"#",
     ],
 )
+@pytest.mark.light(5)
 def test_odd_but_right_files(file, change):
     """Byte order mark, line ends, white space, empty lines and comments change nothing."""
     assert rows(read_qrels(file(change(QRELS)))) == rows(read_qrels(file(QRELS)))

@@ -6,6 +6,7 @@ import pickletools
 import struct
 import time
 
+import grids
 import pytest
 from torch_zip import nothing_runs
 
@@ -210,7 +211,7 @@ def test_truncated_pickles():
     """A prefix of a pickle is refused, in each protocol."""
     for protocol in range(6):
         content = pickle.dumps(PLAIN, protocol)
-        for end in range(0, len(content), 5):
+        for end in range(0, len(content), grids.size(16, 5)):
             faults(content[:end])
 
 
@@ -243,7 +244,7 @@ def test_hashes_take_no_long_time():
     faults(b"}N\x85" + b"2\x86" * 100 + b"Ns.", "a key or an item of a set must be a scalar")
     faults(b"(N\x85" + b"2\x86" * 100 + b"\x91.", "must be a scalar")
     step = 2**61 - 1  # int hashes are remainders of this
-    keys = [b"\x8a\x0c" + (step * k).to_bytes(12, "little") for k in range(100_000)]
+    keys = [b"\x8a\x0c" + (step * k).to_bytes(12, "little") for k in range(grids.size(30_000, 100_000))]
     faults(b"}(" + b"N".join(keys) + b"Nu.", "keys have the same hash")
     faults(b"(" + b"".join(keys) + b"\x91.", "keys have the same hash")
     assert time.perf_counter() - begin < 2
@@ -293,7 +294,7 @@ def test_keys():
 
 def test_deep_nesting():
     """Too deep is refused in every form: marks, lists, tuples, stubs, through the memo; at the limit it is read."""
-    deep = 20_000
+    deep = grids.size(5_000, 20_000)
     faults(b"(" * deep + b".", "nested more than 256 levels")
     faults(b"]" * deep + b"a" * (deep - 1) + b".", "nested more than 256 levels")
     faults(b")" + b"\x85" * deep + b".", "nested more than 256 levels")

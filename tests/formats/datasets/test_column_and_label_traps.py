@@ -16,6 +16,7 @@ FACTS = [["Jack", "born_in", "Italy"], ["Jack", "friend_with", "Thomas"]]
 @pytest.mark.parametrize("names", ["spo", "hrt", ("head", "relation", "tail"), ("Subject", "predicate", "Object")])
 @pytest.mark.parametrize("order", [(0, 1, 2), (0, 2, 1), (2, 1, 0), (1, 2, 0)], ids=str)
 @pytest.mark.parametrize("extra", [False, True])
+@pytest.mark.light(8)
 def test_c36_named_columns_may_stand_in_any_order(names, order, extra):
     """The names decide, as in h t r: the relation is never taken for the object."""
     frame = pd.DataFrame(FACTS, columns=list(names))[[names[i] for i in order]]
@@ -51,6 +52,7 @@ def test_c36_ids_out_of_range_are_an_error(row, where):
 
 @pytest.mark.parametrize("names", [("head", "tail", "relation"), ("h", "t", "r"), ("s", "o", "p"), ("s", "p", "o")])
 @pytest.mark.parametrize("header", [False, True])
+@pytest.mark.light(4)
 def test_c36_a_header_is_not_read_by_position(tmp_path, names, header):
     """The header names the columns: by it, or an error; tails are no relations, and the names no labels."""
     frame = pd.DataFrame(FACTS, columns=["s", "p", "o"])
@@ -94,6 +96,7 @@ LABELS = ["NA", "nan", "NaN", "null", "None", "1e5", "True", "007", "7", 'x"y', 
     [LABELS, ["007", "7", "07"], ["1e5", "100000", "7.0"], ["True", "False"], ["NA", "nan"]],
     ids=str,
 )
+@pytest.mark.light(5)
 def test_c37_labels_are_strings_as_written(tmp_path, suffix, labels):
     """Nothing becomes a missing value, a number, a truth value or the start of a quoted field."""
     rows = [(label, labels[i // 2], labels[i - 1]) for i, label in enumerate(labels)]

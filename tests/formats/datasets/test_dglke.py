@@ -30,7 +30,7 @@ def test_labels_and_ids_give_the_same_triples(tmp_path):
 @pytest.mark.parametrize("are_ids", [False, True])
 def test_random_folders_equal_their_labels(tmp_path, are_ids):
     """Labels of any characters."""
-    for case in range(size(6, 150)):
+    for case in range(size(2, 150)):
         rng = generator(case)
         facts, entities, relations = random_facts(rng)
         files = {

@@ -38,6 +38,7 @@ ALL_SPLITS = "the filter removes the triples of all three splits, as ULTRA does 
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
+@pytest.mark.light(2)
 def test_the_inference_graph_is_train(tmp_path, name):
     """The entities of the training graph are no candidates; the notes name each file."""
     dataset = kgeval.read_dataset(write(tmp_path, LAYOUTS[name]))

@@ -42,7 +42,7 @@ def test_ids_are_subject_relation_object(tmp_path):
 @pytest.mark.parametrize("seed", light(range(2), 1))
 def test_random_folders_equal_their_labels(tmp_path, seed):
     """Labels of any characters; ids without triples are entities too."""
-    for case in range(size(7, 150)):
+    for case in range(size(3, 150)):
         rng = generator(1000 * seed + case)
         facts, entities, relations = random_facts(rng)
         files = {f"{split}.del": lines(ids_of(rows, entities, relations)) for split, rows in facts.items()}
@@ -88,6 +88,7 @@ def test_random_folders_equal_their_labels(tmp_path, seed):
         ),
     ],
 )
+@pytest.mark.light(4)
 def test_faults_name_file_and_line(tmp_path, name, text, message):
     """Ids out of range or off by one, another order of columns, another file as the split."""
     assert failure(write(tmp_path, FILES | {name: text})) == message

@@ -78,6 +78,7 @@ def test_header_of_negatives(tmp_path):
         ("", "valid_negatives.txt, line 1: 0 triples; the file is empty"),
     ],
 )
+@pytest.mark.light(3)
 def test_faults_of_negatives(tmp_path, text, said):
     write(tmp_path, **PLAIN, valid_negatives=text)
     assert said in failure(kg.read_negatives, tmp_path, kg.read_dataset(tmp_path))

@@ -145,7 +145,7 @@ def test_negatives_are_one_list_per_positive(tmp_path):
 @pytest.mark.parametrize("seed", light(range(2), 1))
 def test_random_folders_equal_their_labels(tmp_path, seed):
     """Typed entities with labels of any characters; split_dict.pt in place of three files; unpacked mappings."""
-    for case in range(size(4, 100)):
+    for case in range(size(2, 100)):
         rng = generator(1000 * seed + case)
         types = {kind: [f'{kind[0]}{i}, "x" {i}' for i in range(rng.randint(1, 5))] for kind in ("b", "a", "c")}
         relations = [f"r {i}" for i in range(3)]
@@ -215,6 +215,7 @@ def test_random_folders_equal_their_labels(tmp_path, seed):
         ),
     ],
 )
+@pytest.mark.light(2)
 def test_faults_of_torch_files(tmp_path, changes, message):
     """Ids out of range, other dicts, types without a mapping of types."""
     assert failure(folder_of(tmp_path, WIKIKG, WIKIKG_SPLITS | changes)) == message
@@ -241,6 +242,7 @@ def test_faults_of_torch_files(tmp_path, changes, message):
         ),
     ],
 )
+@pytest.mark.light(2)
 def test_faults_of_types(tmp_path, changes, message):
     """Ids that only another type has, unknown and missing types."""
     assert failure(folder_of(tmp_path, BIOKG, BIOKG_SPLITS | changes)) == message
@@ -281,6 +283,7 @@ def test_faults_of_types(tmp_path, changes, message):
         ),
     ],
 )
+@pytest.mark.light(3)
 def test_faults_of_mappings(tmp_path, name, text, message):
     """Another number of entities, ids off by one or in the other column, labels twice."""
     files = WIKIKG | {name: gzip.compress(text.encode())}

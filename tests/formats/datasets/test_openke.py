@@ -48,7 +48,7 @@ def write_openke(folder, rng, facts, entities, relations):
 @pytest.mark.parametrize("seed", light(range(2), 1))
 def test_random_folders_equal_their_labels(tmp_path, seed):
     """Labels of any characters; ids without triples are entities too."""
-    for case in range(size(15, 150)):
+    for case in range(size(5, 150)):
         rng = generator(1000 * seed + case)
         facts, entities, relations = random_facts(rng)
         folder = write_openke(tmp_path / str(case), rng, facts, entities, relations)
@@ -151,6 +151,7 @@ def test_random_folders_equal_their_labels(tmp_path, seed):
         ),
     ],
 )
+@pytest.mark.light(10)
 def test_faults_name_file_and_line(tmp_path, name, text, message):
     """Count lines, order of the columns (S4), ids out of range or off by one, twice the same id or label."""
     assert failure(write(tmp_path, FILES | {name: text})) == message

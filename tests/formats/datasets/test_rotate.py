@@ -29,7 +29,7 @@ def test_the_triples_are_those_of_the_labels(tmp_path):
 @pytest.mark.parametrize("seed", light(range(2), 1))
 def test_random_folders_equal_their_labels(tmp_path, seed):
     """Labels of any characters, in the order of the dictionaries."""
-    for case in range(size(6, 150)):
+    for case in range(size(3, 150)):
         rng = generator(1000 * seed + case)
         facts, entities, relations = random_facts(rng)
         files = {f"{split}.txt": lines(rows, end=rng.choice(["\n", "\r\n"])) for split, rows in facts.items()}
@@ -63,6 +63,7 @@ def test_random_folders_equal_their_labels(tmp_path, seed):
         ("entities.dict", "0\tc\n1\ta\n1\tb\n", "DIR/entities.dict, line 3: the id 1 occurs in line 2 too"),
     ],
 )
+@pytest.mark.light(2)
 def test_faults_of_the_dictionaries(tmp_path, name, text, message):
     """A label that the dictionary lacks, ids off by one, ids twice."""
     assert failure(write(tmp_path, FILES | {name: text})) == message

@@ -56,7 +56,7 @@ def test_s3_a_part_of_a_split_is_an_error(tmp_path):
 @pytest.mark.parametrize("seed", light(range(2), 1))
 def test_random_folders_equal_their_labels(tmp_path, seed):
     """Labels of any characters but commas; the entities of qualifiers belong to the dataset."""
-    for case in range(size(6, 150)):
+    for case in range(size(3, 150)):
         rng = generator(1000 * seed + case)
         facts, entities, relations = random_facts(rng, CHARACTERS.replace(",", ""))
         pairs = {

@@ -8,10 +8,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from grids import light
+from grids import light, size
 
 import kgeval
 from kgeval.errors import DataError
+from kgeval.formats.datasets import tab_folder
 from kgeval.formats.text_tables import read_columns
 
 LABELS = [
@@ -124,7 +125,19 @@ def test_columns_that_all_look_like_values_stay_text(tmp_path, labels, columns):
         assert dataset.entities.labels == tuple(sorted({e for s, _, o in facts for e in (s, o)}))
 
 
-@pytest.mark.parametrize("seed", light(range(150), 5))
+def test_large_files_are_read_on_threads(tmp_path, monkeypatch):
+    """They give the same dataset, and the fault of the first file."""
+    for split, facts in (("train", "b\tr\ta\na\tq\tc\n"), ("valid", "c\tr\ta\n"), ("test", "d\tq\ta\n")):
+        write(tmp_path, facts, f"{split}.txt")
+    expected = kgeval.read_dataset(tmp_path)
+    monkeypatch.setattr(tab_folder, "SMALL_FILES", 0)
+    assert kgeval.read_dataset(tmp_path).fingerprint == expected.fingerprint
+    write(tmp_path, "a\n", "valid.txt")
+    write(tmp_path, "a\tr\n", "test.txt")
+    assert failure(tmp_path).startswith(f"DIR/valid.txt, line 1: {FAULT} 1")
+
+
+@pytest.mark.parametrize("seed", light(range(150), 3))
 def test_random_files_equal_a_naive_reader(tmp_path, seed):
     """Random labels, line ends mixed within a file, with and without mark and final newlines."""
     rng = random.Random(seed)
@@ -154,7 +167,7 @@ def test_random_soup_is_refused_where_a_naive_reader_finds_the_first_fault(tmp_p
     rng, seen = random.Random(block), set()
     pieces = ["a", "b", "\u00e9", "b\t", "\ta\t", "\t", "\n", "\r\n", "\r"]
     pieces += ["a", "a\tb\ta\n", "b\tb\tb\r\n", "a\ta\tb\r"]
-    for _ in range(100):
+    for _ in range(size(40, 100)):
         raw = "".join(rng.choices(pieces, k=rng.randint(1, 9))).encode()
         write(tmp_path, raw)
         rows = naive(raw)
@@ -217,6 +230,7 @@ def test_random_soup_is_refused_where_a_naive_reader_finds_the_first_fault(tmp_p
     ],
 )
 @pytest.mark.parametrize("name", ["test.txt", "train.tsv"])
+@pytest.mark.light(24)
 def test_faults_name_file_and_line(tmp_path, raw, said, name):
     """One sentence: the file, the line (from 1), what was expected and what stands there."""
     write(tmp_path, raw, name)
@@ -233,6 +247,7 @@ def test_faults_name_file_and_line(tmp_path, raw, said, name):
         ("a\tb\tc\na\tb\t\n", "line 2: column 3 is empty: 'a\\tb\\t'"),
     ],
 )
+@pytest.mark.light(3)
 def test_faults_read_alike_whatever_the_line_ends(tmp_path, text, said, end):
     """CRLF and CR files get the very sentence that an LF file gets, without a carriage return in it."""
     write(tmp_path, text.replace("\n", end))
@@ -252,6 +267,7 @@ def test_faults_read_alike_whatever_the_line_ends(tmp_path, text, said, end):
     ],
     ids=["first byte", "latin-1", "CRLF", "byte order mark", "surrogate", "late", "CR"],
 )
+@pytest.mark.light(3)
 def test_invalid_utf8_names_line_and_byte(tmp_path, raw, line, byte, value):
     """The line and the offset in the file as it lies on disk, mark and carriage returns included."""
     assert raw[byte] == int(value, 16)
@@ -275,6 +291,7 @@ def test_only_one_byte_order_mark_is_taken_away(tmp_path):
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.light(2)
 def test_a_declared_header_leaves_no_trace(tmp_path, end):
     """With header=True the first line of every file is dropped; unknown names need the order of the columns."""
     write(tmp_path, f"head\trelation\ttail{end}a\tb\tc{end}", "train.txt")
@@ -306,6 +323,7 @@ def test_a_header_word_that_is_a_label_stays(tmp_path):
         "T R H|Rome likes Jack",
     ],
 )
+@pytest.mark.light(2)
 def test_a_known_header_tells_the_order(tmp_path, lines):
     """Undeclared it is suspected in any order; declared, its columns are read by their names."""
     write(tmp_path, lines.replace(" ", "\t").replace("|", "\n") + "\n")
@@ -465,6 +483,7 @@ HEADERS += [":START_ID :TYPE :END_ID", "headId relId tailId", "subj pred obj"]
 
 
 @pytest.mark.parametrize("line", HEADERS)
+@pytest.mark.light(3)
 def test_s6_an_unknown_header_is_an_error_until_the_caller_says_what_it_is(tmp_path, line):
     """The words of headers in names that tell no order: yes needs `columns`, no keeps the line as a triple."""
     write(tmp_path, line.replace(" ", "\t") + "\na\tr\tb\nb\tr\tc\n")
@@ -529,6 +548,7 @@ def test_a_declared_header_that_is_a_triple_is_an_error(tmp_path):
 @pytest.mark.parametrize(
     "triple", ["<a> <r> <b> .", '<a> <r> "text"@en .', "_:x <r> _:y .", "<a> <r> <b>.", '<a> <r> "1"^^<int> .']
 )
+@pytest.mark.light(4)
 def test_s5_n_triples_are_refused_by_name(tmp_path, gap, triple):
     """With tabs, the objects would end in ' .'; comments may stand above."""
     write(tmp_path, "# made by hand\n" + triple.replace(" ", gap) + "\n")
@@ -572,6 +592,7 @@ def test_g21_pipes_are_refused_by_name(tmp_path):
 
 
 @pytest.mark.parametrize("columns", ["htr", "trh", "osp"])
+@pytest.mark.light(2)
 def test_the_order_of_the_columns_can_be_said(tmp_path, columns):
     """The letters stand for the columns of every file; with a label or a score, for the first three."""
     fact = {"h": "Jack", "s": "Jack", "r": "likes", "p": "likes", "t": "Rome", "o": "Rome"}

@@ -158,6 +158,7 @@ def failure(path, dataset, **said):
 
 @pytest.mark.parametrize("is_dynamic", [False, True])
 @pytest.mark.parametrize(("operator", "comparator"), MODELS)
+@pytest.mark.light(5)
 def test_scores(dataset, tmp_path, operator, comparator, is_dynamic):
     """Every supported pair, for both sides: without dynamic relations the operator is applied to the object."""
     made = Checkpoint(operator, comparator, is_dynamic)
@@ -184,6 +185,7 @@ def test_scores(dataset, tmp_path, operator, comparator, is_dynamic):
         ("none", "l2"),
     ],
 )
+@pytest.mark.light(3)
 def test_relations_without_an_operator(dataset, tmp_path, operators, comparator):
     made = Checkpoint(operators, comparator)
     assert_scores(load_model(made.write(tmp_path / "model"), dataset), dataset, made.score)
@@ -269,6 +271,7 @@ def test_the_configuration_in_the_model_file(dataset, tmp_path):
         ({"dynamic_relations": True}, "dynamic relations and 3 entries in 'relations'"),
     ],
 )
+@pytest.mark.light(3)
 def test_models_that_are_refused_by_name(dataset, tmp_path, config, said):
     made = Checkpoint("diagonal", "dot")
     made.config |= config

@@ -189,6 +189,7 @@ def test_clamp_of_simple(dataset, tmp_path):
         ("ConvE", {}, "the model is ConvE, which needs a formula that no model of kgeval.models has"),
     ],
 )
+@pytest.mark.light(4)
 def test_contradictions(dataset, tmp_path, kind, changes, message):
     written(tmp_path, kind, **changes)
     assert recognised(tmp_path) == ["dglke"]

@@ -134,6 +134,7 @@ def failure(path, dataset, **said):
 
 @pytest.mark.parametrize("is_reciprocal", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.light(6)
 def test_scores(dataset, tmp_path, kind, is_reciprocal):
     path = tmp_path / "checkpoint_best.pt"
     write_torch(path, checkpoint(kind, is_reciprocal))
@@ -180,6 +181,7 @@ def test_options_are_looked_up_as_libkge_does(dataset, tmp_path):
 
 @pytest.mark.parametrize("where", ["entity_embedder", "relation_embedder"])
 @pytest.mark.parametrize("p", [1.0, 2.0])
+@pytest.mark.light(2)
 def test_vectors_that_libkge_divides_by_their_norms(dataset, tmp_path, p, where):
     """Stored vectors of norm 1 are what they are; others mean an old version, which divides again: refused."""
     content = checkpoint("transe")
@@ -270,6 +272,7 @@ def test_old_names_of_tensors(dataset, tmp_path):
         (lambda c: c["model"][0].update({ENTITY: np.zeros(3)}), "must be tables of two dimensions"),
     ],
 )
+@pytest.mark.light(4)
 def test_faulty_checkpoints(dataset, tmp_path, change, said):
     content = copy.copy(checkpoint("rescal"))
     change(content)

@@ -151,6 +151,7 @@ def test_order_of_the_rows(dataset, tmp_path):
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+@pytest.mark.light(2)
 def test_exported_tables(dataset, tmp_path, delimiter):
     """The CSV files of marius_postprocess, with 8 decimals; without a mapping, their ids are the labels."""
     t = all_tables()
@@ -208,6 +209,7 @@ def test_exported_parquet(dataset, tmp_path):
 @pytest.mark.parametrize(
     "changes", [{"bias": "true"}, {"activation": "RELU"}, {"further": GNN}, {"further": GNN.replace("GNN", "FEATURE")}]
 )
+@pytest.mark.light(2)
 def test_encoders(dataset, tmp_path, changes):
     """The decoder scores the vectors after the encoder: encoded_nodes.bin, or an error."""
     t = written(tmp_path, **changes)
@@ -280,6 +282,7 @@ def test_faults(dataset, tmp_path):
         ("id,embedding\ndelta,[0.1 0.2]\n", "has 1 vectors of 2 numbers; the relations have 4 numbers"),
     ],
 )
+@pytest.mark.light(2)
 def test_faulty_exports(dataset, tmp_path, text, message):
     export(tmp_path, "relation_embeddings", RELATIONS, all_tables()["r"])
     (tmp_path / "embeddings.csv").write_text(text)

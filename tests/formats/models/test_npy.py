@@ -130,6 +130,7 @@ def test_bits_are_never_guessed(dataset, tmp_path, t):
 
 
 @pytest.mark.parametrize("dtype", ["<i2", ">i2", ">u2", "V2"])
+@pytest.mark.light(2)
 def test_bits_of_any_16_bit_dtype(dataset, tmp_path, t, dtype):
     """torch exports bfloat16 as int16, ml_dtypes as raw bytes; the rows are in another order than the ids."""
     halves = {name: bits(table) for name, table in t.items()}
@@ -228,6 +229,7 @@ def test_a_damaged_mapped_file(dataset, streams, tmp_path, t, content):
         assert "entities.npy: is damaged, cut off, or not an .npy file" in failure(folder, dataset)
 
 
+@pytest.mark.thorough
 def test_the_command_line_reads_a_folder(tmp_path, t, capsys, monkeypatch):
     """--model FOLDER --dtype bfloat16, with the ranks of the same numbers as floats."""
     monkeypatch.chdir(tmp_path)

@@ -238,6 +238,7 @@ def test_models_that_are_refused_by_name(dataset, tmp_path, name, model):
         ("DistMult", {"entities": np.ones(3)}, "contains a tensor 'entities'"),
     ],
 )
+@pytest.mark.light(2)
 def test_faulty_tensors(dataset, tmp_path, kind, change, said):
     t = {name: tensor for name, tensor in (state(kind) | change).items() if tensor is not None}
     write_torch(tmp_path / "model.ckpt", t)
@@ -255,6 +256,7 @@ def test_faulty_tensors(dataset, tmp_path, kind, change, said):
         ('{"zero_const": [0.0]}', "expected the tensors of one model, such as ent_embeddings.weight; found 0 models"),
     ],
 )
+@pytest.mark.light(2)
 def test_faulty_json(dataset, tmp_path, text, said):
     path = tmp_path / "model.json"
     path.write_text(text)

@@ -64,6 +64,7 @@ def failure(path, dataset, **said):
 
 
 @pytest.mark.parametrize("kind", SHAPES)
+@pytest.mark.light(2)
 def test_scores_of_a_state_dict(dataset, tmp_path, kind):
     path = saved(tmp_path, kind)
     assert recognised(path) == ["pyg"]
@@ -76,6 +77,7 @@ def test_scores_of_a_state_dict(dataset, tmp_path, kind):
 
 
 @pytest.mark.parametrize("kind", SHAPES)
+@pytest.mark.light(2)
 def test_scores_of_a_whole_module(dataset, tmp_path, kind):
     """The class names the model, and the attribute p_norm the norm."""
     parameters = state(kind)
@@ -177,6 +179,7 @@ def test_rows_without_names(tmp_path):
         ({"rel_emb.weight": np.ones((5, D)), "rel_emb_im.weight": np.ones((5, D))}, "relations has 5 rows, but"),
     ],
 )
+@pytest.mark.light(2)
 def test_faulty_tensors(dataset, tmp_path, change, said):
     t = {name: tensor for name, tensor in (state("complex") | change).items() if tensor is not None}
     write_torch(tmp_path / "model.pt", t)

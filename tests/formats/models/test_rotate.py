@@ -90,6 +90,7 @@ def failure(path, dataset, **said):
 
 
 @pytest.mark.parametrize("kind", DOUBLE)
+@pytest.mark.light(2)
 def test_scores(dataset, tmp_path, kind):
     e, r = written(tmp_path, kind)
     assert recognised(tmp_path) == ["rotate"]
@@ -103,6 +104,7 @@ def test_scores(dataset, tmp_path, kind):
 
 
 @pytest.mark.parametrize("kind", DOUBLE)
+@pytest.mark.light(2)
 def test_checkpoint(dataset, tmp_path, kind):
     """The torch file alone is read too, in its folder or by its path; the optimizer's tensors are no part of it."""
     written(tmp_path, kind)
@@ -210,6 +212,7 @@ def test_a_run_that_started_from_a_checkpoint(dataset, tmp_path):
         ("RotateE", {}, "the model is 'RotateE'; did you mean 'rotate'?"),
     ],
 )
+@pytest.mark.light(6)
 def test_contradictions(dataset, tmp_path, kind, changes, message):
     written(tmp_path, kind if kind in DOUBLE else "DistMult", **({} if kind in DOUBLE else {"model": kind}) | changes)
     assert message in failure(tmp_path, dataset)

@@ -67,6 +67,7 @@ def failure(path, dataset, **said):
 
 
 @pytest.mark.parametrize("kind", SHAPES)
+@pytest.mark.light(3)
 def test_scores_of_a_state_dict(dataset, tmp_path, kind):
     path = tmp_path / "model.pt"
     write_torch(path, state(kind))
@@ -115,6 +116,7 @@ def test_what_a_state_dict_does_not_say(dataset, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["transe", "distmult", "hole", "rescal"])
+@pytest.mark.light(2)
 def test_vectors_that_were_not_normalised(dataset, tmp_path, kind):
     """Without normalize_parameters() TorchKGE scores in two ways; neither is taken without a word."""
     t = state(kind, is_unit=False)
@@ -148,6 +150,7 @@ def test_vectors_that_were_not_normalised(dataset, tmp_path, kind):
         ("convlayer.0.weight", "ConvKB"),
     ],
 )
+@pytest.mark.light(2)
 def test_models_that_are_refused_by_name(dataset, tmp_path, name, model):
     path = tmp_path / "model.pt"
     write_torch(path, state("transe") | {name: np.ones((N_R, D), np.float32)})
@@ -177,6 +180,7 @@ def test_models_that_are_refused_by_name(dataset, tmp_path, name, model):
         ("distmult", {"rel_emb.weight": None}, "lacks the tensor rel_emb.weight"),
     ],
 )
+@pytest.mark.light(2)
 def test_faulty_tensors(dataset, tmp_path, kind, change, said):
     t = {name: tensor for name, tensor in (state(kind) | change).items() if tensor is not None}
     write_torch(tmp_path / "model.pt", t)

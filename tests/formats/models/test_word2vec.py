@@ -190,6 +190,7 @@ def test_several_runs_in_a_folder(dataset, tmp_path):
         (b"a 1 2\nb 1 2\na 1 2\n", "entity_labels must be 3 distinct strings"),
     ],
 )
+@pytest.mark.light(7)
 def test_faults(dataset, tmp_path, content, message):
     written(tmp_path, labels=True)
     (tmp_path / "relation2vec.txt").write_text("r2 1 2\nr10 1 2\nR 1 2\n")

@@ -46,6 +46,7 @@ def test_equal_samples_merge_and_scores_tie(tmp_path):
         ("query: b | Reverse of r | ", "subject"),
     ],
 )
+@pytest.mark.light(4)
 def test_the_input_says_the_side(tmp_path, text, side):
     found = read(tmp_path, sample(text, "b" if side == "object" else "a", ["c"], [-1]))
     assert rows_of(found, DATASET)[0][:4] == ("a", "r", "b", side)
@@ -64,7 +65,7 @@ def test_a_side_that_is_not_said_is_asked(tmp_path):
 
 def test_random_samples_come_back(tmp_path):
     labels = ["NA", "null", "1", "Łódź", "New York", "x-y"]
-    for seed in range(size(6, 120)):
+    for seed in range(size(3, 120)):
         dataset = random_dataset(seed, labels=labels, relations=["likes", "in", "NA"])
         lists = [row for row in random_lists(dataset, seed, with_scores=True) if row[4]]
         records = []

@@ -90,6 +90,7 @@ def test_places_in_lists_of_candidates_are_refused(tmp_path):
         (BEST[:, 0], "expected one row for each"),
     ],
 )
+@pytest.mark.light(2)
 def test_faults(tmp_path, best, message):
     path = save(tmp_path / "pred.npz", t_pred_top10=best)
     with pytest.raises(DataError) as error:

@@ -21,7 +21,7 @@ def query(*parts, predictions=("b",), **more):
 
 
 def test_random_files_come_back_in_every_form(tmp_path):
-    for seed in range(size(8, 240)):
+    for seed in range(size(6, 240)):
         dataset = random_dataset(seed)
         lists = random_lists(dataset, seed, with_scores=seed % 2 == 0)
         if seed % 2 == 0 and not any(answers for *_, answers, _ in lists):
@@ -77,6 +77,7 @@ def test_generated_text_needs_a_matching_rule(tmp_path):
         ("text", 'expected {"query"'),
     ],
 )
+@pytest.mark.light(5)
 def test_faults_name_the_line(tmp_path, record, message):
     with pytest.raises(DataError) as error:
         read(tmp_path, query("c", "r", None), record, format="plain")
@@ -112,6 +113,7 @@ def test_scores_in_some_lists_only_are_refused(tmp_path):
         ("[" * 100_000, "not JSON"),
     ],
 )
+@pytest.mark.light(4)
 def test_damaged_json_names_the_place(tmp_path, text, message):
     path = tmp_path / "p.json"
     path.write_text(text)

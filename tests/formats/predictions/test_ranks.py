@@ -88,7 +88,7 @@ def test_candidates_of_each_side(tmp_path):
 
 
 def test_ranks_that_kgeval_wrote_come_back(tmp_path):
-    for seed in range(size(6, 60)):
+    for seed in range(size(2, 60)):
         dataset = random_dataset(seed)
         scores = np.random.default_rng(seed).integers(0, 4, len(dataset.entities)).astype(float)
         result = kg.evaluate(lambda s, p, o, scores=scores: scores[s] + 2 * scores[o], dataset, progress=False)
@@ -122,6 +122,7 @@ def test_quoted_csv(tmp_path):
         ("a q b 1 1", "unknown relation 'q'"),
     ],
 )
+@pytest.mark.light(3)
 def test_faults_name_the_line(tmp_path, row, message):
     with pytest.raises(DataError) as error:
         read(tmp_path, f"s p o rank_head rank_tail\na r b 1 1\n{row}\n")

@@ -82,7 +82,7 @@ def test_a_name_of_two_entities_is_refused_without_names(tmp_path):
 
 
 def test_random_folders_come_back_by_order_and_by_names(tmp_path):
-    for seed in range(size(7, 150)):
+    for seed in range(size(4, 150)):
         dataset = random_dataset(seed)
         lists = [row for row in random_lists(dataset, seed, longest=7) if row[4]]
         lists = [(*row[:4], (row[4] * 3)[:3] if len(set(row[4])) > 2 else row[4], None) for row in lists]
@@ -177,6 +177,7 @@ def test_a_rank_in_every_row_decides(tmp_path):
         ({"head": None}, "expected the label of the head as a string; got null"),
     ],
 )
+@pytest.mark.light(3)
 def test_faults_name_the_line(tmp_path, change, message):
     with pytest.raises(DataError) as error:
         read(tmp_path, [GOOD[0] | change, *GOOD[1:]])

@@ -30,7 +30,7 @@ def test_scores_decide(tmp_path):
 
 
 def test_random_runs_come_back(tmp_path):
-    for seed in range(size(6, 120)):
+    for seed in range(size(3, 120)):
         dataset = random_dataset(seed)
         lists = [row for row in random_lists(dataset, seed, with_scores=True) if row[4]]
         queries = {}
@@ -66,6 +66,7 @@ def test_a_query_is_divided_into_labels(tmp_path):
         ("a|in|? Q0 Paris 1 2 t", "unknown entity 'Paris' among the answers"),
     ],
 )
+@pytest.mark.light(3)
 def test_faults_name_the_line(tmp_path, line, message):
     with pytest.raises(DataError) as error:
         read(tmp_path, f"?|in|US Q0 US 1 1 t\n{line}\n")

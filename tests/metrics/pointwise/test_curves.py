@@ -66,7 +66,7 @@ def test_pr_points_by_hand():
 def test_curves_equal_oracle():
     """2,000 random tables: one row per distinct score; the best precision at this recall or a higher one."""
     n_roc = n_pr = 0
-    for labels, scores in tables(1, size(100, 2000)):
+    for labels, scores in tables(1, size(60, 2000)):
         rows, positives = oracle.curve(labels, scores), sum(labels)
         negatives = len(labels) - positives
         if positives and negatives:
@@ -83,12 +83,12 @@ def test_curves_equal_oracle():
             assert frame["precision"].to_list() == precision
             best = [max(p for (_, b, _), p in zip(rows, precision, strict=True) if b >= tp) for _, tp, _ in rows]
             assert frame["interpolated"].to_list() == best
-    assert min(n_roc, n_pr) > 0.35 * size(100, 2000)
+    assert min(n_roc, n_pr) > 0.35 * size(60, 2000)
 
 
 def test_areas_are_the_metrics():
     """Straight lines under the ROC points give AUC; steps under the precision-recall points give AP."""
-    for labels, scores in tables(2, size(120, 500)):
+    for labels, scores in tables(2, size(60, 500)):
         if 0 < sum(labels) < len(labels):
             frame = roc_curve(labels, scores)
             heights = (frame["tpr"].to_numpy()[1:] + frame["tpr"].to_numpy()[:-1]) / 2

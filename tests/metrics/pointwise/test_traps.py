@@ -219,6 +219,7 @@ def test_gauc_counts_what_it_leaves_out():
     ],
     ids=str,
 )
+@pytest.mark.light(68)
 def test_labels_that_are_none(name, labels, message):
     """Only 0/1 and bool; which index, what else came, and the way out. Real labels may be any finite number."""
     predictions = [0.5, 0.25, 0.75]
@@ -252,6 +253,7 @@ def test_labels_that_are_none(name, labels, message):
     ],
     ids=str,
 )
+@pytest.mark.light(68)
 def test_predictions_that_are_none(name, predictions, message):
     """Nothing that is no number is compared or averaged."""
     found = fails(ScoreError, lambda: POINTS.parse(name).compute([1, 0, 1], predictions, groups_for(name, 3)))

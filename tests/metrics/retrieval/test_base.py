@@ -160,7 +160,7 @@ def test_canonical_texts(text):
 @each_policy
 def test_value_per_query_equals_enumeration(metric, ties):
     """Over 2,000 random lists: the oracle's mean over every order of tied items, or its value in the one order."""
-    for table in TABLES:
+    for table in TABLES[:: size(2, 1)]:
         found = metric.per_query(table.lists, ties)
         if is_given_up(metric, table, ties):
             assert np.isnan(found).all()
@@ -178,7 +178,7 @@ def test_value_per_query_equals_enumeration(metric, ties):
 def test_average_equals_oracle(metric, ties):
     """Few queries at a time: value, how many and how much is left out, and the reason where there is none."""
     outcomes = set()
-    for table, how in itertools.product(SMALL, AVERAGES):
+    for table, how in itertools.product(SMALL[: size(36, 54)], AVERAGES):
         found, n = metric.compute(table.lists, ties, how), len(table.queries)
         if is_given_up(metric, table, ties):
             assert found.reason == f"{metric} has no exact expectation over random tie breaking; " + (

@@ -40,6 +40,7 @@ def flat_in_any_order(seed, names):
 
 
 @pytest.mark.parametrize("ties", light(LIST_TIES, 1))
+@pytest.mark.light(6)
 @pytest.mark.parametrize(
     "make",
     [

@@ -31,6 +31,7 @@ def near(wanted):
 
 
 @pytest.mark.parametrize(("n", "r"), [(2000, 3), (2000, 1), (2000, 1999), (2000, 2000), (300, 150), (50_000, 7)])
+@pytest.mark.light(3)
 def test_large_tie_group_in_closed_form(n, r):
     """n items tied, r relevant, nothing before them.
 
@@ -146,6 +147,7 @@ def graded_err(counts, g_max, place=1):
 
 @pytest.mark.parametrize("counts", [(20, 5, 4, 3), (0, 6, 5, 4), (60, 1, 0, 1), (0, 0, 0, 12), (30, 0, 9, 2)])
 @pytest.mark.parametrize("t", [0, 5])
+@pytest.mark.light(3)
 def test_err_of_a_large_tie_group_of_many_grades(counts, t):
     """Dozens of tied items of grades 0 to 3 by recursion on how many of each grade are left."""
     grades = [grade for grade, count in enumerate(counts) for _ in range(count)]

@@ -153,18 +153,21 @@ def assert_agrees_with_trec(qrels, run, level=None, missing="irrelevant", **opti
 @pytest.mark.parametrize("grades", [BINARY, GRADED], ids=["binary", "graded"])
 def test_pytrec_eval(grades, kind):
     """Every measure per query: ties by falling label after rounding to float32, negative grades count as 0."""
+    peer("pytrec_eval")
     assert_agrees_with_trec(*draw(1, size(400, 2500), grades, kind))
 
 
 @pytest.mark.parametrize("kind", [DISTINCT, TIED])
 def test_pytrec_eval_relevance_level(kind):
     """relevance_level is the same there; nDCG knows no level."""
+    peer("pytrec_eval")
     assert_agrees_with_trec(*draw(2, size(400, 2500), GRADED, kind), level=2, relevance_level=2)
 
 
 @pytest.mark.parametrize("kind", [DISTINCT, TIED])
 def test_pytrec_eval_judged_only(kind):
     """judged_docs_only_flag is missing="drop", as long as no grade is negative."""
+    peer("pytrec_eval")
     qrels, run = draw(3, size(400, 2500), (0, 1, 2, 3), kind)
     assert_agrees_with_trec(qrels, run, missing="drop", judged_docs_only_flag=True)
 
@@ -244,6 +247,7 @@ def test_ir_measures_accuracy():
 
 def test_ir_measures_reciprocal_rank_with_cut_off():
     """RR@k comes from another provider, msmarco; without ties it is rr@k."""
+    peer("ir_measures")
     qrels, run = draw(7, 2000, GRADED, DISTINCT)
     lists = from_run(qrels, run)
     for k in (1, 3, 10):

@@ -127,10 +127,9 @@ def test_expected_reciprocal_in_large_groups(size, relevant):
             place += 1
         total = math.comb(size, relevant)
         assert sum(weights) == total
+        chances = [weight / total for weight in weights]
         for before, k in ((0, 10**9), (0, 500), (40, 66_020), (10**7, 10**9)):
-            wanted = math.fsum(
-                weight / (total * (before + which + i)) for i, weight in enumerate(weights) if before + which + i <= k
-            )
+            wanted = math.fsum(chance / place for place, chance in enumerate(chances, before + which) if place <= k)
             found = expected_reciprocal(*(np.array([x]) for x in (before, size, relevant, which)), k)
             assert found == pytest.approx([wanted], rel=1e-13, abs=1e-300)
 

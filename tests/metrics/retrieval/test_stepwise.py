@@ -54,7 +54,7 @@ def last(table, column):
 def test_the_last_row_gives_the_value_and_the_oracle(seed):
     """For all metrics, tie policies and queries of random lists full of ties, of any grades, with unlisted items."""
     n_checked = 0
-    for table in random_tables(100 + seed, size(2, 6), 6):
+    for table in random_tables(100 + seed, size(2, 6), size(3, 6)):
         for text in METRICS:
             metric = LISTS.parse(text)
             if (
@@ -68,14 +68,15 @@ def test_the_last_row_gives_the_value_and_the_oracle(seed):
                     name = None if table.lists.names is None else table.lists.names[i]
                     found = steps(table.lists, metric, i if name is None else name, ties=ties)
                     above, below = numerator_and_denominator(metric, found, query, table.level or 0)
-                    case = f"{text}, {ties}, {query}, level {table.level}\n{found}"
-                    assert close(above, float(wanted[i][0])), case
-                    assert close(below, float(wanted[i][1])), case
-                    assert close(found.value, values[i]) or (math.isnan(found.value) and math.isnan(values[i])), case
+                    case = (text, ties, query, table.level)
+                    assert close(above, float(wanted[i][0])), (*case, str(found))
+                    assert close(below, float(wanted[i][1])), (*case, str(found))
+                    is_same = close(found.value, values[i]) or (math.isnan(found.value) and math.isnan(values[i]))
+                    assert is_same, (*case, str(found))
                     if below:
-                        assert close(above / below, found.value), case
+                        assert close(above / below, found.value), (*case, str(found))
                         n_checked += 1
-    assert n_checked > size(150, 500)
+    assert n_checked > size(75, 500)
 
 
 def test_the_terms_add_up_row_by_row():

@@ -117,11 +117,16 @@ def pretended_job(*sizes, deadline=None):
     return Job(rows, tasks, Limits(), dataset=dataset, deadline=deadline)
 
 
+@pytest.fixture(scope="module")
+def here():
+    """The greeting of this process, for which all source files are read."""
+    return Greeting.here()
+
+
 @pytest.fixture(autouse=True)
-def _pretend(monkeypatch):
+def _pretend(monkeypatch, here):
     """Scores are compared in a test of their own; the source files are read once."""
     monkeypatch.setattr(dispatch, "_check_scores", lambda *_, **__: None)
-    here = Greeting.here()
     monkeypatch.setattr(Greeting, "here", classmethod(lambda cls: here))
 
 
@@ -138,7 +143,7 @@ def assert_once(job, outcomes):
 
 def test_every_query_is_counted_once_and_the_workers_end_together():
     ratios = []
-    for seed in range(grids.size(8, 60)):
+    for seed in range(grids.size(5, 60)):
         rng = np.random.default_rng(seed)
         n_workers = int(rng.integers(1, 9))
         speeds = rng.uniform(500, 20_000, size=n_workers + 1)  # pairs per second
@@ -155,7 +160,7 @@ def test_every_query_is_counted_once_and_the_workers_end_together():
 
 
 def test_dead_workers_are_replaced_and_their_shards_counted_once():
-    for seed in range(grids.size(10, 60)):
+    for seed in range(grids.size(5, 60)):
         rng = np.random.default_rng(seed)
         crew = Pretended(3, lambda worker, pairs: pairs / 5000, deaths=lambda worker, rng=rng: rng.random() < 0.15)
         job = pretended_job(3000, 2000)

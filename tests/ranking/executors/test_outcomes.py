@@ -28,7 +28,7 @@ def test_a_batch_that_does_not_fit_is_counted_in_parts(monkeypatch, error, kind)
     """Batches above a random number of queries fail; each query is counted once all the same."""
     real = getattr(ranker, kind).count
     n_failed = 0
-    for seed in range(size(5, 30)):
+    for seed in range(size(3, 30)):
         dataset, model = graph(seed)
         scorer = model if kind == "VectorBatch" else (lambda s, p, o, model=model: model.score(s, p, o))
         wanted = kg.evaluate(scorer, dataset, progress=False)
@@ -44,7 +44,7 @@ def test_a_batch_that_does_not_fit_is_counted_in_parts(monkeypatch, error, kind)
         monkeypatch.setattr(getattr(ranker, kind), "count", count)
         assert kg.evaluate(scorer, dataset, progress=False) == wanted
         monkeypatch.undo()
-    assert n_failed > size(5, 30)
+    assert n_failed > size(3, 30)
 
 
 def test_a_single_query_that_does_not_fit_is_an_error(monkeypatch):
