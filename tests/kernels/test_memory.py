@@ -5,20 +5,18 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from kernel_cases import DIFFERENT_COUNTERS, as_lists, brute_force, draw_places, exact_matrix
+from kernel_cases import DIFFERENT_COUNTERS, PLAIN_GEOMETRIES, as_lists, brute_force, draw_places, exact_matrix
 
 from kgeval.errors import OutOfMemory, ScoreError
 from kgeval.kernels import backends, memory, numpy_kernels, torch_kernels, torch_screens
 from kgeval.kernels.backends import check_counter_memory, counter_bytes, make_counter
 from kgeval.kernels.compiled import SWITCH
 from kgeval.kernels.counts import Places
-from kgeval.kernels.geometry import GEOMETRIES
 from kgeval.kernels.memory import check_fits, check_row_memory, device_free_bytes, free_bytes, is_out_of_memory
 from kgeval.kernels.rows import row_counter
 from kgeval.kernels.torch_kernels import TorchCounter
 from kgeval.kernels.torch_screens import for_parts
 
-GEOMETRIES = [name for name, definition in GEOMETRIES.items() if not definition.is_derived]
 MIB = 1 << 20
 UNLIMITED_V1 = 9223372036854771712  # what version 1 writes for no limit
 
@@ -194,7 +192,7 @@ def traced_bytes(work):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("geometry", GEOMETRIES)
+@pytest.mark.parametrize("geometry", PLAIN_GEOMETRIES)
 def test_the_estimate_of_copies_is_what_the_counter_holds(geometry, dtype):
     """4,000 candidates, of which 1,024 are the sample; the batches are made small."""
     candidates = np.random.default_rng(0).normal(size=(4000, 32)).astype(dtype)
@@ -213,7 +211,7 @@ def test_the_estimate_of_the_copies_for_8_bit_products(torch, monkeypatch):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("geometry", GEOMETRIES)
+@pytest.mark.parametrize("geometry", PLAIN_GEOMETRIES)
 def test_the_estimate_is_near_the_peak_of_a_count(geometry, loops):
     """100,000 candidates; the peak depends on the vectors, the estimate does not."""
     rng = np.random.default_rng(0)
@@ -305,7 +303,7 @@ def test_the_message_for_a_device(torch, monkeypatch):
         check_counter_memory("dot", np.ones((100, 32), dtype=np.float32), "cuda")
 
 
-@pytest.mark.parametrize("geometry", GEOMETRIES)
+@pytest.mark.parametrize("geometry", PLAIN_GEOMETRIES)
 def test_tiles_take_an_eighth_of_the_free_memory(geometry, monkeypatch):
     """Never more, except for 64 columns; never wider than with much memory; a given width stays."""
     candidates = np.random.default_rng(3).normal(size=(9000, 6))
@@ -426,7 +424,7 @@ def cuda_case(geometry, seed=9):
     )
 
 
-@pytest.mark.parametrize("geometry", GEOMETRIES)
+@pytest.mark.parametrize("geometry", PLAIN_GEOMETRIES)
 def test_every_step_of_a_count_may_run_out_of_memory_once(geometry, torch, monkeypatch):
     """Each function that allocates fails once, after it has done its work: nothing may count twice."""
     queries, candidates, places, expected = cuda_case(geometry)
@@ -448,7 +446,7 @@ def test_every_step_of_a_count_may_run_out_of_memory_once(geometry, torch, monke
             assert calls, name
 
 
-@pytest.mark.parametrize("geometry", GEOMETRIES)
+@pytest.mark.parametrize("geometry", PLAIN_GEOMETRIES)
 def test_pairs_are_scored_in_smaller_parts(geometry, torch, monkeypatch):
     """Also the pairs of a crowd; the width of the blocks does not change."""
     queries, candidates, places, expected = cuda_case(geometry)
@@ -464,7 +462,7 @@ def test_pairs_are_scored_in_smaller_parts(geometry, torch, monkeypatch):
     assert counter.block_size is None
 
 
-@pytest.mark.parametrize("geometry", GEOMETRIES)
+@pytest.mark.parametrize("geometry", PLAIN_GEOMETRIES)
 def test_the_screen_is_prepared_in_smaller_parts(geometry, torch, monkeypatch):
     queries, candidates, places, expected = cuda_case(geometry)
     kind = type(TorchCounter(geometry, candidates).screen)

@@ -8,13 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from grids import light
+from kernel_cases import PLAIN_GEOMETRIES
 
 torch = pytest.importorskip("torch", reason="the torch kernels need torch")
 
 from kgeval.errors import MissingExtra, ProtocolError, ScoreError  # noqa: E402
 from kgeval.kernels import torch_kernels, torch_screens, triton_kernels  # noqa: E402
 from kgeval.kernels.counts import Counts, Places, count_known  # noqa: E402
-from kgeval.kernels.geometry import GEOMETRIES, exact_scores  # noqa: E402
+from kgeval.kernels.geometry import exact_scores  # noqa: E402
 from kgeval.kernels.torch_kernels import (  # noqa: E402
     TorchCounter,
     count_tensor_rows,
@@ -22,9 +23,6 @@ from kgeval.kernels.torch_kernels import (  # noqa: E402
     largest_of_tensor,
 )
 from kgeval.kernels.torch_screens import make_screen  # noqa: E402
-
-# Other tests may have made models with derived geometries before; their names are then in GEOMETRIES too.
-SCREENED = [name for name, definition in GEOMETRIES.items() if not definition.is_derived]
 
 DEVICES = ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]
 HALVES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
@@ -91,7 +89,7 @@ def small_case(rng, geometry):
     return q, e, draw_places(rng, m, n)
 
 
-@pytest.mark.parametrize("geometry", SCREENED)
+@pytest.mark.parametrize("geometry", PLAIN_GEOMETRIES)
 @pytest.mark.parametrize("seed", light(range(60), 3))
 def test_counts_equal_brute_force(geometry, seed):
     """240 small cases; every third with float32 candidates, block sizes 1, 7, all and the default."""
@@ -190,7 +188,7 @@ def test_misleading_vectors_are_counted_exactly(geometry, screening, draw, devic
     check(geometry, queries, candidates, draw_places(rng, 6, 600), 400, HALVES.get(screening), device)
 
 
-@pytest.mark.parametrize("geometry", SCREENED)
+@pytest.mark.parametrize("geometry", PLAIN_GEOMETRIES)
 def test_many_positives_of_one_query(geometry):
     rng = np.random.default_rng(3)
     queries, candidates = rng.normal(size=(3, 12)), rng.normal(size=(300, 12))
@@ -206,7 +204,7 @@ def test_no_positives():
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
-@pytest.mark.parametrize("geometry", SCREENED)
+@pytest.mark.parametrize("geometry", PLAIN_GEOMETRIES)
 def test_every_float_dtype_is_read_exactly(geometry, dtype):
     rng = np.random.default_rng(11)
     candidates = torch.from_numpy(rng.normal(size=(80, 10))).to(dtype).requires_grad_()
@@ -219,7 +217,7 @@ def test_every_float_dtype_is_read_exactly(geometry, dtype):
     assert torch.equal(candidates.detach(), before)
 
 
-@pytest.mark.parametrize("geometry", SCREENED)
+@pytest.mark.parametrize("geometry", PLAIN_GEOMETRIES)
 @pytest.mark.parametrize("d", [1, 2, 3, 7, 64, 101])
 def test_exact_scores_are_numpys_bits(geometry, d):
     rng = np.random.default_rng(d)
@@ -332,7 +330,7 @@ def test_reduced_precision_of_float32_products_widens_the_bound():
     assert 2.0**-7 < widths[1] < 2.0**-6
 
 
-@pytest.mark.parametrize("geometry", SCREENED)
+@pytest.mark.parametrize("geometry", PLAIN_GEOMETRIES)
 def test_running_out_of_memory_halves_the_block(geometry, monkeypatch):
     rng = np.random.default_rng(9)
     queries, candidates, places = rng.normal(size=(4, 6)), rng.normal(size=(100, 6)), draw_places(rng, 4, 100)

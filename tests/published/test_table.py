@@ -244,37 +244,38 @@ BY_HAND = [
     (  # rounded: hits up to .105, .205, .355, so .105 + .1/2 + .15/4 + .645/11
         ROW | {"MRR": "0.26"},
         {},
-        "MRR 0.26 (at least 0.255) exceeds 0.251136, the most that hits@1 0.10, hits@3 0.20 and hits@10 0.35 "
+        "MRR 0.26 (at least 0.255) exceeds 0.251136, the largest value that hits@1 0.10, hits@3 0.20 and hits@10 0.35 "
         f"allow{INTEGERS}: H1 + (H3 - H1)/2 + (H10 - H3)/4 + (1 - H10)/11 = 0.105 + 0.1/2 + 0.15/4 + 0.645/11",
     ),
     (
         ROW | {"MRR": "0.14"},
         {},
-        "MRR 0.14 (at most 0.145) is below 0.149883, the least that hits@1 0.10, hits@3 0.20, hits@10 0.35 and ranks "
-        "up to 100 allow: H1 + (H3 - H1)/3 + (H10 - H3)/10 + (1 - H10)/100 = 0.095 + 0.1/3 + 0.15/10 + 0.655/100",
+        "MRR 0.14 (at most 0.145) is below 0.149883, the smallest value that hits@1 0.10, hits@3 0.20, hits@10 0.35 "
+        "and ranks up to 100 allow: H1 + (H3 - H1)/3 + (H10 - H3)/10 + (1 - H10)/100 = "
+        "0.095 + 0.1/3 + 0.15/10 + 0.655/100",
     ),
     (  # .105 + .1 * 2 + .15 * 4 + .645 * 11
         ROW | {"MR": "7.9"},
         {},
-        "MR 7.9 (at most 7.95) is below 8, the least that hits@1 0.10, hits@3 0.20 and hits@10 0.35 "
+        "MR 7.9 (at most 7.95) is below 8, the smallest value that hits@1 0.10, hits@3 0.20 and hits@10 0.35 "
         f"allow{INTEGERS}: H1 + (H3 - H1)*2 + (H10 - H3)*4 + (1 - H10)*11 = 0.105 + 0.1*2 + 0.15*4 + 0.645*11",
     ),
     (
         {"hits@1": "0.50", "MR": "60"},
         {"n_candidates": 100},
-        "MR 60 (at least 59.5) exceeds 50.995, the most that hits@1 0.50 and ranks up to 100 allow: "
+        "MR 60 (at least 59.5) exceeds 50.995, the largest value that hits@1 0.50 and ranks up to 100 allow: "
         "H1 + (1 - H1)*100 = 0.495 + 0.505*100",
     ),
     (  # between 2 and 3 candidates' ranks: (r - 2)(r - 3) >= 0, so MR + 6 MRR >= 5
         {"MR": "2.50", "MRR": "0.400"},
         {},
-        "MR 2.50 (at most 2.505) is below 2.597, the least that MRR 0.400 (at most 0.4005) "
+        "MR 2.50 (at most 2.505) is below 2.597, the smallest value that MRR 0.400 (at most 0.4005) "
         f"allow{INTEGERS}: for a rank r, r + 6/r is at least 5 for every rank, so MR + 6 * MRR >= 5",
     ),
     (  # ranks 1 and 10 alone: r + 10/r <= 11, so MR <= 11 - 10 MRR
         {"MR": "6.60", "MRR": "0.500"},
         {"n_candidates": 10},
-        "MR 6.60 (at least 6.595) exceeds 6.005, the most that MRR 0.500 (at least 0.4995) and ranks up to 10 "
+        "MR 6.60 (at least 6.595) exceeds 6.005, the largest value that MRR 0.500 (at least 0.4995) and ranks up to 10 "
         f"allow{INTEGERS}: for a rank r, r + 10/r is at most 11 for every rank, so MR + 10 * MRR <= 11",
     ),
     (
@@ -302,23 +303,23 @@ BY_HAND = [
     (  # .505 * ln 1 + .495 * ln 2: 2 ** .495
         {"GMR": "1.20", "hits@1": "0.50"},
         {},
-        f"GMR 1.20 (at most 1.205) is below 1.40932, the least that hits@1 0.50 allow{INTEGERS}",
+        f"GMR 1.20 (at most 1.205) is below 1.40932, the smallest value that hits@1 0.50 allow{INTEGERS}",
     ),
     (  # 100 ** .505
         {"GMR": "20.0", "hits@1": "0.50"},
         {"n_candidates": 100},
-        "GMR 20.0 (at least 19.95) exceeds 10.2329, the most that hits@1 0.50 and ranks up to 100 allow",
+        "GMR 20.0 (at least 19.95) exceeds 10.2329, the largest value that hits@1 0.50 and ranks up to 100 allow",
     ),
     (  # 1 + (1 - .895) * 99 / 2
         {"AMRI": "0.90", "MR": "10.0"},
         {"n_candidates": 100},
-        "MR 10.0 (at least 9.95) exceeds 6.1975, the most that AMRI 0.90 (at least 0.895) and 100 candidates allow: "
-        "1 + (1 - AMRI) * (100 - 1)/2",
+        "MR 10.0 (at least 9.95) exceeds 6.1975, the largest value that AMRI 0.90 (at least 0.895) and 100 candidates "
+        "allow: 1 + (1 - AMRI) * (100 - 1)/2",
     ),
     (
         {"AMRI": "0.99", "hits@1": "0.10"},
         {"n_candidates": 101},
-        "MR (at most 1.75 according to AMRI 0.99) is below 1.895, the least that hits@1 0.10 allow"
+        "MR (at most 1.75 according to AMRI 0.99) is below 1.895, the smallest value that hits@1 0.10 allow"
         f"{INTEGERS}: H1 + (1 - H1)*2 = 0.105 + 0.895*2",
     ),
     (
@@ -387,7 +388,7 @@ def test_a_full_hits_bounds_the_mean_rank_without_candidates():
     row = {"hits@1": "0.50", "hits@10": "1.00", "MR": "7.00"}
     assert check_table(row).possible
     assert messages(row, n_ranks=40) == [
-        "MR 7.00 (at least 7) exceeds 5.5, the most that hits@1 0.50, hits@10 1.00 and ranks up to 10 allow: "
+        "MR 7.00 (at least 7) exceeds 5.5, the largest value that hits@1 0.50, hits@10 1.00 and ranks up to 10 allow: "
         "H1 + (1 - H1)*10 = 0.5 + 0.5*10"
     ]
 

@@ -35,8 +35,8 @@ def test_unknown_relations_of_known_entities_go_by_order(tmp_path):
     found = read(tmp_path, ("a", "is", "b", ["c"]), ("c", "is", "b", ["a"]))
     assert rows_of(found, DATASET)[1][:3] == ("c", "r", "b")
     assert found.notes[-1] == (
-        "relations, or names that several entities have, are not labels: the 2 object queries of the file were taken "
-        "for the 2 triples of test in the same order; every relation agrees"
+        "relations, or names that several entities have, are not labels: the 2 object queries of the file were matched "
+        "with the 2 triples of test by order; every relation agrees"
     )
     with pytest.raises(
         DataError, match=r"line 1: 'c' contradicts the triple of test at the same place, \('a', 'r', 'b'\)"
@@ -82,7 +82,7 @@ def test_another_split(tmp_path):
     rows = (("A", "is", "B", ["C"]), ("C", "is", "B", ["B"]))
     found = read(tmp_path, *rows, dataset=dataset, split="valid")
     assert np.array_equal(found.triples, dataset["valid"].array)
-    with pytest.raises(DataError, match=r"the 2 object queries of the file cannot be taken for the 1 triples of test"):
+    with pytest.raises(DataError, match=r"the 2 object queries of the file cannot be matched with the 1 triples"):
         read(tmp_path, *rows, dataset=dataset)
 
 

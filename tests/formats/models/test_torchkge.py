@@ -133,8 +133,8 @@ def test_vectors_that_were_not_normalised(dataset, tmp_path, kind):
         assert message.endswith("Call model.normalize_parameters() and save the model again")
         return
     assert message.endswith(
-        "Set normalise='entities-l2' for the score of the training (scoring_function), or normalise='none' for that of "
-        "the evaluator (--normalise)"
+        "Set normalise='entities-l2' to use the score of the training (scoring_function), or normalise='none' to use "
+        "the score of the evaluator (--normalise)"
     )
     for normalise, divided in (("entities-l2", True), ("none", False)):
         model = load_model(path, dataset, **said, normalise=normalise)

@@ -49,8 +49,8 @@ def test_rows_are_aligned_with_the_split_by_order(tmp_path):
         "SimKGC masks known answers of train, valid and test before it ranks: the ranks are filtered with the splits "
         "that the tool read",
         "the order of each list is its ranking, since scores are rounded to 3 decimals",
-        "entities are named by names, not by labels: the 3 object queries of the file were taken for the 3 triples of "
-        "test in the same order; every relation agrees and names map one to one (4 names)",
+        "entities are named by names, not by labels: the 3 object queries of the file were matched with the 3 triples "
+        "of test by order; every relation agrees and names map one to one (4 names)",
         "3 answers (2 texts) stay unmapped: no row says which entity has such a name",
     )
 

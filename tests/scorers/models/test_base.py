@@ -108,8 +108,8 @@ def test_tables_and_settings_cannot_be_assigned(name):
     with pytest.raises(AttributeError) as caught:
         setattr(model, name, tables.get(name, 2))
     assert str(caught.value) == (
-        f"TransE: {name} cannot be assigned, since the other parts of the model would not follow. Change the arrays or "
-        "tensors of which the model was made in place, or make a new TransE"
+        f"TransE: {name} cannot be assigned, since the other parts of the model would not change with it. Change the "
+        "numbers in the arrays or tensors that were given to TransE, or make a new TransE"
     )
     assert kg.evaluate(model, dataset()).table.equals(before.table)
 
