@@ -43,6 +43,7 @@ class Mutant(NamedTuple):
 
 AVERAGED = "comparison/test_averages.py"
 ASSEMBLED = "formats/checkpoints/test_assembly.py"
+BENCHMARKS = "benchmarks/test_many_runs.py"
 BOOTSTRAP = "stats/test_intervals.py"
 CLASSES = "classification/test_classification_result.py"
 CLASSIFIED = "classification/test_classifier.py"
@@ -588,6 +589,9 @@ MUTANTS = (
     Mutant("C34", "a_few_differing_clusters_are_significant_by_t", "stats/runs.py", SEEDS,
         "max(_p_value(value, systems, of_clusters), _smallest_p_value(systems))",
         "_p_value(value, systems, of_clusters)"),
+    Mutant("C34", "joint_test_of_few_runs_has_no_bound", "stats/runs.py", BENCHMARKS,
+        "return np.maximum(joint, np.where(",
+        "return np.minimum(joint, 2.0 + np.where("),
     Mutant("C34", "pairs_of_the_joint_test_are_not_corrected", "stats/corrections.py", CORRECTED,
         "np.maximum(largest, values[:, order[place]], out=largest)",
         "largest = values[:, order[place]]"),
@@ -694,6 +698,9 @@ MUTANTS = (
     Mutant("P1", "undecided_ranks_are_always_at_their_best", "results/undecided.py", "results/test_undecided.py",
         "worst = counts.better + np.where(is_undecided, counts.tied, 0)",
         "worst = counts.better + np.where(is_undecided, 0, 0)"),
+    Mutant("P1", "undecided_queries_get_their_best_value", "results/undecided.py", "results/test_undecided.py",
+        "best[keys] != worst[keys]",
+        "best[keys] != best[keys]"),
     Mutant("S9", "ids_of_a_live_model_are_those_of_the_dataset", "adapters/base.py", "adapters/test_pykeen.py",
         "found[kind] = Vocabulary(labels).find(vocabulary.labels)",
         "found[kind] = np.minimum(np.arange(len(vocabulary)), len(labels) - 1)"),

@@ -36,7 +36,7 @@ from kgeval.stats import (
     nemenyi,
 )
 
-MIN_MODELS = 3  # of the tests; two models are compared by `AcrossDatasets.bayes`
+MIN_MODELS = 3  # the tests need this many; `AcrossDatasets.bayes` compares two models
 MAX_TEXTS = 10  # pairs or datasets that a line lists
 PAIR_NUMBERS = ("difference", "p_nemenyi", "p_conover", "p_conover_holm")
 
@@ -45,8 +45,8 @@ PAIR_NUMBERS = ("difference", "p_nemenyi", "p_conover", "p_conover_holm")
 class AcrossDatasets:
     """Mean ranks of models over datasets, and the tests of their differences; `Benchmark.across` returns it.
 
-    The observations are the datasets: within each dataset, the model with the best value has rank 1. How precise a
-    value is, over seeds and test triples, does not matter here.
+    The observations are the datasets: within each dataset, the model with the best value has rank 1. The
+    intervals of the values, over seeds and test triples, are not used.
 
     Parameters
     ----------
@@ -61,11 +61,11 @@ class AcrossDatasets:
     confidence : float
         1 minus the significance level.
     friedman : Friedman, optional
-        Friedman's test that all models are equally good; None, as the next two, if there is no test (see `notes`).
+        Friedman's test that all models are equally good. All three tests are None if there is no test (see `notes`).
     nemenyi : Nemenyi, optional
         Nemenyi's test of all pairs.
     conover : Conover, optional
-        Conover's test of all pairs; it calls equal models different too often (see `kgeval.stats.conover`).
+        Conover's test of all pairs; it too often finds differences between equal models (see `kgeval.stats.conover`).
     notes : tuple of str
         Cautions: why there is no test, which datasets are left out, too few datasets.
 
@@ -228,7 +228,7 @@ class AcrossDatasets:
             One row per pair, in the order of `pairs`: ``first, second``; ``p_first``, the probability that the first
             model is better by more than `rope`, ``p_equal``, that both are practically equal, and ``p_second``, that
             the second is better; ``n_datasets``, the number of datasets with values of both models; ``reason``, why
-            there is no probability. With fewer than five datasets, the probabilities are too sure; they mean nothing.
+            there is no probability. With fewer than five datasets, the probabilities mean nothing.
 
         Raises
         ------
@@ -246,7 +246,7 @@ class AcrossDatasets:
         return pd.DataFrame(records, columns=columns)
 
     def lines(self) -> list[str]:
-        """Return what the ranks and the tests say, one sentence a line; the notes come last."""
+        """Return sentences about the ranks and the tests, one per line; the notes come last."""
         notes = [f"note: {note}" for note in self.notes]
         return [printable(line) for line in [*self._rank_lines(), *notes]]
 
@@ -375,7 +375,7 @@ def _cautions(tests: Mapping[str, Any], alpha: float) -> list[str]:
 
 
 def _friedman_line(test: Friedman, alpha: float) -> str:
-    """Return what Friedman's test says."""
+    """Return the sentence about Friedman's test."""
     freedom = test.n_models - 1
     verdict = "the models differ" if test.p_value <= alpha else "no difference between the models is found"
     kind = "exact" if test.is_exact else "F distribution"

@@ -16,7 +16,15 @@ from kgeval.checks import check_one_of
 from kgeval.comparison import OVERRIDES, SUM_ROUNDING, Alignment, Sample, align, better_models, samples_of
 from kgeval.errors import MetricError, ProtocolError
 from kgeval.results import EvaluationResult, Key
-from kgeval.stats import Runs, compare_runs, false_discovery_rate, holm, joint_p_values, mean_over_runs
+from kgeval.stats import (
+    Runs,
+    bounded_joint,
+    compare_runs,
+    false_discovery_rate,
+    holm,
+    joint_p_values,
+    mean_over_runs,
+)
 
 CORRECTIONS = {"holm": "p_holm", "maxt": "p_maxt", "fdr": "p_fdr"}  # the column of each correction
 COLUMNS = (
@@ -66,7 +74,7 @@ class Part:
     dataset : str
     runs : tuple of Run
     results : tuple of EvaluationResult
-        Of each run.
+        The result of each run.
     alignment : Alignment
     samples : dict of str to Sample
         The observations of each metric.
@@ -108,7 +116,7 @@ class Part:
         return found.value, found.reason
 
     def system(self, model: str, label: str) -> tuple[Runs | None, str]:
-        """Return the runs of a model for statistics, or None and why there are none.
+        """Return the runs of a model and an empty text; or None, and the reason why there are no runs.
 
         Parameters
         ----------
@@ -242,7 +250,7 @@ def difference_table(
     records: list[dict[str, Any]] = []
     families: list[list[Runs]] = []
     tested: list[tuple[int, int, int]] = []  # for `joint_p_values`: dataset, first and second system
-    places: list[int] = []  # the row of each of them
+    places: list[int] = []  # the row of each test
     for part in parts:
         key = part.keys[label]
         systems, reasons = {}, {}
@@ -281,7 +289,8 @@ def difference_table(
             "correction='maxt' swaps clusters one by one, but the clusters overlap "
             f"(cluster={terms.cluster!r}, metric {label}); use correction='holm'"
         )
-    frame = frame.assign(p_holm=holm(p_values), p_maxt=joint, p_fdr=false_discovery_rate(p_values))
+    frame = frame.assign(p_holm=holm(p_values), p_fdr=false_discovery_rate(p_values))
+    frame["p_maxt"] = bounded_joint(joint, p_values, frame[["n_first", "n_second"]].to_numpy())
     chosen = frame.assign(p_holm=frame[CORRECTIONS[terms.correction]])
     return frame.assign(better=better_models(chosen, parts[0].keys, terms.alpha))
 

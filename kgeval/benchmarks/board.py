@@ -1,4 +1,4 @@
-"""`read_board`: many cards or results in tables of what was ranked alike, and what is doubtful about them.
+"""`read_board` sorts cards and results into tables of comparable runs, and notes what is doubtful about them.
 
 Users, ``kgeval board`` and `kgeval.benchmarks.board_page`, which makes the page, call it.
 """
@@ -24,7 +24,7 @@ SEED_IN_NAME = r"(?:seed|(?<![a-z])s)[-_=. ]?(\d{1,9})(?!\d)"  # "seed3", "seed-
 CLOSE = 1e-9  # relative difference up to which two values of the same ranks are equal
 MAX_NAMED = 4  # names in a note, before it counts the others
 N_HEX = 8  # characters of a fingerprint in a sentence
-# Part of the reason for a rank that was left out, if dataset and protocol determine which ranks these are.
+# If the reason for left-out ranks contains this text, dataset and protocol determine which ranks are left out.
 SAME_FOR_ALL = "unseen='drop'"
 
 
@@ -60,7 +60,7 @@ class Coverage:
         return f"{self.n_ranks:,} of {counted(self.n_read, 'rank')}"
 
     def differs_from(self, other: Coverage) -> str:
-        """Return, in words, in what a coverage differs from another; an empty string if in nothing.
+        """Return the first difference between this coverage and another one as text; empty if they are equal.
 
         Parameters
         ----------
@@ -163,8 +163,8 @@ class BoardRow:
     def value(self, metric: str) -> tuple[float, float, float, float]:
         """Return value, lower and upper limit, and standard deviation over the seeds of a metric; NaN where unknown.
 
-        One run has the interval of its card and no deviation. Of several runs it is the mean of their values, with the
-        standard deviation over the runs (``ddof=1``) and without an interval, which needs the ranks.
+        For one run, these are the value and the limits in its card, without a deviation. For several runs, these are
+        the mean and the standard deviation (``ddof=1``) of their values, without limits, which need the ranks.
 
         Parameters
         ----------
@@ -213,7 +213,7 @@ class BoardTable:
         return f"{self.sentence}; {self.coverage}"
 
     def differs_from(self, other: BoardTable) -> list[str]:
-        """Return, in words, in what dataset, protocol and ranks differ from another table; an empty list if in nothing.
+        """Return the differences from another table in dataset, protocol and ranks, in words; an empty list if none.
 
         Parameters
         ----------
@@ -250,10 +250,10 @@ class Board:
     Parameters
     ----------
     tables : tuple of BoardTable
-        By the name of the dataset; of one dataset, the table with the most runs first, and tables whose runs left out
-        ranks last, unless dataset and protocol determine which ones (see `Coverage.is_fixed`).
+        Sorted by the name of the dataset, then by the number of runs, largest first. Within a dataset, tables come last
+        if dataset and protocol do not determine which rows have a rank (see `Coverage.is_fixed`).
     notes : tuple of str
-        Copies, the same ranks under two names, names that contradict each other.
+        Notes about copies, equal ranks under two names, and names that contradict each other.
     unread : tuple of (str, str)
         Each file that could not be read, and why.
     n_files : int
@@ -332,7 +332,7 @@ def read_board(runs: str | Path | Sequence[str | Path | Card | EvaluationResult]
 
 
 def _checked(thing: Any, place: int) -> EvaluationResult:
-    """Return a result; raise a DataError if the thing is none."""
+    """Return `thing`; raise a DataError unless it is a result."""
     if not isinstance(thing, EvaluationResult):
         raise DataError(f"item {place} of the board: expected a path, a card or a result; got {type(thing).__name__}")
     return thing
@@ -406,7 +406,7 @@ def _sorted_board(runs: Sequence[BoardRun], unread: Sequence[tuple[str, str]], n
 
 
 def _coverage_notes(of_table: Mapping[tuple[str, str, str, Coverage], Sequence[BoardRun]]) -> list[str]:
-    """Return notes about runs that left out ranks which dataset and protocol do not name."""
+    """Return notes about runs of one dataset and protocol that rank, or may rank, different triples."""
     coverages: dict[tuple[str, str, str], list[Coverage]] = {}
     for key in of_table:
         coverages.setdefault(key[:3], []).append(key[3])
@@ -421,8 +421,8 @@ def _coverage_notes(of_table: Mapping[tuple[str, str, str, Coverage], Sequence[B
             n_runs = len(of_table[dataset, fingerprint, protocol, coverage])
             if n_runs > 1 and not coverage.is_fixed:
                 notes.append(
-                    f"{where}: {n_runs} runs have {coverage} each; cards do not say which, so these may be of "
-                    "different triples (kgeval compare checks it)"
+                    f"{where}: {n_runs} runs have {coverage} each; cards do not list the ranked triples, so these "
+                    "may differ between the runs (kgeval compare checks it)"
                 )
     return notes
 
@@ -430,7 +430,7 @@ def _coverage_notes(of_table: Mapping[tuple[str, str, str, Coverage], Sequence[B
 def _without_copies(runs: Sequence[BoardRun]) -> tuple[list[BoardRun], list[str]]:
     """Return the runs, each once, and notes about copies: files with the same model, seed, ranks and values.
 
-    A card stands for its result, since a row links to the card.
+    If a card and its result are both there, the card is kept, since a row links to the card.
     """
     found: dict[Any, list[BoardRun]] = {}
     for run in runs:
@@ -458,7 +458,7 @@ def _without_copies(runs: Sequence[BoardRun]) -> tuple[list[BoardRun], list[str]
 
 
 def _contradictions(first: BoardRun, second: BoardRun) -> list[str]:
-    """Return the metrics whose values differ on two cards that say that they are of the same ranks."""
+    """Return the metrics with different values on two cards, though both cards have the same hash of ranks."""
     found = []
     for metric in first.card.metrics:
         if metric in second.card.metrics:
@@ -469,7 +469,7 @@ def _contradictions(first: BoardRun, second: BoardRun) -> list[str]:
 
 
 def _name_notes(runs: Sequence[BoardRun]) -> list[str]:
-    """Return notes about files whose names say another model or another seed than their contents."""
+    """Return notes about files whose names contain another model or another seed than the run in the file."""
     models = {run.card.model for run in runs}
     notes = []
     for run in runs:
@@ -581,5 +581,5 @@ def _seed_order(seed: int | str | None) -> tuple[bool, int, str]:
 
 
 def _listed(names: Sequence[str]) -> str:
-    """Return names as text; long ones are cut, and of more than four, the first four are named."""
+    """Return names as text. Long names are cut; of more than four names, only the first four are given."""
     return listed([cut_label(name) for name in names], MAX_NAMED)

@@ -36,8 +36,8 @@ def write_board(
 
     Runs are in one table only if dataset, fingerprint of the dataset, fingerprint of the protocol and number of ranks
     (of each side and split, and of those left out for each reason) are the same. The tables are sorted by MRR. Runs of
-    one model with different seeds are one row, mean and standard deviation over the seeds, and open below it. Files
-    that cannot be read are listed with the reason. The same files give the same bytes.
+    one model with different seeds have one row with the mean and the standard deviation over the seeds; a click on the
+    row shows the runs. Files that cannot be read are listed with the reason. The same files give the same bytes.
 
     Parameters
     ----------
@@ -199,14 +199,14 @@ def _left_out(one: BoardTable) -> Markup | None:
     if coverage.is_full:
         return None
     reasons = "; ".join(f"{counted(n, 'rank')}: {reason}" for reason, n in coverage.dropped)
-    text = f"Left out: {reasons or 'not said'}."
+    text = f"Left out: {reasons or 'no reason is in the card'}."
     if not coverage.is_fixed:
-        text += " Runs with equal numbers may have ranks of different triples; a card does not say."
+        text += " Runs with equal numbers may have ranks of different triples; a card does not list the triples."
     return tag("p", tag("strong", f"Only {coverage}. "), text, class_="caution")
 
 
 def _rows_table(one: BoardTable, place: int, links: dict[int, str]) -> Markup:
-    """Return the table of runs; several seeds of one model are one row, which opens."""
+    """Return the table of runs; several seeds of one model have one row, which a click opens."""
     limits = {}
     for metric in one.metrics:
         single = [row.value(metric)[:3] for row in one.rows if len(row.runs) == 1]
@@ -313,7 +313,7 @@ def _none_if_nan(value: float) -> float | None:
 
 
 def _data(board: Board) -> dict[str, Any]:
-    """Return what the page offers as a file of numbers."""
+    """Return the numbers that the page offers as a file."""
     tables = []
     for one in board.tables:
         rows = []

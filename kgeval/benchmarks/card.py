@@ -278,7 +278,7 @@ def read_card(path: str | Path) -> Card:
 
 
 def card_of_file(path: str | Path) -> Card:
-    """Return the card in a file, or the card of the result in a file, whatever the file holds.
+    """Return the card that a file contains, or the card of the saved result that it contains.
 
     Parameters
     ----------
@@ -297,7 +297,7 @@ def card_of_file(path: str | Path) -> Card:
         return read_card(path)
     result = load_result(path)
     if not isinstance(result, EvaluationResult):
-        raise DataError(f"{path}: holds a classification; cards are of results of kgeval evaluate")
+        raise DataError(f"{path}: holds a classification; only results of kgeval evaluate have cards")
     return Card.of(result)
 
 
@@ -320,7 +320,7 @@ def run_facts_of(result: EvaluationResult) -> dict[str, Any]:
     """
     if not isinstance(result, EvaluationResult):
         raise DataError(
-            f"a card is made of a result of kgeval.evaluate; got {type(result).__name__}"
+            f"a card needs a result of kgeval.evaluate; got {type(result).__name__}"
             f"{' (classifications have no cards)' if type(result).__name__ == 'ClassificationResult' else ''}"
         )
     about, table, ranks = result.about, result.table, result.rank_table

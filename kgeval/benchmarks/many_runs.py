@@ -106,11 +106,11 @@ class Benchmark:
 
     @cached_property
     def verdict(self) -> BenchmarkVerdict:
-        """What the benchmark says in one sentence, about its primary metric; see `BenchmarkVerdict`."""
+        """The result of the benchmark for its primary metric, in one sentence; see `BenchmarkVerdict`."""
         return benchmark_verdict(self)
 
     def across(self, metric: str | Metric | None = None) -> AcrossDatasets:
-        """Return what all datasets together say: the mean ranks of the models, and tests of their order.
+        """Return the mean ranks of the models over all datasets, and tests of the differences between the models.
 
         Parameters
         ----------
@@ -134,8 +134,8 @@ class Benchmark:
     def equivalence(self, margin: float, kind: str = "equivalence") -> pd.DataFrame:
         """Test whether the models of each pair are equal up to a margin, by two one-sided t tests (TOST).
 
-        Read a decision from few runs with caution: the t test of two or three runs says "equivalent" too often at the
-        small levels that Holm's method asks for, up to two or three times as often as the level says.
+        Use a decision from two or three runs with caution: at the small levels that Holm's method needs, their t test
+        decides for "equivalent" up to two or three times as often as the level allows.
 
         Parameters
         ----------
@@ -150,9 +150,9 @@ class Benchmark:
         -------
         pandas.DataFrame
             One row per row of `differences`: ``dataset, first, second, difference, margin``; ``low, high``, the
-            interval with the confidence ``1 - 2 * alpha`` that lies within the margin exactly if the test decides;
-            ``p``, and ``p_equivalence``, corrected by Holm's method for all rows; ``equivalent`` (or
-            ``non_inferior``), whether ``p_equivalence`` is at most 1 - confidence; ``reason``.
+            interval with the confidence ``1 - 2 * alpha``, not corrected for the number of tests; ``p``, and
+            ``p_equivalence``, corrected by Holm's method for all rows; ``equivalent`` (or ``non_inferior``), whether
+            ``p_equivalence`` is at most 1 - confidence; ``reason``.
 
         Raises
         ------
@@ -200,15 +200,15 @@ class Benchmark:
     def to_latex(self, siunitx: bool = False) -> str:
         """Return the table for a paper: rows are models, columns are datasets and metrics; needs the package booktabs.
 
-        A cell holds the mean and, after a plus-minus sign, the standard deviation over the seeds. In the columns of the
-        primary metric, values are bold if a model differs significantly from the best one: bold are the best value and
-        all that do not differ significantly from it. If no difference is decided, no value is bold. Against a baseline,
-        no value is bold; a dagger marks the models that differ significantly from the baseline.
+        A cell contains the mean and, after a plus-minus sign, the standard deviation over the seeds. In the columns of
+        the primary metric, the best value and all values that do not differ significantly from it are bold. If no model
+        differs significantly from the best one, no value is bold. If the models were compared with a baseline, no value
+        is bold; a dagger marks the models that differ significantly from the baseline.
 
         Parameters
         ----------
         siunitx : bool
-            Whether the numbers stand in columns of the package siunitx (type S), aligned at the decimal point.
+            Whether the numbers are in columns of the package siunitx (type S), aligned at the decimal point.
 
         Returns
         -------
@@ -224,7 +224,7 @@ class Benchmark:
     def to_csv(self, path: str | Path | None = None, *, overwrite: bool = False, has_differences: bool = False) -> str:
         """Return `table` as CSV text, with full precision, and write it to a file if a path is given.
 
-        If differences between the results were overridden, a last column ``overridden`` tells them.
+        If differences between the results were overridden, a last column ``overridden`` lists them.
 
         Parameters
         ----------
@@ -281,15 +281,16 @@ def benchmark(
         ``1 - confidence``.
     correction : str
         Which corrected p-value decides; all differences of all datasets are one family. ``"holm"`` and ``"maxt"``:
-        the probability of one or more false decisions is at most ``1 - confidence``; maxT uses that the tests depend
-        on each other, so it decides a little more, and assumes that the models vary about alike with the seed.
+        the probability of one or more false decisions is at most ``1 - confidence``; maxT uses the dependence
+        between the tests, so it decides slightly more differences; it assumes that the models have about the same
+        variance over the seeds.
         ``"fdr"``: of the decided differences, a share of at most ``1 - confidence`` is expected to be false.
     cluster : str
         ``"triple"``, ``"query"`` or ``"entity"``: which ranks may depend on each other; see
         `EvaluationResult.interval`.
     intervals : str
         ``"t"``: Student's t, with degrees of freedom from both parts of the variance; ``"bootstrap"``: hierarchical
-        bootstrap of seeds and clusters, from 10 runs of each model on. It changes the intervals, not the p-values.
+        bootstrap of seeds and clusters, for at least 10 runs of each model. It changes the intervals, not the p-values.
     n_resamples : int
         The number of resamples of the maxT correction and of the bootstrap.
     seed : int

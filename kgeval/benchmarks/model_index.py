@@ -45,8 +45,8 @@ def front_matter(
     Returns
     -------
     str
-        YAML between two lines ``---``. A metric that is only bounded has its bounds as text; a metric without bounds
-        is left out, with the reason in a comment.
+        YAML between two lines ``---``. If only the bounds of a metric are known, its value is a text with the bounds; a
+        metric without bounds is left out, with the reason in a comment.
 
     Raises
     ------
@@ -94,7 +94,8 @@ def front_matter(
     models = list(dict.fromkeys(card.model for card in cards))
     if len(models) != 1:
         raise DataError(
-            f"a model-index is of one model; got {', '.join(map(repr, models)) or 'no cards'}. Write one for each model"
+            f"a model-index describes one model; got {', '.join(map(repr, models)) or 'no cards'}. Write one for each "
+            "model"
         )
     if dataset_id is not None and len({card.dataset_fingerprint for card in cards}) > 1:
         raise DataError(f"the cards are of several datasets, which cannot all be {dataset_id!r} on the Hub")
@@ -108,8 +109,8 @@ def _result(card: Card, dataset_id: str | None, metrics: Sequence[str]) -> tuple
     """Return a result of the model-index, and a comment for each metric that has neither a value nor bounds."""
     content = card.content
     settings = content["protocol"]["settings"]
-    # huggingface_hub puts results with the same task, dataset and split into one, so what tells runs of a model apart
-    # stands beside each metric.
+    # huggingface_hub merges results with the same task, dataset and split, so the fields that distinguish runs of a
+    # model are in each metric.
     facts = {
         "protocol_fingerprint": card.protocol_fingerprint,
         "ranks_sha256": card.hash,
@@ -156,7 +157,7 @@ def _one_line(text: str) -> str:
 
 
 def yaml_text(value: Any) -> str:
-    """Return a value as YAML in block style; every text is quoted, so that no reader takes it for something else.
+    """Return a value as YAML in block style; every text is quoted, so that every reader reads it as text.
 
     Parameters
     ----------

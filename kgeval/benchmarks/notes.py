@@ -18,7 +18,7 @@ from kgeval.metrics import display_of
 
 EQUAL_RANKS = "are all equal; are they the same run?"
 NOT_INDEPENDENT = "are the same dataset under different protocols; their results are not independent"
-NUMBER = re.compile(r"[0-9][0-9.,e+-]*[0-9]|[0-9]")
+NUMBER = re.compile(r"(?<![A-Za-z])[0-9]([0-9.,e+-]*[0-9])?")  # not the 2 of L2, which is the name of a norm
 RANK_COLUMNS = ("better_raw", "tied_raw", "better_filtered", "tied_filtered")
 
 
@@ -52,7 +52,7 @@ def benchmark_notes(
         )
     elif len(single):
         of_one = [f"{row['model']} on {row['dataset']}" for row in single.to_dict("records")]
-        borrowed = "; in a difference from a model with several runs, that model's spread stands for it"
+        borrowed = "; in a difference from a model with several runs, the spread of that model is used"
         notes.append(
             f"one run of {listed(of_one)}: how much these values vary with the seed is unknown"
             + (borrowed if borrowed_spreads(differences) else "")
@@ -62,6 +62,14 @@ def benchmark_notes(
         notes.append(f"the numbers of runs differ: {', '.join(counts)}")
     for part in parts:
         notes += _notes_of(part, differences, terms)
+    by_protocol: dict[str, list[str]] = {}
+    for part in parts:
+        by_protocol.setdefault(part.results[0].protocol.describe(), []).append(part.dataset)
+    if len(by_protocol) > 1:
+        protocols = "; ".join(f"{listed(names)}: {text}" for text, names in by_protocol.items())
+        notes.append(
+            f"the datasets were ranked under different protocols, so their values do not compare ({protocols})"
+        )
     by_fingerprint: dict[str, list[str]] = {}
     for part in parts:
         by_fingerprint.setdefault(part.results[0].about["dataset_fingerprint"], []).append(part.dataset)
@@ -97,7 +105,7 @@ def _notes_of(part: Part, differences: pd.DataFrame, terms: BenchmarkTerms) -> l
 
 
 def _notes_of_results(names: Sequence[str], part: Part) -> list[str]:
-    """Return the notes of the results, each once; notes that differ in their numbers only are shown by the first."""
+    """Return the notes of the results, each once; of notes that differ only in their numbers, only the first."""
     # The text with a sign in place of each number -> (run, note) of all runs.
     alike: dict[str, list[tuple[str, str]]] = {}
     for name, result in zip(names, part.results):
@@ -110,7 +118,7 @@ def _notes_of_results(names: Sequence[str], part: Part) -> list[str]:
         if len(texts) == 1:
             notes.append(f"{whose}: {found[0][1]}")
         else:
-            notes.append(f"{whose}, with other numbers each; {found[0][0]}: {found[0][1]}")
+            notes.append(f"{whose} have notes that differ only in numbers; the note of {found[0][0]}: {found[0][1]}")
     return notes
 
 

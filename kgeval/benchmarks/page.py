@@ -24,7 +24,7 @@ def write_benchmark_page(
     """Write a benchmark as one HTML page that works offline and loads nothing.
 
     The page starts with the verdict and the table of the primary metric. Then come the differences between the models
-    on each dataset, the spread over the seeds, all metrics, what all datasets say together, and the protocols, tests
+    on each dataset, the spread over the seeds, all metrics, all datasets together, and the protocols, tests
     and the table in LaTeX. Tables and charts are HTML and SVG, which need no script. Labels are shown as text, whatever
     characters they contain. The same input gives the same bytes.
 

@@ -21,13 +21,8 @@ from kgeval.report import charts, page_numbers, page_parts
 
 Row = Mapping[Any, Any]
 N_CAUTIONS, MAX_NAME, MAX_HEAD = 2, 32, 20
-MAX_FOREST = 4  # the differences of more models are a matrix
+MAX_FOREST = 4  # models; with more of them, the differences are shown as a matrix
 MAX_LISTED = 3  # a longer list of small differences is folded
-CITATION = """@software{kgeval,
-  title = {kgeval: exact, comparable evaluation of knowledge-graph embedding models},
-  author = {{The kgeval authors}},
-  version = {VERSION}
-}"""
 
 
 # ---- pieces ----
@@ -108,7 +103,7 @@ def mean_cell(row: Row, metric: str, bar: Markup | None = None, classes: str = "
     bar : Markup, optional
     classes : str
     mark : str
-        What stands after the mean.
+        A sign after the mean; may be empty.
     """
     value, low, high = _interval(row)
     lines: list[Any] = []
@@ -235,7 +230,7 @@ def differences(benchmark: Any) -> Markup | None:
     text = (
         f"p is corrected by {METHODS[benchmark.terms.correction]} for {counted(n_tests, 'test')}, all differences of "
         f"all datasets, and decides; a difference is decided if p is at most {benchmark.alpha:g}. The drawn intervals "
-        "are those of each difference alone. Other metrics are not tested."
+        "are not corrected. Other metrics are not tested."
     )
     if benchmark.differences["within_spread"].any():
         text += (
@@ -413,7 +408,7 @@ def seeds(benchmark: Any) -> Markup:
         caption = joined(
             page_parts.label(dataset, MAX_NAME),
             f": {heading} of each run (short lines) and mean (dot). Standard error of the mean: how much it varies "
-            "with other seeds and other test triples; share of seeds: of its square.",
+            "with other seeds and other test triples. Share of seeds: the share of its square that is due to seeds.",
         )
         heads = [
             "model",
@@ -468,7 +463,7 @@ def metrics(benchmark: Any) -> Markup | None:
     if not others:
         return None
     made = [means_table(benchmark, metric, f"means-{i}") for i, metric in enumerate(others, start=2)]
-    text = "Shown, but not tested: nothing is bold. Each metric that is tested too makes the correction stricter."
+    text = "These metrics are not tested, so nothing is bold: each further test would make the correction stricter."
     return page_parts.section("metrics", "Further metrics", tag("p", text, class_="muted"), *made)
 
 
@@ -476,7 +471,7 @@ def metrics(benchmark: Any) -> Markup | None:
 
 
 def together(benchmark: Any, across: Any) -> Markup:
-    """Return mean ranks over the datasets, a critical-difference diagram, and what the tests say or why there are none.
+    """Return mean ranks over the datasets, a critical-difference diagram, and the results of the tests.
 
     Parameters
     ----------
@@ -550,7 +545,7 @@ def background(benchmark: Any, command: str, version: str) -> Markup:
     parts = [page_parts.folded("Protocol of each dataset, and how the numbers were computed", *protocol, id="protocol")]
     if len(benchmark.differences):
         parts.append(page_parts.folded("All tests", all_tests(benchmark), id="tests"))
-    cited = CITATION.replace("VERSION", version)
+    cited = page_parts.citation(version)
     parts += [
         page_parts.folded(
             "The table as LaTeX", page_parts.block(benchmark.to_latex(), "latex"), id="table-latex", is_open=True

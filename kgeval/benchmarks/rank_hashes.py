@@ -88,7 +88,7 @@ def labels_digest(result: EvaluationResult) -> str:
 
 
 def _canonical_rows(result: EvaluationResult, title: str) -> tuple[hashlib._Hash, Ids]:
-    """Return a hash that has read the labels, and the rows as integers that depend on the labels only.
+    """Return a hash object that already contains the labels, and the rows as integers that depend on the labels only.
 
     Returns
     -------

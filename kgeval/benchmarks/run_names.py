@@ -1,4 +1,4 @@
-"""Which model, seed and dataset each result of a benchmark is of; `kgeval.benchmark` calls `read_runs`."""
+"""The model, the seed and the dataset of each result of a benchmark; `kgeval.benchmark` calls `read_runs`."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def check_all_named(models: Sequence[str | None], places: Sequence[str]) -> None
     """
     nameless = [place for place, model in zip(places, models) if model is None]
     if nameless:
-        lines = [f"{len(nameless)} of {len(models)} results do not say of which model they are:"]
+        lines = [f"{len(nameless)} of {len(models)} results do not contain the name of their model:"]
         raise ProtocolError("\n".join([*lines, *_first_lines(nameless), *HOW_TO_NAME]))
 
 
@@ -148,7 +148,7 @@ def _read_key(key: Any) -> Run:
 
 
 def _check_distinct(keys: Sequence[Run], places: Sequence[str]) -> None:
-    """Raise an error if two results are of the same run, or if a run without a seed may be any of several."""
+    """Raise an error if two results are of the same run, or if it is not clear of which run a result is."""
     by_cell: dict[tuple[str, str], list[tuple[int | str | None, str]]] = {}
     for key, place in zip(keys, places):
         by_cell.setdefault((key.model, key.dataset), []).append((key.seed, place))

@@ -21,7 +21,7 @@ from kgeval.report import number_text
 from kgeval.results import PURPOSES, html_table
 from kgeval.terminal import PIPE, Column, Screen, shortened, width_of
 
-MAX_ROWS = 40  # differences that a terminal shows; of more, those of the best model of each dataset
+MAX_ROWS = 40  # differences in a terminal; if there are more, only those of the best models
 MAX_PAIRS = 10  # differences that a notebook shows without a click
 METHODS = {
     "holm": "Holm's method",
@@ -56,9 +56,11 @@ def fine_print(benchmark: Any) -> list[str]:
     benchmark : Benchmark
     """
     terms, table = benchmark.terms, benchmark.differences
-    several = bool((benchmark.table["n_seeds"] > 1).any())
+    counts = benchmark.table["n_seeds"]
+    several = bool((counts > 1).any())
     varied = f"other seeds and with {PURPOSES[terms.cluster]}" if several else PURPOSES[terms.cluster]
-    lines = [f"{100 * terms.confidence:g}% intervals show how much a number would vary with {varied}"]
+    of_one = "; for models with one run, other seeds are not included" if several and (counts == 1).any() else ""
+    lines = [f"{100 * terms.confidence:g}% intervals show how much a number would vary with {varied}{of_one}"]
     if several:
         lines.append("SD is the standard deviation over the seeds")
     if terms.intervals == "bootstrap":
@@ -72,8 +74,8 @@ def fine_print(benchmark: Any) -> list[str]:
     heading = display_of(terms.metric).heading
     if (tested["test"] == "t").any():
         lines.append(
-            f"tested: differences in {heading}, first - second; the standard error has the parts of the seeds and of "
-            "the test triples, and p counts that the spread of a few seeds is uncertain"
+            f"tested: differences in {heading}, first - second; the standard error includes the variance due to "
+            "seeds and due to test triples, and p takes into account that the variance over a few seeds is uncertain"
             if several
             else f"tested: differences in {heading}, first - second, by Student's t test, since clusters overlap"
         )
@@ -90,6 +92,11 @@ def fine_print(benchmark: Any) -> list[str]:
         f"difference is undecided unless it is at most {terms.alpha:g}"
         + (f" ({terms.n_resamples:,} resamples, seed {terms.seed})" if terms.correction == "maxt" else "")
     )
+    if terms.correction == "maxt" and (tested[["n_first", "n_second"]] == 2).any(axis=None):
+        lines.append(
+            "differences from a model with two runs have at least Holm's p-value: two runs show too little about the "
+            "variance due to seeds for the maxT method"
+        )
     return lines
 
 
@@ -139,7 +146,8 @@ def _padded_deviations(cells: Sequence[str]) -> list[str]:
 def format_pairs(benchmark: Any, screen: Screen = PIPE) -> str:
     """Return the table of differences for a terminal.
 
-    Of more than 40 differences, those of the best model of each dataset are shown, and a line says how many are not.
+    If there are more than 40 differences, only those of the best model of each dataset are shown; a line contains the
+    number of the others.
 
     Parameters
     ----------
@@ -149,7 +157,7 @@ def format_pairs(benchmark: Any, screen: Screen = PIPE) -> str:
     table = benchmark.differences
     rows = _shown_pairs(benchmark)
     names = {model: printable(model) for model in benchmark.models}
-    if screen.width is not None:  # both names of a pair are to be seen
+    if screen.width is not None:  # both names of a pair must be visible
         names = {model: shortened(shown, screen.width // 6, screen.ellipsis) for model, shown in names.items()}
     pairs = [f"{names[row['first']]} - {names[row['second']]}" for row in rows]
     digits = display_of(benchmark.metric).decimals

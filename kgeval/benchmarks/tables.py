@@ -55,9 +55,8 @@ class MeanCell:
 def bold_models(benchmark: Any, dataset: str) -> set[str]:
     """Return the models whose value of the primary metric is bold on a dataset.
 
-    These are the best one and all that do not differ significantly from it. No value is bold if no model is
-    significantly worse than the best one, since the bold values would tell nothing; nor if the models were compared
-    with a baseline only.
+    These are the best model and all models that do not differ significantly from it. The set is empty if no model is
+    significantly worse than the best model, or if the models were compared with a baseline only.
 
     Parameters
     ----------
@@ -73,7 +72,7 @@ def bold_models(benchmark: Any, dataset: str) -> set[str]:
 def marked_models(benchmark: Any, dataset: str) -> set[str]:
     """Return the models that differ significantly from the baseline on a dataset.
 
-    None without a baseline, and none if differences between the results of the dataset were overridden.
+    The set is empty without a baseline, or if differences between the results of the dataset were overridden.
 
     Parameters
     ----------
@@ -93,7 +92,7 @@ def mean_cells(benchmark: Any, has_fixed_decimals: bool = False) -> dict[tuple[s
     ----------
     benchmark : Benchmark
     has_fixed_decimals : bool
-        Whether all values of a metric have the same number of decimals; else values of 100 and more have one.
+        Whether all values of a metric have the same number of decimals; else values of 100 and more have one decimal.
 
     Returns
     -------
@@ -115,7 +114,7 @@ def mean_cells(benchmark: Any, has_fixed_decimals: bool = False) -> dict[tuple[s
 
 
 def table_notes(benchmark: Any) -> list[str]:
-    """Return what to say below the table: the meaning of the numbers, of bold values and marks, and cautions.
+    """Return the notes below the table: the meaning of the numbers, of bold values and marks, and cautions.
 
     Parameters
     ----------
@@ -164,7 +163,7 @@ def table_notes(benchmark: Any) -> list[str]:
 
 
 def _cautions(benchmark: Any) -> list[str]:
-    """Return what to say below the table of overrides, datasets without a verdict, single runs and equal runs."""
+    """Return the notes below the table about overrides, datasets without a verdict, single runs and equal runs."""
     overridden = _overridden(benchmark)
     notes = [f"overridden in {dataset}: {text}" for dataset, text in overridden.items()]
     if overridden and len(benchmark.models) > 1:
@@ -282,7 +281,7 @@ def _plain_cell(cell: MeanCell) -> str:
 
 
 def _s_cell(cell: MeanCell) -> str:
-    """Return a cell of a LaTeX column of type S; siunitx reads the number and what stands before and after it."""
+    """Return a cell of a LaTeX column of type S; siunitx reads the number and the text before and after it."""
     if cell.mean == "-":
         return "{-}"
     number = rf"{cell.mean} \pm {cell.sd}" if cell.sd else cell.mean

@@ -20,13 +20,13 @@ from kgeval.report import number_text
 CORRECTION_NAMES = {"holm": "Holm", "maxt": "maxT", "fdr": "false discovery rate"}
 MAX_NAMED = 4  # models that a verdict names before it counts the others
 SWAP_FLOOR = 1.0 / 10_000  # the smallest p-value of the 9,999 swaps that compare two single runs
-MAX_WITH_NUMBERS = 3  # datasets, or comparisons with a baseline, whose numbers the sentence tells
+MAX_WITH_NUMBERS = 3  # datasets, or comparisons with a baseline, whose numbers the sentence contains
 MAX_LABEL, MAX_REASON = 60, 300
 
 
 @dataclass(frozen=True)
 class BenchmarkVerdict:
-    """What a benchmark says about its primary metric, in one sentence.
+    """The result of a benchmark for its primary metric, in one sentence.
 
     Parameters
     ----------
@@ -85,6 +85,8 @@ def benchmark_verdict(benchmark: Any) -> BenchmarkVerdict:
         )
         if (table[["n_first", "n_second"]].to_numpy() <= 1).all():
             parts.append("one run of each model, so other seeds may give another order")
+        else:
+            parts += between_single_runs(table)
         parts += borrowed_spreads(table)
     return BenchmarkVerdict("; ".join(parts), leaders, n_decided, n_tests, benchmark.metric)
 
@@ -113,7 +115,7 @@ def pair_of(benchmark: Any, dataset: str, first: str, second: str) -> dict[str, 
     benchmark : Benchmark
     dataset : str
     first, second : str
-        If the table holds second - first, signs and roles are exchanged.
+        If the table contains second - first, signs and roles are exchanged.
     """
     table = benchmark.differences
     for row in table[table["dataset"] == dataset].to_dict("records"):
@@ -140,6 +142,25 @@ def corrected_text(benchmark: Any, row: Mapping[Any, Any]) -> str:
     if terms.correction == "maxt":
         is_floor = math.isclose(p_value, 1.0 / (1.0 + terms.n_resamples), rel_tol=1e-9)
     return p_text(p_value, terms.alpha, is_floor)
+
+
+def between_single_runs(differences: pd.DataFrame) -> list[str]:
+    """Return a sentence about the tested differences between models of which each has one run; empty if none.
+
+    Parameters
+    ----------
+    differences : pandas.DataFrame
+        `Benchmark.differences`.
+    """
+    rows = differences[differences["p"].notna() & (differences[["n_first", "n_second"]] == 1).all(axis=1)]
+    if not len(rows):
+        return []
+    pairs = [
+        f"{_shown(row['first'])} - {_shown(row['second'])} on {_shown(row['dataset'])}"
+        for row in rows.to_dict("records")
+    ]
+    whose = "compares" if len(pairs) == 1 else "each compare"
+    return [f"{_few(pairs)} {whose} two single runs, so other seeds may give another order"]
 
 
 def borrowed_spreads(differences: pd.DataFrame) -> list[str]:
@@ -237,7 +258,7 @@ def _best_parts(benchmark: Any, leaders: Mapping[str, Sequence[str]]) -> list[st
 
 
 def _numbers(benchmark: Any, dataset: str, leaders: Sequence[str], heading: str) -> str:
-    """Return the numbers that a verdict on one dataset rests on."""
+    """Return the numbers on which the verdict on one dataset is based."""
     values = benchmark.values[dataset].dropna()
     sign = -1.0 if benchmark.keys[benchmark.metric].higher_is_better else 1.0
     ranked = sorted(values.index, key=lambda model: sign * values[model])

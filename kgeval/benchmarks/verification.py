@@ -16,7 +16,7 @@ from kgeval.checks import counted
 from kgeval.results import EvaluationResult
 
 # A number of a card agrees if it is the number of the run rounded to the digits of a card. Other versions of numpy sum
-# in another order, so a number of the run that is very near to the middle of two such numbers may be rounded to both.
+# in another order. So if the run's number is very near to the midpoint of two rounded numbers, both of them agree.
 TOLERANCE = 0.501  # in units of the last digit
 MAX_LISTED = 10  # differences of one item that the text lists
 ABSENT = "nothing"
@@ -54,7 +54,7 @@ class Verification:
     disagreements : tuple of Disagreement
         Empty if the card agrees with the run in all fields.
     unchecked : tuple of str
-        What the card says, but a run does not contain.
+        Facts on the card that a run does not contain.
     hint : str
         What may have caused the disagreements; empty if nothing is known.
     """
@@ -98,14 +98,14 @@ def verify_card(card: Card | str | Path, result: EvaluationResult) -> Verificati
     """Compute the card of a run again, and compare it with a card, field by field.
 
     Texts, counts and hashes must be equal. A number agrees if it is the number of the run, rounded to 10 significant
-    digits and at most 10 decimals; where the run's number lies within 0.001 units of the middle between two such
-    numbers, both agree (versions of numpy differ in the last of 16 digits).
+    digits and at most 10 decimals; if the run's number lies within 0.001 units of the midpoint of two rounded
+    numbers, both of them agree (versions of numpy differ in the last of 16 digits).
 
     Parameters
     ----------
     card : Card or path
     result : EvaluationResult
-        The run that the card is said to be of. Everything that the run contains is recomputed from its ranks; the
+        The run with which the card should agree. Everything that the run contains is recomputed from its ranks; the
         fingerprint of the dataset and the versions are what the run recorded when it was made.
 
     Returns

@@ -25,8 +25,8 @@ from kgeval.stats.clusters import SUM_ROUNDING
 from kgeval.stats.corrections import holm
 from kgeval.stats.intervals import check_confidence
 
-# The exact Friedman test needs at most this many models, sums of ranks, and sums with the last dataset; it then takes
-# about a second at most.
+# Limits of the exact Friedman test: the numbers of models, of different sums of ranks, and of these sums combined with
+# the orders of the last dataset. Within these limits, the test takes about a second at most.
 MAX_EXACT_MODELS = 8
 MAX_RANK_SUMS = 2_000_000
 MAX_LAST_SUMS = 10_000_000
@@ -201,11 +201,11 @@ def friedman(values: npt.ArrayLike) -> Friedman:
     metric does not matter.
 
     The chi-square and the F distribution hold for many datasets only: of three equally good models on three datasets,
-    the F distribution gives a p-value below 0.05 in a fifth of all cases. So the exact p-value is computed where that
-    takes at most about a second: the share of all ``models! ** datasets`` combinations of orders whose statistic is at
-    least the observed one (with ties: of the different orders of the tied ranks). Combinations with the same sums of
-    ranks are handled together. Without ties, this is enough for about 120 datasets with 3 models, 27 with 4, 10
-    with 5, 5 with 6, 3 with 7, and 2 with 8.
+    the F distribution gives a p-value below 0.05 in a fifth of all cases. So the exact p-value is computed if this
+    takes at most about a second. It is the share of all ``models! ** datasets`` combinations of orders whose statistic
+    is at least the observed one (with ties, only different orders of the tied ranks are combined). Combinations with
+    the same sums of ranks are handled together. Without ties, this is enough for about 120 datasets with 3 models, 27
+    with 4, 10 with 5, 5 with 6, 3 with 7, and 2 with 8.
 
     With fewer than five datasets, the test finds only very large differences. `Friedman.smallest_p`, without ties
     ``models! ** (1 - datasets)``, is the p-value of datasets that all give the same order; with two datasets and three
@@ -261,9 +261,9 @@ def nemenyi(values: npt.ArrayLike, confidence: float = 0.95) -> Nemenyi:
     """Test all pairs of models with Nemenyi's test, which compares their mean ranks.
 
     The test controls the probability of one or more false rejections among all pairs, also if some models differ. It
-    does not correct for ties, which make it find less. The studentized range distribution holds for many datasets; with
-    fewer than five, only models at the two ends of the ranking can be told apart. Adding a poor model to the table
-    changes the ranks, and so the p-values of the other pairs.
+    does not correct for ties, so it finds fewer differences if there are ties. The studentized range distribution holds
+    for many datasets; with fewer than five, only models at the two ends of the ranking can be told apart. Adding a poor
+    model to the table changes the ranks, and so the p-values of the other pairs.
 
     Parameters
     ----------
@@ -314,11 +314,12 @@ def nemenyi(values: npt.ArrayLike, confidence: float = 0.95) -> Nemenyi:
 
 
 def conover(values: npt.ArrayLike) -> Conover:
-    """Test all pairs of models with Conover's t test of their ranks, to be read only if Friedman's test rejects.
+    """Test all pairs of models with Conover's t test of their ranks; use it only if Friedman's test rejects.
 
-    The test finds more than Nemenyi's, but does not keep its promise: if some models clearly differ, it also calls
-    equal models different too often. In simulations with 3 to 20 datasets, Friedman's test first and Holm's correction,
-    one or more false rejections came about in up to 40% of the benchmarks, not in 5% (``tests/bench/bench_across.py``).
+    The test finds more differences than Nemenyi's test, but it has too many false rejections: if some models clearly
+    differ, it also finds differences between equal models too often. In simulations with 3 to 20 datasets, with
+    Friedman's test first and with Holm's correction, up to 40% of the benchmarks had one or more false rejections,
+    instead of 5% (``tests/bench/bench_across.py``).
     The reason is that models whose order is clear make the standard error small for all pairs. So `kgeval` draws its
     conclusions from Nemenyi's test.
 
@@ -497,10 +498,10 @@ def _symmetric(upper: Reals, k: int) -> Reals:
 def _exact_p_value(doubled: Ids) -> float:
     """Return the exact p-value of Friedman's test; NaN if that takes too long.
 
-    The statistic grows with the sum of the squared sums of ranks, so these are compared. `doubled`, shape (datasets,
-    models), holds the ranks times 2, which are integers. Under the null hypothesis, no model is special; so sums of
-    ranks are sorted, and equal ones are handled together. With two datasets of two models, the doubled sums are (4, 8)
-    with probability 1/2 and (6, 6) with probability 1/2.
+    The statistic grows with the sum of the squared sums of ranks, so this sum is compared. `doubled`, shape (datasets,
+    models), contains the ranks times 2, which are integers. Under the null hypothesis, it does not matter which model
+    has which sum of ranks; so the sums are sorted, and equal lists of sums are handled together. With two datasets of
+    two models, the doubled sums are (4, 8) with probability 1/2 and (6, 6) with probability 1/2.
     """
     k = doubled.shape[1]
     base = int(doubled.sum()) + 1
@@ -518,7 +519,7 @@ def _exact_p_value(doubled: Ids) -> float:
         if n_sums > MAX_RANK_SUMS:
             return nan
         added = np.sort((sums[:, None] + ways[None]).reshape(-1, k), axis=1)
-        # A number per row of `added`: the last sum follows from the others, so it is left out.
+        # One integer per row of `added`, without the last sum of the row, which follows from the others.
         _, first, which = np.unique(added[:, :-1] @ places, return_index=True, return_inverse=True)
         of_added = np.repeat(shares / len(ways), len(ways))
         shares = np.bincount(which.ravel(), weights=of_added).astype(np.float64)
@@ -538,7 +539,7 @@ def _exact_p_value(doubled: Ids) -> float:
 
 @lru_cache(maxsize=16)
 def _orders_of(row: tuple[int, ...]) -> Ids:
-    """Return the different orders of sorted ranks, int64 (orders, models); equal ranks are not exchanged."""
+    """Return the different orders of sorted ranks, int64 (orders, models); exchanged equal ranks are no new order."""
     return np.unique(np.array(list(permutations(row)), dtype=np.int64), axis=0)
 
 

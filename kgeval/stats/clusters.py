@@ -116,10 +116,11 @@ class Grouping:
     def effective_number(self, weights: Reals | None = None) -> float:
         """Return the effective number of clusters, ``sizes.sum()**2 / (sizes**2).sum()``.
 
-        This is the number of clusters if all clusters have the same size; otherwise it is smaller. If one cluster holds
-        nearly all observations, it is slightly above 1. With weights, the size of a cluster is the sum of
-        ``weight**(4/3)`` over its observations. (In the simulations of tests/bench/bench_coverage.py, too few intervals
-        hold the true value with the power 1, and too many with the power 2, which is right for normal values.)
+        This is the number of clusters if all clusters have the same size; otherwise it is smaller. If one cluster
+        contains nearly all observations, it is slightly above 1. With weights, the size of a cluster is the sum of
+        ``weight**(4/3)`` over its observations. (In the simulations of tests/bench/bench_coverage.py, the coverage
+        of intervals is too low with the power 1 in place of 4/3, and too high with the power 2, which is right for
+        normal values.)
 
         Parameters
         ----------
@@ -259,8 +260,8 @@ class Clusters:
         If observations are in several clusters of both groupings (queries by entity), two observations may share many
         clusters. Then the variance is a sum over all pairs of observations that share at least one cluster, including
         each observation with itself: the products of their two deviations. Because all deviations sum to 0, this sum is
-        too small if many pairs share a cluster; so it is divided by the share of the pairs that share none. With G
-        clusters of equal size, and each observation in one of them, this is the usual factor G / (G - 1).
+        too small if many pairs share a cluster; so it is divided by the share of the pairs that share no cluster. With
+        G clusters of equal size, and each observation in one of them, this is the usual factor G / (G - 1).
 
         Parameters
         ----------

@@ -57,8 +57,8 @@ def false_discovery_rate(p_values: npt.ArrayLike) -> Reals:
     """Return p-values corrected by the method of Benjamini and Hochberg.
 
     If exactly the null hypotheses with a corrected p-value of at most alpha are rejected, the expected share of false
-    ones among the rejected hypotheses is at most alpha. This is less than Holm's method promises: with many tests,
-    some rejections may be false. It holds for tests that are independent, or positively dependent.
+    ones among the rejected hypotheses is at most alpha. This is a weaker guarantee than that of Holm's method: with
+    many tests, some rejections may be false. The tests must be independent or positively dependent.
 
     Parameters
     ----------
@@ -97,8 +97,8 @@ def step_down_max(observed: Reals, resampled: Reals) -> Reals:
     """Return p-values corrected by the step-down maxT method of Westfall and Young.
 
     The largest statistic is compared with the maximum of all statistics in each resample, the second largest with the
-    maximum of all others, and so on. The statistics of a resample depend on each other as the observed ones do; so the
-    correction is milder than Holm's where the tests are similar.
+    maximum of all others, and so on. The statistics of a resample depend on each other as the observed statistics
+    do; so the correction is smaller than Holm's if the tests are similar.
 
     Parameters
     ----------

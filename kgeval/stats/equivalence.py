@@ -19,10 +19,10 @@ MAX_FEW = 60
 
 @dataclass(frozen=True)
 class Support:
-    """How many clusters a t test rests on; it limits p-values from below if few clusters differ.
+    """The numbers of clusters behind a t test; if few clusters differ, they give a lower limit of its p-values.
 
-    If two systems differ in 1 of 300 clusters, the standard error says little, and Student's t would be far too sure.
-    Two limits hold instead, and the smaller one is used:
+    If two systems differ in 1 of 300 clusters, the standard error is unreliable, and the p-value of Student's t is far
+    too small. Therefore the p-value is at least the smaller one of two limits:
 
     - ``2 ** (1 - n_differing)``, the smallest p-value of the randomization test.
     - The probability that at most `n_differing` of the clusters differ although the true difference is the margin. If
@@ -118,8 +118,8 @@ class MarginTest:
         the margin.
     low, high : float
         The limits of the interval of the difference with the nominal coverage ``1 - 2 * alpha``. `p_value` is at most
-        `alpha` if and only if the interval lies within the margins (non-inferiority: its worse end does). The limits
-        are wider than those of Student's t if few clusters differ (`Support`).
+        `alpha` if and only if the interval lies within the margins (non-inferiority: if its worse limit does). The
+        limits are wider than those of Student's t if few clusters differ (`Support`).
     reason : str
         Why p-values or limits are NaN; else empty.
     """

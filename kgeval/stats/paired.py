@@ -58,7 +58,8 @@ class Difference:
     detectable : float
         The minimum detectable difference: the smallest true difference that a test detects with probability `power`.
         The test has the significance level ``1 - confidence``, divided by the number of tests. For shares such as
-        hits@k, it is a rise of one share if both shares are small, and a fall if they are above 1/2. NaN if there is no
+        hits@k, the true difference is assumed to be a rise of one of the two shares, or a fall if the shares are above
+        1/2 (see `detectable_share`). NaN if there is no
         interval, if the systems differ in too few clusters for a significant p-value, or if even the largest possible
         difference is detected with a probability below `power`.
     n_clusters : int
@@ -154,8 +155,8 @@ def compare_paired(
         The number of tests whose p-values are corrected together, such as by `holm`. The significance level of
         `detectable` is divided by it.
     test : str
-        ``"swaps"``: the randomization test. ``"t"``: Student's t test, for statistics that `Moments` hold only to first
-        order, so that they cannot be computed after a swap (such as the AUC). Two-way clusters always use the t test.
+        ``"swaps"``: the randomization test. ``"t"``: Student's t test, for statistics such as the AUC: their `Moments`
+        are a first-order approximation, which cannot be used after a swap. Two-way clusters always use the t test.
 
     Returns
     -------
@@ -294,7 +295,7 @@ class _Pair:
     def shifted(self, shifts: Reals) -> Reals:
         """Return, for each swap pattern, the statistic of the first system minus that of the second; (patterns,).
 
-        Let `middle` hold the averages of both systems' k means. After a swap pattern with the shift x, the first system
+        Let `middle` be the averages of both systems' k means. After a swap pattern with the shift x, the first system
         has the means ``middle + x``, and the second ``middle - x``. `shifts`, shape (patterns, k), has one x per row.
         """
         middle = (self.first.values.mean(axis=0) + self.second.values.mean(axis=0)) / 2.0
@@ -344,7 +345,7 @@ def _change(first: Reals, second: Reals) -> Reals:
 class _Tests:
     """The results of the tests of several statistics; with the randomization test, they share the same swap patterns.
 
-    `p_values` holds the p-value of each statistic, `n_patterns` the number of swap patterns that were tried.
+    `p_values` contains the p-value of each statistic, `n_patterns` is the number of swap patterns that were tried.
     `n_differing` and `is_exact` are explained in `Difference`.
     """
 

@@ -30,14 +30,14 @@ POWER_ROUNDING = 1e-6
 
 @dataclass(frozen=True)
 class PowerModel:
-    """How likely a paired test finds a true difference, with this many clusters or `times` as many like them.
+    """How likely a paired test finds a true difference, with the clusters of a sample or with more clusters like them.
 
     Parameters
     ----------
     error : float
         The standard error of the observed difference.
     n_clusters, n_differing : int
-        Number of clusters, and of those in which the two systems differ.
+        Number of clusters, and number of clusters in which the two systems differ.
     n_effective : float
         The effective number of clusters.
     gained, growth : float
@@ -97,14 +97,14 @@ class PowerModel:
     def power(self, difference: float, times: float = 1.0) -> float:
         """Return the probability that the test finds a true difference of this size.
 
-        The power is above the `power` of `compare_paired` exactly if `difference` is above its `detectable`.
+        It is above the argument `power` of `compare_paired` if and only if `difference` is above `detectable`.
 
         Parameters
         ----------
         difference : float
             Above 0.
         times : float
-            How many times as many clusters there are.
+            The number of clusters, divided by the present number.
 
         Returns
         -------
@@ -152,12 +152,12 @@ class Plan:
 
     @property
     def times(self) -> float:
-        """How many times as many clusters as now are needed; NaN if there is no plan."""
+        """The number of clusters that are needed, divided by the present number; NaN if there is no plan."""
         return self.n_needed / self.n_clusters if self.n_clusters else nan
 
     @property
     def is_enough(self) -> bool:
-        """Whether the present sample has the power."""
+        """Whether the present sample already has the wished-for power."""
         return self.n_needed <= self.n_clusters
 
 
@@ -172,14 +172,14 @@ def plan_clusters(
 ) -> Plan:
     """Return how many clusters a paired test needs to find a true difference with a given probability.
 
-    This is the inverse of the minimum detectable difference of `compare_paired`, with the same models: a plan for the
-    `detectable` of a sample needs as many clusters as the sample has. More clusters are assumed to be like the observed
-    ones: the same sizes, the same share of clusters that differ, the same variance.
+    This is the inverse of the minimum detectable difference of `compare_paired`, with the same models: if
+    `difference` is the `detectable` of a sample, the plan needs as many clusters as the sample has. More clusters are
+    assumed to be like the observed ones: the same sizes, the same share of clusters that differ, the same variance.
 
     The plan is best if the two systems of the sample differ about as much as planned: in the simulations of
-    tests/bench/bench_planning.py the power is then 0.80 to 0.84 where 0.80 was planned. From systems that are equally
-    good, the variance at the planned difference has to be guessed, with caution: the power is then 0.80 (MRR) to 0.89
-    (hits@k, MR), so fewer clusters would be enough.
+    tests/bench/bench_planning.py the power is then 0.80 to 0.84 if 0.80 was planned. If the systems of the sample
+    are equally good, the variance at the planned difference is not observed, and the plan assumes a large variance: the
+    power is then 0.80 (MRR) to 0.89 (hits@k, MR), so fewer clusters would be enough.
 
     Parameters
     ----------
@@ -195,8 +195,8 @@ def plan_clusters(
     Returns
     -------
     Plan
-        For shares whose few discordant pairs decide the test, the power does not rise evenly with the number of
-        clusters; the result is then right to a few percent.
+        For shares with few discordant pairs, the power does not rise evenly with the number of clusters; the number of
+        clusters then has an error of a few percent.
 
     Raises
     ------
@@ -255,10 +255,11 @@ class OrderRepeats:
     order : float
         The probability that the new values of all systems are in the same order.
     first : float
-        The probability that the first system of the order is first again.
+        The probability that the system with the best observed value has the best new value.
     pairs : float64 array, shape (systems, systems)
-        Element (i, j): the probability that the new difference of systems i and j has the sign of the observed one. 0.5
-        if the observed difference is 0 but varies; NaN if it does not vary, and on the diagonal.
+        Element (i, j): the probability that the new difference of systems i and j has the same sign as the
+        observed difference. 0.5 if the observed difference is 0 and its standard error is above 0; NaN if the
+        standard error is 0, and on the diagonal.
     """
 
     order: float
@@ -276,21 +277,22 @@ def order_repeats(
 ) -> OrderRepeats:
     """Return how likely the order of systems is the same with a new sample of the same size.
 
-    Let d be the observed difference of two systems and s its standard error. If nothing is known of the true difference
-    but d, it is distributed around d with the standard deviation s, and the difference in a new sample around the true
-    difference, again with s. So the new difference minus d, divided by ``sqrt(2) * s``, has Student's t distribution,
-    and the sign repeats with the probability that this is above ``-|d| / (sqrt(2) * s)``. With p = 0.05 (d = 1.96 s)
-    this is 0.92, not 0.95. For the order of all systems, the differences to one of them are drawn together, with the
-    covariances that follow from the errors of all pairs.
+    Let d be the observed difference of two systems and s its standard error. If nothing but d is known of the true
+    difference, the true difference is distributed around d with the standard deviation s. The difference in a new
+    sample is distributed around the true difference, also with the standard deviation s. So the new difference minus d,
+    divided by ``sqrt(2) * s``, has Student's t distribution. The sign repeats with the probability that this quotient
+    is above ``-|d| / (sqrt(2) * s)``. With p = 0.05 (d = 1.96 s) this probability is 0.92, not 0.95. For the order of
+    all systems, the differences between each system and one reference system are drawn together, with the covariances
+    that follow from the errors of all pairs.
 
     The result assumes that any true difference was equally likely beforehand. It is too high if the systems were
-    expected to be nearly equal, or if the first of the order was chosen as the best of many: then the observed
-    differences overstate the true ones.
+    expected to be nearly equal, or if the first system was chosen as the best of many: the observed
+    differences are then larger than the true ones on average.
 
     Parameters
     ----------
     values : float64 array, shape (systems,)
-        The larger value comes first in the order; negate values of which lower ones are better.
+        The system with the largest value is the first; negate the values if lower values are better.
     errors : array_like, shape (systems, systems)
         The standard error of the difference of each pair; 0 on the diagonal.
     freedom : float
@@ -303,7 +305,7 @@ def order_repeats(
     Returns
     -------
     OrderRepeats
-        NaN where an error is NaN.
+        A probability is NaN if it depends on an error that is NaN.
 
     Raises
     ------
@@ -314,7 +316,7 @@ def order_repeats(
     ----------
     Killeen (2005), An Alternative to Null-Hypothesis Significance Tests, Psychological Science 16 (the probability of
     replication); Lecoutre, Lecoutre and Poitevineau (2010), Killeen's Probability of Replication and Predictive
-    Probabilities, Psychological Methods 15 (what it assumes).
+    Probabilities, Psychological Methods 15 (its assumptions).
 
     Examples
     --------

@@ -17,7 +17,7 @@ from kgeval.stats.moments import Moments, first_mean
 
 # With more discordant pairs than this, the binomial distribution is replaced by the normal distribution.
 MAX_BINOMIAL = 100
-# The result is exact to this share of the largest possible difference.
+# Accuracy of `detectable_share`, as a share of the largest possible difference.
 PRECISION = 2.0**-20
 
 
@@ -151,7 +151,9 @@ def detectable_share(first: Reals, second: Reals, variance: float, alpha: float,
 
 @dataclass(frozen=True)
 class ShareModel:
-    """Two systems with equal shares, one of which rises; see `detectable_share`. Shares above 1/2 are those of zeros.
+    """Two systems with equal shares; then one share rises (see `detectable_share`).
+
+    If the shares of ones are above 1/2, the model uses the shares of zeros instead.
 
     Parameters
     ----------
@@ -204,7 +206,7 @@ class ShareModel:
         alpha : float
             The significance level of the two-sided test.
         times : float
-            How many times as many observations there are.
+            The number of observations, divided by the present number.
         """
         higher = self.only_lower + rise * self.neither / self.zeros
         lower = self.only_lower - rise * self.only_lower / self.zeros
@@ -244,7 +246,8 @@ def _sign_test_power(higher: float, lower: float, size: float, alpha: float) -> 
         deviation = sqrt(max(discordant - (higher - lower) ** 2, 1e-300) / size)
         return normal.cdf((higher - lower - reach) / deviation)
     n, width = max(1, round(size)), 6.0 * sqrt(mean) + 6.0
-    # m (k, 1): all likely numbers of discordant pairs. wins (1, l): in how many of them the higher system has 1.
+    # m (k, 1): all likely numbers of discordant pairs. wins (1, l): numbers of pairs with a 1 of the
+    # higher system only.
     m = np.arange(max(0, int(mean - width)), min(n, int(mean + width) + 1) + 1)[:, None]
     wins = np.arange(int(m[-1, 0]) + 1)[None, :]
     factorials = np.array([lgamma(i + 1.0) for i in range(wins.shape[1])])  # logarithms of 0!, 1!, ...

@@ -33,7 +33,8 @@ class SignedRank:
     rope, prior : float
         As in `bayesian_signed_rank`.
     n_samples, seed : int
-        The simulation; the standard error of a probability is at most ``0.5 / sqrt(n_samples)``.
+        Number of samples of weights, and their seed; the standard error of a probability is at most ``0.5 /
+        sqrt(n_samples)``.
     n_datasets, n_left_out : int
         As in `Friedman`.
     reason : str
@@ -64,14 +65,14 @@ def bayesian_signed_rank(
     """Return how likely one model is better than another, or practically equal, by the Bayesian signed-rank test.
 
     The differences between the two models (one per dataset) and one pseudo-observation of 0 get random weights from a
-    Dirichlet distribution; the pseudo-observation has the parameter `prior`, each dataset 1. Of each sample of weights,
-    the shares of the three cases are computed: the mean of two differences, drawn with these weights, is above `rope`,
-    between ``-rope`` and `rope`, or below ``-rope`` (a mean of exactly `rope` counts half). The probability of a case
-    is the share of samples in which its share is the largest.
+    Dirichlet distribution; the pseudo-observation has the parameter `prior`, each dataset 1. For each sample of
+    weights, two differences are drawn with these weights, and three shares are computed: how often the mean of the two
+    is above `rope`, between ``-rope`` and `rope`, or below ``-rope`` (a mean of exactly `rope` counts half). The
+    probability of a case is the share of samples in which this case has the largest share.
 
-    With few datasets, the probabilities are too sure, because a Dirichlet process knows no values but those observed:
-    if `rope` is 0 and all differences have the same sign, the probability is 1, even with a single dataset. With fewer
-    than five datasets, they mean nothing.
+    With few datasets, the probabilities are too close to 0 and 1, because a Dirichlet process contains only the
+    observed values: if `rope` is 0 and all differences have the same sign, the probability is 1, even with a single
+    dataset. With fewer than five datasets, the probabilities mean nothing.
 
     The result does not depend on the order of the datasets. If `first` and `second` are exchanged, so are the
     probabilities.
@@ -133,7 +134,7 @@ def bayesian_signed_rank(
 
 
 def _differences(kept: Reals) -> Reals:
-    """Return first minus second of each dataset; 0 where they differ by rounding errors only."""
+    """Return first minus second of each dataset; 0 if the two values differ by rounding errors only."""
     gaps = kept[:, 0] - kept[:, 1]
     gaps[np.abs(gaps) <= SUM_ROUNDING * np.abs(kept).sum(axis=1)] = 0.0
     return np.asarray(gaps)
@@ -167,5 +168,5 @@ def _signed_rank_shares(
 
 
 def _share_above(excess: Reals, margin: Reals) -> Reals:
-    """Return 1 where `excess` is above 0, 1/2 where it is 0 but for rounding errors of at most `margin`, else 0."""
+    """Return for each element 1 if `excess` is above 0, 1/2 if it is 0 up to rounding errors (`margin`), else 0."""
     return np.asarray((excess > margin) + 0.5 * (np.abs(excess) <= margin))

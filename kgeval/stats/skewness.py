@@ -1,7 +1,7 @@
 """`Skew`: how skewed a statistic is, and what this changes in the interval that `intervals.py` computes from a sample.
 
-The mean rank of a sample of triples is skewed: a few bad ranks decide it, and most samples contain too few of them. An
-interval with equal distances to both sides then often lies below the mean rank of all triples.
+The mean rank of a sample of triples is skewed: a few bad ranks decide it, and most samples contain too few bad ranks.
+A symmetric interval around the mean rank of the sample then often lies below the mean rank of all triples.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ class Skew:
     Parameters
     ----------
     skewness : float
-        Of the statistic, not of the observations: for a mean of n values, the skewness of the values divided by the
-        square root of n.
+        The skewness of the statistic, not of the observations: for a mean of n values, the skewness of the values
+        divided by the square root of n.
     freedom : int
         The degrees of freedom of the variance: the number of normal clusters whose variance would be estimated as
         precisely. It is small if a few clusters make up most of the variance.
@@ -76,8 +76,8 @@ class Skew:
     def lacking(self) -> str:
         """Why there is no interval, if nearly all clusters are alike; else empty.
 
-        The other clusters then decide the statistic, and they are too few to show how far those of the whole population
-        reach.
+        The statistic then depends on the few other clusters, which are too few to estimate the extreme clusters of
+        the whole population.
         """
         if self.n_apart >= min(MIN_APART, self.n_clusters / 2.0):
             return ""
@@ -90,11 +90,11 @@ class Skew:
         """Return how many standard errors the limits are below and above the statistic.
 
         Hall's transformation of the error T of a studentised statistic, ``T + a T^2 + a^2 T^3 / 3 + b``, is nearly
-        symmetric. So it is compared with the quantile `t`, and solved for T. With an infinite population,
-        ``a = skewness / 3`` and ``b = skewness / 6``. In samples that are drawn without replacement, with share f, the
-        Edgeworth expansion of T has the mean ``-sqrt(1 - f) / 2`` and the third cumulant ``-(2 - f) / sqrt(1 - f)``,
-        each times the skewness. This gives ``a = (2 - f) / (6 sqrt(1 - f))`` and ``b = sqrt(1 - f) / 2 - a``, each
-        times the skewness.
+        symmetric. So the transformed error is set equal to the quantile `t`, and the equation is solved for T. With an
+        infinite population, ``a = skewness / 3`` and ``b = skewness / 6``. In samples that are drawn without
+        replacement, from a share f of the population, the Edgeworth expansion of T has the mean ``-sqrt(1 - f) / 2``
+        and the third cumulant ``-(2 - f) / sqrt(1 - f)``, each times the skewness. This gives ``a = (2 - f) / (6 sqrt(1
+        - f))`` and ``b = sqrt(1 - f) / 2 - a``, each times the skewness.
 
         Parameters
         ----------

@@ -23,15 +23,17 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from kgeval.stats import Clusters, Moments, Runs, compare_runs, holm, joint_p_values, mean_over_runs
+from kgeval.stats import Clusters, Moments, Runs, bounded_joint, compare_runs, holm, joint_p_values, mean_over_runs
 
 # (models, seeds, datasets, standard deviation of the seeds in the hidden score)
 SETTINGS = [
     *((models, 1, datasets, 0.0) for models, datasets in ((3, 1), (5, 2))),
     *((models, 3, datasets, deviation) for deviation in (0.0, 0.03, 0.1, 0.5) for models, datasets in ((3, 1), (5, 5))),
+    *((models, 2, 1, deviation) for models in (3, 6) for deviation in (0.03, 0.1, 0.5)),
     *((10, 3, 2, deviation) for deviation in (0.0, 0.1)),
     *((models, 10, 2, deviation) for deviation in (0.0, 0.1, 0.5) for models in (3, 5)),
     *((2, seeds, 1, deviation) for deviation in (0.1, 0.5) for seeds in ((1, 3), (3, 10))),
+    *((3, seeds, 1, deviation) for deviation in (0.03, 0.1) for seeds in ((1, 2, 2), (1, 3, 3), (2, 3, 5))),
 ]
 N_CLUSTERS, N_RESAMPLES = 200, 999
 OF_TRIPLES, OF_MODEL, OF_RUN, LEVEL = 1.5, 0.3, 0.5, 1.5
@@ -77,9 +79,11 @@ def simulate(setting: tuple[int, int | tuple[int, ...], int, float], repetitions
     for repetition in range(repetitions):
         families = [drawn_systems(rng, seeds, deviation) for _ in range(n_datasets)]
         found = [compare_runs(families[d][i], families[d][j]) for d, i, j in pairs]
-        counts["holm"] += bool(holm([pair.p_value for pair in found]).min() <= 0.05)
-        corrected = joint_p_values(families, pairs, n_resamples=N_RESAMPLES, seed=repetition)
-        counts["maxT"] += bool(corrected.min() <= 0.05)
+        p_values = np.array([pair.p_value for pair in found])
+        counts["holm"] += bool(holm(p_values).min() <= 0.05)
+        joint = joint_p_values(families, pairs, n_resamples=N_RESAMPLES, seed=repetition)
+        n_runs = np.array([pair.n_runs for pair in found])
+        counts["maxT"] += bool(bounded_joint(joint, p_values, n_runs).min() <= 0.05)
         counts["differences"] += sum(pair.low <= 0.0 <= pair.high for pair in found)
         counts["n_differences"] += len(found)
         means = [mean_over_runs(runs, bounds=(0.0, 1.0)) for systems in families for runs in systems]

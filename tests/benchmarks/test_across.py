@@ -127,6 +127,15 @@ def test_a_dataset_without_a_model_is_left_out_and_said(scipy_stats):
     assert direct.table.equals(found.table)
 
 
+def test_what_is_left_out_is_said_without_tests_too(monkeypatch):
+    monkeypatch.setitem(sys.modules, "scipy", None)
+    values = VALUES.copy()
+    values.loc["set 1", ["A", "D"]] = values.loc["set 2", :] = NAN
+    found = AcrossDatasets.of(values, "mrr", True)
+    assert found.n_datasets == 6
+    assert found.notes[0] == "2 datasets left out: set 1 (no value of A and D) and set 2 (no value of any model)"
+
+
 def test_why_there_is_no_test(scipy_stats):
     prefix = "no test over datasets: "
     for values, reason in (

@@ -148,7 +148,7 @@ def test_a_run_on_the_easiest_triples_does_not_stand_first(tmp_path):
     where = f"toy, protocol {part.protocol_fingerprint}: "
     said = "the runs have ranks of different triples (50 of 50 ranks and 20 of 50 ranks); they are in different tables"
     assert f"{where}{said}" in board.notes
-    assert not [note for note in board.notes if "cards do not say which" in note]
+    assert not [note for note in board.notes if "cards do not list" in note]
 
     # Seeds with 50 and 20 ranks are no mean; 20 of these and 20 of those are one table, and this is said.
     write_board([run(range(m), "A", 1), run(easy, "A", 2), run(range(20), "A", 3)], tmp_path / "board.html")
@@ -157,7 +157,7 @@ def test_a_run_on_the_easiest_triples_does_not_stand_first(tmp_path):
     assert [[len(row["runs"]) for row in one["rows"]] for one in tables] == [[1], [2]]
     assert tables[1]["dropped"] == {"the file has no list for it": 30}
     reader = Reader(tmp_path / "board.html")
-    said = "2 runs have 20 of 50 ranks each; cards do not say which, so these may be of different triples"
+    said = "2 runs have 20 of 50 ranks each; cards do not list the ranked triples, so these may differ between the runs"
     assert [note for note in reader.data()["notes"] if note.startswith(f"{where}{said}")]
     text = "".join(reader.text)
     assert "Only 20 of 50 ranks. Left out: 30 ranks: the file has no list for it." in text

@@ -201,10 +201,48 @@ def test_the_chosen_correction_decides(runs, correction):
     for row in found.differences.to_dict("records"):
         winner = row["first"] if row["difference"] > 0 else row["second"]
         assert row["better"] == (winner if row[column] <= 0.05 else "undecided")
-    floor = 1 / 500
-    joint = found.differences["p_maxt"].dropna()
-    assert ((joint >= floor) & (joint <= 1)).all()
-    assert (joint * 500 == (joint * 500).round()).all() or np.allclose(joint * 500, (joint * 500).round())
+    tested = found.differences[found.differences["p"].notna()]
+    for row in tested.to_dict("records"):
+        bound = row["p_holm"] if 2 in (row["n_first"], row["n_second"]) else row["p"]
+        assert 1 / 500 <= row["p_maxt"] <= 1
+        assert row["p_maxt"] == bound or row["p_maxt"] * 500 == pytest.approx(round(row["p_maxt"] * 500))
+
+
+@pytest.mark.parametrize(("seeds", "column"), [((1, 2), "p_holm"), ((1, 2, 3), "p")])
+def test_maxt_is_never_surer_than_the_bound_for_few_runs(seeds, column):
+    """The joint test alone gives smaller p-values here: it would decide too often between models with few runs."""
+    runs = cases.runs_of((24,), seeds=seeds)
+    whole = kg.benchmark(runs, metrics="mrr", n_resamples=199, correction="maxt")
+    found = whole.differences
+    assert (found["p_maxt"] >= found[column]).all()
+    assert (found["p_maxt"] == found[column]).any()
+    fine_print = whole.fine_print()
+    assert any("a model with two runs have at least Holm's p-value" in line for line in fine_print) == (len(seeds) == 2)
+
+
+def test_single_runs_beside_several():
+    """What is said of seeds is said of the models that have several runs, and of the pairs that include them."""
+    runs = cases.runs_of((24,), seeds=(1, 2), leave_out=[("B", 2, "ring-24"), ("C", 2, "ring-24")])
+    found = kg.benchmark(runs, metrics="mrr", n_resamples=99)
+    assert found.differences["test"].tolist() == ["t", "t", "swaps"]
+    assert "B - C on ring-24 compares two single runs, so other seeds may give another order" in found.verdict.sentence
+    assert "; for models with one run, other seeds are not included" in found.fine_print()[0]
+    for seeds in ((1,), (1, 2)):
+        alike = kg.benchmark(cases.runs_of((24,), seeds=seeds), metrics="mrr", n_resamples=99)
+        assert "two single runs" not in alike.verdict.sentence
+        assert "not included" not in alike.fine_print()[0]
+
+
+def test_protocols_that_differ_between_datasets_are_noted():
+    runs = cases.runs_of((24, 30), ("A", "B"), (1,))
+    expected = (
+        "the datasets were ranked under different protocols, so their values do not compare (ring-24: filtered by "
+        "test, all entities, both sides; ring-30: filtered by test, all entities, object side)"
+    )
+    assert expected not in kg.benchmark(runs, metrics="mrr", n_resamples=99).notes
+    for model in "AB":
+        runs[model, 1, "ring-30"] = cases.run_of(30, model, 1, sides=("object",))
+    assert expected in kg.benchmark(runs, metric="object.mrr", metrics=(), n_resamples=99).notes
 
 
 def test_one_run_each_is_kg_compare(single):
@@ -429,7 +467,7 @@ def test_results_without_a_name_are_listed(single):
         kg.benchmark([named(first, "A"), second, second])
     lines = str(caught.value).splitlines()
     assert lines[:3] == [
-        "2 of 3 results do not say of which model they are:",
+        "2 of 3 results do not contain the name of their model:",
         "  result 1 (scorer 'B' on ring-24)",
         "  result 2 (scorer 'B' on ring-24)",
     ]
@@ -691,7 +729,6 @@ def test_notes_that_differ_in_numbers_only_are_shown_once():
     first = next(iter(runs))
     alike = [note for note in notes if "is it right?" in note]
     assert len(alike) == 1
-    assert (
-        f"all {len(runs)} runs, with other numbers each; {first[0]} seed {first[1]}: the score is 1.5e-1," in alike[0]
-    )
+    whose = f"all {len(runs)} runs have notes that differ only in numbers; the note of {first[0]} seed {first[1]}: "
+    assert f"{whose}the score is 1.5e-1," in alike[0]
     assert sum("be careful" in note for note in notes) == 1

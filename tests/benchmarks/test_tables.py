@@ -373,7 +373,7 @@ def test_a_single_run_beside_several_is_told_everywhere():
     assert rf"\par\noindent {said}" in found.to_latex().splitlines()
     assert said in found.to_markdown().splitlines()
     assert format_means(found).splitlines()[-1] == said
-    assert any(note.startswith("one run of B on ring-12: ") and "stands for it" in note for note in found.notes)
+    assert any(note.startswith("one run of B on ring-12: ") and "that model is used" in note for note in found.notes)
     both = kg.benchmark(cases.runs_of((12,), ("A", "B"), (1,)), metrics="mrr")
     assert "taken from" not in f"{both} {both.to_latex()}"
     assert not any("stands for it" in note for note in both.notes)

@@ -20,6 +20,7 @@ from kgeval.stats import (
     robust_interval,
     student_quantile,
 )
+from kgeval.stats.intervals import UNDEFINED_WITHOUT
 from kgeval.stats.student import student_p_value
 
 
@@ -215,6 +216,11 @@ def test_what_cannot_be_computed_says_why():
     undefined = Runs((Moments(np.array([[1.0], [np.nan]])),), Clusters.of([0, 1], 2))
     assert math.isnan(mean_over_runs(undefined).value)
     assert "undefined" in mean_over_runs(undefined).reason
+    root = Moments(np.array([[-1.0], [1.0]]), lambda means: np.sqrt(means[..., 0]))  # 0; without the 1 not defined
+    for runs in ((root,), (root, root)):
+        needs_all = mean_over_runs(Runs(runs, Clusters.of([0, 1], 2)))
+        assert (needs_all.value, needs_all.reason) == (0.0, UNDEFINED_WITHOUT)
+        assert math.isnan(needs_all.low)
     with pytest.raises(kg.DataError, match="same observations"):
         Runs((Moments(np.ones((3, 1))), Moments(np.ones((2, 1)))), Clusters.of([0, 1, 2], 3))
     with pytest.raises(kg.DataError, match="3 observations and second 0"):
@@ -278,7 +284,7 @@ def test_degrees_of_freedom_need_not_be_whole():
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("setting", [(3, 3, 1, 0.0), (3, 3, 1, 0.1), (3, 10, 1, 0.1)])
+@pytest.mark.parametrize("setting", [(3, 2, 1, 0.1), (3, 3, 1, 0.0), (3, 3, 1, 0.1), (3, 10, 1, 0.1)])
 def test_simulated_benchmarks(setting):
     # tests/bench/bench_benchmark.py has all settings and more repetitions.
     import importlib.util
@@ -289,6 +295,7 @@ def test_simulated_benchmarks(setting):
     spec.loader.exec_module(bench)
     shares = bench.simulate(setting, 300, seed=1)
     assert shares["holm"] <= 0.05 + 3 * 0.0126  # 0.0126: the standard error of a share of 5% of 300
-    assert 0.05 - 3 * 0.0126 <= shares["maxT"] <= 0.05 + 3 * 0.0126
+    least = 0.0 if setting[1] == 2 else 0.01  # with two runs of each model maxT is at most as mild as Holm's method
+    assert least <= shares["maxT"] <= 0.05 + 3 * 0.0126
     assert 0.93 <= shares["differences"] <= 0.99  # the intervals of a repetition depend on each other
     assert 0.92 <= shares["means"] <= 0.99
