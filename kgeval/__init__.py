@@ -137,7 +137,7 @@ def __getattr__(name: str) -> Any:
     if name not in _LOADED_LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if name == "load_result":
-        import_module("kgeval.classification")  # its results register their reader
+        import_module("kgeval.classification")  # so that `load_result` can read its results
     globals()[name] = getattr(import_module(_LOADED_LATER[name]), name)
     return globals()[name]
 

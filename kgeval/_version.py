@@ -1,3 +1,3 @@
-"""The version, in the one place where it is written."""
+"""The version of kgeval; it is written only here."""
 
 __version__ = "0.1.0"

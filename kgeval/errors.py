@@ -20,7 +20,7 @@ class ScoreError(KgevalError, ValueError):
 
 
 class OutOfMemory(ScoreError, MemoryError):
-    """A ranking needs more memory than is free; the message says what would fit."""
+    """A ranking needs more memory than is free; the message says what to change."""
 
 
 class MetricError(KgevalError, ValueError):

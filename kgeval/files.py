@@ -392,6 +392,8 @@ def read_arrays(path: str | Path) -> Arrays:
     """
     source = Path(path)
     check_source(source)
+    if not source.stat().st_size:
+        raise DataError(f"{source}: is empty (0 bytes): perhaps it was cut off when it was written")
     try:
         loaded = np.load(source, allow_pickle=False)
         if isinstance(loaded, np.ndarray):

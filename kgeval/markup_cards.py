@@ -23,7 +23,7 @@ MAX_DECIMALS = 12
 UNIT = (0.0, 1.0)
 LEGEND = "dot: value; band: interval; short line: chance; thin line: from worst to best ties"
 LINE_COLOUR = "rgba(128, 128, 128, 0.4)"  # seen on light and on dark backgrounds
-# Notebooks align and stripe tables by rules of their own; the class stands twice, so that the rules of a card win.
+# Notebooks align and stripe tables by rules of their own; the class is named twice, so that the rules of a card win.
 STYLE = Markup(
     ".kgeval-card { max-width: 64rem; line-height: 1.45; overflow-wrap: anywhere; }"
     ".kgeval-card .title { font-weight: 600; font-size: 1.1em; margin: 0.2em 0; }"
@@ -55,7 +55,7 @@ class Bar:
     ----------
     name : str or Markup
     value, low, high : float
-        Value and limits of its interval; NaN if there is none.
+        The value and the limits of its interval; the limits are NaN if there is no interval.
     decimals : int
         Number of decimals of the texts.
     chance : float
@@ -63,7 +63,7 @@ class Bar:
     ends : tuple of float, optional
         The values with pessimistic and with optimistic ties.
     note : str
-        For example the reason why the value is NaN.
+        A text in the last column, for example the reason why the value is NaN.
     """
 
     name: str
@@ -87,7 +87,7 @@ class Bar:
 
 
 def p_text(p_value: float, alpha: float, is_floor: bool = False) -> str:
-    """Return a p-value as text, with as many decimals as show on which side of `alpha` it is.
+    """Return a p-value as text, with enough decimals to show whether it is above `alpha`.
 
     Parameters
     ----------
@@ -285,7 +285,7 @@ def shown_line(text: str) -> str:
 
 
 def folded(title: str, *children: Any, is_open: bool = False) -> Markup:
-    """Return an element of details, which a click on the title opens.
+    """Return a ``<details>`` element: its content is shown after a click on the title.
 
     Parameters
     ----------

@@ -10,7 +10,7 @@ from typing import Any
 
 from kgeval.markup import Markup, joined, tag
 
-UNITS = 1000  # width of the drawing in its own units; height is `HEIGHT`
+UNITS = 1000  # a drawing is `UNITS` wide and `HEIGHT` high, in the units of its coordinates
 HEIGHT = 20
 
 
@@ -62,7 +62,7 @@ def dot(x: float, size: float = 8, **more: Any) -> Markup:
 
 
 def drawing(*parts: object, title: str = "", width: int = 120, class_: str | None = None) -> Markup:
-    """Return an SVG drawing of `parts`, whose x is between 0 and `UNITS`.
+    """Return an SVG drawing of `parts`, whose x coordinates are between 0 and `UNITS`.
 
     Screen readers skip the drawing, because its numbers are given as text beside it.
     """

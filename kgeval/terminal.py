@@ -184,7 +184,7 @@ class Screen:
         return "\n".join([self.bold(head), *body, *([self.dim(self.wrapped(omitted))] if omitted else [])])
 
     def _fitted(self, columns: Sequence[Column], width: int) -> tuple[list[Column], str]:
-        """Return the columns that fit the width, and a line that says what was left out (empty: nothing)."""
+        """Return the columns that fit the width, and a line that says what was left out (empty if all is shown)."""
         kept = dict(enumerate(columns))
         labels = [i for i, column in kept.items() if column.is_label]
         widths = {i: column.width for i, column in kept.items()}
@@ -298,7 +298,7 @@ def _padded(text: str, width: int, to_the_left: bool) -> str:
 
 
 def _shares(widths: Sequence[int], room: int) -> list[int]:
-    """Reduce the widths to a common limit, the largest limit for which the sum of the widths is at most `room`.
+    """Return the widths, cut to the largest common limit for which the sum of the widths is at most `room`.
 
     Examples
     --------

@@ -39,17 +39,16 @@ def pytest_collection_finish():
 def pytest_collection_modifyitems(items):
     """Tests of real datasets and of a browser belong to the thorough suite, and most cases of a test marked `light`.
 
-    ``@pytest.mark.light(n)``: of the cases of the test `n`, evenly spread from the first to the last, are light.
+    ``@pytest.mark.light(n)``: of the cases of the test `n`, as `grids.varied` chooses them, are light.
     """
     cases = {}
     for item in items:
         if THOROUGH_FIXTURES & set(item.fixturenames):
             item.add_marker(pytest.mark.thorough)
-        if item.get_closest_marker("light"):
+        elif item.get_closest_marker("light") and not item.get_closest_marker("thorough"):
             cases.setdefault((item.parent, item.originalname), []).append(item)
     for found in cases.values():
-        n = found[0].get_closest_marker("light").args[0]
-        kept = {round(i * (len(found) - 1) / max(n - 1, 1)) for i in range(n)}
+        kept = grids.varied([item.callspec.params for item in found], found[0].get_closest_marker("light").args[0])
         for i, item in enumerate(found):
             if i not in kept:
                 item.add_marker(pytest.mark.thorough)

@@ -3,6 +3,8 @@
 ``pytest`` alone runs the light suite; ``-m "thorough or not thorough"`` runs everything.
 """
 
+from collections import Counter
+
 import pytest
 
 _WHOLE = False  # conftest.py sets it before any test module is imported
@@ -52,3 +54,31 @@ def one_of_each(values):
             parameters.append(pytest.param(value, marks=marks, id=str(value)))
         seen.add(type(value))
     return parameters
+
+
+def varied(cases, n):
+    """The indices of `n` of the cases of a test: few cases that show as many values of its parameters as they can.
+
+    `cases`: dicts of the parameters. Each next case is the one with the most values that none before it has, where a
+    value of a parameter with few values counts for more; of equal ones, one of those that are evenly spread from the
+    first case to the last. An array or a list equals no other value.
+    """
+    values = [{(name, *_identity(value)) for name, value in case.items()} for case in cases]
+    n_values = Counter(name for name, *_ in set().union(*values))
+    spread = [round(i * (len(cases) - 1) / max(n - 1, 1)) for i in range(n)]
+    left, seen, kept = list(dict.fromkeys([*spread, *range(len(cases))])), set(), set()
+    while left and len(kept) < n:
+        chosen = max(left, key=lambda i: sum(10**6 // n_values[name] for name, *_ in values[i] - seen))
+        left.remove(chosen)
+        kept.add(chosen)
+        seen |= values[chosen]
+    return kept
+
+
+def _identity(value):
+    """What equal values of a parameter have in common."""
+    try:
+        hash(value)
+    except TypeError:
+        return (id(value),)
+    return type(value), value

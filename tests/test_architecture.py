@@ -195,9 +195,10 @@ def test_no_assert_bare_except_or_unfinished_work():
         ]
         text = MODULES[module].read_text(encoding="utf-8")
         if "NotImplemented" in text:
-            raised = [ast.unparse(node) for node in nodes if isinstance(node, ast.Raise)]
-            found += [f"{module}: {line}" for line in raised if "NotImplemented" in line]
-        found += [f"{module}: {word}" for word in re.findall(r"\b(TODO|FIXME|XXX)\b", text)]
+            raised = [(node.lineno, ast.unparse(node)) for node in nodes if isinstance(node, ast.Raise)]
+            found += [f"{module}, line {number}: {line}" for number, line in raised if "NotImplemented" in line]
+        for word in re.finditer(r"\b(?:TODO|FIXME|XXX)\b", text):
+            found.append(f"{module}, line {text.count(chr(10), 0, word.start()) + 1}: {word[0]}")
     assert found == []
 
 

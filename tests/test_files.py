@@ -206,7 +206,7 @@ def test_a_truncated_file_is_refused_at_every_length(tmp_path):
     file = tmp_path / "run.kgeval"
     write_archive(file, {"a": np.arange(30)}, {"n": 1})
     raw = file.read_bytes()
-    for length in range(0, len(raw), size(5, 1)):
+    for length in range(1, len(raw), size(5, 1)):
         file.write_bytes(raw[:length])
         said = refusal(read_archive, file)
         assert said.startswith("FILE: is damaged, cut off, or not an .npz archive (pickles are never read): ")
@@ -254,7 +254,10 @@ def test_what_is_no_archive(tmp_path):
     """A missing file, a folder, text, nothing, a zip of something else, one array."""
     assert refusal(read_arrays, tmp_path / "none.npz") == "FILE: no such file"
     assert refusal(read_arrays, tmp_path) == "FILE: is not a file"
-    for raw in (b"", b"PK", b"s\tp\to\n", b"\x93NUMPY"):  # none of which holds a pickle
+    (tmp_path / "empty.kgeval").touch()
+    said = refusal(read_arrays, tmp_path / "empty.kgeval")
+    assert said == "FILE: is empty (0 bytes): perhaps it was cut off when it was written"
+    for raw in (b"PK", b"s\tp\to\n", b"\x93NUMPY"):  # none of which holds a pickle
         (tmp_path / "text").write_bytes(raw)
         said = refusal(read_arrays, tmp_path / "text")
         assert said.startswith("FILE: is damaged, cut off, or not an .npz archive (pickles are never read): ")

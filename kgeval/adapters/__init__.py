@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["from_encoder", "from_function", "from_model", "from_texts"]
 
-# The start of the names of the modules that define a library's models, and the module here that has its adapter.
+# Key: the start of the names of the modules that define a library's models. Value: the module here with the adapter.
 _LIBRARIES = {
     "pykeen.models": "pykeen",
     "pykeen.pipeline": "pykeen",
@@ -44,8 +44,8 @@ KNOWN = "PyKEEN, TorchKGE, PyTorch Geometric (torch_geometric.nn.kge), LibKGE an
 def from_model(model: Any, ids: Any = None, mode: str | None = None) -> Any:
     """Make an adapter from a live model of another library; `kgeval.evaluate` accepts the adapter as a scorer.
 
-    The model is put into evaluation mode while it scores, without gradients, and then put back. Each evaluation uses
-    the parameters that the model has at that time.
+    While the model scores, it is in evaluation mode and computes no gradients; afterwards it gets back its earlier
+    mode. Each evaluation uses the current parameters of the model.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ LibKGE and AmpliGraph; got str. For any other model, kg.adapters.from_function t
 
 
 def _adapt(module: str, model: Any, ids: Any) -> Any:
-    """Return the adapter that a module of this package makes of a model."""
+    """Import a module of this package and return its adapter of a model."""
     return import_module(f"{__name__}.{module}").adapt(model, ids)
 
 

@@ -32,10 +32,10 @@ LIBRARY_NAMES = {
     "torchkge": "TorchKGE",
 }
 HOW_TO_SAY = (
-    "Say it with kg.adapters.from_model(model, ids=...), or from_function(..., ids=...): an object of the library that "
-    "holds the labels (such as a TriplesFactory or KnowledgeGraph of the training), two dicts ({label: id} of "
-    "entities, of relations), two sequences of labels in id order, two id files, or ids='dataset' if row i of the "
-    "model belongs to dataset.entities.labels[i] and dataset.relations.labels[i]"
+    "Give the labels with kg.adapters.from_model(model, ids=...), or from_function(..., ids=...): an object of the "
+    "library that holds the labels (such as a TriplesFactory or KnowledgeGraph of the training), two dicts ({label: "
+    "id} of entities, of relations), two sequences of labels in id order, two id files, or ids='dataset' if row i of "
+    "the model belongs to dataset.entities.labels[i] and dataset.relations.labels[i]"
 )
 
 
@@ -73,7 +73,7 @@ def evaluation_mode(module: Any) -> Iterator[None]:
 
 
 def _lock_of(module: Any) -> Any:
-    """Return the lock of a module; no lock for an object without a mode."""
+    """Return the lock under which threads score with a module; an empty context if it has no attribute ``training``."""
     if not hasattr(module, "training"):
         return nullcontext()
     with _LOCK_OF_LOCKS:
@@ -139,7 +139,7 @@ class IdMap:
 
 
 def _known(found: Ids, ids: Ids, kind: str) -> Ids:
-    """Return `found`; raise a ScoreError if it contains -1, which stands for an id without a counterpart."""
+    """Return `found`; raise a ScoreError if it contains -1, which marks an id without a counterpart."""
     if (found < 0).any():
         lacking = int(np.asarray(ids)[found < 0][0])
         raise ScoreError(f"the model does not know the {kind} with id {lacking} of the dataset")
@@ -250,7 +250,7 @@ def _labels(
     title = LIBRARY_NAMES.get(library, library)
     given = dataset.dictionaries
     if dataset.id_format == library and "entities" in given and "relations" in given:
-        note = f"the model's ids were read as those of the {title} object of which the dataset was made"
+        note = f"the model's ids were read as the ids of the {title} object from which the dataset was made"
         return given["entities"], given["relations"], note
     if dataset.entities.are_labels_ids and dataset.relations.are_labels_ids:
         return *vocabularies, "the model's ids were read as the ids of the dataset, which has no labels"

@@ -16,7 +16,7 @@ from kgeval.scorers import TOLERANCE, TOLERANCE_OF_HALVES, as_scores
 
 BATCH_SIZE = 1024
 GEOMETRIES = ("dot", "l1", "l2")
-N_ENCODED_AGAIN = 3  # texts of entities
+N_ENCODED_AGAIN = 3  # texts that are encoded a second time as a check
 
 
 def from_encoder(
@@ -45,7 +45,7 @@ def from_encoder(
         ``"object"`` or ``"subject"``, and returns the vectors of the queries, shape (n, d). For the subject side, most
         models expect the text of the inverse relation; this function must then make that text.
     texts, relation_texts, missing
-        As for `from_texts`.
+        See `from_texts`.
     geometry : str
         How a score is computed from the vectors of a query and an entity. ``"dot"``: the dot product (for cosines,
         normalise the vectors in both functions). ``"l1"`` or ``"l2"``: minus the distance.

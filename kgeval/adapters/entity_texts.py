@@ -1,4 +1,4 @@
-"""The texts of entities and relations; `kgeval.adapters.texts` and `kgeval.adapters.encoders` use them."""
+"""Read the texts of entities and relations, for `kgeval.adapters.texts` and `kgeval.adapters.encoders`."""
 
 from __future__ import annotations
 
@@ -77,8 +77,8 @@ class EntityTexts:
         if len(shared):
             first, second = np.flatnonzero(of == of[shared[0]])[:2]
             labels = vocabulary.labels
-            has = f"{kind} has the text of another one"
-            have = f"{'entities' if kind == 'entity' else 'relations'} have the text of another one"
+            has = f"{kind} has the same text as another {kind}"
+            have = f"{'entities' if kind == 'entity' else 'relations'} have the same text as another {kind}"
             notes.append(
                 f"{counted(len(shared), has, have)}, and so the same scores (such as {cut_label(labels[first])!r} and "
                 f"{cut_label(labels[second])!r}: {cut_label(texts[first])!r})"

@@ -34,7 +34,7 @@ def from_function(
     device: Any = None,
     arrays: str = "torch",
 ) -> FunctionAdapter:
-    """Make an adapter of a function of torch tensors, or of a torch module, which `kgeval.evaluate` takes as a scorer.
+    """Make an adapter from a function of torch tensors or from a torch module; `kgeval.evaluate` accepts the adapter.
 
     The function gets the ids as tensors on the device of the module. While it scores, the module is in evaluation mode
     and computes no gradients; afterwards, each of its parts gets back its earlier mode.
@@ -60,7 +60,7 @@ def from_function(
         The order of the arguments of a function of triples: ``"spo"``, ``"sop"``, ... or, with the letters of many
         libraries, ``"hrt"``, ``"htr"``, ...
     distances : bool
-        Whether lower values are better; they are then negated.
+        Whether lower values are better; the values are then negated.
     device : str or torch.device, optional
         The device of the tensors of ids. By default, it is the device of the first parameter of the module, or the CPU
         if there is no module.
@@ -177,12 +177,12 @@ class FunctionAdapter:
         return TripleScorer(name, ids, self._triples, self.module, notes)
 
     def _triples(self, s: Ids, p: Ids, o: Ids) -> Any:
-        """Return the scores of triples; the ids are already those that the function expects."""
+        """Return the scores of triples; the ids are the function's ids, not the ids of the dataset."""
         triple = tuple(self._input(ids) for ids in (s, p, o))
         return self._signed(self.score(*(triple[place] for place in self.places)))
 
     def _rows(self, n_entities: int, side: str, given: Ids, relation: Ids, candidates: Ids) -> Any:
-        """Return the scores of queries with candidates; the ids are already those that the function expects."""
+        """Return the scores of queries with candidates; the ids are the function's ids, not the ids of the dataset."""
         method = getattr(self.score, METHODS[side], None)
         if method is None:
             raise ScoreError(
@@ -213,7 +213,7 @@ class FunctionAdapter:
         if not self.distances:
             return values
         if not is_tensor(values) or kind_of(values) != "f":
-            values = as_scores(values, "the function")  # also refuses what is no number
+            values = as_scores(values, "the function")  # raises an error for values that are no numbers
             values = values.astype(np.int64) if values.dtype.kind in "iu" else values
         return -values
 

@@ -20,7 +20,7 @@ from kgeval.scorers import as_scores
 from kgeval.scorers.models import EmbeddingModel
 
 PROBED_TRIPLES, PROBED_CANDIDATES = 24, 32
-TOLERANCE = 1e-5  # of the range of the scores; float32 rounds to about 1e-7 of the largest summand
+TOLERANCE = 1e-5  # largest difference / range of the scores; float32 rounds to about 1e-7 of the largest summand
 
 
 def certified(
@@ -32,8 +32,8 @@ def certified(
 ) -> EmbeddingModel | LibraryScorer:
     """Return the model that `build` makes, if its scores agree with those of `scorer`; otherwise return `scorer`.
 
-    About 1,500 scores are compared: of up to 24 triples with different relations, on both sides, with up to 32
-    candidates each. Scores agree if they differ by no more than the rounding errors of float32.
+    About 1,500 scores are compared: for up to 24 triples with different relations, the scores of both queries with up
+    to 32 candidates. Scores agree if they differ by no more than the rounding errors of float32.
 
     Parameters
     ----------
@@ -44,8 +44,8 @@ def certified(
         Makes the model of `kgeval.models` from the same parameters, with rows in the order of the ids of `dataset`. If
         it raises a DataError or ScoreError, there is no such model, and `scorer` is returned.
     methods : sequence of str
-        The methods of ``scorer.module`` that must come from the library and not from a subclass of a user: a method of
-        a subclass may change only a few scores, and the comparison might miss them.
+        The methods of ``scorer.module`` that must be the library's own: a subclass of a user may redefine a method and
+        change only a few scores, and the comparison might miss them.
     library : str
         The start of the names of the library's modules.
 
@@ -70,8 +70,8 @@ def certified(
         model.notes = (model.description, *scorer.notes, f"ranked by kgeval's exact kernels instead: {agreed}")
         return model
     scorer.notes += (
-        f"not ranked by kgeval's exact kernels: {at} is not the score of {model.description}, which kgeval made of "
-        "the same parameters; the scores are those of the library",
+        f"not ranked by kgeval's exact kernels: {at} with {model.description}, which kgeval made of the same "
+        "parameters; the scores are those of the library",
     )
     return scorer
 
@@ -82,7 +82,7 @@ def _is_method_of(library: str, model: Any, method: str) -> bool:
 
 
 def _compare(dataset: Dataset, scorer: LibraryScorer, model: EmbeddingModel) -> tuple[int, float, str]:
-    """Return the number of compared scores, the largest difference divided by their range, and where it was found."""
+    """Return the number of compared scores, the largest difference divided by their range, and a text about it."""
     triples = _probes(dataset, scorer)
     candidates = np.setdiff1d(np.arange(len(dataset.entities)), scorer.missing_entities)
     if not len(triples):
@@ -103,7 +103,7 @@ def _compare(dataset: Dataset, scorer: LibraryScorer, model: EmbeddingModel) -> 
         if difference.max() > largest:
             i, j = np.unravel_index(int(np.argmax(difference)), difference.shape)
             largest = float(difference[i, j])
-            at = f"the {side} score {theirs[i, j]:.7g} of a probed triple ({ours[i, j]:.7g})"
+            at = f"the {side} score of a probed triple is {theirs[i, j]:.7g}, but {ours[i, j]:.7g}"
     return n, largest / (high - low) if high > low else largest, at
 
 

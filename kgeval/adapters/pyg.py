@@ -5,7 +5,7 @@ Scores are those of ``model(h, r, t)``. Traps:
 - When TransE scores, it divides the vectors of nodes by their norms, but not the vectors of relations.
 - The score of RotatE is the constant `margin` minus one L2 norm over all real and imaginary parts.
 - PyTorch Geometric has no labels: only ``ids=`` can say which label a row belongs to.
-- ``model.test`` ranks only objects, without a filter for known answers; the best rank in its mean rank is 0.
+- ``model.test`` ranks only objects, without a filter for known answers; its mean rank counts ranks from 0.
 """
 
 from __future__ import annotations

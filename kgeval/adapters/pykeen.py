@@ -34,10 +34,10 @@ from kgeval.scorers.models import EmbeddingModel
 BATCH_BYTES = 1 << 28  # of the vectors of all pairs of queries and candidates that PyKEEN may make at a time
 METHODS = ("predict_t", "predict_h", "score_t", "score_h")
 MODES = ("training", "validation", "testing")
-MESSAGES = ("enriched_representations", "enriched_embeddings")  # what CompGCN and R-GCN keep of their message passing
+MESSAGES = ("enriched_representations", "enriched_embeddings")  # CompGCN and R-GCN keep their output in these
 SIGMOID = (
-    "predict_with_sigmoid is on: the scores are sigmoids, which are equal in float32 where they are rounded to 0 or 1; "
-    "such ties may come from the sigmoid (model.predict_with_sigmoid = False ranks the scores before it)"
+    "predict_with_sigmoid is on: the scores are sigmoids, which are equal in float32 if they are rounded to 0 or 1; "
+    "such ties may come from the sigmoid (model.predict_with_sigmoid = False ranks the scores without it)"
 )
 
 
@@ -76,7 +76,7 @@ class PyKEENModel(LiveModel):
         """Return a scorer for the ids of a dataset.
 
         If `kgeval.models` has the formula of the model, and the scores of samples agree, the exact kernels of kgeval
-        rank the model; such a scorer uses the current parameters.
+        rank the model with its current parameters.
 
         Raises
         ------
@@ -112,8 +112,8 @@ class PyKEENModel(LiveModel):
         if hasattr(self.model, "_mode_to_representations"):
             if self.mode is None:
                 raise ScoreError(
-                    f"{name} is inductive: it has other entities for training, validation and testing, so nothing says "
-                    "whose ids are meant. Name the mode and the factory of its entities: "
+                    f"{name} is inductive: it has other entities for training, validation and testing, so the ids "
+                    "have a meaning only with a mode. Name the mode and the factory of its entities: "
                     "kg.adapters.from_model(model, ids=inference_factory, mode='testing')"
                 )
             return check_one_of("mode", self.mode, MODES, ScoreError)
@@ -142,7 +142,7 @@ class _Predictions:
         if picks:
             options[name] = self._tensor(candidates)
         n_scored = len(candidates) if picks else self._n_entities()
-        n_vectors = max(1, BATCH_BYTES // (4 * self._row_size()))  # how many fit
+        n_vectors = max(1, BATCH_BYTES // (4 * self._row_size()))  # how many vectors fit
         batch = max(1, n_vectors // n_scored)
         if n_vectors < n_scored and "slice_size" in accepted:
             options["slice_size"] = n_vectors
@@ -199,7 +199,7 @@ def _check_device(model: Any) -> None:
 
 @contextmanager
 def _without_messages(model: Any) -> Iterator[None]:
-    """Within a ``with`` block, a model computes its message passing anew; its kept output is restored afterwards."""
+    """Within a ``with`` block, a model repeats its message passing; afterwards its kept output is restored."""
     parts = model.modules() if hasattr(model, "modules") else ()
     kept = [(part, name, getattr(part, name)) for part in parts for name in MESSAGES if name in vars(part)]
     try:
@@ -217,7 +217,7 @@ def _exact_model(model: Any, dataset: Dataset, ids: IdMap) -> EmbeddingModel:
 
     file = Path("the live model")  # for messages
     name = type(model).__name__
-    if name.lower() not in (*PYKEEN_MODELS, "ermodel"):  # before its tensors are copied
+    if name.lower() not in (*PYKEEN_MODELS, "ermodel"):  # checked before the tensors are copied
         raise not_a_model(file, f"PyKEEN's {name}")
     arrays = pykeen_module(file, _inert(model), {})
     arrays["entity_labels"] = np.array(ids.entity_labels, dtype=np.str_)
@@ -226,7 +226,7 @@ def _exact_model(model: Any, dataset: Dataset, ids: IdMap) -> EmbeddingModel:
 
 
 def _inert(value: Any) -> Any:
-    """Convert a live object to the form in which the reader of saved modules gets it: names, numbers and tensors."""
+    """Return a live object in the form of an unpickled module, for `pykeen_module`: names, numbers and tensors."""
     from kgeval.formats.checkpoints import Stub
 
     torch = sys.modules["torch"]

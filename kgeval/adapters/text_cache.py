@@ -23,20 +23,20 @@ from kgeval.errors import DataError
 
 FILE_NAME = "kgeval-texts.sqlite"  # the file in a folder that the user names
 APPLICATION_ID, VERSION = 0x6B676576, 1  # in the header of the file
-SECONDS_TO_WAIT = 60.0  # for another process that writes
+SECONDS_TO_WAIT = 60.0  # while another process writes
 KEYS_PER_QUERY = 500  # SQLite of 2019 takes at most 999 parameters
 DELETE_IT = "Delete the file, and its scores are computed again"
 
 
 class Found(NamedTuple):
-    """Scores that a cache holds for some keys.
+    """The scores that a cache contains for some keys.
 
     Parameters
     ----------
     places : int64 array, shape (found,)
         The positions of the found keys among the given keys, ascending.
     scores : array, shape (found,)
-        Their scores, in the dtype in which they were stored.
+        The scores of the found keys, in the dtype in which they were stored.
     is_own : bool array, shape (found,)
         Whether the score was stored under the name of this run.
     """
@@ -182,7 +182,8 @@ class TextCache:
 
         Raise a DataError if it has other content than a cache of this version.
         """
-        # The table is looked for first: another process makes it and sets both numbers in one transaction.
+        # The query for the table comes first: a process that makes the table sets both numbers in the same transaction,
+        # so if the table exists, both numbers are set.
         queries = "SELECT count(*) FROM sqlite_master", "PRAGMA application_id", "PRAGMA user_version"
         n_tables, application, version = (connection.execute(query).fetchone()[0] for query in queries)
         if n_tables == 0 and application in (0, APPLICATION_ID):
@@ -197,7 +198,7 @@ class TextCache:
     def _connection(self, done: str) -> Iterator[sqlite3.Connection]:
         """Open the file for a ``with`` block.
 
-        Convert SQLite errors to a DataError, "cannot be read" if `done` is "read".
+        SQLite errors become a DataError; `done` is a verb for its message, such as "read" for "cannot be read".
         """
         try:
             with closing(self._open()) as connection:

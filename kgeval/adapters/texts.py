@@ -22,7 +22,7 @@ from kgeval.scorers import TOLERANCE, TOLERANCE_OF_HALVES, as_scores
 
 BATCH_SIZE = 1024
 KEYS_AT_A_TIME = 8192  # texts whose keys are made and looked up at a time
-MAX_PROBED = 3
+MAX_PROBED = 3  # triples that are scored a second time as a check
 FIELDS = ("{subject}", "{relation}", "{object}")
 _FIELD = re.compile(f"({'|'.join(map(re.escape, FIELDS))})")  # split() keeps the fields
 
@@ -101,7 +101,7 @@ def from_texts(
     if cache is not None and not (isinstance(model_name, str) and model_name):
         raise ScoreError(
             "cache= requires model_name=, such as model_name='bert-base, epoch 3': without a name, the stored scores "
-            f"of another model would be taken for those of this one; got {model_name!r}"
+            f"of another model would be used for this model; got {model_name!r}"
         )
     if template is not None and (not isinstance(template, str) or any(field not in template for field in FIELDS)):
         raise ScoreError(f"template= must contain {', '.join(FIELDS)}; got {template!r}")
@@ -171,8 +171,8 @@ class TextScorer:
         self.__name__ = str(name)
         self.adapter, self.entities, self.relations, self.cache = adapter, entities, relations, cache
         self._text_notes = (*entities.notes, *relations.notes)
-        self._has_read_earlier = False  # scores of earlier runs
-        self._run = uuid.uuid4().hex  # tells the scores that this object stored from those of earlier runs
+        self._has_read_earlier = False  # whether scores of earlier runs were read
+        self._run = uuid.uuid4().hex  # is stored with each score, to recognise scores of earlier runs
         self._has_scored = False
         self._stored_before: tuple[Ids, Scores] | None = None  # a few scores of earlier runs, until they are checked
         self._is_checked = False
@@ -224,7 +224,7 @@ class TextScorer:
         return joined(self.__name__, parts)
 
     def _cached(self, cache: TextCache, codes: Ids) -> Scores:
-        """Return the scores of distinct triples of texts: from the cache, or else scored in batches and stored."""
+        """Return the scores of distinct triples of texts: read them from the cache, or compute and store them."""
         todo, parts, places = [], [], []
         for start in range(0, len(codes), KEYS_AT_A_TIME):
             part = codes[start : start + KEYS_AT_A_TIME]
@@ -242,7 +242,7 @@ class TextScorer:
             place = lacking[start : start + self.adapter.batch_size]
             scores = self._scored(codes[place])
             self._check(codes[place], scores)
-            self._check_stored()  # before anything of another model is stored
+            self._check_stored()  # before the scores of another model are stored
             keys = [cache.key(texts) for texts in zip(*self._inputs(codes[place]))]
             parts.append(cache.store(keys, scores, self._run))
             places.append(place)
@@ -279,7 +279,7 @@ class TextScorer:
             codes,
             scores,
             f"from {self.cache.path if self.cache else ''} and {{}} now",
-            f"is this still the model {self.adapter.model_name!r}? Name another model otherwise (model_name=)",
+            f"is this still the model {self.adapter.model_name!r}? If not, choose another name (model_name=)",
         )
 
     def _compare(self, codes: Ids, scores: Scores, ways: str, hint: str) -> None:
@@ -347,11 +347,11 @@ class TextScorer:
                 f"{len(scores)}); NaN cannot be ranked"
             )
         if isinstance(raw, (list, tuple)) and scores.dtype.kind in "iu" and np.abs(scores.astype(float)).max() < 2**53:
-            return scores.astype(np.float64)  # a list of whole numbers in one batch, of fractions in the next
+            return scores.astype(np.float64)  # a list may have whole numbers in one batch, fractions in the next
         return scores
 
     def _shown(self, codes: Ids) -> str:
-        """Return the texts of the first of some triples, for messages."""
+        """Return the texts of the first triple, for messages."""
         texts = [repr(cut_label(part[0])) for part in self._inputs(codes[:1])]
         return f"({', '.join(texts)})" if len(texts) > 1 else texts[0]
 

@@ -6,8 +6,8 @@ Scores come from ``scoring_function``, whose last argument is the relation. Trap
   ``normalize_parameters()`` was called before. If the norms of the vectors are not 1, the two scores differ, and the
   model is refused.
 - The L2 dissimilarity of TransE is the squared distance, which gives the same ranks as the distance.
-- TransH, TransR and TransD keep projections of entities until the next call of ``scoring_function``. TorusE keeps a
-  mark that says whether its vectors are on the torus. The adapter restores both.
+- TransH, TransR and TransD keep projections of entities until the next call of ``scoring_function``. TorusE has an
+  attribute that says whether its vectors are on the torus. The adapter restores the projections and this attribute.
 - A model has no labels; its ids are the ids of the `KnowledgeGraph` with which it was trained.
 """
 
@@ -38,7 +38,7 @@ from kgeval.formats.checkpoints import as_matrices, complex_with_scalars, not_un
 from kgeval.kernels import Array
 from kgeval.scorers.models import EmbeddingModel
 
-# The tables that the score of the training divides by their norms, and the evaluators do not.
+# The tables whose rows TorchKGE divides by their norms when it trains, but not when it evaluates.
 NORMALISED = {
     "TransEModel": ("ent_emb",),
     "TransHModel": ("ent_emb", "norm_vect"),
@@ -154,8 +154,8 @@ def _check_normalised(model: Any, kind: str) -> None:
             raise ScoreError(
                 f"TorchKGE's {name}: row {row} of {table} has the norm {norm:.4g}, not 1, so the model has two scores: "
                 "in training (scoring_function) TorchKGE divides these vectors by their norms, in its evaluators it "
-                "does not. Call model.normalize_parameters() first, as TorchKGE asks for after each epoch; both scores "
-                "are then the same. For the score of the training without that call: "
+                "does not. Call model.normalize_parameters() first, as TorchKGE's documentation says to do after each "
+                "epoch; both scores are then the same. To use the score of the training and leave the model as it is: "
                 "kg.adapters.from_function(model.scoring_function, order='sop', ids=...)"
             )
 

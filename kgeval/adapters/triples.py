@@ -37,7 +37,7 @@ class TripleRows:
     score_triples : function
         ``score_triples(s, p, o)`` gets int64 arrays and returns one score per triple, shape (n,).
     triple_size : int
-        The number of numbers that the function computes for one triple; it limits how many triples are in one call.
+        How many numbers the function computes for one triple; this limits how many triples are in one call.
     """
 
     score_triples: Callable[[Ids, Ids, Ids], Array]
@@ -174,7 +174,9 @@ def certified_as(
     methods: Sequence[str],
     library: str,
 ) -> EmbeddingModel | LibraryScorer:
-    """Do the same as `certified`, for a model whose formula differs from the library's formula in a known way.
+    """Return the model that `build` makes, if its scores agree with the converted scores of `scorer`; else `scorer`.
+
+    This is `certified` for a model whose formula differs from the library's formula in a known way.
 
     Parameters
     ----------

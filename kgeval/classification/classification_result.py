@@ -63,9 +63,9 @@ class ClassificationResult:
     ----------
     table : pandas.DataFrame
         One row per test triple, positives first: ``s, p, o`` (ids), ``label`` (bool), ``score`` and ``threshold``
-        (float64), ``predicted`` (bool: score >= threshold), and ``probability`` if probabilities were calibrated. If
-        the negatives say from which positive they were made: ``positive`` (int64), the row of this positive in the
-        test split, for positives their own row; of repeated positives, the first row.
+        (float64), ``predicted`` (bool: score >= threshold), and ``probability`` if probabilities were calibrated. If it
+        is known from which positive each negative was made: ``positive`` (int64), for each negative the row of this
+        positive in the test split, for each positive its own row; if a positive is repeated, its first row.
     thresholds : pandas.DataFrame
         One row per relation (label) that occurs in validation or test: ``threshold``, ``n_valid_positive``,
         ``n_valid_negative``, ``source`` (``"relation"``; or ``"global"`` if validation has no positives or no
@@ -204,11 +204,12 @@ class ClassificationResult:
     ) -> Interval:
         """Return the value of the metric `key` with a confidence interval.
 
-        The interval shows how much the value would vary with other positives and other negatives, in the same numbers.
-        It is conditional on the thresholds and, for metrics of probabilities, on their calibration: both were chosen on
-        validation data, and the variation of that choice is left out. See `kgeval.classification.metric_interval` for
-        the limits. In simulations, 93-97% of the 95% intervals hold the true value if there are at least 100 positives
-        and 100 negatives with some errors among both, such as 5 false positives; with fewer, it can be 90%.
+        The interval shows how much the value would vary with new positives and new negatives, if the number of each
+        stays the same. Thresholds and, for metrics of probabilities, the calibration are treated as fixed: they were
+        chosen on validation data, and the interval leaves out the variation of this choice. See
+        `kgeval.classification.metric_interval` for the formulas. In simulations, 93-97% of the 95% intervals contain
+        the true value if there are at least 100 positives and 100 negatives, and some errors in both classes, such as 5
+        false positives. With fewer examples or errors, this share can fall to 90%.
 
         Parameters
         ----------
@@ -218,13 +219,13 @@ class ClassificationResult:
             Nominal coverage, between 0 and 1.
         method : str
             ``"robust"``: cluster-robust; ``"percentile"``, ``"bca"``: bootstrap of whole clusters. AUC, AP, GAUC and
-            ``macro`` have only the first.
+            macro averages have only ``"robust"`` intervals.
         cluster : str or array_like, shape (rows,), optional
             Which examples may depend on each other. ``"positive"``: a positive and the negatives made from it (default
-            if the table has the column ``positive``). ``"example"``: only rows with the same triple (default for
-            other negatives, about which this is an assumption). ``"entity"``: all examples with the same subject, and
-            all with the same object (two-way clusters); variation with other entities. An array: rows with the same
-            label.
+            if the table has the column ``positive``). ``"example"``: only rows with the same triple (default if the
+            table has no column ``positive``; independence of all other rows is then an assumption). ``"entity"``: all
+            examples with the same subject, and all examples with the same object (two-way clusters); the interval then
+            shows the variation with other entities. An array: rows with the same label.
         n_resamples, seed : int
             Number of resamples and seed of the bootstrap.
 
@@ -246,7 +247,7 @@ class ClassificationResult:
         >>> false = [[s, 0, o] for s in range(10) for o in (0, 2, 3, 4, 19)]
         >>> dataset = kg.Dataset.from_arrays(valid=true, test=true, n_entities=20, n_relations=1)
         >>> result = kg.classify(lambda s, p, o: o, dataset, {"valid": false, "test": false})
-        >>> print(result.interval("accuracy"))  # 80 of 100, by the threshold 12
+        >>> print(result.interval("accuracy"))  # 80 of 100 are right; the threshold is 12
         0.8000 [0.7084, 0.8682]
         """
         check_confidence(confidence)
@@ -259,7 +260,7 @@ class ClassificationResult:
         )
 
     def parts_of(self, average: str) -> list[Ids]:
-        """Return the rows over which a metric is computed: ``"micro"``: all rows; ``"macro"``: the rows per relation.
+        """Return arrays of row indices: for ``"micro"`` one array of all rows, for ``"macro"`` one per test relation.
 
         Parameters
         ----------
@@ -284,11 +285,11 @@ class ClassificationResult:
         ----------
         metric : PointMetric
         parts : sequence of int64 arrays
-            As `parts_of` returns them for `average`; with ``"micro"``, one group of rows.
+            The result of `parts_of` for `average`; with ``"micro"``, it may also be any single group of rows.
         average : str
             ``"micro"`` or ``"macro"``.
         clusters : ExampleClusters
-            Of all rows of the table.
+            The clusters of all rows of the table.
         confidence, method, n_resamples, seed
             As in `interval`.
         """
@@ -304,7 +305,7 @@ class ClassificationResult:
             return Interval(value.value, np.nan, np.nan, confidence, method, 0, reason=reason)
         among = clusters.among(parts)
         interval = metric_interval(metric, moments, among, confidence, method, n_resamples, seed)
-        return replace(interval, value=value.value)  # that of the moments has larger rounding errors
+        return replace(interval, value=value.value)  # interval.value has larger rounding errors
 
     def moments(self, metric: PointMetric, rows: Ids) -> Moments:
         """Return a metric over some rows of the table as `Moments`; see `PointMetric.moments`.
@@ -312,7 +313,7 @@ class ClassificationResult:
         Parameters
         ----------
         metric : PointMetric
-            One whose predictions the table has.
+            A metric whose predictions are in the table, such as probabilities for log loss.
         rows : int64 array
 
         Raises
@@ -428,7 +429,7 @@ class ClassificationResult:
         confidence: float | None,
         cluster: Any,
     ) -> list[dict[str, Cell]]:
-        """Return one row of cells for each pair of an average (``"micro"`` or ``"macro"``) and its groups of rows."""
+        """Return one dict (key of the metric -> cell) per element of `averages`, which is (average, groups of rows)."""
         if confidence is not None:
             check_confidence(confidence)
             clusters = ExampleClusters.of(self.table, cluster)

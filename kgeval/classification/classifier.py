@@ -180,8 +180,8 @@ class _Examples:
     scores : float64 array, shape (n,)
         Empty if the examples are not scored yet; `scored` returns a copy with scores.
     positive : int64 array, shape (n,), optional
-        The row of the positive from which each example was made, for positives their own row; of repeated positives,
-        the first row. None if this is not known.
+        For each negative, the row of the positive from which it was made; for each positive, its own row. If a positive
+        is repeated, its first row. None if the positives of the negatives are not known.
     """
 
     part: str
@@ -197,7 +197,7 @@ class _Examples:
     ) -> _Examples:
         """Return the positives and negatives of a split, without scores and without triples that lack a vector.
 
-        `positive_rows`, int64 (negatives,), holds the row of the positive of each negative, if it is known. A triple
+        `positive_rows`, int64 (negatives,), is the row of the positive of each negative, or None if not known. A triple
         lacks a vector if `scorer` has no vector for one of its entities or for its relation.
 
         Raises
@@ -247,7 +247,7 @@ class _Examples:
 
 def _first_rows(triples: Ids) -> Ids:
     """Return, for each row of `triples`, int64 (n, 3), the first row with the same triple; int64 (n,)."""
-    # order sorts the rows by their triples. The rows order[starts[g]:starts[g + 1]] hold the same triple.
+    # order sorts the rows by their triples. The rows order[starts[g]:starts[g + 1]] have the same triple.
     order, starts = group_rows(*triples.T)
     first = np.empty(len(triples), dtype=np.int64)
     first[order] = np.repeat(np.minimum.reduceat(order, starts[:-1]), np.diff(starts))

@@ -40,7 +40,7 @@ from kgeval.stats import (
 )
 
 UNDECIDED = "undecided"
-NO_DIRECTION = "values above and below {best:g} are both worse, so that a difference does not say which model is better"
+NO_DIRECTION = "values above and below {best:g} are both worse, so a difference does not show which model is better"
 NOT_CORRECTED = "p is not corrected, and the test does not count in p_holm"
 
 
@@ -53,7 +53,7 @@ class ClassificationComparison:
     table : pandas.DataFrame
         One row per pair of results and metric: ``first, second, metric``; ``value_first, value_second, difference``
         (first minus second) with its interval ``low, high``; ``p``, the p-value; ``p_holm``, the same p-value
-        corrected by Holm's method for all tests of the table that can say which model is better, NaN for metrics
+        corrected by Holm's method for all tests of the table that can show which model is better; NaN for metrics
         without a direction (PCOPC: values above and below 1 are both worse); ``detectable``, the minimum detectable
         difference at a power of 0.8; ``n``, the number of examples; ``n_clusters``, the number of clusters;
         ``n_effective``, their effective number; ``test``, ``"swaps"`` or ``"t"``; ``better``, the name of the better
@@ -66,10 +66,10 @@ class ClassificationComparison:
         The compared metrics: key -> average (``"micro"`` or ``"macro"``) and metric.
     results : tuple of ClassificationResult
     clusters : ExampleClusters
-        Of the rows of the first result.
+        The clusters of the rows of the first result.
     confidence : float
     n_resamples, seed : int
-        Of the random swaps.
+        Number and seed of the random swaps.
     """
 
     table: pd.DataFrame
@@ -93,15 +93,15 @@ class ClassificationComparison:
 
     @cached_property
     def verdict(self) -> str:
-        """What the comparison says about its first metric, in one sentence."""
+        """The result of the comparison for its first metric, as one sentence."""
         label, (_, metric) = next(iter(self.keys.items()))
         values, heading = self.values[label].to_numpy(), _heading(label)
         rows = self.table[self.table["metric"] == label].to_dict("records")
         undefined = [name for name, value in zip(self.names, values) if not math.isfinite(value)]
         if undefined:
-            return f"No verdict: {undefined[0]} has no {heading}"
+            return f"No verdict on {heading}: {undefined[0]} has no {heading}"
         if not _has_direction(metric):
-            return f"No verdict: of {heading}, {NO_DIRECTION.format(best=metric.best)}"
+            return f"No verdict on {heading}: {NO_DIRECTION.format(best=metric.best)}"
         best = int(np.argmax(values) if metric.higher_is_better else np.argmin(values))
         leader, of_leader = self.names[best], [row for row in rows if self.names[best] in (row["first"], row["second"])]
         ties = [row for row in of_leader if row["better"] != leader]
@@ -127,21 +127,21 @@ class ClassificationComparison:
         return f"Undecided between {leader} and {other}: {numbers}" if ties else f"{leader} beats {other}: {numbers}"
 
     def header(self) -> list[str]:
-        """Return the lines that say what was compared, and how intervals and p-values were made."""
+        """Return lines of text: what was compared, and how intervals and p-values were computed."""
         first = self.results[0]
         shown, conditional = interval_lines(self.clusters, self.confidence)
         n_positive = int(first.table["label"].sum())
         undirected = [_heading(label) for label, (_, metric) in self.keys.items() if not _has_direction(metric)]
         corrected = "all of them"
         if undirected:
-            corrected = f"all but {' and '.join(undirected)}, which cannot say who is better"
+            corrected = f"all but {' and '.join(undirected)}, which cannot show which model is better"
         return [
             f"{first.about['dataset']}: {counted(n_positive, 'positive')} and "
             f"{counted(len(first.table) - n_positive, 'negative')} of test, the same in all models; negatives "
             f"{first.about['negatives_sha256'][:8]}, dataset {first.about['dataset_fingerprint'][:8]}",
             shown,
             f"tested: {counted(len(self.table), 'difference')}, by {self.n_resamples:,} swaps of whole clusters (seed "
-            f"{self.seed}) or, for metrics that swaps cannot use, by Student's t; p_holm is corrected for {corrected}",
+            f"{self.seed}) or, for metrics without a swap test, by Student's t; p_holm is corrected for {corrected}",
             f"note: {conditional}",
         ]
 
@@ -182,12 +182,12 @@ def compare_classifications(
     Metrics that are functions of means over examples (accuracy, F1, log loss, ...) are tested by a randomization test:
     a swap exchanges the predictions of both models for whole clusters of examples. Metrics that depend on the order of
     all examples (AUC, AP, GAUC) and macro averages are tested by Student's t, with the standard error of the
-    difference; for the AUC this is the test of DeLong et al. Thresholds are taken as given.
+    difference; for the AUC this is the test of DeLong et al. Thresholds are treated as fixed.
 
     Parameters
     ----------
     results : sequence of ClassificationResult, or mapping of name to ClassificationResult
-        At least two. Their examples must be the same triples with the same truth; ids and the order of rows may differ.
+        At least two. Their examples must be the same triples with the same labels; ids and order of rows may differ.
     names : sequence of str, optional
         One per result; by default the keys of `results`, else the names of the scorers, numbered if they are equal.
     metrics : sequence of str or Metric, or one string with commas, optional
@@ -209,8 +209,8 @@ def compare_classifications(
     Raises
     ------
     ProtocolError
-        If there are fewer than two results, if one is not a ClassificationResult, or if they have other examples or
-        other settings; the message lists every difference.
+        If there are fewer than two results, if one is not a ClassificationResult, or if the results differ
+        in examples or settings; the message lists every difference.
     MetricError
         If a metric, the cluster or a number is not valid.
 
@@ -250,7 +250,8 @@ def compare_classifications(
         for record in _compare_pair((aligned[i], aligned[j]), (names[i], names[j]), keys, clusters, settings)
     ]
     table = pd.DataFrame(records)
-    # A test that can decide nothing is not in Holm's family: it would only make the others weaker.
+    # A metric without a direction cannot show which model is better. Its tests are left out of Holm's correction, since
+    # they would make the other tests weaker.
     decides = np.array([_has_direction(keys[label][1]) for label in table["metric"]])
     p_holm = holm(np.where(decides, table["p"].to_numpy(dtype=np.float64), math.nan))
     table.insert(list(table.columns).index("p") + 1, "p_holm", p_holm)
@@ -291,7 +292,7 @@ def _name_results(results: Any, names: Sequence[str] | None) -> dict[str, Classi
 def _read_keys(
     results: Sequence[ClassificationResult], metrics: Sequence[str | Metric] | str | None
 ) -> dict[str, tuple[str, PointMetric]]:
-    """Return the metrics to compare: key -> average and metric; by default those that all results show."""
+    """Return the metrics to compare: key -> (average, metric); by default those that all results show by default."""
     if metrics is None:
         of_all = [set(result.default_metrics) for result in results]
         metrics = [name for name in results[0].default_metrics if all(name in shown for shown in of_all)]
@@ -304,7 +305,8 @@ def _read_keys(
 def _clusters(results: Sequence[ClassificationResult], rows: Sequence[Ids], cluster: Any) -> ExampleClusters:
     """Return the clusters of the examples, in the order of the first result.
 
-    They are read from the first result that says from which positives its negatives were made, if there is one.
+    The clusters are read from the first result whose table has the column ``positive``. If no table has this column, or
+    if `cluster` is an array, they are read from the first result.
     """
     holder = next((k for k, result in enumerate(results) if "positive" in result.table), 0)
     if not (cluster is None or isinstance(cluster, str)):
@@ -396,12 +398,12 @@ def _macro_difference(
 ) -> tuple[Interval, float]:
     """Return the interval of the difference between two macro averages, and the p-value of Student's t test.
 
-    The relations are fixed. If the metric is undefined for some relations of one model only, the two averages are about
-    other relations: then there is no interval.
+    The relations are treated as fixed. There is no interval if the metric is defined for different relations in the two
+    models, because the two averages are then over different relations.
     """
     parts = pair[0].parts_of("macro")
     defined = [[not result.value_of(metric, rows).reason for rows in parts] for result in pair]
-    reason = "" if defined[0] == defined[1] else "the models have the metric for different relations"
+    reason = "" if defined[0] == defined[1] else "the metric is defined for different relations in the two models"
     parts = [rows for rows, is_defined in zip(parts, defined[0]) if is_defined]
     if not reason and not metric.no_interval:
         try:
@@ -435,7 +437,7 @@ def _stacked(first: Moments, second: Moments) -> Moments:
 
 
 def _has_direction(metric: PointMetric) -> bool:
-    """Return whether all values above the best one, or all values below it, are impossible."""
+    """Return whether the best value is the smallest or largest possible value, so that one direction is better."""
     return metric.best in metric.bounds
 
 

@@ -18,7 +18,7 @@ from kgeval.errors import MetricError
 from kgeval.results import given_labels, row_numbers
 from kgeval.stats import Clusters
 
-POSITIVE = "positive"  # the kind of clusters, and the column of the table that tells them
+POSITIVE = "positive"  # a kind of clusters, and the column of the table with the row of each example's positive
 CLUSTERS = (POSITIVE, "example", "entity")
 # Kind of clusters -> end of the sentence "intervals show how much a number would vary with ...".
 PURPOSES = {
@@ -27,8 +27,8 @@ PURPOSES = {
     "entity": "other entities (examples with the same subject, or with the same object, are drawn together)",
     "array": "other clusters like those of the given array",
 }
-CONDITIONAL = "thresholds and calibration are taken as given: how their choice on valid varies is left out"
-UNKNOWN_POSITIVES = "the negatives do not say from which positive they were made"
+CONDITIONAL = "thresholds and calibration are treated as fixed: the variation of their choice on valid is left out"
+UNKNOWN_POSITIVES = "it is not known from which positive each negative was made"
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +42,7 @@ class ExampleClusters:
     labels : tuple of int64 arrays, shape (rows,)
         One array with one label per row; with ``"entity"`` two arrays, the subjects and the objects.
     is_assumed : bool
-        Whether the examples count as independent only because nothing says which negatives belong to which positive.
+        Whether examples are assumed to be independent because it is not known which negatives belong to which positive.
     """
 
     by: str
@@ -65,7 +65,7 @@ class ExampleClusters:
         ------
         MetricError
             If `cluster` is an unknown word, an array with a wrong shape or with missing labels, or ``"positive"``
-            although the table does not say from which positives the negatives were made.
+            although the table has no column ``positive``.
 
         Examples
         --------
@@ -90,7 +90,7 @@ class ExampleClusters:
         return cls(cluster, (row_numbers(*table[["s", "p", "o"]].to_numpy().T),))
 
     def among(self, parts: Sequence[Ids]) -> Clusters:
-        """Return the clusters of the rows of ``parts[0]``, then of those of ``parts[1]``, and so on.
+        """Return the clusters of the rows ``parts[0]``, ``parts[1]``, ..., joined in this order.
 
         Parameters
         ----------
@@ -103,12 +103,12 @@ class ExampleClusters:
 
     @property
     def purpose(self) -> str:
-        """What the intervals show, after the words "how much a number would vary with"."""
+        """The end of the sentence "intervals show how much a number would vary with ..."."""
         return PURPOSES[self.by] + (f"; {UNKNOWN_POSITIVES}" if self.is_assumed else "")
 
 
 def interval_lines(clusters: ExampleClusters, confidence: float) -> list[str]:
-    """Return the lines that say what intervals of a classification show, and what they leave out.
+    """Return two lines: what the intervals of a classification show, and which variation they leave out.
 
     Parameters
     ----------

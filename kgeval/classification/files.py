@@ -56,7 +56,7 @@ def pack_classification(parts: dict[str, Any]) -> tuple[Arrays, dict[str, Any]]:
 
 
 def unpack_classification(arrays: Arrays, header: dict[str, Any], version: int) -> dict[str, Any]:
-    """Check what `pack_classification` returned, read from a file, and return the parameters of ClassificationResult.
+    """Check the arrays and the header from a file, and return the parameters of ClassificationResult.
 
     Parameters
     ----------
@@ -68,12 +68,12 @@ def unpack_classification(arrays: Arrays, header: dict[str, Any], version: int) 
     Returns
     -------
     dict
-        Without ``dataset``.
+        Name of the parameter -> value; the parameter ``dataset`` is left out.
 
     Raises
     ------
     DataError
-        If the file cannot hold a classification, or is damaged.
+        If this version of the file format does not support classifications, or if the file is damaged.
     """
     if version < FIRST_VERSION:
         raise DataError(f"version {version} of the file format does not support classifications")

@@ -25,14 +25,14 @@ def metric_interval(
 ) -> Interval:
     """Return the interval of a metric, or of its mean over fixed groups of examples.
 
-    The variance is the jackknife variance over clusters, as for metrics of ranks; for metrics that are not functions of
-    means, such as the AUC, it is that of the metric to first order (of the AUC: DeLong's). The limits are symmetric on
-    a scale that suits the values of the metric:
+    The variance is the jackknife variance over clusters, as for metrics of ranks. For metrics that are not functions of
+    means, it is the variance of a first-order approximation; for the AUC, this is DeLong's variance. The limits are
+    symmetric on a scale that suits the values of the metric:
 
-    - shares and other functions of means from 0 to 1: Wilson's limits;
+    - shares and other functions of means, with values from 0 to 1: Wilson's limits;
     - the MCC, from -1 to 1: Wilson's limits of (MCC + 1) / 2;
     - AUC, AP and GAUC: symmetric in the log-odds; Wilson's limits if the value is 0 or 1;
-    - log loss, RMSE, MAE and PCOPC, from 0 up: symmetric in the logarithm.
+    - log loss, RMSE, MAE and PCOPC, with values of at least 0: symmetric in the logarithm.
 
     Means over groups have Wilson's limits if the metric is bounded, else limits that are symmetric around the value.
 
@@ -42,13 +42,13 @@ def metric_interval(
     parts : sequence of Moments
         The metric of each group; one group if the metric is not averaged.
     clusters : Clusters
-        Of the examples of ``parts[0]``, then of ``parts[1]``, and so on.
+        The clusters of the examples of ``parts[0]``, ``parts[1]``, ..., joined in this order.
     confidence : float
         Nominal coverage.
     method : str
         ``"robust"``, or ``"percentile"`` or ``"bca"``: bootstrap of whole clusters.
     n_resamples, seed : int
-        Of the bootstrap.
+        Number of resamples and seed of the bootstrap.
 
     Returns
     -------
@@ -93,14 +93,14 @@ def metric_interval(
 def _estimate(
     parts: Sequence[Moments], clusters: Clusters, confidence: float, bounds: tuple[float, float] = (-inf, inf)
 ) -> Interval:
-    """Return the interval of one statistic, or of the mean of several."""
+    """Return the interval of one statistic, or of the mean of several statistics."""
     if len(parts) == 1:
         return robust_interval(parts[0], clusters, confidence, bounds)
     return macro_interval(parts, clusters, confidence, bounds)
 
 
 def _halved(moments: Moments) -> Moments:
-    """Return a statistic between -1 and 1, moved to the range from 0 to 1."""
+    """Return the moments of (x + 1) / 2, which is from 0 to 1, for a statistic x from -1 to 1."""
 
     def finish(means: Reals) -> Reals:
         return np.asarray((moments.finish(means) + 1.0) / 2.0)
@@ -109,7 +109,7 @@ def _halved(moments: Moments) -> Moments:
 
 
 def _of_halves(interval: Interval) -> Interval:
-    """Return the interval of a statistic between -1 and 1, from that of `_halved`."""
+    """Return the interval of a statistic x, given the interval of (x + 1) / 2; see `_halved`."""
     value, low, high = (2.0 * number - 1.0 for number in (interval.value, interval.low, interval.high))
     return replace(interval, value=value, low=low, high=high, error=2.0 * interval.error)
 
@@ -117,7 +117,8 @@ def _of_halves(interval: Interval) -> Interval:
 def _on_scale(plain: Interval, scale: str) -> Interval:
     """Return limits that are symmetric in the log-odds (`scale` "logit") or in the logarithm ("log") of the value.
 
-    The reach of the plain limits, t times the standard error, is divided by the slope of the inverse function.
+    The distance from the value to a plain limit, which is t times the standard error, is converted to the scale: it is
+    multiplied by the derivative of the log-odds, or of the logarithm, at the value.
     """
     value, reach = plain.value, plain.high - plain.value
     if scale == "log":

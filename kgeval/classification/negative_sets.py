@@ -49,7 +49,8 @@ class NegativeSets:
     notes : list of str
         Cautions about the negatives.
     positives : int64 array, shape (negatives of test,), optional
-        For each negative of test, the row of test of the positive from which it was made; None if this is not known.
+        For each negative of test, the positive from which it was made, as a row number of the test split; None if these
+        positives are not known.
     """
 
     triples: dict[str, Ids]
@@ -79,8 +80,8 @@ class NegativeSets:
         if negatives is None:
             raise DataError(
                 "negatives are missing: thresholds are chosen on true and false triples of valid. Pass a folder with "
-                "valid_negatives.txt and test_negatives.txt, or negatives='uniform' for random ones; if each line of "
-                "valid and test ends with a label, pass kgeval.read_negatives(folder, dataset, labelled=True)"
+                "valid_negatives.txt and test_negatives.txt, or negatives='uniform' for random negatives; if each line "
+                "of valid and test ends with a label, pass kgeval.read_negatives(folder, dataset, labelled=True)"
             )
         if isinstance(negatives, str) and negatives == UNIFORM:
             source = UNIFORM
@@ -143,10 +144,10 @@ def _as_ids(dataset: Dataset, part: Any, given: Any) -> Ids:
 
 
 def _positives_of(dataset: Dataset, triples: Ids, given: Any) -> Ids | None:
-    """Return the column ``positive`` of a DataFrame from `sample_negatives`, int64 (negatives,); None if it has none.
+    """Return the column ``positive`` of a DataFrame from `sample_negatives`, int64 (negatives,), or None.
 
-    None too if the column cannot be this one: each negative must be a triple of test with another subject or another
-    object.
+    The result is None if `given` has no such column, or if the column does not contain the positives of the negatives:
+    a negative must have the relation of its positive, and the same subject or the same object.
     """
     if not isinstance(given, pd.DataFrame) or "positive" not in given or given["positive"].dtype.kind not in "iu":
         return None
@@ -169,5 +170,5 @@ def _cautions(dataset: Dataset, triples: dict[str, Ids]) -> list[str]:
         if n_known:
             texts.append(f"{n_known:,} of {len(rows):,} negatives of {part} are known triples; they count as false")
         if n_repeated:
-            texts.append(f"{n_repeated:,} of {len(rows):,} negatives of {part} repeat another one; each counts")
+            texts.append(f"{n_repeated:,} of {len(rows):,} negatives of {part} repeat an earlier negative; each counts")
     return texts

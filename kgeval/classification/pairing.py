@@ -1,4 +1,4 @@
-"""Whether classifications may be compared, and which of their rows hold the same example.
+"""Check that classifications can be compared, and find the rows that contain the same example.
 
 `kgeval.compare_classifications` calls `pair_examples`.
 """
@@ -17,8 +17,8 @@ from kgeval.errors import ProtocolError
 from kgeval.metrics.pointwise import PointMetric
 
 EXAMPLE = ["s", "p", "o", "label"]
-# Facts that must be equal: heading in messages -> (key of `about`, value in older files without this key, kinds of
-# predictions whose metrics depend on the fact; None: all).
+# Facts that must be equal: heading in messages -> tuple of three: key in `about`; value for older files without this
+# key; the kinds of predictions (`PointMetric.needs`) whose metrics depend on the fact, or None for all kinds.
 _FACTS: dict[str, tuple[str, Any, tuple[str, ...] | None]] = {
     "dataset": ("dataset_fingerprint", None, None),
     "negatives": ("negatives_sha256", None, None),
@@ -31,7 +31,7 @@ _FACTS: dict[str, tuple[str, Any, tuple[str, ...] | None]] = {
 def pair_examples(
     results: Sequence[ClassificationResult], names: Sequence[str], metrics: Sequence[PointMetric]
 ) -> list[Ids]:
-    """Return, for each result, the rows of its table that hold the examples of the first result, in their order.
+    """Return, for each result, the row numbers that sort its table into the order of the first result.
 
     Parameters
     ----------
@@ -40,7 +40,8 @@ def pair_examples(
     names : sequence of str
         The name of each result, for the message.
     metrics : sequence of PointMetric
-        The metrics to compare; the place of thresholds matters only for metrics of decisions, for example.
+        The metrics to compare. Some facts must be equal only for some metrics: for example, the place of the thresholds
+        only for metrics of decisions.
 
     Returns
     -------
@@ -49,8 +50,7 @@ def pair_examples(
     Raises
     ------
     ProtocolError
-        If the results were classified with another dataset, other negatives or other thresholds, or have other
-        examples; the message lists every difference.
+        If the results differ in dataset, negatives, settings or examples; the message lists every difference.
     """
     needs = {metric.needs for metric in metrics}
     differences = []
@@ -64,8 +64,8 @@ def pair_examples(
         missing, further = len(keys[0]) - int((found >= 0).sum()), int((found < 0).sum())
         if missing or further:
             differences.append(
-                f"examples: {counted(missing, 'triple')} only in {names[0]}, {further:,} only in {name} (each triple "
-                "with its label; triples without a vector are dropped)"
+                f"examples: {counted(missing, 'triple')} only in {names[0]}, {further:,} only in {name} (an example "
+                "is a triple and its label; triples without a vector are dropped)"
             )
     if differences:
         listed = "".join(f"\n  {difference}" for difference in differences)
@@ -77,7 +77,7 @@ def pair_examples(
 
 
 def _keys(result: ClassificationResult) -> pd.MultiIndex:
-    """Return the example of each row: labels of the triple, truth, and how many earlier rows hold the same example."""
+    """Return the example of each row: labels of the triple, truth, and how many earlier rows have the same example."""
     examples = result.labelled()[EXAMPLE].astype(dict.fromkeys("spo", object))
     examples["repeat"] = result.table.groupby(EXAMPLE, sort=False).cumcount().to_numpy()
     return pd.MultiIndex.from_frame(examples)

@@ -1,4 +1,4 @@
-"""Keys of metrics of classifications, such as ``macro.f1``. `ClassificationResult` and comparisons read them here."""
+"""Parsing of keys such as ``macro.f1``; `ClassificationResult` and `kgeval.compare_classifications` call it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _parse_point(key: str | Metric) -> PointMetric:
 
 
 def parse_points(metrics: Sequence[str | Metric] | str) -> list[PointMetric]:
-    """Return the metrics that the given names or objects stand for; none of them may have its own threshold.
+    """Return the metrics that `metrics` names; a metric with its own threshold is an error.
 
     Parameters
     ----------

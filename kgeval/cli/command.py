@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Output:
-    """What a command prints, if this is more than the text of a success.
+    """The output of a command that needs an exit code or an error message besides the text.
 
     Parameters
     ----------

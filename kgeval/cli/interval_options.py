@@ -39,7 +39,7 @@ def check_level(options: argparse.Namespace) -> None:
         The parsed options.
     """
     if options.confidence is not None and not 0.0 < options.confidence < 1.0:
-        raise ProtocolError(f"--confidence must be between 0 and 1; got {options.confidence:g}")
+        raise ProtocolError(f"--confidence must be between 0 and 1, such as 0.95; got {options.confidence:g}")
 
 
 def add_confidence(parser: argparse.ArgumentParser, about: str = "confidence level (default: 0.95)") -> None:
@@ -70,7 +70,7 @@ def add_cluster(
     parser.add_argument("--cluster", choices=CLUSTERS, default="triple", help=about)
 
 
-def add_resamples(parser: argparse.ArgumentParser, about: str, seed: str, of: str) -> None:
+def add_resamples(parser: argparse.ArgumentParser, about: str, seed_option: str, noun: str) -> None:
     """Add ``--resamples`` and the option for the seed of the resamples.
 
     Parameters
@@ -78,14 +78,16 @@ def add_resamples(parser: argparse.ArgumentParser, about: str, seed: str, of: st
     parser : argparse.ArgumentParser
     about : str
         What the resamples are, for the help text, such as ``"random swaps in the test"``.
-    seed : str
+    seed_option : str
         The name of the option for the seed.
-    of : str
+    noun : str
         A noun for the resamples, for the help text of the seed.
     """
     count = f"number of {about} (default: %(default)s)"
     parser.add_argument("--resamples", type=int, default=9999, metavar="N", help=count)
-    parser.add_argument(seed, type=int, default=0, metavar="N", help=f"seed of the {of} (default: %(default)s)")
+    parser.add_argument(
+        seed_option, type=int, default=0, metavar="N", help=f"seed of the {noun} (default: %(default)s)"
+    )
 
 
 def add_override(parser: argparse.ArgumentParser, results: str = "the results") -> None:

@@ -42,7 +42,7 @@ MODEL_SETTINGS = (
 
 
 def add_input(parser: argparse.ArgumentParser, with_scores: bool, with_side: bool = True) -> None:
-    """Add the options for dataset, scorer and side.
+    """Add the options for dataset, scorer and side; `add_reading` adds the settings for their files.
 
     Parameters
     ----------
@@ -67,6 +67,25 @@ def add_input(parser: argparse.ArgumentParser, with_scores: bool, with_side: boo
             metavar="FILE",
             help="ranked answers, or ranks, that another tool wrote: a file, or a folder with one file for each side",
         )
+    if with_side:
+        parser.add_argument(
+            "--side",
+            choices=("both", *SIDE_NAMES),
+            metavar="SIDE",
+            help="side to rank: subject, object (or head, tail, s, o) or both (default)",
+        )
+
+
+def add_reading(parser: argparse.ArgumentParser, with_scores: bool) -> None:
+    """Add the options that say how the files of the dataset and of the model are read; most users need none of them.
+
+    Parameters
+    ----------
+    parser : argparse.ArgumentParser
+    with_scores : bool
+        As for `add_input`.
+    """
+    add_dataset(parser)
     model = parser.add_argument_group("model settings (needed only if the model file does not contain them)")
     of_predictions = f"; of predictions: {', '.join(prediction_formats())}" if with_scores else ""
     model.add_argument(
@@ -79,7 +98,7 @@ def add_input(parser: argparse.ArgumentParser, with_scores: bool, with_side: boo
         "--ids",
         metavar="FILES",
         help="id files of the training, which name the rows of the checkpoint: a folder, or ENTITIES,RELATIONS"
-        + ("; also for predictions that hold ids (the word dataset: ids of the dataset)" if with_scores else ""),
+        + ("; also for predictions that contain ids (dataset: the ids of the dataset)" if with_scores else ""),
     )
     model.add_argument("--model-type", choices=sorted(MODELS), help="class of the model")
     model.add_argument("--norm", type=int, choices=(1, 2), help="norm of the distance, for transe and rotate")
@@ -96,20 +115,12 @@ def add_input(parser: argparse.ArgumentParser, with_scores: bool, with_side: boo
     )
     model.add_argument("--phase-unit", type=float, metavar="RADIANS", help="angle that a phase of 1 means, for rotate")
     model.add_argument("--batch-norm-eps", type=float, metavar="EPS", help="epsilon of batch normalisation, for tucker")
-    model.add_argument("--dtype", choices=("bfloat16",), help="bfloat16: 16-bit integers are the bits of such numbers")
+    model.add_argument("--dtype", choices=("bfloat16",), help="bfloat16: 16-bit integers hold bfloat16 bits")
     for rows in ("entity", "relation"):
         model.add_argument(
             f"--{rows}-labels", choices=("ids",), help=f"ids: the {rows} rows are in the order of the dataset's ids"
         )
     model.add_argument("--ignore", metavar="NAMES", help="arrays of the model file to leave out, comma-separated")
-    if with_side:
-        parser.add_argument(
-            "--side",
-            choices=("both", *SIDE_NAMES),
-            metavar="SIDE",
-            help="side to rank: subject, object (or head, tail, s, o) or both (default)",
-        )
-    add_dataset(parser)
 
 
 def add_dataset(parser: argparse.ArgumentParser) -> None:
@@ -269,7 +280,7 @@ def add_predictions(parser: argparse.ArgumentParser) -> None:
     ----------
     parser : argparse.ArgumentParser
     """
-    predictions = parser.add_argument_group("predictions (with --predictions; needed only if the file does not say it)")
+    predictions = parser.add_argument_group("predictions (with --predictions; needed only if the file leaves it open)")
     predictions.add_argument(
         "--filtered",
         choices=FILTERED,
@@ -358,7 +369,7 @@ def check_options(options: argparse.Namespace) -> None:
 
 
 def _check_seeds(options: argparse.Namespace) -> None:
-    """Raise a ProtocolError if a seed or a name of ``kgeval evaluate`` has no effect, or may be meant otherwise."""
+    """Raise a ProtocolError if a seed or a name of ``kgeval evaluate`` has no effect or is ambiguous."""
     is_sample = options.sample is not None or options.max_seconds is not None
     if options.sample_seed is not None and not is_sample:
         raise ProtocolError("--sample-seed is the seed of --sample N and of --max-seconds S; give it with one of them")

@@ -25,6 +25,12 @@ from kgeval.errors import KgevalError, KgevalWarning
 from kgeval.markup import printable
 from kgeval.terminal import Screen
 
+EXPORT = "; kgeval export RUN.kgeval -o {} writes the ranks of a result that was saved with --out"
+FORMAT_HINTS = {  # formats of files, which --format does not print, and the command that writes them
+    "parquet": EXPORT.format("ranks.parquet"),
+    "tsv": EXPORT.format("ranks.tsv"),
+    "html": "; kgeval report RUN.kgeval -o page.html writes a page about results that were saved with --out",
+}
 MIN_SIMILARITY = 0.7  # for an unknown option, an error message suggests only options that are at least this similar
 
 
@@ -177,7 +183,8 @@ class _Parser(argparse.ArgumentParser):
         try:
             super()._check_value(action, value)
         except argparse.ArgumentError as error:
-            hint = suggest(str(value), map(str, action.choices or ()))
+            hint = FORMAT_HINTS.get(value, "") if action.dest == "format" else ""
+            hint = hint or suggest(str(value), map(str, action.choices or ()))
             raise argparse.ArgumentError(action, f"{error.message}{hint}") from None
 
     def error(self, message: str) -> NoReturn:

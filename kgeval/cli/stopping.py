@@ -1,4 +1,4 @@
-"""Signals that stop a command in order: Ctrl-C (SIGINT) and SIGTERM, with their exit codes; `main` uses them."""
+"""Signals that stop a command cleanly: Ctrl-C (SIGINT) and SIGTERM, with their exit codes; `main` uses them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HANDLED: tuple[tuple[signal.Signals, Any], ...] = (  # each signal, and the hand
 
 
 class Stop:
-    """What stopped a command.
+    """The signal that stopped a command.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class Stop:
         """Handle a signal: raise a KeyboardInterrupt, or end the process if the command has ended.
 
         A signal less than `PATIENCE` seconds after another one is ignored: people press Ctrl-C twice, and the second
-        must not disturb what the first started.
+        signal must not interrupt the orderly end that the first signal started.
         """
         now = time.monotonic()
         if self._last is None:
@@ -74,7 +74,7 @@ def signals_stop(is_program: bool) -> Iterator[Stop]:
     ----------
     is_program : bool
         Whether the process ends after the ``with`` statement. If a signal arrived, a further one then ends the process
-        without a traceback, for example while it waits for threads; else the handlers are what they were.
+        without a traceback, for example while it waits for threads; else the old handlers are restored.
 
     Yields
     ------
@@ -95,7 +95,9 @@ def signals_stop(is_program: bool) -> Iterator[Stop]:
 
 
 def stop_message(error: BaseException, folder: Path | None) -> str:
-    """Return what to say about a KeyboardInterrupt: the message of the `Stopped` that it is or that it followed.
+    """Return the message for a KeyboardInterrupt.
+
+    If the error, or an earlier error in its context, is a `Stopped`, this is the message of the `Stopped`.
 
     Parameters
     ----------
@@ -108,6 +110,6 @@ def stop_message(error: BaseException, folder: Path | None) -> str:
         if isinstance(cause, Stopped):
             return str(cause)
         cause = cause.__context__  # a second signal, while the first one was handled
-    if folder is not None and folder.is_dir():  # not while the scorer ranked, but before or after
-        return f"interrupted; what {folder} holds is kept; go on with --resume"
+    if folder is not None and folder.is_dir():  # the signal arrived before or after the ranking
+        return f"interrupted; the ranks in {folder} are kept; go on with --resume"
     return "interrupted; nothing was written"

@@ -66,8 +66,8 @@ class Alignment:
     unneeded : tuple of str
         Keys of `OVERRIDES` that were passed, although the results have no difference that these keys accept.
     sample : Sample, optional
-        The sample that the shared triples are, of the triples of the ranked splits; None: all triples, or an unknown
-        part of them.
+        The random sample of the triples of the ranked splits that the shared triples form. None if the shared triples
+        are all triples, or an unknown part of them.
     """
 
     rows: tuple[Ids, ...]
@@ -167,7 +167,8 @@ def _differences(
     paired_rows = pair_rows(results, sides)
     has_row = paired_rows >= 0
     shared = paired_rows[has_row.all(axis=1)]
-    # Different samples have different rows. These are no other mismatch if every result has all rows of the smallest.
+    # Different samples have different rows. If every result contains all rows of the smallest sample, the other rows
+    # are not a second mismatch.
     smallest = _smallest_sample(results)
     with_smallest = [smallest is not None and result.protocol.sample == smallest for result in results]
     is_nested = any(with_smallest) and len(shared) > 0 and bool(has_row[has_row[:, with_smallest].any(axis=1)].all())
@@ -226,16 +227,18 @@ def pair_rows(results: Sequence[EvaluationResult], sides: Sequence[str]) -> Ids:
         triples a, b, c and the second c, a, d, the array is ``[[0, 1], [1, -1], [2, 0], [-1, 2]]``.
     """
     # One array per result: old id -> joint id; equal labels have the same joint id in all results.
-    ids = [{name: result.table[name].to_numpy() for name in "spo"} for result in results]
-    entities = _joint_ids([result.entities for result in results], [(of["s"], of["o"]) for of in ids])
-    relations = _joint_ids([result.relations for result in results], [(of["p"],) for of in ids])
+    columns_of = [{name: result.table[name].to_numpy() for name in "spo"} for result in results]
+    entities = _joint_ids(
+        [result.entities for result in results], [(columns["s"], columns["o"]) for columns in columns_of]
+    )
+    relations = _joint_ids([result.relations for result in results], [(columns["p"],) for columns in columns_of])
     # One array per result, int64, shape (rows, 7). Columns: side, split, joint ids of p, s and o, index of the result,
     # index of the row in the table of the result.
     parts = []
     for i, result in enumerate(results):
         side, split = (_codes(result.table[name], words) for name, words in (("side", SIDES), ("split", SPLITS)))
         rows = np.flatnonzero(np.isin(side, [SIDES.index(name) for name in sides]))
-        s, p, o = (ids[i][name][rows] for name in "spo")
+        s, p, o = (columns_of[i][name][rows] for name in "spo")
         columns = [side[rows], split[rows], relations[i][p], entities[i][s], entities[i][o]]
         parts.append(np.column_stack([*columns, np.full(len(rows), i), rows]))
     # The rows of all results below each other, as seven arrays of shape (all rows,): five in `columns`, then two more.
@@ -525,8 +528,8 @@ def differing_facts(results: Sequence[EvaluationResult], names: Sequence[str]) -
         without = [name for name, r in zip(names, results) if {"rivals", setting} & set(r.rank_table.unknown)]
         if without:
             texts.append(
-                f"the numbers of {setting} rivals are unknown in {listed(without)}, so it was not checked that the "
-                "results have the same"
+                f"the numbers of {setting} rivals are unknown in {listed(without)}, so it was not checked whether "
+                "all results have equal numbers"
             )
     if any(result.protocol.candidates == Recorded("listed") for result in results):
         texts.append(

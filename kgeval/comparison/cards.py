@@ -1,4 +1,4 @@
-"""The card of a comparison: what notebooks show of it; `Comparison` calls `comparison_card`."""
+"""The card of a comparison: the HTML that a notebook shows for it; `Comparison` calls `comparison_card`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kgeval.markup import Markup, joined
 from kgeval.metrics import REASON, display_of
 from kgeval.results import html_table
 
-MAX_PAIRS = 10  # differences that are shown without a click
+MAX_PAIRS = 10  # differences that the card shows without a click
 MAX_NAME = 40  # characters of the name of a model
 
 
@@ -48,7 +48,9 @@ def comparison_card(comparison: Any, tests: pd.DataFrame) -> Markup:
 
 
 def shown_metrics(comparison: Any, metric: str) -> list[str]:
-    """Return up to three compared metrics that can share one scale: `metric`, and the first and last with its bounds.
+    """Return up to three compared metrics that can share one scale.
+
+    These are `metric`, and the first and the last of the other compared metrics that have the same bounds as `metric`.
 
     Parameters
     ----------
@@ -116,7 +118,7 @@ def _short(name: str) -> str:
 
 
 def edge_of(sizes: Sequence[float]) -> float:
-    """Return the largest finite size, rounded up to two significant digits; 1 if there is none above 0.
+    """Return the largest finite size, rounded up to two significant digits; 1 if no size is above 0.
 
     Parameters
     ----------

@@ -56,11 +56,11 @@ class Comparison:
         (first minus second) with its interval ``low, high``; ``p``, the p-value of the paired randomization test, and
         ``p_holm``, the same p-value corrected by Holm's method for all tests of the table; ``detectable``, the minimum
         detectable difference at a power of 0.8; ``wins, ties, losses``, the number of observations (ranks or queries)
-        in which the metric of the first model is better than, equal to, or worse than that of the second (those that
-        depend on undecided ranks are in none of the three); ``n``, the number of observations; ``n_clusters``, the
-        number of clusters; ``n_effective``, their effective number (see `Interval`); ``test``, ``"swaps"``
-        (randomization test) or ``"t"`` (Student's t test, where clusters overlap); ``better``, the name of the better
-        model if ``p_holm`` is at most `alpha`, else ``"undecided"``; ``reason``, why values are NaN.
+        in which the metric of the first model is better than, equal to, or worse than that of the second (none of
+        the three counts contains observations that depend on undecided ranks); ``n``, the number of observations;
+        ``n_clusters``, the number of clusters; ``n_effective``, their effective number (see `Interval`); ``test``,
+        ``"swaps"`` (randomization test) or ``"t"`` (Student's t test, where clusters overlap); ``better``, the name of
+        the better model if ``p_holm`` is at most `alpha`, else ``"undecided"``; ``reason``, why values are NaN.
     values : pandas.DataFrame
         One row per model. Columns: each metric under its key, the limits of its interval ``"<metric> low"`` and
         ``"<metric> high"``, and ``reason``.
@@ -127,7 +127,7 @@ class Comparison:
             low, high = sample.bounds(self.results[i], int(i), key)
             if high > values[best] if key.higher_is_better else low < values[best]:
                 raise MetricError(
-                    f"{self.names[best]} has the best known value of {label}, {values[best]:.4f}, but that of "
+                    f"{self.names[best]} has the best known value of {label}, {values[best]:.4f}, but the value of "
                     f"{self.names[i]} lies between {low:.4f} and {high:.4f}, since ranks are undecided"
                 )
         return self.names[best]
@@ -146,7 +146,7 @@ class Comparison:
 
     @cached_property
     def verdict(self) -> Verdict:
-        """What the comparison says in one sentence, about its first metric; see `kgeval.comparison.verdict_of`."""
+        """The result of the comparison for its first metric, in one sentence; see `kgeval.comparison.verdict_of`."""
         return verdict_of(dict(zip(self.names, self.results)), self)
 
     def by(
@@ -174,9 +174,9 @@ class Comparison:
             ``value_first`` and ``value_second``, the metric of each model over the observations of the group;
             ``difference`` (first minus second) with its interval ``low, high``; ``contribution``; ``decided``, whether
             the interval of the group, corrected for the number of groups (Bonferroni), lies beyond 0; ``reversed``,
-            whether it does so on the other side of 0 than the significant difference over all observations, so that
-            the other model than in `table` is better in the group; ``n_effective``, the effective number of clusters;
-            and ``reason``, why a value is NaN.
+            whether the group is decided and its difference has the opposite sign of the significant difference over all
+            observations, so that the model that is worse in `table` is better in the group; ``n_effective``, the
+            effective number of clusters; and ``reason``, why a value is NaN.
 
             The contributions add up to the difference between the models, which is ``attrs["difference"]``. If the
             metric is a mean, a contribution is ``share * difference``, and ``attrs["contribution"]`` is ``"exact"``.
@@ -284,9 +284,9 @@ class Comparison:
 
         "No significant difference" does not show that two models are equally good; the test set may be too small. This
         test does: equivalence is shown if the difference is significantly smaller than the margin in both directions
-        (two one-sided t tests), non-inferiority if the loss is significantly smaller than the margin. Each of the two
-        kinds of decisions of a table (such as "equivalent", and "different beyond the margin") contains a false one
-        with a probability of at most `alpha`.
+        (two one-sided t tests), non-inferiority if the loss is significantly smaller than the margin. For each of
+        the two kinds of decisions in a table (such as "equivalent", and "different beyond the margin"), the probability
+        of one or more false decisions is at most `alpha`.
 
         Parameters
         ----------
@@ -307,10 +307,11 @@ class Comparison:
             One row per pair: ``first, second, metric, margin``; ``value_first, value_second, difference`` (first minus
             second), its standard error ``error`` and the limits ``low, high`` of the interval with the nominal coverage
             ``1 - 2 * alpha``; ``p`` and ``p_holm`` of the test; ``p_beyond`` and ``p_beyond_holm`` of the opposite
-            claim; ``decision``: ``"equivalent"``, ``"different beyond the margin"``, ``"not inferior"``, ``"inferior
-            beyond the margin"`` or ``"undecided"``; ``not_excluded``, the largest difference (non-inferiority: the
-            largest loss of the first model) that the interval does not exclude; ``n_clusters``, ``n_differing``,
-            ``n_effective``; ``reason``. If few clusters differ, `kgeval.stats.Support` limits the p-values.
+            claim (the difference or the loss is larger than the margin); ``decision``: ``"equivalent"``, ``"different
+            beyond the margin"``, ``"not inferior"``, ``"inferior beyond the margin"`` or ``"undecided"``;
+            ``not_excluded``, the largest difference (non-inferiority: the largest loss of the first model) that the
+            interval does not exclude; ``n_clusters``, ``n_differing``, ``n_effective``; ``reason``. If few clusters
+            differ, the p-values have lower limits; see `kgeval.stats.Support`.
 
         Raises
         ------
@@ -318,7 +319,7 @@ class Comparison:
             If `margin` is not above 0, or not below the largest possible difference; if `kind` is unknown or the metric
             was not compared.
         ProtocolError
-            If no model has the name `reference`, or if non-inferiority has no reference.
+            If no model has the name `reference`, or if `kind` is ``"non-inferiority"`` and there is no `reference`.
 
         References
         ----------
@@ -346,11 +347,11 @@ class Comparison:
         first: str | None = None,
         second: str | None = None,
     ) -> SamplePlan:
-        """Return how many test triples and ranks find a true difference between two models with a given probability.
+        """Return how many test triples and ranks are needed to find a true difference with a given probability.
 
-        This is the inverse of the column ``detectable`` of `table`: a plan for the detectable difference (at a power of
-        0.8) needs the present sample. The significance level is `alpha` divided by the number of tests of the
-        comparison, as for ``detectable``. More triples are assumed to be like the present ones.
+        This is the inverse of the column ``detectable`` of `table`: to find a difference as large as ``detectable``
+        (with the power 0.8), the present sample is just large enough. The significance level is `alpha` divided by the
+        number of tests of the comparison, as for ``detectable``. More triples are assumed to be like the present ones.
 
         Parameters
         ----------
@@ -389,9 +390,9 @@ class Comparison:
     def replication(self, metric: str | Metric | None = None, *, n_draws: int = 20000, seed: int = 0) -> Replication:
         """Return how likely the order of the models repeats on a new test set of the same size.
 
-        The new differences are drawn around the observed ones, with ``sqrt(2)`` times their standard error: once for
-        the error of the observed differences, once for that of the new ones. What this assumes, and when the result is
-        too high: see `kgeval.stats.order_repeats`. The trained models stay the same.
+        The new differences are drawn around the observed differences, with ``sqrt(2)`` times their standard error,
+        because the observed and the new differences both have this error. See `kgeval.stats.order_repeats` for the
+        assumptions, and for the cases in which the probabilities are too high. The trained models stay the same.
 
         Parameters
         ----------
@@ -451,8 +452,8 @@ class Comparison:
         -------
         pandas.DataFrame
             Columns ``s, p, o`` (labels), ``side``, ``rank_first, rank_second`` (realistic ranks). The largest
-            difference comes first; of equal ones, the one that comes first in the table of the first result. Equal
-            ranks, and pairs of ranks of which one is undecided, are left out.
+            difference comes first; rows with equal differences are in the order of the table of the first result. A row
+            is left out if its two ranks are equal, or if one of them is undecided.
 
         Raises
         ------

@@ -238,10 +238,10 @@ class Sample:
         return np.asarray(values * (1 if metric.higher_is_better else -1))
 
     def bounds(self, result: EvaluationResult, i: int, key: Key) -> tuple[float, float]:
-        """Return the least and the greatest value of the metric `key`, whatever the undecided ranks are.
+        """Return the smallest and the largest possible value of the metric `key`, given that some ranks are undecided.
 
-        `result` is the compared result with index `i`. Optimistic and pessimistic keys have the same bounds: the least
-        and the greatest value under these two tie policies.
+        `result` is the compared result with index `i`. Optimistic and pessimistic keys have the same bounds: the
+        smallest and the largest value under these two tie policies.
         """
         if not len(self):
             return np.nan, np.nan
@@ -443,7 +443,7 @@ def undecided_notes(
     Returns
     -------
     list of str
-        Each note contains the least and the greatest difference, and the name of the better model if it is better in
+        Each note contains the smallest and the largest difference, and the name of the better model if it is better in
         all cases.
     """
     notes = []
@@ -478,9 +478,10 @@ def undecided_notes(
 def _moments(
     results: Sequence[EvaluationResult], keys: Mapping[str, Key], samples: Mapping[str, Sample]
 ) -> tuple[dict[tuple[int, str], Moments], dict[tuple[int, str], str]]:
-    """Return the moments of each result and metric as a dict, and the reasons where there are none as a second dict.
+    """Return a dict of moments, and a dict of the reasons why a result has no moments for a metric.
 
-    The keys of both dicts are the index of the result and the text of the metric's key; each is in one of the dicts.
+    The keys of both dicts are pairs: the index of the result, and the text of the metric's key. Each pair is in exactly
+    one of the dicts.
     """
     moments, reasons = {}, {}
     for i, result in enumerate(results):
@@ -573,7 +574,7 @@ def pair_row(table: pd.DataFrame, metric: str, first: str, second: str) -> dict[
     Returns
     -------
     dict of str to object
-        The columns of the table. If the table holds ``second - first``, signs and roles are exchanged.
+        The columns of the table. If the table contains ``second - first``, signs and roles are exchanged.
     """
     for record in table[table["metric"] == metric].to_dict("records"):
         row = {str(name): value for name, value in record.items()}
@@ -617,7 +618,7 @@ def group_table(
     groups : tuple of an int64 array, shape (observations,), and a sequence of str
         The group of each observation, as an index into the labels of the groups.
     total : float
-        The difference over all observations if the test decides it, else 0.
+        The difference over all observations if it is significant, else 0.
 
     Returns
     -------

@@ -27,7 +27,7 @@ RANK_COUNTS = ("better", "tied", "rivals")
 
 @dataclass(frozen=True, eq=False)
 class Gate:
-    """What a regression gate found, metric by metric; `gate` returns it.
+    """The result of a regression gate, with one row per metric; `gate` returns it.
 
     Parameters
     ----------
@@ -39,7 +39,8 @@ class Gate:
         ``passes``; ``largest_loss``, the largest loss that the interval does not exclude; ``n_clusters``,
         ``n_differing``, ``n_effective``; ``reason``, why limits are NaN, or that all ranks are the same.
     comparison : Comparison
-        Of the run and the baseline. Its p-values are not used: it was made with one random swap pattern.
+        The comparison of the run and the baseline. Do not use its p-values: they come from one random swap pattern
+        only.
     is_strict : bool
         Whether a metric passes only if it is shown not to be inferior.
     """
@@ -93,9 +94,9 @@ def gate(
     """Test whether a result lost more than a margin against a baseline, on the same ranked triples.
 
     The gate fails if the loss is significantly larger than the margin in a metric. It passes in two cases: the run is
-    shown not to be inferior (the loss is significantly smaller than the margin), or the test cannot tell; then the
-    largest loss that is not excluded is named. With `is_strict`, only the first case passes.
-    A metric also passes if all its ranks are those of the baseline.
+    shown not to be inferior (the loss is significantly smaller than the margin), or the test is undecided; then
+    the output contains the largest loss that is not excluded. With `is_strict`, only the first case passes.
+    A metric also passes if all its ranks are equal to the ranks of the baseline.
 
     Parameters
     ----------
@@ -138,7 +139,7 @@ def gate(
     """
     if not isinstance(margins, Mapping) or not margins:
         raise MetricError(
-            f"margins must say the largest accepted loss of each metric, such as {{'mrr': 0.002}}; got {margins!r}"
+            f"margins must map each metric to its largest accepted loss, such as {{'mrr': 0.002}}; got {margins!r}"
         )
     keys = {str(Key.parse(metric)): margin for metric, margin in margins.items()}
     if len(keys) < len(margins):
@@ -155,7 +156,7 @@ def gate(
     )
     records = [_record(comparison, label, margin) for label, margin in keys.items()]
     frame = decided(pd.DataFrame(records), "non-inferiority", comparison.alpha)
-    # The test is about new triples; but a run with the very ranks of the baseline is the baseline.
+    # The test is about new triples. A run whose ranks all equal the ranks of the baseline passes without a test.
     frame.loc[frame["reason"] == SAME_RANKS, "decision"] = NOT_INFERIOR
     is_passed = frame["decision"] == NOT_INFERIOR if is_strict else frame["decision"] != INFERIOR
     return Gate(frame.assign(passes=is_passed)[list(GATE_COLUMNS)], comparison, is_strict)
@@ -185,7 +186,7 @@ def _record(comparison: Comparison, label: str, margin: float) -> dict[str, Any]
 
 
 def _has_same_ranks(comparison: Comparison, key: Key) -> bool:
-    """Return whether all ranks of a metric are the same in both results: as many better, tied and all rivals."""
+    """Return whether all ranks of a metric are the same in both results (equal counts of better, tied, all rivals)."""
     counts = [
         result.rank_table.counts(key.setting, rows)
         for result, rows in zip(comparison.results, comparison.sample(key).rows)

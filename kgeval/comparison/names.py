@@ -11,7 +11,7 @@ from kgeval.results import EvaluationResult
 Results = EvaluationResult | Sequence[EvaluationResult] | Mapping[str, EvaluationResult]
 
 
-# Of a class that this module may not import: what to do with its results.
+# Name of a class that this module may not import -> end of the error message, which names the function to use.
 _HINTS = {"ClassificationResult": "; kgeval.compare_classifications compares classifications"}
 
 

@@ -1,4 +1,4 @@
-"""Planning from a comparison: how many ranks find a wished-for difference, and how likely the order of models repeats.
+"""Planning from a comparison: how many ranks are needed for a difference, and how likely the order of models repeats.
 
 `Comparison.plan` and `Comparison.replication` call `plan_of` and `replication_of`; ``str`` of a result is a sentence.
 """

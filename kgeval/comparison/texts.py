@@ -52,7 +52,7 @@ def header_lines(comparison: Any) -> list[str]:
         *_test_lines(comparison),
         f"differences are first - second; {100 * terms.confidence:g}% intervals show how much they would vary with "
         + PURPOSES[terms.cluster_name]
-        + ("; the values have intervals for the whole split, of which a sample was ranked" if is_sample else ""),
+        + ("; a sample was ranked, and the intervals of the values are for the whole split" if is_sample else ""),
     ]
     return lines + [f"note: {note}" for note in comparison.notes]
 

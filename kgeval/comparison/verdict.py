@@ -39,7 +39,7 @@ class Verdict:
         significant difference would read as 0.
     outcome : str
         ``"one"``: there is only one model. ``"better"``: one model is significantly better than every other model.
-        ``"undecided"``: there is no such model, or no verdict; the sentence says why.
+        ``"undecided"``: no model is better than all others, or there is no verdict; the sentence says why.
     leaders : tuple of str
         The model with the best value, then every model that the test cannot tell from it (``p_holm`` above
         1 - confidence), best value first. Empty if there is no verdict.
@@ -187,7 +187,7 @@ def _of_one(name: str, result: EvaluationResult, key: Key) -> Verdict:
 
 
 def _by_ties(result: EvaluationResult, key: Key) -> dict[str, float]:
-    """Return the value of a metric under each other tie policy that gives each rank one value and defines the metric.
+    """Return the value of a metric under the other tie policies, as a dict without undefined values.
 
     Only optimistic and pessimistic ties are tried for query-level metrics, which have no realistic ties.
     """
@@ -289,7 +289,7 @@ class _Texts:
     values: Mapping[str, float]
 
     def better(self, best: str, row: Mapping[str, Any], n_others: int) -> str:
-        """Return the part that says that one model beats all others; `row` is that of the best of the others."""
+        """Return the part that says that one model beats all others; `row` compares it with the best of the others."""
         values = f"{_heading_and_direction(self.key)} {self.value(best)} against {self.value(row['second'])}"
         if n_others == 1:
             return f"{_shown(best)} beats {_shown(row['second'])}: {values}, {self.difference(row)}"
@@ -410,7 +410,7 @@ def _is_close(one: float, other: float) -> bool:
 
 
 def is_like_chance(interval: tuple[float, float, float], chance: float, higher_is_better: bool) -> bool:
-    """Return whether an interval holds the chance level or worse values.
+    """Return whether an interval contains the chance level or worse values.
 
     Parameters
     ----------

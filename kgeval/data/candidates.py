@@ -64,7 +64,7 @@ class Candidates:
         ----------
         queries : Queries
             Queries of one side. ``queries.rows`` holds the row number of each positive in the array of all triples of
-            the ranked splits; -1 for a triple that is in no ranked split, which users can pass to `explain`. A
+            the ranked splits. It is -1 for a triple that is in no ranked split: `explain` also accepts such triples. A
             subclass with one list of candidates per positive has no list for such a triple.
         entities : int64 array, shape (entities,)
             Sorted ids of all entities, or only of the entities of train (with ``unseen="drop"`` or ``"worst"``).
@@ -129,7 +129,7 @@ class Rivals:
     lists : Lists
         One list of entity ids per positive, without the answer of the positive.
     kept : int64 array, shape (rivals,)
-        The position of each rival in ``values`` of the `Lists` object with all lists of one side (`Listed.lists`).
+        The position of each rival in ``Listed.lists[side].values``, the array of all listed entities of one side.
     counts : dict of str to int
         How many entities of the lists are of each kind:
         ``"listed"``: all entities of the lists;
@@ -248,15 +248,15 @@ class Listed(Candidates):
         duplicates: str = "keep",
         source: str = "negatives",
     ) -> Listed:
-        """Make a `Listed` from a split dictionary of OGB (ogbl-wikikg2, ogbl-biokg), or from one of the same layout.
+        """Make a `Listed` from the dictionary of an OGB split (ogbl-wikikg2, ogbl-biokg), or from a similar dictionary.
 
         Parameters
         ----------
         negatives : mapping of str to int array or tensor
             ``head``, ``relation`` and ``tail``, shape (n,): the triples of the ranked splits, in their order.
-            ``head_neg`` and ``tail_neg``, shape (n, m), or one of them: the entities that replace the head and the tail
-            of each triple. Where the ids count within types of entities (ogbl-biokg), also ``head_type`` and
-            ``tail_type``, shape (n,).
+            ``head_neg``, ``tail_neg`` or both, shape (n, m): the entities that replace the head or the tail of each
+            triple. If the ids of each entity type start at 0 (ogbl-biokg), also ``head_type`` and ``tail_type``, shape
+            (n,).
         dataset : Dataset
             The ids in the dictionary may be the ids of the dataset, or the ids of the OGB folder from which the dataset
             was read. The triples decide which of the two: triple i of the dictionary must be triple i of the ranked
@@ -343,7 +343,7 @@ class Listed(Candidates):
         return Rivals(lists, kept, counts)
 
     def describe(self) -> str:
-        """Return the number of negatives of a list, for example ``"a list of 49 negatives for each object"``."""
+        """Return a text with the number of negatives per list: ``"a list of 49 negatives for each object"``."""
         parts = []
         for side, lists in self.lists.items():
             low, high = (lists.lengths.min(), lists.lengths.max()) if len(lists) else (0, 0)

@@ -19,8 +19,8 @@ COLUMN_NAMES = (
     ("head", "relation", "tail"),
     ("h", "r", "t"),
 )
-# Words in the names of columns, and what such a column holds. They show contradictions and make proposals; they never
-# decide.
+# Words in column names that suggest subjects, relations or objects. They are used to find contradictions and to propose
+# columns, but never to choose the columns.
 ROLE_WORDS = (
     {"s", "subj", "subject", "head", "h", "source", "src", "from", "lhs"},
     {"p", "pred", "predicate", "relation", "rel", "r", "relationship", "property"},
@@ -28,7 +28,8 @@ ROLE_WORDS = (
 )
 LEFT_OUT = "-"  # stands for a column that is not read
 
-# Names and values of further columns, which say whether a triple is true, or to which split it belongs.
+# A further column holds neither subjects, relations nor objects. Names and values of further columns that mark triples
+# as true or false, or that name the split of each triple.
 TRUTH_NAMES = ("label", "labels", "truth", "is_true", "correct", "target", "y")
 TRUTH_VALUES = ({"1", "0"}, {"1", "-1"}, {"true", "false"})
 SPLIT_NAMES = ("split", "splits", "subset")
@@ -104,22 +105,22 @@ def check_columns(columns: Any) -> list[int]:
 
 
 def parse_columns(columns: str | Sequence[str]) -> ColumnChoice:
-    """Return the columns that a caller names.
+    """Parse the option ``columns=``; return the names of the columns and the positions of s, p and o.
 
     Parameters
     ----------
     columns : str or sequence of str
         One of three forms:
         - one letter for each column: ``"htr"``;
-        - one name for each column, in the order of the columns: ``"h,r,t,time"``. Three names are the letters h, r, t
-          (or s, p, o); the name ``-`` leaves a column out;
+        - one name for each column, in the order of the columns: ``"h,r,t,time"``. Three of the names must be the
+          letters h, r, t (or s, p, o); the name ``-`` leaves a column out;
         - the names of the columns of subject, relation and object, in this order: ``"source,rel,target"``.
 
     Raises
     ------
     DataError
-        If `columns` has none of these forms, or if a name contradicts its place: in ``"from,to,rel"``, the name ``to``
-        stands in the place of the relation.
+        If `columns` has none of these forms, or if a name contradicts its position: in ``"from,to,rel"``, the name
+        ``to`` is in the position of the relation.
 
     Examples
     --------
@@ -149,12 +150,12 @@ def parse_columns(columns: str | Sequence[str]) -> ColumnChoice:
 
 
 def check_roles(what: str, names: Sequence[str], positions: Sequence[int]) -> None:
-    """Raise a DataError if a column is read as the relation, say, but its name means subject or object.
+    """Raise a DataError if the name of a column contradicts its role, such as a relation column named ``head``.
 
     Parameters
     ----------
     what : str
-        The option or header that says how the columns are read; the message starts with it.
+        The option or header that defines the roles of the columns; the message starts with it.
     names : sequence of str
         The names of all columns.
     positions : sequence of three int
@@ -172,7 +173,7 @@ def check_roles(what: str, names: Sequence[str], positions: Sequence[int]) -> No
 
 
 def role_of(name: str) -> int | None:
-    """Return what columns of this name usually hold: 0 (subjects), 1 (relations), 2 (objects), or None.
+    """Return what columns with this name usually hold: 0 (subjects), 1 (relations), 2 (objects), or None (unknown).
 
     Parameters
     ----------
@@ -190,7 +191,7 @@ def role_of(name: str) -> int | None:
 
 
 def proposed_columns(names: Iterable[str]) -> str:
-    """Return a value of `columns` to propose for a header: the names of subject, relation and object.
+    """Return a value for the option ``columns=`` that an error message can propose to the user.
 
     Parameters
     ----------
@@ -199,7 +200,8 @@ def proposed_columns(names: Iterable[str]) -> str:
     Returns
     -------
     str
-        Empty if the names do not tell which column holds what.
+        The names of the columns of subject, relation and object, separated by commas; empty if the names do not show
+        which columns these are.
 
     Examples
     --------
@@ -245,7 +247,7 @@ def named_columns(what: str, names: Sequence[str]) -> list[int] | None:
 
 
 def chosen_columns(what: str, names: Sequence[str], choice: ColumnChoice) -> list[int]:
-    """Return the positions of the columns that a caller names, among the names of all columns.
+    """Return the positions of the columns of subject, relation and object, which the option ``columns=`` names.
 
     Parameters
     ----------
@@ -254,7 +256,7 @@ def chosen_columns(what: str, names: Sequence[str], choice: ColumnChoice) -> lis
     names : sequence of str
         The names of all columns.
     choice : ColumnChoice
-        With `is_by_name`.
+        The parsed option; its `is_by_name` is True.
 
     Returns
     -------
@@ -277,7 +279,8 @@ def check_further_column(
 ) -> None:
     """Raise a DataError if a further column shows that some rows are not true triples of `split`.
 
-    Such a column marks some triples as false, or it names other splits.
+    A further column holds neither subjects, relations nor objects. The error is raised if it marks some triples as
+    false, or if it names other splits.
 
     Parameters
     ----------
@@ -286,7 +289,7 @@ def check_further_column(
     name : str
         The name of the column.
     values : iterable
-        The distinct values of the column, the first value first.
+        The distinct values of the column, in the order of their first occurrence.
     split : str
         The split whose triples the table holds.
     rows : str
@@ -329,7 +332,7 @@ def kept_notes(values: Mapping[str, Collection[Any]]) -> list[str]:
     >>> kept_notes({"time": [1, 2]})
     ['the column time is kept for breakdowns; the filter does not use it']
     >>> kept_notes({"weight": [1, -1]})[1]
-    'the column weight holds only -1 and 1: if it tells true from false triples, false triples are read as true too'
+    'the column weight holds only -1 and 1: if it marks true and false triples, false triples are read as true too'
     """
     if not values:
         return []
@@ -343,7 +346,7 @@ def kept_notes(values: Mapping[str, Collection[Any]]) -> list[str]:
         if texts in TRUTH_VALUES:
             both = " and ".join(sorted(texts))
             notes.append(
-                f"the column {name} holds only {both}: if it tells true from false triples, false triples are "
+                f"the column {name} holds only {both}: if it marks true and false triples, false triples are "
                 "read as true too"
             )
     return notes

@@ -151,7 +151,7 @@ def sample_negatives(
     rng = np.random.default_rng(check_seed(seed))
     positives = dataset[split].array
     known = known_triples(dataset, [*_known_splits(dataset, filter_splits), split])
-    # coin[i], (positives,): the index of the side on which positive i gets one negative more than on the other side.
+    # coin[i], (positives,): the index of the side on which positive i gets the one additional negative if n is odd.
     # Used only if there are two sides and n is odd.
     coin = rng.integers(0, 2, size=len(positives))
     # Lists with one array per side. parts: the negatives, int64 (negatives, 3). positive_rows: for each negative, the
@@ -192,7 +192,7 @@ def _draw_unknown(queries: Queries, index: KnownIndex, n_entities: int, rng: np.
     Returns
     -------
     int64 array, shape (positives,)
-        In the order of ``queries.rows``; -1 where no allowed entity is left.
+        In the order of ``queries.rows``; -1 for a positive for which no allowed entity is left.
     """
     offsets, known = index.lookup(queries.relation, queries.given)
     drawn = np.full(len(queries.rows), -1, dtype=np.int64)

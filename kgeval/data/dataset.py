@@ -41,9 +41,9 @@ from kgeval.markup import joined
 SPLITS = ("train", "valid", "test")
 ONE_FILE = (  # the note of a dataset that was read from one file
     "one file, so all triples are in the split train; dataset.split({'train': .8, 'valid': .1, 'test': .1}, seed=0) "
-    "makes valid and test of them (on the command line: --split-fractions .8,.1,.1)"
+    "divides them into train, valid and test (on the command line: --split-fractions .8,.1,.1)"
 )
-MIN_NUMBERS = 8  # if two columns share fewer numbers, this says nothing about the column order
+MIN_NUMBERS = 8  # columns that share fewer numbers may do so by chance; see `Dataset.suspicious_order`
 
 
 class Dataset:
@@ -62,16 +62,16 @@ class Dataset:
     notes : sequence of str
         Notes about what was assumed or left out when the data were read. `observations` starts with these notes.
     columns : mapping of str to pandas.DataFrame, optional
-        For some splits: further columns that the files hold, such as ``time`` or ``weight``. Row i belongs to triple i
-        of the split. They do not change the ranks; results can be broken down by them.
+        Further columns of some or all splits, such as ``time`` or ``weight``. Row i belongs to triple i of the split.
+        The columns do not change the ranks; results can be broken down by them.
     dictionaries : mapping of str to sequence of str, optional
         Only for a dataset whose files contain ids: the labels in the order of these ids, under the keys ``"entities"``
         and ``"relations"``. Some checkpoints do not name their rows; if such a checkpoint comes from the same tool,
         `kgeval.load_model` takes the names of its rows from `dictionaries`. The ids of `entities` and `relations` may
         be in another order.
     id_format : str
-        The name of the file format from which the `dictionaries` come, such as ``"openke"``. They are used for
-        checkpoints of this tool only; if the name is empty, for checkpoints of any tool.
+        The file format from which the `dictionaries` come, such as ``"openke"``. The dictionaries are used only for
+        checkpoints of this tool; if `id_format` is empty, they are used for checkpoints of any tool.
 
     Raises
     ------
@@ -215,9 +215,9 @@ class Dataset:
         -------
         Dataset
             The labels of the library get the first ids, in the order of the library's own ids; they are also the
-            `dictionaries`. `id_format` is ``"pykeen"``, ``"torchkge"``, ``"libkge"`` or ``"ogb"``. Labels that only
-            splits without such ids contain come after them. Rows keep their order. Inverse triples that PyKEEN adds for
-            training are left out. Notes tell what was assumed.
+            `dictionaries`. `id_format` is ``"pykeen"``, ``"torchkge"``, ``"libkge"`` or ``"ogb"``. New labels, which
+            occur only in other splits, get the ids after these. Rows keep their order. Inverse triples that PyKEEN adds
+            for training are left out. Notes tell what was assumed.
 
         Raises
         ------
@@ -358,7 +358,7 @@ class Dataset:
         return split in self.splits
 
     def with_notes(self, notes: Sequence[str], first: bool = False) -> Dataset:
-        """Return the same dataset with further notes.
+        """Return a copy of the dataset with further notes.
 
         Parameters
         ----------
@@ -373,9 +373,8 @@ class Dataset:
     def split(self, fractions: Mapping[str, float], *, seed: int = 0, inverse_free: bool = False) -> Dataset:
         """Divide a dataset of one split into train, valid and test, at random.
 
-        Each entity and each relation occurs in train, so no triple of valid or test contains an unseen one; all copies
-        of a triple are in one split. The same triples and the same seed give the same splits on every machine, whatever
-        the order of the rows.
+        Each entity and each relation of the dataset's triples occurs in train. All copies of a triple are in one split.
+        The same triples and the same seed give the same splits on every machine; the order of the rows does not matter.
 
         Parameters
         ----------
@@ -385,9 +384,9 @@ class Dataset:
         seed : int
             Seed of the random numbers (the 64-bit output of numpy's PCG64).
         inverse_free : bool
-            If True and (s, p, o) is in valid or test, train contains no triple (o, q, s) with any relation q: triples
-            with the same two entities in both directions stay in one split. Valid and test may then have fewer triples
-            than their shares; a note tells how many.
+            If True, and if (s, p, o) is in valid or test, train contains no triple (o, q, s), for any relation q: all
+            triples of two entities that are linked in both directions stay in one split. Valid and test may then have
+            fewer triples than their shares; a note says how many.
 
         Returns
         -------
@@ -398,8 +397,8 @@ class Dataset:
         ------
         DataError
             If the dataset has several splits, if the fractions or the seed are not valid, or if valid and test cannot
-            get their shares because too many triples must stay in train: a triple must stay if it is the last one of
-            train with its entity or relation.
+            get their shares because too many triples must stay in train: a triple must stay if its subject, its
+            relation or its object occurs in no other triple of train.
 
         Examples
         --------
@@ -424,12 +423,12 @@ class Dataset:
         notes.append(
             f"split at random into {shares} of {sum(sizes.values()):,} distinct triples, seed {seed}"
             + ("; no inverse of a triple of valid or test is in train" if inverse_free else "")
-            + ". A model that was trained on other triples than this train may have seen its test"
+            + ". A model that was not trained on this train split may have been trained on triples of this test split"
         )
         if n_short:
             notes.append(
-                f"{counted(n_short, 'triple')} fewer than these shares left train, since triples and their inverses "
-                "stay together"
+                f"valid and test have {counted(n_short, 'triple')} fewer than these shares, since triples and their "
+                "inverses stay in one split"
             )
         splits = {
             name: TripleSet(triples.array[part], len(self.entities), len(self.relations), name=name)
@@ -467,7 +466,7 @@ class Dataset:
         rows = np.concatenate([triples.array for triples in self.splits.values()])
         order, starts = group_rows(rows[:, 0], rows[:, 1], rows[:, 2])
         sizes = np.diff(starts)
-        order, sizes = order[np.repeat(sizes > 1, sizes)], sizes[sizes > 1]  # of the triples with several rows
+        order, sizes = order[np.repeat(sizes > 1, sizes)], sizes[sizes > 1]  # keep only triples with several rows
         starts = np.cumsum(sizes) - sizes
         # counts[split], (repeated triples,): how many of the rows of each repeated triple belong to this split.
         counts, end = {}, 0
@@ -541,10 +540,11 @@ class Dataset:
             is_first[triples.s] = True
             is_third[triples.o] = True
         n_second = len(self.relations)
-        # An overlap is at most n_second / n_other. If that is below 25%, no label need be looked up.
+        # An overlap is at most n_second / n_other. If this bound is below 25%, no label need be looked up.
         if 4 * n_second < min(int(is_first.sum()), int(is_third.sum())):
             return ""
-        entity_ids = self.entities.find(self.relations.labels)  # of each label of the second column; -1: no entity
+        # (relations,): the entity id of each label of the second column; -1 if no entity has this label.
+        entity_ids = self.entities.find(self.relations.labels)
         found = []
         for other, is_other in (("first", is_first), ("third", is_third)):
             n_shared = int(is_other[entity_ids[entity_ids >= 0]].sum())
@@ -557,14 +557,13 @@ class Dataset:
         are_numbers = all(label.isdecimal() for label in self.relations.labels)
         if are_numbers and (n_shared < MIN_NUMBERS or n_triples < 2 * n_second):
             return ""
-        order, pair, say = "head, tail, relation", "the first and the second", "columns='htr' if so"
+        order, pair, remedy = "head, tail, relation", "the first and the second", "if so, pass columns='htr'"
         if other == "third":
             order, pair = "relation, head, tail", "the second and the third"
-            say = "columns='rht' if so (columns='rth' for relation, tail, head)"
+            remedy = "if so, pass columns='rht' (or columns='rth' for relation, tail, head)"
         return (
             f"the columns look like {order}: {pair} column share {shares_second:.0%} of their labels, the first and "
-            f"the third {shares_third:.0%}; say the order: {say}, columns='hrt' if the second column holds the "
-            "relations"
+            f"the third {shares_third:.0%}; {remedy}; if the second column holds the relations, pass columns='hrt'"
         )
 
     @cached_property
@@ -578,9 +577,9 @@ class Dataset:
 
     @cached_property
     def _says_numbers(self) -> str:
-        """A warning if the entity labels are numbers that differ from their ids; else empty.
+        """A warning if the entity labels are numbers that differ from their ids; otherwise an empty string.
 
-        They differ because labels are sorted as text: 0, 1, 10, 2, ... have the ids 0, 1, 2, 3, ...
+        The numbers and the ids differ because labels are sorted as text: 0, 1, 10, 2, ... have the ids 0, 1, 2, 3, ...
         """
         labels = self.entities.labels
         if not isinstance(labels, TextLabels) or not labels.are_plain_numbers:
@@ -684,7 +683,7 @@ def _look_alikes(vocabulary: Vocabulary) -> list[tuple[str, str]]:
 def _plain_forms(labels: Sequence[str]) -> list[str]:
     """Return labels in NFC, without invisible characters and spaces around them."""
     text = "".join(labels)
-    # Each part of a text in NFC is in NFC (Unicode Standard Annex 15), so most labels need no look at their characters.
+    # Each part of a text in NFC is in NFC (Unicode Standard Annex 15), so the joined labels can be checked at once.
     if unicodedata.is_normalized("NFC", text) and not any(unicodedata.category(c) == "Cf" for c in set(text)):
         return [label.strip() for label in labels]
     forms = (label if label.isascii() else unicodedata.normalize("NFC", label) for label in labels)
@@ -697,7 +696,7 @@ def _checked_triples(split: str, array: npt.ArrayLike, entities: Vocabulary, rel
     if isinstance(array, np.ma.MaskedArray) or any(isinstance(row, np.ma.MaskedArray) for row in rows):
         raise DataError(f"{split} must not be a masked array; remove the masked rows first")
     if isinstance(array, pd.DataFrame):
-        further_columns(split, array)  # raises an error if a column says that rows do not belong to the split
+        further_columns(split, array)  # raises an error if a column shows that rows do not belong to the split
         array = array.iloc[:, frame_columns(split, array)].to_numpy()
     try:
         return TripleSet(array, len(entities), len(relations), name=split)

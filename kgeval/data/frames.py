@@ -43,9 +43,9 @@ def has_names(frame: pd.DataFrame) -> bool:
 def frame_columns(what: str, frame: pd.DataFrame, columns: str | Sequence[str] | None = None) -> list[int]:
     """Return the positions of the three columns of a frame that hold s, p and o.
 
-    Columns are recognised by the names in `COLUMN_NAMES`, in upper or lower case, or by the names in `columns`. The
-    columns of a frame are taken by their positions if `columns` gives the order, or if the frame has three columns
-    without names (then s, p, o).
+    Columns are recognised by the names in `COLUMN_NAMES`, in upper or lower case, or by the names in `columns`. If
+    `columns` gives the order of the columns, the positions follow from this order. Three columns without names are s, p
+    and o.
 
     Parameters
     ----------
@@ -75,7 +75,9 @@ def frame_columns(what: str, frame: pd.DataFrame, columns: str | Sequence[str] |
             n = "three" if len(choice.names) == 3 else len(choice.names)
             raise DataError(f"{what}: columns={choice} is for frames of exactly {n} columns; got {shown}")
         if named is not None and named != positions:
-            raise DataError(f"{what}: columns={choice} contradicts the column names {shown}; leave one of them out")
+            raise DataError(
+                f"{what}: columns={choice} contradicts the column names {shown}; rename them or remove columns="
+            )
         if named is None:
             check_roles(f"{what}: columns={choice} contradicts the column names {shown}", shown, positions)
         return positions
@@ -127,7 +129,7 @@ def frame_labels(
             row = int(np.flatnonzero(is_blank[column.codes])[0])
             raise DataError(
                 f"{table}, row {row}, column {i}: the label {column[row]!r} is empty or only white space; "
-                "remove the row or name the value"
+                "remove the row, or write a label in its place"
             )
         labels.append(column)
     return labels
@@ -231,7 +233,7 @@ def as_frame(what: str, table: Any) -> pd.DataFrame:
     Raises
     ------
     DataError
-        If `table` is none of these, or an array that holds no text.
+        If `table` is of another type, or if it is an array that does not contain text.
     MissingExtra
         If the table has only the Arrow interface, and pyarrow is not installed.
     """
@@ -261,9 +263,9 @@ def as_frame(what: str, table: Any) -> pd.DataFrame:
 
 
 def _converted(what: str, table: Any) -> Any:
-    """Return a table of another library as a pandas frame; None if the table has no known method for this."""
+    """Convert a table of another library to a pandas frame; return None if it has no known method for this."""
     if hasattr(table, "to_pandas"):
-        # Arrow would make floats of integers with missing values; the error would not show the missing value.
+        # By default, Arrow converts integers with missing values to floats; errors would then not show these values.
         is_arrow = type(table).__module__.partition(".")[0] == "pyarrow"
         return table.to_pandas(integer_object_nulls=True) if is_arrow else table.to_pandas()
     if hasattr(table, "__arrow_c_stream__") and not isinstance(table, pd.Series):
@@ -294,9 +296,9 @@ def _frame_of_array(what: str, array: npt.NDArray[Any]) -> pd.DataFrame:
 def check_integers(
     what: str, frame: pd.DataFrame, positions: Sequence[int], vocabularies: Sequence[Vocabulary], for_ids: str
 ) -> None:
-    """Raise a DataError if an integer in a frame may be a label or an id, with different meanings.
+    """Raise a DataError if it is unclear whether an integer in a frame is a label or an id.
 
-    Example: a frame holds the integer 7. If the label "7" has the id 7, both meanings are the same and nothing is
+    Example: a frame holds the integer 7. If the label "7" has the id 7, both meanings are the same, and no error is
     raised. If the label "7" has the id 3, an error is raised; a caller who means labels converts them to strings.
 
     Parameters
@@ -354,7 +356,7 @@ def frame_ids(what: str, frame: pd.DataFrame, entities: Vocabulary, relations: V
     """
     positions = frame_columns(what, frame)
     columns = []
-    for_ids = "put the labels in their place (dataset.entities.labels[id])"
+    for_ids = "replace them with labels (dataset.entities.labels[id])"
     check_integers(what, frame, positions, (entities, relations, entities), for_ids)
     for i, vocabulary in enumerate((entities, relations, entities)):
         column = as_labels(what, frame.iloc[:, positions[i]].to_numpy(dtype=object), i)

@@ -23,11 +23,11 @@ from kgeval.errors import DataError
 BLOCK = 2**16  # how many labels become strings, or are hashed, at once
 SHOWN = 1000  # longer sequences are shown in part
 WORD = 8  # bytes that are compared at once
-_MASKS = np.array([(1 << 8 * n) - 1 for n in range(WORD + 1)], dtype=np.uint64)  # of the first n bytes
-LONG = 4096  # labels of more bytes are hashed and compared one by one
-N_BLOCK_DIGITS = 4  # NumberLabels.in_text_order goes through numbers that differ in their last four digits at once
+_MASKS = np.array([(1 << 8 * n) - 1 for n in range(WORD + 1)], dtype=np.uint64)  # mask n keeps the first n bytes
+LONG = 4096  # labels with more bytes are hashed and compared one by one
+N_BLOCK_DIGITS = 4  # in a block of NumberLabels.in_text_order, up to this many digits follow the same first digits
 _IS_SPACE = np.array([byte < 0x80 and chr(byte).isspace() for byte in range(256)])
-CODEC = ("utf-8", "surrogatepass")  # Python strings may hold single surrogates, which plain UTF-8 has not
+CODEC = ("utf-8", "surrogatepass")  # Python strings may contain single surrogates, which plain UTF-8 cannot encode
 
 
 class Labels(Sequence[str]):
@@ -172,7 +172,7 @@ class NumberLabels(Labels):
         """Yield the numbers that begin with the digits of `first`, in the order of their text."""
         if first >= self._n:
             return
-        if first * 10 ** (N_BLOCK_DIGITS + 1) >= self._n:  # numbers with more further digits than that are too great
+        if first * 10 ** (N_BLOCK_DIGITS + 1) >= self._n:  # numbers with more further digits are greater than n - 1
             scales, further = _further_digits()
             numbers = first * scales + further
             yield numbers[numbers < self._n]
@@ -186,7 +186,7 @@ class NumberLabels(Labels):
         if not len(ids):
             return b""
         scales, further = _further_digits()
-        # a block of `in_text_order`
+        # Faster, if `ids` is a block of `in_text_order`.
         if ids[0] > 0 and len(ids) == len(scales) and np.array_equal(ids, ids[0] * scales + further):
             return _further_json().replace(b"#", b"%d" % ids[0])
         n_digits = len(str(int(ids.max())))
@@ -247,7 +247,7 @@ class TextLabels(Labels):
     """
 
     def __init__(self, text: bytes, offsets: Ids) -> None:
-        self._padded = text + bytes(WORD)  # so that a word can be read at each byte
+        self._padded = text + bytes(WORD)  # with padding, so that `WORD` bytes can be read from each byte of the text
         self._offsets = offsets
 
     @classmethod
@@ -365,13 +365,14 @@ class TextLabels(Labels):
 
     def _text_order(self) -> Ids:
         """Return the ids in the order of their labels; `place` counts the bytes that have been compared."""
-        # words of labels that end are filled with zeros; a very long label has too many words
+        # The sort below fills short labels with zero bytes, so it cannot sort labels that contain zero bytes; for very
+        # long labels, it would need too many steps.
         if b"\0" in self._padded[:-WORD] or self.lengths.max(initial=0) > LONG:
             strings = list(self)
             return np.array(sorted(range(len(self)), key=strings.__getitem__), dtype=np.int64)
         order = np.arange(len(self))
-        groups = np.zeros(len(self), dtype=np.int64)  # labels with the same group have been equal so far
-        tied = order.copy()  # the positions in `order` of labels that equal another one so far
+        groups = np.zeros(len(self), dtype=np.int64)  # labels of one group are equal in all bytes compared so far
+        tied = order.copy()  # the positions in `order` of labels that share their group with another label
         place = 0
         while len(tied):
             words = self._words(order[tied], place).byteswap()  # so that the first byte is the most significant
@@ -395,7 +396,7 @@ class TextLabels(Labels):
         return np.asarray(words[np.minimum(starts, len(words) - 1)] & _MASKS[n_left], dtype=np.uint64)
 
     def _hashes(self) -> npt.NDArray[np.uint64]:
-        """Return a 64-bit hash of each label; labels of equal hashes are compared byte by byte."""
+        """Return a 64-bit hash of each label; `find` compares labels with equal hashes byte by byte."""
         hashes = np.empty(len(self), dtype=np.uint64)
         for start in range(0, len(self), BLOCK):
             ids = np.arange(start, min(start + BLOCK, len(self)))

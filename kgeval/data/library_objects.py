@@ -51,7 +51,7 @@ class LibraryLabels(NamedTuple):
 
 
 def library_labels(x: Any) -> LibraryLabels | None:
-    """Return the labels of entities and relations that an object of a library holds, in the order of its ids.
+    """Return the labels of entities and relations of an object of another library, in the order of its ids.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def library_labels(x: Any) -> LibraryLabels | None:
     Returns
     -------
     LibraryLabels or None
-        None if `x` holds no labels, such as PyKEEN's `CoreTriplesFactory`.
+        None if `x` has no labels, like PyKEEN's `CoreTriplesFactory`.
 
     Raises
     ------
@@ -180,7 +180,7 @@ def _label(name: str, i: int, label: Any, only_strings: bool) -> str:
 
 
 def _is_integer(value: Any) -> bool:
-    """Return whether a value is an integer and no bool."""
+    """Return whether a value is an integer, but not a bool."""
     return isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.bool_))
 
 
@@ -190,7 +190,8 @@ class LibraryTriples(NamedTuple):
     Parameters
     ----------
     entities, relations : Vocabulary
-        The labels of the library in the order of its ids, then labels that only other splits contain.
+        The labels of the first split with ids, in the order of its ids; then the labels that occur only in other
+        splits.
     triples : dict of str to int64 array, shape (n, 3)
         The triples of each split, columns s, p, o.
     columns : dict of str to pandas.DataFrame
@@ -227,7 +228,7 @@ class _Piece(NamedTuple):
 
 
 def pieces_of(x: Any, splits: Sequence[str], split: str | None = None) -> dict[str, Any]:
-    """Return the object that holds the triples of each split.
+    """Return a dict from each split to the object that holds its triples.
 
     Parameters
     ----------
@@ -255,7 +256,7 @@ def pieces_of(x: Any, splits: Sequence[str], split: str | None = None) -> dict[s
         _check_no_ids(f"the {_type_name(x)}", x)
         if split is None:
             raise DataError(
-                f"the {_type_name(x)} holds the triples of one split, but not which one: set split= to 'train', "
+                f"the {_type_name(x)} holds the triples of one split, but it is unclear which: set split= to 'train', "
                 "'valid' or 'test', or give all splits: Dataset.of({'train': ..., 'valid': ..., 'test': ...})"
             )
         pieces = {split: x}
@@ -474,7 +475,7 @@ def _check_piece(split: str, piece: Any) -> None:
     if isinstance(piece, (str, PathLike)):
         raise DataError(f"{split}: Dataset.of takes objects, and {cut_label(str(piece))!r} is a path; read it first")
     if isinstance(getattr(piece, "splits", None), Mapping) or _is_factory(getattr(piece, "training", None)):
-        raise DataError(f"{split}: the {_type_name(piece)} has several splits; give the triples of one")
+        raise DataError(f"{split}: the {_type_name(piece)} has several splits; give the triples of one split")
     raise DataError(f"{split}: expected the triples of one split, not a {_type_name(piece)}; Dataset.of takes {TAKEN}")
 
 
@@ -494,7 +495,7 @@ def _is_graph(x: Any) -> bool:
 
 
 def _is_table(x: Any) -> bool:
-    """Return whether an object is a table of triples; an array of ids counts as one."""
+    """Return whether an object is a table of triples; an array of ids counts as a table."""
     if isinstance(x, (pd.DataFrame, np.ndarray, list)):
         return True
     if hasattr(x, "edge_index"):  # a graph of PyTorch Geometric, which has methods of tensors
@@ -519,7 +520,7 @@ def _check_no_ids(split: str, table: Any) -> None:
 
 
 def _library_pieces(pieces: Mapping[str, Any]) -> dict[str, _Piece]:
-    """Return the triples of each split that is no table."""
+    """Return the triples of each split that is an object of a library, and not a table of labels."""
     known: dict[str, _Piece] = {}
     for split, piece in pieces.items():
         if not _is_table(piece):
@@ -544,7 +545,7 @@ def _labels_of_piece(piece: Any) -> LibraryLabels | None:
 
 
 def _library_piece(split: str, piece: Any, labels: LibraryLabels | None) -> _Piece:
-    """Return the triples of an object of a library; without labels, the ids are the labels."""
+    """Return the triples of an object of a library; if it has no labels, the labels are the ids as text."""
     has_labels = labels is not None
     if labels is None:
         n_relations = getattr(piece, "real_num_relations", None) or piece.num_relations
@@ -579,7 +580,7 @@ def _number_labels(n_entities: int, n_relations: int, library: str) -> LibraryLa
 def _with_shared_labels(
     pieces: Mapping[str, Any], known: dict[str, _Piece], is_one_dataset: bool
 ) -> tuple[dict[str, _Piece], list[str]]:
-    """Give PyKEEN factories without labels the labels of their dataset, and return a note about this.
+    """Give PyKEEN factories without labels the labels of their dataset; return all splits, and a note about this.
 
     Raise a DataError if it is not known which labels belong to the ids of such a factory.
     """
@@ -595,8 +596,8 @@ def _with_shared_labels(
         return known | shared, [note]
     differ = f"{named[0]} has labels" if named else "the numbers of entities or relations differ"
     raise DataError(
-        f"{bare[0]}: the factory has no labels (entity_to_id), and {differ}, so nothing says which ids are the same "
-        "entity. Give factories with labels, or Dataset.from_arrays the ids of one vocabulary"
+        f"{bare[0]}: the factory has no labels (entity_to_id), and {differ}, so it is unknown which ids mean the same "
+        "entity. Give factories with labels, or call Dataset.from_arrays with ids of one vocabulary"
     )
 
 
@@ -614,13 +615,14 @@ def _left_out(pieces: Mapping[str, Any], known: Mapping[str, _Piece]) -> Iterato
             yield (
                 f"{split}: the factory has {counted(n_triples, 'triple')}, and {file.name}, from which it was read, "
                 f"has {counted(n_lines, 'line')}; PyKEEN leaves out duplicates, and triples whose entities or "
-                "relations the training lacks"
+                "relations do not occur in training"
             )
     evaluated = [split for split in unchecked if split != "train"]
     if evaluated:
         yield (
-            f"when PyKEEN reads files, it leaves out duplicates and triples whose entities or relations the training "
-            f"lacks, so {' and '.join(evaluated)} may be smaller than in the files; kgeval.read_dataset keeps all"
+            f"when PyKEEN reads files, it leaves out duplicates and triples whose entities or relations do not occur "
+            f"in training, so {' and '.join(evaluated)} may be smaller than in the files; kgeval.read_dataset keeps "
+            "all triples"
         )
 
 

@@ -1,6 +1,6 @@
 """`Lists` stores lists of different lengths in one array, for example one list of candidates for each positive.
 
-`joined_ranges` gives the positions of the elements of some lists; queries, known answers and features use it too.
+`joined_ranges` returns the positions of the elements of chosen lists; queries, known answers and features use it too.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ def ogb_lists(content: Mapping[str, Any], dataset: Dataset, splits: Sequence[str
     """Return the negatives of a split dictionary as ids of a dataset.
 
     The ids in the dictionary are either the ids of `dataset`, or the ids of the tool from whose data `dataset` was made
-    (`Dataset.dictionaries`). Both meanings are tried. The right one makes every triple of the dictionary equal to the
+    (`Dataset.dictionaries`). Both meanings are tried. With the right meaning, every triple of the dictionary equals the
     triple in the same row of the ranked splits.
 
     Parameters
@@ -49,8 +49,8 @@ def ogb_lists(content: Mapping[str, Any], dataset: Dataset, splits: Sequence[str
     if lacking or not NEGATIVE_KEYS.keys() & set(content):
         raise DataError(
             f"{source}: expected head, relation and tail, shape (n,), and head_neg, tail_neg or both, shape (n, m); "
-            f"found {', '.join(map(str, content)) or 'nothing'}. The triples show that the ids and the rows are those "
-            "of the dataset. For ids of the dataset, without triples: {'subjects': ids, 'objects': ids}"
+            f"found {', '.join(map(str, content)) or 'nothing'}. The triples are needed to check that ids and rows "
+            "match the dataset. For ids of the dataset, without triples: {'subjects': ids, 'objects': ids}"
         )
     sides = [key for key in NEGATIVE_KEYS if key in content]
     arrays = {key: _integers(source, key, content[key], 1 + (key in NEGATIVE_KEYS)) for key in (*TRIPLE_KEYS, *sides)}
@@ -107,12 +107,12 @@ def _integers(source: str, key: str, value: Any, n_dimensions: int) -> Ids:
 def _translations(
     content: Mapping[str, Any], arrays: Mapping[str, Ids], dataset: Dataset, source: str
 ) -> list[dict[str, Ids] | str]:
-    """Return all arrays as ids of the dataset, for each meaning of the ids.
+    """Return all arrays as ids of the dataset, once for each possible meaning of their ids.
 
-    For a meaning that fails, a text with the reason is returned instead.
+    If a meaning is impossible, its element is a text with the reason.
     """
     known = {"entities": dataset.entities, "relations": dataset.relations}
-    # tables: for each meaning, the id in the dataset of each id in the arrays, by kind
+    # One table per meaning: tables[i][kind][id in the arrays] is the id in the dataset.
     tables: list[dict[str, Ids]] = []
     if dataset.dictionaries.keys() >= known.keys():
         tables.append({kind: known[kind].find(dataset.dictionaries[kind]) for kind in known})
@@ -120,7 +120,7 @@ def _translations(
     if has_types:
         if not tables:
             raise DataError(
-                f"{source}: its ids count within types of entities (head_type, tail_type), but {dataset.name!r} was "
+                f"{source}: its ids start at 0 in each entity type (head_type, tail_type), but {dataset.name!r} was "
                 "not made from OGB data; read the dataset with kgeval.read_dataset(the folder of OGB)"
             )
         arrays = _without_types(content, arrays, dataset, source)
@@ -148,7 +148,7 @@ def _translations(
 def _without_types(
     content: Mapping[str, Any], arrays: Mapping[str, Ids], dataset: Dataset, source: str
 ) -> dict[str, Ids]:
-    """Convert ids that start at 0 in each type to ids over all types (in the order of `Dataset.dictionaries`)."""
+    """Convert ids that start at 0 in each entity type to positions in ``Dataset.dictionaries["entities"]``."""
     labels = dataset.dictionaries["entities"]
     starts: dict[str, tuple[int, int]] = {}  # for each type: its first entity, and the number of its entities
     for position, label in enumerate(labels):
@@ -157,7 +157,7 @@ def _without_types(
         starts[kind] = start, n + 1
         if position != start + n:
             raise DataError(
-                f"{source}: its ids count within types of entities (head_type, tail_type), but in the dictionary of "
+                f"{source}: its ids start at 0 in each entity type (head_type, tail_type), but in the dictionary of "
                 f"{dataset.name!r} the entities of the type {cut_label(kind)!r} do not follow one another"
             )
     untyped = dict(arrays)

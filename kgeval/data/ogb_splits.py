@@ -1,6 +1,6 @@
-"""Splits in the layout of OGB: dicts of arrays of ids, with types of entities in ogbl-biokg.
+"""Splits in the layout of OGB: dicts with arrays of ids, and with entity types in ogbl-biokg.
 
-`kgeval.data.library_objects` makes datasets of them; `kgeval.data.ogb_negatives` reads the negatives they list.
+`kgeval.data.library_objects` makes datasets from such dicts; `kgeval.data.ogb_negatives` reads their negatives.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def is_tensor(x: Any) -> bool:
 
 
 def as_array(x: Any) -> Any:
-    """Return a tensor of any device as an array, and any other object unchanged.
+    """Return a torch tensor of any device as a numpy array, and any other object unchanged.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def is_ogb_split(x: Any) -> bool:
 
 
 def checked_triples(split: str, columns: Sequence[Any], n_entities: int, n_relations: int) -> Ids:
-    """Return columns of ids as triples.
+    """Check three columns of ids, and return them as triples.
 
     Parameters
     ----------
@@ -98,8 +98,8 @@ def ogb_triples(
     Returns
     -------
     triples : dict of str to int64 array, shape (n, 3)
-        The ids of the entities run over all types, in the order of `n_entities`: the ids of the second type follow
-        those of the first.
+        Entity ids are distinct across types: the ids of each type follow the ids of the type before it, in the order of
+        `n_entities`.
     labels : two sequences of str
         The ids as text; entities with types have labels ``type:id``.
     notes : list of str
@@ -107,7 +107,7 @@ def ogb_triples(
     Raises
     ------
     DataError
-        If a split is no such dict, if the numbers of ids are unknown, or if an id is out of range.
+        If a split is not such a dict, if the number of entities or relations is unknown, or if an id is out of range.
     """
     wrong = next((split for split, piece in pieces.items() if not is_ogb_split(piece)), None)
     if wrong is not None:
@@ -133,7 +133,7 @@ def ogb_triples(
     ):
         if value is None:
             raise DataError(
-                f"OGB's dicts do not say how many {name[2:]} there are, and those without triples count too; set "
+                f"OGB's dicts do not say how many {name[2:]} there are, and {name[2:]} without triples count too; set "
                 f"{name}={source}"
             )
     n_relations = check_positive_int("n_relations", n_relations, DataError)
@@ -148,17 +148,17 @@ def ogb_triples(
         triples[split] = checked_triples(split, columns, len(entities), n_relations)
     if is_typed:
         notes.append(
-            "OGB's ids count within each type; the labels are type:id, and the ids of the dataset count through the "
-            f"types in the order {', '.join(sizes)}"
+            "OGB's ids start at 0 in each entity type; the labels are type:id, and the ids of the dataset follow the "
+            f"order of the types: {', '.join(sizes)}"
         )
     else:
         notes.append("OGB's dicts hold no labels; the labels of the dataset are the ids as text")
     listing = [split for split, piece in pieces.items() if "head_neg" in piece or "tail_neg" in piece]
     if listing:
         notes.append(
-            f"{' and '.join(listing)} list negatives (head_neg, tail_neg), among which OGB's published numbers rank; "
-            "kgeval.Protocol(candidates=kgeval.candidates.Listed.from_ogb(split, dataset)) ranks among them. Without "
-            "it every entity is a candidate"
+            f"{' and '.join(listing)} list negatives (head_neg, tail_neg), which OGB's published numbers use as "
+            "candidates; kgeval.Protocol(candidates=kgeval.candidates.Listed.from_ogb(split, dataset)) does so too. "
+            "With the default protocol, every entity is a candidate"
         )
     return triples, (entities, relations), notes
 
@@ -177,13 +177,13 @@ def _type_sizes(n_entities: Any, is_typed: bool) -> dict[str, int]:
 
 
 def _ogb_ids(split: str, piece: Mapping[str, Any], end: str, sizes: Mapping[str, int]) -> Ids:
-    """Return the heads or tails of a split as ids over all types; the ids of a type follow those of the type before."""
+    """Return the heads or tails of a split as entity ids that are distinct across types; see `ogb_triples`."""
     ids = as_array(piece[end])
     if "" in sizes:
         return check_ids(f"{split}, {end}", ids, sizes[""], (None,))
     ids = check_ids(f"{split}, {end}", ids, max(sizes.values()), (None,))
     if f"{end}_type" not in piece:
-        raise DataError(f"{split}: has no {end}_type, but other ends have types: {', '.join(sizes)}")
+        raise DataError(f"{split}: has no {end}_type, but other columns of entities have types: {', '.join(sizes)}")
     kinds = pd.Index(list(sizes), dtype=object)
     of_row = kinds.get_indexer(pd.Index(list(piece[f"{end}_type"]), dtype=object))  # the type of each row
     if len(of_row) != len(ids):

@@ -1,7 +1,7 @@
-"""Predictions without a model: ranked answers of queries (`Predictions`), and ranks that were computed elsewhere.
+"""Predictions without a model: ranked answers of queries (`Predictions`), and ranks of other tools (`GivenRanks`).
 
 `kgeval.read_predictions` makes these objects from files, users make them from arrays, and
-`kgeval.evaluate_predictions` makes a result of them.
+`kgeval.evaluate_predictions` computes a result from them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ UNMAPPED = -1  # the id of a name that no entity of the dataset has
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """Ranked answers of queries, best answer first; the lists usually end long before the last entity.
+    """Ranked answers of queries, best answer first; a list usually contains only a few of the entities.
 
     Parameters
     ----------
@@ -218,8 +218,8 @@ class GivenRanks:
     ranks : float64 array, shape (n,)
         1 is the best rank; multiples of 0.5.
     n_candidates : int64 array, shape (n,), optional
-        The number of candidates among which each positive was ranked, including the positive itself; None: the file
-        does not say.
+        The number of candidates among which each positive was ranked, including the positive itself. None: the file
+        does not contain this number.
     filtered : str, optional
         As in `Predictions`: ``"no"`` for raw ranks, ``"after"`` or ``"before"`` for filtered ranks. None: the file does
         not say.
@@ -253,7 +253,7 @@ class GivenRanks:
         n_candidates: int | npt.ArrayLike | None = None,
         **facts: Any,
     ) -> GivenRanks:
-        """Make given ranks from arrays; one side, or one number of candidates, can be given for all ranks together.
+        """Make a `GivenRanks` from arrays; `sides` and `n_candidates` can also be one value for all ranks.
 
         Parameters
         ----------

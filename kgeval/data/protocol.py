@@ -26,7 +26,7 @@ UNSEEN = ("rank", "drop", "worst", "error")
 
 @dataclass(frozen=True)
 class Sample:
-    """A part of the triples of the ranked splits: only this part is ranked; the filter uses all known triples.
+    """The part of the triples of the ranked splits that is ranked; the filter still uses all known triples.
 
     Parameters
     ----------
@@ -188,9 +188,8 @@ class Protocol:
     candidates : Candidates
         The entities that compete with each positive; see `kgeval.candidates`. In results of `kgeval.evaluate_scores`,
         these are the candidates that the table of scores lists.
-
     sample : Sample, optional
-        The part of the triples that was ranked; None: all. ``kgeval.evaluate(..., triples=...)`` sets it.
+        The part of the triples that was ranked; None: all triples. ``kgeval.evaluate(..., triples=...)`` sets it.
 
     Raises
     ------

@@ -278,7 +278,7 @@ def shares_query(triples: Ids, others: Ids, side: str) -> Bools:
     array([ True, False])
     """
     (relation, given), (other_relation, other_given) = (query_parts(part, side)[0] for part in (triples, others))
-    # some: the triples that share the given entity and the relation with `others`, perhaps not with the same triple.
+    # some: the triples whose given entity and relation both occur in `others`, but perhaps in different triples.
     some = np.flatnonzero(np.isin(given, other_given) & np.isin(relation, other_relation))
     pairs = zip((relation, given), (other_relation, other_given))
     # keys: one integer for the (relation, given entity) of each triple, first of `some`, then of `others`.

@@ -102,8 +102,8 @@ def split_rows(
     rows : dict of str to int64 array
         The rows of each split, sorted by triple. All copies of a triple are in one split.
     n_short : int
-        By how many triples valid and test together are smaller than `sizes` says, because pairs of inverse triples stay
-        together. 0 unless `inverse_free`.
+        The number of triples that valid and test together lack, compared with `sizes`, because a triple and its inverse
+        stay in one split. 0 unless `inverse_free`.
 
     Raises
     ------
@@ -126,7 +126,7 @@ def split_rows(
         if not fitting:
             most_skipped = max(most_skipped, len(rows))
         elif _leave(distinct, rows, n_with):
-            chosen = max(fitting, key=needs.__getitem__)  # the split that lacks most
+            chosen = max(fitting, key=needs.__getitem__)  # the split that still needs most triples
             split_of[rows] = chosen
             needs[chosen] -= len(rows)
     n_short = sum(needs)
@@ -150,7 +150,7 @@ def _count_entities(triples: Ids) -> list[int]:
 
 
 def _units(triples: Ids, sequence: Ids, inverse_free: bool) -> Iterator[list[int]]:
-    """Yield rows that must stay in one split, in the order of `sequence`: one row, or a row with its inverses."""
+    """Yield lists of rows that must stay in one split, in the order of `sequence`: a row, or a row and its inverses."""
     together: dict[int, list[int]] = _inverse_groups(triples) if inverse_free else {}
     done: set[int] = set()
     for start in range(0, len(sequence), _CHUNK):
@@ -164,9 +164,9 @@ def _units(triples: Ids, sequence: Ids, inverse_free: bool) -> Iterator[list[int
 
 
 def _inverse_groups(triples: Ids) -> dict[int, list[int]]:
-    """Return, for each row whose pair of entities occurs in both directions, all rows with this pair.
+    """Return, for each row whose two entities are linked in both directions, all rows with these two entities.
 
-    In a triple (s, p, s), the pair occurs in both directions.
+    If both entities of a triple are the same entity, they count as linked in both directions.
     """
     s, o = triples[:, 0], triples[:, 2]
     order, starts = group_rows(np.minimum(s, o), np.maximum(s, o))
@@ -182,7 +182,7 @@ def _inverse_groups(triples: Ids) -> dict[int, list[int]]:
 
 
 def _leave(triples: Ids, rows: Sequence[int], n_with: list[list[int]]) -> bool:
-    """Move rows out of train if other triples of train have their entities and relations; return if they moved.
+    """Move rows out of train if other triples of train have their entities and relations; return whether they moved.
 
     Parameters
     ----------

@@ -98,8 +98,8 @@ class RankedSide:
         The keys are ``"raw"`` and ``"filtered"``; each value holds the counts of the ranked positives, shape (ranked,).
         Unknown counts are `kgeval.results.UNKNOWN_COUNT`; see `assemble`.
     undecided : dict of str to bool array, shape (ranked,), optional
-        The keys are ``"raw"`` and ``"filtered"``; an array is True where the rank is only bounded (see the table of
-        `EvaluationResult`). If a setting is not a key, it has no such ranks.
+        The keys are ``"raw"`` and ``"filtered"``. An element is True if only bounds of the rank are known (see the
+        table of `EvaluationResult`). A setting that is not a key has no such ranks.
     """
 
     rows: Ids
@@ -108,18 +108,18 @@ class RankedSide:
     undecided: Mapping[str, npt.NDArray[np.bool_]] = field(default_factory=dict)
 
     def undecided_in(self, setting: str) -> npt.NDArray[np.bool_]:
-        """Return where the rank in a setting is only bounded: bool array, shape (ranked,)."""
+        """Return, for each ranked positive, whether only bounds of its rank in a setting are known; bool (ranked,)."""
         none = np.zeros(len(self.rows), dtype=np.bool_)
         return np.asarray(self.undecided.get(setting, none), dtype=np.bool_)
 
     @classmethod
     def of(cls, rows: Ids, scores: npt.NDArray[Any], counts: dict[str, RankCounts]) -> RankedSide:
-        """Make a `RankedSide` of the positives `rows`; `scores` and `counts` have one element for every positive."""
+        """Make a `RankedSide` from the positives `rows`; `scores` and `counts` have one element for every positive."""
         return cls(rows, scores[rows], {setting: part.take(rows) for setting, part in counts.items()})
 
     @classmethod
     def with_rivals(cls, scores: npt.NDArray[Any], counts: dict[str, RankCounts]) -> RankedSide:
-        """Make a `RankedSide` of the positives with at least one rival in the filtered setting."""
+        """Make a `RankedSide` from the positives with at least one rival in the filtered setting."""
         return cls.of(np.flatnonzero(counts["filtered"].rivals > 0), scores, counts)
 
 
@@ -138,7 +138,8 @@ def check_given_scores(protocol: Protocol, what: str) -> None:
         )
     if protocol.sample is not None:
         raise ProtocolError(
-            "a protocol's sample is set by kgeval.evaluate(..., triples=...); given scores rank all triples"
+            "only kgeval.evaluate(..., triples=...) sets the sample of a protocol; with given scores, all triples are "
+            "ranked"
         )
 
 
@@ -239,7 +240,7 @@ def list_notes(tasks: Sequence[ListTask], unseen: str | None = None) -> list[str
     """
     notes = []
     for task in tasks:
-        repeated = "are left out" if task.has_dropped_duplicates else "count again (duplicates='drop' drops them)"
+        repeated = "are left out" if task.has_dropped_duplicates else "are rivals too (duplicates='drop' drops them)"
         absent = "rank below the positive" if unseen == "worst" else "are left out"
         texts = {
             "answers": "are the answer of their own positive, and are left out",

@@ -402,7 +402,7 @@ def _resolved(protocol: Protocol, dataset: Dataset, scored: Mapping[str, Any], l
 
 
 def _lengths_alone(scored: Mapping[str, tuple[Scores, Lists]]) -> Recorded:
-    """Return candidates for lists without ids; their digest is a hash of the lengths of the lists."""
+    """Return the candidates for lists without ids: a `Recorded` whose digest is a hash of the lengths of the lists."""
     digest = hashlib.sha256(b"kgeval lengths of lists 1")
     for side, (_, lists) in scored.items():
         digest.update(f"\n{side}\n".encode() + lists.lengths.astype("<i8").tobytes())
@@ -412,8 +412,8 @@ def _lengths_alone(scored: Mapping[str, tuple[Scores, Lists]]) -> Recorded:
 def _check_rows(side: str, found: int, expected: int, protocol: Protocol) -> None:
     if found != expected:
         both = (
-            "; the rows of both sides in one array, as OGB's evaluator takes them, are two arrays here: subjects= and "
-            "objects="
+            "; OGB's evaluator takes the rows of both sides in one array, but kgeval takes one array per side: "
+            "subjects= and objects="
         )
         raise ProtocolError(
             f"{side}s has {found:,} positives, but split {'+'.join(protocol.splits)} has {expected:,} triples; give "

@@ -88,15 +88,17 @@ def evaluate(
     block_size : int, optional
         Number of candidates that are scored together.
     max_pairs : int
-        The largest number of triples in one call of a function.
+        The largest number of triples in one call of a score function.
     threads : int, optional
-        Number of threads for embedding models; by default one per processor.
+        Number of threads for embedding models; by default one per processor, and none besides the calling thread for
+        a small job.
     device : str, optional
         The device that computes the counts for embedding models: ``"numpy"``; ``"cpu"``, which uses torch and first
         estimates dot products with 8-bit integers; ``"cuda"`` or ``"cuda:1"``. By default numpy for numpy arrays, and
         the device of the tensors for torch tensors. The counts are the same on every device.
     progress : bool
-        Whether to show a progress bar, if standard error is a terminal, and to say there how long a long run takes.
+        Whether to show a progress bar, if standard error is a terminal, and to print the expected duration of a long
+        run.
     triples : int, int array or bool array, optional
         Rank only a part of the triples; the filter still uses all known triples. One of: a number of triples, which are
         drawn at random; the rows of the triples in the ranked splits; or a mask. The protocol of the result contains
@@ -115,8 +117,8 @@ def evaluate(
         run; it may use another executor and other sizes of batches. Only the row order check may rank another number of
         train triples, if it has little time: ``result.about["row_order"]``.
     max_seconds : float, optional
-        Stop after about this time, with a partial result. The triples are ranked in a random order; the result is that
-        of the first m triples of this order, the same as with ``triples=m``. If the time suffices, all are ranked.
+        Stop after about this time, with a partial result. The triples are ranked in a random order. If the first m
+        triples are ranked in time, the result is the same as with ``triples=m``; m can be the number of all triples.
 
     Returns
     -------
@@ -296,7 +298,11 @@ class Evaluator:
             except KeyboardInterrupt as error:
                 raise Stopped(job.describe_stop()) from error
             by_side = joined_sides(job, counts, store, plan.protocol.sides)
-        return self._result(plan, by_side, rows, [*report.notes, *self._notes(scorer, plan, by_side)], row_order)
+        notes = [*report.notes, *self._notes(scorer, plan, by_side)]
+        if isinstance(triples, (int, np.integer)) and triples > len(plan.positives.triples):
+            n = counted(len(plan.positives.triples), "triple")
+            notes.append(f"sample: the splits to rank have {n}, fewer than the {triples:,} that were to be drawn")
+        return self._result(plan, by_side, rows, notes, row_order)
 
     def explain(
         self, scorer: Any, s: str | int, p: str | int, o: str | int, side: str = "object", limit: int | None = None
@@ -336,10 +342,13 @@ class Evaluator:
         notes = scorer_notes(scorer)
         if self.protocol.unseen is None and plan.protocol.unseen == "drop":
             lacks = {kind: len(missing_ids(scorer, kind)) for kind in ("entities", "relations")}
-            counted = " and ".join(f"{n:,} {kind}" for kind, n in lacks.items() if n)
+            lacking = " and ".join(
+                counted(n, singular, kind) for (kind, n), singular in zip(lacks.items(), ("entity", "relation")) if n
+            )
+            verb = "does" if sum(lacks.values()) == 1 else "do"
             notes.append(
-                f"the model has no vector for {counted} that do not occur in train, so only the entities of train are "
-                "candidates (unseen='drop')"
+                f"the model has no vector for {lacking} that {verb} not occur in train, so only the entities of train "
+                "are candidates (unseen='drop')"
             )
         if any(part.is_infinite for part in by_side.values()):
             notes.append("some scores are +infinity; infinities are ranked as numbers, and tie with each other")
@@ -355,9 +364,10 @@ class Evaluator:
         if lacks and self.protocol.unseen in ("rank", "error"):
             vocabulary = self.dataset.entities if lacks[0] == "entities" else self.dataset.relations
             missing = missing_ids(scorer, lacks[0])
+            lacking = counted(len(missing), "entity" if lacks[0] == "entities" else "relation")
             raise ProtocolError(
                 f"unseen={self.protocol.unseen!r} needs a vector for every candidate, but the model has none for "
-                f"{len(missing)} {lacks[0]} that do not occur in train, first "
+                f"{lacking} that {'does' if len(missing) == 1 else 'do'} not occur in train, first "
                 f"{cut_label(vocabulary.labels[missing[0]])!r}; "
                 "choose unseen='drop' or unseen='worst'"
             )

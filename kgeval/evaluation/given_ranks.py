@@ -30,12 +30,13 @@ from kgeval.evaluation.predicted_rows import (
 from kgeval.ranking import RankCounts
 from kgeval.results import UNKNOWN_COUNT, EvaluationResult
 
-TIES = "the file has one rank per positive, and the tie policy is that of the tool that computed it"
+TIES = "the file has one rank per positive, with the tie policy of the tool that computed the ranks"
 RIVALS = "the file does not say among how many candidates it ranks"
 ONE_SETTING = {"raw": "the file has filtered ranks only", "filtered": "the file has raw ranks only"}
 ALL_ASSUMED = (
-    "the file does not say among how many candidates it ranks; all entities are assumed (a column n_candidates says "
-    "it): other ranks, such as those among sampled negatives, are not comparable with results of kgeval.evaluate"
+    "the file does not say among how many candidates it ranks (column n_candidates), so kgeval assumes that all "
+    "entities are candidates; if they are not, as with sampled negatives, the ranks are not comparable with results of "
+    "kgeval.evaluate"
 )
 
 
@@ -49,7 +50,7 @@ def evaluate_ranks(
     given : GivenRanks
     dataset : Dataset
     protocol : Protocol
-        With a value in place of each None, and with sides that the file answers.
+        With a value in place of each None; each of its sides has ranks in the file.
     said : str or None
         The value of `filtered` from the file or the user; None if it is not known.
     missing : str or None
@@ -72,7 +73,7 @@ def evaluate_ranks(
             f"{given.source}: are these raw or filtered ranks? The file does not say it, and the queries have other "
             f"known answers in {'+'.join(with_others)}. {WORDS}"
         )
-    # The settings that the ranks belong to; without other known answers, raw and filtered ranks are equal.
+    # The settings of the ranks in the file; without other known answers, raw and filtered ranks are equal.
     settings = ("raw", "filtered") if not with_others else ("raw",) if said == "no" else ("filtered",)
     rivals = [_rivals_of_all(dataset, protocol, positives, part, settings[-1]) for part in parts]
     notes = list(given.notes)
@@ -184,7 +185,7 @@ def _rivals_of_all(dataset: Dataset, protocol: Protocol, positives: Positives, p
 
 
 def _with_counts(given: GivenRanks, protocol: Protocol, setting: str, notes: list[str], most: int) -> Protocol:
-    """Return the protocol with the numbers of candidates in the file as candidates, and add a note about them."""
+    """Return the protocol with candidates that record the file's numbers of candidates; add a note about them."""
     counts = given.n_candidates
     if counts is None:
         return protocol

@@ -48,13 +48,13 @@ from kgeval.results import UNKNOWN_COUNT, EvaluationResult
 MAX_ELEMENTS = 1 << 22  # answers that are compared at a time
 FILTERED_BEFOREHAND = "the lists were filtered beforehand, so raw ranks are unknown"
 SPLIT_QUERIES = (
-    "positives of one query have lists in different orders, so the query has no ranking; query-level metrics need one"
+    "positives of one query have lists in different orders, but query-level metrics need one ranking per query"
 )
 NONE_KNOWN = (
-    "filtered='no', but no list holds another known answer of {splits}: if they were removed after all, the raw "
-    "numbers are too good"
+    "filtered='no', but no list holds a known answer of {splits} except the positive: if known answers were removed, "
+    "the raw numbers are too good"
 )
-MIN_ASCENTS = 20  # so many scores in a row that grow, and none that falls, are no accident
+MIN_ASCENTS = 20  # if scores increase along the lists at least this often, and never decrease, this is an error
 
 
 def evaluate_predictions(
@@ -78,7 +78,7 @@ def evaluate_predictions(
     dataset : Dataset
         Its splits define the positives and the known triples.
     protocol : Protocol, optional
-        Without `sides`, the sides that the predictions answer are ranked. All entities are candidates.
+        Without `sides`, all sides with predictions are ranked. All entities are candidates.
     filtered : str, optional
         Whether the known answers, except the positive, were removed from the lists. Needed if the file does not say so.
         ``"no"``: they are still there, and kgeval leaves them out of the filtered numbers. ``"after"``: they were
@@ -96,7 +96,7 @@ def evaluate_predictions(
     Raises
     ------
     DataError
-        If a list answers no positive, if lists of a positive contradict each other, if a positive has no list, if a
+        If a list belongs to no positive, if lists of a positive contradict each other, if a positive has no list, if a
         score is NaN, if it is unclear whether the lists were filtered, or if a rank is impossible.
     ProtocolError
         If the protocol contradicts the predictions.
@@ -200,7 +200,7 @@ class _Answers:
             cautions = _check_scores(predictions, scores, list_of)
             order = np.lexsort((-scores, list_of))  # stable: equal scores keep their order
         values = lists.values[order]
-        # first (distinct,): where each answer is in its list for the first time; all unmapped answers are kept.
+        # first (distinct,): the first position of each distinct answer of each list; all unmapped answers are kept.
         _, first = np.unique(list_of * (n + 1) + values + 1, return_index=True)
         is_kept = values == UNMAPPED
         is_kept[first] = True
@@ -217,9 +217,10 @@ class _Answers:
 
 
 def _check_scores(predictions: Predictions, scores: Scores, list_of: Ids) -> list[str]:
-    """Raise a DataError for NaN, and for lists in which many scores grow and none falls; return cautions.
+    """Check the scores of the lists, which should decrease from the first answer to the last; return cautions.
 
-    There is a caution if only a few scores grow and none falls, and if scores are infinite.
+    Raise a DataError for NaN, and if scores increase at least `MIN_ASCENTS` times and never decrease. Return a caution
+    if they increase less often and never decrease, and a caution if some scores are infinite.
     """
     source = predictions.source
     if np.isnan(scores).any():
@@ -231,15 +232,15 @@ def _check_scores(predictions: Predictions, scores: Scores, list_of: Ids) -> lis
     )
     if n_up >= MIN_ASCENTS and not n_down:
         raise DataError(
-            f"{source}: the scores grow down every list ({n_up:,} times, and fall nowhere), but the best answer comes "
-            "first, and higher must be better. If the scores are distances or ranks, negate them; otherwise turn the "
-            "lists around"
+            f"{source}: the scores increase along the lists ({n_up:,} times, and never decrease), but the best answer "
+            "comes first, and higher must be better. If the scores are distances or ranks, negate them; otherwise "
+            "reverse the lists"
         )
     cautions = []
     if n_up and not n_down:
         cautions.append(
-            "the scores grow down the lists and fall nowhere: the answers were ranked by score, higher is better, and "
-            "so against their order; if the scores are distances or ranks, negate them"
+            "the scores increase along the lists and never decrease: the answers were ranked by score, higher is "
+            "better, so their order was reversed; if the scores are distances or ranks, negate them"
         )
     n_infinite = int(np.isinf(scores).sum())
     if not n_infinite:
@@ -289,7 +290,7 @@ class _Counts:
     n_with_known : int
         The number of lists with known answers that a filter would have removed.
     known_splits : set of str
-        The filter splits of these known answers.
+        The filter splits that contain these known answers.
     n_tied_at_end : int
         The number of positives that tie with the last answers of a list that does not contain all candidates.
     """
@@ -340,7 +341,7 @@ class _Counts:
                 above[kind] += np.bincount(of[is_part & is_above], minlength=n)
                 tied[kind] += np.bincount(of[is_part & is_tied], minlength=n)
                 listed[kind] += np.bincount(of[is_part], minlength=n)
-            # A list of all positives of a query holds their answers; a filter does not remove these.
+            # A list for all positives of a query holds the answers of all these positives; no filter removes them.
             at = np.flatnonzero(is_known)
             is_served = ranked.contains(relation[of[at]], given[of[at]], values[at]) & matched.is_shared[of[at]]
             at = at[~is_served]
@@ -379,7 +380,7 @@ class _Counts:
         return int((self.has_row & ~self.has_answer).sum())
 
     def ranked(self, filtered: str, is_doubtful: bool, keeps_missing: bool) -> RankedSide:
-        """Return the counts of the positives, and for which positives the counts only bound the rank.
+        """Return the counts of the positives as a `RankedSide`, which also marks the undecided ranks.
 
         Parameters
         ----------
@@ -388,7 +389,7 @@ class _Counts:
         is_doubtful : bool
             Whether unmapped answers may be known answers.
         keeps_missing : bool
-            Whether positives without a list are ranked; their rank is then only known to be between 1 and the last.
+            Whether positives without a list are ranked; such a rank is only known to be between 1 and the last rank.
         """
         n = len(self.has_row)
         counts, undecided = {}, {}
@@ -408,7 +409,7 @@ class _Counts:
         )
 
     def _filtered(self, is_doubtful: bool) -> tuple[RankCounts, Bools]:
-        """Return the counts of the filtered setting, and for which positives they only bound the rank."""
+        """Return the filtered counts, and whether each positive is undecided: only bounds of its rank are known."""
         above, tied, listed = self.above, self.tied, self.listed
         rivals = self.n_entities - 1 - self.n_known
         if not is_doubtful:
@@ -424,7 +425,10 @@ class _Counts:
         return part, undecided | (is_open & (part.tied > 0))
 
     def _bounded(self, better: Ids, tied: Ids, rivals: Ids) -> tuple[RankCounts, Bools]:
-        """Return the counts; a positive that is not in its list may have any rank below the answers of the list."""
+        """Return the counts of positives, and whether each positive is undecided.
+
+        A positive that is not in its list may have any rank below the answers of the list.
+        """
         tied = np.where(self.has_answer, tied, rivals - better)
         return RankCounts(better, tied, rivals), ~self.has_answer & (tied > 0)
 
@@ -438,7 +442,7 @@ class _Counts:
             raise DataError(
                 f"{source}, row {self.matched.row_of[i]}: the list of {triple_labels(dataset, *triples[i])} holds "
                 f"{n_wrong[i]} wrong answers ({self.listed['unmapped'][i]} of them not entities of the dataset), but "
-                f"only {n_possible[i]} entities can be wrong answers; remove all answers that are no entities"
+                f"only {n_possible[i]} entities can be wrong answers; remove all answers that are not entities"
             )
 
 
@@ -461,20 +465,20 @@ def _found_filter(
     n_lists = sum(int(part.has_row.sum()) for part in counts)
     if proven.issuperset(with_others):
         notes.append(
-            f"the lists were not filtered beforehand: those of {n_with:,} of {counted(n_lists, 'positive')} hold known "
-            f"answers of {'+'.join(with_others)}"
+            f"the lists were not filtered beforehand: the lists of {n_with:,} of {counted(n_lists, 'positive')} hold "
+            f"known answers of {'+'.join(with_others)}"
         )
         return "no"
-    found = "they hold none"
+    found = "but the lists hold none"
     if proven:
         lacking = [split for split in with_others if split not in proven]
         found = (
-            f"they hold known answers of {'+'.join(sorted(proven, key=list(with_others).index))}, and none of "
+            f"and the lists hold those of {'+'.join(sorted(proven, key=list(with_others).index))}, but none of "
             f"{'+'.join(lacking)}"
         )
     raise DataError(
-        f"{predictions.source}: were known answers, other than that of the positive, removed from the lists? The file "
-        f"does not say it; the queries have such answers in {'+'.join(with_others)}, {found}. {WORDS}"
+        f"{predictions.source}: were known answers, except the positive, removed from the lists? The file does not say "
+        f"it; the queries have such answers in {'+'.join(with_others)}, {found}. {WORDS}"
     )
 
 
@@ -513,8 +517,8 @@ def _filter_cautions(filtered: str, n_with_known: int, protocol: Protocol) -> li
     if n_with_known:
         hold = "list of 1 positive holds" if n_with_known == 1 else f"lists of {n_with_known:,} positives hold"
         cautions.append(
-            f"the lists are said to be filtered, but the {hold} known answers, which are left out now: the lists were "
-            "not filtered, or by other splits (filter_splits=, --filter can name them)"
+            f"filtered= says that known answers were removed, but the {hold} known answers, which are left out now: "
+            "the lists were not filtered, or they were filtered with other splits (name them: filter_splits=, --filter)"
         )
     return cautions
 
@@ -534,7 +538,8 @@ def _rank_notes(counts: Sequence[_Counts], sides: Sequence[RankedSide], n_missin
     if n_open:
         depend = "depends" if n_open == 1 else "depend"
         notes.append(
-            f"{n_open:,} of {n:,} filtered ranks {depend} on names above the positive, which may be known answers"
+            f"{n_open:,} of {n:,} filtered ranks {depend} on unmatched names above the positive, which may be known "
+            "answers"
         )
     return notes
 
@@ -582,7 +587,10 @@ class AnswerSource:
         return True
 
     def candidate_scores(self, side: str, triple: Ids, row: int | None) -> tuple[Ids, Scores]:
-        """Return the answers of a positive's list as sorted ids, and their scores; without scores, minus the places."""
+        """Return the answers of a positive's list as sorted ids, and their scores; without scores, minus the places.
+
+        The place of the first answer of a list is 1.
+        """
         (part,) = (part for part in self.parts if part.side == side)
         index = -1 if row is None else part.row_of[self.positive_rows[row]]
         labels = triple_labels(self.dataset, *triple)

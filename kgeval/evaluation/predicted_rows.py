@@ -33,12 +33,13 @@ from kgeval.evaluation.assembly import Positives, RankedSide, check_given_scores
 MISSING = ("drop", "bound")
 NO_ROW = {"list": "the file has no list for it", "rank": "the file has no rank for it"}  # why a rank is left out
 LEAK = (
-    "a re-ranker was given lists from which known answers had been removed, those of {splits} included: the lists told "
-    "it which answers are wrong, so these numbers are too good, and no other numbers are comparable with them"
+    "a re-ranker was given lists from which known answers had been removed, including those of {splits}: the lists "
+    "told the re-ranker which answers are wrong, so these numbers are too good, and no other numbers are comparable "
+    "with them"
 )
 WORDS = (
-    "filtered= (--filtered) must say it: 'no' (the known answers are still there), 'after' (they were removed from the "
-    "final ranking), or 'before' (they were removed from lists that a re-ranker then ordered, which leaks test answers)"
+    "Set filtered= (--filtered): 'no' (the known answers are still there), 'after' (they were removed from the final "
+    "ranking), or 'before' (they were removed from lists that a re-ranker then ordered, which leaks test answers)"
 )
 
 
@@ -50,7 +51,7 @@ class Matched:
     ----------
     side : str
     row_of : int64 array, shape (n,)
-        For each positive the index of its row in the file; -1 if the file has no row for it.
+        For each positive, the index of its row in the file; -1 if the file has no row for this positive.
     is_shared : bool array, shape (n,)
         Whether the row of the positive is for all positives of its query.
     n_repeated : int
@@ -64,7 +65,7 @@ class Matched:
 
 
 def resolved_protocol(given: Predictions | GivenRanks, dataset: Dataset, protocol: Protocol | None) -> Protocol:
-    """Return the protocol with a value in place of each None; its sides are those of the file that it allows.
+    """Return the protocol with a value in place of each None; by default, its sides are all sides of the file.
 
     Parameters
     ----------
@@ -136,7 +137,7 @@ def check_rows(given: Predictions | GivenRanks, dataset: Dataset) -> None:
     Parameters
     ----------
     given : Predictions or GivenRanks
-        The asked entity of a list of `Predictions` may be `UNMAPPED`.
+        The missing entity of a query of `Predictions` may be `UNMAPPED`.
     dataset : Dataset
     """
     n_entities, n_relations = len(dataset.entities), len(dataset.relations)
@@ -160,7 +161,7 @@ def match_rows(
     side: str,
     are_same: Callable[[Ids, Ids], Bools],
 ) -> Matched:
-    """Find the row of each positive.
+    """Find the row of the file that belongs to each positive, for the queries of one side.
 
     Parameters
     ----------
@@ -179,7 +180,7 @@ def match_rows(
     Raises
     ------
     DataError
-        If a row answers no positive, or if rows of a positive contradict each other.
+        If a row belongs to no positive, or if rows of a positive contradict each other.
     """
     names = _Names(given, dataset, protocol, side)
     rows = np.flatnonzero(given.sides == side)
@@ -210,7 +211,7 @@ def missing_rows(
     parts: Sequence[Matched],
     missing: str | None,
 ) -> int:
-    """Return the number of ranks of positives for which the file has no row.
+    """Return how many ranks are missing because the file has no row for the positive on a ranked side.
 
     Parameters
     ----------
@@ -225,7 +226,7 @@ def missing_rows(
     Raises
     ------
     DataError
-        If there are such positives, and `missing` does not say what to do with them.
+        If ranks are missing, and the argument `missing` is None.
     """
     if missing is not None:
         check_one_of("missing", missing, MISSING)
@@ -260,8 +261,8 @@ def splits_with_others(
 ) -> tuple[str, ...]:
     """Return the filter splits with known answers that a filter could have removed from the rows of a file.
 
-    These are the answers of a query except the answer of the positive. If a list is for all positives of its query, the
-    answers of all these positives stay in it.
+    A filter can remove the known answers of a query, except the answer of the positive. If a list is for all positives
+    of its query, a filter keeps the answers of all these positives.
 
     Parameters
     ----------
@@ -350,17 +351,17 @@ def _assigned(
 ) -> tuple[Ids, int, Ids]:
     """Return the row of each positive (-1: none), the number of repeated rows, and the rows without a positive.
 
-    With `is_query`, rows and positives have the same query; otherwise they have the same triple.
+    With `is_query`, a row belongs to a positive if both have the same query; otherwise if both are the same triple.
     """
     n, triples = len(positives), np.concatenate([positives, names.given.triples[rows]])
     (relation, given), asked = query_parts(triples, names.side)
-    # Positives come before rows in `triples`, and within each group; groups have the same query, or the same triple.
+    # A group has the same query, or the same triple. In `triples`, and in each group, positives come before rows.
     order, starts = group_rows(relation, given) if is_query else group_rows(relation, given, asked)
     n_groups = len(starts) - 1
     group = np.empty(len(triples), dtype=np.int64)
     group[order] = np.repeat(np.arange(n_groups), np.diff(starts))
     n_positives, n_rows = np.bincount(group[:n], minlength=n_groups), np.bincount(group[n:], minlength=n_groups)
-    # first (groups,): the index in `rows` of the first row of each group, where there is one
+    # first (groups,): the index in `rows` of the first row of each group; without meaning if a group has no row
     first = order[np.minimum(starts[:-1] + n_positives, len(order) - 1)] - n
     differs = ~are_same(rows, rows[first[group[n:]]])
     is_mixed = (np.bincount(group[n:][differs], minlength=n_groups) > 0) & (n_positives > 0)

@@ -32,7 +32,7 @@ SEED = 0
 # .45).
 LOW_AMRI, GOOD_AMRI, LOW_MRR = 0.75, 0.95, 0.45
 STATISTICS = {"amri": Adjusted(MR()), "mrr": MRR()}
-MIN_JUDGED = 50  # with fewer train triples the statistic says too little
+MIN_JUDGED = 50  # with fewer train triples, the statistic is too uncertain for a caution
 
 # The tasks of earlier checks of one dataset. The key: side, number of train triples, number of entities.
 KeptTasks = dict[tuple[str, int, int], Task]
@@ -62,8 +62,8 @@ def check_row_order(
     also take less than 5 seconds. The time of the check is estimated from its number of pairs and the time of the run.
     The check never ranks more than 500 triples on a side.
 
-    The number of triples, the dataset and the side determine the sample. Two equal runs therefore give the same
-    statistic, unless only one of them is within a time limit.
+    The number of triples, the dataset and the side determine the sample. The same run therefore gives the same
+    statistic again, unless a limit of time changes the number of triples.
 
     Parameters
     ----------

@@ -34,9 +34,10 @@ from kgeval.scorers import GeometryRows, Limits, OutOfTime, RowScorer, ScorerIde
 
 KEPT = "checkpoint=DIR (--checkpoint DIR) keeps what is finished"  # what a user can do about a long run
 PART = "max_seconds= (--max-seconds) or triples= (--sample) ranks a random part"
-STOPPING_SECONDS = 1.5  # what worker processes need to end
-RANKING_SHARE = 0.95  # of max_seconds; the rest is for the check of the row order
-PROBE_SECONDS, PROBE_SHARE = 1.0, 0.05  # for the identity of a scorer, at most; share of max_seconds
+STOPPING_SECONDS = 1.5  # the time that worker processes need to end
+RANKING_SHARE = 0.95  # the share of max_seconds for ranking; the rest of the time is for the row order check
+# The identity of a scorer is computed in at most PROBE_SECONDS, and in at most PROBE_SHARE of max_seconds.
+PROBE_SECONDS, PROBE_SHARE = 1.0, 0.05
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,10 @@ class RunSettings:
         return None if self.max_seconds is None else max(0.0, self.started + self.max_seconds - time.monotonic())
 
     def check_device(self, rows: RowScorer, device: str | None) -> None:
-        """Raise an error if `device` is given for a scorer that has its own, or if this machine lacks it and scores."""
+        """Raise an error if `device` is set, but the scorer chooses its device, or this process lacks the device.
+
+        If other processes compute the scores, this machine need not have the device.
+        """
         if device is not None and not isinstance(rows, GeometryRows):
             raise ProtocolError(
                 f"device={device!r} is for embedding models; {rows.name} chooses its own device, and kgeval ranks "
@@ -114,7 +118,10 @@ class RunSettings:
 
     @contextmanager
     def in_time(self, rows: RowScorer) -> Iterator[None]:
-        """In a ``with`` statement that checks a scorer: raise a ScoreError before a call that would end too late."""
+        """Limit the time of a ``with`` block that checks a scorer.
+
+        Raise a ScoreError before a call of the scorer that would end after `max_seconds`.
+        """
         with said_while("checking the scorer", self.progress):
             if rows.pace is None or self.max_seconds is None:
                 yield
@@ -196,7 +203,7 @@ class RunSettings:
             return
         seconds = max(sum(n_pairs) / self.executor.n_processes, *n_pairs) / speed
         left = max(0.0, self.deadline - time.monotonic())
-        if seconds > 2 * left:  # far too long, whatever the speed of the next calls
+        if seconds > 2 * left:  # far too long, even if the next calls are faster
             raise ScoreError(
                 f"max_seconds={self.max_seconds:g}: no triple can be ranked in this time. One triple takes about "
                 f"{seconds:.0f} s ({sum(n_pairs):,} candidates on all sides, {speed:,} a second), and {left:.0f} s are "
@@ -221,7 +228,7 @@ class RunSettings:
         return places
 
     def reached(self, job: Job, counts: Sequence[TaskCounts], places: Ids | None, kept: Ids) -> int | None:
-        """Return how many of the first triples of the random order are ranked on every side; None if all triples are.
+        """Return how many of the first triples of the random order are ranked on every side; None if all are ranked.
 
         Parameters
         ----------
@@ -229,7 +236,7 @@ class RunSettings:
         counts : sequence of TaskCounts
             One for each task of the job.
         places : int64 array, shape (all positives,), optional
-            The position of each positive in the random order; None if there is no random order, so that all are ranked.
+            The position of each positive in the random order; None without `max_seconds`, so that all are ranked.
         kept : int64 array, shape (kept,)
             The indices of the positives that can be ranked; the setting `unseen` may leave some positives out.
 

@@ -148,7 +148,8 @@ def _chosen_sides(protocol: Protocol, n_with: Mapping[str, int], n: int, notes: 
             "no positive has a negative in the table; add triples that differ from a positive in one entity"
         )
     notes += [
-        f"the {side} side is not ranked: the table lists negatives for {shown[side]} there (sides= ranks it)"
+        f"the {side} side is not ranked: the table lists negatives for {shown[side]} there (name the side in sides= to "
+        "rank it)"
         for side, count in n_with.items()
         if side not in sides and count
     ]
@@ -158,7 +159,7 @@ def _chosen_sides(protocol: Protocol, n_with: Mapping[str, int], n: int, notes: 
 def _full_sides(parts: Sequence[_TableSide], notes: list[str]) -> tuple[str, ...]:
     """Return the sides to rank: all, or only one if the table lists every entity on this side, but not on the other.
 
-    In the second case, the rows are not meant as negatives on the other side, although they could be; a note says that
+    In the second case, the rows could be negatives on the other side too, but are not meant as such; a note says that
     the other side is not ranked.
     """
     full = [part.side for part in parts if part.lists_every_entity]
@@ -166,7 +167,8 @@ def _full_sides(parts: Sequence[_TableSide], notes: list[str]) -> tuple[str, ...
         return tuple(part.side for part in parts)
     (other,) = (part.side for part in parts if part.side not in full)
     notes.append(
-        f"the {other} side is not ranked: the table lists every entity on the {full[0]} side alone (sides= ranks it)"
+        f"the {other} side is not ranked: the table lists every entity only on the {full[0]} side (name the {other} "
+        "side in sides= to rank it)"
     )
     return tuple(full)
 

@@ -94,7 +94,8 @@ class ScorerSource:
         """
         if not isinstance(self.rows, GeometryRows):
             return None
-        # The queries that share a table of vectors and a pool of candidates are searched together. The key: addresses.
+        # The queries that share a table of vectors and a pool of candidates are searched together. The key of such a
+        # group consists of the addresses of the table and the pool.
         groups: dict[Hashable, list[int]] = {}
         pools: dict[Hashable, tuple[Any, Ids]] = {}
         tables: dict[str, Any] = {}

@@ -139,7 +139,7 @@ class FeatureSource:
         return pd.Categorical.from_codes(types.codes[ids], dtype=types.dtype)
 
     def by_relation(self, names: npt.NDArray[np.object_], categories: Sequence[str]) -> pd.Categorical:
-        """Return a column that holds, in each row, the value of the row's relation.
+        """Return a column that contains, in each row, the value that `names` gives for the row's relation.
 
         Parameters
         ----------
@@ -340,8 +340,8 @@ def _missing_needs(dataset: Dataset, types: pd.Categorical | None, has_sides: bo
         else "",
         SIDE: "" if has_sides else "the column side, which tells which side of each row is the answer",
     }
-    # If several things are missing, only the last one is reported. This is the column side: without it, types or
-    # a train split would not help.
+    # If a feature lacks several inputs, only the last one is reported. This is the column side: without this column,
+    # types or a train split would not help.
     return {name: missing[need] for name, feature in FEATURES.items() for need in feature.needs if missing[need]}
 
 

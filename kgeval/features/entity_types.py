@@ -21,7 +21,8 @@ def read_types(file: str | Path, entities: Vocabulary) -> tuple[pd.Categorical, 
     """Read one type for each entity from a file.
 
     If the file gives an entity several types, the entity gets the most frequent of them: the type that the largest
-    number of entities of the dataset have. Of equally frequent types, the entity gets the first by code points.
+    number of entities of the dataset have. Of equally frequent types, the entity gets the first in the order of code
+    points.
     Entities without a type in the file get the type ``"none"``, like entities whose type in the file is ``"none"``.
 
     Parameters

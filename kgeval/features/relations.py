@@ -67,7 +67,7 @@ def cardinalities(triples: npt.ArrayLike, n_relations: int, threshold: float = 1
     """
     limit = Fraction(str(check_number("threshold", threshold, 0, np.inf, "a number above 0")))
     array = _distinct_triples(_checked_triples(triples, n_relations))
-    # dtype object holds Python integers, since products with the exact fraction `limit` may not fit 64 bits.
+    # dtype object: the elements are Python integers, since products with `limit` may not fit into 64 bits.
     n = _counts(array[:, 1], n_relations).astype(object)  # distinct triples of each relation, (n_relations,)
     # n_pairs: two arrays (n_relations,), the number of distinct objects, then of distinct subjects, of each relation
     n_pairs = [_n_pairs(array, column, n_relations).astype(object) for column in (2, 0)]
@@ -106,8 +106,8 @@ def patterns(
     most_paths : int, optional
         The limit for the cost of the search for compositions. The cost of a pair (s, o) is the smaller of two numbers:
         the triples with subject s, and the triples with object o; the cost of a relation is the sum over its pairs.
-        Relations without another pattern are searched, the cheapest first, as long as their total cost is at most the
-        limit. The remaining relations get ``"other"``. None: no limit.
+        Relations with none of the first three patterns are searched, the cheapest first, as long as their total cost is
+        at most the limit. The remaining relations get ``"other"``. None: no limit.
 
     Returns
     -------
@@ -143,7 +143,7 @@ def patterns(
 
     def fits(n_matched: Ids) -> npt.NDArray[np.bool_]:
         """Return, for each relation, whether at least `share` of its n pairs are matched, bool (n_relations,)."""
-        # dtype object holds Python integers, since products with the exact fraction `share` may not fit 64 bits.
+        # dtype object: the elements are Python integers, since products with `share` may not fit into 64 bits.
         is_enough = n_matched.astype(object) * share.denominator >= n.astype(object) * share.numerator
         return np.asarray((n > 0) & is_enough.astype(bool))
 
@@ -164,7 +164,8 @@ def patterns(
 def matched_pairs(triples: npt.ArrayLike, reference: npt.ArrayLike) -> dict[str, npt.NDArray[np.bool_]]:
     """Return, for each triple, whether `reference` contains its pair (s, o) reversed or under another relation.
 
-    Such test triples can be answered by copying from train. Loops, which are triples (s, p, s), never match.
+    If `reference` is the train split, matched test triples can be answered by copying from train. Loops, which are
+    triples (s, p, s), never match.
 
     Parameters
     ----------
@@ -324,9 +325,9 @@ def _shared_pairs(pairs: _Pairs, n_relations: int) -> Ids:
 
 
 def _most_matches(relations: Ids, matches: Ids, n_relations: int) -> Ids:
-    """Return, for each relation, the largest number of its pairs with one other relation, int64 (n_relations,).
+    """Return, for each relation, its number of matches with the relation that matches most often; int64 (n_relations,).
 
-    For each i, `relations[i]` is paired with `matches[i]`. Pairs of a relation with itself do not count.
+    Each i is one match, of `relations[i]` with `matches[i]`. Matches of a relation with itself are not counted.
     """
     is_other = relations != matches
     return _greatest_group(relations[is_other], (matches[is_other],), n_relations)
@@ -400,7 +401,7 @@ class _FirstSteps:
 def _spans(ids: Ids, order: Ids) -> tuple[Ids, Ids]:
     """Return, for each row, where in `order` the rows with the same id are.
 
-    `ids` holds one id per row; `order` holds all row numbers, sorted by id.
+    `ids` has one id per row; `order` contains all row numbers, sorted by id.
 
     Returns
     -------
@@ -422,8 +423,9 @@ def _affordable(
 ) -> tuple[npt.NDArray[np.bool_], str]:
     """Return which relations are searched for compositions, and a note if some undecided relations are not.
 
-    Undecided relations are those without another pattern. They are searched in ascending order of their number of
-    first steps (see `_FirstSteps`), as long as the total number of first steps is at most `max_steps`.
+    Undecided relations have none of the patterns symmetric, inverse and duplicate. They are searched in ascending order
+    of their number of first steps (see `_FirstSteps`), as long as the total number of first steps is at most
+    `max_steps`.
     """
     n_steps = np.zeros(len(is_undecided), dtype=np.int64)  # the number of first steps of each relation, (n_relations,)
     np.add.at(n_steps, pairs.p, steps.counts)
@@ -444,8 +446,8 @@ def _affordable(
 def _composed_pairs(pairs: _Pairs, steps: _FirstSteps, is_searched: npt.NDArray[np.bool_]) -> Ids:
     """Return, for each searched relation, how many of its pairs are joined by paths of one kind (p1, p2).
 
-    A path of the kind (p1, p2) joins the pair (s, o) by two triples (s, p1, x) and (x, p2, o). For each relation, the
-    kind that joins most pairs counts. The result is int64 (n_relations,); relations that are not searched get 0.
+    A path of the kind (p1, p2) joins the pair (s, o) by two triples (s, p1, x) and (x, p2, o). For each relation, only
+    the kind that joins the most pairs is counted. The result is int64 (n_relations,), and 0 for other relations.
     """
     searched_rows = np.flatnonzero(is_searched[pairs.p])  # the rows of the triples (s, p, o) of searched relations
     paths = []  # for each direction: three arrays (paths,), the row of (s, p, o), p1 and p2

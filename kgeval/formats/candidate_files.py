@@ -38,7 +38,7 @@ def read_candidates(
         One file of blocks for each side; or one ``.npz`` file.
     dataset : Dataset
     split : str
-        The split whose triples are the positives; it has one block per triple, in any order.
+        The split whose triples are the positives; each file has one block per triple, in any order.
     duplicates : str
         Whether an entity that a list contains twice counts as two rivals (``"keep"``) or as one (``"drop"``).
     header : bool, optional

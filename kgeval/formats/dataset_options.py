@@ -39,7 +39,8 @@ class DatasetOptions:
         """
         for field in fields(self):
             value = getattr(self, field.name)
-            is_given = value != field.default and (value or value is False)  # an empty list or mapping says nothing
+            # An empty list or mapping counts as not given.
+            is_given = value != field.default and (value or value is False)
             if field.name not in used and is_given:
                 option = "--ignore-files" if field.name == "ignore" else f"--{field.name}"
                 raise DataError(

@@ -18,7 +18,7 @@ from kgeval.formats.dataset_options import DatasetOptions
 from kgeval.formats.datasets import tab_folder
 from kgeval.formats.split_files import DATA_SUFFIXES, NEGATIVES, split_of_words
 
-# How the caller says that a folder is read as tables of triples.
+# The options, in Python and on the command line, to read a folder as tables of triples.
 AS_TABLES = f"format={tab_folder.FORMAT.name!r}, --dataset-format {tab_folder.FORMAT.name}"
 SNIFFED_BYTES = 1 << 16  # `first_lines` reads only this many bytes
 
@@ -81,13 +81,13 @@ def ignored_names(options: DatasetOptions) -> list[str]:
 
 
 def check_folder(folder: Path, needed: Sequence[str]) -> None:
-    """Raise a DataError unless a path is a folder that contains some files.
+    """Raise a DataError unless `folder` is a folder that contains the files `needed`.
 
     Parameters
     ----------
     folder : Path
     needed : sequence of str
-        The names of these files.
+        The names of the files.
     """
     if not folder.exists():
         raise DataError(f"{folder}: no such folder{similar_path(folder, is_folder=True)}")
@@ -103,7 +103,7 @@ def check_folder(folder: Path, needed: Sequence[str]) -> None:
 def unread_notes(
     folder: Path, read: Collection[str], known: Mapping[str, str], ignore: Sequence[str] = ()
 ) -> list[str]:
-    """Return one sentence for each kind of known file that was not read.
+    """Return one note for each kind of file that the tool writes and that was not read.
 
     Parameters
     ----------

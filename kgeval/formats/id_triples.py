@@ -21,8 +21,10 @@ from kgeval.formats.folders import given_splits, ignored_names, names_in, unread
 from kgeval.formats.split_files import find_split_files
 
 NO_TRAIN = "no train split: its triples are not filtered, and no entity counts as unseen"
-# What a file of a split holds if the caller names another file for this split.
-OTHER_FILE_NAMED = "splits names another file; triples that occur only in this file are not filtered"
+# For notes: why a file of a split is not read if the caller names another file for this split.
+OTHER_FILE_NAMED = (
+    "splits names another file for this split; triples that only the unread file contains are not filtered"
+)
 MAX_DIGITS = 18  # every number of this many digits is an int64
 ORDERS = {"hrt": "head, relation, tail", "htr": "head, tail, relation"}
 _TAB, _NEWLINE, _SPACE, _ZERO, _NINE = b"\t\n 09"
@@ -125,7 +127,7 @@ def column_order(options: DatasetOptions, default: str) -> str:
     Raises
     ------
     DataError
-        If the option `columns` is not such an order.
+        If the option `columns` is not an order of columns.
     """
     if options.columns is None:
         return default
@@ -147,7 +149,7 @@ def read_id_triples(
     columns : str
         The order of the columns: ``"hrt"`` (head, relation, tail), ``"htr"`` or another order of these letters.
     n_entities, n_relations : int
-        The number of ids.
+        The numbers of entities and of relations; ids count from 0.
     dictionaries : sequence of two str
         The names of the files that list entities and relations, for messages.
     has_count : bool
@@ -233,7 +235,7 @@ def _hint(triples: Ids, columns: str, n_entities: int, n_relations: int, diction
 
 
 def order_note(splits: Mapping[str, Ids], columns: str, n_entities: int, n_relations: int, tool: str) -> list[str]:
-    """Return a sentence if the ids of a dataset would also fit another order of the columns.
+    """Return a note if the ids of a dataset would also fit another order of the columns; else no note.
 
     Parameters
     ----------
@@ -333,7 +335,7 @@ def with_dictionaries(
     Returns
     -------
     Dataset
-        With the same triples. A note tells how many entities of the dictionary occur in no triple.
+        A dataset with the same triples. A note tells how many entities of the dictionary occur in no triple.
 
     Raises
     ------

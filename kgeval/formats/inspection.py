@@ -24,11 +24,12 @@ from kgeval.formats.tables import TABLE_SUFFIXES, table_suffix
 from kgeval.formats.unpacking import is_archive
 from kgeval.scorers.models import MODELS
 
-MAX_CONFIGURATION = 1 << 22  # bytes of a JSON file that is read as a configuration
+MAX_CONFIGURATION = 1 << 22  # larger JSON files are not read as a configuration; bytes
 MAX_VALUES = 60  # values of a configuration that are listed
 MAX_FILES = 200  # files of a folder that are listed
-MAX_DEPTH = 6  # of nested values in a configuration
-REFUSED, PLAIN = "foreign", "tab"  # files that are no dataset, refused by name; plain tables, the default format
+MAX_DEPTH = 6  # levels of nested values that are listed
+REFUSED = "foreign"  # the format of files that are no dataset; it refuses them by name
+PLAIN = "tab"  # the format of plain tables, the default format
 COLUMNS = ["file", "tensor", "shape", "dtype"]
 
 
@@ -95,7 +96,9 @@ def inspect(path: str | Path) -> Inspection:
     place = Path(path)
     entry = None if place.exists() else find_registered(path)
     if entry is not None:
-        raise DataError(f"{path} is a registered dataset, and no file here; kgeval datasets {path} describes it")
+        raise DataError(
+            f"{path} is the name of a registered dataset, not of a file here; kgeval datasets {path} describes it"
+        )
     if not place.is_dir():
         check_source(place)
     files = sorted(child for child in place.iterdir() if child.is_file()) if place.is_dir() else [place]
@@ -140,7 +143,7 @@ def _takes_for(place: Path) -> Iterator[str]:
         yield f"a model, read as {one.about} ({one.name}): {_described_model(place, one)}"
     for one in datasets:
         if (one.name == REFUSED and models) or (one.name in (REFUSED, PLAIN) and len(datasets) > 1):
-            continue  # another format says more precisely what the path is
+            continue  # another format describes the path more precisely
         prefix = "" if one.name == REFUSED else f"a dataset, read as {one.about} ({one.name}): "
         yield prefix + _described_dataset(place, one.name)
     if not models and not datasets and place.is_file() and (is_archive(place) or table_suffix(place) in TABLE_SUFFIXES):
@@ -162,18 +165,18 @@ def _described_dataset(place: Path, name: str | None) -> str:
     try:
         dataset = read_dataset(place, format=name)
     except KgevalError as error:
-        return str(error)
+        return str(error) if name == REFUSED else f"reading fails: {error}"
     sizes = repr(dataset).split("\n", 1)[0].partition(": ")[2]
     notes = [note for note in dataset.notes if not note.startswith("read as ")]
     return "; ".join([sizes, *notes])
 
 
 def _described_model(place: Path, model_format: Format) -> str:
-    """Return what a model file says about its model, or the reason why the file cannot be read."""
+    """Return the type, the sizes and the settings of a model, or the reason why the file cannot be read."""
     try:
         parts = model_format.read(place, {})
     except KgevalError as error:
-        return str(error)
+        return f"reading fails: {error}"
     scalars = {name: array.item() for name, array in parts.arrays.items() if not array.ndim}
     settings = {**scalars, **parts.settings}
     kind = str(settings.pop("model", "")).lower()
@@ -255,8 +258,8 @@ def _add_values(configuration: dict[str, Any], name: str, value: Any, depth: int
     elif isinstance(value, Stub):
         configuration[name.removesuffix(": ") if name.endswith(": ") else name] = f"an object of {value.name}"
         if depth and isinstance(value.state, Mapping):
-            hidden = {key: part for key, part in value.state.items() if not str(key).startswith("_")}
-            _add_values(configuration, f"{name.removesuffix(': ')}{'' if joint else ': '}", hidden, depth - 1)
+            public = {key: part for key, part in value.state.items() if not str(key).startswith("_")}
+            _add_values(configuration, f"{name.removesuffix(': ')}{'' if joint else ': '}", public, depth - 1)
     elif isinstance(value, (str, int, float, bool, type(None))):
         configuration[name] = cut_label(value) if isinstance(value, str) else value
     elif (

@@ -14,9 +14,9 @@ from kgeval.errors import DataError, MissingExtra
 from kgeval.files import check_source
 from kgeval.formats.unpacking import MAX_BYTES
 
-MAX_ROWS_PER_BYTE = 200  # triples take more bytes than this says, unless they are all alike
-MIN_JUDGED = 1_000_000  # fewer rows than these are never too many
-MIN_PYARROW = (14, 0, 1)  # earlier versions unpickle the types that a file names
+MAX_ROWS_PER_BYTE = 200  # a file with more rows per byte is refused; usual files of triples have far fewer
+MIN_JUDGED = 1_000_000  # `MAX_ROWS_PER_BYTE` applies only to files with more rows than these
+MIN_PYARROW = (14, 0, 1)  # earlier versions unpickle types from a file, which can run code
 
 
 def read_parquet(file: Path) -> pd.DataFrame:
@@ -46,8 +46,8 @@ def read_parquet(file: Path) -> pd.DataFrame:
         raise MissingExtra(f'{file}: reading .parquet needs pyarrow; pip install "kgeval[parquet]"') from error
     if tuple(int(part) for part in pyarrow.__version__.split(".")[:3] if part.isdigit()) < MIN_PYARROW:
         raise MissingExtra(
-            f"{file}: reading .parquet needs pyarrow {version} or later, since earlier versions run code of a file; "
-            f'this is {pyarrow.__version__}: pip install "pyarrow>={version}"'
+            f"{file}: reading .parquet needs pyarrow {version} or later, since earlier versions can run code from a "
+            f'file; this is {pyarrow.__version__}: pip install "pyarrow>={version}"'
         )
     try:
         with open(file, "rb") as stream:
@@ -69,6 +69,6 @@ def _check_size(file: Path, metadata: Any) -> None:
     n_bytes = sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups))
     if metadata.num_rows > max(MIN_JUDGED, MAX_ROWS_PER_BYTE * file.stat().st_size) or n_bytes > MAX_BYTES:
         raise DataError(
-            f"{file}: unpacks to {metadata.num_rows:,} rows and {n_bytes:,} bytes, as files do that are made to fill "
+            f"{file}: unpacks to {metadata.num_rows:,} rows and {n_bytes:,} bytes, like files that are made to fill "
             "the memory; if you trust it, give its triples as a frame: Dataset.from_frames"
         )

@@ -19,7 +19,7 @@ from kgeval.formats.text_tables import first_labels, read_columns
 
 NUMBER = r"[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[iI]nf(inity)?)"
 INTEGER = r"[+-]?[0-9]+"
-MAX_EXACT = 2**53  # float64 represents all integers up to this one exactly; 2**53 + 1 becomes 2**53
+MAX_EXACT = 2**53  # float64 represents all integers up to this value exactly; 2**53 + 1 becomes 2**53
 
 
 def read_scores(file: str | Path, *, header: bool | None = None, columns: str | None = None) -> pd.DataFrame:
@@ -52,11 +52,11 @@ def read_scores(file: str | Path, *, header: bool | None = None, columns: str | 
     s, p, o, score = read_columns(file, n_columns=4, header=header, columns=columns)
     texts = pd.Series(np.asarray(score.categories, dtype=object))  # (categories,): the distinct score texts
     is_number = texts.str.fullmatch(NUMBER)
-    # numbers, (categories,): the number of each text; NaN where the text is not a number. values, (lines,): the number
+    # numbers, (categories,): the number of each text; NaN if the text is not a number. values, (lines,): the number
     # of each line.
     numbers = np.array([float(text) if ok else np.nan for text, ok in zip(texts, is_number)])
     values = numbers[score.codes]
-    # Also NaN where a finite number is too great for float64: the value is infinite, but the text is not "inf".
+    # Set to NaN also if a finite number is too great for float64: the value is infinite, but the text is not "inf".
     values = np.where(
         np.isinf(values) & ~texts.str.contains("inf", case=False).to_numpy(dtype=bool)[score.codes], np.nan, values
     )

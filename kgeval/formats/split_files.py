@@ -22,11 +22,12 @@ from kgeval.formats.unpacking import ARCHIVES, PACKED, plain_name
 SplitFiles = Mapping[str, "str | os.PathLike[str] | Sequence[str | os.PathLike[str]]"]
 # The names of files that are read, without suffix.
 STEMS = {"train": ("train",), "valid": ("valid", "dev", "val", "validation"), "test": ("test",)}
-# Words in file names, and the split for which each word stands. A file with such a name may be a part of that split.
+# Words in file names, and the split that each word names; a file with such a name may be a part of this split.
 SPLIT_OF_WORD = {stem: split for split, stems in STEMS.items() for stem in stems}
 SPLIT_OF_WORD |= {"training": "train", "facts": "train", "development": "valid", "testing": "test", "holdout": "test"}
 SUFFIXES = (".txt", ".tsv")
-# Read if the folder has no file of the split with one of `SUFFIXES`. Text may also be packed: ``train.txt.gz``.
+# Files with these suffixes are read if the split has no file with one of `SUFFIXES`. Text may also be packed:
+# ``train.txt.gz``.
 OTHER_SUFFIXES = (".csv", ".parquet", ".pq")
 CLOSED = (".zst", *ARCHIVES, ".parquet", ".pq")  # the contents of such files are not looked at
 # Files of these kinds may be a split in a format that kgeval does not read.
@@ -58,13 +59,13 @@ def find_split_files(
     Returns
     -------
     dict of str to list of Path
-        In the order train, valid, test; without the splits that have no file.
+        The paths of each split that has files; the splits are in the order train, valid, test.
 
     Raises
     ------
     DataError
         If two files have the name of the same split, if `splits` is not valid, or if `ignore` names a file that is not
-        in the folder. Also if a split has no file, but a file looks like this split and cannot be read under its name,
+        in the folder. Also if a split has no file, but the folder contains a file with a similar name that is not read,
         such as ``Train.txt`` or ``valid.json``.
     """
     names = sorted(child.name for child in folder.iterdir())
@@ -120,7 +121,7 @@ def split_of_name(name: str) -> str | None:
 
 
 def split_of_words(name: str) -> str | None:
-    """Return the split that a word in a file name means, such as test in ``facts_test.txt``; None without such a word.
+    """Return the split that a word in a file name names: test for ``facts_test.txt``; None if there is no such word.
 
     If the name contains words of several splits, the result is the last of these splits in the order train, valid,
     test. Messages use the result, and a message must never advise the user to add a part of test to train.
@@ -157,7 +158,7 @@ def beside_notes(file: Path) -> list[str]:
 
 
 def elsewhere(folder: Path, ignore: Sequence[str] = ()) -> str:
-    """For the error about a folder without splits, return a hint where the splits may be; empty without a hint.
+    """Return a hint where the splits may be, for the error about a folder without splits; empty if none is known.
 
     Parameters
     ----------
@@ -177,7 +178,8 @@ def elsewhere(folder: Path, ignore: Sequence[str] = ()) -> str:
     ]
     if inner:
         return (
-            f". Splits seem to be in {', '.join(inner[:SHOWN])}: unpack an archive, and give the path of such a folder"
+            f". Splits seem to be in the folders {', '.join(inner[:SHOWN])}: give the path of one of them (if they are "
+            "in an archive, unpack it first)"
         )
     return ""
 
@@ -277,8 +279,8 @@ def unread_triples(
 
     A file holds such triples if at least half of its first lines have three columns, a relation of the dataset, and an
     entity of the dataset. For a file whose name looks like a part of a split, lines with more columns or with other
-    separators than tabs count too, and so do JSON and packed files. Files of negatives get no sentence. Files of
-    candidates and OpenKE's class files get no sentence if they repeat triples of the splits.
+    separators than tabs count too, and so do JSON and packed files. Files of negatives get no note. Files of candidates
+    and OpenKE's class files get no note if they repeat triples of the splits.
 
     Parameters
     ----------
@@ -315,7 +317,7 @@ def unread_triples(
         of = split_of_words(name)
         text = _sample(path)
         is_companion = COMPANIONS.search(name.lower()) is not None
-        # New entities are no reason to pass over a part of a split: test may contain entities that train lacks.
+        # A file that looks like a part of a split may contain new entities: test may have entities that train lacks.
         may_be_new = of is not None and not is_companion
         triples = _known_triples(text, _separator(name, sep), 3, dataset, positions, may_be_new)
         if triples is None and (of is None or is_companion or not _is_other_format(path, text, dataset, positions)):
@@ -336,7 +338,7 @@ def unread_triples(
         if of is not None:
             whole = "dataset" if triples is not None else f"{of} split"
             raise DataError(f"{folder}: {name} looks like a part of the {whole}, but is not read; {remedy}")
-        notes.append(f"{name} holds triples of the same labels, but is not read; {remedy}")
+        notes.append(f"{name} holds triples with labels of the dataset, but is not read; {remedy}")
     return notes
 
 
@@ -366,8 +368,8 @@ def _known_triples(
     """Return the ids of the triples in a text, shape (n, 3); None if the text does not hold triples of the dataset.
 
     Unknown labels get the id -1. The text holds triples of the dataset if at least half of its lines have 3 to `most`
-    columns, a known relation and, unless `may_be_new`, at least one known entity. If a column in `positions` is beyond
-    column `most`, this column is the limit.
+    columns, a known relation and, unless `may_be_new`, at least one known entity. If `positions`
+    contains a column after column `most`, lines may have columns up to this column.
     """
     rows = [line.split(separator) for line in re.split(r"\r\n|\n|\r", text) if line]
     n_columns = max(3, *(position + 1 for position in positions))

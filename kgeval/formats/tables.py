@@ -32,6 +32,7 @@ from kgeval.formats.unpacking import plain_name
 
 PARQUET = (".parquet", ".pq")
 TABLE_SUFFIXES = (".txt", ".tsv", ".csv", *PARQUET)
+# Advice in errors about a column that marks triples as false, then in errors about a column that names splits.
 REMEDIES = (
     "in a folder, use labelled=True (--labelled) if it does, or leave the column out (columns='h,r,t,-')",
     "give one file per split, or leave the column out (columns='h,r,t,-')",
@@ -60,7 +61,7 @@ class Table:
     place : str
         The word for a row in messages: ``"line"`` or ``"row"``.
     top : int
-        The number of the first row.
+        The number of the first row in messages: its line in a text file, 0 in a Parquet file.
     """
 
     labels: list[pd.Categorical]
@@ -73,7 +74,7 @@ class Table:
 
 
 def table_suffix(path: str | Path) -> str:
-    """Return the suffix of a file name in lower case, without the suffix of packing: ``".csv"`` for ``train.csv.gz``.
+    """Return the suffix of a file name in lower case, without ``.gz`` and the like: ``".csv"`` for ``train.csv.gz``.
 
     Parameters
     ----------
@@ -167,7 +168,7 @@ def _read_parquet(
 
 
 def _truth_name(file: Path, names: Sequence[str]) -> str:
-    """Find, among the names of the further columns, the column that says whether each triple is true."""
+    """Return the name of the column, among the further columns, that says whether each triple is true."""
     truths = [name for name in names if name.lower() in TRUTH_NAMES] or names
     if len(truths) != 1:
         raise DataError(

@@ -1,4 +1,4 @@
-"""Text files of columns, such as tab-separated text and CSV: find the columns, check each line, read labels as written.
+"""Read the columns of text files, such as tab-separated text and CSV: check each line, keep labels as they are written.
 
 `kgeval.formats.tables` reads the files of datasets with `read_text`; the readers of scores and of candidates call
 `read_columns`. Both read packed files (``train.txt.gz``) too.
@@ -46,8 +46,8 @@ SEPARATED = {
     WHITESPACE: "whitespace-separated",
 }
 SEPARATOR_WORDS = {"\t": "tabs", ",": "commas", ";": "semicolons", "|": "bars", " ": "spaces"}
-SAMPLE_BYTES = 1 << 16  # only this many bytes are examined for another separator
-# A first line of these words, with digits and punctuation between them, is a header: "head_id", "#source", ":TYPE".
+SAMPLE_BYTES = 1 << 16  # `_check_commas` examines only this many bytes
+# A first line is a header if its labels consist of these words, digits and punctuation: "head_id", "#source", ":TYPE".
 HEADER_WORDS = re.compile(
     "s|p|o|h|r|t|subj|subject|pred|predicate|obj|object|head|rel|relation|relationship|tail|source|target|src|tgt|dst|"
     "dest|from|to|start|end|entity|ent|node|ids?|name|label|type|property|prop|edge|uri|iri|lhs|rhs|col|column"
@@ -71,11 +71,11 @@ class TextTable(NamedTuple):
     further : dict of str to pandas.Categorical of str
         The other columns by name. Each row has a text, which may be empty.
     ignored : list of str
-        How notes name the columns that are not read because they have no name.
+        The columns that are not read because they have no name, in words: ``"column 4 (without a name)"``.
     positions : list of three int
         The positions of the columns of subjects, relations and objects in the file.
     top : int
-        The number of the line that holds the first row.
+        The line number of the first row.
     """
 
     labels: list[pd.Categorical]
@@ -93,8 +93,8 @@ class _Text:
     ----------
     path : Path
     raw : bytes
-        The text, in which each line ends in LF or CRLF and the last line is not empty. With `is_quoted`, these are
-        exactly the bytes of the file. With the separator `WHITESPACE`, one tab replaces each separator.
+        The text, in which each line ends in LF or CRLF and the last line is not empty. If `is_quoted`, the line ends
+        are those of the file. If the separator is `WHITESPACE`, one tab replaces each separator.
     is_as_on_disk : bool
         Whether `raw` equals the bytes on disk.
     separator : str
@@ -133,7 +133,7 @@ class _Text:
         except csv.Error as error:
             raise DataError(
                 f"{self.path}, line {number}: the double quotes of a label are not closed, or text follows them "
-                f"({error}); a label with double quotes is written in double quotes, with each of its own twice"
+                f"({error}); a label that contains double quotes must be in double quotes, with its own quotes doubled"
             ) from error
 
     def encoding_error(self) -> DataError:
@@ -311,7 +311,7 @@ def header_advice(path: Path, first: Sequence[str]) -> str:
         return "use header=True (--header)"
     names = proposed_columns(first)
     return IS_IT_A_HEADER + (
-        f"; as a header, columns={names!r} (--columns {names}) alone says it: the columns of subject, relation, object"
+        f"; for a header, columns={names!r} (--columns {names}) is enough: the columns of subject, relation, object"
         if names
         else ""
     )
@@ -345,7 +345,7 @@ def _layout(
         if header is False:
             raise DataError(
                 f"{path}: columns={choice} names the columns of a header, but header=False (--no-header) says that "
-                "there is none; say the order of the columns: columns='hrt' or 'htr' (--columns hrt)"
+                "there is no header; say the order of the columns: columns='hrt' or 'htr' (--columns hrt)"
             )
         positions = chosen_columns(f"{path}, line 1", first, choice)
         return positions, _further(path, first, positions)
@@ -392,7 +392,7 @@ def _further(path: Path, names: Sequence[str], positions: Sequence[int]) -> dict
 
 
 def _has_header_words(first: Sequence[str]) -> bool:
-    """Return whether all labels of a line are words in `HEADER_WORDS`, without repeats."""
+    """Return whether all labels of a line consist of words in `HEADER_WORDS`, and all labels differ."""
     for label in first:
         words = re.split(r"[\W\d_]+|(?<=[a-z])(?=[A-Z])", label)
         if not any(words) or not all(HEADER_WORDS.fullmatch(word.lower()) for word in words if word):
@@ -530,21 +530,21 @@ def _parse(source: Path | io.BytesIO, n_columns: int, separator: str) -> list[pd
 
 
 def _count_lines(text: _Text, names: Sequence[str], required: Sequence[int]) -> int:
-    """Return the number of lines, after a check that each line has the right labels and no required label is empty.
+    """Return the number of lines; raise a DataError if a line lacks a column or a required label is empty.
 
     A fast check looks at all bytes at once. Only if this check fails, a loop over the lines looks for the first wrong
-    line and raises a DataError that names this line.
+    line, which the error names.
     """
     raw, n_columns = text.raw, len(names)
     _check_not_n_triples(text.path, raw)
     data = np.frombuffer(raw, dtype=np.uint8)
     separator = ord(text.byte)
-    ends = np.flatnonzero((data == separator) | (data == _NEWLINE))  # (labels,): the byte after each label
+    ends = np.flatnonzero((data == separator) | (data == _NEWLINE))  # (labels,): where each label ends
     # (n_columns,): the separators of a correct line
     separators = np.array([separator] * (n_columns - 1) + [_NEWLINE], dtype=np.uint8)
     if len(ends) % n_columns == 0 and (data[ends].reshape(-1, n_columns) == separators).all():
-        lengths = np.diff(ends, prepend=-1) - 1  # (labels,): bytes of each label; the CR of a CRLF line end counts
-        # No label is empty if all have 2 bytes or more, or if all have at least 1 byte without that CR.
+        lengths = np.diff(ends, prepend=-1) - 1  # (labels,): bytes in each label and, at a CRLF line end, its CR
+        # No label is empty if all lengths are 2 or more, or if all are 1 or more without the CR.
         if lengths.min() > 1:
             return len(ends) // n_columns
         is_empty = (lengths - (data[ends - 1] == _RETURN) < 1).reshape(-1, n_columns)
@@ -616,10 +616,10 @@ def _quoted_labels(text: _Text, names: Sequence[str], required: Sequence[int]) -
 
 
 def _check_no_late_quotes(text: _Text, known: Sequence[Iterable[str]]) -> None:
-    """Raise a DataError if a space stands before the double quotes of a label, since they would then become part of it.
+    """Raise a DataError if there is a space before the double quotes of a label: the quotes would be read as text.
 
     `known` holds the distinct labels of each column. A label may really start with a space and a quote. Such a label is
-    itself in quotes in the file, so no separator stands directly before the space.
+    itself in quotes in the file, so the character before the space is no separator.
     """
 
     def is_bare(label: str) -> bool:

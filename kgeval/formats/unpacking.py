@@ -25,19 +25,19 @@ from kgeval.errors import DataError
 from kgeval.files import check_source
 
 PACKED: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-# The endings of archives, and the function that unpacks what is around the tar file; None: a zip file.
+# The suffixes of archives, and the function that opens the tar file in them; None for a zip file.
 ARCHIVES: dict[str, Callable[..., Any] | None] = {".zip": None, ".tar": open}
 ARCHIVES |= {".tar" + ending: opener for ending, opener in PACKED.items()}
 ARCHIVES |= {".tgz": gzip.open, ".tbz2": bz2.open, ".txz": lzma.open}
 MAX_BYTES = 8 << 30  # of one packed file, or of all members of an archive together
-MAX_RATIO = 200  # unpacked bytes for each byte of the file; text of triples is packed to a tenth, rarely to a fiftieth
-MIN_JUDGED = 64 << 20  # fewer unpacked bytes than these are never too many
+MAX_RATIO = 200  # unpacked bytes per byte of the file; for triples as text, this ratio is often 10, rarely 50
+MIN_JUDGED = 64 << 20  # `MAX_RATIO` applies only to files that unpack to more bytes than these
 MAX_MEMBERS = 10_000
-MAX_DEPTH = 8  # folders in folders; an archive in an archive is not unpacked at all
+MAX_DEPTH = 8  # levels of nested folders; an archive inside an archive is not unpacked
 _CHUNK = 1 << 20
 _BLOCK = tarfile.BLOCKSIZE
-_MAX_END = 22 + 0xFFFF  # bytes of the record at the end of a zip file, with its comment
-_MANY = 0xFFFF
+_MAX_END = 22 + 0xFFFF  # the largest size of the record at the end of a zip file, with its comment, in bytes
+_MANY = 0xFFFF  # stands in this record for a number of members that is too large for it
 _ABOUT = re.compile(r"(readme|licen[cs]e|copying|notice|changelog|citation)\b.*|.*\.md", re.IGNORECASE)
 
 
@@ -59,7 +59,7 @@ class _Source:
                 too_many = f"{MAX_RATIO} times its size"
             if too_many:
                 raise DataError(
-                    f"{self.path}: unpacks to more than {too_many}, as files do that are made to fill a disk; if you "
+                    f"{self.path}: unpacks to more than {too_many}, like files that are made to fill a disk; if you "
                     "trust it, unpack it yourself and give the folder"
                 )
             out.write(chunk)
@@ -151,8 +151,8 @@ def unpacked(path: str | Path) -> Iterator[Path]:
     Yields
     ------
     Path
-        The folder with the dataset. It holds the members; if all members lie in a single folder of the archive, it is
-        that folder. Its name is the name of the archive without its suffix. If a DataError in the ``with`` block names
+        The folder with the unpacked members; if all members are inside a single folder of the archive, this inner
+        folder. Its name is the name of the archive without its suffix. If a DataError in the ``with`` block names
         this folder, the name of the archive replaces it in the message.
 
     Raises
@@ -202,7 +202,7 @@ def _unzip(source: _Source, root: Path) -> None:
         members = archive.infolist()
         source.check_count(len(members))
         n_listed = _n_listed(source.path)
-        if n_listed not in (len(members), _MANY):  # zipfile takes a damaged length for the end of its table
+        if n_listed not in (len(members), _MANY):  # with a damaged length, zipfile lists too few members
             raise DataError(
                 f"{source.path}: is damaged or cut off: its table has {n_listed:,} members, but {len(members):,} were "
                 "found; fetch it again"
@@ -239,7 +239,7 @@ def _untar(source: _Source, opener: Callable[..., Any], plain: Path, root: Path)
     else:
         with _told(source.path, ""), opener(source.path, "rb") as packed, open(plain, "xb") as out:
             source.copy(packed, out)
-        source.n_bytes = 0  # the members count again, up to the same number
+        source.n_bytes = 0  # the bytes of the members are counted anew, with the same limit
     name = ""
     with _told(source.path, ""), open(plain, "rb") as stream, tarfile.open(fileobj=stream, mode="r:") as archive:
         for n, member in enumerate(archive, start=1):
@@ -254,8 +254,8 @@ def _untar(source: _Source, opener: Callable[..., Any], plain: Path, root: Path)
                 content = archive.extractfile(member)
                 if content is not None:
                     _write(source, content, target)
-        # tarfile takes a damaged header, and the end of the file, for the end of the archive: the members below it
-        # would be lost. A block of zeros marks the end.
+        # If a header is damaged, or the file is cut off, tarfile stops without an error: later members would be lost.
+        # A block of zeros marks the true end of the archive.
         stream.seek(archive.offset)
         if stream.read(_BLOCK) != bytes(_BLOCK):
             raise DataError(

@@ -24,7 +24,7 @@ from kgeval.results import EvaluationResult
 
 SIDES_OF_TARGETS = {"head": "subject", "tail": "object"}
 RANK_TYPES = ("optimistic", "realistic", "pessimistic")
-MAX_EVALUATORS = 4  # for example validation and test triples, each with and without a part of the filter
+MAX_EVALUATORS = 4  # to keep: for example for validation and test triples, with two filters each
 NO_LABELS = (
     "the labels are the ids of PyKEEN: the evaluator was made without dataset=. The evaluated triples are the split "
     "'test', the other filter triples are the split 'train'"
@@ -55,8 +55,8 @@ class EvaluatorMethods:
         evaluated triples and the filter triples are splits of the dataset, `result` equals the result of
         ``kg.evaluate`` on it.
     **options
-        Of PyKEEN's `RankBasedEvaluator`: ``metrics``, ``metrics_kwargs``, ``add_defaults``, ``clear_on_finalize``,
-        ``batch_size``, ``slice_size``. ``mode``, for inductive models, must be None.
+        Options of PyKEEN's `RankBasedEvaluator`: ``metrics``, ``metrics_kwargs``, ``add_defaults``,
+        ``clear_on_finalize``, ``batch_size``, ``slice_size``. ``mode``, for inductive models, must be None.
 
     Attributes
     ----------
@@ -127,7 +127,7 @@ class EvaluatorMethods:
         tqdm_kwargs : dict, optional
             Only ``disable`` is used.
         restrict_entities_to : collection of int, optional
-            Only these entities compete.
+            Only these entities are candidates.
         restrict_relations_to : collection of int, optional
         do_time_consuming_checks : bool
             Not used: the triples are always checked.
@@ -206,17 +206,17 @@ class EvaluatorMethods:
         target : str
             ``"head"`` or ``"tail"``.
         scores : tensor, shape (n, entities)
-            In the filtered setting, NaN where an entity is another known answer.
+            In the filtered setting, the scores of other known answers are NaN.
         true_scores : tensor, shape (n, 1), optional
             The scores of the triples; needed in the filtered setting.
         dense_positive_mask : tensor, shape (n, entities), optional
-            Not 0 where an entity is a known answer. It is needed in the filtered setting, to distinguish a NaN of the
+            A cell is not 0 if its entity is a known answer. Needed in the filtered setting, to distinguish a NaN of the
             model from a NaN that marks a known answer.
 
         Raises
         ------
         ProtocolError
-            If `target` is unknown, or the filtered setting lacks scores or mask.
+            If `target` is unknown, or if `true_scores` or `dense_positive_mask` is missing in the filtered setting.
         ScoreError
             If a score of the model is NaN.
         """
@@ -259,7 +259,7 @@ class EvaluatorMethods:
     def _evaluator(self, model: Any, positives: Ids, filters: Ids, protocol: Protocol) -> Evaluator:
         """Return the evaluator of these triples.
 
-        The last one is kept, because an early stopper evaluates the same triples often.
+        The newest evaluators are kept, because an early stopper evaluates the same triples often.
         """
         digest = hashlib.sha256(f"{model.num_entities} {model.num_real_relations} {protocol.fingerprint}".encode())
         for array in (positives, filters):
@@ -408,7 +408,7 @@ def _distinct_ids(name: str, ids: Any, n: int) -> Ids | None:
 
 
 def _allowed_triples(positives: Ids, allowed: Mapping[str, Ids | None], raises: bool) -> Ids:
-    """Leave out the triples that a restriction excludes, or raise a DataError if there are any."""
+    """Return the triples that the restrictions allow; if `raises`, raise a DataError if a triple is not allowed."""
     for (name, ids), columns in zip(allowed.items(), ([0, 2], [1])):
         if ids is not None:
             is_allowed = np.isin(positives[:, columns], ids).all(axis=1)
@@ -448,5 +448,5 @@ def _distinct(triples: Ids) -> Ids:
 def _without(triples: Ids, others: Ids) -> Ids:
     """Return the distinct triples that are not among `others`."""
     order, starts = group_rows(*np.concatenate([others, triples]).T)
-    first = order[starts[:-1]]  # of equal triples, those of `others` come first
+    first = order[starts[:-1]]  # the first of equal triples; it is in `others` if `others` has it
     return triples[np.sort(first[first >= len(others)] - len(others))]

@@ -42,12 +42,12 @@ class TorchMetricMethods:
     log_names : bool
         Whether the keys of `compute` have no "@" and no parentheses (``"hits_at_10"``), for loggers such as MLflow.
     **options
-        Of `torchmetrics.Metric`, such as ``process_group`` or ``compute_on_cpu``.
+        Options of `torchmetrics.Metric`, such as ``process_group`` or ``compute_on_cpu``.
 
     Attributes
     ----------
     n_rows : int
-        The number of rows of the last `compute`, without repeated ones.
+        The number of rows of the last `compute`, without repeated rows.
     n_repeated : int
         The number of rows that the last `compute` left out because an earlier row had the same id.
 
@@ -60,7 +60,7 @@ class TorchMetricMethods:
         the tie policy.
     """
 
-    # Of torchmetrics: `forward` may update once and merge the states.
+    # Attributes for torchmetrics. False: its `forward` may update once and merge the states.
     full_state_update = False
     is_differentiable = False
     # Set by the constructor of torchmetrics.
@@ -99,7 +99,7 @@ class TorchMetricMethods:
         positive : int tensor, shape (n,), optional
             The column of the positive in each row of `scores`.
         known : bool tensor, shape (n, candidates), optional
-            True where a candidate is left out: other known answers (the filter), or padding of the candidates. The
+            True for the candidates to leave out: other known answers (the filter), or padding of the candidates. The
             positive itself is never left out, even if its cell is True.
         counts : three int tensors of shape (n,), optional
             Instead of `scores`: for each positive, the number of rivals with a higher score (``better``), with the same
@@ -141,9 +141,9 @@ class TorchMetricMethods:
 
         Returns
         -------
-        dict of str to float64 tensor of no dimension
-            On the device of the metric (float32 on ``"mps"``, which has no float64). NaN with a KgevalWarning where a
-            metric is undefined.
+        dict of str to float64 tensor without dimensions
+            The tensors are on the device of the metric (float32 on ``"mps"``, which has no float64). If a metric is
+            undefined, its value is NaN, and there is a KgevalWarning.
 
         Raises
         ------
@@ -162,7 +162,7 @@ class TorchMetricMethods:
         # A distributed sampler pads with fewer rows than there are processes.
         if self.n_repeated >= max(self._n_processes(), 1):
             warnings.warn(
-                f"{counted(self.n_repeated, 'row')} of {len(table):,} had an id that had occurred and were left out. "
+                f"{counted(self.n_repeated, 'row')} of {len(table):,} had the id of an earlier row and were left out. "
                 "If these are different rows, make ids unique in the whole evaluation, not in a batch; if the metric "
                 "was updated in an earlier epoch, call reset()",
                 KgevalWarning,
@@ -184,7 +184,7 @@ class TorchMetricMethods:
         from torch import distributed
 
         if not (distributed.is_available() and distributed.is_initialized()):
-            return 2  # the user's own function says that there are others
+            return 2  # the user's own function says that there are several processes
         return int(distributed.get_world_size(self.process_group))
 
 
@@ -214,7 +214,7 @@ def _rank_metric(metric: Metric, ties: str) -> RankMetric:
 
 
 def _count(scores: Any, positive: Any, known: Any) -> list[Any]:
-    """Count better, tied and all rivals of each positive; int64 tensors of shape (n,)."""
+    """Return the numbers of better, tied and all rivals of each positive, as int64 tensors of shape (n,)."""
     import torch
 
     if not torch.is_tensor(scores) or scores.ndim != 2 or scores.dtype == torch.bool or scores.is_complex():
@@ -269,7 +269,7 @@ def _integers(name: str, values: Any, n: int) -> Any:
     tensor = torch.as_tensor(values)
     if tensor.shape != (n,) or tensor.dtype == torch.bool or tensor.is_floating_point() or tensor.is_complex():
         raise DataError(f"{name} must be integers, shape ({n},); got {tensor.dtype}, shape {tuple(tensor.shape)}")
-    tensor = tensor.to(torch.int64)  # first: torch has no minimum of unsigned integers; too large ones become negative
+    tensor = tensor.to(torch.int64)  # before min(), which torch lacks for unsigned; too large values become < 0
     if n and int(tensor.min()) < 0:
         raise DataError(f"{name} must be at least 0; got {int(tensor.min())}")
     return tensor
@@ -300,7 +300,7 @@ def _without_repeated(table: Ids) -> Ids:
 
 
 def _gather(tensor: Any, group: Any = None) -> list[Any]:
-    """Gather a tensor from all processes; a process without rows gives a table of no rows, not an empty float."""
+    """Gather a tensor from all processes; a process without rows gives an int64 table without rows."""
     import torch
     from torchmetrics.utilities.distributed import gather_all_tensors
 

@@ -28,9 +28,9 @@ def load_torch(user: str = "device= and tensors", hint: str = "") -> Any:
     Parameters
     ----------
     user : str
-        The name of the function or object that needs torch, for the message.
+        What needs torch: the subject of the error message, in the plural.
     hint : str
-        The end of the message.
+        The end of the error message.
 
     Raises
     ------
@@ -60,7 +60,7 @@ def is_tensor(values: Any) -> bool:
 
 
 def as_array(values: Any) -> Any:
-    """Detach a tensor from the graph of gradients, and keep it on its device; convert other values to a numpy array.
+    """Detach a tensor from torch's autograd graph, and keep it on its device; convert other values to a numpy array.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def kind_of(array: Any) -> str:
 
 
 def may_be_bits(array: Array) -> bool:
-    """Return whether the numbers of an array may be the bits of bfloat16 numbers: raw ones or integers of 16 bits.
+    """Return whether an array may contain the bits of bfloat16 numbers: its dtype is a 16-bit integer or raw bytes.
 
     Parameters
     ----------
@@ -118,14 +118,14 @@ def may_be_bits(array: Array) -> bool:
 
 
 def check_no_bits(name: str, values: Array, error: type[KgevalError] = DataError) -> None:
-    """Raise an error if the numbers of a table may be the bits of bfloat16 numbers (see `may_be_bits`).
+    """Raise an error if a table may contain the bits of bfloat16 numbers (see `may_be_bits`).
 
-    Ranks of these integers would look plausible.
+    If these bits were used as integers, the ranks would be wrong but would look plausible.
 
     Parameters
     ----------
     name : str
-        The name of the table, for the message.
+        The name of the table, for the error message.
     values : array or tensor
     error : type of KgevalError
         The class of the error.
@@ -159,7 +159,7 @@ def is_on_device(array: Array) -> bool:
 
 
 def float_tensor(values: Any) -> Array | None:
-    """Detach a float tensor from the graph of gradients; return None for any other value.
+    """Detach a float tensor from torch's autograd graph; return None for any other value.
 
     If torch has postponed a negation of the tensor (`torch.Tensor.is_neg`), the negation is carried out.
 
@@ -317,7 +317,7 @@ def largest_in_rows(vectors: Array) -> Reals:
     Returns
     -------
     float64 numpy array, shape (n,)
-        NaN where a row holds a NaN.
+        NaN for a row that contains a NaN.
     """
     if is_tensor(vectors):
         return np.asarray(on_host(vectors.detach().abs().amax(dim=1).double()))
@@ -325,11 +325,12 @@ def largest_in_rows(vectors: Array) -> Reals:
 
 
 def _largest(rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return the largest absolute value of each row; NaN where a row holds a NaN."""
+    """Return the largest absolute value of each row; NaN for a row that contains a NaN."""
     loops = load_compiled()
     if loops is None or rows.dtype not in (np.float32, np.float64):
         return np.asarray(np.abs(rows).max(axis=1))
-    # Without the bit of the sign, floats are in the order of their bits, and NaN follows infinity.
+    # If the sign bit is cleared, the bits of floats, read as integers, have the same order as the floats; the bits of
+    # NaN are larger than those of infinity.
     bits = rows.view(f"u{rows.itemsize}")
     maxima = np.empty(len(rows), dtype=bits.dtype)
     loops.row_maxima(bits, bits.dtype.type(np.iinfo(bits.dtype).max >> 1), maxima)

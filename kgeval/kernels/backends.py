@@ -1,7 +1,7 @@
 """`make_counter` chooses the counter for a matrix of candidate vectors: a `NumpyCounter` or a `TorchCounter`.
 
 A `NumpyCounter` may use torch's products of 8-bit integers (see `multiplies_bytes`). The ranker calls
-`make_counter` once for each matrix of candidate vectors, and before it `check_counter_memory`.
+`check_counter_memory` and then `make_counter`, once for each matrix of candidate vectors.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ from kgeval.kernels.torch_kernels import TorchCounter
 from kgeval.kernels.torch_screens import make_screen
 
 _MIN_COLUMNS = 64  # the default tile has at least this many candidates
-_SAMPLE_ROWS, _SAMPLE_NUMBERS = 1024, 1 << 22  # the largest sample from which the size of copies is extrapolated
+# The size of the copies is extrapolated from a sample of the candidates, with at most so many rows and numbers.
+_SAMPLE_ROWS, _SAMPLE_NUMBERS = 1024, 1 << 22
 
 
 class Counter(typing.Protocol):
@@ -120,13 +121,14 @@ class _Plan:
     with_bytes: bool = False
 
     def batch_bytes(self, dimension: int) -> int:
-        """Return the memory that the batches of all threads need, without the copies of the candidates."""
-        tile_bytes = 0 if self.device else self.cell_bytes * self.block_size  # a `TorchCounter` makes its blocks fit
+        """Return the bytes that the batches of all threads need, without the copies of the candidates."""
+        # a `TorchCounter` chooses blocks that fit into the free memory
+        tile_bytes = 0 if self.device else self.cell_bytes * self.block_size
         return self.threads * self.batch_size * (tile_bytes + QUERY_BYTES * dimension)
 
     @property
     def cell_bytes(self) -> int:
-        """The memory that a cell of a tile needs."""
+        """The bytes that one cell of a tile needs."""
         if is_compiled():
             return COMPILED_BYTE_CELL_BYTES if self.with_bytes else COMPILED_CELL_BYTES
         return BYTE_CELL_BYTES if self.with_bytes else CELL_BYTES
@@ -188,8 +190,8 @@ def counter_bytes(
     """Estimate the memory that a counter needs besides `candidates`.
 
     The estimate is the sum of two parts: the copies of the candidates that the counter prepares, estimated from a small
-    sample; and the tiles and queries of each thread. On a GPU, blocks are not counted, because their size is chosen to
-    fit.
+    sample; and the tiles and queries of each thread. On a GPU, blocks are not counted, because the counter chooses a
+    block size that fits into the free memory.
 
     Parameters
     ----------
@@ -199,7 +201,7 @@ def counter_bytes(
     Returns
     -------
     int
-        Bytes of the memory of the host, or of the GPU that counts.
+        Bytes of host memory, or of GPU memory if the counter runs on a GPU.
 
     Examples
     --------
@@ -260,7 +262,7 @@ def _plan(
     with_bytes = place == "cpu" and definition.byte_tile is not None and multiplies_bytes()
     rows, columns = definition.byte_tile if with_bytes and definition.byte_tile else definition.tile
     columns = block_size or columns
-    width = min(columns, -(-even_width(n, columns) // 8) * 8)  # a multiple of eight, as `NumpyCounter` wants it
+    width = min(columns, -(-even_width(n, columns) // 8) * 8)  # rounded up to a multiple of eight, as in `NumpyCounter`
     plan = _Plan(None, batch_size or rows, width, threads, with_bytes)
     free = free_bytes() if block_size is None else None
     if free is not None:
@@ -270,7 +272,7 @@ def _plan(
 
 
 def _sample(candidates: Array) -> Array:
-    """Return the first candidates, from which `_copied_bytes` extrapolates; tensors come to the host."""
+    """Return the first candidates as a sample for `_copied_bytes`; tensors are copied to the host."""
     sample = candidates[: min(_SAMPLE_ROWS, max(1, _SAMPLE_NUMBERS // candidates.shape[1]))]
     return sample.detach().cpu() if is_tensor(sample) else sample
 
@@ -283,7 +285,7 @@ def _copied_bytes(geometry: str, sample: Array, candidates: Array, plan: _Plan) 
         # the host needs a copy of a table on a GPU, and of a tensor of 16-bit numbers
         held = sum(_held_bytes([counter.candidates], None if is_on_device(candidates) else sample))
         sizes = _held_bytes([counter.order, counter.column_of, *counter.passes], counter.candidates)
-        # a converted table (not a number for each candidate) that would be too large is not kept
+        # arrays with one number for each candidate are always kept; a converted table only if it is not too large
         held += sum(size for size in sizes if size <= 8 * len(sample) or is_kept(int(size * factor)))
     else:
         torch = load_torch()
@@ -297,8 +299,11 @@ def _copied_bytes(geometry: str, sample: Array, candidates: Array, plan: _Plan) 
 
 
 def _held_bytes(parts: list[Any], besides: Array | None) -> list[int]:
-    """Return the bytes of each array and tensor in `parts`, and in the fields of its dataclasses, except `besides`."""
-    sizes: dict[int, int] = {}  # address of the memory -> bytes, so that nothing counts twice
+    """Return the size in bytes of each array and tensor in `parts`, also in the fields of dataclasses in `parts`.
+
+    The array `besides` is left out.
+    """
+    sizes: dict[int, int] = {}  # address of the memory -> bytes, so that no memory is counted twice
     while parts:
         part = parts.pop()
         if is_tensor(part):
@@ -313,18 +318,18 @@ def _held_bytes(parts: list[Any], besides: Array | None) -> list[int]:
 
 
 def _remedy(geometry: str, candidates: Array, plan: _Plan, copied: int, free: int) -> str:
-    """Return advice for a message: the settings of which each alone would suffice, with their largest values."""
+    """Return the advice for an error message: each setting that suffices alone, with the largest value that fits."""
     (n, d), settings = candidates.shape, []
     for name in ("threads", "batch_size", "block_size"):
-        # the batches need `fixed`, and `each` for every unit of the setting
+        # the batches need `fixed` bytes, plus `each` bytes times the value of the setting
         fixed, first = (replace(plan, **dict[str, Any]({name: value})).batch_bytes(d) for value in (0, 1))
         each = first - fixed
         value = (free - copied - fixed) // each if each else 0
         if 1 <= value < getattr(plan, name):
             settings.append(f"{name}={value}")
     if settings:
-        listed = " or ".join(filter(None, (", ".join(settings[:-1]), settings[-1])))
-        return f"Set {listed}, or a smaller value"
+        alternatives = " or ".join(filter(None, (", ".join(settings[:-1]), settings[-1])))
+        return f"Set {alternatives}, or a smaller value"
     if "float64" in str(candidates.dtype):
         sample = _sample(candidates)
         single = sample.float() if is_tensor(sample) else sample.astype(np.float32)

@@ -22,21 +22,21 @@ from kgeval.kernels.arrays import on_host
 from kgeval.kernels.geometry import exact_pair_scores
 from kgeval.kernels.passes import make_passes
 
-_FIRST_BLOCK = 256  # candidates of the first block, which are all scored exactly
-_BLOCK_NUMBERS = 1 << 22  # numbers of the vectors of a block
-_SHARED_BLOCKS = 4  # so many blocks are shared by all processors
+_FIRST_BLOCK = 256  # the number of candidates in the first block; all of them are scored exactly
+_BLOCK_NUMBERS = 1 << 22  # the vectors of a block contain about this many numbers
+_SHARED_BLOCKS = 4  # from this number of blocks on, the candidates are divided among all processors
 
 
 @dataclass(frozen=True)
 class Best:
-    """The best candidates of a query, and how many candidates score higher than its answer, or equal to it.
+    """The best candidates of a query, and the numbers of candidates that score higher than its answer, or equal to it.
 
     Parameters
     ----------
     candidates : int64 array, shape (best,)
         Ids, by descending score; ids with equal scores ascend.
     scores : float64 array, shape (best,)
-        Their exact scores.
+        The exact scores of `candidates`.
     better, equal : int
         How many of all candidates score higher than the answer, and how many score equal to it. If the answer is a
         candidate, it counts as equal to itself.
@@ -127,7 +127,7 @@ def best_candidates(
     step = max(8, _BLOCK_NUMBERS // max(1, table.shape[1]))
 
     def searched(first: int, end: int) -> _Search:
-        """Read the candidates ``first:end``."""
+        """Return the results of the search among the candidates ``first:end``."""
         search, start = _Search(geometry, queries, thresholds, skipped, n), first
         while start < end:
             stop = min(start + (step if start > first else min(step, _FIRST_BLOCK)), end)
@@ -139,7 +139,7 @@ def best_candidates(
 
     n_searches = (os.cpu_count() or 1) if n_candidates >= _SHARED_BLOCKS * step else 1
     ends = np.linspace(0, n_candidates, n_searches + 1).astype(int).tolist()
-    # the products are too small to be shared
+    # the matrix products are too small to be divided among several threads
     with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(n_searches) as threads:
         whole, *others = threads.map(searched, ends[:-1], ends[1:])
     for search in others:
@@ -159,7 +159,7 @@ def _check_finite(ids: Ids, vectors: Reals) -> None:
 
 
 class _Search:
-    """The intermediate results of each query, after the blocks that were read so far.
+    """The intermediate results of each query: the best candidates and the counts in the blocks that were read so far.
 
     Parameters
     ----------
@@ -173,6 +173,7 @@ class _Search:
     best : list of tuples of two arrays
         Ids and exact scores of the best candidates so far, for each query; see `Best`.
     better, equal : int64 arrays, shape (queries,)
+        The counts so far, for each query; see `Best`.
     """
 
     def __init__(self, geometry: str, queries: Reals, thresholds: Reals, skipped: Sequence[Ids], n: int) -> None:
@@ -182,20 +183,24 @@ class _Search:
         self.better, self.equal = np.zeros((2, len(queries)), dtype=np.int64)
 
     def read(self, ids: Ids, vectors: Any) -> None:
-        """Count and search the candidates `ids`, sorted; `vectors`, shape (candidates, d), holds their vectors."""
+        """Update the counts and the best candidates with a block of candidates.
+
+        `ids`, shape (candidates,), contains their sorted ids, and `vectors`, shape (candidates, d), their vectors.
+        """
         with np.errstate(all="ignore"):
             order, passes, _ = make_passes(self.geometry, vectors, len(vectors))
             block, screen = slice(0, len(vectors)), passes[0]
             state, rows = screen.prepare(self.queries), np.arange(len(self.queries))
             tile = screen.tile(state, None, block)
-        if not np.isfinite(tile[:1]).all():  # a vector that is not finite has no finite score with any query
+        if not np.isfinite(tile[:1]).all():  # a vector with a NaN or infinite value has no finite score with any query
             _check_finite(ids, vectors)
         ids = ids[order]  # in the order of the columns of the tile
-        # the exact score of the n-th best candidate of each query; a candidate below it is not among the best
+        # `least`: the exact score of the n-th best candidate of each query so far; 0 if there are fewer candidates
         is_full = np.array([len(scores) == self.n for _, scores in self.best])
         least = np.array([scores[-1] if full else 0.0 for (_, scores), full in zip(self.best, is_full)])
-        # If a score is far beyond those of this block, the ends of its interval overflow to infinity or NaN. `low` is
-        # NaN only if the score is far above the block: then no cell reaches it. If `high` is NaN, no cell is above it.
+        # If a score is far outside the range of the scores of this block, the ends of its interval overflow to infinity
+        # or NaN. Comparisons with NaN are False, which is correct here: `low` is NaN only if the score is far above all
+        # cells of the block, and if `high` is NaN, no cell is above the score.
         with np.errstate(over="ignore", invalid="ignore"):
             low, high = screen.interval(state, rows, self.thresholds, block)
             least_low, _ = screen.interval(state, rows, least, block)
@@ -221,11 +226,11 @@ class _Search:
             self._keep(i, *best)
 
     def _exact(self, i: int, vectors: Any, columns: Ids) -> Reals:
-        """Return the exact scores of query `i` with the candidates of some columns."""
+        """Return the exact scores of query `i` with the candidate vectors ``vectors[columns]``."""
         return exact_pair_scores(self.geometry, self.queries, vectors, np.full(len(columns), i), columns)
 
     def _keep(self, i: int, ids: Ids, scores: Reals) -> None:
-        """Keep the n best candidates among the previous best and `ids`."""
+        """Keep the n best candidates of query `i` among its best candidates so far and `ids`."""
         if np.isnan(scores).any():
             raise ScoreError(f"the score of entity {ids[np.argmax(np.isnan(scores))]} is NaN")
         all_ids, all_scores = (np.concatenate(parts) for parts in zip(self.best[i], (ids, scores)))

@@ -3,7 +3,7 @@
 A screening pass computes approximate scores of candidates, called screening scores. A candidate is undecided if its
 screening score differs from the positive's score by at most the error bound. Undecided candidates are scored again,
 more precisely. `ByteDotPass` rounds vectors to 8-bit integers. Sums of integers are exact, so the only error of a
-screening score comes from rounding the two vectors. `passes.make_passes` builds the pass; `NumpyCounter` calls it.
+screening score comes from rounding the two vectors. `passes.make_passes` builds the pass, and `NumpyCounter` uses it.
 
 Notation: q is a query, e a candidate, both real vectors; q' and e' are the rounded vectors; d is the dimension;
 v = 2**-53 is the unit roundoff of float64; x.y is the dot product of two vectors; |x| is the Euclidean norm; p
@@ -15,10 +15,10 @@ bound has to cover the difference between the exact score and the screening scor
    integer is exact in 32 bits, since d * 127^2 < 2^31 for every d up to 100 000, the largest dimension allowed.
 2. Error of rounding: q.e - q'.e' = (q - q').e + q'.(e - e'). By the Cauchy-Schwarz inequality
    |q.e - q'.e'| <= |q - q'| * |e| + |q'| * |e - e'|, and |q'| <= |q| + |q - q'|.
-   The norms |q - q'| and |e - e'| are measured after rounding; they are not worst cases. For |e| and |e - e'|, the
-   bound uses the largest value of the tile. Candidates are divided by se in float32, with a relative error below
-   2.01 * u (u = 2**-24), and then rounded to integers. So component k of e / se differs from what was rounded by at
-   most 127 * 2.01 * u < 1.6e-5, and |e - e'| is at most the measured norm plus 1.6e-5 * sqrt(d) * se.
+   The norms |q - q'| and |e - e'| are measured after rounding, not estimated for the worst case. For |e| and |e - e'|,
+   the bound uses the largest value of the tile. Candidates are divided by se in float32, with a relative error below
+   2.01 * u (u = 2**-24), and then rounded to integers. So a component of e / se differs from the number that is rounded
+   by at most 127 * 2.01 * u < 1.6e-5, and |e - e'| is at most the measured norm plus 1.6e-5 * sqrt(d) * se.
 3. Error of float64: the exact score is within (d + 1) * v * |q| * |e| of q.e. Computing the norms and the bound adds
    less than 4 * (d + 4) * v * (|q| + |q - q'|) * (|e| + |e - e'|).
 4. The interval: a candidate is undecided if sq * se * a.b differs from p by at most the sum of three numbers: the bound
@@ -88,7 +88,7 @@ class ByteDotPass:
     ----------
     single : DotPass
         The float32 pass of ``dot``, which holds the candidates, in the order of the columns of the tiles. The error
-        bounds are tightest if they are sorted by their largest absolute component.
+        bounds are tightest if the candidates are sorted by their largest absolute component.
     block_size : int
         The number of candidates in a tile; the candidates of a tile share a rounding step.
 
@@ -99,8 +99,8 @@ class ByteDotPass:
         kept; the candidates of a tile are then rounded each time the tile is screened.
     bounds : dict of int to tuple of float
         For each tile (the key is the index of its first candidate): the rounding step, the largest norm of a
-        candidate, and the largest norm of a rounding error, in multiples of the unit of `single`. If candidates are
-        rounded whenever they are screened, the bounds of a tile are known once it was screened.
+        candidate, and the largest norm of a rounding error, in multiples of the unit of `single`. If `vectors` is None,
+        the bounds of a tile are added when the tile is screened for the first time.
     """
 
     single: DotPass
@@ -118,7 +118,7 @@ class ByteDotPass:
                 self.vectors[block] = self._rounded(block)
 
     def _rounded(self, block: slice) -> Bytes:
-        """Return the rounded candidates of a tile, and keep the bounds of the tile."""
+        """Return the rounded candidates of a tile, and store the bounds of the tile in `bounds`."""
         candidates, unit = self.single.candidates[block], self.single.unit
         if block.start in self.bounds:
             step = self.bounds[block.start][0]
@@ -180,7 +180,7 @@ class ByteDotPass:
         radius = 1.01 * (errors * norm + (sizes + errors) * error)  # step 2 of the proof, then steps 3 and 4
         radius += 8.0 * (d + 4) * V * (sizes + errors) * (norm + error) + 8.0 * V * np.abs(thresholds)
         radius[~prepared.is_usable[rows]] = np.inf
-        scale = prepared.step[rows] * step  # sq * se in the proof: the score that an integer product of 1 stands for
+        scale = prepared.step[rows] * step  # sq * se in the proof: the score for an integer product of 1
         limit = 2.0**31 - 1.0  # no product reaches this limit
         low = np.ceil(np.maximum((thresholds - radius) / scale, -limit))
         high = np.floor(np.minimum((thresholds + radius) / scale, limit))

@@ -1,8 +1,8 @@
 """`load_compiled` returns the module with the loops that numba compiles, if numba can be used.
 
-With numba (extra ``fast``) the counters compare a tile in one loop while it is in the processor's cache; without numba
-they use several passes of numpy. The counts are the same. The environment variable ``KGEVAL_COMPILED=0`` switches the
-compiled loops off.
+With numba (extra ``fast``), one compiled loop compares all scores of a tile (some queries x some candidates) while the
+tile is in the processor's cache; without numba, numpy reads the tile several times. The counts are the same. The
+environment variable ``KGEVAL_COMPILED=0`` switches the compiled loops off.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ def _load() -> ModuleType | None:
         return None
     try:
         from kgeval.kernels import numba_kernels
-    except Exception as error:  # numba refuses versions of numpy and Python that it does not know, in several ways
+    except Exception as error:  # with an unsupported version of numpy or Python, numba raises errors of several classes
         warnings.warn(
             f"numba is installed but cannot be used ({type(error).__name__}: {error}); kgeval goes on without compiled "
-            f'loops, with the same counts. Install the versions that suit: pip install "kgeval[fast]"; or set '
+            f'loops, with the same counts. Install versions that work together: pip install "kgeval[fast]"; or set '
             f"{SWITCH}=0 to hide this warning",
             KgevalWarning,
             stacklevel=2,

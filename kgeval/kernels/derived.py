@@ -1,8 +1,8 @@
 """Geometries whose scores are computed from the scores of another geometry: clamped dot products, squared L2 distances.
 
-Both keep the order of the scores, except that clamping makes ties. They can therefore use the passes of the other
-geometry; `DerivedPass` only changes the interval of each positive. A model that needs such a geometry calls
-`clamped_dot` or `squared_l2`, which register it.
+A derived geometry keeps the order of the scores, except that clamping makes ties. It can therefore use the passes of
+the original geometry; `DerivedPass` only changes the interval of each positive. A model that needs a derived geometry
+calls `clamped_dot` or `squared_l2`, which register the geometry.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ class DerivedPass:
     def interval(self, prepared: Any, rows: Ids, scores: Reals, block: slice) -> tuple[Scores, Scores]:
         """Return the ends of each positive's interval of screening scores; see `kgeval.kernels.passes.Pass`.
 
-        No candidate scores higher than a positive at the upper bound, and no candidate scores lower than a positive at
-        the lower bound. The interval is therefore infinite on this side: the candidates there are undecided, and their
-        exact scores decide which of them tie.
+        If the score of a positive is the upper bound of the scores, no candidate scores higher. Then the upper end of
+        the interval is infinite: all candidates above `low` are undecided, and their exact scores decide which of them
+        tie. In the same way, the lower end is infinite if the score is the lower bound.
         """
         low, high = self.base.interval(prepared, rows, self.base_scores(scores), block)
         return np.where(scores <= self.low, -np.inf, low), np.where(scores >= self.high, np.inf, high)
@@ -114,8 +114,8 @@ def squared_l2() -> str:
     if SQUARED_L2 not in GEOMETRIES:
 
         def passes(geometry: str, candidates: Vectors, block_size: int, with_bytes: bool = False) -> Passes:
-            # A root is a monotone function, also after rounding: if the root of a sum is larger than that of another,
-            # the sum is larger too. So what the passes of l2 decide holds for the squares.
+            # The square root is monotone, also after rounding: if sqrt(a) > sqrt(b), then a > b. So if the passes of l2
+            # decide that a candidate is better or worse, the same is true for squared distances.
             return _derived("l2", candidates, block_size, lambda scores: -np.sqrt(-scores))
 
         l2 = GEOMETRIES["l2"]

@@ -30,7 +30,7 @@ fl(x) is x as computed in float32. The largest dimension is 100 000, so d * u < 
 1. Let D be the real distance, D' the real distance of the vectors rounded to float32, and A the sum that float32
    accumulates for D'. No term is negative, so the relative error of A is bounded: A is in
    D' * (1 - c2)..D' * (1 + c2) with c2 = 1.01 * (d + 6) * u.
-2. Rounding the vectors moves the distance by at most 1.01 * u * (|q|_1 + |e|_1), and the exact score is within
+2. Rounding the vectors changes the distance by at most 1.01 * u * (|q|_1 + |e|_1), and the exact score is within
    4 * (d + 6) * v * (|q|_1 + |e|_1) of -D. So the exact distance (the negated exact score) is within
    c1 = (1.01 * u + 4 * (d + 6) * v) * (|q|_1 + |e|_1) of D'.
 3. Let P be the exact distance of the positive. If A < (P - c1) * (1 - c2), then D' <= A / (1 - c2) < P - c1, so the
@@ -43,13 +43,13 @@ squares underflow sooner). This holds even if the processor replaces subnormal n
 **Overflow** does not happen, since vectors are scaled. For ``dot``, queries are scaled to length 1, and candidates are
 divided by the unit; the unit is 1 if the largest Euclidean norm of a candidate is in 2**-60..2**60. For ``l2``, queries
 and candidates are divided by the unit, and (q, -1) is then scaled to length 1; if the largest norm is in this range,
-the unit is the smallest power of two that no norm exceeds. For both, if the largest norm is outside this range, the
-unit is the smallest power of two that no component of a candidate exceeds, since the squares of the candidates may
-overflow or underflow float64. For ``l1`` and ``modulus``, queries and candidates are divided by the unit, the smallest
-power of two that no l1 norm of a candidate exceeds; if this is in 2**-20..2**20, the unit is 1, so that a component of
-a candidate is at most 2**20, and one of a query at most 1e15.
+the unit is the smallest power of two that no norm exceeds. For both geometries, if the largest norm is outside this
+range, the unit is the smallest power of two that no component of a candidate exceeds, since the squares of the
+candidates may overflow or underflow float64. For ``l1`` and ``modulus``, queries and candidates are divided by the
+unit, the smallest power of two that no l1 norm of a candidate exceeds. If this power is in 2**-20..2**20, the unit is 1
+instead; then a component of a candidate is at most 2**20, and a component of a query at most 1e15.
 
-The code uses all bounds 1% larger than derived; this covers the roundings when it computes the bounds.
+The code makes every bound 1% larger than derived here, to cover the rounding errors of computing the bound.
 
 **Ranges.** In this section, the size of a vector, or of all candidates together, means the largest absolute value of a
 component. Every candidate of a query is scored exactly, without screening, in each of these cases:
@@ -383,7 +383,7 @@ class DistancePass:
         tiny = d * (2.0**-124 if self.geometry == "l1" else 2.0**-61)
         c1 = 1.01 * ((1.01 * U + 4.0 * (d + 6) * V) * sizes + tiny)
         c2 = 1.02 * (d + 6) * U
-        # `distances` is P in the proof. Where P - c1 is negative, no candidate is nearer than P - c1; there, the factor
+        # `distances` is P in the proof. If P - c1 is negative, no candidate is nearer than P - c1; then the factor
         # (1 + c2) only makes `nearer` more negative.
         nearer = (distances - c1) * np.where(distances > c1, 1.0 - c2, 1.0 + c2)
         farther = (distances + c1) * (1.0 + c2)
@@ -407,7 +407,7 @@ def _absolute_sums(rows: Vectors) -> Reals:
 
 
 def _compiled_sums(rows: Vectors, are_squared: bool) -> Reals | None:
-    """Return the sum of the squares, or of the absolute values, of each row; None where no compiled loop adds them."""
+    """Return the sum of squares, or of absolute values, of each row; None if there is no compiled loop for `rows`."""
     loops = load_compiled()
     if loops is None or rows.dtype not in (np.float32, np.float64):
         return None
@@ -449,7 +449,7 @@ def _largest(norms: Reals, block: slice | Ids) -> Any:
 
 
 def _outward(low: Reals, high: Reals, is_usable: npt.NDArray[np.bool_]) -> tuple[Floats, Floats]:
-    """Round the ends of intervals outward to float32; where `is_usable` is False, return -infinity..+infinity."""
+    """Round the ends of intervals outward to float32; an interval is infinite if its `is_usable` is False."""
     low32 = np.where(is_usable, low, -np.inf).astype(np.float32)
     high32 = np.where(is_usable, high, np.inf).astype(np.float32)
     return np.nextafter(low32, np.float32(-np.inf)), np.nextafter(high32, np.float32(np.inf))

@@ -35,8 +35,8 @@ MAX_RATIO = 1e15  # distance passes do not screen a query that is larger than ab
 _PAIR_BYTES = 1 << 20  # size of the float64 vectors that are scored together; fits a processor's cache
 _SHORT = 16  # rows with at most this many terms are added column by column
 _PART_BYTES = 1 << 20  # size of the candidates that are copied to float64 together
-_MIN_SHARED = 1 << 22  # a table of more numbers is read by all processors
-_PARTS_AT_ONCE = 16  # that a thread reads before it asks for more
+_MIN_SHARED = 1 << 22  # a table with more numbers is read by all processors
+_PARTS_AT_ONCE = 16  # a task of a thread has at most this many parts
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Geometry:
         See `kgeval.kernels.torch_screens.make_screen`; without this function, tensors are copied to the host,
         and numpy counts.
     is_derived : bool
-        Whether its scores are computed from the scores of another geometry; see `kgeval.kernels.derived`.
+        Whether the scores are computed from the scores of another geometry; see `kgeval.kernels.derived`.
     """
 
     name: str
@@ -229,7 +229,7 @@ def power_above(size: float) -> float:
     Returns
     -------
     float
-        1 if `size` is 0; else at least 2**-400. That number is already out of range (`is_in_range`), but its products
+        1 if `size` is 0; else at least 2**-400. The number 2**-400 is out of range (`is_in_range`), but its products
         with small numbers are not yet 0.
 
     Examples
@@ -263,7 +263,7 @@ def map_parts(function: Callable[[slice], Any], vectors: Vectors) -> list[Any]:
     function : function
         Takes the slice of a part. The parts of a large table are processed on several threads.
     vectors : float array or StreamedTable, shape (n, d)
-        Its shape is read.
+        Only its shape is read.
 
     Returns
     -------
@@ -288,7 +288,7 @@ def per_row(function: Callable[[Vectors], npt.NDArray[Any]], vectors: Vectors) -
     Parameters
     ----------
     function : function
-        Takes float rows, shape (n, d), and returns a number for each, shape (n,).
+        Takes float rows, shape (n, d), and returns a number for each row, shape (n,).
     vectors : float array or StreamedTable, shape (rows, d)
 
     Returns

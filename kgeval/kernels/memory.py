@@ -14,10 +14,10 @@ from typing import Any
 
 from kgeval.errors import OutOfMemory
 
-MEMORY_SHARE = 8  # blocks whose size follows the free memory take at most an eighth of it
+MEMORY_SHARE = 8  # if the block size depends on the free memory, a block takes at most 1/8 of the free memory
 
-RECENT_SECONDS = 0.1  # so long a number counts as current; reading the files of the system takes 0.6 ms
-_recent: list[tuple[float, int | None]] = []  # the last time and number of `free_bytes`, if any
+RECENT_SECONDS = 0.1  # a measurement is used again for this time; reading the files of the system takes 0.6 ms
+_recent: list[tuple[float, int | None]] = []  # the time and the result of the last measurement; empty before the first
 _SIGNS = (
     "out of memory",
     "RESOURCE_EXHAUSTED",
@@ -32,20 +32,22 @@ _V2_LIMITS = ("memory.max", "memory.current", "")
 def free_bytes(root: str | os.PathLike[str] = "/") -> int | None:
     """Return how many bytes of memory this process may still allocate.
 
-    This is the smallest of three numbers, as far as the system gives them: the memory that is available on the machine
-    (``MemAvailable``, without swap); the unused part of the memory limits of the process's control groups (versions 1
-    and 2; for example, of a container), where file pages that the kernel can drop count as free; and the unused part of
-    the limit of the process's address space (``ulimit -v``).
+    The result is the smallest of these numbers; a number that the system does not report is left out:
+
+    - the memory that is available on the machine (``MemAvailable``, without swap);
+    - the unused part of the memory limits of the process's control groups (versions 1 and 2), for example the limit of
+      a container; file pages that the kernel can drop count as free;
+    - the unused part of the limit of the process's address space (``ulimit -v``).
 
     Parameters
     ----------
     root : path
-        The folder that holds ``proc`` and ``sys``.
+        The folder that contains ``proc`` and ``sys``.
 
     Returns
     -------
     int or None
-        Not negative. None if the system tells none of these numbers, as macOS and Windows do not.
+        Not negative. None if the system reports none of these numbers, as on macOS and Windows.
 
     Examples
     --------
@@ -73,11 +75,12 @@ def device_free_bytes(device: Any) -> int | None:
     Parameters
     ----------
     device : str or torch.device
-        For a CUDA device, memory that torch holds in its cache counts as free; for all others, see `free_bytes`.
+        For a CUDA device, the memory in torch's cache counts as free.
 
     Returns
     -------
     int or None
+        For any other device, the result of `free_bytes`.
     """
     torch = sys.modules.get("torch")
     if torch is None or not str(device).startswith("cuda"):
@@ -112,7 +115,7 @@ def is_out_of_memory(error: BaseException | None) -> bool:
 
 
 def size_text(n_bytes: float) -> str:
-    """Return a number of bytes for a message.
+    """Return a number of bytes as text, with a suitable unit.
 
     Parameters
     ----------
@@ -193,7 +196,7 @@ def check_row_memory(batch_size: int, n_candidates: int) -> None:
 
 
 def _available(root: Path) -> int | None:
-    """Return the memory that the kernel can give without swapping."""
+    """Return the bytes that the kernel can allocate without swapping (``MemAvailable``); None if unknown."""
     for line in _read(root / "proc/meminfo").splitlines():
         name, _, value = line.partition(":")
         if name == "MemAvailable":
@@ -214,8 +217,8 @@ def _left_in_groups(root: Path) -> list[int]:
             mounts, names = ["sys/fs/cgroup", "sys/fs/cgroup/unified"], _V2_LIMITS
         else:
             continue
-        # In a container, the path can be that of the host. Then only the last folder exists: the mount, which is the
-        # container's group.
+        # In a container, `path` can be the path of the group on the host. Then only the mount itself exists here (the
+        # last folder for each mount), and it is the container's group.
         parts = [part for part in path.split("/") if part not in ("", "..")]
         folders = [root / mount / Path(*parts[:depth]) for mount in mounts for depth in range(len(parts), -1, -1)]
         left += [n for n in (_left_in_group(folder, *names) for folder in folders) if n is not None]
@@ -246,7 +249,7 @@ def _left_of_address_space(root: Path) -> int | None:
 
 
 def _read(path: Path) -> str:
-    """Return the text of a file of the system; an empty text if it cannot be read."""
+    """Return the text of a system file; an empty text if the file cannot be read."""
     try:
         return path.read_text(encoding="utf-8", errors="replace")
     except OSError:

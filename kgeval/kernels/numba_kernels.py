@@ -1,19 +1,19 @@
 """Loops that numba compiles: the comparison of a tile, the scores of pairs, and the counts in rows of scores.
 
-Only `kgeval.kernels.compiled.load_compiled` imports this module, since numba is optional. Each function does the same
-as the numpy code that calls it; that code says what the arrays hold. Two kinds of functions are compiled:
+Only `kgeval.kernels.compiled.load_compiled` imports this module, since numba is optional. The caller of each function
+also has numpy code that computes the same, and describes the arrays. Two kinds of functions are compiled:
 
 - Counts, comparisons and exact scores follow the order of the operations as written, one IEEE 754 operation after
-  another; so the results are those of numpy, bit for bit.
-- Screening scores (`_screening`) may be added in any order, and a product and a sum may be rounded once in place of
-  twice. The error bounds of `float_passes` cover both.
+  another; so the results equal those of numpy, bit for bit.
+- The terms of screening scores (`_screening`) may be added in any order, and a product and a sum may be rounded once
+  instead of twice. The error bounds of `float_passes` cover both.
 
 The compiler turns a loop of a fixed length into vector instructions; therefore the inner loops have `_CHUNK` steps.
 
 The first call of a function waits for the compiler. To keep this time short, the code follows four rules: no slices and
 no new arrays; unsigned indices in the inner loops (a signed index may count from the end); counts start as
-``np.int64(0)``, since numba gives a literal 0 another type; and few functions call each other, since such a function is
-compiled alone and again where it is called.
+``np.int64(0)``, since numba gives a literal 0 another type; and few functions call each other, since a function that
+another function calls is compiled twice, alone and as a part of its caller.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _CHUNK = 64
 # the upper six bits of 2**j * _DE_BRUIJN differ for each j in 0..63; _PLACES maps them to j (Leiserson et al. 1998)
 _DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)
 _PLACES = np.argsort((np.uint64(1) << np.arange(64, dtype=np.uint64)) * _DE_BRUIJN >> np.uint64(58))
-_ANY_ORDER = {"reassoc", "contract", "nsz"}  # of LLVM's fast-math flags: those that the error bounds allow
+_ANY_ORDER = {"reassoc", "contract", "nsz"}  # the fast-math flags of LLVM that the error bounds allow
 # the geometries whose exact scores `exact_pairs` computes
 DOT, L1, L2, MODULUS = range(4)
 KINDS = {"dot": DOT, "l1": L1, "l2": L2, "modulus": MODULUS}
@@ -43,7 +43,7 @@ def _compiled(function: Function, **options: Any) -> Function:
     options |= {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
     try:
         return numba.njit(cache=True, **options)(function)  # type: ignore[no-any-return]
-    except RuntimeError:  # numba can write to no folder
+    except RuntimeError:  # numba finds no folder that it can write to
         return numba.njit(**options)(function)  # type: ignore[no-any-return]
 
 
@@ -98,10 +98,11 @@ def compare_tile(
 
     The known answers of a row are ``known_columns[known_starts[row]:known_starts[row + 1]]``. The arrays `queries` (one
     vector for each row), `candidates` (one vector for each column), `next_low` and `next_high` come from
-    `tiles.Recheck`; all are empty if undecided pairs are only listed. Fills `above`, `known_above` and `crowded`, which
-    hold zeros, and, for each undecided pair, `which` (the positive), `columns` and `is_known` (whether the candidate is
-    a known answer). `is_known_column`, shape (columns,), holds zeros before and after. The only sums of floats are
-    screening scores.
+    `tiles.Recheck`; all four are empty if undecided pairs are not screened a second time.
+
+    Fills `above`, `known_above` and `crowded`, which must be zero before the call. For each undecided pair, fills
+    `which` (the positive), `columns` and `is_known` (whether the candidate is a known answer). `is_known_column`, shape
+    (columns,), is False everywhere before and after the call. The function adds floats only for screening scores.
 
     Returns
     -------
@@ -118,9 +119,9 @@ def compare_tile(
             if most + _CHUNK >= len(which):
                 return -1
             lowest, highest = low[i], high[i]
-            n_above, last, left = np.int64(0), n, np.int64(0)  # last: behind the undecided columns, which are listed
+            n_above, last, left = np.int64(0), n, np.int64(0)  # columns[n:last]: the undecided columns so far
             while left + _CHUNK <= width and last <= most:
-                n_higher, n_at_least = np.int32(0), np.int32(0)  # as wide as a score: a vector holds as many
+                n_higher, n_at_least = np.int32(0), np.int32(0)  # 32 bits, like a score, for equally long vectors
                 for j in range(_CHUNK):
                     cell = tile[r, np.uint64(left + j)]
                     n_higher = np.int32(n_higher + np.int32(cell > highest))
@@ -132,7 +133,7 @@ def compare_tile(
                         cell = tile[r, np.uint64(left + j)]
                         bits |= np.uint64((cell >= lowest) & (cell <= highest)) << np.uint64(j)
                     while bits:
-                        others = bits & (bits - np.uint64(1))  # without the lowest bit
+                        others = bits & (bits - np.uint64(1))  # `bits` without its lowest bit
                         columns[last] = left + _PLACES[((bits ^ others) * _DE_BRUIJN) >> np.uint64(58)]
                         last += 1
                         bits = others
@@ -140,7 +141,7 @@ def compare_tile(
                     last = most + 1
                 left += _CHUNK
             if last <= most:
-                for j in range(left, width):  # without a branch: the next column replaces one that is decided
+                for j in range(left, width):  # no branch: every column is written; the next replaces a decided column
                     cell = tile[r, np.uint64(j)]
                     n_above += cell > highest
                     columns[last] = j
@@ -152,7 +153,7 @@ def compare_tile(
             for k in range(known_starts[r], known_starts[r + 1]):
                 n_known_above += tile[r, known_columns[k]] > highest
             if len(candidates) > 0:
-                for k in range(n, last):  # without a branch on a score: the next product starts before it is known
+                for k in range(n, last):  # no branch on the score: the next product starts before the score is known
                     j = columns[k]
                     score = _dot(queries, r, candidates, j)
                     is_above = score > next_high[i]
@@ -260,11 +261,11 @@ def exact_pairs(
 
 @_compiled
 def count_row_scores(scores: Scores, rows: Ids, thresholds: Scores, known_starts: Ids, known: Ids, counts: Ids) -> None:
-    """Count, for each positive, the cells of its row above and at its score, and the known answers among them.
+    """Count, for each positive, the candidates of its row with a higher and with an equal score, and the known answers.
 
     Positive i has the row ``rows[i]`` and the score ``thresholds[i]``; the known answers of a row are
-    ``known[known_starts[row]:known_starts[row + 1]]``. Fills `counts`, shape (4, positives), which holds zeros before;
-    its rows are in the order of the fields of `Counts`.
+    ``known[known_starts[row]:known_starts[row + 1]]``. Fills `counts`, shape (4, positives), which must be zero before
+    the call; its rows are in the order of the fields of `Counts`.
     """
     width = scores.shape[1]
     for i in range(len(rows)):

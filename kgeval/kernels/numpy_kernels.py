@@ -1,8 +1,8 @@
 """`NumpyCounter` counts candidates for embedding vectors on the host, with the help of screening scores.
 
-A screening score is an approximate score with a proven error bound; `decide` compares the screening scores of a tile,
-in numpy or in loops compiled by numba. `backends.make_counter` makes the counter, and the ranker calls its `count` once
-for each batch of queries.
+A screening score is an approximate score with a proven error bound. `decide` compares the screening scores of a tile
+with the scores of the positives, in numpy or in loops compiled by numba. `backends.make_counter` makes the counter, and
+the ranker calls its method `count` once for each batch of queries.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ from kgeval.kernels.passes import Pass, make_passes
 from kgeval.kernels.tiles import NO_RECHECK, Recheck, decide, short_buffers
 
 BATCH = 512
-_MAX_AT_ONCE = 64  # the largest number of positives that are compared with one row of scores together
+_MAX_AT_ONCE = 64  # at most this many positives are compared with a row of scores at a time
 _MAX_WAITING = 1 << 20  # when there are more undecided pairs than this, they are scored
-# Memory of a thread, measured: for each cell of a tile (scores of the passes, masks, copies of rows), without and with
-# a pass of 8-bit products, and for each number of a query. Between few and many undecided candidates, it doubles.
+# The measured memory of a thread, in bytes: per cell of a tile (scores of the passes, masks, copies of rows), without
+# and with a pass of 8-bit products; and per number of a query. It is twice as much with many undecided candidates as
+# with few.
 CELL_BYTES, BYTE_CELL_BYTES, QUERY_BYTES = 17, 24, 32
 COMPILED_CELL_BYTES, COMPILED_BYTE_CELL_BYTES = 5, 9  # the compiled loop needs no masks
 
@@ -67,7 +68,7 @@ class NumpyCounter:
             self.block_size = min(-(-self.block_size // 8) * 8, max(block_size, 8))
         self.order, self.passes, self.of_pairs = make_passes(geometry, candidates, self.block_size, with_bytes)
         self._pairs_at = next(i for i, screen in enumerate(self.passes) if screen is self.of_pairs)
-        # the table whose products screen undecided pairs in the compiled loop; None: `_settle` screens them
+        # candidate vectors, for the second screening of undecided pairs in the compiled loop; None: no such screening
         self._rechecked: Any = None
         if is_compiled() and self._pairs_at > 0 and isinstance(self.of_pairs, DotPass):
             self._rechecked = self.of_pairs.vectors if isinstance(self.of_pairs.vectors, np.ndarray) else None
@@ -79,7 +80,7 @@ class NumpyCounter:
 
     @property
     def has_finite_norms(self) -> bool:
-        """Whether the norms of the candidates show that all their numbers are finite; False if there are no norms."""
+        """Whether all candidate vectors are finite, as their norms show; False if the pass computes no norms."""
         norms = getattr(self.of_pairs, "norms", None)
         return norms is not None and bool(np.isfinite(norms).all())
 
@@ -94,7 +95,7 @@ class NumpyCounter:
         Returns
         -------
         Counts
-            Its scores are float64.
+            `Counts.scores` is float64.
         """
         queries = on_host(queries)
         scores = self._exact(queries, places.rows, places.answers)
@@ -114,7 +115,7 @@ class NumpyCounter:
         """
         places, n = job.places, len(self.candidates)
         undecided: list[tuple[Ids, Ids, Bools]] = []  # for each tile: the undecided pairs, see `_settle`
-        n_waiting = 0  # how many pairs these are
+        n_waiting = 0  # the number of pairs in `undecided`
         by_block = np.argsort(job.known_columns // self.block_size, kind="stable")  # known answers, block after block
         n_known = np.bincount(job.known_columns // self.block_size, minlength=-(-n // self.block_size))
         known_ends = np.append(0, np.cumsum(n_known))
@@ -148,7 +149,10 @@ class NumpyCounter:
         self._settle(job, undecided)
 
     def _recheck(self, job: _Job, i: int, tile_rows: Ids | None, block: slice, positives: Ids) -> Recheck:
-        """Return how `decide` screens the undecided pairs of pass i a second time: by float32 dot products."""
+        """Return the input for a second screening of the undecided pairs of pass i, by float32 dot products.
+
+        `decide` does this screening. Returns `NO_RECHECK` if the pairs are not screened a second time.
+        """
         if i >= self._pairs_at or self._rechecked is None:
             return NO_RECHECK
         queries = job.state(self._pairs_at).vectors
@@ -167,9 +171,10 @@ class NumpyCounter:
     def _settle(self, job: _Job, undecided: list[tuple[Ids, Ids, Bools]]) -> None:
         """Count the undecided pairs in which the candidate has a higher score, or the same score.
 
-        A pair is a positive, the column of a candidate in the order of the tiles, and whether the candidate is a known
-        answer. The pass `of_pairs` screens the undecided pairs, except if `of_pairs` is the first pass, which has
-        already screened them. The pairs that stay undecided are scored exactly.
+        `undecided` holds three arrays for each tile. For each pair, they contain the positive, the column of the
+        candidate (in the order of the tiles), and whether the candidate is a known answer. The pass `of_pairs` screens
+        the undecided pairs, except if it has already done so: as the first pass, or in the compiled loop. The pairs
+        that stay undecided are scored exactly.
         """
         if not undecided:
             return
@@ -216,7 +221,7 @@ class NumpyCounter:
 
 
 def even_width(n: int, block_size: int) -> int:
-    """Return the width of tiles of at most `block_size` candidates that cut `n` candidates into about equal parts.
+    """Return a tile width, at most `block_size`, that divides `n` candidates into tiles of about equal width.
 
     Parameters
     ----------
@@ -288,7 +293,7 @@ class _Job:
 
 
 def _cells_of(tile_rows: Ids, rows: Ids, columns: Ids) -> tuple[Ids, Ids]:
-    """Return the cells (rows, columns) whose row is in `tile_rows`; the row is given as its position in `tile_rows`.
+    """Return the cells (rows, columns) whose row is in `tile_rows`; a returned row is a position in `tile_rows`.
 
     Examples
     --------

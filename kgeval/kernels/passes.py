@@ -1,8 +1,8 @@
 """The interface of a screening pass, and the passes of each geometry.
 
 A pass cheaply computes approximate scores (screening scores) for a tile (some queries x some candidates), with a proven
-bound on their difference from the exact scores. `NumpyCounter` gets its passes from `make_passes`; `geometries` names
-the functions that build them.
+bound on their difference from the exact scores. `NumpyCounter` gets its passes from `make_passes`. The module
+`geometries` assigns to each geometry the function of this module that builds its passes.
 """
 
 from __future__ import annotations

@@ -20,8 +20,9 @@ from kgeval.kernels.torch_kernels import count_tensor_rows, first_nan_of_tensor,
 
 # In numpy, a row with more positives than this is sorted; other rows are compared once for each positive.
 _MAX_COMPARISONS = 8
-_MAX_COMPILED = 64  # rows with at most so many positives are compared in the compiled loop,
-_COMPILED_DTYPES = (np.float32, np.float64)  # if their scores have one of these dtypes
+# The compiled loop compares rows that have at most this many positives and one of these dtypes.
+_MAX_COMPILED = 64
+_COMPILED_DTYPES = (np.float32, np.float64)
 
 
 def row_counter(scores: Array) -> Callable[[Any, Places], Counts]:
@@ -65,7 +66,7 @@ scores=array([3., 1.]))
     """
     positives = scores[places.rows, places.answers]  # (positives,): the scores of the positives
     better, equal, known_better, known_equal = np.zeros((4, len(positives)), dtype=np.int64)
-    is_left = np.ones(len(positives), dtype=np.bool_)  # the positives that the compiled loop leaves
+    is_left = np.ones(len(positives), dtype=np.bool_)  # the positives that the compiled loop does not count
     loops = load_compiled()
     if loops is not None and scores.dtype in _COMPILED_DTYPES and scores.flags.c_contiguous:
         is_left = np.bincount(places.rows, minlength=1)[places.rows] > _MAX_COMPILED
@@ -120,7 +121,7 @@ def largest_score(scores: Array) -> float:
     Parameters
     ----------
     scores : array or tensor, shape (queries, candidates)
-        An array must hold at least one score.
+        An array must contain at least one score.
 
     Returns
     -------

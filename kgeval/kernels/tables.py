@@ -1,8 +1,10 @@
-"""`StreamedTable`, a table whose rows are converted when they are read; and mapped arrays that are sent as file paths.
+"""`StreamedTable`, a table whose rows are converted when they are read; `MappedArray`, which sends a file path.
 
 A memory-mapped table of millions of rows is never copied as a whole: a copy that would be larger than `MAX_COPY` bytes
-is replaced by a `StreamedTable`, which converts the rows of one block at a time. The embedding models make such tables
-of float16, bfloat16 and complex numbers; the passes make them of vectors in the number format of the pass.
+is replaced by a `StreamedTable`, which converts the rows of one block at a time. The embedding models make streamed
+tables from float16, bfloat16 and complex numbers; the passes make them to convert vectors to the number format of the
+pass. If a memory-mapped array is sent to another process, a `MappedArray` is sent instead: the path of the file and the
+position of the array in the file.
 """
 
 from __future__ import annotations
@@ -41,7 +43,8 @@ class StreamedTable:
     sources : tuple of arrays or StreamedTable
         Of equal length.
     ids : int64 array, shape (rows,), optional
-        Row i of the table is computed from row ``ids[i]`` of the sources; -1: row i is NaN. By default from row i.
+        Row i of the table is computed from row ``ids[i]`` of the sources; if ``ids[i]`` is -1, row i is NaN. By
+        default, row i is computed from row i of the sources.
 
     Attributes
     ----------
@@ -82,7 +85,7 @@ class StreamedTable:
         return self.shape[0]
 
     def __getitem__(self, rows: Any) -> Rows:
-        """Return the converted rows of a slice, or of an array of row numbers; of a number, one row."""
+        """Return the converted rows for a slice or an array of row numbers; for an integer, return one row."""
         if isinstance(rows, (int, np.integer)):
             return np.asarray(self[np.array([rows])][0])
         if self.ids is None:
@@ -159,7 +162,7 @@ def taken(table: Any, ids: Ids) -> Any:
     ----------
     table : float or complex array, or StreamedTable
     ids : int64 array, shape (rows,)
-        -1: a row of NaN.
+        An id of -1 gives a row of NaN.
 
     Returns
     -------
@@ -179,7 +182,7 @@ def bfloat16(values: npt.ArrayLike) -> StreamedTable:
     Returns
     -------
     StreamedTable
-        A parameter for the models of `kgeval.models`. Its rows are float32, which has the same numbers.
+        A parameter for the models of `kgeval.models`. Its rows are float32; no value changes.
 
     Raises
     ------
@@ -196,7 +199,7 @@ def bfloat16(values: npt.ArrayLike) -> StreamedTable:
     if array.dtype.kind not in "iuV" or array.dtype.itemsize != 2 or not array.ndim:
         raise DataError(
             f"bfloat16 numbers must be a uint16 or int16 array of their bits; got dtype {array.dtype}, shape "
-            f"{array.shape}. Of a torch tensor: tensor.view(torch.int16).numpy(); or pass the tensor itself"
+            f"{array.shape}. For a torch tensor, pass tensor.view(torch.int16).numpy(), or pass the tensor itself"
         )
     bits = array.view(np.dtype(np.uint16).newbyteorder(array.dtype.byteorder))
     return StreamedTable(_from_bfloat16, (bits,))
@@ -214,7 +217,7 @@ def _from_bfloat16(bits: Rows) -> Rows:
 
 
 def from_float16(halves: Rows) -> Rows:
-    """Return float16 numbers as float32, which has the same numbers; faster than numpy's own conversion.
+    """Return float16 numbers as float32, without a change of value; faster than numpy's own conversion.
 
     Parameters
     ----------
@@ -241,7 +244,7 @@ def _all_halves() -> Rows:
 
 @dataclass(frozen=True)
 class MappedArray:
-    """The place of a memory-mapped array in its file; it is sent to another process in place of the array.
+    """The position of a memory-mapped array in its file; sent to another process instead of the array.
 
     Parameters
     ----------
@@ -250,9 +253,9 @@ class MappedArray:
         The position of the first element in the file, in bytes.
     dtype : str
     shape, strides : tuples of int
-        As of the array.
+        The shape and the strides of the array.
     digest : str
-        A hash of all rows; it shows whether the file at this path has other values.
+        A hash of all rows, to detect a file with different values at this path.
     """
 
     path: str
@@ -264,7 +267,7 @@ class MappedArray:
 
     @classmethod
     def of(cls, array: Rows) -> MappedArray | None:
-        """Return the place of an array in its file; None if it is not in a file, or may differ from the file."""
+        """Return the position of an array in its file; None if the array is not in a file, or may differ from it."""
         root = _file_of(array)
         if root is None or root.mode != "r" or root.filename is None or not array.size:
             return None
@@ -277,9 +280,9 @@ class MappedArray:
         Raises
         ------
         DataError
-            If the file cannot be read here, or holds other values.
+            If the file cannot be read here, or contains different values.
         """
-        remedy = "Put the same file at this path on each machine, or give the executor load="
+        remedy = "Put the same file at this path on each machine, or pass load= to the executor"
         try:
             mapped = np.memmap(self.path, np.uint8, "r")
             array: Rows = np.ndarray(self.shape, np.dtype(self.dtype), mapped, self.offset, self.strides)
@@ -287,7 +290,7 @@ class MappedArray:
             reason = (isinstance(error, OSError) and error.strerror) or error
             raise DataError(f"{self.path}: a table of the model cannot be mapped here: {reason}. {remedy}") from error
         if _digest(array) != self.digest:
-            raise DataError(f"{self.path}: holds other values than the table of the model that is ranked. {remedy}")
+            raise DataError(f"{self.path}: contains other values than the table of the model being ranked. {remedy}")
         return array
 
 
@@ -322,7 +325,7 @@ def check_file(table: Any) -> None:
     if root is not None and root.base.size() < root.offset + root.nbytes:
         raise DataError(
             f"{root.filename}: has become shorter since it was mapped: {root.base.size():,} bytes. Load it again; to "
-            "replace a file that is mapped, write another one, and put it in its place with os.replace"
+            "replace a mapped file, write a new file, and rename the new file with os.replace"
         )
 
 

@@ -16,13 +16,13 @@ from kgeval.checks import Bools, Ids, Scores
 from kgeval.kernels.compiled import load_compiled
 from kgeval.kernels.counts import Places, count_known
 
-# A positive is crowded if more than 1 in so many candidates of a tile stay undecided; the second number is for pairs
-# that a `Recheck` screens again at once, which costs little.
+# A positive is crowded if more than 1 in 32 candidates of a tile are undecided. With a `Recheck`, which screens
+# undecided pairs again at low cost, it is crowded if more than 1 in 4 are undecided.
 _CROWDED, _CROWDED_AGAIN = 32, 4
 _SPARSE = 32  # a row is sparse if at most 1 in 32 of its cells reach the smallest `low` of its positives
 _LANES = 255  # a sum of 255 bytes fits one byte if each of them is 0 or 1
-_LISTED = 16  # for so many undecided pairs per positive there is room at first
-_BUFFER = 1024  # size of numpy's buffer in cells
+_LISTED = 16  # the first size of the lists of undecided pairs: about 16 pairs for each positive
+_BUFFER = 1024  # the size of numpy's buffer in `short_buffers`, in cells
 _EVEN_BYTES, _ADD_PAIRS = np.uint64(0x00FF00FF00FF00FF), np.uint64(0x0001000100010001)
 
 
@@ -56,7 +56,7 @@ class Decided:
 
 @dataclass(frozen=True)
 class Recheck:
-    """A second screening of the undecided pairs, by float32 dot products; only the compiled loop takes it.
+    """The input of a second screening of undecided pairs, by float32 dot products; only the compiled loop uses it.
 
     Parameters
     ----------

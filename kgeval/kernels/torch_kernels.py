@@ -47,8 +47,8 @@ T = TypeVar("T")
 
 _MIN_CROWD, _CROWD = 64, 4  # a positive is crowded if more than 64 candidates, and more than 1 in 4, are undecided
 _MIN_WIDTH = 256  # the default block has at least this many candidates
-_MIN_BYTES = 1 << 22  # rows up to this size in bytes may always be copied together
-_LISTED = 64  # the list of the fused kernel can hold 1 in 64 pairs
+_MIN_BYTES = 1 << 22  # rows with at most this many bytes in total may always be copied together
+_LISTED = 64  # the list of the fused kernel has space for 1 in 64 pairs
 
 
 @dataclass
@@ -75,8 +75,8 @@ class TorchCounter:
     geometry : str
         ``"dot"``, ``"l1"``, ``"l2"`` or ``"modulus"``.
     candidates : float tensor or array, shape (candidates, d)
-        Finite; copied to `device` if necessary, which must support float64. float16 and bfloat16 become float32, which
-        changes no value. Not modified.
+        Finite; copied to `device` if necessary. The device must support float64. float16 and bfloat16 become float32,
+        which changes no value. Not modified.
     block_size : int, optional
         The largest number of candidates that are screened together. By default, as many as fit a cache (CPU) or keep a
         GPU busy.
@@ -91,7 +91,7 @@ class TorchCounter:
     batch_size : int
         The number of queries that keeps a GPU busy.
     block_size : int or None
-        As given; a smaller number after the device ran out of memory.
+        The given number; a smaller number after the device ran out of memory.
     is_fused : bool
         Whether the Triton kernel computes the screening scores: for ``dot`` and ``l2`` with 16-bit numbers, if
         `triton_kernels.is_available`.
@@ -108,7 +108,7 @@ class TorchCounter:
         device = candidates.device if device is None else device
 
         def prepare() -> tuple[Tensor, Screen]:
-            with warnings.catch_warnings():  # torch warns of read-only arrays, such as mapped ones; it only reads here
+            with warnings.catch_warnings():  # torch warns about read-only arrays, but these are only read here
                 warnings.simplefilter("ignore", UserWarning)
                 table = candidates if is_tensor(candidates) else np.asarray(candidates)
                 vectors = torch.as_tensor(table, device=device).detach()
@@ -156,10 +156,10 @@ class TorchCounter:
                     if not is_out_of_memory(error):
                         raise
                     width, is_halved = _half_of(block, job, error), True
-                if start < block.stop:  # here and not above: the error holds the tensors of the failed call
+                if start < block.stop:  # outside `except`, where the error keeps the failed call's tensors in memory
                     torch.cuda.empty_cache()
                     continue
-                if is_halved:  # several threads may count: none sets a larger block than another has found to fit
+                if is_halved:  # another thread may already have set a smaller block size that fits: keep the smaller
                     self.block_size = min(width, self.block_size or width)
                 better += block_better
                 equal += block_equal
@@ -456,7 +456,7 @@ def _twice(work: Callable[[], T], what: str, device: Any, remedy: str) -> T:
     except RuntimeError as error:
         if not is_out_of_memory(error):
             raise
-    load_torch().cuda.empty_cache()  # here and not above: the error holds the tensors of the failed call
+    load_torch().cuda.empty_cache()  # outside `except`, where the error keeps the failed call's tensors in memory
     try:
         return work()
     except RuntimeError as error:

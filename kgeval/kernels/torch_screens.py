@@ -20,7 +20,7 @@ Numerical Algorithms, 3.1-3.5); x.y is the dot product of two vectors; |x| is th
 **dot** (`ProductScreen`)
 
 1. Rounding the vectors: |q.e - q'.e'| <= |q - q'| * |e| + |q'| * |e - e'| (Cauchy-Schwarz), and
-   |q'| <= |q| + |q - q'|. The norms of the rounding errors are measured in float64; they are not worst cases.
+   |q'| <= |q| + |q - q'|. The norms of the rounding errors are measured in float64, not estimated for the worst case.
 2. Products of two float16 or of two bfloat16 numbers are exact in float32.
 3. Summing in float32, in any order, adds at most gamma(d) * |q'| * |e'|; this includes the roundings of products of
    float32 numbers.
@@ -52,7 +52,7 @@ Numerical Algorithms, 3.1-3.5); x.y is the dot product of two vectors; |x| is th
    sum of max(q_k, e_k) over all k.
 2. These are d + 1 terms, and their absolute values add up to at most 1.5 * S. Adding them one after another in float32
    adds an error of at most 1.5 * gamma(d) * S. The first term itself has an error of at most 1.01 * u * S.
-3. Rounding the vectors to float32 moves D / 2 by at most u * S / 2.
+3. Rounding the vectors to float32 changes D / 2 by at most u * S / 2.
 4. The errors of steps 2 and 3 together are below 1.6 * (d + 8) * u * S. The exact scores are within
    4 * (d + 6) * v * S of -D.
 
@@ -68,7 +68,7 @@ Numerical Algorithms, 3.1-3.5); x.y is the dot product of two vectors; |x| is th
 **Underflow** adds at most (d + 8) * 2**-124 to a sum over vectors scaled to about 1, and d * 2**-61 to a sum of moduli
 (whose squares underflow sooner). This holds even if the processor replaces subnormal numbers by zero.
 
-The code uses all bounds 1% larger than derived; this covers the roundings when it computes the bounds.
+The code makes every bound 1% larger than derived here, to cover the rounding errors of computing the bound.
 
 **Ranges.** In this section, the size of a vector, or of all candidates together, means the largest absolute value of a
 component. Every candidate of a query is scored exactly, without screening, in each of these cases:
@@ -102,7 +102,7 @@ _MAX_HALVINGS = 8  # parts smaller than 1/256 of their first size would take ver
 
 
 def exact_tensor_scores(geometry: str, queries: Tensor, candidates: Tensor) -> Tensor:
-    """Return the float64 score of each pair of rows, equal to that of `geometry.exact_scores` to the last bit.
+    """Return the float64 score of each pair of rows; equal to the result of `geometry.exact_scores`, bit for bit.
 
     Parameters
     ----------
@@ -190,7 +190,7 @@ def for_parts(n: int, step: int, work: Callable[[slice], None]) -> None:
             if not is_out_of_memory(error) or part.stop - part.start <= smallest:
                 raise
             step = max(smallest, (part.stop - part.start) // 2)
-        if start < part.stop:  # here and not above: the error holds the tensors of the failed call
+        if start < part.stop:  # outside `except`, where the error keeps the failed call's tensors in memory
             load_torch().cuda.empty_cache()
 
 

@@ -179,7 +179,7 @@ def _kernel() -> Any:
     return _kernels[0]
 
 
-def _multiply_compare_count(  # type: ignore[no-untyped-def]  # triton reads the annotations as its own
+def _multiply_compare_count(  # type: ignore[no-untyped-def]  # triton gives the annotations its own meaning
     queries,
     candidates,
     group_query,
@@ -196,7 +196,7 @@ def _multiply_compare_count(  # type: ignore[no-untyped-def]  # triton reads the
     query_stride,
     candidate_stride,
     capacity,
-    ROWS: tl.constexpr,  # noqa: N803 - triton's way to name what is fixed when the kernel is compiled
+    ROWS: tl.constexpr,  # noqa: N803 - triton's convention: capital letters for constants of the compiled kernel
     COLUMNS: tl.constexpr,  # noqa: N803
     DEPTH: tl.constexpr,  # noqa: N803
 ):
@@ -215,7 +215,7 @@ def _multiply_compare_count(  # type: ignore[no-untyped-def]  # triton reads the
         q = tl.load(query_at + depth[None, :], mask=is_group[:, None] & (depth < d)[None, :], other=0.0)
         e = tl.load(candidate_at + depth[:, None], mask=(depth < d)[:, None] & is_column[None, :], other=0.0)
         scores = tl.dot(q, e, scores)
-    # (ROWS,): first positive and size of each group. Step k handles positive k of each group with more than k.
+    # (ROWS,): first positive and size of each group. Step k handles positive k of each group that has a positive k.
     first = tl.load(group_first + group, mask=is_group, other=0)
     size = tl.load(group_size + group, mask=is_group, other=0)
     for k in range(tl.max(size, axis=0)):

@@ -148,7 +148,7 @@ class Family(Generic[M]):
     Parameters
     ----------
     what : str
-        The name of a metric of this family in error messages, such as ``"list metric"``.
+        What error messages call a metric of this family, such as ``"list metric"``.
     base : type
         The base class of all metrics of this family.
     """

@@ -20,7 +20,7 @@ from kgeval.metrics.retrieval import LISTS
 from kgeval.metrics.wrappers import SHORTHANDS, Adjusted, AgainstChance, ZScore
 
 WRAPPERS: dict[str, type[AgainstChance]] = {"adjusted": Adjusted, "z": ZScore}
-_OTHER_FAMILIES: tuple[tuple[Family[Any], str, str], ...] = (  # family, its metrics in words, how to get their values
+_OTHER_FAMILIES: tuple[tuple[Family[Any], str, str], ...] = (  # family, kind of metric, hint how to compute it
     (
         LISTS,
         "a metric of ranked lists",
@@ -88,9 +88,9 @@ def parse(text: str | Metric) -> RankMetric | QueryLevel:
 
 
 def _other_family(spec: str) -> tuple[str, str] | None:
-    """For a metric that is not a metric of ranks, return two texts: its kind, and how to compute it.
+    """If `spec` is a metric but not a metric of ranks, return two texts: its kind, and a hint on how to compute it.
 
-    For any other text, return None.
+    For a metric of ranks or an unknown name, return None.
     """
     if RANKS.has_name(spec):
         return None

@@ -63,7 +63,7 @@ class RankMetric(Metric):
     def is_weightable(self, ties: str) -> bool:
         """Return True if, under this tie policy, the metric can be computed with a weight for each positive.
 
-        This is possible if the term of each positive in the mean does not depend on the other positives.
+        This is possible if the metric is a mean of terms, one per positive, and no term depends on other positives.
         """
         return self.has_moments
 
@@ -420,7 +420,8 @@ class GMR(_RankAverage):
     """Geometric mean rank: exp of the mean of ln(rank); 1 is best. A few very bad ranks have little effect on it.
 
     With n positives, the expectation under random tie breaking or random ranking is the product of
-    E[rank ** (1 / n)] over the positives, where E is the expectation. This is exact, since the ranks are independent.
+    E[rank ** (1 / n)] over the positives, where E is the expectation. The product is exact, since the ranks are
+    independent.
 
     References
     ----------
@@ -443,7 +444,7 @@ class GMR(_RankAverage):
         return Moments(np.log(ranks_under(ties, better, tied))[:, None], _exp_of_mean)
 
     def is_weightable(self, ties: str) -> bool:
-        """Return False for ties ``"expected"``, because there each term depends on the number of positives."""
+        """Return False for ties ``"expected"``, because each term then depends on the number of positives."""
         return ties != "expected"
 
     def expectation(self, low: Ids, high: Ids) -> Moments:

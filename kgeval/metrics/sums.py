@@ -4,23 +4,25 @@
 tied ranks and over tied positions.
 
 All start and end points of the ranges cut the integers into segments. Each segment is summed, and the sum of a range is
-the difference of two prefix sums of segments. Up to `MAX_TABLE`, every integer is a separate segment. Beyond it, memory
-and time depend on the number of ranges and not on the largest integer, if the function is smooth. A segment of a smooth
-function f with more than `_FEW_TERMS` integers a + 1 .. b is the integral of f from a + 1/2 to b + 1/2 and a correction
-at both ends:
+the difference of two prefix sums of segments. Up to `MAX_TABLE`, every integer is a separate segment. If the
+largest integer is above `MAX_TABLE` and the function is smooth, memory and time depend on the number of ranges and not
+on the largest integer: for a smooth function f, the sum over a segment with more than `_FEW_TERMS` integers a + 1 .. b
+is computed as the integral of f from a + 1/2 to b + 1/2, plus a correction at each end of the segment:
 
 1. Let D be differentiation and d the central difference, (d f)(x) = f(x + 1/2) - f(x - 1/2), so that
-   d = 2 sinh(D / 2). The sum is (1/d f)(b + 1/2) - (1/d f)(a + 1/2), and the integral is the same with 1/D.
+   d = 2 sinh(D / 2). The sum is (1/d f)(b + 1/2) - (1/d f)(a + 1/2); with 1/D instead of 1/d, this is the integral.
 2. With D = 2 asinh(d / 2), the difference 1/d - 1/D is -d/24 + 17 d^3 / 5760 - 367 d^5 / 967680 + 6.0e-5 d^7 - ...;
    the code adds the first three terms. For a function such as 1 / x, the seventh difference at x >= `_HEAD` = 256 is
-   below 5040 / 256^7 = 7e-14 times f, so the rest is below 4.3e-18 f(x), less than 1e-18 times the sum of 33 terms.
-   Where two segments meet, the corrections of both cancel, and so do their errors.
-3. The integral is that of Gauss and Legendre with n = 16 nodes. Segments do not reach over a power of two, so a segment
-   lies in some interval N .. 2 N. If f is analytic in the right half-plane, it is so in the ellipse with the parameter
-   4 around the segment, whose real parts are above 0.43 N. The error of the integral is at most
-   64 / 15 * 4^(-2 n) = 2.4e-19 times the largest |f| in the ellipse times half the length of the segment (Trefethen
-   2013, Approximation Theory and Approximation Practice, theorem 19.3). If f is the product of such a function with a
-   polynomial of degree r, n is r / 2 larger, because n nodes integrate polynomials of degree 2 n - 1 exactly.
+   below 5040 / 256^7 = 7e-14 times f, so the omitted terms are below 4.3e-18 f(x), less than 1e-18 times the sum of 33
+   terms. At a point between two segments, the corrections of both segments cancel, and so do the errors of these
+   corrections.
+3. The integral is computed by Gauss-Legendre quadrature with n = 16 nodes. No segment contains a power of two in its
+   interior, so each segment lies in an interval N .. 2 N. If f is analytic in the right half-plane, f is also analytic
+   in the ellipse with the parameter 4 around the segment; all real parts in this ellipse are above 0.43 N. The error of
+   the integral is then at most 64 / 15 * 4^(-2 n) = 2.4e-19 times the largest |f| in the ellipse times half the length
+   of the segment (Trefethen 2013, Approximation Theory and Approximation Practice, theorem 19.3). If f is the product
+   of an analytic function and a polynomial of degree r, the code uses r / 2 more nodes, because n nodes integrate
+   polynomials of degree 2 n - 1 exactly.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ import numpy as np
 from kgeval.checks import Ids, Reals
 from kgeval.data import joined_ranges
 
-MAX_TABLE = 1 << 16  # up to this integer, every term is computed; a larger table is never made
+MAX_TABLE = 1 << 16  # up to this integer, all terms are computed; also the number of terms per block
 _HEAD, _FEW_TERMS = 256, 32  # a smooth function is integrated only beyond _HEAD, and for more than _FEW_TERMS terms
 _N_NODES = 16
 # Coefficients of f(x - 5/2), f(x - 3/2), ..., f(x + 5/2) in -d/24 + 17 d^3 / 5760 - 367 d^5 / 967680.
@@ -60,13 +62,13 @@ def sums_over_ranges(
     Parameters
     ----------
     value : function
-        Takes a float64 array of positive numbers, and returns a float64 array of the same shape; no infinities.
+        Takes a float64 array of positive numbers, and returns a float64 array of the same shape with finite numbers.
     start, stop : int64 arrays, shape (n,)
         Each range has the integers ``start + 1 .. stop``; start is at least 0, and stop at least start.
     is_smooth : bool
         Whether `value` is analytic in the right half-plane, and grows and falls there at most like a power of small
-        degree. Examples are x, 1 / x ** 2 and 1 / log(x + 1); a step function is not smooth. If so, ranges beyond
-        `MAX_TABLE` are integrated; if not, all their terms are added, block by block.
+        degree. Examples are x, 1 / x ** 2 and 1 / log(x + 1); a step function is not smooth. If an integer is above
+        `MAX_TABLE`, long sums of a smooth function are integrals; for other functions, all terms are added.
     degree : int
         If `value` is the product of a smooth function and a polynomial: the degree of the polynomial.
 
@@ -114,7 +116,7 @@ def sums_over_ranges(
 
 
 def _added_segments(value: Callable[[Any], Reals], points: Ids) -> Reals:
-    """Return the sum of each segment; every `MAX_TABLE`-th integer from the first point on is a point."""
+    """Return the sum of each segment. `points` must contain every `MAX_TABLE`-th integer, from its first integer on."""
     sums = np.empty(len(points) - 1)
     n = int(points[-1])
     for left in range(int(points[0]), n, MAX_TABLE):
@@ -146,6 +148,6 @@ def _smooth_segments(value: Callable[[Any], Reals], points: Ids, n_nodes: int) -
 
 @cache
 def _legendre(n: int) -> tuple[Reals, Reals]:
-    """Return the nodes and the weights of the quadrature of Gauss and Legendre on -1..1."""
+    """Return the nodes and the weights of Gauss-Legendre quadrature on the interval -1..1."""
     nodes, weights = np.polynomial.legendre.leggauss(n)
     return nodes, weights

@@ -58,7 +58,7 @@ class AgainstChance(RankMetric):
         return reason or level.reason or self.lacking_room(level.value, rivals)
 
     def lacking_room(self, level: float, rivals: Ids) -> str:
-        """Return the reason why the value would be 0 / 0, or an empty string if it would not.
+        """Return the reason why the value is 0 / 0, or an empty string if the value is defined.
 
         Parameters
         ----------
@@ -224,7 +224,7 @@ def _together(parts: list[Moments], combine: Callable[..., Reals]) -> Moments:
     Returns
     -------
     Moments
-        `values` holds the columns of all parts side by side: one row per positive, and the sum of all k_i columns.
+        `values` has the columns of all parts side by side: one row per positive, and k_1 + k_2 + ... columns.
         `finish` computes the value of each part from the means of its columns, and passes these values to `combine`.
     """
     finishes = [part.finish for part in parts]

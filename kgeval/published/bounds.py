@@ -4,8 +4,8 @@
 
 Question. Given ranges for some hits@k, which MRR and MR can a distribution of ranks have? Ranks are the integers
 1..C or, under realistic ties, 1, 1.5, .., C, where C is the number of candidates (it may be unknown). Every mean over
-ranks is the mean of such a distribution; so is every weighted mean, and every expectation over ties. So values that no
-distribution gives cannot come from any list of ranks.
+ranks is the mean of such a distribution; the same holds for weighted means and for expectations over ties. So values
+that no distribution gives cannot come from any list of ranks.
 
 Bands. Let k_1 < .. < k_m be the cut-offs and H_i = hits@k_i; each H_i is known only as a range. Band i is the set of
 ranks r with k_{i-1} < r <= k_i, from start_i to end_i; the share of ranks in it is its mass w_i = H_i - H_{i-1}. The
@@ -13,8 +13,8 @@ last band is the set of ranks above k_m, with the mass 1 - H_m. Given the H_i, r
 With x = MRR and y = MR, the points (x, y) that can be reached are the sum over the bands of w_i times the convex hull
 of {(1/r, r): r in the band}.
 
-One metric. Let c(r) be a cost of rank r: 1/r for MRR, r for MR. The mean cost is least if all mass of each band lies on
-the rank of the band with the least cost. For both costs, this rank is an end of the band: MRR lies between
+One metric. Let c(r) be a cost of rank r: 1/r for MRR, r for MR. The mean cost is smallest if, in each band, all ranks
+are equal to the rank with the smallest cost. For both costs, this rank is an end of the band: MRR lies between
 sum of w_i / end_i and sum of w_i / start_i, and MR between sum of w_i * start_i and sum of w_i * end_i (the last end is
 C, or infinity). Let c_i be the least cost in band i. Summed by parts, the least mean cost is
 c_last + sum of H_i * (c_i - c_{i+1}), which is linear in the H_i. The H_i form a polytope: each H_i lies in its range,
@@ -29,7 +29,7 @@ the minimum over S of y + s * x. In each band r + s / r is convex in r, so it is
 the end of the band nearest to sqrt(s). L(s) - s * t is concave and consists of straight pieces. The search
 (`Bands._line`) starts with two corners of S, one on either side of t, and tries the slope of the line through both. If
 this slope gives a corner beyond the line, that corner replaces one of the two corners. Otherwise the line is the border
-of S at t. There are finitely many corners between the two, so the search ends. The search for the largest y given
+of S at t. There are finitely many corners, so the search ends. The search for the largest y given
 x >= t is similar, with the signs reversed; r + s / r is then largest at an end of each band. The set of y with x in a
 range is an interval. So a range of x, a range of y and the ranges of the H_i are possible together exactly if two
 conditions hold: the range of x overlaps [least MRR, largest MRR]; and the range of y overlaps the interval from the
@@ -58,7 +58,7 @@ WHOLE, HALF = Fraction(1), Fraction(1, 2)
 
 @dataclass(frozen=True)
 class Corner:
-    """A distribution of ranks in which all ranks of a band are equal; a band holds the ranks between two cut-offs k.
+    """A distribution of ranks in which all ranks of a band are equal; bands are separated by the cut-offs k.
 
     MRR and MR have their extreme values for such distributions.
 
@@ -172,7 +172,7 @@ class Bands:
         return (*map(Fraction, self.cuts), None if self.top is None else Fraction(self.top))
 
     def most_mrr(self) -> Corner:
-        """Return the corner with the largest MRR: each rank is the first of its band, hits@k are the largest."""
+        """Return the corner with the largest MRR: each rank is the first of its band, each hits@k is at its largest."""
         return Corner(self.high, self.starts)
 
     def least_mrr(self) -> Corner:
@@ -241,9 +241,9 @@ class Bands:
         return Corner(self._shares([sense * (rank + slope / rank) for rank in ranks]), tuple(ranks))
 
     def _shares(self, costs: Sequence[Fraction]) -> tuple[Fraction, ...]:
-        """Return the hits@k for which the mean cost is least; `costs` has one cost per band.
+        """Return the hits@k for which the mean cost is smallest; `costs` has one cost per band.
 
-        The loop runs over the cut-offs; H_i is the hits@k at cut-off i, and `values` holds the ends of all ranges.
+        The loop runs over the cut-offs; H_i is the hits@k at cut-off i, and `values` contains the ends of all ranges.
         After cut-off i, ``best[v]`` is a pair: the least cost over all choices of H_1 .. H_i with H_i <= values[v], and
         the choice with this cost. ``best[v]`` is None if there are no such H_1 .. H_i.
         """

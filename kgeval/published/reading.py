@@ -242,9 +242,9 @@ def reported_rows(values: Any, places: int | Mapping[str, int] | None = None) ->
     Raises
     ------
     DataError
-        If a cell is not a number, or two columns are the same metric.
+        If a cell is not a number, or two columns name the same metric.
     MetricError
-        If no column is a metric, or `places` names an unknown metric or holds an invalid number of decimals.
+        If no column names a metric, or `places` names an unknown metric or contains an invalid number of decimals.
     """
     frame = as_frame(values)
     frame = frame.drop(columns=REASON, errors="ignore")  # a column of kgeval's tables: why a number is undefined
@@ -293,7 +293,7 @@ def as_frame(values: Any) -> pd.DataFrame:
     Raises
     ------
     DataError
-        If `values` is of another type.
+        If `values` has none of these types.
     """
     if isinstance(values, pd.Series):
         values = values.to_dict()
@@ -309,7 +309,7 @@ def as_frame(values: Any) -> pd.DataFrame:
     if isinstance(values, Sequence) and values and all(isinstance(item, Mapping) for item in values):
         return pd.DataFrame([dict(item) for item in values], dtype=object)
     raise DataError(
-        'expected a row such as {"hits@1": 0.23, "MRR": 0.31}, several of them, or a DataFrame; '
+        'expected a row such as {"hits@1": 0.23, "MRR": 0.31}, several such rows, or a DataFrame; '
         f"got {type(values).__name__}"
     )
 
@@ -349,7 +349,8 @@ def read_reported(path: str | Path) -> pd.DataFrame:
     path : str or path
         UTF-8; the first line names the columns. ``.csv``: separated by commas, or by semicolons if the first line
         has no comma. ``.tsv``, ``.txt``: separated by tabs. ``.md``: the first Markdown table (lines with ``|``);
-        other text is ignored. Other endings: the separator is the one that the first line contains.
+        other text is ignored. Other endings: the separator is the first of ``|``, tab, comma and
+        semicolon that the first line contains.
 
     Returns
     -------

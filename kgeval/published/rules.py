@@ -1,4 +1,4 @@
-"""The inequalities that the numbers of one row must satisfy, and the messages for those that fail.
+"""The inequalities that the numbers of one row must satisfy, and messages for the inequalities that fail.
 
 `kgeval.published.table` calls `judge` once for each way to read a row (shares or percentages).
 `kgeval.published.bounds` computes the bounds.
@@ -50,8 +50,8 @@ class Setting:
     n_ranks : int or None
         The number of ranks over which each mean is computed, all with equal weight.
     ties : str or None
-        The tie policy. With ``"realistic"``, ranks can be half ranks; with ``"expected"``, each query has a mean over
-        several ranks.
+        The tie policy. With ``"realistic"``, ranks can be half ranks; with ``"expected"``, the value of each query is a
+        mean over several ranks.
     """
 
     n_candidates: int | None = None
@@ -219,53 +219,55 @@ def _mr_or_amri(values: dict[str, Value], setting: Setting) -> tuple[Value | Non
         return Value("AMRI", amri.text, ONE, most), []
     if mr.low > most:
         message = (
-            f"{_at_least(mr)} exceeds {_text(most)}, the most that {_at_least(amri)} and {n} candidates allow: "
-            f"1 + (1 - AMRI) * ({n} - 1)/2"
+            f"{_at_least(mr)} exceeds {_text(most)}, the largest value that {_at_least(amri)} and {n} candidates "
+            f"allow: 1 + (1 - AMRI) * ({n} - 1)/2"
         )
         return mr, [Finding(("MR", "AMRI"), message)]
     return replace(mr, high=min(mr.high, most)), []
 
 
 def _mrr_against_hits(mrr: Value | None, bands: Bands, given: list[str], setting: Setting) -> list[Finding]:
-    """Return a finding if MRR is below the least or above the largest MRR that the hits@k allow."""
+    """Return a finding if MRR is below the smallest or above the largest MRR that the hits@k allow."""
     if mrr is None:
         return []
     least, most = bands.least_mrr(), bands.most_mrr()
     if mrr.low > most.mrr:
-        start = f"{_at_least(mrr)} exceeds {_text(most.mrr)}, the most that {_allowed(given, None)} allow"
+        start = f"{_at_least(mrr)} exceeds {_text(most.mrr)}, the largest value that {_allowed(given, None)} allow"
         proviso = setting.proviso if bands.cuts else ""
         return [Finding(_value_names(mrr, bands), f"{start}{proviso}: {_formula(bands, most, '/')}")]
     if mrr.high < least.mrr:
-        start = f"{_at_most(mrr)} is below {_text(least.mrr)}, the least that {_allowed(given, bands.top)} allow"
+        start = (
+            f"{_at_most(mrr)} is below {_text(least.mrr)}, the smallest value that {_allowed(given, bands.top)} allow"
+        )
         return [Finding(_value_names(mrr, bands), f"{start}: {_formula(bands, least, '/')}")]
     return []
 
 
 def _mr_against_hits(mr: Value | None, bands: Bands, given: list[str], setting: Setting) -> list[Finding]:
-    """Return a finding if MR is below the least or above the largest MR that the hits@k allow."""
+    """Return a finding if MR is below the smallest or above the largest MR that the hits@k allow."""
     if mr is None:
         return []
     least, most = bands.least_mr(), bands.most_mr()
     if mr.high < least.mr:
-        start = f"{_highest_mr(mr)} is below {_text(least.mr)}, the least that {_allowed(given, None)} allow"
+        start = f"{_highest_mr(mr)} is below {_text(least.mr)}, the smallest value that {_allowed(given, None)} allow"
         return [Finding(_value_names(mr, bands), f"{start}{setting.proviso}: {_formula(bands, least, '*')}")]
     if most is not None and mr.low > most.mr:
-        start = f"{_at_least(mr)} exceeds {_text(most.mr)}, the most that {_allowed(given, bands.top)} allow"
+        start = f"{_at_least(mr)} exceeds {_text(most.mr)}, the largest value that {_allowed(given, bands.top)} allow"
         return [Finding(_value_names(mr, bands), f"{start}: {_formula(bands, most, '*')}")]
     return []
 
 
 def _both(mr: Value, mrr: Value, bands: Bands, given: list[str], setting: Setting) -> list[Finding]:
-    """Return a finding if MR is below the least or above the largest MR that MRR and hits@k together allow."""
+    """Return a finding if MR is below the smallest or above the largest MR that MRR and hits@k together allow."""
     line = bands.least_mr_given(mrr.high, mr.high)
     if mr.high < line.mr:
         allowed = _allowed([_at_most(mrr), *given], None)
-        start = f"{_highest_mr(mr)} is below {_text(line.mr)}, the least that {allowed} allow{setting.proviso}"
+        start = f"{_highest_mr(mr)} is below {_text(line.mr)}, the smallest value that {allowed} allow{setting.proviso}"
         return [Finding(_value_names(mr, bands, mrr), f"{start}: {_line_text(line, bands, 'least', '>=')}")]
     upper = bands.most_mr_given(mrr.low)
     if upper is not None and mr.low > upper.mr:
         allowed = _allowed([_at_least(mrr), *given], bands.top)
-        start = f"{_at_least(mr)} exceeds {_text(upper.mr)}, the most that {allowed} allow{setting.proviso}"
+        start = f"{_at_least(mr)} exceeds {_text(upper.mr)}, the largest value that {allowed} allow{setting.proviso}"
         return [Finding(_value_names(mr, bands, mrr), f"{start}: {_line_text(upper, bands, 'most', '<=')}")]
     return []
 
@@ -293,10 +295,10 @@ def _geometric(
         return [Finding(("GMR", mrr.name), message)]
     least, most = _geometric_mean(bands.least_mr()), _geometric_mean(bands.most_mr())
     if least is not None and gmr.high < least * (1 - FLOAT_SLACK):
-        start = f"{_at_most(gmr)} is below {_text(least)}, the least that {_allowed(given, None)} allow"
+        start = f"{_at_most(gmr)} is below {_text(least)}, the smallest value that {_allowed(given, None)} allow"
         return [Finding(_value_names(gmr, bands), f"{start}{setting.proviso}")]
     if most is not None and gmr.low > most * (1 + FLOAT_SLACK):
-        start = f"{_at_least(gmr)} exceeds {_text(most)}, the most that {_allowed(given, bands.top)} allow"
+        start = f"{_at_least(gmr)} exceeds {_text(most)}, the largest value that {_allowed(given, bands.top)} allow"
         return [Finding(_value_names(gmr, bands), start)]
     return []
 

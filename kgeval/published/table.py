@@ -86,7 +86,7 @@ class RowCheck:
 
 @dataclass(frozen=True, repr=False)
 class TableCheck:
-    """The outcome for a table; ``print`` shows each inequality that fails.
+    """The result of the check for a table; ``print`` shows each inequality that fails.
 
     Parameters
     ----------
@@ -196,7 +196,7 @@ def check_table(
     A row is impossible only if no list of ranks gives values that are rounded to the reported numbers; the decision is
     exact (see `kgeval.published.bounds`). The numbers may be means over both sides, weighted means, or means over
     several runs. But all numbers of a row must be means over the same ranks, and GMR and HMR must not be
-    means of several GMR or HMR.
+    means of several GMR or HMR values.
 
     For example, let ranks be integers, and let H1, H3, H10 be hits@1, hits@3, hits@10. Then
     ``H1 + (H3 - H1)/3 + (H10 - H3)/10 <= MRR <= H1 + (H3 - H1)/2 + (H10 - H3)/4 + (1 - H10)/11``,
@@ -218,22 +218,22 @@ def check_table(
         (the GRIM test). The GRIM test checks each number alone. It is not applied to MRR, to rows with a spread (±),
         or if ``ties="expected"``.
     ties : str, optional
-        The tie policy of the ranks. ``"realistic"``: ranks may be halves, such as 1.5. ``"expected"``: each query
-        counts with a mean over integer ranks. Other policies: ranks are integers. None: ranks are taken as integers;
-        if a failed inequality holds for integer ranks only, its message says so.
+        The tie policy of the ranks. ``"realistic"``: ranks may be halves, such as 1.5. ``"expected"``: the value of
+        each query is a mean over integer ranks. Other policies: ranks are integers. None: ranks are assumed to be
+        integers; if a failed inequality holds for integer ranks only, its message says so.
     places : int or mapping, optional
         Number of decimals of numbers that are not texts: one number for hits@k, MRR and AMRI, or a mapping by metric,
         ``{"hits": 3, "MR": 0}``. By default, a float has the decimals of its shortest form, without zeros at the end.
         A text always has the decimals that it shows.
     percent : bool, optional
-        Whether hits@k, MRR and AMRI are percentages. None: each row is decided alone, separately for its hits@k (all k
-        together), MRR and AMRI. The hits@k are read as percentages if at least one of them exceeds 1 or has a percent
-        sign; MRR and AMRI likewise. If this rule makes only some of the three percentages, the others are tried as
-        shares first, then as percentages.
+        Whether hits@k, MRR and AMRI are percentages. None: this is decided for each row, separately for all its hits@k
+        together, for MRR and for AMRI. The hits@k of a row are read as percentages if at least one of them exceeds 1 or
+        has a percent sign; the same rule applies to MRR and to AMRI. If the rule gives percentages for only some of the
+        three, the others are first read as shares; if the row is then impossible, they are read as percentages.
     rounding : str
-        ``"nearest"``: a number stands for all values within half a unit of its last decimal, both ends
-        included, so halves may be rounded up or down. ``"any"``: numbers may also be cut off, so the range extends a
-        whole unit above the number. Every range extends at least a millionth of the number below and above the
+        ``"nearest"``: the exact value is within half a unit of the number's last decimal, both ends included, so
+        halves may be rounded up or down. ``"any"``: numbers may also be cut off, so the range extends a whole unit
+        above the number. Every range extends at least a millionth of the number below and above the
         number.
 
     Returns
@@ -243,10 +243,10 @@ def check_table(
     Raises
     ------
     DataError
-        If a cell is not a number, or two columns are the same metric. The message names the column, and the row or
+        If a cell is not a number, or two columns name the same metric. The message names the column, and the row or
         the file and line.
     MetricError
-        If no column is a metric, or an option has a wrong value.
+        If no column names a metric, or an option has a wrong value.
 
     References
     ----------
@@ -258,7 +258,7 @@ def check_table(
     >>> print(check_table({"hits@1": "0.06", "hits@10": "0.30", "MRR": "0.06"}))
     0 of 1 rows possible (integer ranks, rounded to nearest)
       row 1: impossible
-        MRR 0.06 (at most 0.065) is below 0.079, the least that hits@1 0.06 and hits@10 0.30 allow: \
+        MRR 0.06 (at most 0.065) is below 0.079, the smallest value that hits@1 0.06 and hits@10 0.30 allow: \
 H1 + (H10 - H1)/10 = 0.055 + 0.24/10
         hint: MRR equals hits@1, as if each 1/rank below 1 had been cut to 0
     >>> check_table({"H@1": 22.7, "H@10": 48.6, "MRR": 0.314, "MR": 219}, n_candidates=14541).possible
@@ -449,7 +449,7 @@ def _counting(cells: dict[str, ReportedCell]) -> Iterator[tuple[str, dict[str, R
         mr_from_1 = replace(cells["MR"], number=cells["MR"].number + 1)
         yield "the ranks behind MR are counted from 0 (MR + 1)", cells | {"MR": mr_from_1}
     if list(later) != list(cells):
-        yield "hits@k counts ranks up to k + 1, as with ranks from 0", later
+        yield "hits@k counts ranks up to k + 1, as if ranks started at 0", later
         if "MR" in cells:
             yield "all ranks are counted from 0 (MR + 1, hits@k up to k + 1)", later | {"MR": mr_from_1}
 

@@ -1,4 +1,4 @@
-"""The ranker: for each positive (a triple being ranked), it counts the rivals that score higher and the ties.
+"""The ranker: for each positive (a triple being ranked), it counts the rivals that score higher, and those that tie.
 
 The rivals of a positive are the other candidates of its query. `kgeval.evaluation` makes `Task` objects (queries that
 share their candidates), or `ListTask` objects if every positive has its own list of negatives; it calls `rank` with a

@@ -1,7 +1,7 @@
 """The checkpoint of a ranking: a folder with the counts of finished positives, so that a later run can continue.
 
-`kgeval.evaluation` opens a `Checkpoint` and adds the counts of each shard. The folder holds ``checkpoint.json`` (which
-run it belongs to), ``shard-000001.npz``, ``shard-000002.npz``, ... (rows, counts and scores) and ``lock``. Each file
+`kgeval.evaluation` opens a `Checkpoint` and adds the counts of each shard. The folder contains ``checkpoint.json`` (the
+identity of the run), ``shard-000001.npz``, ``shard-000002.npz``, ... (rows, counts and scores) and ``lock``. Each file
 appears only when it is complete, so a run may be killed at any moment.
 """
 
@@ -34,7 +34,7 @@ from kgeval.ranking.counts import RankCounts, TaskCounts
 FORMAT, FORMAT_VERSION = "kgeval checkpoint", 1
 SHARD_FORMAT = "kgeval checkpoint shard"
 DESCRIPTION, LOCK = "checkpoint.json", "lock"
-MIN_SECONDS, MIN_SHARE = 0.5, 0.01  # between two shard files: seconds, and share of the time since opening
+MIN_SECONDS, MIN_SHARE = 0.5, 0.01  # minimum time between two shard files: seconds, and share of the time since opening
 
 _SHARD = re.compile(r"shard-(\d{6,})\.npz")
 _TEMPORARY = re.compile(r"\.(checkpoint\.json|shard-\d{6,}\.npz)\.\w+")
@@ -73,7 +73,7 @@ class Checkpoint:
     n_written : int
         The number of shard files that this run wrote.
     seconds : float
-        The time in seconds in which earlier runs counted the reused shards.
+        The time in seconds that earlier runs took to count the reused shards.
     """
 
     def __init__(self, folder: Path, lock: _Lock, key: str) -> None:
@@ -82,12 +82,12 @@ class Checkpoint:
         files = _shard_files(folder)
         self.finished, self.seconds = _read_shards(files, key)
         self.n_shards = len(files)
-        # _is_held[side], shape (at least the largest row + 1,): the positives that are finished or were added.
+        # _is_held[side], shape (at least the largest row + 1,): whether a positive is finished or was added.
         self._is_held: dict[str, Bools] = {}
         for side, counts in self.finished.items():
             self._hold(side, counts.rows)
-        # The number of the next file and what it will hold. One assignment replaces both: an interrupt just before it
-        # leads to the same file being written again, never to rows that stand in two files.
+        # The number and the content of the next shard file. One assignment replaces both: after an interrupt just
+        # before this assignment, the same file is written again, so no row is ever in two files.
         number = max((_number(file) for file in files), default=0) + 1
         self._next: tuple[int, list[tuple[str, TaskCounts, float]]] = number, []
         self._opened = self._last_write = monotonic()
@@ -125,10 +125,10 @@ class Checkpoint:
         lock = _Lock(folder)
         try:
             for entry in folder.iterdir():
-                if _TEMPORARY.fullmatch(entry.name):  # of a process that was killed
+                if _TEMPORARY.fullmatch(entry.name):  # the file of a process that was killed
                     entry.unlink()
             description, n_shards = _description(folder), len(_shard_files(folder))
-            if description is None or not n_shards:  # of a run that finished nothing, another scorer's perhaps
+            if description is None or not n_shards:  # no earlier run (perhaps of another scorer) finished a shard
                 return cls(folder, lock, _write_description(folder, identity))
             if not resume:
                 n = counted(n_shards, "finished shard")
@@ -148,9 +148,9 @@ class Checkpoint:
             raise
 
     def add(self, side: str, counts: TaskCounts, seconds: float) -> None:
-        """Add counts, and write a shard file if the last one is old enough.
+        """Add counts, and write a shard file if the last shard file is old enough.
 
-        A file is written if the last one is older than 0.5 s, and older than 1% of the time since the checkpoint was
+        A file is written if the last file is older than 0.5 s, and older than 1% of the time since the checkpoint was
         opened. A run that is killed therefore loses little work, and a long run writes few files.
 
         Parameters
@@ -160,7 +160,7 @@ class Checkpoint:
         counts : TaskCounts
             Counts of positives that are already in the checkpoint are ignored.
         seconds : float
-            How long counting took.
+            The time of the counting.
 
         Raises
         ------
@@ -187,7 +187,7 @@ class Checkpoint:
         Raises
         ------
         DataError
-            If the file cannot be written; the earlier files stay as they are.
+            If the file cannot be written; the earlier files are not changed.
         """
         number, parts = self._next
         if not parts or not self._lock.is_held:
@@ -201,7 +201,7 @@ class Checkpoint:
             n = self.n_shards + self.n_written
             kept = f"The {counted(n, 'finished shard is', 'finished shards are')} kept" if n else "Nothing is kept yet"
             raise DataError(
-                f"checkpoint {self.folder}: {path.name} cannot be written: {_reason(error)}. {kept}: make room, "
+                f"checkpoint {self.folder}: {path.name} cannot be written: {_reason(error)}. {kept}: free disk space, "
                 f"or make the folder writable, and go on with {_RESUME}"
             ) from error
         self._next = number + 1, []
@@ -224,11 +224,11 @@ class Checkpoint:
         try:
             self.close()
         except DataError:
-            if error is None:  # else the first error says what happened
+            if error is None:  # otherwise the error of the ``with`` block is raised, which came first
                 raise
 
     def _holds(self, side: str, rows: Ids) -> Bools:
-        """Return, for each row (of a positive), whether the checkpoint holds it."""
+        """Return, for each row number of a positive, whether the checkpoint contains the positive."""
         held = self._is_held.get(side, np.zeros(0, dtype=bool))
         known = rows < len(held)
         result = np.zeros(len(rows), dtype=bool)
@@ -236,7 +236,7 @@ class Checkpoint:
         return result
 
     def _hold(self, side: str, rows: Ids) -> None:
-        """Record that the checkpoint now holds these rows."""
+        """Record that the checkpoint now contains the positives with these row numbers."""
         held = self._is_held.get(side, np.zeros(0, dtype=bool))
         n = int(rows.max(initial=-1)) + 1
         if n > len(held):
@@ -262,13 +262,13 @@ def _check_folder(folder: Path) -> None:
     except OSError as error:
         raise DataError(f"checkpoint {folder}: cannot be read: {error.strerror or error}") from error
     if DESCRIPTION in names:
-        _description(folder)  # raises an error if it is not that of a checkpoint of kgeval
+        _description(folder)  # raises an error if the file is not part of a checkpoint of kgeval
         return
     shards = [name for name in names if _SHARD.fullmatch(name)]
     if shards:
         raise DataError(
-            f"{folder} holds {counted(len(shards), 'shard file')} but no {DESCRIPTION}, which says to which run they "
-            "belong; put this file back, or give another folder"
+            f"{folder} holds {counted(len(shards), 'shard file')} but no {DESCRIPTION}, the file with the identity of "
+            "their run; put this file back, or give another folder"
         )
     foreign = [name for name in names if name != LOCK or not _is_lock(folder / LOCK)]
     if foreign:
@@ -278,7 +278,7 @@ def _check_folder(folder: Path) -> None:
 
 
 def _is_lock(path: Path) -> bool:
-    """Return whether the content of a file is that of the lock of a checkpoint."""
+    """Return whether a file has the content of a checkpoint's lock file."""
     try:
         content = path.read_bytes()[:100]
     except OSError:
@@ -324,7 +324,7 @@ def _write_description(folder: Path, identity: Mapping[str, Any]) -> str:
             stream.write(text.encode("utf-8"))
     except DataError as error:
         raise DataError(
-            f"checkpoint {folder}: {DESCRIPTION} cannot be written: {_reason(error)}. Make room, make the folder "
+            f"checkpoint {folder}: {DESCRIPTION} cannot be written: {_reason(error)}. Free disk space, make the folder "
             "writable, or give another folder"
         ) from error
     return key
@@ -344,7 +344,7 @@ def _differences(identity: Mapping[str, Any], description: dict[str, Any]) -> li
     differences = []
     if description["kgeval"] != __version__:
         differences.append(f"kgeval: version {__version__} here, {description['kgeval']} in the checkpoint")
-    # through JSON, which makes lists of tuples
+    # converted to JSON and back, like `before`: tuples become lists
     here = json.loads(json.dumps(plain, allow_nan=False)) | {name: before.get(name) for name in parts if name in before}
     differences += _compared("", here, before)
     differences += [f"{name}: not in the checkpoint" for name in parts if name not in before]
@@ -355,7 +355,7 @@ def _differences(identity: Mapping[str, Any], description: dict[str, Any]) -> li
 
 
 def _compared(name: str, here: Any, before: Any) -> list[str]:
-    """Return the differences of two JSON values; the keys of nested dicts are joined by points ("protocol.sides")."""
+    """Return in words how two JSON values differ; keys of nested dicts are joined by dots ("protocol.sides")."""
     if isinstance(here, dict) and isinstance(before, dict):
         differences = []
         for key in [*here, *(key for key in before if key not in here)]:
@@ -381,7 +381,10 @@ def _number(file: Path) -> int:
 
 
 def _shard_bytes(parts: list[tuple[str, TaskCounts, float]], key: str) -> bytes:
-    """Return the content of a shard file as bytes; it is made in memory, since a full disk could damage a zip file."""
+    """Return the content of a shard file as bytes.
+
+    The zip file is made in memory, since a zip file that is written to a full disk could be damaged.
+    """
     arrays: Arrays = {}
     is_infinite: dict[str, bool] = {}
     for side in SIDES:
@@ -456,14 +459,14 @@ def _counts_of(file: Path, arrays: Arrays, side: str, is_infinite: Any) -> TaskC
         or scores.dtype.kind not in "fiu"
     ):
         raise DataError(f"{file}: is damaged: the arrays of the {side} side have wrong shapes or types")
-    # The counts of all rivals, of the known answers, and of the others.
+    # The counts of all rivals, of the rivals that are known answers, and of the remaining rivals.
     if any((counts[0] + counts[1] > counts[2]).any() or (counts < 0).any() for counts in (raw, known, raw - known)):
-        raise DataError(f"{file}: is damaged: it counts more better and tied rivals than rivals")
+        raise DataError(f"{file}: is damaged: a number of better and tied rivals exceeds the number of all rivals")
     return TaskCounts(rows, RankCounts(*raw), RankCounts(*known), scores, bool(is_infinite))
 
 
 def _check_once(side: str, parts: list[TaskCounts], sources: list[Path]) -> None:
-    """Raise a DataError if a positive stands in two shard files, or twice in one."""
+    """Raise a DataError if a positive occurs in two shard files, or twice in one file."""
     if not parts:
         return
     rows = np.concatenate([part.rows for part in parts])
@@ -505,8 +508,8 @@ class _Lock:
             handle = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666)
         except OSError as error:
             raise DataError(
-                f"checkpoint {folder}: cannot be written: {error.strerror or error}. Make the folder writable, make "
-                "room, or give another folder"
+                f"checkpoint {folder}: cannot be written: {error.strerror or error}. Make the folder writable, free "
+                "disk space, or give another folder"
             ) from error
         try:
             _take_lock(handle)
@@ -526,9 +529,7 @@ class _Lock:
         try:
             os.ftruncate(handle, 0)
             os.write(handle, f"{FORMAT}, process {os.getpid()} on {socket.gethostname()}\n".encode())
-        except (
-            OSError
-        ):  # the lock holds without the name of its holder; what is written next says that the disk is full
+        except OSError:  # a full disk: the lock works without the holder's name, and the next write reports the error
             pass
 
     @property
@@ -543,7 +544,7 @@ class _Lock:
             os.close(handle)
 
     def _holder(self) -> str:
-        """Return the process that holds the lock, as the lock file names it."""
+        """Return a text that names the process that holds the lock, as read from the lock file."""
         try:
             found = _HOLDER.match(self.path.read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError):
@@ -554,7 +555,7 @@ class _Lock:
         return f"process {process}" if host == socket.gethostname() else f"process {process} on {host}"
 
 
-_LOCKS: weakref.WeakSet[_Lock] = weakref.WeakSet()  # that this process holds
+_LOCKS: weakref.WeakSet[_Lock] = weakref.WeakSet()  # the locks that this process holds
 
 
 def _let_go_in_child() -> None:
@@ -567,9 +568,9 @@ if sys.platform == "win32":
     import msvcrt
 
     def _take_lock(handle: int) -> None:
-        """Lock a byte far behind the text, so that others can read the text.
+        """Lock a byte far behind the text, so that other processes can read the text.
 
-        Raise a PermissionError if it is locked.
+        Raise a PermissionError if another process has locked this byte.
         """
         os.lseek(handle, 1 << 30, os.SEEK_SET)
         msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)

@@ -23,7 +23,7 @@ from kgeval.ranking.shards import Failed, Finished, Shard, Work
 from kgeval.ranking.tasks import Task
 from kgeval.scorers import GeometryRows, Limits, RowScorer
 
-MAX_FAILURES = 3  # with a checkpoint, a run goes on after errors until so many shards have failed
+MAX_FAILURES = 3  # a run with a checkpoint goes on after an error, and stops after this number of failed shards
 
 
 class Executor(typing.Protocol):
@@ -37,7 +37,7 @@ class Executor(typing.Protocol):
         """Take shards from ``job.work`` and count them; yield the outcomes in any order, each query once.
 
         If ``job.is_over`` becomes true, the executor takes no further shard. If only a part of a shard was counted, the
-        outcome is that of a smaller shard with this part.
+        executor yields an outcome for a smaller shard, which consists of this part.
         """
 
 
@@ -55,14 +55,14 @@ class Job:
         See `Work`; by default, the tasks are ranked one after another.
     meter : Meter
     deadline : float, optional
-        The `time.monotonic` at which the run ends; the counts so far are then the result.
+        The time (of `time.monotonic`) at which the run ends; the result is then the counts so far.
     store : Checkpoint, optional
         Keeps the counts of finished shards.
     scorer : object
         The scorer that the user gave. It is sent to other processes, which adapt it to `dataset`.
     dataset : Dataset, optional
     prepared : list, optional
-        The candidates that an earlier ranker of this process has prepared; the ranker of this job uses them again.
+        The candidates that an earlier ranker of this process has prepared; this job's ranker uses them if possible.
     """
 
     rows: RowScorer
@@ -78,7 +78,7 @@ class Job:
 
     @cached_property
     def work(self) -> Work:
-        """The queries that no shard holds yet."""
+        """The queries that are not yet in a shard."""
         return Work(self.tasks, self.urgency)
 
     def ranker(self, n_threads: int) -> Ranker:
@@ -130,9 +130,9 @@ def rank(job: Job, executor: Executor) -> list[TaskCounts]:
         If a score is NaN (the message names query and candidate), if the scores have a wrong shape, or if a vector of
         an embedding model is too large or not finite.
     """
-    if not job.work.n_queries:  # all were taken over from a checkpoint
+    if not job.work.n_queries:  # all queries were finished in a checkpoint
         return [TaskCounts.joined([]) for _ in job.tasks]
-    parts: list[dict[int, TaskCounts]] = [{} for _ in job.tasks]  # per task: first query of a shard -> its counts
+    parts: list[dict[int, TaskCounts]] = [{} for _ in job.tasks]  # per task: first query of a shard -> shard's counts
     failures: list[Failed] = []
     pace = job.rows.pace
     with job.meter, nullcontext() if pace is None else pace.watch(job.meter.scored, job.deadline):
@@ -177,7 +177,8 @@ def _error_of(failures: Sequence[Failed], job: Job) -> Exception:
     if job.store is None and not first.traceback:
         return first.error
     where = _describe_shard(first.shard, job)
-    more = f"; {len(failures) - 1} more ranges of queries failed" if len(failures) > 1 else ""
+    n_more = len(failures) - 1
+    more = f"; {n_more} more {'range' if n_more == 1 else 'ranges'} of queries failed" if n_more else ""
     message = f"{first.error} ({where}{more}); {job.describe_kept()}"
     error = type(first.error)(message) if isinstance(first.error, KgevalError) else ScoreError(message)
     error.__cause__ = RemoteTraceback(first.traceback) if first.traceback else first.error

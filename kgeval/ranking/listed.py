@@ -116,7 +116,7 @@ class ListTask:
         return stop - start + int(self.rivals.offsets[stop] - self.rivals.offsets[start])
 
     def take(self, places: Ids) -> ListTask:
-        """Return the task of the positives at the positions `places`, in this order; `counts` stay as they are.
+        """Return the task of the positives at the positions `places`, in this order; `counts` is not changed.
 
         Parameters
         ----------
@@ -183,7 +183,7 @@ def count_lists(positives: Scores, rivals: Lists, is_known: Bools) -> TaskCounts
     Returns
     -------
     TaskCounts
-        Its rows are 0, 1, ..., one per positive.
+        Its field `rows` is 0, 1, 2, ...: the index of each positive in `positives`.
 
     Examples
     --------

@@ -13,11 +13,11 @@ from typing import Any
 from kgeval.kernels import size_text
 
 LONG_SECONDS = 60.0  # a run that takes longer is announced
-# Narrow terminals cut the end.
+# The most important parts come first, since a narrow terminal cuts off the end.
 BAR = "{desc} {percentage:3.0f}%, {remaining} left |{bar}| {n_fmt}/{total_fmt} pairs [{rate_noinv_fmt}]"
 BAR_OF_TIME = "{desc} {elapsed_s:.0f} s of LIMIT s |{bar}| {n_fmt}/{total_fmt} pairs [{rate_noinv_fmt}]"
-ECHO = 10  # columns that stay free at the end, so that "^C" in the line of the bar does not start a line
-FIRST_LOOK = 1.0  # seconds after the first pairs; the speed until then is taken for that of the whole run
+ECHO = 10  # columns that stay free at the end of the bar, so that an echoed "^C" does not start a new line
+FIRST_LOOK = 1.0  # the time of the whole run is estimated from the speed in the first second after the first pairs
 
 
 class Meter:
@@ -36,15 +36,15 @@ class Meter:
     announces : bool
         Whether to announce a long run.
     limit : float, optional
-        The seconds after which the run stops. If given, the bar shows this limit in place of the time left, and nothing
-        is announced.
+        The seconds after which the run stops. If given, the bar shows this limit instead of the time left, and no long
+        run is announced.
     hint : str
         The end of the announcement: what the user can do.
 
     Attributes
     ----------
     started : float
-        The `time.monotonic` at which the scoring began.
+        The time (of `time.monotonic`) at which the scoring began.
     seconds : float
         The time in seconds from `started` until the last shard was finished.
 
@@ -71,13 +71,14 @@ class Meter:
     ) -> None:
         self.n_pairs, self.n_queries = n_pairs, n_queries
         self.progress, self.name, self.limit, self.hint = progress, name, limit, hint
-        self._n_bytes = 0  # of memory, as far as it is known
+        self._n_bytes = 0  # the memory that the run needs, as far as it is known
         self._n_before = n_pairs_before
-        self._n_scored = n_pairs_before  # pairs, those of shards that are not finished included
+        self._n_scored = n_pairs_before  # scored pairs, also of shards that are not finished
         self._n_finished = n_pairs_before  # pairs of finished shards
         self._n_queries_finished = n_queries_before
         self._is_announced = not (progress and announces and limit is None)
-        # The time and `_n_scored` of the first pairs: the start of workers, before, says nothing about the speed.
+        # The time and `_n_scored` after the first pairs. The speed is measured from then on, since the time before
+        # includes the start of the workers.
         self._first: tuple[float, int] | None = None
         self._bar: Any = None
         self.begin()
@@ -88,7 +89,7 @@ class Meter:
         return cls(0, 0, progress=False)
 
     def __enter__(self) -> Meter:
-        from tqdm.auto import tqdm  # here, because it loads asyncio: a fifth of the import of kgeval
+        from tqdm.auto import tqdm  # here, because it loads asyncio, which would take a fifth of kgeval's import time
 
         disable = None if self.progress else True
         self._bar = tqdm(
@@ -114,7 +115,7 @@ class Meter:
         """Record that the scoring begins now, after the worker processes have started."""
         self.started, self.seconds = time.monotonic(), 0.0
         if self._bar is not None and self.limit is None:
-            self._bar.unpause()  # or the start of workers would count in its speed
+            self._bar.unpause()  # otherwise the speed in the bar would include the start of the workers
 
     def scored(self, n_pairs: int) -> None:
         """Record that some pairs of a shard were scored; the shard is not finished yet."""
@@ -155,7 +156,7 @@ class Meter:
         self.say(f"{text}; {self.hint}" if self.hint else text)
 
     def note_memory(self, n_bytes: int) -> None:
-        """Record that the run needs `n_bytes` more of memory, for the announcement."""
+        """Add `n_bytes` to the memory that the announcement of a long run reports."""
         self._n_bytes += n_bytes
 
     def say(self, text: str) -> None:
@@ -178,7 +179,7 @@ class Meter:
 
 
 def _bar_width() -> int | None:
-    """Return the number of columns for the bar; None to leave it to tqdm."""
+    """Return the number of columns for the bar; None if tqdm is to choose the number."""
     try:
         columns = os.get_terminal_size(sys.stderr.fileno()).columns
     except (OSError, ValueError, AttributeError):  # not a terminal

@@ -1,7 +1,8 @@
 """The ranker of one process: `Ranker` divides shards into batches, and each batch counts rivals.
 
-The batches of embedding models are `VectorBatch`, those of lists of negatives `ListBatch`, all others `RowBatch`. An
-executor (`kgeval.ranking.executors`) calls their method `count`, possibly on several threads.
+If every positive has its own list of negatives, a batch is a `ListBatch`. Otherwise it is a `VectorBatch` for an
+embedding model, and a `RowBatch` for any other scorer. An executor (`kgeval.ranking.executors`) calls the method
+`count` of each batch, possibly on several threads.
 """
 
 from __future__ import annotations
@@ -46,9 +47,9 @@ from kgeval.scorers import (
 )
 from kgeval.scorers.models import EmbeddingModel
 
-MAX_RIVALS = 1 << 20  # rivals of lists that are scored together
+MAX_RIVALS = 1 << 20  # lists with about this many rivals in total are scored together
 MIN_BATCH, BATCHES = 128, 4  # about 4 batches for each thread, but not fewer than 128 queries in a batch
-MIN_LARGE_BATCH = 32  # the same, if the table of candidates is too large to be copied; one batch for each thread
+MIN_LARGE_BATCH = 32  # if the table of candidates is too large to be copied: smallest batch; one batch for each thread
 MIN_QUERIES_FOR_BYTES = 512  # for fewer queries on a CPU, 8-bit copies of the candidates cost more than they save
 TASKS_AT_ONCE = 2  # the candidate vectors of two tasks are in memory together (both sides, or two pools of candidates)
 MAX_FLOAT32 = float(np.finfo(np.float32).max)
@@ -93,7 +94,7 @@ class Ranker:
         self._lock = threading.Lock()
 
     def batch_size(self, task: int) -> int:
-        """Return how many queries of a task a batch holds; for slow scorers the number follows their speed."""
+        """Return the number of queries in a batch of a task; for slow scorers, it depends on the measured speed."""
         queries = self.tasks[task]
         if isinstance(queries, ListTask):
             return max(1, self._lists_at_once(queries))
@@ -105,12 +106,12 @@ class Ranker:
             return self.limits.batch_size
         n_queries, held = sum(task.n_queries for task in self.tasks), self._candidates(task)
         least, n_batches = MIN_BATCH, BATCHES * self.n_threads
-        if not is_kept(held.vectors.nbytes):  # each batch reads the whole table: as few as keep the threads busy
+        if not is_kept(held.vectors.nbytes):  # each batch reads the whole table: plan one batch for each thread
             least, n_batches = MIN_LARGE_BATCH, self.n_threads
         size = min(held.counter.batch_size, max(least, -(-n_queries // n_batches)))
         if queries.n_queries <= size:
             return size
-        # batches of about the same size, as many for each thread, so that no thread waits at the end
+        # batches of about the same size, and the same number for each thread, so that no thread waits at the end
         n_rounds = -(-queries.n_queries // (size * self.n_threads))
         return max(min(size, least), -(-queries.n_queries // (n_rounds * self.n_threads)))
 
@@ -120,7 +121,7 @@ class Ranker:
         n_pairs = None if self.rows.pace is None else self.rows.pace.batch_pairs(BATCH_SECONDS)
         if n_pairs is None:
             return MAX_RIVALS // size
-        if isinstance(self.rows, MatrixRows):  # it scores each query with all entities, or with those of all lists
+        if isinstance(self.rows, MatrixRows):  # scores each query with all entities, or with the entities of all lists
             n_entities = len(task.dataset.entities)
             n_together = math.isqrt(n_pairs // size) if self.rows.takes_candidates(task.side) else 0
             return min(MAX_RIVALS // size, max(n_pairs // n_entities, n_together))
@@ -140,7 +141,7 @@ class Ranker:
             start = stop
 
     def _candidates(self, task: int) -> _Candidates:
-        """Return the candidates of a task; tasks whose candidate vectors are the same array in memory share them."""
+        """Return the `_Candidates` of a task; tasks with the same array of candidate vectors share one object."""
         with self._lock:
             if task not in self._held:
                 while len(self._held) >= TASKS_AT_ONCE:
@@ -152,7 +153,7 @@ class Ranker:
     def _hold(self, task: Any) -> _Candidates:
         """Return the `_Candidates` of a task.
 
-        Existing ones are used again if their vectors are the same array in memory.
+        An existing object is used again if its vectors are the same array in memory.
         """
         scorer: Any = self.rows
         vectors = scorer.vectors(task.queries.side, task.candidates)
@@ -161,12 +162,12 @@ class Ranker:
         is_table = method is EmbeddingModel.candidate_vectors  # tables do not change during an evaluation
         others: tuple[_Candidates, ...] = (*self._held.values(), *(self._prepared if is_table else ()))
         same = next((held for held in others if address(held.vectors) == key), None)
-        del others  # else they stay in memory
+        del others  # otherwise they stay in memory
         if same is not None and is_table:
             return same
         self._prepared.clear()  # before more memory is needed
-        # A counter reads the whole table for its norms, which are finite if and only if the vectors are. So a large
-        # table is not read before; and float32 numbers are below `MAX_SIZE`.
+        # A counter reads the whole table to compute norms, and these are finite if and only if the vectors are finite.
+        # So a large float32 table is not read here in addition; finite float32 numbers are always below `MAX_SIZE`.
         is_checked_by_counter = is_table and vectors.dtype == np.float32 and not is_kept(vectors.nbytes)
         largest_of = np.array([MAX_FLOAT32]) if is_checked_by_counter else largest_in_rows(vectors)
         if same is not None:
@@ -182,7 +183,7 @@ class Ranker:
         n_queries = sum(task.n_queries for task in self.tasks)
         if n_queries < MIN_QUERIES_FOR_BYTES and (device == "cpu" or (device is None and not is_on_device(vectors))):
             device = "numpy"
-        batch_size = limits.batch_size  # no more than all queries are in memory at a time
+        batch_size = limits.batch_size  # below: at most the number of all queries, divided among the threads
         if batch_size is not None:
             batch_size = min(batch_size, max(1, -(-n_queries // self.n_threads)))
         sizes = (device, limits.block_size, self.n_threads, batch_size)
@@ -238,7 +239,7 @@ class _Candidates:
     """The candidate vectors of a task, their largest absolute values, and the counter that compares the vectors."""
 
     vectors: Any  # shape (candidates, dimensions)
-    largest_of: Reals  # shape (candidates,): the largest absolute value in each vector; or one number above all of them
+    largest_of: Reals  # shape (candidates,): the largest absolute value in each vector; or a single upper bound
     largest: float  # the largest number in `largest_of`; stored, since every batch needs it
     counter: Counter
 

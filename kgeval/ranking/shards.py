@@ -15,7 +15,7 @@ from kgeval.ranking.tasks import Task
 
 @dataclass(frozen=True, order=True)
 class Shard:
-    """The queries ``start:stop`` of a task; `task` is its index among the tasks of the run."""
+    """The queries ``start:stop`` of a task; `task` is the index of the task among the tasks of the run."""
 
     task: int
     start: int
@@ -24,7 +24,7 @@ class Shard:
 
 @dataclass(frozen=True)
 class Finished:
-    """A shard and its counts; one row per positive, in the order of the queries."""
+    """A shard and its counts; the counts have one row per positive, in the order of the queries."""
 
     shard: Shard
     counts: TaskCounts
@@ -39,7 +39,7 @@ class Failed:
     shard : Shard
     error : Exception
     traceback : str
-        The traceback in the process that scored; empty if `error` has it.
+        The traceback, if the error was raised in another process; else empty, since `error` contains its traceback.
     """
 
     shard: Shard
@@ -48,7 +48,7 @@ class Failed:
 
 
 class Work:
-    """The queries that are in no shard yet; each call of `take` makes a shard of the next queries.
+    """The queries that are not yet in a shard; each call of `take` makes a shard of the next queries.
 
     Parameters
     ----------
@@ -60,7 +60,8 @@ class Work:
 
     Examples
     --------
-    Two tasks of two queries; the queries of the second are the first and the last:
+    Two tasks with two queries each. The query with the smallest number and the query with the largest number belong to
+    the second task:
 
     >>> from types import SimpleNamespace
     >>> tasks = [SimpleNamespace(n_queries=2)] * 2
@@ -72,7 +73,7 @@ class Work:
     def __init__(self, tasks: Sequence[Task | ListTask], urgency: Sequence[Ids] | None = None) -> None:
         self.tasks = tasks
         self._urgency = urgency
-        self._starts = [0] * len(tasks)  # the first query of each task that no shard holds
+        self._starts = [0] * len(tasks)  # for each task, the first query that is in no shard
 
     def next_task(self) -> int | None:
         """Return the index of the task that `take` takes queries from; None if no query is left."""
@@ -88,7 +89,8 @@ class Work:
         Parameters
         ----------
         size : int or function
-            The largest number of queries, or ``size(task)``, the largest number for a task.
+            The largest number of queries in the shard; or a function ``size(task)`` that returns this number for the
+            index of a task.
         """
         task = self.next_task()
         if task is None:
@@ -96,14 +98,17 @@ class Work:
         n_queries = size if isinstance(size, int) else size(task)
         start = self._starts[task]
         stop = min(start + n_queries, self.tasks[task].n_queries)
-        if self._urgency is not None:  # a task with few queries does not run ahead of the others
+        if self._urgency is not None:  # leave queries with much larger numbers, so that the other tasks come first
             numbers = self._urgency[task][start:stop]
             stop = start + int(np.searchsorted(numbers, numbers[0] + n_queries))
         self._starts[task] = stop
         return Shard(task, start, stop)
 
     def rounds(self, size_of: Callable[[int], int], n_tasks: int) -> Iterator[list[Shard]]:
-        """Yield lists of shards, each of at most `n_tasks` tasks; ``size_of(task)`` is the size of its shards."""
+        """Yield lists of shards; the shards of a list belong to at most `n_tasks` tasks.
+
+        ``size_of(task)`` returns the largest number of queries in a shard of a task (an index).
+        """
         shards: list[Shard] = []
         while (shard := self.take(size_of)) is not None:
             if len({shard.task, *(other.task for other in shards)}) > n_tasks:
@@ -156,7 +161,7 @@ def without_finished(tasks: Sequence[Task | ListTask], finished: dict[str, TaskC
     ----------
     tasks : sequence of Task or ListTask
     finished : dict of str to TaskCounts
-        For each side, the counts that an earlier run kept.
+        For each side, the counts that an earlier run stored.
     """
     left = []
     for task in tasks:

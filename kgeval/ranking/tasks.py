@@ -32,7 +32,7 @@ class Task:
     known : int64 array, shape (known answers,)
         The ids of all known answers that are candidates; the ids of one query are sorted and distinct.
     is_known : int64 array, shape (positives,)
-        1 where the positive is itself a known answer of its query, else 0.
+        1 if the positive is itself a known answer of its query, else 0.
     """
 
     dataset: Dataset
@@ -79,7 +79,7 @@ class Task:
             is_candidate[candidates] = True
             _check_answers(dataset, queries, is_candidate)
             row_of, known = row_of[is_candidate[known]], known[is_candidate[known]]  # known answers that are candidates
-            # where the remaining answers of each query start
+            # (queries + 1,): where the remaining known answers of each query start
             offsets = np.searchsorted(row_of, np.arange(len(queries) + 1))
         repeats = np.diff(queries.offsets)  # (queries,): the number of positives of each query
         is_known = index.contains(
@@ -118,7 +118,7 @@ class Task:
         ----------
         places : int64 array, shape (n,)
         """
-        sizes = np.diff(self.known_offsets)[places]  # known answers of each taken query, (n,)
+        sizes = np.diff(self.known_offsets)[places]  # (n,): the number of known answers of each chosen query
         positives = joined_ranges(self.offsets[places], np.diff(self.offsets)[places])
         return replace(
             self,

@@ -19,7 +19,7 @@ DASHES = (None, "7 4", "2 3", "9 3 2 3", "12 4", "4 2", "1 4", "6 2 1 2 1 2")
 
 
 def model_class(model: int) -> str:
-    """Return the class of a model's colour; from the ninth model on they are grey, as no colour stands for two models.
+    """Return the CSS class of a model's colour; models from the ninth on are grey, since there are eight colours.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def _patterned(model: int, x: float, y: float, width: float, height: float) -> M
 
 
 def difference_limits(cells: Sequence[Sequence[Number]]) -> tuple[float, float]:
-    """Return limits around 0 that hold all differences and intervals.
+    """Return limits around 0 that contain all differences and intervals.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def runs_bar(
     limits : tuple of float
         The values at the left and at the right edge.
     model : int, optional
-        The model whose colour it has.
+        The model whose colour the bar gets; None: no colour of a model.
     title : str
 
     Examples
@@ -138,7 +138,7 @@ def share_bar(share: float, tied: float, limit: float, model: int, title: str = 
     Parameters
     ----------
     share, tied : float
-        Shares of all ranks: in the bar, and those of them that tie with a rival.
+        Shares of all ranks: `share` is the length of the bar, `tied` the part of it whose ranks tie with a rival.
     limit : float
         The share that fills the width.
     model : int
@@ -203,7 +203,7 @@ def scatter(
 ) -> Markup:
     """Return a square chart of one mark per relation: its value under two models, on equal axes.
 
-    The half in which the model on the vertical axis is better is shaded, and says so.
+    The half in which the model on the vertical axis is better is shaded and labelled.
 
     Parameters
     ----------
@@ -419,7 +419,7 @@ def counts_scatter(
 def rank_diagram(
     models: Sequence[tuple[str, float]], groups: Sequence[tuple[int, int]], difference: Number, label: str
 ) -> Markup:
-    """Return a critical-difference diagram: an axis of mean ranks, a line to each model, thick lines join equals.
+    """Return a critical-difference diagram: mean ranks on an axis, thick lines join models not told apart.
 
     Parameters
     ----------

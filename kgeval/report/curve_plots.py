@@ -224,7 +224,7 @@ def _faint_and_bold(
     )
     heading = f"{name}: mean of n = {n:,} queries, {sample}"
     sheet.set_labels(heading if title is None else title, x, y)
-    # In the legend the faint lines are as dark as a single one would be.
+    # In the legend, a faint line is as dark as a single line of the plot.
     from matplotlib.lines import Line2D
 
     sheet.add_legend([Line2D([], [], color=GREY, linewidth=0.5 * line, alpha=0.5), *bold], ["single queries", "mean"])

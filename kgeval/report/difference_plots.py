@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 INK = "#222222"
 TESTS = {"nemenyi": ("p_nemenyi", "Nemenyi's test"), "conover": ("p_conover_holm", "Conover's test (Holm)")}
-# The largest numbers of characters of a label, from which the first is chosen that leaves room for the axis.
+# Length limits of labels, in characters; they are tried in this order until the axis has enough room.
 LABEL_LIMITS = (40, 32, 26, 22, 18, 14, 11, 8, 6)
 MIN_AXIS = {"screen": 0.4, "paper": 0.32}  # the share of the width that the axis of mean ranks takes at least
 # Heights in rows: from the axis to the first bar, from bar to bar, and from the last bar to the first label.
@@ -33,7 +33,7 @@ RULER = 1.6  # the height of the ruler above the axis, in rows
 
 
 class RankedModels(typing.Protocol):
-    """What the diagram draws; `kgeval.benchmarks.AcrossDatasets` has these properties."""
+    """The data that the diagram needs; `kgeval.benchmarks.AcrossDatasets` has these properties."""
 
     @property
     def metric(self) -> str:
@@ -76,10 +76,10 @@ def critical_differences(
     across : AcrossDatasets
         From `Benchmark.across`.
     test : str
-        ``"nemenyi"``, or ``"conover"`` (corrected by Holm's method), which finds more, but calls equal models different
-        too often (see `kgeval.stats.conover`).
+        ``"nemenyi"``, or ``"conover"`` (corrected by Holm's method), which finds more differences, but too often also
+        between equal models (see `kgeval.stats.conover`).
     names : mapping of str to str, optional
-        The names to show of models. Long names are shortened, so that the axis has room.
+        The names to show in place of the names of models. Long names are shortened, so that the axis has room.
     style, ax, title
         See `kgeval.report.plots`.
 
@@ -90,7 +90,7 @@ def critical_differences(
     Raises
     ------
     MetricError
-        If the test is unknown, if `across` is something else, or if there are fewer than two models or no dataset with
+        If the test is unknown, if `across` has another type, or if there are fewer than two models or no dataset with
         values of all models.
 
     References
@@ -100,9 +100,7 @@ def critical_differences(
     """
     check_one_of("test", test, TESTS, MetricError)
     if not all(hasattr(across, name) for name in ("metric", "alpha", "table", "pairs", "nemenyi")):
-        raise MetricError(
-            f"critical_differences needs what across() of a benchmark returns; got {type(across).__name__}"
-        )
+        raise MetricError(f"critical_differences needs the result of benchmark.across(); got {type(across).__name__}")
     table = across.table
     n_datasets = int(table["n_datasets"].iloc[0]) if len(table) else 0
     if len(table) < 2 or not n_datasets:

@@ -84,7 +84,7 @@ class Sheet:
     panels : sequence of matplotlib.axes.Axes
     style : Style
     is_new : bool
-        Whether the figure was made for this plot; if not, its size and the rest of it belong to the user.
+        Whether the figure was made for this plot; if not, its size and its other contents belong to the user.
     """
 
     figure: Figure

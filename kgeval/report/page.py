@@ -65,8 +65,8 @@ def write_page(
     dataset : Dataset, optional
         The dataset that was ranked. It adds a section about the dataset, and the breakdowns that a result lacks.
     comparison : Comparison, optional
-        The comparison of the results, as `kgeval.compare` returns it. By default, results that were evaluated alike are
-        compared with the default arguments.
+        The comparison of the results, as `kgeval.compare` returns it. By default, the results are compared with
+        the default arguments if they may be compared without an override.
     overwrite : bool
         Whether an existing file may be replaced.
     title : str, optional
@@ -132,7 +132,7 @@ def _entity_names(
 
 
 def _read_names(path: Path) -> dict[str, str]:
-    """Return the names in a file with ``label TAB name`` on each line; of several names the first."""
+    """Return the names in a file with ``label TAB name`` on each line; if a label has several names, the first."""
     names: dict[str, str] = {}
     for place, line in enumerate(read_text(path).split("\n"), start=1):
         label, *texts = line.rstrip("\r").split("\t")

@@ -86,11 +86,10 @@ def compared(
     Returns
     -------
     dict
-        ``order`` holds the indices of the models, best value of the first metric first; ``values`` this metric of each
-        model, with its interval. Each of ``pairs`` holds
-        ``first`` and ``second`` (indices of models, the better value first), the ``relations`` with their contributions
-        to the difference in the first metric, largest first, the differences in the ``groups`` of each column, and the
-        triples with the largest ``disagreements``.
+        ``order``: the indices of the models, best value of the first metric first. ``values``: the first metric of each
+        model, with its interval. ``pairs``: one dict per pair, with ``first`` and ``second`` (indices of models, the
+        better value first), the ``relations`` with their contributions to the difference in the first metric, largest
+        first, the differences in the ``groups`` of each column, and the triples with the largest ``disagreements``.
     """
     featured = dict(zip(names, results))
     comparison = replace(comparison, results=tuple(featured[name] for name in comparison.names))
@@ -220,7 +219,7 @@ def tie_cautions(results: Sequence[EvaluationResult], names: Sequence[str], metr
     named: set[int] = set()
     for i in range(len(results)):
         for j in range(len(results)):
-            # Realistically i is ahead of j; if all ties favoured the positives, or none did, j would be.
+            # With realistic ties, model i is ahead of model j; with optimistic or pessimistic ties, model j is ahead.
             if not sign * (values[i] - values[j]) > 0:
                 continue
             for place, policy in ((1, "optimistic"), (0, "pessimistic")):

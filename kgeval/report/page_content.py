@@ -229,7 +229,7 @@ def _summary(results: Sequence[EvaluationResult], names: Sequence[str]) -> list[
 
 
 def _is_like_chance(cell: Sequence[Any], level: Any, higher_is_better: bool) -> bool:
-    """Return whether the interval of a value holds the chance level or worse values."""
+    """Return whether the interval of a value contains the chance level or worse values."""
     value, low, high = (math.nan if number is None else number for number in cell[:3])
     return is_like_chance((value, low, high), level.value, higher_is_better)
 
@@ -247,7 +247,7 @@ def _cautions(
     comparison: Comparison | None,
     audit: Mapping[str, Any] | None,
 ) -> list[str]:
-    """Return the cautions that change how the numbers are read, the gravest first; the page starts with two of them."""
+    """Return the cautions that change what the numbers mean, most serious first; the page starts with two of them."""
     lines = []
     if differences:
         accepted = "; the comparison accepts this and uses the ranks that all results have" if comparison else ""
@@ -422,7 +422,7 @@ def _shown_pairs(pairs: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _differences(rows: Sequence[Mapping[str, Any]], labels: Sequence[str]) -> dict[str, list[Any]]:
-    """Return ``values``, ``[difference, low, high]`` or None for each relation, and ``decided``, whether it is sure."""
+    """Return ``values``, ``[difference, low, high]`` or None for each relation; and ``decided``, one bool for each."""
     found = {row["relation"]: row for row in rows}
     ends = ("difference", "low", "high")
     return {
@@ -432,7 +432,7 @@ def _differences(rows: Sequence[Mapping[str, Any]], labels: Sequence[str]) -> di
 
 
 def _rows_of(result: EvaluationResult, column: str) -> dict[str, Ids]:
-    """Return the rows of each group of a column, if they are needed: if ranks are undecided."""
+    """Return the rows of each group of a column; an empty dict if no rank is undecided."""
     return {label: rows for (label,), rows in rank_groups(result, [column])} if _has_undecided(result) else {}
 
 
@@ -491,7 +491,7 @@ def _groups_in_order(groups: Sequence[tuple[str]], columns: Sequence[pd.Series[A
 
     Parameters
     ----------
-    groups : sequence of tuples that hold one str
+    groups : sequence of tuples of one str
     columns : sequence of pandas.Series
         The column by which the results are grouped, once for each result that has it.
     """

@@ -15,7 +15,18 @@ from kgeval.markup_charts import interval_bar
 from kgeval.report import charts
 from kgeval.report.page_numbers import Number, difference_text, interval_text, is_number, written
 
+CITATION = """@software{kgeval,
+  title = {kgeval: exact, comparable evaluation of knowledge-graph models},
+  author = {{The kgeval authors}},
+  year = {2026},
+  version = {VERSION}
+}"""
 N_DIGITS = 7  # significant digits of the numbers that are kept for sorting and downloads
+
+
+def citation(version: str) -> str:
+    """Return the BibTeX entry of a version of kgeval; the README has the same text."""
+    return CITATION.replace("VERSION", version)
 
 
 def section(name: str, title: str, *children: Any) -> Markup:
@@ -104,9 +115,10 @@ def value_cell(
 
 
 def difference_cell(cell: Sequence[Number], metric: str, is_sure: bool) -> Markup:
-    """Return a cell of a difference with its interval; bold if it is sure.
+    """Return a cell of a difference with its interval; bold if the difference is decided (`is_sure`).
 
-    A test or an interval that is corrected for their number says what is sure; the shown interval is not corrected.
+    The decision comes from a test or an interval that is corrected for the number of tests; the interval in the cell is
+    not corrected.
     """
     text, ends = difference_text(cell, metric)
     value, low, high = cell[:3]
@@ -129,7 +141,7 @@ def block(text: str, name: str) -> Markup:
 
 
 def limits_of(cells: Iterable[Sequence[Any]], ends: Iterable[Sequence[float] | None] = ()) -> tuple[float, float]:
-    """Return limits that hold all values, intervals and ends, with a margin."""
+    """Return limits that contain all values, intervals and ends, with a margin."""
     values = [end for cell in cells for end in cell[:3] if is_number(end)]
     values += [end for pair in ends if pair for end in pair]
     low, high = min(values, default=0.0), max(values, default=1.0)

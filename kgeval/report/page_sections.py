@@ -26,6 +26,7 @@ from kgeval.report.page_numbers import (
 from kgeval.report.page_parts import (
     bar_of,
     block,
+    citation,
     difference_cell,
     exact,
     folded,
@@ -53,11 +54,6 @@ COLUMN_WORDS = {
     "relation_frequency": "frequency of the relation",
     "known_answers": "number of known answers",
 }
-CITATION = """@software{kgeval,
-  title = {kgeval: exact, comparable evaluation of knowledge-graph embedding models},
-  author = {{The kgeval authors}},
-  version = {VERSION}
-}"""
 
 
 def sections(data: Data, title: str, command: str, version: str, latex: str) -> list[Markup]:
@@ -206,9 +202,9 @@ def _chance(group: Data, model: int, place: int) -> Number:
 
 
 def _classes(data: Data, row: Data, place: int) -> str:
-    """Return how a value is set: bold if no model is known to be better, and grey if it is not above chance.
+    """Return the CSS classes of a value: bold if no model is known to be better, and grey if it is not above chance.
 
-    A bold value can be grey: a lone bold one among leaders would look like a winner.
+    A bold value can be grey too: if only one of several leaders were bold, it would look like the winner.
     """
     leaders = data["verdict"]["leaders"].get(_key_of(data, row, place), [])
     is_leader = data["models"][row["model"]] in leaders and not data["differences"]
@@ -257,8 +253,8 @@ def differences(data: Data) -> Markup | None:
     sides = ("", "first better →") if data["verdict"]["higher_is_better"] else ("← first better", "")
     axis = tag("span", *(tag("span", side) for side in sides), class_="axis")
     caption = (
-        f"Differences in {data['verdict']['heading']} with {compared['confidence']:.0%} intervals, each alone; p "
-        f"corrected by Holm's method, which decides. Vertical line: 0. Bold: significant. Open mark: undecided."
+        f"Differences in {data['verdict']['heading']} with {compared['confidence']:.0%} intervals, not corrected; p is "
+        f"corrected by Holm's method, and decides. Vertical line: 0. Bold: significant. Open mark: undecided."
     )
     heads = ["first - second", axis, "difference", "p"]
     return table(caption, heads, [tag("tbody", *bodies)], name="differences", numbers=[2, 3])
@@ -352,7 +348,7 @@ def metrics(data: Data, latex: str) -> Markup:
 
 
 def _opened_groups(data: Data) -> tuple[list[Data], list[Data]]:
-    """Return the groups of the summary that are open, enough to show each model, and the others."""
+    """Return the groups of the summary that are shown open (enough to show each model), and the other groups."""
     opened: list[Data] = []
     others: list[Data] = []
     seen: set[int] = set()
@@ -1024,7 +1020,7 @@ def background(data: Data, command: str, version: str) -> Markup:
     if data["comparison"]:
         parts.append(folded("All tests", *all_tests(data), id="comparison"))
     parts.append(folded("Words", glossary(data), id="glossary"))
-    cited = CITATION.replace("VERSION", version)
+    cited = citation(version)
     parts.append(
         folded("Make this page again, and cite", block(command, "command"), block(cited, "bibtex"), id="again")
     )

@@ -112,7 +112,7 @@ def rank_distribution(
     step = min(0.16, 0.7 / len(ranks))
     for i, (result, values) in enumerate(ranks.values()):
         x = np.arange(len(ends)) + (i - (len(ranks) - 1) / 2) * step
-        # (groups, ranks): whether each known rank is in each group; the smallest end of a group is the one before it.
+        # (known ranks,): the index of the group of each rank; `ends` contains the largest rank of each group.
         group = np.searchsorted(ends, values)
         counts = np.bincount(group, minlength=len(ends))
         look = sheet.line_style(i)
@@ -152,8 +152,9 @@ def hits_curve(
     matplotlib.figure.Figure
         One line per model through the points (k, hits@k), with a band, and one line for the chance level of the first
         result. The k axis is logarithmic. The bands are pointwise 95% intervals, for other triples of the same graph;
-        with more than 30 values of k, a band is straight between about 30 of them. There is no point and no band where
-        hits@k depends on undecided ranks, and no chance level if the numbers of rivals are unknown.
+        with more than 30 values of k, a band is computed at about 30 of them, with straight lines between. There is no
+        point and no band for k if hits@k depends on undecided ranks, and no chance level if the numbers of rivals are
+        unknown.
     """
     check_positive_int("limit", limit, MetricError)
     ranks = _ranks_of_results("hits_curve", results, names)
@@ -303,7 +304,7 @@ def difference_plot(
     limit : int
         Only the first `limit` rows are drawn; the title gives the number of all rows.
     names : mapping of str to str, optional
-        The names to show of models, or of the rows.
+        The names to show in place of the names of models or rows.
     style, ax, title
         See `kgeval.report.plots`. With `ax`, the table must have a single metric.
 

@@ -1,4 +1,4 @@
-"""A picture of a metric explained place by place. Users import it from `kgeval.report.plots`."""
+"""A plot that explains the value of a metric place by place. Users import it from `kgeval.report.plots`."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def steps(
 ) -> Figure:
     """Draw a metric of one query place by place: one row per place, the first place at the top.
 
-    A bar shows what the place adds to the sum. Beside it, in another colour: for DCG and nDCG what the place of the
-    ideal list adds; for ERR, as a line, the chance that the reader gets to the place. For precision, recall and F-beta,
-    two lines show precision and recall so far, and the rows of relevant items are shaded.
+    A bar shows what the place adds to the sum. For DCG and nDCG, a bar in another colour shows what the same
+    place of the ideal list adds; for ERR, a line shows the probability that the reader gets to the place. For
+    precision, recall and F-beta, two lines show precision and recall so far, and the rows of relevant items are shaded.
 
     Parameters
     ----------

@@ -393,7 +393,7 @@ def format_differences(compared: Comparison, screen: Screen = PIPE) -> str:
     table = compared.table
     n_pairs = len(compared.names) * (len(compared.names) - 1) // 2
     names = {name: printable(name) for name in compared.names}
-    if screen.width is not None:  # both names of a pair are to be seen
+    if screen.width is not None:  # both names of a pair must be visible
         names = {name: shortened(shown, screen.width // 6, screen.ellipsis) for name, shown in names.items()}
     pairs = [f"{names[first]} - {names[second]}" for first, second in zip(table["first"], table["second"])]
     columns = _label_columns(["difference of"], [[pair] for pair in pairs]) if n_pairs > 1 else []

@@ -136,7 +136,7 @@ class RowClusters:
 
 
 def given_labels(frame: pd.DataFrame, cluster: Any, kinds: Sequence[str], row: str) -> Ids:
-    """Return the labels that the user gave as numbers, int64 (rows,); raise an error unless every row has a label.
+    """Return the labels that the user gave as numbers; raise an error unless every row has a label.
 
     Parameters
     ----------
@@ -148,6 +148,11 @@ def given_labels(frame: pd.DataFrame, cluster: Any, kinds: Sequence[str], row: s
         The words that the user can give in place of labels, for the error message.
     row : str
         A noun for a row of the table, for the error message, such as ``"rank"``.
+
+    Returns
+    -------
+    int64 array, shape (rows,)
+        Equal numbers for equal labels: 0, 1, ... in the order in which the labels first occur.
 
     Raises
     ------

@@ -36,7 +36,7 @@ def join_columns(
     Parameters
     ----------
     columns : pandas.DataFrame or mapping of str to array
-        The user's columns. The columns named in `PLACES` are keys: they tell to which ranks a row belongs.
+        The user's columns. The columns named in `PLACES` are keys: they show to which ranks a row belongs.
     table : pandas.DataFrame
         The table of ranks (or of classified triples), with ids in the columns s, p, o.
     entities, relations : Vocabulary

@@ -20,7 +20,7 @@ from kgeval.results.keys import Key
 from kgeval.results.rank_table import CONFIDENCE, RankTable
 from kgeval.terminal import Column, Screen
 
-MAX_TIES = 0.01  # if more ranks than this share tie, the values with pessimistic and with optimistic ties are shown
+MAX_TIES = 0.01  # if a larger share of the ranks ties, the values with pessimistic and with optimistic ties are shown
 LABELS = ("first", "second", "better", REASON)  # columns of texts that may be shortened to fit the terminal
 
 
@@ -50,7 +50,7 @@ def _heading(column: str) -> str:
 def show_text(lines: list[str], frame: pd.DataFrame, index: bool = True) -> str:
     """Return the header lines and, below them, the table as one text; numbers have four decimals.
 
-    On a terminal, the lines and the table are fitted to its width; columns of the table are left out from the right.
+    On a terminal, the lines and the table are fitted to its width; columns that do not fit are left out.
 
     Parameters
     ----------
@@ -140,8 +140,8 @@ def metric_bars(ranks: RankTable, metrics: Sequence[str]) -> list[Bar]:
     Returns
     -------
     list of Bar
-        With the interval of `EvaluationResult.interval` by default. A bar also has the values with pessimistic and with
-        optimistic ties if more than 1% of the ranks tie.
+        Each bar has the value of a metric, its chance level, and the interval that `EvaluationResult.interval` returns
+        by default. If more than 1% of the ranks tie, it also has the values with pessimistic and with optimistic ties.
     """
     clusters = ranks.row_clusters("triple")
     bars = []

@@ -100,10 +100,10 @@ class EvaluationResult:
         rivals: with a higher score (``better``), with the same score (``tied``), and all rivals (``rivals``). There
         are two columns for each count, for example ``better_raw`` and ``better_filtered``.
 
-        Two more bool columns are optional: ``undecided_raw`` and ``undecided_filtered``, True where a rank is only
-        bounded, for example because a list of predictions ends before the positive. In such a row, ``better`` counts
-        the rivals that certainly rank above the positive, and ``tied`` the rivals whose order is unknown: the rank lies
-        between ``better + 1`` (optimistic) and ``better + tied + 1`` (pessimistic).
+        Two more bool columns are optional: ``undecided_raw`` and ``undecided_filtered``. They are True if only bounds
+        of the rank are known, for example because a list of predictions ends before the positive. In such a row,
+        ``better`` counts the rivals that certainly rank above the positive, and ``tied`` the rivals that may rank above
+        or below it: the rank lies between ``better + 1`` (optimistic) and ``better + tied + 1`` (pessimistic).
     entities, relations : Vocabulary
     protocol : Protocol
     about : dict
@@ -753,8 +753,9 @@ class EvaluationResult:
         -------
         Steps
             ``print`` shows it, `kgeval.report.plots.steps` draws it. Its table has one row per place; see
-            `kgeval.metrics.retrieval.steps`. Items without a label are rivals. For a metric of ranks, the rows are the
-            places that the triple can have: ``chance``, ``value`` of the metric, ``term`` and ``sum``.
+            `kgeval.metrics.retrieval.steps`. Items without a label are rivals. For a metric of ranks, each row is a
+            place that the triple can have. Its columns are ``chance`` (the probability of this place), ``value`` (of
+            the metric at this place), ``term`` (chance times value) and ``sum`` (of the terms up to this row).
 
         Raises
         ------
@@ -1013,9 +1014,9 @@ def interval_notes(result: EvaluationResult, confidence: float = CONFIDENCE, clu
     Returns
     -------
     list of str
-        The first line says which variation the intervals show, such as that with other triples of this graph. With
-        clusters by triple or query, there is a second line if clusters by entity make the interval of MRR more than
-        twice as wide.
+        The first line says which variation the intervals show, such as the variation with other triples of this graph.
+        With clusters by triple or query, there is a second line if clusters by entity make the interval of MRR more
+        than twice as wide.
 
     Examples
     --------
@@ -1096,8 +1097,8 @@ def with_dataset_columns(result: EvaluationResult, dataset: Dataset, rows: Ids) 
 def with_all_features(result: EvaluationResult, dataset: Dataset | None = None) -> EvaluationResult:
     """Return the result with every feature that can be computed; the result itself if there is no dataset.
 
-    Existing columns do not change. If a note tells that cardinality or pattern (`OVER_SPLITS`) was computed from chosen
-    splits, neither of the two is added, because the new column would be computed from all splits.
+    Existing columns do not change. If a note says that cardinality or pattern (`OVER_SPLITS`) was computed from chosen
+    splits, neither cardinality nor pattern is added, because the new column would be computed from all splits.
 
     Parameters
     ----------

@@ -243,7 +243,8 @@ def nearest_rivals(ranks: RankTable, source: Source, rows: Ids, n: int = N_RIVAL
     for side, positive in zip(sides, positives):
         query_key, answer = query_parts(positive[None], side)
         skipped.append(np.union1d(indices[side].lookup(*query_key)[1], answer))
-    # what an embedding model finds without a row of scores for each query
+    # The best rivals of each row, which an embedding model finds without scores of all candidates; None for other
+    # scorers.
     leading = getattr(source, "best_rivals", lambda *_: None)(sides, positives, rows, skipped, n)
     parts = []
     for i, row in enumerate(rows):
@@ -305,7 +306,7 @@ def _rescored_row(ranks: RankTable, source: Source, row: int) -> _ScoredQuery:
     query = _ScoredQuery.of(source, side, triple, row)
     new_counts = query.n_above, len(query.tied)
     is_same = stored_counts == new_counts
-    if not is_same and not source.is_exact:  # rounding may depend on what is scored together
+    if not is_same and not source.is_exact:  # rounding may depend on which triples are scored together
         tolerance = TOLERANCE_OF_HALVES if query.scores.dtype.itemsize == 2 else TOLERANCE
         is_same = could_have_stood(query.scores, query.answer, float(stored["score"]), stored_counts, tolerance)
     if not is_same:

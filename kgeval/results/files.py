@@ -26,8 +26,8 @@ TABLE_COLUMNS = (
     "better_raw", "tied_raw", "rivals_raw", "better_filtered", "tied_filtered", "rivals_filtered",
 )  # fmt: skip
 RIVAL_COLUMNS = ("row", "place", "entity", "score")
-# Versions of the file format: kgeval 0.1.0 wrote version 1. In version 3 some ranks are undecided or unknown. Since
-# version 4 labels are not a JSON list, but one text and the length of each label, or a number of ids.
+# Versions of the file format: kgeval 0.1.0 wrote version 1. Since version 3, ranks may be undecided or unknown. Since
+# version 4, labels are saved not as a JSON list, but as one text with the length of each label, or as a number of ids.
 VERSION = 4
 # Kind of result -> function that makes the result from the arrays, the header and the version of the format.
 READERS: dict[str, Callable[[Arrays, dict[str, Any], int], Any]] = {}
@@ -179,7 +179,7 @@ def _unpack_labels(kind: str, arrays: Arrays) -> Vocabulary:
     if lengths is None:
         return Vocabulary(unpack_labels(packed))
     if packed.dtype != np.uint8 or lengths.dtype.kind not in "iu" or packed.ndim != 1 or lengths.ndim != 1:
-        raise DataError(f"{kind}: expected the bytes of the labels and the number of bytes of each")
+        raise DataError(f"{kind}: expected the bytes of the labels and the number of bytes of each label")
     return Vocabulary(TextLabels.of_lengths(packed.tobytes(), lengths))
 
 
@@ -348,8 +348,8 @@ def _check_table(arrays: Arrays, header: dict[str, Any], n_entities: int, n_rela
     for name in COUNTS:
         if {f"{name}_raw", f"{name}_filtered"} & set(are_unknown):
             continue
-        # In an undecided row, `tied` counts what is not known to be above or below the positive, which may be more in
-        # the filtered setting.
+        # In an undecided row, `tied` counts the rivals that may rank above or below the positive. There may be more
+        # such rivals in the filtered setting.
         is_compared = ~arrays.get("undecided_filtered", np.zeros(len(arrays["s"]), bool)) | (name != "tied")
         if (arrays[f"{name}_filtered"] > arrays[f"{name}_raw"])[is_compared].any():
             raise DataError("filtered counts exceed raw counts")

@@ -63,9 +63,9 @@ class RankTable:
     methods, ``key`` is a metric with setting, side and tie policy; ``rows`` are indices of rows, by default all rows of
     the key's side.
 
-    A rank may be undecided, that is, only bounded; `EvaluationResult` describes the columns that say so. Optimistic and
-    pessimistic ties put undecided ranks at their best and at their worst. Under other tie policies, a metric has a
-    value only if it is the same for all undecided ranks at their best and for all of them at their worst.
+    A rank is undecided if only bounds of it are known; `EvaluationResult` describes the columns that mark such ranks.
+    Optimistic ties give undecided ranks their best possible value, pessimistic ties their worst. Under other tie
+    policies, a metric has a value only if these best and these worst ranks give the same value.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ class RankTable:
         return counts if rows is None else counts.take(rows)
 
     def is_undecided(self, setting: str, rows: Ids | None = None) -> npt.NDArray[np.bool_]:
-        """Return for each of `rows`, by default all rows, whether its rank is only bounded.
+        """Return for each of `rows`, by default all rows, whether only bounds of its rank are known.
 
         Parameters
         ----------
@@ -196,7 +196,7 @@ class RankTable:
         return np.where(is_undecided, np.nan, ranks) if ties not in EXTREMES and is_undecided.any() else ranks
 
     def lacking(self, key: Key, at_chance: bool = False) -> str:
-        """Return the reason why the metric `key` has no value for any ranks of this table, or an empty string.
+        """Return the reason why the metric `key` is undefined for all rows of this table, or else an empty string.
 
         Parameters
         ----------
@@ -249,7 +249,7 @@ class RankTable:
         return (counts,) if is_decided or not is_undecided.any() else at_extremes(counts, is_undecided)
 
     def _between(self, key: Key, rows: Ids, values: Sequence[float]) -> str:
-        """Return the reason for a metric without a value because it depends on undecided ranks.
+        """Return the reason why the metric `key` has no value: it depends on undecided ranks.
 
         The text contains the bounds of the metric.
         """

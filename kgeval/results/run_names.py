@@ -1,4 +1,4 @@
-"""Which run a result is: the name of its model, and the seed with which the model was trained.
+"""The run of a result: the name of its model, and the seed with which the model was trained.
 
 `EvaluationResult.save`, `kgeval evaluate --name` and `kgeval.benchmarks` call this module. The name and the seed are
 kept in ``result.about``, so that a saved file contains them.
@@ -34,7 +34,7 @@ def check_model_name(name: Any) -> str:
 
 
 def run_facts(about: dict[str, Any], name: str | None, seed: int | None) -> dict[str, Any]:
-    """Return the facts of a result with a name, or with the name and the seed that it already has.
+    """Return the facts about a result with a new name and seed of its model; without a name, return them unchanged.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def run_facts(about: dict[str, Any], name: str | None, seed: int | None) -> dict
 def named(result: Any, name: str, seed: int | None = None) -> Any:
     """Return a result with the name of its model, and with the seed with which the model was trained.
 
-    `kgeval.benchmark` reads both from a list of results. They change no number.
+    `kgeval.benchmark` reads the name and the seed from each of its results. They do not change any metric.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def named(result: Any, name: str, seed: int | None = None) -> Any:
 
 
 def run_name(model: str, seed: Any = None) -> str:
-    """Return how messages name a run.
+    """Return the name of a run for messages: the model, and its seed if there is one.
 
     Parameters
     ----------

@@ -82,13 +82,13 @@ def _rank_steps(metric: RankMetric, ranks: RankTable, row: int, key: Key) -> Ste
     """Explain a metric of ranks: the possible places of the positive, and the value of the metric at each of them."""
     if not isinstance(metric, RANKS_IN_STEPS):
         explained = ", ".join(kind.name for kind in RANKS_IN_STEPS)
-        raise MetricError(f"{metric} of one rank cannot be explained; explained are {explained} and query. metrics")
+        raise MetricError(f"{metric} of one rank cannot be explained; choose {explained} or a query. metric")
     counts = ranks.counts(key.setting, np.array([row], dtype=np.int64))
     value = metric.compute(counts.better, counts.tied, counts.rivals, key.ties)
     if value.reason:
         raise MetricError(value.reason)
     better, tied = int(counts.better[0]), int(counts.tied[0])
-    # Under expected ties, the possible ranks of the positive if its ties are broken at random; else its single rank.
+    # Under expected ties, all ranks that the positive can have if ties are broken at random; otherwise its only rank.
     is_random = key.ties == "expected"
     places = (
         np.arange(better + 1, better + tied + 2) if is_random else ranks_under(key.ties, counts.better, counts.tied)

@@ -1,4 +1,4 @@
-"""Ranks that are only bounded (undecided), and results in which a part of the ranks is unknown.
+"""Undecided ranks (only their bounds are known), and results for which some facts about the ranks are unknown.
 
 `RankTable` and `EvaluationResult` call this module. `EvaluationResult` describes the columns ``undecided_raw`` and
 ``undecided_filtered`` of a table of ranks, and the entry ``unknown`` of `about`.
@@ -20,7 +20,7 @@ from kgeval.metrics import REASON, QueryLevel
 from kgeval.ranking import RankCounts
 from kgeval.results.keys import Key
 
-UNKNOWN_COUNT = -1  # in the columns of counts that ``about["unknown"]`` says to be unknown
+UNKNOWN_COUNT = -1  # the value in all rows of a column of counts that ``about["unknown"]`` declares unknown
 COUNTS = ("better", "tied", "rivals")
 UNDECIDED_COLUMNS = tuple(f"undecided_{setting}" for setting in SETTINGS)
 # What may be unknown, and how the header of a result names it.
@@ -48,7 +48,7 @@ def undecided_rows(frame: pd.DataFrame, setting: str, rows: Ids | None = None) -
     Returns
     -------
     bool array, shape (rows,)
-        False also where both bounds of the rank are equal.
+        False also if both bounds of the rank are equal.
     """
     name = f"undecided_{setting}"
     if name not in frame.columns:
@@ -86,7 +86,7 @@ def unknown_reason(unknown: Mapping[str, str], key: Key, at_chance: bool = False
         The entry ``unknown`` of `EvaluationResult.about`.
     key : Key
     at_chance : bool
-        Whether the reason is for the chance level. It depends on the number of rivals, and not on ties.
+        Whether the reason is for the chance level, which depends on the number of rivals, but not on ties.
     """
     if not unknown:
         return ""
@@ -155,7 +155,7 @@ def shown_bounds(key: Key, low: float, high: float) -> str:
 
 
 def between_reason(key: Key, low: float, high: float, n_undecided: int, n: int) -> str:
-    """Return the reason for a metric without a value: its bounds, and the number of undecided ranks.
+    """Return the reason why a metric has no value, with its bounds and the number of undecided ranks.
 
     Examples
     --------

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from kgeval.checks import Ids, Scores, cut_label
+from kgeval.checks import Ids, Scores, counted, cut_label
 from kgeval.data import SIDES, Dataset, Queries, check_sides, given_and_asked
 from kgeval.errors import ScoreError
 from kgeval.scorers.libraries import bound
@@ -24,11 +24,11 @@ from kgeval.scorers.values import as_scores, check_no_nan, describe_query
 PROBED_CANDIDATES = 256
 PROBED_QUERIES = 3
 FEW_CANDIDATES = 16
-MAX_UNTIMED, MIN_TIMED = 32, 4  # more candidates than 32 are scored only if a call with 4 of them shows that it is fast
+MAX_UNTIMED, MIN_TIMED = 32, 4  # more than 32 candidates are scored only if calls with 4 or more of them are fast
 PROBE_SECONDS = 0.8  # for all sides together
 EQUAL_CALLS, DROPOUT_HINT = ("in a first call", "in a second, equal call"), "is dropout still on?"
 IN_BATCH, BATCH_HINT = ("in a batch", "alone"), "does the scorer normalise over the batch?"
-N_CHECKS = 4  # `_check_side` scores each pair three times, and some of them a fourth time
+N_CHECKS = 4  # `_check_side` scores each pair three times, and some pairs a fourth time
 TOLERANCE, TOLERANCE_OF_HALVES = 1e-4, 2e-2
 
 
@@ -128,16 +128,18 @@ def check_missing(scorer: Any, dataset: Dataset) -> None:
             f"{type(scorer).__name__} has rows for {scorer.n_entities} entities, dataset {dataset.name!r} has "
             f"{len(dataset.entities)}; row i must be the vector of dataset.entities.labels[i]"
         )
-    for what, vocabulary, is_seen in (
-        ("entities", dataset.entities, dataset.is_seen_entity),
-        ("relations", dataset.relations, dataset.is_seen_relation),
+    for what, singular, vocabulary, is_seen in (
+        ("entities", "entity", dataset.entities, dataset.is_seen_entity),
+        ("relations", "relation", dataset.relations, dataset.is_seen_relation),
     ):
         missing = missing_ids(scorer, what)
         wrong = missing[is_seen[missing]] if "train" in dataset else missing
         if len(wrong):
             raise ScoreError(
-                f"the model has no vector for {len(wrong)} {what} that it should know "
-                f"(such as {cut_label(vocabulary.labels[wrong[0]])!r}); was it trained on another dataset?"
+                f"the model has no vector for {counted(len(wrong), singular)} that it should know "
+                f"(such as {cut_label(vocabulary.labels[wrong[0]])!r}); it has vectors for "
+                f"{len(vocabulary) - len(missing):,} of {counted(len(vocabulary), singular)}; was it trained on "
+                "another dataset?"
             )
 
 
@@ -149,10 +151,10 @@ def probe(rows: RowScorer, dataset: Dataset, triples: Ids, candidates: Ids, side
     second time, each query alone, and together with only a few candidates.
 
     The first calls have few candidates and measure the speed. A slow scorer is checked on fewer candidates: as many as
-    all these calls can score in `PROBE_SECONDS`, but not fewer than `MIN_TIMED`. A function that needs less than about
-    100 microseconds per triple is checked on all these candidates. If an object always scores all entities, and is too
-    slow for all calls, it is called three times per side: twice with one query, then with two queries, of which the
-    first must get the same scores as before.
+    all calls together can score in `PROBE_SECONDS`, but not fewer than `MIN_TIMED`. A function that needs less than
+    about 100 microseconds per triple is checked on `PROBED_CANDIDATES` candidates. If an object always scores all
+    entities, and is too slow for all calls, it is called three times per side: twice with one query, then with this
+    query and a second query. The first query must get the same scores each time.
 
     Parameters
     ----------
@@ -268,7 +270,7 @@ def _some_candidates(rows: RowScorer, queries: Queries, candidates: Ids, seconds
         return _spread(candidates, most)
     method = f"score_{queries.side}s" if isinstance(rows, MatrixRows) else ""
     n = MIN_TIMED
-    _fetched(rows, queries, _spread(candidates, n))  # its time does not count: the first call is often slow
+    _fetched(rows, queries, _spread(candidates, n))  # the time of this call is not used: a first call is often slow
     while n < most:
         _fetched(rows, queries, _spread(candidates, n))
         taken = rows.pace.seconds(len(queries) * n, method) or 0.0

@@ -1,6 +1,7 @@
 """The identity of a scorer, which tells whether a resumed run still uses the same parameters.
 
-`kgeval.evaluation` makes a `ScorerIdentity`; `kgeval.ranking.Checkpoint` stores its description and later compares.
+`kgeval.evaluation` makes a `ScorerIdentity`. `kgeval.ranking.Checkpoint` stores its description, and compares it with
+the scorer when the run is resumed.
 """
 
 from __future__ import annotations
@@ -35,15 +36,15 @@ from kgeval.scorers.row_scorers import (
 )
 from kgeval.scorers.values import as_scores
 
-CHUNK_BYTES = 1 << 24  # of a table, that are copied and hashed at a time
-MIN_PROBES, MAX_PROBES = 12, 1 << 20  # scores that are stored
-FIRST_CALL = 4  # triples, or vectors of queries
-FIRST_QUERIES = 2  # a scorer of whole rows: two rows show every entity once
-ENTITIES_PER_QUERY = 4  # that are looked at in each further row
-SHARES = 256  # a scorer that takes candidates: so many queries show every entity once
-ROUNDING, ROUNDING_OF_HALVES = 1e-6, 1e-2  # of the largest score
-NOISE_FACTOR = 4  # scores may differ by so many times what two calls of one process differ by
-GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio: multiples of it are spread evenly
+CHUNK_BYTES = 1 << 24  # this many bytes of a table are copied and hashed at a time
+MIN_PROBES, MAX_PROBES = 12, 1 << 20  # the smallest and the largest number of scores that are stored
+FIRST_CALL = 4  # the number of triples, or of query vectors, in the first call
+FIRST_QUERIES = 2  # if a scorer always scores all entities: the first two queries are probed with half of them each
+ENTITIES_PER_QUERY = 4  # and each further query is probed with this number of entities
+SHARES = 256  # if a scorer takes candidates: each query is probed with 1/256 of the entities
+ROUNDING, ROUNDING_OF_HALVES = 1e-6, 1e-2  # tolerated rounding errors, relative to the largest score
+NOISE_FACTOR = 4  # scores may differ by 4 times the largest difference between two calls in one process
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio; its multiples modulo 2^64 are evenly spread
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class ScorerIdentity:
     - Other embedding models: hashes of all candidate vectors, and of as many vectors of the ranked queries as `seconds`
       allow. A change of their code is not found if it gives the same vectors.
     - Modules of torch, including live models of other libraries: a hash of the ``state_dict``, and the probes described
-      below. The hash finds every change of a parameter; the probes find another computation with the same parameters.
+      below. The hash finds every change of a parameter; the probes find a changed computation with equal parameters.
     - Functions and objects that score whole queries: their parameters cannot be read. A sample of triples of the ranked
       queries (the probes) is scored and compared. If there is enough time, the probes contain every candidate, every
       relation and every query; at most `MAX_PROBES` scores are kept. A change is not found if no score of a probe
@@ -91,7 +92,7 @@ class ScorerIdentity:
     >>> identity(np.array([1.0, 2.0, 3.0])).differences(before)
     []
     >>> identity(np.array([1.0, 2.0, 4.0])).differences(before)
-    ["2 of 6 probed scores differ, for example that of ('2', '0', '1'): 2 here, 1 in the checkpoint"]
+    ["2 of 6 probed scores differ, for example the score of ('2', '0', '1'): 2 here, 1 in the checkpoint"]
     """
 
     scorer: Any
@@ -182,7 +183,7 @@ class ScorerIdentity:
         return entities[_scattered(len(entities))]
 
     def _hash_queries(self, side: str, n: int | None) -> dict[str, Any]:
-        """Hash the vectors of n queries of a side; if n is None, of as many queries as there is time for."""
+        """Hash the vectors of n queries of a side, or, if n is None, of as many queries as there is time for."""
         given, relation = self._queries[side]
         digest, done, size, started = hashlib.sha256(), 0, FIRST_CALL, perf_counter()
         stop = len(given) if n is None else n
@@ -198,9 +199,9 @@ class ScorerIdentity:
 
     @property
     def _probe_names(self) -> tuple[str, ...]:
-        """The names of the series of probes: one series per side if the scorer scores queries.
+        """The names of the series of probes.
 
-        A single one for a function.
+        A scorer of whole queries has one series per side, a function has a single series, and an embedding model none.
         """
         if isinstance(self.rows, FunctionRows):
             return ("triples",)
@@ -235,7 +236,7 @@ class ScorerIdentity:
             now = perf_counter()
             if sum(len(scores) for _, scores in parts) >= MIN_PROBES and (now - started) + 2 * (now - before) > budget:
                 break
-        # The queries of the last call once more, in two calls: scores may depend on what is scored together.
+        # Score the queries of the last call once more, now in two calls: scores may depend on the size of a call.
         start, half = done - made[-1], made[-1] // 2
         again = [make(start, half)] if half else []
         again.append(make(start + half, made[-1] - half))
@@ -283,7 +284,7 @@ class ScorerIdentity:
         return triples, np.concatenate(scores)
 
     def _share(self, takes_candidates: bool, number: int) -> Ids:
-        """Return the candidates with which a query is probed, sorted."""
+        """Return the candidates with which a query is probed, sorted; `number` is the index of the query."""
         n = len(self._entities)
         if takes_candidates:
             size = -(-n // SHARES)
@@ -303,7 +304,7 @@ class _Probes:
     Parameters
     ----------
     calls : list of int
-        How many triples or queries each call held.
+        The number of triples, or of queries, in each call.
     triples : int64 array, shape (probes, 3)
     scores : array, shape (probes,)
     noise : float
@@ -327,7 +328,7 @@ class _Probes:
         )
 
     def describe(self) -> dict[str, Any]:
-        """Return calls, scores and noise in values that JSON can store, NaN and infinite scores too."""
+        """Return calls, scores (including NaN and infinite scores) and noise as values that JSON can store."""
         little = self.scores.astype(self.scores.dtype.newbyteorder("<"))
         return {
             "calls": self.calls,
@@ -354,7 +355,7 @@ class _Probes:
             return []
         i = int(np.argmax(is_other))
         return [
-            f"{int(is_other.sum())} of {len(stored)} probed scores differ, for example that of "
+            f"{int(is_other.sum())} of {len(stored)} probed scores differ, for example the score of "
             f"{triple_labels(dataset, *self.triples[i])}: {self.scores[i]:.9g} here, {stored[i]:.9g} in the checkpoint"
         ]
 
@@ -390,7 +391,7 @@ def table_digest(table: Array, rows: Ids | None = None) -> dict[str, Any]:
     Parameters
     ----------
     table : array, StreamedTable or tensor
-        Of numbers, on any device.
+        Contains numbers; on any device.
     rows : int64 array, shape (n,), optional
         Only these rows are hashed, and ``"shape"`` is their shape.
 
@@ -424,7 +425,7 @@ def table_digest(table: Array, rows: Ids | None = None) -> dict[str, Any]:
     if len(starts) <= 1:
         hashes = list(map(chunk_hash, starts))
     else:
-        with ThreadPoolExecutor(os.cpu_count()) as pool:  # hashing and copying leave other threads free
+        with ThreadPoolExecutor(os.cpu_count()) as pool:  # hashing and copying release Python's lock (the GIL)
             hashes = list(pool.map(chunk_hash, starts))
     digest = hashlib.sha256(b"".join(hashes))
     dtype = str(table.dtype).removeprefix("torch.") if is_tensor(table) else table.dtype.name
@@ -432,7 +433,7 @@ def table_digest(table: Array, rows: Ids | None = None) -> dict[str, Any]:
 
 
 def _plain_tensor(tensor: Any) -> Any:
-    """Return a tensor without its graph of gradients, in which no number is repeated by strides of 0."""
+    """Return a tensor detached from torch's autograd graph, dense, not quantized, and without postponed operations."""
     tensor = tensor.detach()
     if tensor.is_quantized:
         tensor = tensor.dequantize()
@@ -478,7 +479,10 @@ def _own_tables(model: EmbeddingModel) -> dict[str, Array]:
 
 
 def _module_tables(scorer: Any) -> dict[str, Array]:
-    """Return the parameters and buffers of a scorer's torch module: the scorer itself, its owner, or its attribute."""
+    """Return the parameters and buffers of a scorer's torch module, by name; an empty dict if there is no module.
+
+    The module is the scorer itself, the object whose method the scorer is, or the scorer's attribute ``module``.
+    """
     for owner in (scorer, getattr(scorer, "__self__", None), getattr(scorer, "module", None)):
         read = getattr(owner, "state_dict", None)
         if callable(read) and not isinstance(owner, type):
@@ -487,7 +491,10 @@ def _module_tables(scorer: Any) -> dict[str, Array]:
 
 
 def _named_parts(scorer: Any, name: str) -> dict[str, Any]:
-    """Return what the method ``identity_parts`` of a scorer returns: arrays, and values as JSON stores them."""
+    """Return the dict from a scorer's method ``identity_parts``: arrays, and values as JSON stores them.
+
+    The dict is empty if the scorer has no such method.
+    """
     method = getattr(scorer, "identity_parts", None)
     if not callable(method):
         return {}
@@ -512,7 +519,7 @@ def _as_json(value: Any, name: str) -> Any:
 
 
 def _plain_number(value: Any) -> Any:
-    """Return a number of numpy as a number of Python."""
+    """Convert a numpy number to a Python number."""
     if isinstance(value, np.generic):
         return value.item()
     raise TypeError(f"it holds a value of type {type(value).__name__}")
@@ -523,7 +530,7 @@ def _setting_differences(here: dict[str, Any], before: dict[str, Any]) -> list[s
     differences = []
     for name in [*here, *(name for name in before if name not in here)]:
         values = here.get(name), before.get(name)
-        if json.dumps(values[0], sort_keys=True) != json.dumps(values[1], sort_keys=True):  # True is not 1
+        if json.dumps(values[0], sort_keys=True) != json.dumps(values[1], sort_keys=True):  # as text, True is not 1
             shown = [cut_label(repr(value)) for value in values]
             differences.append(f"{name} {shown[0]} here, {shown[1]} in the checkpoint")
     return differences

@@ -1,4 +1,4 @@
-"""Models of other libraries: `bound` makes scorers of them, and `as_row_scorer` refuses models without an adapter.
+"""Models of other libraries: `bound` turns them into scorers, and `as_row_scorer` refuses models without an adapter.
 
 These models must not be called as ``score(s, p, o)``, because the order of the arguments, the sign of the scores, the
 ids and the handling of inverse relations differ from library to library. A model is recognised by the name of the
@@ -36,7 +36,7 @@ class Library:
 
 
 PASS_THE_MODEL = (
-    "Pass the model itself, as in kgeval.evaluate(model, dataset), or kg.adapters.from_model(model, ids=...) to say "
+    "Pass the model itself, as in kgeval.evaluate(model, dataset), or kg.adapters.from_model(model, ids=...) to give "
     "the labels of its ids"
 )
 LIBRARIES = (
@@ -48,7 +48,7 @@ LIBRARIES = (
     ),
     Library("TorchKGE", "torchkge.models", f"{PASS_THE_MODEL}. scoring_function expects the relation last"),
     Library("PyTorch Geometric", "torch_geometric.nn.kge", PASS_THE_MODEL),
-    Library("LibKGE", "kge.model.kge_model", f"{PASS_THE_MODEL}. score_spo does not serve reciprocal relations"),
+    Library("LibKGE", "kge.model.kge_model", f"{PASS_THE_MODEL}. score_spo does not support reciprocal relations"),
     Library("AmpliGraph", "ampligraph.latent_features", f"{PASS_THE_MODEL}. Its methods take labels"),
     Library(
         "OpenKE",
@@ -59,15 +59,15 @@ LIBRARIES = (
     ),
 )
 
-WRAPPED = ("module", "_orig_mod")  # where DataParallel and torch.compile keep the model
+WRAPPED = ("module", "_orig_mod")  # the attributes in which DataParallel and torch.compile store the model
 
-# The start of the names of a library's modules, and a function that makes an adapter (an object with `for_dataset`) of
-# one of its models.
+# Key: the start of the names of a library's modules. Value: a function that takes a model of the library (and the ids)
+# and returns its adapter, an object with `for_dataset`.
 _ADAPTERS: dict[str, Callable[[Any, Any], Any]] = {}
 
 
 def register_adapter(module: str, adapt: Callable[[Any, Any], Any]) -> None:
-    """Register the function that makes an adapter of the models of a library.
+    """Register the function that makes adapters for the models of a library.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def register_adapter(module: str, adapt: Callable[[Any, Any], Any]) -> None:
         The start of the names of the modules that define the library's models: ``"pykeen.models"``.
     adapt : function
         ``adapt(model, ids)`` returns an adapter: an object with a method ``for_dataset(dataset)``, which returns a
-        scorer. `ids` is that of `kgeval.adapters.from_model`.
+        scorer. `ids` is the parameter `ids` of `kgeval.adapters.from_model`.
     """
     _ADAPTERS[module] = adapt
 
@@ -120,7 +120,7 @@ def bound(scorer: Any, dataset: Dataset) -> Any:
     Raises
     ------
     ScoreError
-        If it is not known which label of the dataset each id of the model has.
+        If the labels of the model's ids are not known.
     """
     if isinstance(scorer, type):
         return scorer
@@ -130,7 +130,7 @@ def bound(scorer: Any, dataset: Dataset) -> Any:
 
 
 def _refuse_wrapper(scorer: Any) -> None:
-    """Raise a ScoreError if `scorer` is a wrapper of torch, such as DataParallel, of a model that has an adapter."""
+    """Raise a ScoreError if `scorer` is a torch wrapper (such as DataParallel) around a model that has an adapter."""
     if not type(scorer).__module__.startswith("torch."):
         return
     for attribute in WRAPPED:

@@ -1,8 +1,8 @@
 """The pace of slow scorers: choose the number of pairs in a call from the times of earlier calls.
 
-A pair is one query with one candidate. The adapters in `kgeval.scorers.row_scorers` ask `Pace.size` before each call of
-a scorer and make the call with `Pace.timed`; `kgeval.ranking` watches the calls (`Pace.watch`) and estimates times
-(`Pace.pairs_within`).
+A pair is one query with one candidate. The adapters in `kgeval.scorers.row_scorers` get the size of each call of a
+scorer from `Pace.size`, and make the call with `Pace.timed`; `kgeval.ranking` watches the calls (`Pace.watch`) and
+estimates how many pairs can be scored in a given time (`Pace.pairs_within`).
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from typing import Any
 
 from kgeval.kernels import Array, fetched, is_on_device
 
-CALL_SECONDS = 0.25  # a call takes about as long, if its fixed cost allows
+CALL_SECONDS = 0.25  # the planned time of a call, unless its fixed cost is large
 FIRST_PAIRS = 64  # pairs in the first call of a function
-MAX_GROWTH = 4  # a call holds at most so many times the pairs of the call before it
-MAX_OVERHEAD = 0.25  # the largest share of a call that its fixed cost should take; calls get longer than CALL_SECONDS
-MAX_ROW_SECONDS = 3.0  # a query whose candidates take longer is cut into blocks of candidates, if the scorer can
-QUEUE_SECONDS = 0.05  # the calls of a GPU that are not waited for one by one
-MAX_PAUSE = 0.01  # seconds between two calls of a queue
+MAX_GROWTH = 4  # a call has at most 4 times as many pairs as the call before it
+MAX_OVERHEAD = 0.25  # the fixed cost takes at most this share of a call; for this, calls may exceed CALL_SECONDS
+MAX_ROW_SECONDS = 3.0  # a query that takes longer is scored in blocks of candidates, if the scorer can score blocks
+QUEUE_SECONDS = 0.05  # short GPU calls are queued, and timed together when they take about this time
+MAX_PAUSE = 0.01  # the longest pause between two calls of a queue, in seconds
 MAX_RESULT = 1 << 62
 DEADLINE_SHARE = 0.05  # a batch takes at most this share of the time that is left until a deadline
 
@@ -42,7 +42,7 @@ class _Rate:
     n: int  # pairs of the latest call
     per_pair: float  # seconds
     overhead: float = 0.0  # seconds
-    has_two_sizes: bool = False  # whether calls of two sizes were measured; before, `overhead` is unknown
+    has_two_sizes: bool = False  # whether calls of two sizes were measured; until then, `overhead` is unknown
 
     def seconds(self, n: float) -> float:
         """Return the expected seconds of a call of n pairs."""
@@ -50,7 +50,7 @@ class _Rate:
 
     def add(self, n: int, seconds: float) -> None:
         """Update the estimate with a call of n pairs that took `seconds`."""
-        if n >= 2 * self.n or 2 * n <= self.n:  # two calls that differ enough say both numbers
+        if n >= 2 * self.n or 2 * n <= self.n:  # two calls of different sizes determine `per_pair` and `overhead`
             slope = (seconds - self.seconds(self.n)) / (n - self.n)
             self.overhead = seconds - n * min(max(slope, 0.0), seconds / n)
             self.has_two_sizes = True
@@ -59,7 +59,7 @@ class _Rate:
 
     @property
     def call_seconds(self) -> float:
-        """The aimed duration of a call, in seconds: `CALL_SECONDS`, or more if the fixed cost of a call is large."""
+        """The planned time of a call, in seconds: `CALL_SECONDS`, or more if the fixed cost of a call is large."""
         return max(CALL_SECONDS, self.overhead / MAX_OVERHEAD)
 
     @property
@@ -81,10 +81,11 @@ class _Queue:
 class Pace:
     """Measures the calls of one scorer, and chooses the size of the next calls so that each takes about `CALL_SECONDS`.
 
-    The first call is small. Later calls grow, at most by `MAX_GROWTH` a call, or shrink. The time of a call is taken to
-    be a fixed cost plus a cost per pair. Where the fixed cost is large (a request to a server, a graph encoder that
-    runs in each call), a call takes longer than `CALL_SECONDS`, so that the fixed cost is at most `MAX_OVERHEAD` of it.
-    Sizes are powers of two times the smallest size, since compiled scorers compile anew for each size.
+    The first call is small. Each later call may be smaller than the call before it, or up to `MAX_GROWTH` times as
+    large. The time of a call is estimated as a fixed cost plus a cost per pair. If the fixed cost is large (a request
+    to a server, a graph encoder that runs in each call), a call takes longer than `CALL_SECONDS`, so that the fixed
+    cost is at most the share `MAX_OVERHEAD` of the call. Sizes are powers of two times the smallest size, since
+    compiled scorers compile anew for each size.
 
     The methods of a scorer may differ in speed, so each is measured separately; the parameter `method` is its name,
     such as ``"score_objects"``. The scores do not depend on the sizes of calls. A pickled copy keeps the measurements,
@@ -99,7 +100,7 @@ class Pace:
 
     def __init__(self) -> None:
         self._rates: dict[str, _Rate] = {}  # for each method that was measured
-        self._sizes: dict[str, int] = {}  # the latest result of `size`, deadlines aside
+        self._sizes: dict[str, int] = {}  # the latest result of `size`, before it was reduced for a deadline
         self._limits: dict[str, int] = {}  # the latest `limit` of `size`
         self._caps: dict[str, int] = {}  # the largest size since a call ran out of memory
         self._on_scored: Callable[[int], None] | None = None
@@ -133,7 +134,7 @@ class Pace:
         Raises
         ------
         OutOfTime
-            If the deadline of `watch` has come, or if a call of `unit` pairs would end after it.
+            If the deadline of `watch` has passed, or if a call of `unit` pairs would end after the deadline.
         """
         limit = max(unit, min(limit, self._caps.get(method, limit)))
         self._limits[method] = limit
@@ -154,7 +155,8 @@ class Pace:
         if rate is None:
             n: float = first
         else:
-            # A call may be smaller than `size` said, for example at the end of a row; the next one need not be.
+            # The last call may have been smaller than planned, for example at the end of a row. This does not limit
+            # the next call, since the planned size (`_sizes`) also counts.
             largest = max(MAX_GROWTH * rate.n, self._sizes.get(method, 0))
             n = min(max(rate.best_size, unit), largest, limit)
             if not rate.has_two_sizes and n < limit and rate.n < 2 * n < 4 * rate.n:  # measure another size
@@ -185,7 +187,7 @@ class Pace:
         """
         start = clock()
         scores = call()
-        share = 1.0  # of the seconds since `start` that this call took
+        share = 1.0  # the part of the seconds since `start` that belongs to this call
         if is_on_device(scores):  # a GPU computes while Python goes on
             start, share = self._queued_since(start, n_pairs, method)
             if share == 0:
@@ -214,7 +216,7 @@ class Pace:
         return queue.start, 0.0 if is_short else n_pairs / queue.n_pairs
 
     def scored(self, n_pairs: int) -> None:
-        """Report that `n_pairs` more pairs have scores to the function that `watch` got."""
+        """Record that `n_pairs` more pairs were scored; call the function `on_scored` that was passed to `watch`."""
         self._n_scored += n_pairs
         if self._on_scored is not None:
             self._on_scored(n_pairs)
@@ -237,7 +239,7 @@ class Pace:
         if n_pairs <= unit:
             return False
         self._caps[method] = max(unit, n_pairs // 2)
-        gc.collect()  # of arrays that only the frames of the error held
+        gc.collect()  # frees arrays that only the stack frames of the error referred to
         torch = sys.modules.get("torch")
         if torch is not None and torch.cuda.is_available():
             torch.cuda.empty_cache()
@@ -260,7 +262,7 @@ class Pace:
         ----------
         seconds : float
         method : str, optional
-            By default, the same number of pairs is scored by each method that was measured.
+            By default, all methods that were measured, each for an equal share of the pairs.
 
         Returns
         -------
@@ -277,10 +279,10 @@ class Pace:
         return min(MAX_RESULT, int(seconds / per_pair)) if per_pair > 0 else MAX_RESULT
 
     def batch_pairs(self, seconds: float) -> int | None:
-        """Return the number of pairs in a batch that takes about `seconds`; at least one call in it has its full size.
+        """Return the number of pairs in a batch that takes about `seconds`, or as long as one call of full size.
 
-        With a deadline, a batch is short: it holds at most `MAX_GROWTH` times as many pairs as were scored since
-        `watch`.
+        With a deadline, a batch is short: it has at most `MAX_GROWTH` times as many pairs as were scored since `watch`
+        was called.
 
         Parameters
         ----------
@@ -293,10 +295,10 @@ class Pace:
         """
         longest = max(seconds, *(rate.call_seconds for rate in self._rates.values()), 0.0)
         unproven = [2 * rate.n for rate in self._rates.values() if not rate.has_two_sizes]
-        if self._deadline is not None:  # what an unfinished batch holds is lost
+        if self._deadline is not None:  # the scores of an unfinished batch would be lost
             longest, unproven = min(longest, DEADLINE_SHARE * max(0.0, self._deadline - clock())), []
         n = self.pairs_within(longest)
-        if self._deadline is not None:  # the calls before may have been fast for another reason, such as a cache
+        if self._deadline is not None:  # earlier calls may have been fast for a special reason, such as a cache
             n = min(MAX_RESULT if n is None else n, MAX_GROWTH * self._n_scored)
         return None if n is None else max(n, *unproven, 0)
 
@@ -309,8 +311,8 @@ class Pace:
         on_scored : function, optional
             ``on_scored(n_pairs)`` is called after each call of the scorer.
         deadline : float, optional
-            A time of `time.monotonic`. `OutOfTime` is raised before a call that would end after it. Calls get smaller
-            shortly before it.
+            A time of `time.monotonic`. `OutOfTime` is raised before a call that would end after the deadline. Shortly
+            before the deadline, calls get smaller.
 
         Returns
         -------

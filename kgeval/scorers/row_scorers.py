@@ -141,7 +141,9 @@ class Limits:
 
 
 class _IdArrays:
-    """Three int64 arrays for the ids that are passed to a function; each call uses the same memory. For one thread.
+    """Three int64 arrays for the ids that are passed to a function; each call uses the same memory.
+
+    Several threads must not share an object of this class.
 
     If the function has kept an array (or a view of it, or a tensor that shares its memory), this array is not used
     again.
@@ -149,7 +151,7 @@ class _IdArrays:
 
     def __init__(self) -> None:
         self._arrays: list[Ids] = []
-        self._counts: list[int] = []  # the number of references to each array while nobody else holds it
+        self._counts: list[int] = []  # the reference count of each array while only this object refers to it
 
     def shaped(self, n_queries: int, n_candidates: int) -> list[Ids]:
         """Return three arrays of this shape, with any values."""
@@ -297,8 +299,8 @@ class GeometryRows:
     def vectors(self, side: str, candidates: Ids) -> Any:
         """Return the checked vectors of `candidates`, shape (candidates, d), in the precision of the model.
 
-        If all entities are candidates, a float32 or float64 table is not copied. A large table of other numbers, or of
-        some entities, is a `StreamedTable`.
+        If all entities are candidates, a float32 or float64 table is not copied. A large table whose numbers must be
+        converted, or whose rows are only in part candidates, becomes a `StreamedTable`.
         """
         with _naming_the_scorer(f"{self.name}.candidate_vectors", lambda: f"side {side!r}"):
             raw = self._numbers("candidate_vectors", self.model.candidate_vectors(side))
@@ -322,7 +324,7 @@ class GeometryRows:
         return raw[candidates] if is_tensor(raw) else taken(raw, candidates)
 
     def _numbers(self, method: str, values: Any) -> Any:
-        """Check vectors and return them: float tensors and streamed tables unchanged, all other values as an array."""
+        """Check vectors and return them: a float tensor or a streamed table unchanged, any other value as an array."""
         if isinstance(values, StreamedTable):
             return values
         tensor = float_tensor(values)
@@ -334,7 +336,7 @@ class GeometryRows:
 
     def rows(self, side: str, given: Ids, relation: Ids, candidates: Ids) -> Scores:
         """See `RowScorer`."""
-        e = on_host(self.vectors(side, candidates))  # first, for a clear error if the table has too few rows
+        e = on_host(self.vectors(side, candidates))  # before the queries: a clearer error if the table is too short
         q = on_host(self.queries(side, given, relation))
         check_dimensions(q, e, self.name)
         scores = np.empty((len(q), len(e)))  # float64; filled with one block of candidates at a time
@@ -353,17 +355,18 @@ class _Calls:
     limit: int  # the largest number of pairs in a call
     first: int  # the number of pairs in the first call
     block_size: int | None = None  # the largest number of candidates in a call
-    has_whole_queries: bool = False  # whether a query is cut into blocks of candidates only where it takes long
+    has_whole_queries: bool = False  # whether a query is cut into blocks of candidates only if it takes long
     all_entities: int | None = None  # the number of entities, if the method scores each query with all of them
 
 
 def _scored_in_calls(
     rows: FunctionRows | MatrixRows, shape: tuple[int, int], calls: _Calls, score: Callable[[slice, slice], Array]
 ) -> Array:
-    """Return the scores of queries with candidates, in an array of this shape, from as many calls as it takes.
+    """Score queries with candidates, in as many calls as necessary; return an array of the given shape.
 
-    ``score(r, c)`` makes one call: it returns the scores of queries r with candidates c. A call holds several queries,
-    or a part of one query; all pairs of a query are scored before those of the next.
+    ``score(r, c)`` makes one call: it returns the scores of queries r with candidates c. A call contains several
+    queries, or a part of one query. In each block of candidates, the pairs of a query are scored before the pairs of
+    the next query.
     """
     n_queries, n_candidates = shape
     width = max(1, min(n_candidates, calls.block_size or n_candidates))
@@ -414,14 +417,14 @@ def _one_call(rows: FunctionRows | MatrixRows, score: Callable[[], Array], n_pai
 
 def _out_of_memory(rows: FunctionRows | MatrixRows, calls: _Calls, error: Exception) -> ScoreError:
     """Return the error for memory that ran out in the smallest call of a scorer."""
-    less = "put less on its device (a smaller model, a smaller dtype, no second program)"
+    less = "use less memory on its device (a smaller model, a smaller dtype, no second program)"
     if calls.all_entities is None:
         what = "a single triple" if calls.method == "" else "a single query with a single candidate"
         return ScoreError(f"{rows.name} ran out of memory when given {what}; {less}. {error}")
     return ScoreError(
         f"{rows.name}.{calls.method} ran out of memory when given a single query, with all {calls.all_entities:,} "
-        f"entities; give it a parameter candidates, so that kgeval can score blocks of candidates (block_size= says "
-        f"how large they are at most), or {less}. {error}"
+        f"entities; give it a parameter candidates, so that kgeval can score blocks of candidates (block_size= sets "
+        f"their largest size), or {less}. {error}"
     )
 
 
@@ -430,7 +433,7 @@ def as_row_scorer(scorer: Any, n_entities: int, limits: Limits | None = None) ->
 
     A scorer with the method ``query_vectors`` gets `GeometryRows`; without it, a scorer with ``score_objects`` or
     ``score_subjects`` gets `MatrixRows`; any other function or callable object gets `FunctionRows`. A model of
-    `kgeval.models` reads its tables anew (`EmbeddingModel.refresh`), so that all its parts are current.
+    `kgeval.models` reads its tables anew (`EmbeddingModel.refresh`), so that all its tables are up to date.
 
     Parameters
     ----------
@@ -507,7 +510,7 @@ def row_batch(rows: RowScorer, limits: Limits, n_candidates: int) -> int:
     if limits.batch_size:
         return limits.batch_size
     n_bytes = ROW_BATCH_BYTES
-    if isinstance(rows, FunctionRows):  # several calls per batch anyway; small batches stay in the cache
+    if isinstance(rows, FunctionRows):  # a batch needs several calls anyway, and a small batch stays in the cache
         n_bytes = max(FUNCTION_BATCH_BYTES, 8 * limits.max_pairs)
     free = free_bytes()
     n_bytes = n_bytes if free is None else min(n_bytes, free // MEMORY_SHARE)
@@ -751,7 +754,10 @@ def _naming_the_scorer(name: str, describe_input: Callable[[], str], function: A
 
 
 def _tensor_hint(function: Any, error: BaseException) -> str:
-    """Return advice to wrap a function, if it is a torch or Keras module, or if `error` shows that it needs tensors."""
+    """Return advice to wrap a function if it is a torch or Keras module, or if `error` shows that it needs tensors.
+
+    Return an empty text for any other function.
+    """
     torch = sys.modules.get("torch")
     if any(base.__module__.startswith("keras.") for base in type(function).__mro__):
         return (

@@ -18,7 +18,7 @@ from kgeval.kernels import Array, fetched, first_nan, is_on_device, is_tensor, k
 
 
 def as_rows(values: Any, name: str) -> Array:
-    """Return scores as a numpy array; a tensor on another device than the CPU is returned as a detached tensor.
+    """Return scores as a numpy array; a tensor on a device other than the CPU stays a tensor, and is detached.
 
     Parameters
     ----------
@@ -84,13 +84,13 @@ def as_scores(values: Any, name: str) -> Scores:
 
 
 def _plain_tensor(tensor: Array, name: str) -> Array:
-    """Return a tensor of scores without its graph of gradients; raise a ScoreError if kgeval cannot read its numbers.
+    """Return a tensor of scores detached from torch's autograd graph; raise a ScoreError if it cannot be read.
 
     A negation that torch has postponed (`torch.Tensor.is_neg`) is carried out.
     """
     layout = "nested" if tensor.is_nested else str(tensor.layout).removeprefix("torch.")
     if layout != "strided":
-        raise ScoreError(f"{name} returned a tensor with layout {layout}; return a dense one: scores.to_dense()")
+        raise ScoreError(f"{name} returned a tensor with layout {layout}; return a dense tensor: scores.to_dense()")
     if tensor.device.type == "meta":
         raise ScoreError(
             f"{name} returned a tensor on the device 'meta', which holds no numbers; load the model's parameters first"

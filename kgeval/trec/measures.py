@@ -69,7 +69,7 @@ class TrecMeasure:
     def per_query(self, lists: Lists, ties: str) -> Reals:
         """Return the value of the measure for each list, float64, shape (queries,).
 
-        A value is 0 where the denominator is 0. All values are NaN if the measure is undefined (see `lacking`).
+        A value is 0 if its denominator is 0. All values are NaN if the measure is undefined (see `lacking`).
         """
         if self.lacking(lists, ties):
             return np.full(len(lists), np.nan)

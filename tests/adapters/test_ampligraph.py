@@ -60,7 +60,7 @@ def test_labels_that_the_model_does_not_know_are_missing():
     scorer = from_model(model).for_dataset(towns())
     assert scorer.missing_entities.tolist() == [2]
     assert np.isnan(scorer.score_objects(np.array([0]), np.array([0]))).tolist() == [[False, False, True]]
-    with pytest.raises(kg.ScoreError, match="no vector for 1 entities that it should know .such as 'c'"):
+    with pytest.raises(kg.ScoreError, match="no vector for 1 entity that it should know .such as 'c'"):
         kg.evaluate(model, towns())
     unseen = kg.Dataset.from_frames(train=[("a", "r", "b")], test=[("b", "r", "a"), ("a", "r", "c")], name="more")
     result = kg.evaluate(model, unseen)

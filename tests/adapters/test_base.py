@@ -102,7 +102,7 @@ def test_the_sources_of_ids_in_their_order():
     made = kg.Dataset(data.entities, data.relations, data.splits, dictionaries=dictionaries, id_format="pykeen")
     assert mapped(made).entities.tolist() == [2, 0, 1]
     assert mapped(made).notes[0] == (
-        "the model's ids were read as those of the PyKEEN object of which the dataset was made"
+        "the model's ids were read as the ids of the PyKEEN object from which the dataset was made"
     )
     with pytest.raises(kg.ScoreError, match="nothing says to which entities"):
         mapped(made, library="torchkge")  # ids of another tool
@@ -130,17 +130,17 @@ def test_id_files(tmp_path):
     [
         (
             {},
-            "nothing says to which entities and relations the ids of PyKEEN's TransE belong. Say it with kg.adapters.",
+            "nothing says to which entities and relations the ids of PyKEEN's TransE belong. Give the labels with",
         ),
         (
             {"ids": 3},
-            "ids= holds no labels: got 3 (int). Say it with kg.adapters.from_model(model, ids=...), or from_function(",
+            "ids= holds no labels: got 3 (int). Give the labels with kg.adapters.from_model(model, ids=...), or from_",
         ),
-        ({"ids": {"Rome": 0}}, "ids= holds no labels: got {'Rome': 0} (dict). Say it with"),
+        ({"ids": {"Rome": 0}}, "ids= holds no labels: got {'Rome': 0} (dict). Give the labels with"),
         (
             {"ids": LABELS, "n_entities": 5},
             "PyKEEN's TransE has 5 entities, but there are 4 labels of entities (ids= gives the labels of the model's "
-            "ids). Was it trained with other ids? Say it with",
+            "ids). Was it trained with other ids? Give the labels with",
         ),
         (
             {"own_labels": LABELS, "n_relations": 1},
@@ -151,7 +151,7 @@ def test_id_files(tmp_path):
         (
             {"ids": (("a", "b", "c", "d"), ("near", "in"))},
             "PyKEEN's TransE: dataset 'towns' has none of the 4 entities of the model (such as 'a'; the dataset has "
-            "'Bonn'). Was the model trained on another dataset? If not: Say",
+            "'Bonn'). Was the model trained on another dataset? If not: Give",
         ),
         (
             {"ids": (("Rome", "b", "c", "d"), ("p0", "p1"))},
@@ -248,7 +248,7 @@ def test_scores_come_in_the_order_of_the_dataset(seed):
 def test_lacking_entities_of_train_are_an_error():
     """A model that does not know an entity of train was trained on other triples."""
     ids = mapped(towns(), ids=(("Rome", "Bonn"), ("in", "near")), n_entities=2)
-    with pytest.raises(kg.ScoreError, match=r"has no vector for 1 entities that it should know \(such as 'Oslo'\)"):
+    with pytest.raises(kg.ScoreError, match=r"has no vector for 1 entity that it should know \(such as 'Oslo'\)"):
         kg.evaluate(LibraryScorer("TransE", ids, None), towns(), kg.Protocol(splits="train"))
 
 

@@ -138,7 +138,7 @@ def test_unknown_labels_are_missing_entities():
     adapter = from_function(lambda s, p, o: o, ids=(["Bonn", "Rome"], LABELS[1]), arrays="numpy")
     scorer = adapter.for_dataset(towns())
     assert scorer.missing_entities.tolist() == [towns().entities.labels.index("Oslo")]
-    with pytest.raises(kg.ScoreError, match="no vector for 1 entities that it should know .such as 'Oslo'"):
+    with pytest.raises(kg.ScoreError, match="no vector for 1 entity that it should know .such as 'Oslo'"):
         kg.evaluate(adapter, towns())
 
 

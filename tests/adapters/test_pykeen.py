@@ -130,7 +130,7 @@ def test_entities_that_training_lacks():
     assert len(result.table) == 6
     assert_ranks_of(model, result, data)
     data = kg.Dataset.from_frames(train=[("Rome", "in", "Nuuk")], test=[("Nuuk", "in", "Rome")])
-    with pytest.raises(kg.ScoreError, match=r"has no vector for 1 entities that it should know \(such as 'Nuuk'\)"):
+    with pytest.raises(kg.ScoreError, match=r"has no vector for 1 entity that it should know \(such as 'Nuuk'\)"):
         kg.evaluate(kg.adapters.from_model(model, factory()), data)
 
 

@@ -90,7 +90,8 @@ def test_text_scorers_rank_as_functions_of_ids_do(tmp_path):
         result = kg.evaluate(from_texts(score, **options, **cached), dataset, protocol)
         assert result.table.equals(wanted.table), seed
         assert max(score.calls) <= options["batch_size"]
-        shared = [note for note in result.notes if "have the text of another one, and so the same scores" in note]
+        said = "have the same text as another entity, and so the same scores"
+        shared = [note for note in result.notes if said in note]
         n_expected = sum(list(texts.values()).count(text) > 1 for text in texts.values())
         assert bool(shared) == bool(n_expected)
         assert all(note.startswith(f"{n_expected} entities have") for note in shared)
@@ -337,7 +338,7 @@ def test_lists_of_numbers_and_dtypes_that_change():
             {"cache": "here"},
             kg.ScoreError,
             "cache= requires model_name=, such as model_name='bert-base, epoch 3': without a name, the stored scores "
-            "of another model would be taken for those of this one; got None",
+            "of another model would be used for this model; got None",
         ),
         ({"missing": "drop"}, kg.ScoreError, "missing must be one of 'error', 'label'; got 'drop'"),
         ({"batch_size": 0}, kg.ScoreError, "batch_size must be an integer of at least 1; got 0"),
@@ -358,7 +359,7 @@ def test_labels_in_the_place_of_texts_are_counted():
     result = kg.evaluate(adapter(Scorer(), texts={"Q1": "Jack", "Q3": "Q2"}, missing="label"), tiny())
     assert list(result.notes[:2]) == [
         "2 entities have no text: the function gets the label (missing='label')",
-        "2 entities have the text of another one, and so the same scores (such as 'Q2' and 'Q3': 'Q2')",
+        "2 entities have the same text as another entity, and so the same scores (such as 'Q2' and 'Q3': 'Q2')",
     ]
 
 

@@ -414,7 +414,7 @@ def test_known_and_repeated_negatives_are_kept_and_counted():
     assert result.notes == (
         "1 of 2 negatives of valid are known triples; they count as false",
         "1 of 3 negatives of test are known triples; they count as false",
-        "1 of 3 negatives of test repeat another one; each counts",
+        "1 of 3 negatives of test repeat an earlier negative; each counts",
     )
     assert len(result.table) == 5
     assert result.about["n_test_negative"] == 3

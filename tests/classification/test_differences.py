@@ -181,14 +181,14 @@ def test_the_table_and_its_correction():
     ).table
     columns = ["p", "p_holm", "detectable", "better"]
     pd.testing.assert_frame_equal(table.loc[decides, columns].reset_index(drop=True), alone[columns])
-    assert "p_holm is corrected for all but PCOPC, which cannot say who is better" in repr(compared)
+    assert "p_holm is corrected for all but PCOPC, which cannot show which model is better" in repr(compared)
     row = table.set_index(["first", "second", "metric"]).loc
     assert row["A", "B", "brier"]["difference"] < 0
     assert row["A", "B", "brier"]["better"] == row["A", "B", "accuracy"]["better"] == "A"
     assert row["A", "C", "pcopc"]["p"] <= 0.001
     assert row["A", "C", "pcopc"]["better"] == "undecided"
     assert row["A", "C", "pcopc"]["reason"] == (
-        "values above and below 1 are both worse, so that a difference does not say which model is better; p is not "
+        "values above and below 1 are both worse, so a difference does not show which model is better; p is not "
         "corrected, and the test does not count in p_holm"
     )
     calibration = row["A", "C", "ece"]
@@ -248,7 +248,7 @@ def test_what_differs_is_listed():
         compare_classifications({"A": first, "B": halfway}, metrics="accuracy")
     assert compare_classifications({"A": first, "B": halfway}, metrics="auc").table["p"].item() == 1.0
     shorter = first.__replace__(table=first.table.iloc[:-2].reset_index(drop=True), columns=None)
-    with pytest.raises(ProtocolError, match=r"examples: 2 triples only in A, 0 only in B \(each triple"):
+    with pytest.raises(ProtocolError, match=r"examples: 2 triples only in A, 0 only in B \(an example is a triple"):
         compare_classifications({"A": first, "B": shorter})
     flipped = classified(~labels, scores)
     with pytest.raises(ProtocolError) as error:

@@ -237,7 +237,7 @@ def test_which_examples_depend():
     bare = classified([1, 1, 0, 0], [1.0, -1.0, 1.0, -1.0])
     assert bare.interval("accuracy").n_clusters == 4
     for cluster, message in (
-        ("positive", "cluster='positive': the negatives do not say from which positive they were made"),
+        ("positive", "cluster='positive': it is not known from which positive each negative was made"),
         ("query", "cluster must be one of 'positive', 'example', 'entity'"),
         (
             [0, 1],

@@ -68,8 +68,8 @@ def test_both_splits_are_needed(split):
         (
             None,
             "negatives are missing: thresholds are chosen on true and false triples of valid. Pass a folder with "
-            "valid_negatives.txt and test_negatives.txt, or negatives='uniform' for random ones; if each line of valid "
-            "and test ends with a label, pass kgeval.read_negatives(folder, dataset, labelled=True)",
+            "valid_negatives.txt and test_negatives.txt, or negatives='uniform' for random negatives; if each line of "
+            "valid and test ends with a label, pass kgeval.read_negatives(folder, dataset, labelled=True)",
         ),
         ([[0, 0, 1]], "negatives must be a folder, 'uniform', or a mapping with 'valid' and 'test'; got list"),
         ("unifrom", "unifrom: no such folder"),
@@ -250,7 +250,7 @@ def test_relations_without_a_vector():
     negatives = {**NEGATIVES, "valid": [[0, 0, 1], [4, 1, 1]]}
     result = kg.classify(model, small(train=[[0, 0, 4]]), negatives)
     assert result.dropped == {"valid: the model has no vector for an entity or relation": 1}
-    message = "the model has no vector for 1 relations that it should know (such as 'likes')"
+    message = "the model has no vector for 1 relation that it should know (such as 'likes')"
     refused(ScoreError, message, model, small(train=[[0, 1, 4]]), negatives)
 
 

@@ -172,7 +172,7 @@ def test_a_pattern_that_the_shell_left_is_expanded(capsys, bench, given):
 
 def test_files_without_names_are_listed(capsys, files):
     said = refused(capsys, "benchmark", *files, "other/plain.kgeval").splitlines()
-    assert said[:2] == ["kgeval: 1 of 13 results do not say of which model they are:", "  other/plain.kgeval"]
+    assert said[:2] == ["kgeval: 1 of 13 results do not contain the name of their model:", "  other/plain.kgeval"]
     assert "on the command line ComplEx:1=FILE" in said[2]
     assert "kgeval evaluate ... --out FILE --name ComplEx --seed 1" in said[3]
     said = refused(capsys, "benchmark", "A1-ring-12.kgeval", "A:1=other/plain.kgeval")

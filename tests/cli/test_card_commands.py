@@ -60,7 +60,7 @@ def test_a_run_without_a_name_is_noted(capsys):
     """With the way to name it."""
     _, text, notes = run(capsys, "card", "far.kgeval")
     assert json.loads(text)["model"]["name_from"] == "scorer"
-    assert "far.kgeval does not say which model it is of" in notes
+    assert "far.kgeval does not contain the name of its model" in notes
     assert "kgeval evaluate --name MODEL --seed N" in notes
 
 
@@ -100,7 +100,7 @@ def test_paragraph_and_metadata(capsys, tmp_path):
     status, text, notes = run(capsys, "card", "near.json", "--model-index")
     assert status == 0
     assert text.startswith('---\nmodel-index:\n- name: "Near"\n  results:\n  - task:\n')
-    assert "the type of the dataset is its name, 'nine'; --hub-dataset ID gives its name on the Hub" in notes
+    assert "the field dataset.type is the name 'nine'; --hub-dataset ID sets the name on the Hub" in notes
     _, text, notes = run(capsys, "card", "near.json", "--model-index", "--hub-dataset", "org/nine", "-o", "README.md")
     assert (text, notes) == ("wrote README.md\n", "")
     assert '      type: "org/nine"\n' in (tmp_path / "README.md").read_text()

@@ -119,7 +119,7 @@ def test_other_formats_carry_the_table_alone(capsys):
     assert out.splitlines()[2] == "| r | 4 | 1.0000 | 0.5000 |"
     out, err = printed(capsys, *by_relation)  # of 2 positives: Student's t with 1 degree of freedom
     assert out.splitlines()[2] == "| r | 4 | 1.0000 | 0.5000 [0.0010, 0.9990] | 2 |"
-    assert "kgeval: note: thresholds and calibration are taken as given" in err
+    assert "kgeval: note: thresholds and calibration are treated as fixed" in err
 
 
 def test_labelled_files(tmp_path, capsys):
@@ -271,7 +271,7 @@ def test_what_lacks_is_said(tmp_path, capsys):
         (tmp_path / "graph" / f"{stem}.txt").unlink()
     said = refused(capsys, *CALL)
     assert "expected valid_negatives.txt and test_negatives.txt (or .tsv)" in said
-    assert said.endswith("kgeval.classify can draw some (negatives='uniform', --negatives uniform)")
+    assert said.endswith("kgeval.classify can draw negatives (negatives='uniform', --negatives uniform)")
     write(tmp_path / "graph", **LABELLED)
     assert "use labelled=True (--labelled)" in refused(capsys, *CALL)
     write(tmp_path / "bare", train="a r b", test="a r c")
@@ -282,6 +282,16 @@ def test_what_lacks_is_said(tmp_path, capsys):
 def test_a_side_is_refused_as_a_breakdown(capsys):
     """What was asked is named, and no table is printed."""
     assert "; got 'side'" in refused(capsys, *CALL, "--by", "side")
+
+
+def test_a_classification_and_an_evaluation_are_not_compared(capsys):
+    """In either order, the message names what each file holds."""
+    printed(capsys, *CALL, "--out", "classes.kgeval")
+    printed(capsys, "evaluate", "graph", "--score", "scorers:objects", "--out", "ranks.kgeval")
+    said = "classes.kgeval holds a classification, ranks.kgeval holds an evaluation; compare needs results of one "
+    said += "kind: two or more of kgeval evaluate --out, or two or more of kgeval classify --out\n"
+    for files in (("classes.kgeval", "ranks.kgeval"), ("ranks.kgeval", "classes.kgeval")):
+        assert refused(capsys, "compare", *files).removeprefix("kgeval: ").rstrip() == said.rstrip()
 
 
 def test_what_is_saved_is_shown(tmp_path, capsys):

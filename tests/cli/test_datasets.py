@@ -111,8 +111,8 @@ def test_the_details_of_a_dataset(capsys, home):
             "\n"
             for name, checksum in checksums.items()
         )
-        + f"without a network, put these files into the folder {home}/datasets/codex-m: codex.zip from {url}. Then "
-        "CoDEx-M is read there\n"
+        + f"without a network, put these files into the folder {home}/datasets/codex-m: codex.zip from {url}. kgeval "
+        "then reads CoDEx-M from this folder\n"
     )
 
 

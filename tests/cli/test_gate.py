@@ -156,7 +156,7 @@ def test_compare_json_has_equivalence_and_plan(capsys):
     [
         (["--non-inferior-to", "base"], "--non-inferior-to needs --margin"),
         (["--power", "0.9"], "--power needs --plan"),
-        (["--margin", "1", "--format", "csv"], "--margin prints sentences, which --format csv cannot hold"),
+        (["--margin", "1", "--format", "csv"], "--margin prints sentences, which --format csv cannot contain"),
         (["--plan", "1", "--format", "latex"], "--plan prints sentences"),
         (["--margin", "0"], "margin must be above 0"),
         (["--margin", "1", "--non-inferior-to", "bases"], "reference"),

@@ -175,11 +175,32 @@ def test_each_metric_of_a_name_has_its_own_key(capsys, word, heads):
     assert [line for line in capsys.readouterr().out.splitlines() if "; its key is " in line] == heads
 
 
+def test_the_options_of_a_first_evaluation_stand_first(capsys):
+    """Settings that checkpoints and clusters need come after the output and the protocol."""
+    assert main(["help", "evaluate"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("usage: kgeval evaluate DATASET [OPTIONS]\n       with one of --model PATH, ")
+    heads = (
+        "\noptions:",
+        "\noutput:",
+        "\nprotocol ",
+        "\nsample ",
+        "\nhow to read ",
+        "\nmodel settings ",
+        "\nwhere to ",
+    )
+    places = [text.index(head) for head in heads]
+    assert places == sorted(places)
+
+
 @pytest.mark.parametrize(
     ("words", "topic"),
     [
-        ("ties filter raw filtered rank unseen side Rival", "protocol"),
-        ("p-value interval confidence significance", "decisions"),
+        ("ties filter raw filtered rank unseen side Rival sample", "protocol"),
+        ("p-value interval confidence significance tests html latex", "decisions"),
+        ("cite", "cards"),
+        ("seed", "benchmark"),
+        ("negatives", "classification"),
         ("transe complex tucker", "models"),
         ("PyKEEN libkge openke ogb torchkge ampligraph", "other-tools"),
     ],

@@ -67,7 +67,7 @@ def test_what_the_file_does_not_say_is_asked_for(capsys):
     code, _, err = run(capsys, "--predictions", "lists.jsonl")
     assert code == 2
     assert "lists.jsonl" in err
-    assert "filtered= (--filtered) must say it: 'no'" in err
+    assert "Set filtered= (--filtered): 'no'" in err
     code, out, err = run(capsys, "--predictions", "lists.jsonl", "--filtered", "before")
     assert code == 0
     assert "a re-ranker was given lists from which known answers had been removed" in out

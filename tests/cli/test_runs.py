@@ -198,8 +198,8 @@ def test_an_extra_that_lacks_is_one_line(capsys, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "lacks"),
     [
-        ((), "of 60 triples. --checkpoint DIR keeps what is ranked, and --resume then ranks more."),
-        (("--sample", 30), "of 30 triples. --checkpoint DIR keeps what is ranked, and --resume then ranks more."),
+        ((), "of 60 triples. --checkpoint DIR keeps the finished ranks, and --resume then ranks more."),
+        (("--sample", 30), "of 30 triples. --checkpoint DIR keeps the finished ranks, and --resume then ranks more."),
         (
             ("--checkpoint", "kept"),
             "of 60 triples. To rank more, with or without --max-seconds: --checkpoint kept --resume.",
@@ -336,7 +336,7 @@ def test_ctrl_c_after_a_ranking(capsys, monkeypatch):
 
     monkeypatch.setattr(kgeval.EvaluationResult, "save", interrupt)
     call = (*BASE, "--checkpoint", "kept", "--out", "run.kgeval")
-    assert ended(capsys, *call) == (130, "", ["interrupted; what kept holds is kept; go on with --resume"])
+    assert ended(capsys, *call) == (130, "", ["interrupted; the ranks in kept are kept; go on with --resume"])
     assert not Path("run.kgeval").exists()
 
 

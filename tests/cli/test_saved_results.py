@@ -87,6 +87,10 @@ def test_show_prints_what_the_result_says(capsys):
     assert "[" not in printed(capsys, "show", "near.kgeval", "--metrics", "mr").partition("both")[2].splitlines()[0]
 
 
+def test_a_confidence_level_out_of_range_is_refused(capsys):
+    assert "must be between 0 and 1" in refused(capsys, "show", "near.kgeval", "--confidence", 95)
+
+
 @pytest.mark.thorough
 def test_show_prints_intervals_of_all_ranks_on_request(capsys):
     result = kg.load_result("near.kgeval")
@@ -355,6 +359,25 @@ def test_the_relations_of_a_comparison(capsys):
     assert [row["value_first"] for row in rows] == found["value_first"].tolist()
     first = json.loads(printed(capsys, *call, "--by-relation", "mrr", "--format", "json", "--limit", "1"))
     assert first["by_relation"] == rows[:1]
+
+
+def test_the_relations_of_a_comparison_outside_json(capsys):
+    """Below the other tables, in their place in markdown and in CSV; the models stand in the heads of the values."""
+    call = ("compare", "near.kgeval", "far.kgeval", "--metrics", "mrr", "--by-relation", "mrr", "--resamples", 1)
+    results = [kg.load_result(f"{name}.kgeval") for name in ("near", "far")]
+    first = kg.compare(results, metrics="mrr", n_resamples=1).by_relation("mrr").iloc[0]
+    title, heads, row, *_ = printed(capsys, *call, "--limit", 1).partition("\n\ndifference in ")[2].splitlines()
+    assert title == "MRR by relation, near - far: the relations that contribute most"
+    shown = dict(zip(heads.split()[:5], row.split(), strict=False))
+    assert shown["relation"] == first.name
+    assert (shown["near"], shown["far"]) == (f"{first['value_first']:.4f}", f"{first['value_second']:.4f}")
+    written = printed(capsys, *call, "--format", "csv").splitlines()
+    assert written[0].startswith("difference of,relation,")
+    assert written[1].startswith(f"near - far,{first.name},")
+    assert len(written) == 3
+    lines = printed(capsys, *call, "--format", "markdown").splitlines()
+    assert "difference low" not in lines[0]
+    assert f"{first['difference']:.4f} [" in lines[2]
 
 
 @pytest.mark.thorough

@@ -305,6 +305,19 @@ def test_near_misses(capsys, words, said):
     assert "jsn" not in words or err.endswith("; did you mean 'json'? See kgeval show --help\n")
 
 
+def test_a_format_of_files_names_the_command_that_writes_them(capsys):
+    """And the confidence level of an interval is a share."""
+    for name, command in (
+        ("parquet", "export RUN.kgeval -o ranks.parquet"),
+        ("html", "report RUN.kgeval -o page.html"),
+    ):
+        with pytest.raises(SystemExit):
+            main(["evaluate", "graph", "--score", "near.py:score", "--format", name])
+        assert f"; kgeval {command} writes " in capsys.readouterr().err
+    assert main(["show", "near.kgeval", "--confidence", "95"]) == 2
+    assert capsys.readouterr().err == "kgeval: --confidence must be between 0 and 1, such as 0.95; got 95\n"
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -726,7 +726,7 @@ def test_nested_samples_are_compared_on_the_smallest(first):
     pd.testing.assert_frame_equal(found.values, wanted.values)
     pd.testing.assert_frame_equal(found.table, wanted.table)
     assert f"overridden: {said}" in found.header()
-    assert any(line.endswith("the whole split, of which a sample was ranked") for line in found.header())
+    assert any(line.endswith("the intervals of the values are for the whole split") for line in found.header())
     back = compare([other, one], override="sample", **options)
     assert back.values["mr high"].tolist() == wanted.values["mr high"].tolist()[::-1]
 

@@ -144,8 +144,8 @@ def test_what_cannot_be_compared_is_an_error():
 @pytest.mark.parametrize(
     ("margins", "said"),
     [
-        ({}, "margins must say"),
-        (0.002, "margins must say"),
+        ({}, "margins must map"),
+        (0.002, "margins must map"),
         ({"mrr": -0.1}, "margin must be 0 or more, in the unit of MRR"),
         ({"mrr": math.nan}, "margin must be 0 or more"),
         ({"mrr": 2}, "not in percent"),

@@ -114,7 +114,7 @@ def test_pairs_without_undecided_ranks_are_tested_as_alone():
     assert "undecided" not in both.table["reason"][0]
     assert both.best("mrr") == "A"  # no value is above 1
     with pytest.raises(
-        MetricError, match=r"^B has the best known value of mrr, 0.3333, but that of C lies between 0.2"
+        MetricError, match=r"^B has the best known value of mrr, 0.3333, but the value of C lies between 0.2"
     ):
         kg.compare([b, c], metrics="mrr").best("mrr")
     text = format_compared(kg.compare([b, result_of([(3, 0, False)] * 6, "D"), c], metrics="mrr"), "markdown")
@@ -132,7 +132,8 @@ def test_unknown_numbers_of_rivals_are_no_mismatch():
     assert comparison.table.loc[1, "reason"] == "B: not in the file"
     assert comparison.table.loc[1, ["wins", "ties", "losses"]].tolist() == [6, 0, 0]  # those of mr
     assert [note for note in comparison.notes if "rivals" in note] == [
-        f"the numbers of {setting} rivals are unknown in B, so it was not checked that the results have the same"
+        f"the numbers of {setting} rivals are unknown in B, so it was not checked whether all results have equal "
+        "numbers"
         for setting in SETTINGS
     ]
 

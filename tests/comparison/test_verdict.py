@@ -352,6 +352,16 @@ def test_the_better_model_is_named_wherever_it_stands():
         assert sentence == f"{best} beats {other}: MR (lower is better) 1.00 against 2.00, -1.00 (no interval), {p}"
 
 
+def test_a_model_that_beats_all_others_is_compared_with_the_best_of_them():
+    """Ranks 1, 2 and 3 in 12 triples: the leader against the second; Holm for the three tests."""
+    verdict = compare(ring([3, 1, 2]), metrics="mrr").verdict
+    assert verdict.sentence == (
+        "B beats the other 2 models: MRR 1.0000 against 0.5000 of C, the best of the others, +0.5000 (no interval), "
+        f"p = {3 * 2 / 2**12:.4f}"
+    )
+    assert (verdict.outcome, verdict.leaders) == ("better", ("B",))
+
+
 def test_holm_decides_not_p_alone():
     """6 of 6 triples better: p = 2 / 2^6 = 0.03125, which decides alone but not beside a second metric."""
     results = ring([1, 2], n=6)

@@ -125,7 +125,7 @@ def test_s4_columns_must_be_an_order_and_agree_with_the_names():
             f"('source,rel,target'); got {columns!r}"
         )
     assert refusal(Dataset.from_frames, test=frame, columns="hrt") == (
-        "test: columns='hrt' contradicts the column names ['head', 'tail', 'relation']; leave one of them out"
+        "test: columns='hrt' contradicts the column names ['head', 'tail', 'relation']; rename them or remove columns="
     )
     assert rows_of(Dataset.from_frames(test=frame, columns="htr"), "test") == [("Jack", "likes", "Rome")]
     wide = frame.assign(weight=1)
@@ -179,7 +179,7 @@ def test_integers_that_may_be_labels_or_ids_are_refused(dtype):
     said = refusal(frame_ids, "scores", frame, dataset.entities, dataset.relations, "mine")
     assert said == (
         "scores, row 0, column 0: is the integer 7 a label or an id? The label '7' has the id 1. If the integers are "
-        "labels, convert them: frame.astype(str); if they are ids, put the labels in their place "
+        "labels, convert them: frame.astype(str); if they are ids, replace them with labels "
         "(dataset.entities.labels[id])"
     )
 
@@ -204,8 +204,8 @@ def test_g24_blank_labels_are_refused(label, column):
     row = ["a", "r", "b"]
     row[column] = label
     assert refusal(Dataset.from_frames, valid=pd.DataFrame([["a", "r", "b"], row])) == (
-        f"valid frame, row 1, column {column}: the label {label!r} is empty or only white space; remove the row or "
-        "name the value"
+        f"valid frame, row 1, column {column}: the label {label!r} is empty or only white space; remove the row, or "
+        "write a label in its place"
     )
 
 
@@ -240,7 +240,7 @@ def test_columns_that_select_rows_are_refused():
     kept = frame.assign(weight=[0, 1], label=[1, 1], split="test", note=[None, "test"])
     assert Dataset.from_frames(test=kept).observations() == [
         "the columns weight, label, split, note are kept for breakdowns; the filter does not use them",
-        "the column weight holds only 0 and 1: if it tells true from false triples, false triples are read as true too",
+        "the column weight holds only 0 and 1: if it marks true and false triples, false triples are read as true too",
     ]
     assert Dataset.from_frames(test=frame).observations() == []
 
@@ -469,8 +469,8 @@ def test_columns_in_another_order_are_suspected():
     facts = [("a", "b", "likes"), ("b", "c", "likes"), ("c", "a", "likes")]
     assert refusal(Dataset.from_frames, **frames({"train": facts})) == (
         "train: the columns look like head, tail, relation: the first and the second column share 100% of their "
-        "labels, the first and the third 0%; say the order: columns='htr' if so, columns='hrt' if the second column "
-        "holds the relations"
+        "labels, the first and the third 0%; if so, pass columns='htr'; if the second column holds the relations, pass "
+        "columns='hrt'"
     )
     assert Dataset.from_frames(**frames({"train": facts}), columns="hrt").observations() == []
     assert Dataset.from_frames(**frames({"train": facts}), columns="htr").relations.labels == ("likes",)
@@ -489,8 +489,8 @@ def test_the_relation_in_the_first_column_is_suspected(tmp_path, columns):
     rows = facts[list(columns)].set_axis(range(3), axis=1)
     said = (
         "the columns look like relation, head, tail: the second and the third column share 100% of their labels, the "
-        "first and the third 0%; say the order: columns='rht' if so (columns='rth' for relation, tail, head), "
-        "columns='hrt' if the second column holds the relations"
+        "first and the third 0%; if so, pass columns='rht' (or columns='rth' for relation, tail, head); if the second "
+        "column holds the relations, pass columns='hrt'"
     )
     assert refusal(Dataset.from_frames, train=rows) == f"train: {said}"
     rows.to_csv(tmp_path / "train.txt", sep="\t", header=False, index=False)
@@ -550,7 +550,7 @@ def test_fingerprint_knows_neither_order_nor_ids_nor_name():
 
 @pytest.mark.parametrize("suffix", ["txt", "tsv"])
 @pytest.mark.parametrize(("end", "mark"), [("\n", ""), ("\r\n", ""), ("\r", "\ufeff"), ("\n", "\ufeff")])
-@pytest.mark.light(2)
+@pytest.mark.light(3)
 def test_fingerprint_knows_no_file_format(tmp_path, suffix, end, mark):
     """Line ends, byte order mark, suffix and a header line leave the fingerprint as it is."""
     for header in (False, True):

@@ -229,7 +229,7 @@ def test_torchkge_tuples():
 def test_one_split_must_be_named():
     """Nothing says to which split a single factory or table belongs, so it is asked for."""
     for x in (Factory(ROWS, E, R), Graph(ROWS, E, R), [("a", "r", "b")], pd.DataFrame([["a", "r", "b"]])):
-        assert "holds the triples of one split, but not which one: set split= to 'train', 'valid' or" in refusal(x)
+        assert "triples of one split, but it is unclear which: set split= to 'train', 'valid' or" in refusal(x)
         assert list(kg.Dataset.of(x, split="test").splits) == ["test"]
         assert "unknown split 'tset'; did you mean 'test'?" in refusal(x, split="tset")
     dataset = kg.Dataset.of(Factory(ROWS[:1], E, R), split="test")
@@ -285,7 +285,7 @@ def test_triples_that_pykeen_left_out(tmp_path):
 
     assert notes(file) == (
         "test: the factory has 2 triples, and test.txt, from which it was read, has 3 lines; PyKEEN leaves out "
-        "duplicates, and triples whose entities or relations the training lacks",
+        "duplicates, and triples whose entities or relations do not occur in training",
     )
     assert notes(str(file), 3) == notes(None) == notes(file, train_path=file) == ()
     for path in (tmp_path / "none.txt", Path("x/test.txt.gz")):
@@ -314,11 +314,11 @@ def test_ogb_without_types():
     assert dataset["test"].array.tolist() == ROWS[1::-1]
     assert dataset.notes[0] == "the number of relations, 2, is the highest id of all splits + 1"
     assert dataset.notes[1] == "OGB's dicts hold no labels; the labels of the dataset are the ids as text"
-    assert dataset.notes[2].startswith("test list negatives (head_neg, tail_neg), among which OGB's published numbers")
+    assert dataset.notes[2].startswith("test list negatives (head_neg, tail_neg), which OGB's published numbers use as")
     assert dataset.notes[3] == "3 entities of OGB occur in no triple, but are candidates"
     assert kg.Dataset.of(splits, n_entities=6, n_relations=2).fingerprint == dataset.fingerprint
     assert "OGB's dicts do not say how many entities there are" in refusal(splits, n_relations=2)
-    assert "how many relations there are, and those without triples count too" in refusal(splits, n_entities=6)
+    assert "how many relations there are, and relations without triples count too" in refusal(splits, n_entities=6)
     assert "set n_relations=" in refusal(splits, n_entities=6)
     assert "test, tail, row 0: id 2 is not in 0..1" in refusal(
         splits["test"], split="test", n_entities=2, n_relations=2
@@ -351,7 +351,7 @@ def test_ogb_with_types():
     ]:
         assert message in refusal({**split, **change}, n_entities=sizes, **options)
     del split["tail_type"]
-    assert "test: has no tail_type, but other ends have types" in refusal(split, n_entities=sizes, **options)
+    assert "test: has no tail_type, but other columns of entities have" in refusal(split, n_entities=sizes, **options)
 
 
 @pytest.mark.parametrize("dtype", [bool, float, "U1"])
@@ -385,7 +385,7 @@ def test_refusals():
         ({"test": None}, "at least one split (train, valid or test); got none"),
         ({"train": factory, "validation": factory}, "unknown split 'validation'"),
         ({"train": "train.txt"}, "train: Dataset.of takes objects, and 'train.txt' is a path; read it first"),
-        ({"train": Holder(training=factory)}, "train: the Holder has several splits; give the triples of one"),
+        ({"train": Holder(training=factory)}, "train: the Holder has several splits; give the triples of one split"),
         ({"train": 3}, "train: expected the triples of one split, not a int; Dataset.of takes a PyKEEN Dataset"),
         (Holder(inductive_inference=factory, transductive_training=factory), "x.inductive_inference, 'valid': "),
         (np.zeros((2, 3), int), from_arrays),
@@ -394,7 +394,7 @@ def test_refusals():
         ({"train": factory, "test": Tensor(ROWS)}, f"test: {from_arrays}"),
         ({"train": factory, "test": ogb(ROWS)}, "train: OGB's dicts hold ids without labels"),
         ({"test": np.zeros((2, 3))}, "test: expected an array of str; got dtype float64"),
-        ({"train": core, "test": factory}, "so nothing says which ids are the same entity"),
+        ({"train": core, "test": factory}, "so it is unknown which ids mean the same entity"),
         (Holder(get_edge_split=lambda: {"train": {"edge": [[0, 1]]}}, name="ogbl-ppa"), "'ogbl-ppa' have no head, rel"),
     ]:
         assert message in refusal(x), message
@@ -505,7 +505,7 @@ def test_pykeen_itself(tmp_path):
     path_dataset = PathDataset(files["train"], files["test"], files["valid"])
     assert kg.Dataset.of(path_dataset).notes == (
         "test: the factory has 201 triples, and test.txt, from which it was read, has 202 lines; PyKEEN leaves out "
-        "duplicates, and triples whose entities or relations the training lacks",
+        "duplicates, and triples whose entities or relations do not occur in training",
     )
     parts = x.training.split([0.8, 0.1, 0.1], random_state=0)
     assert kg.Dataset.of(dict(zip(("train", "test", "valid"), parts))).notes == ()

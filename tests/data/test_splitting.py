@@ -66,7 +66,7 @@ def test_sizes_are_exact_and_nothing_is_unseen(seed):
     assert parts_of.unseen["test"]["triples"] == parts_of.unseen["valid"]["triples"] == 0
     assert parts_of.notes == (
         f"split at random into train 0.8, valid 0.1, test 0.1 of {n:,} distinct triples, seed {seed}"
-        ". A model that was trained on other triples than this train may have seen its test",
+        ". A model that was not trained on this train split may have been trained on triples of this test split",
     )
     assert (parts_of.entities.labels, parts_of.name) == (dataset.entities.labels, dataset.name)
 
@@ -139,11 +139,12 @@ def test_no_inverse_of_a_triple_of_valid_or_test_is_in_train(seed):
         f"split at random into train 0.8, valid 0.1, test 0.1 of {n:,} distinct triples, seed {seed}; no inverse of "
     ]
     notes[0] += "a triple of valid or test is in train. "
-    notes[0] += "A model that was trained on other triples than this train may have seen its test"
+    notes[0] += "A model that was not trained on this train split may have been trained on triples of this test split"
     if n_short:
         noun = "triple" if n_short == 1 else "triples"
         notes.append(
-            f"{n_short} {noun} fewer than these shares left train, since triples and their inverses stay together"
+            f"valid and test have {n_short} {noun} fewer than these shares, since triples and their inverses stay in "
+            "one split"
         )
     assert list(free.notes) == notes
     assert 0 <= n_short < 12

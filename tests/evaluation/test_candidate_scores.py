@@ -180,8 +180,8 @@ THREE = np.array([1.0, 2.0, 3.0])
         (
             [{"y_pred_pos": THREE, "y_pred_neg": np.ones((3, 2))}] * 2,
             "objects has 6 positives, but split test has 3 triples; give one row per triple, in the order of the "
-            "triples, including duplicate triples; the rows of both sides in one array, as OGB's evaluator takes them, "
-            "are two arrays here: subjects= and objects=",
+            "triples, including duplicate triples; OGB's evaluator takes the rows of both sides in one array, but "
+            "kgeval takes one array per side: subjects= and objects=",
         ),
     ],
 )
@@ -297,7 +297,7 @@ ROWS = [[0, 0, 1], [0, 0, 2], [0, 0, 3]]
         (
             {"head_neg": [[1]]},
             "negatives: expected head, relation and tail, shape (n,), and head_neg, tail_neg or both, shape (n, m); "
-            "found head_neg. The triples show that the ids and the rows are those of the dataset. For ids of the "
+            "found head_neg. The triples are needed to check that ids and rows match the dataset. For ids of the "
             "dataset, without triples: {'subjects': ids, 'objects': ids}",
         ),
         (

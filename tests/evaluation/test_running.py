@@ -232,7 +232,7 @@ def test_only_the_failed_queries_are_ranked_again(tmp_path):
     with pytest.raises(kg.ScoreError) as caught:
         kg.evaluate(score, dataset, OBJECTS, **options)
     message = str(caught.value)
-    assert "no text for 7 (queries 7 to 7 of 40 of the object side; 1 more ranges of queries failed)" in message
+    assert "no text for 7 (queries 7 to 7 of 40 of the object side; 1 more range of queries failed)" in message
     assert message.endswith(f"what was ranked is kept in {tmp_path / 'run'}; continue with resume=True (--resume)")
     assert isinstance(caught.value.__cause__.__cause__, ValueError)
     assert sorted(set(scored)) == list(range(40))

@@ -216,7 +216,8 @@ def test_a_side_without_negatives_for_each_positive_is_not_invented():
     assert result.protocol.sides == ("object",)
     assert result["mrr"] == (1 / 2 + 1 + 1) / 3
     assert result.notes[0] == (
-        "the subject side is not ranked: the table lists negatives for 2 of 3 positives there (sides= ranks it)"
+        "the subject side is not ranked: the table lists negatives for 2 of 3 positives there (name the side in sides= "
+        "to rank it)"
     )
 
 
@@ -232,7 +233,8 @@ def test_the_other_side_of_a_full_table_is_not_invented():
     assert result.protocol.sides == ("object",)
     assert result["mrr"] == evaluate_scores(table, dataset, Protocol(sides="object"))["mrr"]
     assert result.notes[0] == (
-        "the subject side is not ranked: the table lists every entity on the object side alone (sides= ranks it)"
+        "the subject side is not ranked: the table lists every entity only on the object side (name the subject side "
+        "in sides= to rank it)"
     )
     both = evaluate_scores(table, dataset, Protocol(sides="both"), lists="query")
     assert both["mrr"] > result["mrr"]

@@ -103,6 +103,15 @@ def test_a_dataset_is_named_with_its_counts(root, capsys):
     assert "a model, read as an .npz file of arrays (npz): complex, 901 entities, 13 relations" in text
 
 
+def test_a_dataset_that_cannot_be_read_is_described_by_the_reason(tmp_path, capsys):
+    """`inspect` lists the files nevertheless."""
+    (tmp_path / "test.txt").write_text("s\tp\to\na\tr\tb\n")
+    assert main(["inspect", str(tmp_path)]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "(tab): reading fails: " in text
+    assert "test.txt, line 1: looks like a header (s, p, o); use header=True (--header)" in text
+
+
 def test_control_characters_are_escaped_in_a_terminal(tmp_path, capsys):
     """The name of a tensor may hold an escape sequence."""
     file = tmp_path / "a.pt"
@@ -152,7 +161,8 @@ def test_one_table_an_archive_and_a_name_are_told(tmp_path, monkeypatch):
         archive.writestr("test.txt", "b\tr\ta\n")
     assert kg.inspect("data.zip").takes_for == ("a dataset: 2 entities, 1 relation; train 1, test 1",)
     with pytest.raises(
-        kg.DataError, match="is a registered dataset, and no file here; kgeval datasets fb15k-237 describes"
+        kg.DataError,
+        match="is the name of a registered dataset, not of a file here; kgeval datasets fb15k-237 describes",
     ):
         kg.inspect("fb15k-237")
 

@@ -302,8 +302,8 @@ def test_a_missing_pooch_says_what_to_put_where(no_pooch):
     assert str(raised.value) == (
         'Toy-1 is not in the cache, and downloading it needs pooch; pip install "kgeval[datasets]". Or, without a '
         f"network, put these files into the folder {entry.folder}: train.txt from https://example.invalid/train.txt; "
-        "valid.txt from https://example.invalid/valid.txt; test.txt from https://example.invalid/test.txt. Then Toy-1 "
-        "is read there, without pooch too"
+        "valid.txt from https://example.invalid/valid.txt; test.txt from https://example.invalid/test.txt. kgeval then "
+        "reads Toy-1 from this folder, without pooch too"
     )
 
 
@@ -416,7 +416,7 @@ def test_an_inner_folder_is_read():
 
 @pytest.mark.parametrize(("archive", "pack"), [("toy.zip", zipped), ("toy.tar.gz", tarred), ("toy.tgz", tarred)])
 @pytest.mark.parametrize("outer", ["", "Release/", "./"])
-@pytest.mark.light(2)
+@pytest.mark.light(3)
 def test_archives_put_by_hand_are_unpacked(no_pooch, archive, pack, outer):
     """With an outer folder or without; the archive stays, and the second read needs it no more."""
     entry = archived(archive, folder=outer.removeprefix("./"))
@@ -603,8 +603,8 @@ def test_a_missing_page_says_what_to_put_where(server):
     assert message.startswith(f"Toy-1: {server.base}/train.txt could not be downloaded: 404 Client Error: Not Found")
     assert message.endswith(
         f"To read without a network, put these files into the folder {entry.folder}: train.txt from "
-        f"{server.base}/train.txt; valid.txt from {server.base}/valid.txt; test.txt from {server.base}/test.txt. Then "
-        "Toy-1 is read there"
+        f"{server.base}/train.txt; valid.txt from {server.base}/valid.txt; test.txt from {server.base}/test.txt. "
+        "kgeval then reads Toy-1 from this folder"
     )
     assert left(entry) == []
 

@@ -87,7 +87,8 @@ def test_s3_other_triples_are_a_caution_in_the_dataset_and_in_the_result(tmp_pat
     """The name says nothing, the content does; the same labels in another shape, or other labels, say nothing."""
     write(tmp_path, **FACTS, more="x q b/c q a")
     said = (
-        "more.txt holds triples of the same labels, but is not read; splits={'train': ['more.txt', 'train.txt']} "
+        "more.txt holds triples with labels of the dataset, but is not read; splits={'train': ['more.txt', "
+        "'train.txt']} "
         "(--splits train=more.txt+train.txt) reads it, ignore=['more.txt'] (--ignore-files more.txt) leaves it out"
     )
     dataset = kgeval.read_dataset(tmp_path)
@@ -163,7 +164,7 @@ def test_s3_new_entities_and_packed_files_are_no_excuse(tmp_path):
     (tmp_path / "test_2.txt").unlink()
     (tmp_path / "graph.csv.gz").write_bytes(gzip.compress(b"a,q,b\n"))
     (note,) = kgeval.read_dataset(tmp_path).observations()
-    assert note.startswith("graph.csv.gz holds triples of the same labels, but is not read; ")
+    assert note.startswith("graph.csv.gz holds triples with labels of the dataset, but is not read; ")
 
 
 def test_s3_a_folder_in_the_place_of_a_split(tmp_path):
@@ -189,7 +190,8 @@ def test_folders_without_splits_say_where_they_may_be(tmp_path):
         (tmp_path / name).mkdir()
         write(tmp_path / name, **FACTS)
     assert failure(tmp_path).endswith(
-        "the folder contains a, b. Splits seem to be in a, b: unpack an archive, and give the path of such a folder"
+        "the folder contains a, b. Splits seem to be in the folders a, b: give the path of one of them (if they are in "
+        "an archive, unpack it first)"
     )
     write(tmp_path, wn_train=FACTS["train"], wn_test=FACTS["test"])
     assert failure(tmp_path).endswith(
@@ -210,7 +212,7 @@ def test_s3_a_companion_by_name_alone_is_a_caution(tmp_path):
     for name in ("candidates", "1-n"):
         write(tmp_path, **FACTS, **{name: "a q b/c q a"})
         assert [note.partition(";")[0] for note in kgeval.read_dataset(tmp_path).observations()] == [
-            f"{name}.txt holds triples of the same labels, but is not read"
+            f"{name}.txt holds triples with labels of the dataset, but is not read"
         ]
         (tmp_path / f"{name}.txt").unlink()
 

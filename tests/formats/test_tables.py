@@ -197,7 +197,7 @@ def test_what_pyarrow_writes_comes_back_exactly(tmp_path, seed):
         assert rows_of(dataset, "test") == [("10", "0", "9"), ("9", "1", "10")]
 
 
-@pytest.mark.parametrize("seed", light(range(80), 3))
+@pytest.mark.parametrize("seed", light(range(30), 3))
 def test_quoted_text_is_read_as_by_the_csv_module_or_refused(tmp_path, seed):
     """Random characters: the rows of csv.reader where it is sure, else an error; never anything else."""
     rng, outcomes = random.Random(seed), set()
@@ -227,7 +227,7 @@ def test_random_text_is_read_as_by_split_or_refused_at_the_first_fault(tmp_path,
     """Random characters without quotes: the pieces of str.split, or an error with the number of the first bad line."""
     rng, outcomes = random.Random(sep), set()
     space = [" ", "\t", "  "] if sep == "whitespace" else [sep]
-    for _ in range(size(15, 2000)):
+    for _ in range(size(15, 800)):
         pieces = ["a", "b", "c1", "\u00e9", "\u00a0", ",", *space * 4]
         lines = ["".join(rng.choices(pieces, k=rng.randint(3, 8))) for _ in range(2)]
         lines += [
@@ -297,7 +297,7 @@ def test_columns_by_name(tmp_path, head, columns, as_list):
     assert facts_of(kg.read_dataset(tmp_path, columns=given, header=True)) == FACTS
     assert failure(tmp_path, columns=given, header=False) == (
         f"DIR/train.csv: columns={columns!r} names the columns of a header, but header=False (--no-header) says that "
-        "there is none; say the order of the columns: columns='hrt' or 'htr' (--columns hrt)"
+        "there is no header; say the order of the columns: columns='hrt' or 'htr' (--columns hrt)"
     )
 
 
@@ -307,7 +307,7 @@ def test_s6_a_header_is_asked_about_and_the_names_are_proposed(tmp_path):
     proposal = "columns='source,relation,target' (--columns source,relation,target)"
     assert failure(tmp_path) == (
         "DIR/train.csv, line 1: looks like a header (source, relation, target); use header=True (--header) if it is one"
-        f", header=False (--no-header) if it is a triple; as a header, {proposal} alone says it: the columns of "
+        f", header=False (--no-header) if it is a triple; for a header, {proposal} is enough: the columns of "
         "subject, relation, object"
     )
     assert f", or their names: {proposal}" in failure(tmp_path, header=True)
@@ -404,7 +404,7 @@ def test_a_column_that_may_hold_truth_labels_is_a_caution(tmp_path, values):
     (tmp_path / "test.txt").write_text(rows)
     both = " and ".join(sorted(value.lower() for value in values))
     said = (
-        f"the column weight holds only {both}: if it tells true from false triples, false triples are read as true too"
+        f"the column weight holds only {both}: if it marks true and false triples, false triples are read as true too"
     )
     assert said in kg.read_dataset(tmp_path, columns="h,r,t,weight").observations()
     (tmp_path / "test.txt").write_text(rows.replace(values[1] + "\n", "2\n"))
@@ -608,7 +608,7 @@ def test_one_file_becomes_the_split_train(tmp_path, name):
     assert (facts_of(dataset), dataset.name) == ({"train": facts}, "all")
     assert dataset.observations()[0] == (
         "one file, so all triples are in the split train; dataset.split({'train': .8, 'valid': .1, 'test': .1}, seed=0)"
-        " makes valid and test of them (on the command line: --split-fractions .8,.1,.1)"
+        " divides them into train, valid and test (on the command line: --split-fractions .8,.1,.1)"
     )
     for options in ({"splits": {"train": name}}, {"ignore": ["x"]}, {"labelled": True}):
         assert failure(path, **options).startswith("the format tab (one file) has no use for ")
@@ -641,7 +641,8 @@ def test_unread_csv_files(tmp_path):
     (tmp_path / "more.csv").write_text("a,q,b\nc,q,a\n")
     (tmp_path / "words.csv").write_text("a,the first,1\nb,the second,2\n")
     said = (
-        "more.csv holds triples of the same labels, but is not read; splits={'train': ['more.csv', 'train.csv']} "
+        "more.csv holds triples with labels of the dataset, but is not read; splits={'train': ['more.csv', "
+        "'train.csv']} "
         "(--splits train=more.csv+train.csv) reads it, ignore=['more.csv'] (--ignore-files more.csv) leaves it out"
     )
     assert kg.read_dataset(tmp_path).observations() == [said]
@@ -657,9 +658,7 @@ def test_scores_have_their_own_columns(tmp_path):
         read_columns(tmp_path / "scores.tsv", 4, columns="h,t,r,score")
 
 
-@pytest.mark.parametrize(
-    "name", ["fb15k-237", "wn18rr", "codex-s", "umls", "countries-s1", "nations", "kinship", "wn18"]
-)
+@pytest.mark.parametrize("name", ["wn18rr", "codex-s", "umls", "countries-s1", "nations", "kinship"])
 def test_real_datasets_in_other_forms(shared, tmp_path, name):
     """CSV, Parquet, packed text, an archive, other orders, one file: the fingerprint of the plain folder."""
     import shutil

@@ -264,7 +264,7 @@ def test_too_many_bytes_are_refused(tmp_path, monkeypatch):
     judged = size(1 << 16, 1 << 20)
     zeros = bytes(3 * judged)
     monkeypatch.setattr(unpacking, "MIN_JUDGED", judged)
-    said = "unpacks to more than 200 times its size, as files do that are made to fill a disk; if you trust it, unpack"
+    said = "unpacks to more than 200 times its size, like files that are made to fill a disk; if you trust it, unpack"
     for pack, compress in PACK.items():
         (tmp_path / f"train.txt{pack}").write_bytes(compress(zeros))
         assert failure(open_packed, tmp_path / f"train.txt{pack}").startswith(f"train.txt{pack}: {said}")
@@ -275,7 +275,7 @@ def test_too_many_bytes_are_refused(tmp_path, monkeypatch):
     random_bytes = random.Random(0).randbytes(2000)
     for ending in ENDINGS:
         path = archive_of(tmp_path / f"x{ending}", {"train.txt": random_bytes[:600], "test.txt": random_bytes[600:]})
-        assert failure(contents, path).startswith(f"x{ending}: unpacks to more than 1,000 bytes, as files do")
+        assert failure(contents, path).startswith(f"x{ending}: unpacks to more than 1,000 bytes, like files that are")
 
 
 def test_members_that_share_their_bytes(tmp_path, monkeypatch):

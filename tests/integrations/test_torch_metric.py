@@ -85,7 +85,7 @@ def test_repeated_rows_count_once():
     metric.update(scores, positive, ids=ids)
     alone = plain(metric.compute())
     metric.update(scores[3:5], positive[3:5], ids=ids[3:5])
-    with pytest.warns(kg.errors.KgevalWarning, match=r"^2 rows of 14 had an id that had occurred and were left out"):
+    with pytest.warns(kg.errors.KgevalWarning, match=r"^2 rows of 14 had the id of an earlier row and were left out"):
         assert plain(metric.compute()) == alone
     assert (metric.n_rows, metric.n_repeated) == (12, 2)
 

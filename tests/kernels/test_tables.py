@@ -178,12 +178,12 @@ def test_another_file_at_the_path(tmp_path):
     path = _saved(tmp_path / "e.npy", np.arange(40.0).reshape(20, 2))
     place = packed(np.load(path, mmap_mode="r"))
     _saved(path, np.arange(40.0).reshape(20, 2) + 1)
-    remedy = "Put the same file at this path on each machine, or give the executor load="
+    remedy = "Put the same file at this path on each machine, or pass load= to the executor"
     with pytest.raises(DataError) as caught:
         unpacked(place)
-    assert str(caught.value) == f"{path}: holds other values than the table of the model that is ranked. {remedy}"
+    assert str(caught.value) == f"{path}: contains other values than the table of the model being ranked. {remedy}"
     path.write_bytes(b"short")
-    with pytest.raises(DataError, match="a table of the model cannot be mapped here: .*load=$"):
+    with pytest.raises(DataError, match="a table of the model cannot be mapped here: .*load= to the executor$"):
         unpacked(place)
     path.unlink()
     with pytest.raises(DataError, match="a table of the model cannot be mapped here: No such file or directory. Put"):
@@ -198,7 +198,7 @@ def test_each_row_of_another_file_counts(tmp_path):
         other = numbers.copy()
         other[row, 1] += 1
         _saved(tmp_path / "other.npy", other).replace(tmp_path / "e.npy")
-        with pytest.raises(DataError, match="holds other values than the table of the model that is ranked"):
+        with pytest.raises(DataError, match="contains other values than the table of the model being ranked"):
             unpacked(place)
     _saved(tmp_path / "e.npy", numbers)
     assert unpacked(place).tolist() == numbers.tolist()

@@ -474,7 +474,7 @@ HINTS = [
     ({"hits@1": "0.06", "hits@10": "0.30", "MRR": "0.06"}, "MRR equals hits@1, as if each 1/rank below 1 had been"),
     ({"MR": "219", "MRR": "0.00457", "hits@1": "0.227"}, "MRR equals 1 / MR: the reciprocal of the mean rank is not"),
     ({"MR": "0.53", "MRR": "0.81", "hits@1": "0.70"}, "possible if the ranks behind MR are counted from 0 (MR + 1)"),
-    ({"hits@1": "0.60", "MRR": "0.50", "MR": "9.0"}, "possible if hits@k counts ranks up to k + 1, as with ranks from"),
+    ({"hits@1": "0.60", "MRR": "0.50", "MR": "9.0"}, "possible if hits@k counts ranks up to k + 1, as if ranks"),
     (
         {"hits@1": "0.227", "hits@10": "48.6", "MRR": "31.4"},
         "possible if hits@1 is a share and the other numbers are percentages",
@@ -681,7 +681,7 @@ def test_unreadable_files(tmp_path):
             [],
             {},
             DataError,
-            'expected a row such as {"hits@1": 0.23, "MRR": 0.31}, several of them, or a DataFrame; got',
+            'expected a row such as {"hits@1": 0.23, "MRR": 0.31}, several such rows, or a DataFrame; got',
         ),
         ({"MRR": True}, {}, DataError, "row 1, column 'MRR': expected a number; got True"),
         ({"MRR": math.inf}, {}, DataError, "row 1, column 'MRR': expected a number such as 0.963 or 96.3%; got 'inf'"),

@@ -384,7 +384,12 @@ def changed_arrays(folder, **changes):
 def test_a_damaged_shard_is_named_and_deleting_it_helps(tmp_path, change):
     folder = written(tmp_path / "run", [0, 1], [2, 3], [4])
     damaged(folder, change)
-    refused("shard-000002.npz: is damaged", "Delete this file: its queries are then ranked again", folder=folder)
+    is_empty = not (folder / "shard-000002.npz").stat().st_size
+    refused(
+        f"shard-000002.npz: is {'empty' if is_empty else 'damaged'}",
+        "Delete this file: its queries are then ranked again",
+        folder=folder,
+    )
     (folder / "shard-000002.npz").unlink()
     with opened(folder, resume=True) as store:
         assert_counts(store.finished["object"], [0, 1, 4])
@@ -472,7 +477,7 @@ def test_a_full_disk_is_one_clear_line_and_keeps_what_is_there(tmp_path, monkeyp
         store.flush()
     assert str(caught.value) == (
         f"checkpoint {tmp_path / 'run'}: shard-000002.npz cannot be written: No space left on device. The 1 finished "
-        "shard is kept: make room, or make the folder writable, and go on with --resume (resume=True)"
+        "shard is kept: free disk space, or make the folder writable, and go on with --resume (resume=True)"
     )
     assert sorted(path.name for path in (tmp_path / "run").iterdir()) == ["checkpoint.json", "lock", "shard-000001.npz"]
     assert (tmp_path / "run" / "shard-000001.npz").read_bytes() == before
@@ -497,7 +502,7 @@ def test_the_first_error_of_a_run_is_the_one_that_is_shown(tmp_path, monkeypatch
 
 def test_a_disk_that_is_full_at_the_start(tmp_path, monkeypatch):
     monkeypatch.setattr(files.os, "fsync", full_disk)
-    refused("checkpoint.json cannot be written: No space left on device. Make room", folder=tmp_path / "run")
+    refused("checkpoint.json cannot be written: No space left on device. Free disk space", folder=tmp_path / "run")
     monkeypatch.undo()
     assert [path.name for path in (tmp_path / "run").iterdir()] == ["lock"]
     with opened(tmp_path / "run") as store:

@@ -244,7 +244,7 @@ def test_what_the_lists_hold_is_said():
     result = kg.evaluate(lambda s, p, o: o, dataset, kg.Protocol(candidates=Listed(objects=lists)))
     assert [note.partition("object side: 1 of 6 listed negatives ")[2] for note in result.notes[:3]] == [
         "are the answer of their own positive, and are left out",
-        "repeat another negative of the same list, and count again (duplicates='drop' drops them)",
+        "repeat another negative of the same list, and are rivals too (duplicates='drop' drops them)",
         "form known triples: they are rivals in the raw setting, not in the filtered one",
     ]
     found = result.table[["better_raw", "better_filtered", "rivals_raw", "rivals_filtered"]]
@@ -431,7 +431,8 @@ def test_wrong_lists_are_refused(make, message):
         ),
         (
             {"objects": ([1, 2, 3], [[1]] * 3), "protocol": kg.Protocol(sample=Sample(1, 3, "ab", 0))},
-            "a protocol's sample is set by kgeval.evaluate(..., triples=...); given scores rank all triples",
+            "only kgeval.evaluate(..., triples=...) sets the sample of a protocol; with given scores, all triples are "
+            "ranked",
         ),
         (
             {"objects": ([1, 2, 3], [[1]] * 3), "protocol": kg.Protocol(filter_splits="test")},

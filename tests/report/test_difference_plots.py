@@ -159,7 +159,7 @@ def test_wrong_arguments():
     across = AcrossDatasets.of(VALUES, "mrr", True)
     with pytest.raises(MetricError, match="test must be one of 'nemenyi', 'conover'; got 'holm'"):
         plots.critical_differences(across, "holm")
-    with pytest.raises(MetricError, match=r"needs what across\(\) of a benchmark returns; got DataFrame"):
+    with pytest.raises(MetricError, match=r"needs the result of benchmark.across\(\); got DataFrame"):
         plots.critical_differences(across.table)
     with pytest.raises(MetricError, match="needs at least two models .*; got 1 model and 8 such datasets"):
         plots.critical_differences(AcrossDatasets.of(VALUES[["A"]], "mrr", True))

@@ -472,6 +472,12 @@ def test_the_code_of_the_page_makes_no_html_of_text(reader):
     assert re.findall(forbidden, reader.script()) == []
 
 
+def test_the_citation_is_that_of_the_readme(reader, root):
+    citation = kg.report.page_parts.citation(kg.__version__)
+    assert citation in "".join(reader.text)
+    assert citation in (root / "README.md").read_text(encoding="utf-8")
+
+
 @pytest.mark.thorough
 def test_the_same_results_give_the_same_bytes(made, page, tmp_path):
     """No time stamp, no order of a set; a saved and loaded result gives the same page too."""

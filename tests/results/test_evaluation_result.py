@@ -181,7 +181,7 @@ def test_summary_is_the_single_numbers(small, ties):
     assert set(reasons.values()) >= {"random ranking already gives the best value of hits@10: 0 / 0"}
 
 
-@pytest.mark.light(4)
+@pytest.mark.light(5)
 @pytest.mark.parametrize(
     "columns",
     [("relation",), ("side",), ("split",), ("relation", "side"), ("split", "relation", "side")],

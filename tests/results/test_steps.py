@@ -94,7 +94,7 @@ def test_the_formula_of_a_rank(result):
 def test_what_cannot_be_explained(result):
     row = next(result.labelled().itertuples())
     with pytest.raises(
-        MetricError, match=r"gmr of one rank cannot be explained; explained are mr, mrr, hits and query"
+        MetricError, match=r"gmr of one rank cannot be explained; choose mr, mrr, hits or a query\. metric"
     ):
         result.steps(row.s, row.p, row.o, row.side, "gmr")
     other = "object" if row.side == "subject" else "subject"

@@ -127,7 +127,7 @@ def test_a_long_label_is_cut():
             kg.evaluate(scorer, data, kg.Protocol(sides="object"))
         assert len(str(caught.value)) < 600
     for size, missing, said in (
-        (1.0, [0], f"the model has no vector for 1 entities that it should know (such as '{cut}'); was it trained"),
+        (1.0, [0], f"the model has no vector for 1 entity that it should know (such as '{cut}'); it has vectors"),
         (
             1e200,
             [],
@@ -278,7 +278,7 @@ def test_the_probe_of_slow_whole_queries(monkeypatch):
     ],
     ids=["dropout", "batch norm", "nan"],
 )
-@pytest.mark.light(2)
+@pytest.mark.light(3)
 def test_faults_of_slow_scorers(kind, change, how, monkeypatch):
     """What the probe finds in fast scorers it finds in slow ones."""
     slow = Slow(monkeypatch, 1e-3, change=change)

@@ -322,7 +322,7 @@ def test_one_entity_of_a_function_is_found():
             tables = vector_tables()
             tables[place][row] += 1e-3
             (found,) = identity_of(function_of(tables)).differences(before)
-            assert " of 80 probed scores differ, for example that of (" in found
+            assert " of 80 probed scores differ, for example the score of (" in found
 
 
 def test_one_side_shows_its_candidates_and_its_queries():

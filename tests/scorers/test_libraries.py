@@ -42,7 +42,7 @@ def _library_class(module):
             "torch_geometric.nn.kge.transe",
             "of PyTorch Geometric, .* model itself, as in kgeval.evaluate(model, dataset)",
         ),
-        ("kge.model.kge_model", "of LibKGE, .* model itself, .* does not serve reciprocal relations"),
+        ("kge.model.kge_model", "of LibKGE, .* model itself, .* does not support reciprocal relations"),
         ("ampligraph.latent_features.models.TransE", "of AmpliGraph, .* model itself, .* take labels"),
         ("openke.module.model.TransE", "of OpenKE, .* returns -model.predict({'batch_h': s, 'batch_r': p, "),
     ],

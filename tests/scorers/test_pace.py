@@ -314,13 +314,13 @@ def test_without_memory_calls_are_halved(name, monkeypatch):
 @pytest.mark.parametrize(
     ("kind", "message"),
     [
-        ("function", "<lambda> ran out of memory when given a single triple; put less on its device (a smaller"),
+        ("function", "<lambda> ran out of memory when given a single triple; use less memory on its device (a"),
         (
             "rows",
             "Rows.score_objects ran out of memory when given a single query, with all 6 entities; give it a parameter "
-            "candidates, so that kgeval can score blocks of candidates (block_size= says how large they are at most)",
+            "candidates, so that kgeval can score blocks of candidates (block_size= sets their largest size)",
         ),
-        ("columns", "Columns ran out of memory when given a single query with a single candidate; put less on its"),
+        ("columns", "Columns ran out of memory when given a single query with a single candidate; use less memory"),
     ],
 )
 def test_without_memory_for_the_smallest_call(kind, message, monkeypatch):
@@ -362,7 +362,7 @@ def random_sizes(seed):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", light(range(30), 4))
-@pytest.mark.light(2)
+@pytest.mark.light(3)
 def test_ranks_do_not_depend_on_sizes(kind, seed, monkeypatch):
     """Random graphs, with calls of random sizes and answers in one buffer: the counts and scores of whole batches."""
     rng = np.random.default_rng(seed)

@@ -236,7 +236,7 @@ def test_nan_of_the_positive_is_no_rank():
 
 @pytest.mark.parametrize("limits", [{}, {"batch_size": 2}, {"block_size": 2}, {"batch_size": 1, "block_size": 1}])
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.light(3)
+@pytest.mark.light(4)
 def test_an_output_buffer_may_be_used_again(kind, limits):
     """The same ranks as from fresh arrays, also where several calls make one row."""
     buffer = np.empty(100)
@@ -266,7 +266,7 @@ def ruining(method):
 
 @pytest.mark.parametrize("limits", [{}, {"batch_size": 2, "block_size": 2, "max_pairs": 4}])
 @pytest.mark.parametrize("kind", [*KINDS, "model"])
-@pytest.mark.light(3)
+@pytest.mark.light(4)
 def test_inputs_may_be_overwritten(kind, limits):
     """A scorer that writes on its arguments changes neither ranks nor dataset."""
     plain, data = (integer_model if kind == "model" else lambda: make(kind))(), dataset()
@@ -391,9 +391,9 @@ class StandIn:
     [
         (
             {"layout": "torch.sparse_coo"},
-            "it returned a tensor with layout sparse_coo; return a dense one: scores.to_dense()",
+            "it returned a tensor with layout sparse_coo; return a dense tensor: scores.to_dense()",
         ),
-        ({"is_nested": True}, "it returned a tensor with layout nested; return a dense one: scores.to_dense()"),
+        ({"is_nested": True}, "it returned a tensor with layout nested; return a dense tensor: scores.to_dense()"),
         (
             {"device": SimpleNamespace(type="meta")},
             "it returned a tensor on the device 'meta', which holds no numbers; load the model's parameters first",
@@ -435,7 +435,7 @@ SMALL = np.random.default_rng(1).integers(0, 50, (MANY, M, MANY))
     ],
     ids=["rows", "columns", "apart", "backwards"],
 )
-@pytest.mark.light(3)
+@pytest.mark.light(4)
 def test_any_dtype_and_layout(layout, dtype):
     """The same counts however a row lies in memory, for queries of 1, 8, 9 and 30 positives with many ties."""
     data = dataset(MANY, HUBS)

@@ -268,7 +268,7 @@ def test_tensors_that_are_read():
     [
         (
             torch.ones(2, 3).to_sparse(),
-            "it returned a tensor with layout sparse_coo; return a dense one: scores.to_dense()",
+            "it returned a tensor with layout sparse_coo; return a dense tensor: scores.to_dense()",
         ),
         (torch.ones(2, device="meta"), "it returned a tensor on the device 'meta', which holds no numbers; load the"),
         (torch.ones(2).to(torch.float8_e4m3fn), "it gave float8_e4m3fn scores, which kgeval cannot compare; convert"),

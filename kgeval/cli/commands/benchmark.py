@@ -27,7 +27,7 @@ from kgeval.report import FORMATS, frame_records
 from kgeval.results import MODEL, SEED, EvaluationResult
 from kgeval.stats import INTERVALS
 
-MIN_DATASETS, MIN_MODELS = 2, 3  # from which on a text says what all datasets say together
+MIN_DATASETS, MIN_MODELS = 2, 3  # smallest numbers for the text about all datasets together
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
@@ -35,8 +35,8 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         "results",
         nargs="+",
         metavar="[MODEL[:SEED[:DATASET]]=]RUN.kgeval",
-        help="saved results; a file holds the name of its model and its seed if it was made with --name and --seed, "
-        "else name it here: ComplEx:1=run.kgeval",
+        help="saved results; files that were not made with --name and --seed need model and seed here: "
+        "ComplEx:1=run.kgeval",
     )
     parser.add_argument(
         "--metric", default="mrr", metavar="KEY", help="the one metric in which differences are tested (default: mrr)"
@@ -63,7 +63,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         "--intervals",
         choices=INTERVALS,
         default="t",
-        help="t: Student's t; bootstrap: of seeds and clusters, from 10 runs of each model on (default: t)",
+        help="t: Student's t; bootstrap: draws seeds and clusters, needs 10 runs of each model (default: t)",
     )
     add_resamples(parser, "resamples of maxt and of the bootstrap", "--resample-seed", "resamples")
     add_override(parser, "the results of a dataset")
@@ -119,7 +119,7 @@ def _benchmark(options: argparse.Namespace) -> str:
 def _expanded(text: str) -> list[tuple[list[str], Path]]:
     """Return the names and the file of an argument.
 
-    A folder stands for the files ``*.kgeval`` in it, and a pattern that the shell did not expand for its files.
+    A folder gives its files ``*.kgeval``. A pattern that the shell did not expand gives the files that match it.
     """
     if Path(text).is_dir():
         paths = sorted(str(path) for path in Path(text).glob("*.kgeval"))
@@ -135,7 +135,7 @@ def _expanded(text: str) -> list[tuple[list[str], Path]]:
 
 
 def _parts(text: str) -> tuple[list[str], Path]:
-    """Return the parts of ``MODEL:SEED:DATASET=FILE`` before the sign, and the file."""
+    """Return the parts of ``MODEL:SEED:DATASET=FILE`` before the equals sign, and the file."""
     if "=" not in text or Path(text).exists():
         return [], Path(text)
     names, _, path = text.partition("=")
@@ -159,7 +159,7 @@ def _check_given_once(named: Sequence[tuple[list[str], Path]]) -> None:
 
 
 def _runs(named: Sequence[tuple[list[str], Path]]) -> dict[Run, EvaluationResult]:
-    """Return the results by model, seed and dataset: as the command line names them, else as the files do."""
+    """Return the results by model, seed and dataset: with the names of the command line, else those in the files."""
     results = [ranked_result(path) for _, path in named]
     places = [str(path) for _, path in named]
     keys: list[Run] = []
@@ -180,7 +180,7 @@ def _runs(named: Sequence[tuple[list[str], Path]]) -> dict[Run, EvaluationResult
 
 
 def _as_text(benchmark: Benchmark, options: argparse.Namespace, page: str) -> str:
-    """Return the text for a terminal: verdict, runs, tables, what all datasets say together, tests, notes."""
+    """Return the text for a terminal: verdict, runs, tables, all datasets together, tests, notes."""
     screen = options.screen
     parts = [screen.bold(screen.wrapped(benchmark.verdict.sentence))]
     parts += [] if options.quiet else [screen.dim(screen.lines(benchmark.about()))]

@@ -100,18 +100,20 @@ def _targets(options: argparse.Namespace) -> list[Path]:
 
 
 def _say_what_is_assumed(cards: Sequence[Card], options: argparse.Namespace) -> None:
-    """Say on the error stream which names were not given."""
+    """Print a note to standard error for each name that was not given."""
     for path, card in zip(options.results, cards):
         if not card.is_named:
             say_aside(
                 [
-                    f"note: {path} does not say which model it is of; the card names it by its scorer, {card.model!r}. "
-                    "kgeval evaluate --name MODEL --seed N, or result.save(path, name=, seed=), tells it"
+                    f"note: {path} does not contain the name of its model; the card has the name of the scorer, "
+                    f"{card.model!r}. To save the name: kgeval evaluate --name MODEL --seed N, or "
+                    "result.save(path, name=, seed=)"
                 ]
             )
     if options.model_index and options.hub_dataset is None:
         names = ", ".join(dict.fromkeys(repr(card.dataset) for card in cards))
-        say_aside([f"note: the type of the dataset is its name, {names}; --hub-dataset ID gives its name on the Hub"])
+        note = f"note: the field dataset.type is the name {names}; --hub-dataset ID sets the name on the Hub"
+        say_aside([note])
 
 
 COMMAND = Command(

@@ -6,11 +6,12 @@ import argparse
 
 import kgeval
 from kgeval.cli.command import Command
-from kgeval.cli.options import add_input, check_options, given_dataset, scorer_of
+from kgeval.cli.options import add_input, add_reading, check_options, given_dataset, scorer_of
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
     add_input(parser, with_scores=False)
+    add_reading(parser, with_scores=False)
 
 
 def _check(options: argparse.Namespace) -> str:

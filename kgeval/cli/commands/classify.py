@@ -12,7 +12,16 @@ from kgeval.checks import check_one_of, suggest
 from kgeval.classification import CLASSIFIED_METRICS, CLUSTERS, PROBABILITY_METRICS, UNIFORM, parse_points
 from kgeval.cli.command import Command, Output
 from kgeval.cli.interval_options import add_intervals, check_level
-from kgeval.cli.options import add_input, add_quiet, check_options, given_dataset, given_splits, scorer_of, words
+from kgeval.cli.options import (
+    add_input,
+    add_quiet,
+    add_reading,
+    check_options,
+    given_dataset,
+    given_splits,
+    scorer_of,
+    words,
+)
 from kgeval.cli.output import classification_text, save_error
 from kgeval.errors import DataError, ProtocolError
 from kgeval.features import FEATURES, NEED_SIDE
@@ -77,6 +86,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--max-pairs", type=int, metavar="N", help="largest number of triples in one call of a scoring function"
     )
+    add_reading(parser, with_scores=False)
 
 
 def _classify(options: argparse.Namespace) -> Output:

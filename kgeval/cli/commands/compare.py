@@ -38,7 +38,7 @@ from kgeval.terminal import Screen
 
 LIMIT = 20
 DEFAULT_POWER = 0.8
-FINE_PRINT = ("tested: ", "p_holm ", "differences are ")  # lines of the header that stand below the tables
+FINE_PRINT = ("tested: ", "p_holm ", "differences are ")  # lines of the header that are printed below the tables
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
@@ -82,8 +82,8 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         "--plan",
         type=float,
         metavar="NUMBER",
-        help="also print how many test triples find a true difference of this size, and how likely the order of the "
-        "models repeats on a new test set",
+        help="also print how many test triples are needed to find a true difference of this size, and how likely the "
+        "order of the models repeats on a new test set",
     )
     margins.add_argument(
         "--power", type=float, metavar="SHARE", help="with --plan: probability to find the difference (default: 0.8)"
@@ -102,8 +102,15 @@ def _compare(options: argparse.Namespace) -> str:
         )
     _check_margins(options)
     results = [kgeval.load_result(path) for path in options.results]
+    is_class = [isinstance(result, ClassificationResult) for result in results]
+    if len(set(is_class)) > 1:
+        one, other = options.results[is_class.index(True)], options.results[is_class.index(False)]
+        raise ProtocolError(
+            f"{one} holds a classification, {other} holds an evaluation; compare needs results of one kind: two or "
+            "more of kgeval evaluate --out, or two or more of kgeval classify --out"
+        )
     names = result_names(options, results)
-    if any(isinstance(result, ClassificationResult) for result in results):
+    if is_class[0]:
         return classes_text(results, names, options)
     metrics = split_list(options.metrics)
     if options.by_relation is not None and Key.parse(options.by_relation) not in map(Key.parse, metrics):
@@ -169,7 +176,7 @@ def _check_margins(options: argparse.Namespace) -> None:
     if (options.margin is not None or options.plan is not None) and options.format not in ("table", "json"):
         option = "--margin" if options.margin is not None else "--plan"
         raise ProtocolError(
-            f"{option} prints sentences, which --format {options.format} cannot hold; use table or json"
+            f"{option} prints sentences, which --format {options.format} cannot contain; use table or json"
         )
 
 
@@ -187,7 +194,7 @@ def _plans(comparison: Comparison, options: argparse.Namespace) -> list[SamplePl
 
 
 def _margin_lines(comparison: Comparison, options: argparse.Namespace) -> list[list[str]]:
-    """Return the lines about equivalence, and the lines about planning, if they are asked for."""
+    """Return the lines about equivalence, and the lines about planning, if the options request them."""
     parts = []
     if options.margin is not None:
         frame, kind = _equivalence(comparison, options)
@@ -199,7 +206,7 @@ def _margin_lines(comparison: Comparison, options: argparse.Namespace) -> list[l
 
 
 def _with_interval(relations: pd.DataFrame) -> pd.DataFrame:
-    """Return the table of relations with the limits of the interval named so that they stand beside the difference."""
+    """Return the table of relations; its limits get the names ``difference low`` and ``difference high``."""
     return relations.rename(columns={"low": "difference low", "high": "difference high"})
 
 

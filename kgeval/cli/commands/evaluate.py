@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,7 @@ from kgeval.cli.options import (
     add_input,
     add_predictions,
     add_protocol,
+    add_reading,
     add_run,
     check_options,
     executor_of,
@@ -32,21 +34,18 @@ from kgeval.scorers import MAX_PAIRS
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
+    # The groups stand in the help text in this order: first those that a new user needs.
     add_input(parser, with_scores=True)
-    add_protocol(parser)
-    add_predictions(parser)
+    parser.usage = (
+        "kgeval evaluate DATASET [OPTIONS]\n"
+        "       with one of --model PATH, --score MODULE:NAME, --scores FILE.tsv, --predictions FILE"
+    )
     parser.add_argument(
         "--lists",
         choices=("query",),
         help="for --scores; query: the rows of a query are the candidates of all its positives, even if these rows do "
         "not contain every entity",
     )
-    sample = parser.add_argument_group("sample (ranks only a part of the triples; the filter does not change)")
-    sample.add_argument("--sample", type=int, metavar="N", help="rank N triples, drawn at random")
-    sample.add_argument(
-        "--max-seconds", type=float, metavar="S", help="rank triples in random order, and stop after S seconds"
-    )
-    sample.add_argument("--sample-seed", type=int, metavar="N", help="seed of the random triples (default: 0)")
     output = add_output(parser)
     output.add_argument("--out", type=Path, metavar="FILE", help="save the result, conventionally as run.kgeval")
     output.add_argument("--overwrite", action="store_true", help="replace FILE if it exists")
@@ -55,6 +54,15 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         "--seed", type=int, metavar="N", help="seed with which the model was trained, kept in FILE; needs --name"
     )
     output.add_argument("--no-progress", dest="progress", action="store_false", help="show no progress bar")
+    add_protocol(parser)
+    sample = parser.add_argument_group("sample (ranks only a part of the triples; the filter does not change)")
+    sample.add_argument("--sample", type=_n_triples, metavar="N", help="rank N triples, drawn at random")
+    sample.add_argument(
+        "--max-seconds", type=float, metavar="S", help="rank triples in random order, and stop after S seconds"
+    )
+    sample.add_argument("--sample-seed", type=int, metavar="N", help="seed of the random triples (default: 0)")
+    add_reading(parser, with_scores=True)
+    add_predictions(parser)
     add_run(parser)
     resources = parser.add_argument_group("resources (change no number)")
     resources.add_argument("--batch-size", type=int, metavar="N", help="queries scored at a time")
@@ -67,6 +75,13 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="device for embedding models: numpy (default), cpu (torch: faster dot products), cuda",
     )
+
+
+def _n_triples(text: str) -> int:
+    """Return the number of triples that ``--sample`` names; the errors of argparse then name the option."""
+    if not re.fullmatch("[0-9]+", text) or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"expected a number of triples, such as --sample 1000; got {text!r}")
+    return int(text)
 
 
 def _evaluate(options: argparse.Namespace) -> Output:
@@ -82,7 +97,7 @@ def _evaluate(options: argparse.Namespace) -> Output:
     columns_to_add = ChosenColumns.of(options, dataset)
     scores = None
     if options.scores is not None:
-        # Names of columns belong to the files of the dataset; an order of letters applies to the scores too.
+        # Column names apply to the files of the dataset only; an order of letters, such as htr, also to the scores.
         is_order = "," not in (options.columns or "") and not has_named_header(options.scores)
         columns = options.columns if is_order else None
         scores = kgeval.read_scores(options.scores, columns=columns)
@@ -117,13 +132,13 @@ def _evaluate(options: argparse.Namespace) -> Output:
     ended = _ended_early(result, options)
     error = save_error(result, options)
     if error and options.checkpoint is not None:
-        again = "goes on with what is ranked" if ended else "gives the result again without ranking"
+        again = "ranks the remaining triples" if ended else "gives the result again without ranking"
         error += f". --checkpoint {printable(str(options.checkpoint))} --resume {again}"
     saved = "" if error else f" Saved {options.out}." if options.out else " Save: --out run.kgeval."
     breakdown = "" if options.by else " Breakdown: --by relation."
     done = f"done in {time.perf_counter() - start:.1f} s.{breakdown}{saved}"
     is_listed = options.format == "table" and not options.quiet
-    # No other format lists these ranks, so that only a wider terminal shows what does not fit.
+    # No other format lists these ranks, so only a wider terminal can show the columns that do not fit.
     screen = replace(options.screen, whole="a wider terminal")
     ranks = [listed_ranks(result, scores, dataset, screen)] if is_listed and scores is not None else []
     if ended and (options.format != "table" or options.quiet):
@@ -140,7 +155,7 @@ def _ended_early(result: EvaluationResult, options: argparse.Namespace) -> str:
     wanted = sample.of if options.sample is None else min(options.sample, sample.of)
     ranked = f"--max-seconds {options.max_seconds:g}: ranked {sample.n:,} of {wanted:,} triples."
     if options.checkpoint is None:
-        return f"{ranked} --checkpoint DIR keeps what is ranked, and --resume then ranks more."
+        return f"{ranked} --checkpoint DIR keeps the finished ranks, and --resume then ranks more."
     folder = printable(str(options.checkpoint))
     return f"{ranked} To rank more, with or without --max-seconds: --checkpoint {folder} --resume."
 

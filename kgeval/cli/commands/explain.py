@@ -10,7 +10,16 @@ import pandas as pd
 
 import kgeval
 from kgeval.cli.command import Command
-from kgeval.cli.options import add_input, add_protocol, check_options, given_dataset, json_text, protocol_of, scorer_of
+from kgeval.cli.options import (
+    add_input,
+    add_protocol,
+    add_reading,
+    check_options,
+    given_dataset,
+    json_text,
+    protocol_of,
+    scorer_of,
+)
 from kgeval.errors import ProtocolError
 from kgeval.metrics import ranks_under
 from kgeval.report import FORMATS, format_frame
@@ -28,6 +37,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         help="list at most N candidates above the triple and N tied with it (default: %(default)s)",
     )
     add_protocol(parser)
+    add_reading(parser, with_scores=False)
     parser.add_argument("--format", choices=FORMATS, default="table", help="output format (default: %(default)s)")
 
 

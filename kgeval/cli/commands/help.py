@@ -36,16 +36,18 @@ Topics; kgeval help TOPIC prints the page, and kgeval help amri the meaning of t
 _WORDS = {
     "protocol": (
         "query", "positive", "rival", "rank", "ranks", "tie", "ties", "realistic", "optimistic", "pessimistic",
-        "filter", "filtered", "raw", "side", "sides", "split", "splits", "unseen",
+        "filter", "filtered", "raw", "side", "sides", "split", "splits", "unseen", "candidates", "sample",
     ),
     "decisions": (
         "p-value", "p-values", "p_holm", "interval", "intervals", "confidence", "significance", "significant",
         "cluster", "clusters", "effective clusters", "n_effective", "detectable", "coverage", "favours", "macro",
         "bootstrap", "equivalence", "equivalent", "tost", "margin", "non-inferiority", "plan", "planning", "power",
-        "replication",
+        "replication", "test", "tests", "format", "csv", "latex", "markdown", "html", "page",
     ),
-    "cards": ("appendix", "hash", "hub", "model-index", "reproduce"),
+    "benchmark": ("seed", "seeds", "runs"),
+    "cards": ("appendix", "citation", "cite", "hash", "hub", "model-index", "reproduce"),
     "integrations": ("hpo", "lightning", "mlflow", "torchmetrics", "wandb"),
+    "classification": ("negatives",),
     "models": tuple(MODELS),
     "predictions": ("bounds", "undecided", "kgt5", "kg-llm", "explainaboard", "dift", "homonyms"),
     "wrapping": ("adapters", "torch", "keras", "dropout"),

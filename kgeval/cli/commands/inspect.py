@@ -1,4 +1,4 @@
-"""kgeval inspect: list what a checkpoint or a dataset folder holds, and what kgeval takes it for."""
+"""kgeval inspect: list the contents of a checkpoint or a dataset folder, and the format that kgeval recognises."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _inspect(options: argparse.Namespace) -> str:
 
 COMMAND = Command(
     "inspect",
-    "list what a file or folder holds, and what it is taken for; runs nothing",
+    "list the contents of a file or folder, and its recognised format; runs nothing",
     _add_options,
     _inspect,
     place=12,

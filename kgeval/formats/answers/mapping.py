@@ -1,13 +1,12 @@
 """Convert the texts of `Rows` to ids: `predictions` and `given_ranks`, the last step of all readers of predictions.
 
-How texts become ids, in this order:
+The ids of texts are found in one of three ways, tried in this order:
 
 1. by ``ids=``, if the file holds integer ids;
 2. by label, or by the names of ``names=``;
-3. by order, if there is no ``names=`` and most texts are not labels. Row i of a side then belongs to triple i of the
-   split. Otherwise a DataError is raised: if the numbers of rows and triples differ, if a relation of the file stands
-   for two relations of the split, if a name stands for two entities, or if an entity has two names. Names that occur in
-   no triple stay unmapped.
+3. by order, if there is no ``names=`` and most texts are not labels: row i of a side belongs to triple i of the split.
+   A DataError is raised if the numbers of rows and triples differ, or if the relations or the entities of the rows and
+   of these triples do not map one to one. Names that occur in no triple stay unmapped.
 """
 
 from __future__ import annotations
@@ -38,8 +37,8 @@ from kgeval.formats.answers.names import AMBIGUOUS, UNKNOWN, Names, NameTable
 from kgeval.formats.answers.rows import UNSAID, Rows
 from kgeval.formats.checkpoints import labels_of_ids
 
-MIN_SHARE = 0.5  # if at least this share of the texts of the queries is known, an unknown one is a mistake
-OF_DATASET = "dataset"  # ids="dataset"
+MIN_SHARE = 0.5  # if at least this share of the texts in queries is known, an unknown text is an error
+OF_DATASET = "dataset"  # the value of ids= if the ids are those of the dataset
 ALWAYS_USED = ("split", "ids", "side")  # options that all formats use
 NAMES_HINT = "if these are names and no labels, give names= (--names FILE)"
 
@@ -96,9 +95,10 @@ class _Mapped:
     entities : int64 array, shape (texts,)
         The id of the entity that each text means; `UNKNOWN` if it means none, `AMBIGUOUS` if it may mean several.
     how : str
-        ``"ids"``, ``"labels"``, ``"names"`` or ``"order"``.
+        The way in which the ids were found: ``"ids"``, ``"labels"``, ``"names"`` or ``"order"``.
     notes : list of str
     table : NameTable
+        The labels and the given names of the entities.
     """
 
     triples: Ids
@@ -124,8 +124,9 @@ def id_map(path: Path, dataset: Dataset, options: PredictionOptions, tool: str) 
     Returns
     -------
     int64 array, shape (ids,)
-        -1 for an id whose label the dataset lacks.
+        The id in the dataset of each id in the file; -1 if the dataset lacks its label.
     str
+        A note that tells how the ids of the file were read.
 
     Raises
     ------
@@ -153,7 +154,8 @@ def id_labels(path: Path, dataset: Dataset, options: PredictionOptions) -> Calla
         The file, for messages.
     dataset : Dataset
     options : PredictionOptions
-        Without `ids`, the function returns the text. Otherwise a text is an id.
+        If it has no `ids`, the function returns the text unchanged. Otherwise each text is an id of the file, and the
+        function returns its label.
     """
     if options.ids is None:
         return lambda text, kind="entity": str(text)
@@ -179,7 +181,7 @@ def _id_maps(dataset: Dataset, options: PredictionOptions) -> list[Ids]:
 
 
 def _said(options: PredictionOptions) -> str:
-    """Return the note about `ids`."""
+    """Return the note that tells which ids the option `ids` gives."""
     what = "those of the dataset" if options.ids == OF_DATASET else "mapped by the labels that the id files give them"
     return f"ids= given: the ids in the file are {what}"
 
@@ -212,7 +214,7 @@ def predictions(
         Whether a matching rule already decided which entity each text names. A text without an entity then stays
         unmapped.
     hint : str
-        What else the user can do about an unknown answer; the end of the error message.
+        Further advice, which ends the error message about an unknown answer.
 
     Raises
     ------
@@ -233,24 +235,24 @@ def predictions(
     if len(unknown):
         n_texts = len(np.unique(lists.values[unknown]))
         why = {
-            "order": "no row says which entity has such a name",
-            "names": "neither the labels nor names= have them",
-        }.get(mapped.how, "they are no labels of the dataset")
+            "order": "no triple of the file has such a name",
+            "names": "they are neither labels nor in names=",
+        }.get(mapped.how, "no such label in the dataset")
         count = counted(
             len(unknown), f"answer ({counted(n_texts, 'text')}) stays", f"answers ({counted(n_texts, 'text')}) stay"
         )
         notes.append(f"{count} unmapped: {why}")
     if n_own:
         notes.append(
-            f"in {counted(n_own, 'list')}, the name of the positive is also the name of other entities; there it was "
-            "taken for the positive, which is the best case"
+            f"in {counted(n_own, 'list')}, the name of the positive is also the name of other entities; this name was "
+            "read as the positive, which can only make its rank better"
         )
     if n_ambiguous:
         notes.append(
             f"{counted(n_ambiguous, 'answer stays', 'answers stay')} unmapped, because several entities have such a "
             "name"
         )
-    # By order, only the names in the triples are known. Given names may be other names than those of the tool.
+    # By order, only names that occur in triples are known. The names in names= may differ from those of the tool.
     is_doubtful = mapped.how == "order" or (mapped.how == "names" and not is_named)
     return Predictions(
         triples=mapped.triples,
@@ -318,8 +320,8 @@ def _source(rows: Rows) -> str:
 def _answer_ids(rows: Rows, lists: Lists, mapped: _Mapped) -> tuple[Ids, int, int]:
     """Return the id of each answer (or `UNKNOWN`, `AMBIGUOUS`), and two counts of shared names.
 
-    A shared name belongs to several entities. If one of these entities is the positive of the list, the name is taken
-    for the positive; the first number counts the lists with such a name. The second number counts the answers that stay
+    A shared name belongs to several entities. If one of these entities is the positive of the list, the name is read
+    as the positive; the first number counts the lists with such a name. The second number counts the answers that stay
     ambiguous.
     """
     ids = mapped.entities[lists.values]
@@ -361,7 +363,7 @@ def _map(rows: Rows, dataset: Dataset, options: PredictionOptions) -> _Mapped:
     _check_few_unknown(
         rows, parts[:, [1]], np.flatnonzero(relations == UNKNOWN), relations == UNKNOWN, relation_texts, relation_table
     )
-    if is_unknown.any():  # names that are labels of other entities by chance mean nothing
+    if is_unknown.any():  # a name can also be the label of another entity, so labels are ignored
         entities, how = np.full(len(texts), UNKNOWN), "order"
     triples = _by_order(rows, dataset, options.split, parts, (entities, relations), (table, relation_table))
     _check_relations(rows, parts, triples, relation_texts, dataset)
@@ -375,13 +377,13 @@ def _map(rows: Rows, dataset: Dataset, options: PredictionOptions) -> _Mapped:
     sides = [side for side in SIDES if (rows.is_subject == (side == SIDES[0])).any()]
     n = len(dataset[options.split])
     why = (
-        "entities are named by names, not by labels"
+        "the file names entities by names, not by labels"
         if how == "order"
-        else "relations, or names that several entities have, are not labels"
+        else "some relations are no labels, or several entities have the same name"
     )
     notes.append(
-        f"{why}: the {n:,} {' and '.join(sides)} queries of the file were taken for the {n:,} triples of "
-        f"{options.split} in the same order; {' and '.join(said)}"
+        f"{why}: the {n:,} {' and '.join(sides)} queries of the file were matched with the {n:,} triples of "
+        f"{options.split} by order; {' and '.join(said)}"
     )
     return _Mapped(triples, entities, how, notes, table)
 
@@ -406,9 +408,9 @@ def _check_few_unknown(
 
 
 def _triples(parts: Ids, entities: Ids, relations: Ids) -> Ids:
-    """Return the ids of the triples, int64, shape (rows, 3); `UNMAPPED` where the file names no entity."""
+    """Return the ids of the triples, int64, shape (rows, 3); `UNMAPPED` if the file does not name an entity."""
     columns = (np.append(entities, UNMAPPED), relations, np.append(entities, UNMAPPED))
-    return np.stack([ids[codes] for ids, codes in zip(columns, parts.T)], axis=1)  # the code UNSAID takes the last one
+    return np.stack([ids[codes] for ids, codes in zip(columns, parts.T)], axis=1)  # the code UNSAID is -1: the last id
 
 
 def _by_order(
@@ -419,7 +421,7 @@ def _by_order(
     known: tuple[Ids, Ids],
     tables: tuple[NameTable, NameTable],
 ) -> Ids:
-    """Take row i of a side for triple i of the split, and return these triples.
+    """Match row i of a side with triple i of the split, and return these triples.
 
     Raise a DataError if row and triple differ.
     """
@@ -434,8 +436,9 @@ def _by_order(
             row, i = np.argwhere((np.stack([np.append(known[i % 2], 0)[parts[:, i]] for i in range(3)], axis=1)) < 0)[0]
             raise DataError(
                 f"{rows.where(int(row))}: {cut_label(texts[i][parts[row, i]])!r} is no label of {dataset.name!r}, and "
-                f"the {len(at):,} {side} queries of the file cannot be taken for the {len(array):,} triples of {split} "
-                "in the same order; give names= (--names FILE), ids= if these are ids (--ids), or another split="
+                f"the {len(at):,} {side} queries of the file cannot be matched with the {len(array):,} triples of "
+                f"{split} by order, since the numbers differ; give names= (--names FILE), ids= if these are ids "
+                "(--ids), or another split="
             )
         triples[at] = array
     for i, (ids, table) in enumerate(((known[0], tables[0]), (known[1], tables[1]), (known[0], tables[0]))):
@@ -477,7 +480,8 @@ def _check_pairs(
     """
     _, first_of_code, code_of = np.unique(codes, return_index=True, return_inverse=True)
     _, first_of_id, id_of = np.unique(ids, return_index=True, return_inverse=True)
-    by_code, by_id = first_of_code[code_of.reshape(-1)], first_of_id[id_of.reshape(-1)]  # an earlier pair of each pair
+    # For each pair, the first pair with the same code, and the first pair with the same id.
+    by_code, by_id = first_of_code[code_of.reshape(-1)], first_of_id[id_of.reshape(-1)]
     differs = (ids[by_code] != ids) | (codes[by_id] != codes)
     if not differs.any():
         return
@@ -501,7 +505,7 @@ def _map_ids(
     texts: Sequence[str],
     relation_texts: Sequence[str],
 ) -> _Mapped:
-    """Return the ids of texts that are integers: ids of the dataset, or of the files that ``ids=`` names."""
+    """Return the ids of texts that are integers: ids of the dataset, or ids in the files of ``ids=``."""
     if options.names is not None or options.relation_names is not None:
         raise DataError("ids= and names= both say what the texts of the file mean; give only one of them")
     id_maps = _id_maps(dataset, options)

@@ -14,8 +14,8 @@ from kgeval.errors import DataError
 from kgeval.formats.answers.records import text_lines
 
 Names = str | os.PathLike[str] | Mapping[str, str | Sequence[str]]
-UNKNOWN = -1  # in place of an id: nothing has this name
-AMBIGUOUS = -2  # several have it
+UNKNOWN = -1  # in place of an id: no entity or relation has this name
+AMBIGUOUS = -2  # in place of an id: several entities or relations have this name
 
 
 class NameTable:
@@ -25,7 +25,7 @@ class NameTable:
     ----------
     vocabulary : Vocabulary
     names : mapping of str to str or sequence of str, or path, optional
-        See `kgeval.read_predictions`. Without names, a text means the entity whose label it is.
+        See `kgeval.read_predictions`. Without names, only labels are found.
     kind : str
         ``"entity"`` or ``"relation"``, for messages.
 
@@ -49,7 +49,7 @@ class NameTable:
         self.has_names = names is not None
         self.notes: list[str] = []
         self.of_id: dict[int, list[str]] = {}  # the given names of each id
-        self._owners: dict[str, list[int]] = {}  # only with names: each label and each name
+        self._owners: dict[str, list[int]] = {}  # the ids of each label and each name; empty without `names`
         if names is None:
             return
         given = _read(Path(names)) if isinstance(names, (str, os.PathLike)) else _checked(names, kind)
@@ -57,8 +57,8 @@ class NameTable:
         if not (ids >= 0).any():
             first = next(iter(given), "")
             raise DataError(
-                f"names of {kind}: none of {counted(len(given), 'label')} is in the dataset, the first is "
-                f"{cut_label(first)!r}; expected {{label: name}}, or lines of label TAB name"
+                f"names of {kind}: none of {counted(len(given), 'label')} is in the dataset (the first is "
+                f"{cut_label(first)!r}); expected {{label: name}}, or lines of label TAB name"
             )
         self.of_id = {int(i): texts for i, texts in zip(ids, given.values()) if i >= 0}
         for label_id, label in enumerate(vocabulary.labels):
@@ -103,7 +103,7 @@ class NameTable:
         return [found] if found >= 0 else []
 
     def texts_of(self, label_id: int, folded: Callable[[str], str]) -> list[str]:
-        """Return the label and the names of an id, each after the function `folded`, for example lower case."""
+        """Return the label and the names of an id, each converted by `folded`, for example to lower case."""
         return [folded(text) for text in (self.vocabulary.labels[label_id], *self.of_id.get(label_id, ()))]
 
 

@@ -15,7 +15,7 @@ from kgeval.errors import DataError
 from kgeval.files import check_source, encoding_error, read_bytes
 from kgeval.formats.unpacking import PACKED, open_packed
 
-HEAD = 1 << 16  # bytes at the start of a file that tell its format
+HEAD = 1 << 16  # a format is recognised by this many bytes at the start of a file
 _SPACE = re.compile(r"[ \t\r\n]*")
 _DECODER = json.JSONDecoder()
 
@@ -76,7 +76,7 @@ def first_record(path: Path) -> FirstRecord:
             place = _skip(text, place)
             mark, place = text[place : place + 1], place + 1
     except (ValueError, RecursionError):
-        pass  # the value goes on after the first bytes
+        pass  # the first bytes end inside a value
     return FirstRecord(kind, values)
 
 

@@ -18,7 +18,7 @@ UNSAID = -1  # in place of a code: the file does not name this part of the tripl
 
 
 class _Codes(dict[str, int]):
-    """A number for each text, in the order of first use."""
+    """A dict from texts to numbers; a new text gets the next number, from 0."""
 
     def __missing__(self, text: str) -> int:
         self[text] = code = len(self)
@@ -123,7 +123,7 @@ class Rows:
     def parts(self) -> Ids:
         """The codes of subject, relation and object, int64, shape (rows, 3).
 
-        The code is `UNSAID` where the file names no entity.
+        The code of an entity that the file does not name is `UNSAID`.
         """
         return np.array(self._parts, dtype=np.int64).reshape(-1, 3)
 
@@ -160,7 +160,7 @@ class Rows:
         return [self.label(value, line, "an answer") for value in values]
 
     def number(self, value: Any, line: int) -> float:
-        """Return a score of a JSON file; raise a DataError if it is no number or NaN."""
+        """Return a score of a JSON file; raise a DataError if it is NaN, or not a number at all."""
         if isinstance(value, (int, float)) and not isinstance(value, bool) and value == value:
             return float(value)
         shown = {None: "null"}.get(value, cut_label(repr(value))) if not isinstance(value, (list, dict)) else "a list"

@@ -1,4 +1,4 @@
-"""`Parts`, the content of a model file, and `build_model`, which makes a model from these parts.
+"""`Parts`, the content of a model file, and `build_model`, which makes a model from `Parts`.
 
 Each module of `kgeval.formats.models` reads one format and returns `Parts`. `kgeval.load_model` calls `build_model`,
 which checks that every setting has a value and that every array is used. It then puts the rows of the tables in the
@@ -28,7 +28,7 @@ from kgeval.scorers.models import INVERSE_ROWS, MODELS, NORMALISATIONS, BatchNor
 ENTITY_TABLES = ("entities", "subjects", "objects")
 RELATION_TABLES = ("relations", "relations_inverse")
 LABEL_ARRAYS = {"entities": "entity_labels", "relations": "relation_labels"}
-IN_ID_ORDER = "ids"  # given instead of labels, if the rows are in id order
+IN_ID_ORDER = "ids"  # the value of entity_labels= or relation_labels= for rows in id order
 BATCH_NORMS = {"bn_0.": "subject_norm", "bn_1.": "product_norm"}
 BATCH_NORM_PARTS = ("weight", "bias", "running_mean", "running_var")
 HOW_TO_SAY = {
@@ -36,7 +36,7 @@ HOW_TO_SAY = {
     "layout": "layout='halves' or layout='interleaved' (--layout)",
     "normalise": "normalise='none', or " + ", ".join(repr(name) for name in NORMALISATIONS[1:]) + " if the model "
     "divides vectors by their norms when it scores (--normalise)",
-    "phase_unit": "phase_unit=1 for phases in radians, or the radians for which a phase of 1 stands; for the code of "
+    "phase_unit": "phase_unit=1 for phases in radians, or the number of radians in a phase of 1; for the code of "
     "RotatE's paper this is pi * hidden_dim / (gamma + 2) (--phase-unit)",
     "dtype": "dtype='bfloat16' if they are the bits of bfloat16 numbers, which numpy does not have (--dtype bfloat16); "
     "integers must be saved as int32 or as floats",
@@ -84,8 +84,8 @@ class Parts:
         The formats of datasets whose ids the tool uses: ``("rotate",)``. The `dictionaries` of a dataset of another
         format may be in another order, so they are not used.
     check : function, optional
-        Takes the finished model and the dataset, and returns further notes or raises a DataError. For checks that need
-        the scores of the triples of the dataset.
+        Takes the finished model and the dataset, and returns further notes or raises a DataError. Formats use it for
+        checks that need the scores of the triples of the dataset.
     """
 
     file: Path
@@ -127,7 +127,8 @@ def build_model(parts: Parts, dataset: Dataset, said: Mapping[str, Any]) -> Embe
         notes += _add_dictionaries(parts, arrays, dataset)
     beside, beside_notes = parts.settings, parts.setting_notes
     if "model" in beside and str(said.get("model", beside["model"])).lower() != beside["model"]:
-        notes.append(f"{parts.source} describes a model {beside['model']!r}, not {said['model']!r}; it was left out")
+        differs = f"{parts.source} describes a model {beside['model']!r}, not {said['model']!r}"
+        notes.append(f"{differs}; its settings were not used")
         beside, beside_notes = {}, {}
     beside = _without_contradictions(parts, arrays, beside, said)
     notes += [note for setting, note in beside_notes.items() if setting in beside]
@@ -174,11 +175,11 @@ def build_model(parts: Parts, dataset: Dataset, said: Mapping[str, Any]) -> Embe
 
 
 def _in_dtype(file: Path, arrays: Arrays, options: dict[str, Any]) -> Arrays:
-    """Convert 16-bit integer arrays to bfloat16, if the setting ``dtype`` says so, and remove this setting."""
+    """Return the arrays, with 16-bit integers as bfloat16 if the setting ``dtype`` says so; remove this setting."""
     dtype = options.pop("dtype", arrays.get("dtype"))
     bits = [name for name, array in arrays.items() if array.ndim and may_be_bits(array)]
     held = {name: str(array.dtype) for name, array in arrays.items() if array.ndim > 1}
-    if dtype is not None and set(held.values()) == {str(dtype)}:  # this is true, and says nothing new
+    if dtype is not None and set(held.values()) == {str(dtype)}:  # all tables have this dtype already
         dtype = None
     if dtype is None and bits:
         found = ", ".join(f"{name} ({arrays[name].dtype})" for name in bits)
@@ -356,9 +357,9 @@ def _align_rows(
         _check_inverse_labels(file, arrays, relation_ids, dataset)
     for name in set(ENTITY_TABLES) & set(values):
         values[name] = _placed(values[name], entity_ids, len(dataset.entities))
-    # relation_rows[i], (rows of the file,): the row of the model's relation tables to which row i of the file goes; -1
-    # if the relation is not in the dataset. n: the number of rows of these tables, one for each relation, or two with
-    # inverse relations.
+    # relation_rows, (rows of the file,): row i of the file becomes row relation_rows[i] of the model's relation tables;
+    # -1 if the relation is not in the dataset. n: the number of rows of the model's relation tables: one for each
+    # relation, or two with inverse relations.
     n = len(dataset.relations)
     if inverse == "after":
         relation_rows, n = (
@@ -373,7 +374,7 @@ def _align_rows(
     for name in set(RELATION_TABLES) & set(values):
         values[name] = np.asarray(_placed(values[name], relation_rows, n))
     model = kind(**values)
-    model.freeze()  # nobody else holds its arrays
+    model.freeze()  # no other object uses its arrays
     for rows, ids, vocabulary in (
         ("entities", entity_ids, dataset.entities),
         ("relations", relation_ids, dataset.relations),
@@ -395,7 +396,7 @@ def _align_rows(
 def _check_both_labelled(file: Path, ids: dict[str, Ids], arrays: Arrays) -> None:
     """Raise a DataError if only the rows of entities have labels, or only the rows of relations."""
     unlabelled = [kind for kind, name in LABEL_ARRAYS.items() if name not in arrays]
-    if len(unlabelled) != 1 or len(ids[unlabelled[0]]) == 1:  # a single row has no order
+    if len(unlabelled) != 1 or len(ids[unlabelled[0]]) == 1:  # a single row needs no labels
         return
     kind = unlabelled[0]
     name, other = LABEL_ARRAYS[kind], next(label for label in LABEL_ARRAYS.values() if label in arrays)
@@ -507,8 +508,8 @@ def _check_number_labels(file: Path, kind: str, vocabulary: Vocabulary, dataset:
     name = LABEL_ARRAYS[kind]
     raise DataError(
         f"{file}: has no {name}, and the {kind} of dataset {dataset.name!r} have numbers as labels that are not their "
-        f"ids: label '{number}' has id {ids[number]}. If row i is that of label i, save {name} = "
-        f"numpy.arange({n}).astype(str) with the tables; if it is that of id i, set {name}={IN_ID_ORDER!r} "
+        f"ids: label '{number}' has id {ids[number]}. If row i belongs to label i, save {name} = "
+        f"numpy.arange({n}).astype(str) with the tables; if it belongs to id i, set {name}={IN_ID_ORDER!r} "
         f"(--{name.replace('_', '-')} {IN_ID_ORDER})"
     )
 
@@ -603,7 +604,7 @@ def _add_sorted_labels(file: Path, values: dict[str, Any], arrays: Arrays, datas
                 remedy = "If half of the rows are inverse relations, set inverse_relations='alternating'"
             raise DataError(
                 f"{file}: has rows for {n_rows} {kind}; dataset {dataset.name!r} has {len(vocabulary)} ({len(seen)} in "
-                f"train), so their order does not tell which is which. {remedy}"
+                f"train), so it is unknown which label each row has. {remedy}"
             )
         kept = f"the {kind} that occur in train" if n_rows == len(seen) else f"all {kind}"
         arrays[name] = np.array(sorted(seen if n_rows == len(seen) else vocabulary.labels), dtype=np.str_)

@@ -51,7 +51,7 @@ PLAIN = (str, int, float, bool, type(None))
 
 @dataclass(frozen=True)
 class Outline:
-    """A description of a file of tensors, without the numbers; all fields are empty if the file is of another kind.
+    """A description of a file of tensors, without the numbers; all fields are empty if the file contains no tensors.
 
     Parameters
     ----------
@@ -208,14 +208,14 @@ def safetensors_header(file: Path) -> tuple[dict[str, dict[str, Any]], Any]:
     Returns
     -------
     tensors : dict of str to dict
-        ``dtype``, ``shape`` and the place of each tensor.
+        For each tensor: ``dtype``, ``shape``, and ``data_offsets``, the position of its bytes.
     metadata : object
         The metadata, a dict of texts in files of the library; None if there are none.
 
     Raises
     ------
     DataError
-        If the file does not start with such a header.
+        If the file does not start with a valid header.
     """
     with file.open("rb") as stream:
         length = int.from_bytes(stream.read(8), "little")
@@ -235,7 +235,7 @@ def safetensors_header(file: Path) -> tuple[dict[str, dict[str, Any]], Any]:
 
 
 def _has_shape(about: Any) -> bool:
-    """Return whether an entry of the header of a ``.safetensors`` file says the shape of a tensor."""
+    """Return whether an entry of the header of a ``.safetensors`` file contains the shape of a tensor."""
     shape = about.get("shape") if isinstance(about, dict) else None
     return isinstance(shape, list) and all(type(number) is int and number >= 0 for number in shape)
 

@@ -4,10 +4,10 @@ The readers of model files and of datasets call `read_ids`; `load_model` calls `
 ``ids``.
 
 Traps. Some tools write ``id TAB label`` (RotatE's ``.dict``, LibKGE's ``.del``, DGL-KE), others ``label TAB id``
-(OpenKE, below a line that counts the entries; Marius, with a comma). The column whose numbers are 0, 1, 2, ... holds
-the ids. If the labels are such numbers too, the name of the file tells the tool, and so the order of the columns; if
-the name is not known, an error asks the user. A label such as ``NA`` or ``null`` is a label, never a missing value. An
-empty line is an error, because in a list of labels it would shift all labels after it.
+(OpenKE, below a line that counts the entries; Marius, with a comma). The column whose numbers are 0, 1, 2, ... contains
+the ids. If the labels are the numbers 0, 1, 2, ... too, the name of the file decides: it shows the tool, and so the
+order of the columns. If the name is not known, an error asks the user. A label such as ``NA`` or ``null`` is a label,
+never a missing value. An empty line is an error, because in a list of labels it would shift all labels after it.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def read_ids(path: str | Path) -> list[str]:
     del lines
     id_column = None
     header = [column[0].strip().lower() for column in columns]
-    if count is None and not any(word.isdecimal() for word in header):  # names of columns: no word of the line is an id
+    if count is None and not any(word.isdecimal() for word in header):  # the line names the columns
         id_column = next((i for i in (0, 1) if header[i] in ID_WORDS), None)
         columns, top = (columns[0][1:], columns[1][1:]), top + 1
     found = [_ids(column) for column in columns]
@@ -105,7 +105,7 @@ def read_ids(path: str | Path) -> list[str]:
 def labels_of_ids(ids: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> tuple[list[str], list[str]]:
     """Read the two id files that the user names.
 
-    Return the labels of entities and of relations in the order of the ids.
+    The result is the labels of entities and the labels of relations, in the order of the ids.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def labels_of_ids(ids: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
     if len(files) != 2:
         shown = ", ".join(str(file) for file in files)
         raise DataError(
-            "ids names the file of entities and the file of relations, or a folder with both; got "
+            "ids must name the file of entities and the file of relations, or a folder with both; got "
             f"{len(files)}: {shown}"
         )
     return read_ids(files[0]), read_ids(files[1])
@@ -217,7 +217,7 @@ def _separator(file: Path, lines: Sequence[str]) -> str | None:
     """Return the separator of the columns; None if each line is one label.
 
     Labels may contain a comma, ``|``, ``;`` or a space. Such a character is the separator only if it divides each line
-    into two parts, and if the first part is a number in all lines or the second part is. A space is a separator only
+    into two parts, and if the first parts, or the second parts, are numbers in all lines. A space is a separator only
     after a line that counts the entries (OpenKE).
     """
     body = lines[1 : SAMPLED + 1] or lines
@@ -282,7 +282,7 @@ def _ids(column: Sequence[str]) -> Ids | None:
 
 
 def _id_column(file: Path, columns: Sequence[Sequence[str]], found: Sequence[Ids | None], has_count: bool) -> int:
-    """Return which column holds the ids, 0 or 1; `found` has the ids of each column that may hold them."""
+    """Return the number of the column of ids, 0 or 1; `found` has the ids in each column, None if it cannot be ids."""
     habit = 1 if has_count or _plain_name(file).endswith(LABEL_FIRST) else None
     habit = 0 if _plain_name(file).endswith(ID_FIRST) else habit
     first, second = found

@@ -154,7 +154,7 @@ def read_pickle(content: bytes, where: str, meanings: Meanings | None = None) ->
     ------
     DataError
         If the bytes are not a complete pickle, or exceed a limit of this module, or if an opcode cannot be executed
-        without running code; names the position.
+        without running code; the error names the position.
 
     Examples
     --------
@@ -222,7 +222,7 @@ class _Visit:
     def __init__(self, node: Any) -> None:
         self.node = node
         self.children = (child for child in _parts(node) if type(child) in CONTAINERS)
-        self.levels = 0  # below it, of the children that were counted
+        self.levels = 0  # levels below `node`, as far as its children are counted
 
 
 def _parts(node: Any) -> Iterable[Any]:
@@ -258,7 +258,7 @@ class _Machine:
     def __init__(self, content: bytes, meanings: Meanings) -> None:
         self.content = content
         self.position = 0
-        self.start = 0  # of the present opcode
+        self.start = 0  # position of the current opcode
         self.stack: list[Any] = []
         self.marked: list[list[Any]] = []  # the stacks below each open mark
         self.memo: dict[int, Any] = {}
@@ -306,7 +306,7 @@ class _Machine:
         return NAME_OF_OPCODE.get(code[0], f"byte {code[0]:#04x}") if code else "the end"
 
     def _result(self) -> Any:
-        """Return the only object of the stack."""
+        """Return the only object on the stack; raise a Fault if there are more, or if the pickle continues."""
         if self.marked or len(self.stack) != 1:
             raise Fault(f"one object must be left, got {len(self.stack) + sum(map(len, self.marked))}")
         if self.position != len(self.content):
@@ -398,7 +398,7 @@ class _Machine:
         except UnicodeDecodeError:
             raise Fault(f"needs a text in {encoding}, but the bytes are not") from None
 
-    # What objects are made of.
+    # Stubs, and the items of containers.
 
     def _reference(self, module: str, name: str) -> Stub:
         """Return the stub of a class or function; the same name always gives the same stub."""
@@ -454,7 +454,7 @@ class _Machine:
     def _admit(self, container: dict[Any, Any] | set[Any], key: Any) -> None:
         """Raise a Fault if a key cannot be hashed, or if too many keys of the container have the same hash."""
         if isinstance(key, (str, bytes, Stub)) or (isinstance(key, int) and -SMALL_INTS < key < SMALL_INTS):
-            return  # hashes that nobody can choose, or that differ
+            return  # nobody can choose these keys so that their hashes are equal
         _check_key(key)
         place = (id(container), hash(key))
         self.equal_hashes[place] += 1
@@ -468,10 +468,10 @@ class _Machine:
             raise Fault(f"appends to {describe(target)}, which is no list")
         known.extend(items)
 
-    # Calls that mean plain data; each takes the tuple of arguments.
+    # Functions that interpret a call of plain data: each takes the tuple of arguments and returns the data.
 
     def _ordered_dict(self, arguments: tuple[Any, ...]) -> Any:
-        """``OrderedDict()``, or ``OrderedDict([(key, value), ...])`` as Python 2 writes it."""
+        """Interpret ``OrderedDict()``, or ``OrderedDict([(key, value), ...])`` as Python 2 writes it."""
         if len(arguments) > 1 or not all(isinstance(pairs, (list, tuple)) for pairs in arguments):
             return NotImplemented
         self._copy(sum(map(len, arguments)))
@@ -483,23 +483,23 @@ class _Machine:
         return entries
 
     def _default_dict(self, arguments: tuple[Any, ...]) -> Any:
-        """``defaultdict(factory)``; the factory is left out."""
+        """Interpret ``defaultdict(factory)``; the factory is left out."""
         return {} if len(arguments) <= 1 else NotImplemented
 
     def _set_of(self, arguments: tuple[Any, ...]) -> Any:
-        """``set()`` or ``set([item, ...])``."""
+        """Interpret ``set()`` or ``set([item, ...])``."""
         if len(arguments) > 1 or not all(isinstance(items, (list, tuple, set, frozenset)) for items in arguments):
             return NotImplemented
         self._copy(sum(map(len, arguments)))
         return self._add_items(set(), arguments[0] if arguments else ())
 
     def _frozenset_of(self, arguments: tuple[Any, ...]) -> Any:
-        """``frozenset([item, ...])``."""
+        """Interpret ``frozenset([item, ...])``."""
         items = self._set_of(arguments)
         return frozenset(items) if isinstance(items, set) else NotImplemented
 
     def _bytes_of(self, arguments: tuple[Any, ...]) -> Any:
-        """``bytes()``, ``bytearray(b"...")`` or ``bytearray("...", "latin-1")``."""
+        """Interpret ``bytes()``, ``bytearray(b"...")`` or ``bytearray("...", "latin-1")``."""
         if not arguments:
             return b""
         if len(arguments) == 1 and isinstance(arguments[0], bytes):
@@ -507,7 +507,7 @@ class _Machine:
         return self._encoded(arguments)
 
     def _encoded(self, arguments: tuple[Any, ...]) -> Any:
-        """``encode("...", "latin1")``: how the protocols 0 to 2 write bytes."""
+        """Interpret ``encode("...", "latin1")``: how the protocols 0 to 2 write bytes."""
         match arguments:
             case (str() as text, str("latin1" | "latin-1")):
                 pass
@@ -520,27 +520,27 @@ class _Machine:
             raise Fault("needs bytes as a text of latin-1, got other characters") from None
 
     def _complex_of(self, arguments: tuple[Any, ...]) -> Any:
-        """``complex(real, imaginary)``."""
+        """Interpret ``complex(real, imaginary)``."""
         if len(arguments) != 2 or not all(type(part) is float for part in arguments):
             return NotImplemented
         return complex(*arguments)
 
     def _attribute(self, arguments: tuple[Any, ...]) -> Any:
-        """``getattr(Outer, "Inner")``: a nested class or a method."""
+        """Interpret ``getattr(Outer, "Inner")``: a nested class or a method."""
         match arguments:
             case (Stub(is_reference=True) as outer, str() as name):
                 return self._reference(outer.name, name)
         return NotImplemented
 
     def _reconstructed(self, arguments: tuple[Any, ...]) -> Any:
-        """``_reconstructor(Class, object, None)``: how the protocols 0 and 1 make an object."""
+        """Interpret ``_reconstructor(Class, object, None)``: how the protocols 0 and 1 make an object."""
         match arguments:
             case (Stub(is_reference=True) as kind, Stub(is_reference=True), state):
                 return Stub(kind.name, () if state is None else (state,))
         return NotImplemented
 
     def _new_object(self, arguments: tuple[Any, ...]) -> Any:
-        """``__newobj__(Class, argument, ...)``: what the opcode NEWOBJ does."""
+        """Interpret ``__newobj__(Class, argument, ...)``: what the opcode NEWOBJ does."""
         self._copy(len(arguments))
         return self._construct(arguments[0], arguments[1:]) if arguments else NotImplemented
 
@@ -806,7 +806,7 @@ class _Machine:
         if isinstance(target, dict):  # attributes of an OrderedDict, such as _metadata of a state dict
             return
         if not _is_object(target) or target.state is not None:
-            raise Fault(f"sets the state of {describe(target)}, which is no object without a state")
+            raise Fault(f"sets the state of {describe(target)}, which is no object or already has a state")
         if target.name in self.meanings.states:
             value = self.meanings.states[target.name](target, state)
             if value is not NotImplemented:

@@ -22,8 +22,8 @@ from kgeval.kernels import is_kept
 LABEL_ARRAYS = ("entity_labels", "relation_labels")
 TEXT_SETTINGS = ("model", "layout", "normalise", "inverse_relations", "dtype")
 NUMBER_SETTINGS = ("norm", "phase_unit", "batch_norm_eps")
-USUAL = ("format",)  # what libraries write into every file
-GAMMA_EPSILON = 2.0  # which the code of RotatE's paper and DGL-KE add to gamma in embedding_range
+USUAL = ("format",)  # names that libraries write into every file
+GAMMA_EPSILON = 2.0  # the code of RotatE's paper and DGL-KE add it to gamma in embedding_range
 MAX_GAMMA = 1e6
 
 
@@ -49,9 +49,13 @@ def read_npy(path: str | Path) -> npt.NDArray[Any]:
     check_source(file)
     try:
         size = file.stat().st_size
+        if not size:
+            raise DataError(f"{file}: is empty (0 bytes): perhaps it was cut off when it was written")
         with open(file, "rb") as stream:
             array = np.load(stream if is_kept(size) else file, None if is_kept(size) else "r", allow_pickle=False)
             end = array.offset + array.nbytes if isinstance(array, np.memmap) else stream.tell()
+    except DataError:
+        raise
     except OSError as error:
         raise DataError(f"{file}: cannot be read: {error.strerror or error}") from error
     except Exception as error:  # numpy raises many types of errors for damaged files
@@ -120,7 +124,7 @@ def read_settings(config: str | Path) -> tuple[dict[str, Any], tuple[str, ...]]:
 
 
 def setting_value(file: Path, name: str, value: Any) -> Any:
-    """Return the value of a setting: a text in lower case for ``model``, another text, or a number.
+    """Return the value of a setting as a text (in lower case for ``model``) or as a number.
 
     Parameters
     ----------
@@ -151,7 +155,7 @@ def setting_value(file: Path, name: str, value: Any) -> Any:
 
 
 def unused_settings(name: str, content: Iterable[str]) -> tuple[str, ...]:
-    """Return a note about names that are not settings, if there are any; a misspelt setting is such a name.
+    """Return a note that lists the names that are not settings (a misspelt setting, for example); () if there are none.
 
     Parameters
     ----------
@@ -176,7 +180,7 @@ def add_id_files(folder: Path, arrays: Arrays) -> str:
     Returns
     -------
     str
-        The names of these files, for the `label_source` of `kgeval.formats.checkpoints.Parts`.
+        The names of the id files that were read, for the `label_source` of `kgeval.formats.checkpoints.Parts`.
     """
     pair = find_id_files(folder) if not all(name in arrays for name in LABEL_ARRAYS) else None
     id_files = (id_file if name not in arrays else None for id_file, name in zip(pair or (), LABEL_ARRAYS))

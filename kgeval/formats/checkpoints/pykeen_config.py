@@ -1,4 +1,4 @@
-"""The settings of a model in the configuration of PyKEEN's pipeline; the formats ``npz`` and ``pykeen`` read them.
+"""Read the settings in a configuration of PyKEEN's pipeline; the formats ``npz`` and ``pykeen`` call this module.
 
 The configuration is a JSON object with the key ``pipeline``: ``config.json``, ``configuration_copied.json`` (of an
 experiment) or ``pipeline_config.json`` (of a search for hyperparameters). It contains the settings that the user of
@@ -66,7 +66,7 @@ def pykeen_settings(config: Path, with_defaults: bool = True) -> tuple[dict[str,
 
 
 def find_pykeen_config(folder: Path) -> Path | None:
-    """Return the configuration of PyKEEN in a folder, or two levels above if it is the folder of a replicate.
+    """Return the configuration of PyKEEN in a folder, or two folders above it if it is the folder of a replicate.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def pykeen_bounds(where: str, clamp: Any) -> tuple[float, float] | None:
     where : str
         For messages.
     clamp : object
-        A number b for the bounds -b and b, or a pair of numbers of which one may be None.
+        A number b for the bounds -b and b, or a pair of numbers; one of them may be None.
 
     Raises
     ------

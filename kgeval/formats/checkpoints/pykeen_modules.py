@@ -1,4 +1,4 @@
-"""The tables and settings of a pickled module of PyKEEN, which `kgeval.formats.models.pykeen` reads.
+"""Read the tables and settings of a pickled module of PyKEEN; `kgeval.formats.models.pykeen` calls `pykeen_module`.
 
 The pickled module is examined, but never created as an object: its class names the model, its interaction names the
 formula, and their attributes are the settings. `pykeen_module` accepts a module only if it is known to score like a
@@ -27,7 +27,7 @@ from kgeval.formats.checkpoints.torch_files import state_dict
 MODELS, INTERACTIONS = "pykeen.models.", "pykeen.nn.modules."
 BATCH_NORMS = ("head_batch_norm", "head_relation_batch_norm", "bn_0", "bn_1")
 TUCKER_PARTS = ("core_tensor", "head_dropout", "relation_dropout", "head_relation_dropout", *BATCH_NORMS)
-# Of each interaction: its model, and the attributes, tensors and submodules that it is known to have.
+# For each interaction: its model, and all attributes, tensors and submodules that known versions of it have.
 KNOWN_INTERACTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
     "TransEInteraction": ("transe", ("p", "power_norm")),
     "DistMultInteraction": ("distmult", ()),
@@ -46,7 +46,7 @@ HIDDEN = ("_head_indices", "_tail_indices")  # attributes that change which tabl
 OWN_OF_TORCH = ("_parameters", "_buffers", "_modules")
 TABLE_LISTS = ("entity_representations.", "relation_representations.")
 OLD_TABLES = ("entity_embeddings", "relation_embeddings", "tail_entity_embeddings", "inverse_relation_embeddings")
-TABLE_CLASSES = ("pykeen.nn.representation.Embedding", "pykeen.nn.emb.Embedding")  # since 1.8, before
+TABLE_CLASSES = ("pykeen.nn.representation.Embedding", "pykeen.nn.emb.Embedding")  # since 1.8; before 1.8
 TORCH_TABLE = "torch.nn.modules.sparse.Embedding"
 ROW_DIMENSIONS = {"rescal": (1, 2), "cp": (2, 2), "quate": (2, 2)}  # of entities and of relations; otherwise 1 and 1
 COMPLEX = ("complex", "rotate")
@@ -93,7 +93,7 @@ def pykeen_module(file: Path, module: Stub, said: Mapping[str, Any]) -> Arrays:
             raise DataError(f"{where}: {cut_label(name) or 'the model'} has a forward hook, which may change scores")
     if _is_set(_attribute(module, "predict_with_sigmoid")):
         raise DataError(
-            f"{where} has predict_with_sigmoid: its scores are sigmoids, which tie where they are rounded to 1. Set "
+            f"{where} has predict_with_sigmoid: its scores are sigmoids, which tie if they are rounded to 1. Set "
             "model.predict_with_sigmoid = False and save it again, or evaluate a function that scores with PyKEEN"
         )
     model, settings = _model(file, module, parts)
@@ -122,7 +122,7 @@ def _submodules(module: Stub, prefix: str = "", above: tuple[int, ...] = ()) -> 
 
 
 def _attribute(part: Stub | None, name: str) -> Any:
-    """Return an attribute of a pickled object; None if it has none of this name."""
+    """Return an attribute of a pickled object; None if the object has no such attribute."""
     return part.state.get(name) if part is not None and isinstance(part.state, dict) else None
 
 
@@ -137,13 +137,13 @@ def _name(value: Any) -> str:
 
 
 def _model(file: Path, module: Stub, parts: Mapping[str, Stub]) -> tuple[str, dict[str, Any]]:
-    """Return the model of a module, and those of the settings p, power_norm and clamp that it has."""
+    """Return the model of a module, and its settings p, power_norm and clamp if it has them."""
     kind = module.name.rpartition(".")[2]
     named = plain_name(kind)
     interaction = parts.get("interaction")
     if named not in (*PYKEEN_MODELS, "ermodel"):
         raise not_a_model(file, f"PyKEEN's {cut_label(kind)}")
-    if interaction is None:  # of an older PyKEEN
+    if interaction is None:  # written by an older PyKEEN
         if named == "ermodel":
             raise DataError(f"{file}: {module.name} has no interaction; is the file complete?")
         settings = {"p": _attribute(module, "scoring_fct_norm")} if named == "transe" else {}

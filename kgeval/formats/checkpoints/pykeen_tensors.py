@@ -1,4 +1,4 @@
-"""The tables and the labels of PyKEEN's models in any file; the formats ``npz`` and ``pykeen`` read them.
+"""Read the tables and the labels of PyKEEN's models; the formats ``npz`` and ``pykeen`` call these functions.
 
 PyKEEN names its tensors in two ways. Since version 1.9, and for some models before it, a model is an ``ERModel``:
 ``entity_representations.0._embeddings.weight``, ``relation_representations.0._embeddings.weight``, with the numbers 1,
@@ -49,7 +49,7 @@ PYKEEN_BATCH_NORMS = {
     "interaction.head_relation_batch_norm.": "bn_1.",
 }
 QUATERNION_TABLE = "interaction.table"
-WITHOUT_EFFECT = ("loss.", "regularizer.", "weight_regularizers.")  # start of the names of tensors of the training
+WITHOUT_EFFECT = ("loss.", "regularizer.", "weight_regularizers.")  # tensors that only the training uses
 FUNCTION = "Evaluate a function that scores with PyKEEN (kgeval help models)"  # what to do with a model that is refused
 TRAINING = "training_triples"
 LABEL_FILES = ("entity_to_id", "relation_to_id")
@@ -72,8 +72,8 @@ def pykeen_tables(file: Path, model: str, tensors: Arrays) -> Arrays:
     Returns
     -------
     dict of str to array
-        With the setting ``form`` of SimplE and QuatE. Tensors of the loss and of regularizers are left out; any other
-        tensor that is not a part of the model keeps its name.
+        For SimplE and QuatE, the setting ``form`` is added. Tensors of the loss and of regularizers are left out; any
+        other tensor that is not a part of the model keeps its name.
 
     Raises
     ------
@@ -184,7 +184,7 @@ def pykeen_labels(folder: Path) -> tuple[Arrays, str, str]:
         return {}, "", ""
     lacking = next((file for file in files if not file.is_file()), None)
     if lacking is not None:
-        raise DataError(f"{lacking}: no such file, though {TRAINING} has the labels of the other rows")
+        raise DataError(f"{lacking}: no such file, though {TRAINING} contains the other file of labels")
     arrays = {name: np.array(_read_labels(file), dtype=np.str_) for name, file in zip(LABEL_ARRAYS, files)}
     return arrays, "", f"{TRAINING}/{{{','.join(LABEL_FILES)}}}.tsv.gz"
 
@@ -220,7 +220,7 @@ def labels_of_mappings(file: Path, entities: Any, relations: Any) -> Arrays:
 
 
 def _read_labels(file: Path) -> list[str]:
-    """Read a table with the columns id and label, as pandas writes it: tabs, and quotation marks where needed."""
+    """Read a table with the columns id and label, as pandas writes it: with tabs, and quotation marks if needed."""
     try:
         text = open_packed(file).decode("utf-8")
     except UnicodeDecodeError as error:

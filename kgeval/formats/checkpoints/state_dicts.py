@@ -24,7 +24,7 @@ from kgeval.formats.checkpoints.plain_files import label_arrays
 from kgeval.scorers.models import MODELS
 
 CHECKPOINT_SUFFIXES = (".pt", ".pth", ".ckpt", ".bin", ".pkl", ".safetensors")
-TRAINING_STATE = ("optim", "scheduler", "lr_scheduler", "scaler")  # first words of the names of tensors of the training
+TRAINING_STATE = ("optim", "scheduler", "lr_scheduler", "scaler")  # first words of names: not tensors of the model
 UNIT_TOLERANCE = 1e-3
 
 
@@ -102,7 +102,7 @@ def _prefixes(names: Collection[str], anchors: Collection[str]) -> set[str]:
 
 
 def model_tensors(file: Path, tensors: Arrays, anchors: Collection[str]) -> Arrays:
-    """Return the tensors of the model, under the names of its own state dict.
+    """Return the tensors of the model, under their names in the state dict of the model alone.
 
     A training checkpoint is often a dict of state dicts: ``{"model_state_dict": ..., "optimizer_state_dict": ...}``.
     The state of the optimizer beside the model is left out; any other tensor beside the model keeps its full name;
@@ -114,7 +114,7 @@ def model_tensors(file: Path, tensors: Arrays, anchors: Collection[str]) -> Arra
         For messages.
     tensors : dict of str to array
     anchors : collection of str
-        Names of tensors, of which the model has at least one.
+        Names of tensors; the model has at least one of them.
 
     Returns
     -------
@@ -204,7 +204,7 @@ def renamed(file: Path, tensors: Arrays, names: Mapping[str, str]) -> Arrays:
 
 
 def side_by_side(file: Path, tensors: Arrays, *names: str) -> npt.NDArray[Any]:
-    """Join several tables side by side: the result has the columns of all tables. Remove them from `tensors`.
+    """Return several tables as one table with the columns of all of them; remove them from `tensors`.
 
     Parameters
     ----------
@@ -236,9 +236,9 @@ def side_by_side(file: Path, tensors: Arrays, *names: str) -> npt.NDArray[Any]:
 def complex_with_scalars(
     file: Path, tensors: Arrays, real: str, imaginary: str, scalars: str | None
 ) -> npt.NDArray[Any]:
-    """Join the tables of real and imaginary parts to one table for ComplEx, real parts first.
+    """Return the tables of real and imaginary parts as one table for ComplEx, real parts first.
 
-    Remove them from `tensors`.
+    The tables are removed from `tensors`.
 
     The model Analogy also has scalars, which it multiplies as DistMult does: a scalar is a complex number without an
     imaginary part.

@@ -1,4 +1,4 @@
-"""The meanings of the names of torch and numpy in a pickle: functions of kgeval that build arrays from bytes.
+"""Functions that build the tensors and arrays of a pickle from bytes, instead of the functions of torch and numpy.
 
 `tensor_meanings` gives the interpreter of pickles the functions that replace ``torch._utils._rebuild_tensor_v2``,
 ``numpy.core.multiarray._reconstruct`` and a few others. A tensor is a view of a storage, which the caller reads; many
@@ -9,7 +9,7 @@ tensors may share a storage, as tied weights do. Traps:
   repeated elements, because later code copies them;
 - ``bfloat16`` has no dtype in numpy; it becomes float32, which holds the same values;
 - a complex tensor may be saved as the conjugate of its storage, and any tensor as the negative of its storage. The last
-  argument says so (``{"conj": True}``), and the reader applies it;
+  argument says so (``{"conj": True}``), and kgeval computes the conjugate or the negative;
 - a storage may be written on a machine with the other byte order.
 """
 
@@ -25,12 +25,12 @@ import numpy.typing as npt
 from kgeval.formats.checkpoints.pickles import Fault, Meanings, Stub, describe
 
 Array = npt.NDArray[Any]
-MAX_REPEATED = 2**26  # elements of all tensors together, beyond those of their storages
+MAX_REPEATED = 2**26  # repeated elements of all tensors together
 MAX_COPIED = 2**30  # bytes of all conjugates, negatives and arrays of numpy together
 MAX_DIMENSIONS = 32  # of an array, as in numpy 1
 MAX_SIZE = 2**62  # of an array, in bytes
 BFLOAT16 = "bfloat16"
-DTYPES = {  # of torch: the dtype of numpy
+DTYPES = {  # the dtype of numpy for each dtype of torch
     "float16": "f2",
     "float32": "f4",
     "float64": "f8",
@@ -69,7 +69,7 @@ MAX_CODE_POINT = 0x10FFFF
 
 
 class Storage(Stub):
-    """A reference of a pickle to the bytes of tensors; the function `read` returns the bytes when a tensor needs them.
+    """A reference in a pickle to the bytes of tensors; the function `read` returns the bytes when a tensor needs them.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ class Storage(Stub):
         Returns
         -------
         array of shape (elements,)
-            Of float32 for bfloat16, else of `dtype`.
+            The array is float32 for bfloat16, and has the dtype `dtype` otherwise.
 
         Raises
         ------
@@ -145,7 +145,7 @@ class Storage(Stub):
 
 
 def tensor_meanings(persistent: Callable[[Any], Any]) -> Meanings:
-    """Return the meanings of the names of torch and numpy in one pickle.
+    """Return functions of kgeval for the names of torch and numpy that occur in a pickle.
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ def tensor_meanings(persistent: Callable[[Any], Any]) -> Meanings:
     Returns
     -------
     Meanings
-        For one pickle only, because it counts the repeated elements of all its tensors.
+        Use it for one pickle only, because it counts the repeated elements of all tensors.
     """
     arrays = _Arrays()
     calls: dict[str, Callable[[tuple[Any, ...]], Any]] = {
@@ -187,11 +187,11 @@ class _Arrays:
         self.copied = 0
 
     def rebuild(self, arguments: tuple[Any, ...]) -> Array:
-        """``_rebuild_tensor_v2(storage, offset, size, stride, requires_grad, hooks, metadata)``."""
+        """Interpret ``_rebuild_tensor_v2(storage, offset, size, stride, requires_grad, hooks, metadata)``."""
         return self._tensor(arguments, None, arguments[6] if len(arguments) > 6 else None)
 
     def rebuild_with_dtype(self, arguments: tuple[Any, ...]) -> Array:
-        """``_rebuild_tensor_v3(storage, offset, size, stride, requires_grad, hooks, dtype, metadata)``."""
+        """Interpret ``_rebuild_tensor_v3(storage, offset, size, stride, requires_grad, hooks, dtype, metadata)``."""
         dtype = arguments[6] if len(arguments) > 6 else None
         if not isinstance(dtype, Stub) or not dtype.name.startswith("torch."):
             raise Fault(f"a tensor needs a dtype of torch, got {describe(dtype)}")
@@ -199,7 +199,7 @@ class _Arrays:
         return self._tensor(arguments, dtype.name.removeprefix("torch."), metadata)
 
     def rebuild_from_type(self, arguments: tuple[Any, ...]) -> Any:
-        """``_rebuild_from_type_v2(function, type, arguments, attributes)``: a tensor with attributes."""
+        """Interpret ``_rebuild_from_type_v2(function, type, arguments, attributes)``: a tensor with attributes."""
         if len(arguments) != 4 or not all(isinstance(name, Stub) for name in arguments[:2]):
             return NotImplemented
         function, kind, parts, _ = arguments
@@ -245,7 +245,7 @@ class _Arrays:
         return self._with_metadata(tensor, metadata)
 
     def _with_metadata(self, tensor: Array, metadata: Any) -> Array:
-        """Return the conjugate or the negative of a tensor, if its metadata say so."""
+        """Return a tensor, or its conjugate or negative if its metadata say so."""
         if metadata is None:
             metadata = {}
         if not isinstance(metadata, dict) or len(metadata) > 2 or not set(metadata) <= {"conj", "neg"}:
@@ -261,9 +261,9 @@ class _Arrays:
         return tensor
 
     def _copy(self, size: int) -> None:
-        """Add a number of copied bytes to the total.
+        """Add a number of copied bytes to the total; raise a Fault if the total is too large.
 
-        A Fault limits the total, since a pickle can repeat a copy many times.
+        A pickle can repeat a copy many times.
         """
         self.copied += size
         if self.copied > MAX_COPIED:
@@ -289,7 +289,7 @@ class _Arrays:
         return values
 
     def array(self, stub: Stub, state: Any) -> Any:
-        """``_reconstruct(ndarray, (0,), b"b")`` and its state: version, shape, dtype, is_fortran, bytes."""
+        """Interpret ``_reconstruct(ndarray, (0,), b"b")`` and its state: version, shape, dtype, is_fortran, bytes."""
         kind = stub.arguments[0] if stub.arguments else None
         is_plain = isinstance(kind, Stub) and kind.name == "numpy.ndarray"
         if not is_plain or not isinstance(state, tuple) or len(state) != 5:
@@ -301,7 +301,7 @@ class _Arrays:
         return self._values(content, dtype, shape, "F" if is_fortran else "C")
 
     def from_buffer(self, arguments: tuple[Any, ...]) -> Any:
-        """``_frombuffer(bytes, dtype, shape, order)``: an array, as numpy writes it in protocol 5."""
+        """Interpret ``_frombuffer(bytes, dtype, shape, order)``: an array, as numpy writes it in protocol 5."""
         match arguments:
             case (content, described, shape, str("C" | "F") as order):
                 dtype = _numpy_dtype(described)
@@ -309,7 +309,7 @@ class _Arrays:
         return NotImplemented
 
     def scalar(self, arguments: tuple[Any, ...]) -> Any:
-        """``scalar(dtype, bytes)``; a number of Python."""
+        """Interpret ``scalar(dtype, bytes)``; return a number of Python."""
         dtype = _numpy_dtype(arguments[0]) if len(arguments) == 2 else None
         return NotImplemented if dtype is None else self._values(arguments[1], dtype, (), "C").item()
 
@@ -337,22 +337,22 @@ def _count(shape: tuple[int, ...], itemsize: int) -> int:
 
 
 def _parameter(arguments: tuple[Any, ...]) -> Any:
-    """``_rebuild_parameter(data, requires_grad, hooks)``, also with attributes as the fourth argument."""
+    """Interpret ``_rebuild_parameter(data, requires_grad, hooks)``, also with attributes as the fourth argument."""
     return arguments[0] if arguments and isinstance(arguments[0], np.ndarray) else NotImplemented
 
 
 def _size(arguments: tuple[Any, ...]) -> Any:
-    """``torch.Size([2, 3])``."""
+    """Interpret ``torch.Size([2, 3])``."""
     return _natural_numbers("size", arguments[0]) if len(arguments) == 1 else NotImplemented
 
 
 def _list(arguments: tuple[Any, ...]) -> Any:
-    """``build_intlist([1, 2])`` and the like, which TorchScript writes."""
+    """Interpret ``build_intlist([1, 2])`` and the like, which TorchScript writes."""
     return arguments[0] if len(arguments) == 1 and isinstance(arguments[0], list) else NotImplemented
 
 
 def _tagged(arguments: tuple[Any, ...]) -> Any:
-    """``restore_type_tag(value, "List[int]")``, which TorchScript writes."""
+    """Interpret ``restore_type_tag(value, "List[int]")``, which TorchScript writes."""
     return arguments[0] if len(arguments) == 2 and isinstance(arguments[1], str) else NotImplemented
 
 

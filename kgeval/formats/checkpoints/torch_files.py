@@ -1,4 +1,4 @@
-"""Reads torch files of the zip format (torch 1.6 and later) without torch; nothing in a file is ever run.
+"""Read torch files of the zip format (torch 1.6 and later) without torch; nothing in a file is ever run.
 
 Layout: a zip archive with one folder of any name. In the folder, ``data.pkl`` is a pickle in which tensors refer to
 storages, ``data/KEY`` are the bytes of each storage, ``byteorder`` (torch 2.1 and later) says ``little`` or ``big``,
@@ -35,11 +35,11 @@ from kgeval.formats.checkpoints.tensors import STORAGES, Array, Storage, tensor_
 
 MAX_MEMBERS = 100_000  # of a zip archive
 MAX_DIRECTORY_BYTES = 8 * 2**20  # of the list of members at the end of a zip archive
-MAX_INFLATION = 100  # all members together, in units of the size of the file; torch itself does not compress
+MAX_INFLATION = 100  # limit of the size of all members divided by the size of the file; torch itself does not compress
 MAX_KEY = 100  # characters of the key of a storage
 MAX_VERSION = 10  # of the format, as in torch 2
 MAX_NAMES = 100_000  # tensors that `state_dict` lists
-MAX_NAME = 1000  # characters of such a name
+MAX_NAME = 1000  # characters of the name of such a tensor
 MAX_VISITS = 2_000_000  # dicts and modules that `state_dict` looks into, each as often as it occurs
 PICKLE = "data.pkl"
 PARTS = ("_parameters", "_buffers", "_modules")  # of a module of torch
@@ -84,16 +84,16 @@ def read_torch(path: str | Path, with_values: bool = True) -> Any:
     Returns
     -------
     object
-        What was saved: dict, list, tuple, set, frozenset, str, bytes, int, float, complex, bool, None. Tensors and
-        parameters become numpy arrays of the same dtype (float32 for bfloat16). They share memory where the tensors do,
-        and are not writable. Every object of another class, and every class and function, is a
+        The saved object, built from dict, list, tuple, set, frozenset, str, bytes, int, float, complex, bool, None.
+        Tensors and parameters become numpy arrays of the same dtype (float32 for bfloat16). Arrays share memory if the
+        tensors share a storage, and are not writable. Every object of another class, and every class and function, is a
         `kgeval.formats.checkpoints.pickles.Stub`. Objects may be shared and may contain themselves.
 
     Raises
     ------
     DataError
         If there is no such file, if it is damaged or not in the zip format, if it exceeds a limit of this module, of
-        `pickles` or of `tensors`, if a tensor does not lie inside its storage, or if its dtype is not known.
+        `pickles` or of `tensors`, if a tensor does not lie inside its storage, or if a tensor has an unknown dtype.
     """
     file = Path(path)
     check_source(file)
@@ -146,8 +146,8 @@ def state_dict(tree: Any, where: str = "the checkpoint") -> dict[str, Array]:
     Returns
     -------
     dict of str to array
-        In the order of the checkpoint. A tensor or module that occurs twice is listed under both names; a dict or
-        module that contains itself is not listed again inside itself.
+        The tensors, in the order of the checkpoint. A tensor or module that occurs twice is listed under both names; a
+        dict or module that contains itself is not listed again inside itself.
 
     Raises
     ------
@@ -164,12 +164,12 @@ def state_dict(tree: Any, where: str = "the checkpoint") -> dict[str, Array]:
 
 
 class _Flattener:
-    """Collects the tensors of `state_dict`."""
+    """Collects the tensors for the function `state_dict`."""
 
     def __init__(self, where: str) -> None:
         self.where = where
         self.tensors: dict[str, Array] = {}
-        self.on_path: set[int] = set()  # id() of the dicts and modules that contain the present one
+        self.on_path: set[int] = set()  # id() of the dicts and modules around the one that is visited
         self.visits = 0
 
     def flatten(self, tree: Any) -> dict[str, Array]:
@@ -241,7 +241,7 @@ class _Stream(io.BufferedReader):
     is_limited = False
 
     def read(self, size: int | None = -1, /) -> bytes:
-        """Return at most `size` bytes; raise a Fault if this is more than a directory may have."""
+        """Return at most `size` bytes; raise a Fault if a directory would be too large."""
         if self.is_limited:
             size = _size_of(self) - self.tell() if size is None or size < 0 else size
             if size > MAX_DIRECTORY_BYTES:
@@ -325,7 +325,7 @@ def _check_start(stream: _Stream) -> None:
 
 
 def _not_torch(names: list[str], pickles: list[str]) -> str:
-    """Return why a zip archive is no torch file."""
+    """Return the reason why a zip archive is no torch file, for messages."""
     if pickles:
         return f"contains {len(pickles)} members named {PICKLE}; expected one: {', '.join(map(cut_label, pickles[:3]))}"
     if any(name.endswith(".npy") for name in names):
@@ -360,7 +360,7 @@ def _pickles(names: Any) -> list[str]:
 class _Member(NamedTuple):
     """One member of a zip archive."""
 
-    start: int  # of its bytes in the file
+    start: int  # position of its bytes in the file
     stored_size: int
     size: int
     is_deflated: bool
@@ -368,7 +368,7 @@ class _Member(NamedTuple):
 
 
 def _directory(stream: _Stream) -> tuple[dict[str, zipfile.ZipInfo], int]:
-    """Return the members that the directory of a zip archive lists, and where the directory starts."""
+    """Return the members that the directory of a zip archive lists, and the position of the directory."""
     stream.is_limited = True
     try:
         with zipfile.ZipFile(stream) as archive:
@@ -425,7 +425,7 @@ class _Archive:
         local_name = self.stream.read(name_length)
         is_right = start == ZIP_START and method == info.compress_type
         is_right &= local_name == _raw_name(info)
-        if not flags & 8:  # else the sizes follow the member
+        if not flags & 8:  # with flag 8, the checksum and the sizes follow after the member
             is_right &= crc == info.CRC and stored in (info.compress_size, 2**32 - 1)
             is_right &= size in (info.file_size, 2**32 - 1)
         is_right &= is_deflated or info.compress_size == info.file_size

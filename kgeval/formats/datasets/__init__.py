@@ -61,10 +61,11 @@ def read_dataset(
     columns : str or sequence of str, optional
         What the columns hold. Either their order: ``"hrt"`` (head, relation, tail; the default order), ``"htr"`` or
         another order of these letters, and with further columns one name for each: ``"h,r,t,time"`` (``-`` leaves a
-        column out). Or the names, in the first line or in the Parquet file, of the columns of subject, relation and
-        object, in this order: ``"source,rel,target"``. Needed if the columns seem to be in another order than the
-        default, and if there are further columns without names. Further columns, such as time or weight, are kept in
-        `Dataset.columns`: results can be broken down by them, but the filter does not use them.
+        column out). Or the names of the columns of subject, relation and object, in this order:
+        ``"source,rel,target"``; the first line or the Parquet file must contain these names. Needed if the columns seem
+        to be in another order than the default, and if there are further columns without names. Further columns, such
+        as time or weight, are kept in `Dataset.columns`: results can be broken down by them, but the filter does not
+        use them.
     sep : str, optional
         The separator of the columns of all text files: one character, such as ``","`` or ``";"``, or one of the words
         ``"tab"``, ``"comma"``, ``"space"`` and ``"whitespace"`` (any number of spaces and tabs). By default a comma in
@@ -74,8 +75,8 @@ def read_dataset(
         The files of a split, relative to the folder, if they have other names: ``{"train": ["facts.txt",
         "train.txt"], "valid": "dev.tsv"}``. Several files are read one after the other.
     ignore : sequence of str
-        Names of files to leave out. All other files that hold triples with labels of the dataset are named in an
-        observation of the dataset; if the name of such a file looks like a part of a split, an error is raised.
+        Names of files to leave out. `Dataset.notes` name all other files that hold triples with labels of the dataset;
+        if the name of such a file looks like a part of a split, an error is raised.
     labelled : bool
         Whether each line of valid and test (and of train, if it has four columns) ends with a label
         that says whether the triple is true: 1 or -1, 1 or 0, true or false. The splits then contain

@@ -3,8 +3,8 @@
 Layout. The dictionaries hold ``id TAB label``. DGL-KE writes them into the folder of a dataset of labels (its option
 ``--format raw_udd_hrt`` and so on). For a dataset of ids (``udd_hrt``), the user writes them, and the triples hold ids.
 
-Traps. No file says whether the triples hold labels or ids. Here they hold labels if all of their words are labels of
-the dictionaries, and ids if all are ids; if both are possible, because the labels are numbers, an error asks the user.
+Traps. No file says whether the triples hold labels or ids. Here, they are read as labels if all their words are labels
+of the dictionaries, and as ids if all words are ids; if both are possible (the labels are numbers), an error is raised.
 The order of the columns is an option of DGL-KE, and no file holds it. As in other folders, an error asks for `columns`
 if the order seems to be head, tail, relation. The built-in datasets of DGL-KE are RotatE's folders.
 """
@@ -50,9 +50,9 @@ def _read(folder: Path, options: DatasetOptions) -> Dataset:
         if as_labels == (tuple(entities[i] for i in ids[0]), tuple(relations[i] for i in ids[1])):
             return with_dictionaries(dataset, entities, relations, folder, DICTIONARIES)
         raise DataError(
-            f"{folder}: the triples may hold labels or ids: all their words are labels and ids of {DICTIONARIES[0]} "
-            f"and {DICTIONARIES[1]}. If they are labels, use {AS_TABLES}; if they are ids, write the labels into the "
-            "triples"
+            f"{folder}: the triples may hold labels or ids: all their words are both labels and ids of "
+            f"{DICTIONARIES[0]} and {DICTIONARIES[1]}. If they are labels, use {AS_TABLES}; if they are ids, write the "
+            "labels into the triples"
         )
     splits = {
         split: np.column_stack([ids[0][part.s], ids[1][part.p], ids[0][part.o]])

@@ -23,7 +23,7 @@ from kgeval.formats.registry import Format
 
 TASKS = r"(train|dev|valid|test)_tasks\.json|e1rel_e2\.json"
 CANDIDATES = r".*typecons\w*\.json|rel2candidates.*\.json"
-# What the names of files tell: a regular expression, and the message about such files.
+# For each kind of refused files: a regular expression for their names, and the message about them.
 KINDS = (
     (
         TASKS,

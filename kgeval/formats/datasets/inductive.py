@@ -22,11 +22,11 @@ GraIL and BERTRL also write ``ranking_head.txt`` and ``ranking_tail.txt`` into t
 each test triple.
 
 Traps. If a tool reads the training graph as the split train, entities of the training graph become candidates, and the
-facts of the inference graph are not filtered. Tools differ in the triples that they filter: ULTRA takes the inference
-graph, valid and test for ILPC and InGram, but the inference graph and test for GraIL's folders, where it also ranks
-valid and test together; GraIL draws negatives that are no triples of the inference graph, but that may be other known
-triples. In ULTRA's copies of some benchmarks, the valid split belongs to the training graph. Each list of negatives
-belongs to one positive, not to a query.
+facts of the inference graph are not filtered. Tools differ in the triples that they filter. For ILPC and InGram, ULTRA
+filters the inference graph, valid and test. For GraIL's folders, it filters the inference graph and test, and ranks
+valid and test together. GraIL draws negatives that are no triples of the inference graph, but that may be triples of
+valid or test. In ULTRA's copies of some benchmarks, the valid split belongs to the training graph. Each list of
+negatives belongs to one positive, not to a query.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from kgeval.formats.datasets import tab_folder
 from kgeval.formats.folders import AS_TABLES, check_folder, given_splits, ignored_names, names_in
 from kgeval.formats.registry import Format
 
-SUFFIX = "_ind"  # what GraIL appends to the name of a training graph to name the folder of the inference graph
+SUFFIX = "_ind"  # GraIL's folder of the inference graph has the name of the training graph with this suffix
 RANKING_FILES = ("ranking_head.txt", "ranking_tail.txt")
 ALL_SPLITS = "the filter removes the triples of all three splits, as ULTRA does for these benchmarks"
 TWO_SPLITS = (
@@ -87,7 +87,7 @@ def _sniff(path: Path) -> bool:
 
 
 def _layout_of(folder: Path) -> _Layout | None:
-    """Return the layout of a folder that holds an inference graph and test; None for GraIL's two folders and others."""
+    """Return the layout of a folder that holds an inference graph and test; None if it has no such layout."""
     names = names_in(folder)
     return next((layout for layout in LAYOUTS if {layout.files[0], layout.files[2]} <= names), None)
 
@@ -132,7 +132,7 @@ def _read(folder: Path, options: DatasetOptions) -> Dataset:
 def _with_layout(folder: Path, layout: _Layout, options: DatasetOptions) -> tuple[DatasetOptions, dict[str, str]]:
     """Return the options with the files of a layout added, and these files by split.
 
-    Files that the user names go first.
+    Files that the user names take precedence over those of the layout.
     """
     ignored, given = ignored_names(options), given_splits(options)
     named = {str(file) for files in given.values() for file in (files if isinstance(files, (list, tuple)) else [files])}
@@ -164,7 +164,7 @@ def _check_same_graph(folder: Path, dataset: Dataset, roles: Mapping[str, str]) 
 
 
 def _notes_of_two_folders(folder: Path) -> list[str]:
-    """Return the notes on one of GraIL's two folders; no notes if name and sibling show that it is neither of them."""
+    """Return the notes on one of GraIL's two folders; no notes if its name and its sibling show that it is neither."""
     sibling = _sibling(folder)
     if folder.resolve().name.endswith(SUFFIX):
         graph = "train.txt is the inference graph (known at test time) of an inductive benchmark"

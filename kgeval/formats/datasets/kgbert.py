@@ -27,7 +27,7 @@ from kgeval.formats.id_triples import label_columns
 from kgeval.formats.registry import Format
 
 TEXTS = re.compile(r"(entity|relation)2text\w*\.txt")
-SHARES = re.compile(r"train_\d+\.tsv")  # shares of train
+SHARES = re.compile(r"train_\d+\.tsv")  # files that hold a part of train
 SPLIT_NAMES = ("train.tsv", "dev.tsv", "test.tsv")
 
 
@@ -54,7 +54,7 @@ def _read(folder: Path, options: DatasetOptions) -> Dataset:
     options = replace(options, ignore=[*ignored, *(name for name in [*shares, *texts] if name not in ignored)])
     dataset: Dataset = tab_folder.FORMAT.read(folder, options)
     if shares:
-        notes.append(f"not read: {listed(shares)} (shares of train)")
+        notes.append(f"not read: {listed(shares)} (parts of train)")
     if texts:
         notes.append(f"not read: {listed(texts)} (texts of entities and relations)")
     lists = [_listed_labels(folder / name) for name in ("entities.txt", "relations.txt")]

@@ -5,7 +5,8 @@ Layout. All files are tab-separated. The dictionaries hold ``id TAB label``; ``t
 
 Traps. LibKGE's script also writes parts of splits: ``train_sample.del``, ``valid_without_unseen.del`` and
 ``test_without_unseen.del``. A test split without the triples of unseen entities is easier than the whole test split, so
-their numbers cannot be compared. If ``dataset.yaml`` names such a file as a split, an error asks which one to read.
+results on these two splits cannot be compared. If ``dataset.yaml`` names such a file as a split, an error asks which
+file to read.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ UNREAD = {
     "test=FILE reads one of them",
     r"(train|valid|test|dev|val)\.(txt|tsv)": f"triples of labels; {AS_TABLES} reads them",
 }
-# A line of dataset.yaml: the file of a split or of a dictionary.
+# A line of dataset.yaml that names the file of a split or of a dictionary.
 FILE_NAME = re.compile(
     r"^[ \t]+files\.(train|valid|test|entity_ids|relation_ids)\.filename[ \t]*:[ \t]*['\"]?([^'\"#\n]+?)['\"]?[ \t]*$",
     re.MULTILINE,

@@ -8,8 +8,8 @@ numbers of entities. Labels of typed entities are ``type:label``, as in PyKEEN.
 
 Traps. If a tool ignores the types, id 5 of the drugs and id 5 of the proteins become one entity. The package ogb sorts
 the types by name, whatever their order in ``raw``. `Dataset.dictionaries` lists the entities type by type in this
-order. Every entity of a mapping is an entity of the dataset, even if no triple has it. OGB's published numbers rank
-each triple among its own negatives only, and not among all entities. Some files hold numpy arrays instead of tensors.
+order. Every entity of a mapping is an entity of the dataset, even if no triple has it. OGB's published numbers come
+from ranks among the negatives of each triple, not among all entities. Some files hold numpy arrays instead of tensors.
 The arrays are then inside the pickle, and the size of a pickle is limited here; the error message says how to convert
 such a file.
 """
@@ -37,7 +37,7 @@ from kgeval.formats.unpacking import open_packed
 SPLIT_NAMES = {split: f"{split}.pt" for split in SPLITS}
 ENTITY_MAPPING, RELATION_MAPPINGS = "nodeidx2entityid.csv", ("relidx2relname.csv", "reltype2relid.csv")
 TYPED_ENDING = "_entidx2name.csv"
-NEGATIVES = {"head_neg": "head_type", "tail_neg": "tail_type"}  # the types of the negatives in each row
+NEGATIVES = {"head_neg": "head_type", "tail_neg": "tail_type"}  # the key of the negatives: the key of their types
 UNTYPED = ""  # stands for the type of entities in a dataset without types
 HOW_TO_CONVERT = (
     "If the file is OGB's own, write it again as tensors: from ogb.utils.torch_util import "
@@ -76,9 +76,9 @@ def _read(folder: Path, options: DatasetOptions) -> Dataset:
     triples = {split: _triples(file, content, types, len(relations)) for split, (file, content) in parts.items()}
     entities = [f"{kind}:{label}" if kind else label for kind, labels in types.items() for label in labels]
     notes = [
-        f"{file.relative_to(folder).as_posix()} lists {_shape(content)} negatives for each triple, among which OGB's "
-        "published numbers rank; here every entity is a candidate. Use "
-        "kgeval.Protocol(candidates=kgeval.formats.datasets.ogb.listed_negatives(folder, dataset)) to rank among them"
+        f"{file.relative_to(folder).as_posix()} lists {_shape(content)} negatives for each triple; OGB ranks "
+        "among them only, but here every entity is a candidate. To rank among the negatives, use "
+        "kgeval.Protocol(candidates=kgeval.formats.datasets.ogb.listed_negatives(folder, dataset))"
         for split, (file, content) in parts.items()
         if split == "test" and NEGATIVES.keys() & content.keys()
     ]
@@ -116,7 +116,7 @@ def listed_negatives(folder: str | Path, dataset: Dataset, split: str = "test") 
     file, content = parts[split]
     types = _entity_labels(path)
     labels = [f"{kind}:{label}" if kind else label for kind, kinds in types.items() for label in kinds]
-    ids = dataset.entities.find(labels)  # (entities of OGB,): the id in the dataset of each entity
+    ids = dataset.entities.find(labels)  # (entities of OGB,): the id of each entity in `dataset`
     triples = _triples(file, content, types, len(_relation_labels(path)))
     positives = dataset[split].array
     if len(triples) != len(positives) or not np.array_equal(ids[triples[:, [0, 2]]], positives[:, [0, 2]]):
@@ -174,7 +174,10 @@ def _triples(file: Path, content: Mapping[str, Any], types: Mapping[str, Sequenc
 def _global_ids(
     file: Path, content: Mapping[str, Any], key: str, type_key: str, types: Mapping[str, Sequence[str]]
 ) -> Ids:
-    """Return an array of ids as ids over all types; the type of row i is row i of the array `type_key`."""
+    """Convert the ids in the array `key`, which count within a type, to ids over all types, and return them.
+
+    The array `type_key` holds the type of each row.
+    """
     if UNTYPED in types:
         if type_key in content:
             raise DataError(f"{file}: has {type_key}, but {ENTITY_MAPPING} in mapping gives the entities no types")
@@ -209,7 +212,7 @@ def _global_ids(
 
 
 def _integers(file: Path, content: Mapping[str, Any], key: str, n: int, what: str) -> Ids:
-    """Return an array of ids below `n`."""
+    """Return the array `key` as int64; raise a DataError unless it holds integers from 0 to n - 1."""
     array = content[key]
     if not isinstance(array, np.ndarray) or array.dtype.kind not in "iu" or array.ndim not in (1, 2):
         found = f"{array.dtype}, shape {array.shape}" if isinstance(array, np.ndarray) else type(array).__name__

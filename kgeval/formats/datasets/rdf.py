@@ -5,12 +5,12 @@ the IRI without angle brackets. The label of a literal is the literal as N-Tripl
 tag and datatype: ``"7"^^<http://www.w3.org/2001/XMLSchema#integer>``. The label of a blank node is ``_:name``.
 
 Traps. If a tool splits the lines at tabs or spaces, the final dot becomes part of the object, and literals break into
-pieces. A letter in an IRI may be written as an escape; both forms are the same IRI. Language tags are the same in upper
-and lower case; they become lower case. ``"a"`` and ``"a"^^xsd:string`` are the same literal, but ``"1"^^xsd:integer``
-and ``"01"^^xsd:integer`` differ. Literals are entities, so they are candidates. A blank node belongs to its file. If
-two files contain the same name, an error is raised: by the rules of RDF these are two nodes, but if a tool has split
-one file into two, they are one node. Blank nodes without a name (``[...]`` and lists in Turtle) get names in the order
-of the file. Named graphs (N-Quads, TriG) are refused.
+pieces. A letter in an IRI may be written as an escape; both forms are the same IRI. Upper and lower case make no
+difference in language tags; all tags become lower case. ``"a"`` and ``"a"^^xsd:string`` are the same literal, but
+``"1"^^xsd:integer`` and ``"01"^^xsd:integer`` differ. Literals are entities, so they are candidates. A blank node
+belongs to its file. If two files contain blank nodes of the same name, an error is raised: by the rules of RDF these
+are two nodes, but if a tool has split one file into two, they are one node. Blank nodes without a name (``[...]`` and
+lists in Turtle) get names in the order of the file. Named graphs (N-Quads, TriG) are refused.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ REFUSED = {
     ".n3": "N3",
 }
 UNREAD = {r"(train|valid|test|dev|val)\.(txt|tsv)": f"no RDF; {AS_TABLES} reads it instead"}
-# The library names a blank node without a name by a random number in hexadecimal digits.
+# pyoxigraph gives a blank node without a name a random name of hexadecimal digits.
 ANONYMOUS = re.compile(r"[0-9a-f]{1,32}")
 
 
@@ -118,7 +118,7 @@ def _files(folder: Path, options: DatasetOptions) -> dict[str, list[Path]]:
     for split in found.keys() - chosen.keys():
         name = found[split][0].name
         raise DataError(
-            f"{folder}: {name} seems to be the {split} split, but is no file of RDF by its name; rename it, say "
+            f"{folder}: {name} seems to be the {split} split, but its name has no suffix of RDF; rename it, say "
             f"splits={{{split!r}: {name!r}}} (--splits {split}={name}) or ignore=[{name!r}] (--ignore-files {name})"
         )
     return {split: found[split] for split in SPLITS if split in chosen}
@@ -128,7 +128,7 @@ class _Terms:
     """The labels of the terms read so far, the number of each label, and the file in which each blank node occurs."""
 
     def __init__(self) -> None:
-        self.ids: tuple[dict[str, int], dict[str, int]] = {}, {}  # of entities, of relations
+        self.ids: tuple[dict[str, int], dict[str, int]] = {}, {}  # label -> number, of entities and of relations
         self.file_of: dict[str, Path] = {}  # for each name of a blank node: its file
 
     def read(self, file: Path) -> np.ndarray[Any, np.dtype[np.int64]]:
@@ -183,7 +183,7 @@ class _Terms:
 
 
 def _written_names(raw: bytes) -> set[str]:
-    """Return the names of blank nodes in a text that look like names which the library gives to unnamed nodes."""
+    """Return the names of blank nodes in a text that look like the names that pyoxigraph gives to unnamed nodes."""
     return {name.decode("ascii") for name in re.findall(rb"_:([0-9a-f]{1,32})", raw)}
 
 

@@ -5,7 +5,7 @@ Layout. ``train.txt``, ``valid.txt`` and ``test.txt`` as in `kgeval.formats.data
 built-in datasets of DGL-KE and many others.
 
 Traps. The rows of a checkpoint are in the order of the dictionaries, not in the order of the sorted labels;
-`Dataset.dictionaries` keeps this order. The code ranks all entities of the dictionary, also those that occur in no
+`Dataset.dictionaries` keeps this order. RotatE's code ranks all entities of the dictionary, also those that occur in no
 triple. A folder that holds the dictionaries and ``entity_embedding.npy``, but no triples, is a model.
 """
 

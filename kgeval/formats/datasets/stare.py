@@ -1,10 +1,10 @@
-"""Statements with qualifiers, as StarE's datasets hold them (WD50K, WikiPeople, JF17K).
+"""Statements with qualifiers: the format of StarE's datasets (WD50K, WikiPeople, JF17K).
 
 Layout. ``train.txt``, ``valid.txt`` and ``test.txt``; each line is ``s,p,o,qp1,qv1,qp2,qv2,...``: a triple, then
 qualifiers, each a relation and an entity. Labels contain no comma, and lines may have no qualifier.
 
 Traps. Without their qualifiers, two statements may become the same triple, and a test triple may then occur in train.
-StarE's published numbers keep the qualifiers in the query, and use them in the filter or not, depending on the paper.
+For StarE's published numbers, queries contain the qualifiers; it depends on the paper whether the filter uses them.
 Entities that occur only in qualifiers also count as entities of these datasets (the published counts include them), and
 StarE ranks them too.
 """
@@ -97,11 +97,11 @@ def _qualifier_notes(rows: Sequence[Sequence[str]]) -> list[str]:
     n_entities, n_relations = (len(inside - main) for main, inside in zip(in_triples, in_qualifiers))
     notes = [
         f"{n_qualified:,} of {counted(len(rows), 'statement')} have qualifiers; neither the queries nor the filter use "
-        "them. Results break down by their number: result.by('n_qualifiers'), --by n_qualifiers"
+        "them. Results can be broken down by the number of qualifiers: result.by('n_qualifiers'), --by n_qualifiers"
     ]
     if n_repeats:
-        has = "statement differs from another one only in its qualifiers, so it repeats a triple"
-        have = "statements differ from others only in their qualifiers, so they repeat a triple"
+        has = "statement differs from another statement only in its qualifiers, so it repeats a triple"
+        have = "statements differ from other statements only in their qualifiers, so they repeat a triple"
         notes.append(counted(n_repeats, has, have))
     if n_entities or n_relations:
         notes.append(

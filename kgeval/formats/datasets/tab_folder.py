@@ -3,8 +3,8 @@
 Each file is tab-separated text (``.txt``, ``.tsv``), CSV or Parquet, or text with another separator if the option `sep`
 is given; text may be packed (``train.txt.gz``). `read_dataset` and `read_negatives` read such folders.
 
-Nothing that changes a number is guessed. A first line that looks like a header, columns that seem to be in another
-order, further columns without names, and another separator raise errors that name the option to set.
+Nothing that could change a result is guessed. Errors name the option to set if a first line looks like a header, if the
+columns seem to be in an unusual order, if further columns have no names, or if the separator seems to be unusual.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from kgeval.formats.split_files import (
     unread_triples,
 )
 from kgeval.formats.tables import TABLE_SUFFIXES, Table, read_table, table_suffix
-from kgeval.formats.text_tables import IS_IT_A_HEADER
+from kgeval.formats.text_tables import IS_IT_A_HEADER, first_labels
 from kgeval.formats.unpacking import ARCHIVES, is_archive, plain_name, unpacked
 
-SMALL_FILES = 2**18  # bytes; to start threads takes longer than to read so few
+SMALL_FILES = 2**18  # bytes; files that are smaller in total are read without threads, which is faster
 
 
 def _sniff(path: Path) -> bool:
@@ -73,6 +73,8 @@ def _read(path: Path, options: DatasetOptions) -> Dataset:
     n_bytes = sum(file.stat().st_size for _, file in parts if file.is_file())
     with ThreadPoolExecutor(len(parts)) if n_bytes > SMALL_FILES else nullcontext() as pool:
         tables = list((pool.map if pool else map)(read, *zip(*parts)))
+    if columns is None:
+        _check_same_order([(file, table) for (_, file), table in zip(parts, tables)], options.sep)
     of_split = {split: [table for (of, _), table in zip(parts, tables) if of == split] for split in files}
     dataset = _dataset(path.resolve().name, of_split, assumptions(path, files, options.splits))
     if header is None and not options.labelled:
@@ -127,6 +129,36 @@ def _check_order(path: Path, options: DatasetOptions, dataset: Dataset) -> None:
         raise DataError(f"{path}: {dataset.suspicious_order} (on the command line: --columns)")
 
 
+def _check_same_order(files: Sequence[tuple[Path, Table]], sep: str | None) -> None:
+    """Raise a DataError if the headers of two text files name subject, relation and object in different orders.
+
+    Each header decides the order of its own file. But of two headers that disagree, one is often a line that was put
+    above columns in another order, and its names then swap, for example, relations and objects. The option ``columns=``
+    with names confirms that every header is right. The columns of Parquet files always have names; they are not
+    compared.
+
+    Parameters
+    ----------
+    files : sequence of tuples (path, table)
+    sep : str, optional
+        See `kgeval.read_dataset`.
+    """
+    texts = [(file, table) for file, table in files if table.place == "line"]
+    for file, table in texts[1:]:
+        first, first_table = texts[0]
+        if np.argsort(table.positions).tolist() == np.argsort(first_table.positions).tolist():
+            continue
+        names, first_names = ([name.strip() for name in first_labels(of, sep)] for of in (file, first))
+        confirmed = ",".join(names[i] for i in table.positions)
+        right = f"name the columns, columns={confirmed!r} (--columns {confirmed})"
+        if confirmed != ",".join(first_names[i] for i in first_table.positions):
+            right = "give the columns the same names in the same order in all files"
+        raise DataError(
+            f"{file}, line 1: the header ({', '.join(names)}) has another order than the header of {first} "
+            f"({', '.join(first_names)}); if both are right, {right}; else correct the wrong header"
+        )
+
+
 def _check_first_lines(files: Sequence[tuple[str, Path, Table]], dataset: Dataset) -> None:
     """Raise a DataError if the first line of a file is a header of unknown words.
 
@@ -151,7 +183,8 @@ def _check_first_lines(files: Sequence[tuple[str, Path, Table]], dataset: Datase
         is_alone = n_relation[p] == n and n_entity[s] == n and n_entity[o] == n
         is_plenty = len(triples) >= max(100, 10 * len(dataset.relations))
         if is_alone and s != o and (is_plenty or (n > 1 and len(triples) >= 4 * n)):
-            shown = ", ".join((dataset.entities.labels[s], dataset.relations.labels[p], dataset.entities.labels[o]))
+            labels = (dataset.entities.labels[s], dataset.relations.labels[p], dataset.entities.labels[o])
+            shown = ", ".join(labels[i] for i in np.argsort(table.positions))  # in the order of the file
             raise DataError(
                 f"{file}, line 1: looks like a header ({shown}) (its labels occur nowhere else); {IS_IT_A_HEADER}"
             )
@@ -209,20 +242,24 @@ def read_negatives(
         ending = "" if labelled else "_negatives"
         files = find_split_files(path, splits, ending=ending)
         if not set(files) - {"train"}:
-            hint = "" if labelled else "; kgeval.classify can draw some (negatives='uniform', --negatives uniform)"
+            hint = "" if labelled else "; kgeval.classify can draw negatives (negatives='uniform', --negatives uniform)"
             raise DataError(
                 f"{path}: expected valid{ending}.txt and test{ending}.txt (or .tsv); {_contents(path)}{hint}"
             )
         negatives = {}
+        read: list[tuple[Path, Table]] = []
         for split, paths in files.items():
             parts = []
             for file in paths:
                 table = read_table(file, split, header=header, columns=columns, sep=sep, labelled=labelled)
+                read.append((file, table))
                 rows = np.flatnonzero(~table.is_positive) if labelled else np.arange(len(table.is_positive))
                 parts.append(_known_ids(file, table, rows, dataset))
             ids = np.concatenate(parts)
             if len(ids) or split != "train":
                 negatives[split] = ids
+        if columns is None:
+            _check_same_order(read, sep)
     return negatives
 
 

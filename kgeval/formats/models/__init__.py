@@ -63,8 +63,8 @@ def load_model(
         replaces the value in the file; if the two values differ, the ``notes`` of the model mention this.
 
         ``entity_labels`` and ``relation_labels`` are the labels of the rows; the word ``"ids"`` instead of labels means
-        that the rows are in id order. If the file contains only one of the two, pass the other. ``ignore`` names arrays
-        of the file that do not change the scores, comma-separated or as a list.
+        that the rows are in id order. If the file contains the labels of entities only, or of relations only, pass the
+        other labels. ``ignore`` names arrays of the file that do not change the scores, comma-separated or as a list.
 
     Returns
     -------
@@ -77,8 +77,8 @@ def load_model(
     DataError
         If the file has no known format or is damaged, if an array is missing or not known, or if the rows cannot be
         matched to the dataset. Also if a setting that changes the scores is in neither the file nor the call; if the
-        file and a configuration beside it contradict each other and the call does not decide; and if relation labels
-        that the dataset lacks may name inverse relations.
+        file and a configuration beside it contradict each other and the caller does not pass the setting; and if
+        relation labels that the dataset lacks may name inverse relations.
     """
     file = Path(path)
     said = {name: value for name, value in settings.items() if value is not None}
@@ -90,7 +90,7 @@ def load_model(
                 raise DataError(f"ids= and {name}= both name the rows; give only one of them")
             said[name] = labels
     file_format = model_format_of(file, format)
-    if format is None and file.suffix != ".npy" and not file_format.sniff(file):  # the reader of npz tells what .npy is
+    if format is None and file.suffix != ".npy" and not file_format.sniff(file):  # the reader of npz explains .npy
         raise _unknown(file)
     parts = file_format.read(file, said)
     model = build_model(parts, dataset, said)

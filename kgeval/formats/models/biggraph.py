@@ -1,18 +1,20 @@
 """The format of PyTorch-BigGraph: a checkpoint folder of HDF5 files.
 
-``checkpoint_version.txt`` holds the number N of the current version. ``embeddings_TYPE_PART.vN.h5`` holds the vectors
-of one partition of one entity type (dataset ``embeddings``), ``model.vN.h5`` the parameters of the relations (datasets
-``model/relations/I/operator/SIDE/PARAMETER``), ``config.json`` the configuration, which each HDF5 file repeats in its
-attribute ``config/json``. The labels are not in the checkpoint but in the folder `entity_path` of the configuration:
-``entity_names_TYPE_PART.json``, and ``dynamic_rel_names.json`` for dynamic relations. Traps:
+``checkpoint_version.txt`` contains the number N of the current version. ``embeddings_TYPE_PART.vN.h5`` contains the
+vectors of one partition of one entity type (dataset ``embeddings``). ``model.vN.h5`` contains the parameters of the
+relations (datasets ``model/relations/I/operator/SIDE/PARAMETER``). ``config.json`` contains the configuration; each
+HDF5 file repeats it in the attribute ``config/json``. The labels are not in the checkpoint but in the folder
+`entity_path` of the configuration: ``entity_names_TYPE_PART.json``, and ``dynamic_rel_names.json`` for dynamic
+relations. Traps:
 
 - In each partition, row numbers start at 0. The import shuffles the entities, so only these files give the right
   labels.
 - Without dynamic relations, an operator f belongs to the right-hand side: the score of (s, p, o) compares s with f(o).
   With the operator ``complex_diagonal`` this is ComplEx with the conjugates of the relations; with ``translation`` it
-  is TransE with the opposite relations.
+  is TransE with negated relations.
 - With dynamic relations, the left-hand operator is applied to s when o is missing, and the right-hand operator to o
-  when s is missing. These are inverse relations, all after the relations.
+  when s is missing. The right-hand operators are read as inverse relations, whose rows follow after the rows
+  of all relations.
 - ``global_emb`` adds a vector to all vectors of an entity type; ``max_norm`` shortens longer vectors before scoring.
 - ``bias`` and the comparator ``cos`` have no counterpart in `kgeval.models`; they are refused.
 - With several entity types, PyTorch-BigGraph ranks only the entities of the types that a relation connects.
@@ -40,11 +42,11 @@ MODEL_FILE = re.compile(r"model\.v(\d+)\.h5")
 EMBEDDINGS_FILE = re.compile(r"embeddings_.+_\d+\.v\d+\.h5")
 PARAMETER = re.compile(r"relations/(\d+)/operator/(lhs|rhs)/(\w+)")
 GLOBAL = re.compile(r"entities/(.+)/global_embedding")
-MAX_INFLATION = 100  # bytes of a table, in units of the size of its file; PyTorch-BigGraph does not compress
+MAX_INFLATION = 100  # limit of the size of a table divided by the size of its file; PyTorch-BigGraph does not compress
 MAX_PARTITIONS = 100_000  # of one entity type
 MAX_NORM = 1e30
-MAX_NORM_EPS = 1e-7  # which torch adds to a norm before it divides max_norm by it
-# The parameters of each operator: those of one relation, and those of dynamic relations, with one row per relation.
+MAX_NORM_EPS = 1e-7  # torch divides max_norm by the norm plus this number
+# For each operator: the parameters of one relation, and the parameters of all dynamic relations (a row per relation).
 OPERATORS = {
     "none": ((), ()),
     "diagonal": (("diagonal",), ("diagonals",)),
@@ -63,12 +65,12 @@ TYPES_NOTE = (
     "kgeval ranks the candidates of its protocol"
 )
 SQUARED_NOTE = (
-    "the scores of the comparator squared_l2 are squared distances; those here are distances, with equal ranks"
+    "the scores of the comparator squared_l2 are squared distances; kgeval's scores are distances, with equal ranks"
 )
 
 
 def _sniff(path: Path) -> bool:
-    """Return whether a folder, or the folder that contains a model file, holds a checkpoint of PyTorch-BigGraph."""
+    """Return whether a folder, or the folder that contains a model file, is a checkpoint of PyTorch-BigGraph."""
     try:
         folder = _folder(path)
         names = [file.name for file in folder.iterdir()] if folder.is_dir() else []
@@ -174,7 +176,7 @@ def _config(folder: Path, attribute: str | None) -> dict[str, Any]:
     file = folder / "config.json"
     text = read_text(file) if file.is_file() else attribute
     if text is None:
-        raise DataError(f"{folder}: lacks config.json, which says the operators and the comparator of the model")
+        raise DataError(f"{folder}: lacks config.json, which contains the operators and the comparator of the model")
     config = parse_json(text, file)
     is_right = isinstance(config, dict) and isinstance(config.get("entities"), dict) and config["entities"]
     relations = config.get("relations") if is_right else None
@@ -338,9 +340,9 @@ def _model(
         table, of_object = _static_table(folder, config, operator, parameters, entities.shape[1]), True
     if parameters:
         raise DataError(
-            f"{folder}: the model file contains {cut_label(next(iter(parameters)))!a} for no known relation"
+            f"{folder}: the model file contains {cut_label(next(iter(parameters)))!a}, a parameter of no known relation"
         )
-    # `table` holds one row per relation; of_object: whether the operator is applied to the object, else to the subject.
+    # `table` has one row per relation; the operator is applied to the object if `of_object`, else to the subject.
     if operator == "diagonal":
         return "distmult", {"entities": entities, "relations": table}, settings
     if operator == "complex_diagonal":
@@ -363,7 +365,7 @@ def _model(
 
 
 def _static_table(folder: Path, config: dict[str, Any], operator: str, parameters: Arrays, d: int) -> Table:
-    """Return the parameters of all relations, one row each; a relation without an operator gets its neutral element."""
+    """Return the parameters of all relations, one row each; a relation without an operator gets neutral parameters."""
     rows = []
     for i, relation in enumerate(config["relations"]):
         if _operator(relation) == "none":

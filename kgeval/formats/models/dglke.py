@@ -4,10 +4,11 @@ Layout. ``DATASET_MODEL_entity.npy`` and ``DATASET_MODEL_relation.npy``; the fil
 TransE_l1, TransE_l2, TransE (L2), DistMult, ComplEx (halves), RotatE, RESCAL (each relation one row, a matrix row by
 row), SimplE (in each entity row the vector as subject, then the vector as object; in each relation row the relation,
 then its inverse). ``config.json`` has ``gamma``, ``double_ent`` and ``double_rel``, and the dimension as ``emb_size``
-(version 0.1) or ``hidden_dim`` (later versions, which write ``emp_file``, a typing error, for ``emap_file``: the file
-of entities). The rows follow this file and ``rmap_file``, lines ``id TAB label``, which DGL-KE leaves in the folder of
-the dataset (``entities.tsv`` and ``relations.tsv`` if the triples had labels). They are read from the folder of the
-model if they are there, otherwise from the folder of the dataset.
+(version 0.1) or ``hidden_dim`` (later versions). It also names two id files with lines ``id TAB label``: the key of the
+entity file is ``emap_file`` (misspelt ``emp_file`` in later versions), the key of the relation file is ``rmap_file``.
+The rows follow these files. DGL-KE leaves them in the folder of the dataset (``entities.tsv`` and ``relations.tsv`` if
+the triples had labels); kgeval reads them from the folder of the model if they are there, otherwise from the folder of
+the dataset.
 
 TransE and RotatE add gamma to the scores of kgeval; a constant changes no rank.
 
@@ -36,7 +37,7 @@ from kgeval.formats.checkpoints import GAMMA_EPSILON, Parts, check_gamma, label_
 from kgeval.formats.registry import Format
 from kgeval.scorers.models import EmbeddingModel
 
-MODELS: dict[str, dict[str, Any]] = {  # what DGL-KE always does
+MODELS: dict[str, dict[str, Any]] = {  # the settings that DGL-KE always uses
     "TransE_l1": {"model": "transe", "norm": 1, "normalise": "none"},
     "TransE_l2": {"model": "transe", "norm": 2, "normalise": "none"},
     "TransE": {"model": "transe", "norm": 2, "normalise": "none"},
@@ -49,8 +50,8 @@ MODELS: dict[str, dict[str, Any]] = {  # what DGL-KE always does
 REFUSED = ("TransR", "ConvE", "AttH", "ATTH")
 ENTITY_FILE = re.compile(rf"(?P<dataset>.+)_(?P<model>{'|'.join((*MODELS, *REFUSED))})_entity\.npy")
 CONFIG = "config.json"
-ID_FILES = (("emap_file", "emp_file", "entities.tsv"), ("rmap_file", "relations.tsv"))  # keys, and the usual name
-CLAMP = 20.0  # of the scores of SimplE
+ID_FILES = (("emap_file", "emp_file", "entities.tsv"), ("rmap_file", "relations.tsv"))  # keys, then the usual name
+CLAMP = 20.0  # DGL-KE clamps the scores of SimplE to -20 .. 20
 RESCAL_NOTE = (
     "DGL-KE's own evaluation multiplies the rivals of an object by the transposed matrix of the relation (but not the "
     "object itself); here every score is s' W o, as in DGL-KE's dglke_score"
@@ -66,7 +67,7 @@ def _sniff(path: Path) -> bool:
 
 
 def _entity_files(path: Path) -> list[Path]:
-    """Return the tables of entities at a path, only those with a table of relations beside them."""
+    """Return the tables of entities at a path that have a table of relations beside them."""
     if not path.is_dir():
         path = path.with_name(path.name.replace("_relation.npy", "_entity.npy"))
     files = sorted(path.iterdir()) if path.is_dir() else [path]
@@ -113,7 +114,7 @@ def _read(path: Path, said: Mapping[str, Any]) -> Parts:
 
 
 def _chosen(path: Path, config: Mapping[str, Any]) -> Path:
-    """Return the table of entities that `path` and the configuration name; raise a DataError unless there is one."""
+    """Return the table of entities that `path` and the configuration name; raise a DataError unless it is one file."""
     files = _entity_files(path)
     if len(files) > 1 and isinstance(config.get("dataset"), str):
         name = config.get("model", config.get("model_name"))
@@ -183,7 +184,7 @@ def _check_shapes(folder: Path, name: str, config: Mapping[str, Any], tables: Ma
 
 
 def _id_file(folder: Path, config: Mapping[str, Any], names: tuple[str, ...]) -> Path | None:
-    """Return the file of ids in the folder: the file that the configuration names, else the usual one, else None."""
+    """Return the file of ids in the folder: the file that the configuration names, else the usual file, else None."""
     *keys, usual = names
     said = [config[key] for key in keys if isinstance(config.get(key), str)]
     return next((folder / Path(name).name for name in (*said, usual) if (folder / Path(name).name).is_file()), None)
@@ -200,8 +201,8 @@ def _check_clamp(model: EmbeddingModel, dataset: Dataset) -> list[str]:
             raise DataError(
                 f"the scores of {int((scores >= CLAMP).sum()):,} of {len(scores):,} triples of {split} are beyond "
                 f"+-{CLAMP:g} (up to {scores.max():.4g}). DGL-KE's evaluation clamps the scores of SimplE to "
-                f"+-{CLAMP:g}, which makes ties; kgeval has no such model. To rank the scores without the clamp, as "
-                "DGL-KE's dglke_score computes them, set ignore='clamp' (--ignore clamp)"
+                f"+-{CLAMP:g}, which makes ties that kgeval does not imitate. To rank the scores without the clamp, "
+                "as DGL-KE's dglke_score computes them, set ignore='clamp' (--ignore clamp)"
             )
     return ["DGL-KE clamps the scores of SimplE to +-20; no triple of the dataset reaches this, so no rank changes"]
 

@@ -1,8 +1,8 @@
-"""The format of LibKGE: a checkpoint or a packaged model (``.pt``), or the folder of a training.
+"""The format of LibKGE: a checkpoint or a packaged model (``.pt``), or the folder of a training run.
 
 A checkpoint is a torch file of ``{type, epoch, model, config, ...}``: ``model`` is the pair of a state dict and meta
-data, ``config`` an object with the dict ``options``, which holds every option of the training, defaults too. A package
-also holds ``dataset.meta.entity_ids`` and ``relation_ids``, the labels of the rows. In a folder, ``checkpoint_best.pt``
+data; ``config`` is an object whose dict ``options`` has every option of the training, including the defaults. A package
+also has ``dataset.meta.entity_ids`` and ``relation_ids``, the labels of the rows. In a folder, ``checkpoint_best.pt``
 is read, else the last checkpoint, as LibKGE does. Traps:
 
 - The rows are in the order of ``entity_ids.del`` and ``relation_ids.del`` in LibKGE's folder of the dataset.
@@ -11,9 +11,9 @@ is read, else the last checkpoint, as LibKGE does. Traps:
 - A reciprocal model (``reciprocal_relations_model``) doubles the relations: all inverse relations follow after all
   relations. Its tensors occur twice, with and without the prefix ``_base_model.``.
 - ComplEx, SimplE and CP keep two vectors in the halves of a row; RotatE keeps phases in radians.
-- ``normalize.p`` makes LibKGE divide the stored vectors by their norms; old versions did it before each batch, so the
-  vectors in the file do not have the norm 1, because the last step of the training changed them, and the evaluation
-  divided them again. Such files are refused.
+- ``normalize.p`` makes LibKGE divide the stored vectors by their norms. Old versions divided before each batch; the
+  last step of the training then changed the vectors, so their norms in the file are not 1, and the evaluation divided
+  them again. Such files are refused.
 - Scores of single triples (``score_spo``) of TransE add 1e-6 to each difference; the evaluation does not.
 - torch 2.6 and later refuses these files by default, because of the object ``config``; here it is plain data.
 """
@@ -62,7 +62,7 @@ MODELS = {
     "RelationalTucker3": "tucker",
 }
 EMBEDDERS = ("LookupEmbedder", "ProjectionEmbedder", "Tucker3RelationEmbedder")
-MAX_TYPES = 10  # types of types of an option
+MAX_TYPES = 10  # limit of the lookups for one option
 
 
 def _sniff(path: Path) -> bool:
@@ -184,7 +184,7 @@ def _tensors(file: Path, tree: Any) -> Arrays:
     """Return the tensors of the model, without the prefix and the repetition of a reciprocal model."""
     model = tree.get("model")
     if not isinstance(model, (tuple, list)) or not model or not isinstance(model[0], dict):
-        raise DataError(f"{file}: a checkpoint of LibKGE without a model (a search job?); give that of a training job")
+        raise DataError(f"{file}: a checkpoint of LibKGE without a model (a search job?); give one of a training job")
     tensors: Arrays = {}
     for full, tensor in state_dict(model[0], str(file)).items():
         name = full.removeprefix(BASE).replace("_embedder.embeddings.", "_embedder._embeddings.")
@@ -195,7 +195,7 @@ def _tensors(file: Path, tree: Any) -> Arrays:
 
 
 def _check_embedders(file: Path, options: Mapping[str, Any], key: str, tensors: Arrays) -> None:
-    """Raise a DataError if an embedder is not a table, or if its vectors do not have the norm of the options."""
+    """Raise a DataError if an embedder is no table, or if its vectors are not normalised as the options say."""
     for part in ("entity", "relation"):
         embedder = f"{key}.{part}_embedder"
         kind = _class_name(options, str(_option(options, f"{embedder}.type") or "LookupEmbedder"))
@@ -206,7 +206,7 @@ def _check_embedders(file: Path, options: Mapping[str, Any], key: str, tensors: 
         p = _option(options, f"{prefix}.normalize.p")
         table = next((tensors[name] for name in tensors if (m := EMBEDDER.fullmatch(name)) and m[1] == part), None)
         if not isinstance(p, (int, float)) or p <= 0 or table is None or table.ndim != 2:
-            continue  # `_tables` refuses what is no table
+            continue  # `_tables` refuses other arrays
         if p not in (1, 2):
             raise DataError(f"{file}: {embedder}.normalize.p must be 1 or 2 (or negative: no norm); got {p}")
         row = not_unit_row(table, p)
@@ -241,7 +241,7 @@ def _tables(file: Path, name: str, tensors: Arrays) -> Arrays:
 
 
 def _core(file: Path, arrays: Arrays) -> Any:
-    """Return the tensor that projects relation vectors to matrices as a core tensor, shape (d, d_relation, d)."""
+    """Return LibKGE's projection of relation vectors to matrices as a core tensor of TuckER, (d, d_relation, d)."""
     d, d_relation = arrays["entities"].shape[-1], arrays["relations"].shape[-1]
     projection = arrays["core"]
     if projection.shape != (d * d, d_relation):
@@ -257,7 +257,7 @@ def _norm(file: Path, name: str, l_norm: Any) -> int:
 
 
 def _add_labels(file: Path, tree: dict[str, Any], arrays: Arrays) -> str:
-    """Add the labels of the rows: of a packaged model, or of id files in the folder; return the names of the files."""
+    """Add the labels of the rows; return the names of the id files, or "" if the checkpoint has the labels."""
     dataset = tree.get("dataset")
     meta = dataset.get("meta") if isinstance(dataset, dict) else None
     places = [place for place in (meta, tree) if isinstance(place, dict)]

@@ -7,8 +7,8 @@ decoder. ``node_mapping.txt`` and ``relation_mapping.txt`` have lines ``label,id
 folder may have the files that ``marius_postprocess`` exports: ``embeddings.csv`` and ``relation_embeddings.csv`` (or
 ``.parquet``) with the columns ``id`` and ``embedding``; the relations may also be ``.npy`` tables of these names.
 
-The models are DISTMULT and COMPLEX (halves). With inverse relations, the default of Marius, the inverse vectors answer
-the queries for subjects.
+The models are DISTMULT and COMPLEX (halves). By default Marius also trains inverse relations. kgeval then
+answers the queries for subjects with the inverse vectors.
 
 Traps. Marius assigns ids in random order, so without the mappings it is unknown which entity a row belongs to.
 ``embeddings.bin`` holds the inputs of the encoder. If the encoder has GNN layers, a bias or an activation, the decoder
@@ -88,7 +88,7 @@ def _read(path: Path, said: Mapping[str, Any]) -> Parts:
     labels, label_source = label_arrays(*(_mapping(folder, names) for names in MAPPINGS))
     relations, inverse, further = _relations(folder, labels)
     if is_encoded:
-        further = {}  # the parameters of the encoder, which has been applied
+        further = {}  # these tensors belong to the encoder, which Marius has already applied
     settings: dict[str, Any] = {} if kind is None else {"model": kind, **SETTINGS[kind]}
     if inverse is None and "true" in _all(config, "model.decoder.options.inverse_edges"):
         raise DataError(
@@ -109,9 +109,9 @@ def _read(path: Path, said: Mapping[str, Any]) -> Parts:
 
 
 def _values(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the values of a YAML file as OmegaConf writes it: for each, the keys above it, and the value as text.
+    """Yield the pairs (key, value) of a YAML file of OmegaConf, such as ``("model.decoder.type", "COMPLEX")``.
 
-    A value in a list gets the key of the list, without its position in the list.
+    A key starts with the keys above it. A value in a list gets the key of the list, without its position in the list.
     """
     above: list[tuple[int, str]] = []  # the keys of the line above and their columns
     for line in text.split("\n"):
@@ -149,9 +149,9 @@ def _kind(folder: Path, config: list[tuple[str, str]], said: Mapping[str, Any]) 
 
 
 def _check_encoder(folder: Path, file: Path, config: list[tuple[str, str]]) -> list[str]:
-    """Raise a DataError if the decoder scores other vectors than those in `file`.
+    """Raise a DataError if the decoder does not score the vectors in `file`.
 
-    Return a note if this is not known.
+    Return a note (a list of one text) if the configuration does not describe the encoder, else an empty list.
     """
     layers = _all(config, "model.encoder.layers.type")
     if not layers:
@@ -170,14 +170,14 @@ def _check_encoder(folder: Path, file: Path, config: list[tuple[str, str]]) -> l
 
 
 def _mapping(folder: Path, names: tuple[str, ...]) -> Path | None:
-    """Return the first of the files of ids that exists."""
+    """Return the first existing id file of `names`; None if the folder contains none of them."""
     return next((folder / name for name in names if (folder / name).is_file()), None)
 
 
 def _relations(folder: Path, labels: Arrays) -> tuple[Any, Any, Arrays]:
     """Return the table of relations, the table of inverse relations (or None), and all other tensors of the model.
 
-    If the folder has no mapping of relations, but the exported relations have labels, these are added to `labels`.
+    If the folder has no mapping of relations, but the exported relations have labels, the labels are added to `labels`.
     """
     if (folder / MODEL).is_file():
         tensors = dict(state_dict(read_torch(folder / MODEL), str(folder / MODEL)))

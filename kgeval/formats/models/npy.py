@@ -1,4 +1,4 @@
-"""A folder of ``.npy`` tables under the names of kgeval, which are memory-mapped if they are large.
+"""The format of a folder of ``.npy`` tables whose names are those of kgeval; large tables are memory-mapped.
 
 Layout. ``entities.npy`` (or ``subjects.npy`` and ``objects.npy``), ``relations.npy`` and the other arrays of the model;
 each file has the name of a parameter in `kgeval.models`, as in an ``.npz`` file; also ``entity_labels.npy`` and

@@ -23,7 +23,7 @@ from kgeval.formats.checkpoints import (
 )
 from kgeval.formats.registry import Format
 
-# Short names of the tensors of PyKEEN; for its own names, see `kgeval.formats.checkpoints.pykeen_tensors`.
+# Short names of the tensors of PyKEEN; for PyKEEN's full names, see `kgeval.formats.checkpoints.pykeen_tensors`.
 ALIASES = {"entity": "entities", "relation": "relations", "core_tensor": "core", "interaction.core_tensor": "core"}
 
 
@@ -43,9 +43,9 @@ def _read(path: Path, said: Mapping[str, Any]) -> Parts:
         settings = {name: value for name, value in settings.items() if name not in ("layout", "form")}
     elif "form" in settings and "form" not in content:
         raise DataError(
-            f"{file}: the formula of PyKEEN's {settings['model']} depends on its version, which the names of its "
-            "tensors tell. Save the arrays under the names of model.state_dict(), or load the file that PyKEEN wrote "
-            "itself"
+            f"{file}: PyKEEN's {settings['model']} has two formulas, and kgeval recognises the right one by PyKEEN's "
+            "names of the tensors. Save the arrays under the names of model.state_dict(), or load the file that "
+            "PyKEEN wrote itself"
         )
     return Parts(file, _plain(file, content), settings, notes, row_order="in id order")
 
@@ -62,7 +62,7 @@ def _of_pykeen(file: Path, content: Arrays, model: str) -> Arrays:
     arrays = pykeen_tables(file, model, tensors)
     twice = next((name for name in others if ALIASES.get(name, name) in arrays), None)
     if twice is not None:
-        raise DataError(f"{file}: has {twice!r}, and the tensors of PyKEEN say the same; keep one of them")
+        raise DataError(f"{file}: has {twice!r}, but the tensors of PyKEEN contain the same table; keep one of them")
     return arrays | others
 
 

@@ -75,7 +75,7 @@ SIGN_NOTES = {
 
 
 def _sniff(path: Path) -> bool:
-    """Return whether a file, or a file of a folder, holds the parameters of a model of OpenKE."""
+    """Return whether a file, or a file of a folder, contains the parameters of a model of OpenKE."""
     if path.is_dir():
         return is_checkpoint(path, ANCHORS) or bool(_json_files(path))
     return is_checkpoint(path, ANCHORS) or _is_json(path) or _is_legacy(path)
@@ -225,7 +225,7 @@ def _is_legacy(path: Path) -> bool:
 
 
 def _start(path: Path) -> bytes:
-    """Return the first bytes of a file; none if it cannot be read."""
+    """Return the first 200 bytes of a file; no bytes if it cannot be read."""
     try:
         if not path.is_file():
             return b""
@@ -236,7 +236,7 @@ def _start(path: Path) -> bytes:
 
 
 def _read_json(file: Path) -> Arrays:
-    """Read nested lists of numbers by name."""
+    """Read a JSON object of nested lists of numbers; return the arrays by name."""
 
     def unique(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
         content: dict[str, Any] = {}

@@ -101,7 +101,7 @@ def _transe_settings(file: Path, said: Mapping[str, Any], p_norm: Any) -> dict[s
         came = "a state dict does not contain it" if p_norm is None else f"the file says p_norm={p_norm!r}"
         raise DataError(
             f"{file}: TransE of PyTorch Geometric scores with the norm p_norm, which must be 1 or 2; {came}. Set norm= "
-            "(--norm) to the p_norm of the training; its default there is 1"
+            "(--norm) to the p_norm of the training; PyTorch Geometric's default is 1"
         )
     settings: dict[str, str | float] = {"normalise": f"entities-l{norm}"}
     return settings if p_norm is None else settings | {"norm": p_norm}

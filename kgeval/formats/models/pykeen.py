@@ -118,7 +118,8 @@ def _read(path: Path, said: Mapping[str, Any]) -> Parts:
         arrays = _of_state_dict(file, tree, said, settings)
         if "relation_labels" in labels and len(arrays["relations"]) == 2 * len(labels["relation_labels"]):
             arrays["inverse_relations"] = np.array("alternating")
-        settings = {name: value for name, value in settings.items() if name not in ("form", "layout")}  # names tell
+        # `arrays` has the right form and layout, which follow from the names of the tensors.
+        settings = {name: value for name, value in settings.items() if name not in ("form", "layout")}
         if str(said.get("inverse_relations", "alternating")) != "alternating":
             raise DataError(
                 f"{file}: PyKEEN's inverse relations are alternating (rows 2 * p and 2 * p + 1); got "
@@ -147,13 +148,13 @@ def _check_agreement(
     if settings.get("inverse_relations") and "inverse_relations" not in {*arrays, *said}:
         raise DataError(
             f"{file}: has no inverse relations (use_inverse_triples), but {source} beside it says "
-            "create_inverse_triples; does it belong to this model? If not, move it away"
+            f"create_inverse_triples; does {source} belong to this model? If not, move it away"
         )
     if "clamp" in settings and settings["clamp"] != tuple(np.ravel(arrays.get("clamp", ()))) and "clamp" not in said:
         bounds = arrays["clamp"].tolist() if "clamp" in arrays else None
         raise DataError(
-            f"{file}: has clamp_score={bounds}, but {source} beside it says {list(settings['clamp'])}; does it belong "
-            "to this model? If not, move it away"
+            f"{file}: has clamp_score={bounds}, but {source} beside it says {list(settings['clamp'])}; does {source} "
+            "belong to this model? If not, move it away"
         )
 
 

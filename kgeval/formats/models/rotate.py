@@ -6,15 +6,15 @@ rows follow ``entities.dict`` and ``relations.dict`` of the dataset, lines ``id 
 folder if they are there, otherwise from the folder of the dataset. If the ``.npy`` files are missing, ``checkpoint``
 is read; its path may be given too.
 
-The models, as its ``codes/model.py`` defines them: RotatE (sum of moduli), ComplEx (halves), DistMult and TransE
-(always L1). Its scores add gamma to those of kgeval; a constant changes no rank. ``pRotatE`` is refused: its score is
-minus a modulus times the sum of the absolute sines of phase differences, which no model of kgeval computes.
+The models, as ``codes/model.py`` of this code defines them: RotatE (sum of moduli), ComplEx (halves), DistMult and
+TransE (always L1). Its scores are those of kgeval plus gamma; a constant changes no rank. ``pRotatE`` is refused: its
+score is minus a modulus times the sum of the absolute sines of phase differences, which no model of kgeval computes.
 
-Traps. The relations of RotatE are no radians: the phase is ``r / (embedding_range / pi)``, where ``embedding_range``
-is ``(gamma + 2) / hidden_dim`` in float32, and pi is typed as 3.14159262358979. If the numbers are read as radians, the
-model loses most of its quality without any error (MRR .16 instead of .78). kgeval multiplies by the same number in
-float64. That code divides in float32, so its phases differ from the exact phases by at most 2**-24 of their size. This
-is a rounding error and not a part of the model, so kgeval does not imitate it.
+Traps. The numbers of RotatE's relations are not radians: the phase is ``r / (embedding_range / pi)``, where
+``embedding_range`` is ``(gamma + 2) / hidden_dim`` in float32, and pi is typed as 3.14159262358979. If the numbers are
+read as radians, the model loses most of its quality without any error (MRR .16 instead of .78). kgeval computes the
+phases in float64. That code divides in float32, so its phases differ from the exact phases by at most 2**-24 of their
+size. This is a rounding error and not a part of the model, so kgeval does not imitate it.
 
 A run that starts from a checkpoint (``init_checkpoint``) uses the gamma of this checkpoint, but writes the gamma of its
 command line into ``config.json``. For such a run, `embedding_range` is read from the file ``checkpoint``; without this
@@ -50,7 +50,7 @@ CHECKPOINT, CONFIG, STATE = "checkpoint", "config.json", "model_state_dict"
 TENSORS = {f"{STATE}.{name}" for name in ("entity_embedding", "relation_embedding", "embedding_range")}
 DICTIONARIES = ("entities.dict", "relations.dict")
 PI = 3.14159262358979323846  # as typed in that code; pi is 3.14159265358979323846
-SETTINGS: dict[str, dict[str, Any]] = {  # what the code always does
+SETTINGS: dict[str, dict[str, Any]] = {  # the settings that the code always uses
     "rotate": {"norm": 1, "layout": "halves"},
     "complex": {"layout": "halves"},
     "distmult": {},
@@ -59,7 +59,7 @@ SETTINGS: dict[str, dict[str, Any]] = {  # what the code always does
 WIDTHS = {
     "rotate": (True, False),
     "complex": (True, True),
-}  # the values of both double_* options that the code requires
+}  # the code requires these values of double_entity_embedding and double_relation_embedding
 REFUSED = {
     "protate": "pRotatE, whose score is minus a modulus times the sum of |sin| of the phase differences: no model of "
     "kgeval.models computes it. Rank it with a function of your own: kgeval.evaluate(function, dataset)"
@@ -67,7 +67,7 @@ REFUSED = {
 
 
 def _sniff(path: Path) -> bool:
-    """Return whether a folder contains both tables, or whether a folder or file has such a checkpoint."""
+    """Return whether a folder contains both tables or a checkpoint of this code, or a file is one of these files."""
     if path.is_dir():
         return _has_tables(path) or _is_checkpoint(path / CHECKPOINT)
     return (path.name in TABLES.values() and _has_tables(path.parent)) or _is_checkpoint(path)
@@ -190,9 +190,9 @@ def _embedding_range(folder: Path, config: Mapping[str, Any], stored: Any) -> tu
             stored = _of_checkpoint(folder / CHECKPOINT)["embedding_range"]
         else:
             notes["phase_unit"] = (
-                f"{CONFIG} belongs to a run that started from a checkpoint (init_checkpoint); such a run has the "
-                f"gamma of that checkpoint, and {CONFIG} may say another. The unit of the phases is certain only with "
-                f"the file {CHECKPOINT!r} in the folder"
+                f"{CONFIG} belongs to a run that started from a checkpoint (init_checkpoint); such a run uses the "
+                f"gamma of that checkpoint, which may differ from the gamma in {CONFIG}. The unit of the phases is "
+                f"certain only if the folder contains the file {CHECKPOINT!r}"
             )
     if stored is not None:
         value = float(stored.item()) if stored.size == 1 else np.nan

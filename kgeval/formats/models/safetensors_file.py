@@ -1,7 +1,7 @@
-"""A ``.safetensors`` file whose tensors have the names of kgeval; such a file cannot contain code.
+"""The format of a ``.safetensors`` file whose tensors have the names of kgeval; such a file cannot contain code.
 
 Layout. The tensors have the names of the parameters in `kgeval.models` (``entities``, ``relations``, ``subjects``,
-...). The metadata of the file, texts by name, may have the settings: ``model``, ``norm``, ``layout``, ``normalise``,
+...). The metadata of the file (a dict of texts) may have the settings: ``model``, ``norm``, ``layout``, ``normalise``,
 ``phase_unit``, ``inverse_relations``, ``batch_norm_eps``; and ``entity_labels`` and ``relation_labels``, JSON lists of
 the labels of the rows. Without labels, the rows follow the id files in the folder, or ``ids=``.
 A folder with one such file is read too; its ``config.json`` may have the same settings.
@@ -40,11 +40,11 @@ from kgeval.formats.registry import Format
 
 ENDING, CONFIG = ".safetensors", "config.json"
 RELATIONS = "relations"  # every model has this table
-SETTINGS = tuple(name for name in (*TEXT_SETTINGS, *NUMBER_SETTINGS) if name != "dtype")  # the tensors say theirs
+SETTINGS = tuple(name for name in (*TEXT_SETTINGS, *NUMBER_SETTINGS) if name != "dtype")  # each tensor has its dtype
 
 
 def _sniff(path: Path) -> bool:
-    """Return whether a file, or the only such file of a folder, has a table named ``relations``, as kgeval calls it."""
+    """Return whether a ``.safetensors`` file, or the only one in a folder, has a tensor named ``relations``."""
     try:
         files = _files(path)
     except OSError:
@@ -86,7 +86,7 @@ def _read(path: Path, said: Mapping[str, Any]) -> Parts:
 
 
 def _metadata(file: Path) -> dict[str, str]:
-    """Return the metadata of a file that the safetensors library has checked."""
+    """Return the metadata of a ``.safetensors`` file as a dict of texts."""
     try:
         from safetensors import safe_open
     except ImportError as error:
@@ -98,7 +98,7 @@ def _metadata(file: Path) -> dict[str, str]:
 
 
 def _labels(file: Path, name: str, text: str) -> Any:
-    """Return the labels in a JSON list, which is the value of an entry of the metadata, as a str array."""
+    """Return the labels in `text`, a JSON list from the metadata entry `name`, as a str array."""
     labels = parse_json(text, f"{file}: metadata {name!r}", "; expected a JSON list of labels")
     if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
         raise DataError(f"{file}: metadata {name!r}: expected a JSON list of labels; found {cut_label(text)}")

@@ -9,9 +9,10 @@ row a flattened matrix; ``re_ent_emb``, ``im_ent_emb``, ``re_rel_emb``, ``im_rel
   squared distance; kgeval's is the distance. The ranks are equal, the scores are not.
 - In TransE, DistMult, HolE and RESCAL the score of a triple divides the vectors of entities by their L2 norms, but the
   evaluator of TorchKGE does not: it expects a model after ``normalize_parameters()``. If the norms of the vectors are
-  not 1, this call was forgotten, and the two scores differ. TransE then needs ``normalise=``, and the other models are
-  refused.
-- Analogy is DistMult on the scalar parts plus ComplEx on the others; this is ComplEx, with scalars as real parts.
+  not 1, ``normalize_parameters()`` was not called, and the score of a triple is not the score in the evaluation.
+  TransE then needs ``normalise=``, and the other models are refused.
+- Analogy is the sum of DistMult on the scalar parts and ComplEx on the complex parts. It is read as ComplEx, with the
+  scalars as real parts.
 - TorchKGE has no files of labels; the ids are ``kg.ent2ix`` and ``kg.rel2ix``.
 """
 
@@ -152,8 +153,8 @@ def _normalisation(file: Path, model: str, arrays: Arrays, said: Mapping[str, An
     )
     if model == "transe":
         raise DataError(
-            f"{what}. Set normalise='entities-l2' for the score of the training (scoring_function), or "
-            "normalise='none' for that of the evaluator (--normalise)"
+            f"{what}. Set normalise='entities-l2' to use the score of the training (scoring_function), or "
+            "normalise='none' to use the score of the evaluator (--normalise)"
         )
     raise DataError(f"{what}. Call model.normalize_parameters() and save the model again")
 

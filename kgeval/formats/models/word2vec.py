@@ -36,14 +36,14 @@ STARTS = ("entity2vec", "relation2vec")
 OTHER_ENDINGS = (".npy", ".npz", ".pt", ".json", ".pkl", ".safetensors")
 WORDS = (("entities", "relations"), ("entity", "relation"), ("ent", "rel"))  # in the names of the two files
 MATRICES = re.compile(r"A\.(bern|unif|txt|vec)")  # of KB2E's TransH and TransR
-SAMPLED = 1 << 16  # bytes in which a NUL shows a binary file
+SAMPLED = 1 << 16  # bytes to examine: a NUL among them shows a binary file
 WHOLE = re.compile(r"[+-]?[0-9]+")
 # Before version 3, pandas rounds some decimal numbers to a neighbour of the nearest float64 unless it is told not to.
 EXACT: dict[str, Any] = {} if int(pd.__version__.split(".")[0]) >= 3 else {"float_precision": "round_trip"}
 
 
 def _sniff(path: Path) -> bool:
-    """Return whether a folder contains ``entity2vec.*`` and ``relation2vec.*``, or whether a file has such a name."""
+    """Return whether a folder contains ``entity2vec.*`` and ``relation2vec.*``, or a file has one of these names."""
     if not path.is_dir():
         return path.is_file() and _has_name(path, STARTS)
     try:
@@ -164,7 +164,7 @@ def _size(file: Path, start: list[str]) -> tuple[tuple[int, int] | None, list[st
     words = [_words(line) for line in start]
     if len(start) < 2 or len(words[0]) != 2 or not all(WHOLE.fullmatch(word) for word in words[0]):
         return None, start
-    if len(words[1]) == 2 and words[0][1] not in ("1", "2"):  # two vectors of two numbers, or of one with its label
+    if len(words[1]) == 2 and words[0][1] not in ("1", "2"):  # two vectors, not the line n d
         return None, start
     if any(len(word) > 18 for word in words[0]):
         raise DataError(f"{file}, line 1: expected the number of vectors and their dimension; found {start[0][:80]!r}")
@@ -217,7 +217,7 @@ def _wrong_line(
 
 
 def _are_labels(file: Path, words: list[str], n_columns: int) -> bool:
-    """Return whether the first column of a file without first line holds labels."""
+    """Return whether the first column of a file without the line ``n d`` contains labels."""
     if np.isnan(_numbers(words)).any():  # a word is no number
         return True
     if n_columns > 1 and len(set(words)) == len(words) and all(WHOLE.fullmatch(word) for word in words):

@@ -44,8 +44,8 @@ def read_predictions(
         The name of the file format, such as ``"anyburl"``; by default the format is recognised by the names and the
         first bytes of the files.
     split : str
-        The split whose triples the predictions are for. If the file does not name its triples by labels, row i is taken
-        for triple i of this split.
+        The split that contains the triples of the predictions. If the file does not name its triples by labels, row i
+        belongs to triple i of this split.
     names : mapping of str to str or sequence of str, or path, optional
         The names of entities, if the file does not hold their labels: ``{label: name}`` or ``{label: [name, alias,
         ...]}``, or a file with ``label<TAB>name`` and perhaps further aliases on each line, such as
@@ -53,12 +53,12 @@ def read_predictions(
     relation_names : mapping or path, optional
         The same for relations. By default, relations are matched by label, or by the rows of the split.
     matching : str, optional
-        How generated text names an entity; needed for files of generated text and for no others. ``"exact"``: the
+        How generated text names an entity; needed only for files of generated text. ``"exact"``: the
         whole text is the label or the first name. ``"alias"``: it is the label or any name, in upper or lower case.
-        ``"substring"``: exactly one entity has its label or a name in the text, as whole words, after names within
-        longer names are left out.
+        ``"substring"``: the text contains, as whole words, the label or a name of exactly one entity; names inside
+        longer names do not count.
     side : str, optional
-        ``"subject"`` or ``"object"``. Needed if the file does not contain the side: it is then the side of all queries.
+        ``"subject"`` or ``"object"``. Needed if the file does not contain the side; it is then the side of all queries.
         If the file contains the side, only the queries of this side are read; a note counts the others.
     ids : path, sequence of two paths, or str, optional
         Needed for files of integer ids: the two files that list ids and labels (first entities, then relations), or the
@@ -107,10 +107,10 @@ def read_predictions(
 
 
 def _on_side(found: Predictions | GivenRanks, side: str) -> Predictions | GivenRanks:
-    """Return the rows of one side, with a note that counts the others."""
+    """Return the rows of one side, with a note that counts the rows of the other side."""
     rows = np.flatnonzero(found.sides == side)
     if not len(rows):
-        raise DataError(f"{found.source}: no query asks for the {side}; the file answers the other side")
+        raise DataError(f"{found.source}: no query of the file asks for the {side}; side={side!r} selects nothing")
     if len(rows) == len(found):
         return found
     left_out = counted(len(found) - len(rows), "query", "queries")

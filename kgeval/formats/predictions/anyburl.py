@@ -47,7 +47,7 @@ def read(path: Path, dataset: Dataset, options: PredictionOptions) -> Prediction
             continue
         side = SIDE_OF[mark[1]]
         if triple is None or side in answered:
-            raise DataError(f"{path}, line {number}: a second or a stray {mark[1]}: line; {EXPECTED}")
+            raise DataError(f"{path}, line {number}: a {mark[1]}: line without a triple, or a second one; {EXPECTED}")
         answered.add(side)
         words = line[mark.end() :].rstrip("\t ").split("\t") if line[mark.end() :].strip() else []
         rows.add(number, triple, side, words[0::2])
@@ -63,7 +63,7 @@ def _triple(path: Path, number: int, line: str, dataset: Dataset) -> tuple[str, 
     words = line.strip("\r\n").rstrip("\t ").split("\t")
     if len(words) == 1:
         words = line.strip().split(" ")
-    if len(words) > 3 and "\t" not in line:  # spaces in labels: the only way to divide the line into known labels
+    if len(words) > 3 and "\t" not in line:  # labels contain spaces: look for the only division into known labels
         ways = [
             (" ".join(words[:i]), " ".join(words[i:j]), " ".join(words[j:]))
             for i in range(1, len(words) - 1)

@@ -1,8 +1,8 @@
 """DIFT and DrKGC: a JSON list of objects ``triplet, inverse, rank, topk_ents, topk_names, topk_scores``.
 
 Traps. If ``inverse`` is true, ``triplet`` starts with the object of the triple, and the query asks for its subject. A
-language model re-ranks the lists. If known answers were removed from the lists before, the language model gets
-information about the test split (a leak). The file does not say whether this was done, so the user must say it.
+language model re-ranks the lists. If known answers were removed from these lists, the language model gets information
+about the test split (a leak). The file does not say whether this was done, so the user must say it.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def read(path: Path, dataset: Dataset, options: PredictionOptions) -> Prediction
     notes = [
         f"read as DIFT: the lists {used}" + (", ranked by topk_scores" if has_scores else ", ranked by their order")
     ]
-    notes.append("rank, the place that the first model gave the positive, is not needed")
+    notes.append("the key rank (the rank of the positive by the first model) is not used")
     return predictions(rows, dataset, options, notes=notes)
 
 

@@ -37,7 +37,7 @@ FEATURES = "user_defined_features_configs"
 
 
 def sniff(path: Path) -> bool:
-    """Return whether the file has the keys of ExplainaBoard, or triples with tabs as keys of lists."""
+    """Return whether the file has the keys of ExplainaBoard, or keys ``s TAB p TAB o`` with lists as values."""
     first = first_record(path)
     if first.kind == "list":
         return first.has(*GOLD)
@@ -82,11 +82,11 @@ def read(path: Path, dataset: Dataset, options: PredictionOptions) -> Prediction
         if place and rank > place:
             raise DataError(f"{rows.where(row)}: true_rank is {rank}, but the list has the answer in place {place}")
         n_differ += bool(place and rank < place) or (not place and rank <= length)
-    notes.append("every row has its true_rank: these were taken, and the lists were not needed")
+    notes.append("every row has a true_rank: these ranks were used, and the lists were not")
     if n_differ:
         notes.append(
             f"true_rank is better than the place in the list in {counted(n_differ, 'row')}, as if known answers had "
-            "been removed from the ranking and not from the lists"
+            "been removed from the ranking, but not from the lists"
         )
     return given_ranks(rows, dataset, options, np.array(ranks, dtype=np.float64), notes=notes)
 

@@ -1,4 +1,4 @@
-"""KG-LLM: one generated text for each query. CSV ``prompt,generated``, or JSON lines of ``labels`` and ``predict``.
+"""KG-LLM: one generated text for each query; CSV ``prompt,generated``, or JSON lines with ``labels`` and ``predict``.
 
 Traps. The files name no triples: row i is for triple i of the split. As a check, each prompt must contain a name of the
 given entity, or ``labels`` must be a name of the missing entity. A generated text is not a label. The user chooses a
@@ -68,7 +68,7 @@ def read(path: Path, dataset: Dataset, options: PredictionOptions) -> Prediction
     if len(texts) != len(array):
         raise DataError(
             f"{path}: {len(texts):,} texts, but {len(array):,} triples in {options.split}; row i must be for triple i "
-            f"(give split= if they are for another one)"
+            f"(give split= if the texts are for another split)"
         )
     for i, (line, prompt, gold, text) in enumerate(texts):
         entity, what, is_right = (
@@ -79,9 +79,9 @@ def read(path: Path, dataset: Dataset, options: PredictionOptions) -> Prediction
         if not is_right:
             raise DataError(
                 f"{path}, line {line}: {what} {cut_label(repr(prompt if gold is None else gold))} does not name "
-                f"{cut_label(dataset.entities.labels[entity])!r}, which triple {i + 1} of {options.split}, "
-                f"{triple_labels(dataset, *array[i])}, has there; row i must be for triple i of the side {side}, and "
-                "names= must have the names of the entities"
+                f"{cut_label(dataset.entities.labels[entity])!r}, an entity of triple {i + 1} of {options.split}, "
+                f"{triple_labels(dataset, *array[i])}; row i must be for triple i of the side {side}, and "
+                "names= must contain the names of the entities"
             )
         owners = matcher.find(text.removeprefix(prompt) if prompt else text)
         owner = found.count(owners, int(asked[i]))
@@ -97,7 +97,10 @@ def read(path: Path, dataset: Dataset, options: PredictionOptions) -> Prediction
 
 @dataclass
 class _Counts:
-    """The numbers of texts that name one entity, several entities, or none."""
+    """The numbers of texts that name one entity, several entities (`n_ambiguous`), or none.
+
+    `n_own` of the texts with several entities name the positive among them.
+    """
 
     n_one: int = 0
     n_own: int = 0
@@ -156,7 +159,7 @@ class _Matcher:
             return self.owners.get(folded, set())
         words = folded.split(" ")
         found: set[int] = set()
-        end = 0  # a name within a longer name that starts earlier is left out
+        end = 0  # a name that ends before or at `end` is inside a longer name and does not count
         for start in range(len(words)):
             for stop in range(min(len(words), start + self.max_tokens), max(start, end), -1):
                 name = " ".join(words[start:stop])

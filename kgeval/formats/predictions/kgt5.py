@@ -4,12 +4,12 @@
 The tools themselves only print metrics. The keys above are the names of their variables; scripts that save the samples
 use these names.
 
-Traps. The input says the side: ``predict tail:`` or ``|TAIL|`` or ``<extra_id_55>`` asks for the object, ``predict
+Traps. The input names the side: ``predict tail:`` or ``|TAIL|`` or ``<extra_id_55>`` asks for the object, ``predict
 head:``, ``|HEAD|`` or ``<extra_id_56>`` for the subject, and so does a relation ``Reverse of ...`` (KGT5-context). A
-description or context may follow on the same line or on others. The same text is sampled many times: it counts once,
+description or context may follow on the same line or on others. A text that is sampled many times counts once,
 with its largest log-probability. Different texts may have equal log-probabilities: they tie. Samples are generated
 text. Some name no entity: KGT5 removes such texts before it ranks, but kgeval keeps them as wrong answers. The samples
-still contain known answers; the tools remove these only when they rank.
+still contain known answers, since the tools remove known answers only when they rank.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def read(path: Path, dataset: Dataset, options: PredictionOptions) -> Prediction
 
 
 def _first(record: dict[str, Any], keys: tuple[str, ...], where: str) -> Any:
-    """Return the value of the first key that an object has."""
+    """Return the value of the first of the keys `keys` that an object has; an input must be a text."""
     for key in keys:
         if key in record and not (keys is INPUTS and not isinstance(record[key], str)):
             return record[key]

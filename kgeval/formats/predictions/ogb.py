@@ -42,7 +42,7 @@ def sniff(path: Path) -> bool:
                 return f"{BEST}.npy" in names or any(BEST.encode() in archive.read(name) for name in pickles)
         with open(path, "rb") as stream:
             head = stream.read(_HEAD)
-            return head.startswith(b"\x80") and BEST.encode() in head  # a pickle: torch files were no archives once
+            return head.startswith(b"\x80") and BEST.encode() in head  # a pickle: old torch files are no archives
     except Exception:  # damaged archives raise many types of errors
         return False
 
@@ -55,7 +55,7 @@ def read(path: Path, dataset: Dataset, options: PredictionOptions) -> Prediction
     if best.ndim != 2 or len(best) != len(positives):
         raise DataError(
             f"{path}: {BEST} has shape {best.shape}, but {options.split} has {counted(len(positives), 'triple')}; "
-            "expected one row for each (give split= if they are for another one)"
+            "expected one row for each (give split= if the rows are for another split)"
         )
     if best.size and best.max() < N_LISTED < len(dataset.entities) // 10:
         raise DataError(

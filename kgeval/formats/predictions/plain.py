@@ -25,7 +25,7 @@ EXPECTED = (
 )
 KEYS = ("query", "predictions", "gold", "scores")
 _EXACT = "exact"
-_HINT = "; if a text that names no entity is a wrong answer, matching='exact' (--matching exact)"
+_HINT = "; to count a text that names no entity as a wrong answer, use matching='exact' (--matching exact)"
 
 
 def sniff(path: Path) -> bool:
@@ -53,8 +53,8 @@ def read(path: Path, dataset: Dataset, options: PredictionOptions) -> Prediction
             s, o = (gold, o) if side == "subject" else (s, gold)
         elif seen.setdefault((s, p, o), line) != line:
             raise DataError(
-                f"{path}, line {line}: the query ({s}, {p}, {o}) is already on line {seen[s, p, o]}; keep one, or say "
-                "with gold for which positive each list is"
+                f"{path}, line {line}: the query ({s}, {p}, {o}) is already on line {seen[s, p, o]}; keep one, or give "
+                "each list its positive (gold)"
             )
         answers, scores = _answers(rows, record["predictions"], record.get("scores"), line)
         rows.add(line, (s, p, o), side, answers, scores)
@@ -62,7 +62,8 @@ def read(path: Path, dataset: Dataset, options: PredictionOptions) -> Prediction
     is_exact = options.matching == _EXACT
     notes = [f"read as kgeval's format of predictions: {how}"]
     notes += [f"keys that were not read: {cut_label(', '.join(other_keys))}"] if other_keys else []
-    notes += ["answers matched exactly: a text that is no label and no name is no entity"] if is_exact else []
+    if is_exact:
+        notes.append("answers are matched exactly: a text that is neither a label nor a name stays unmapped")
     return predictions(rows, dataset, options, notes=notes, is_generated=is_exact, is_named=is_exact, hint=_HINT)
 
 
@@ -72,7 +73,7 @@ def _query(rows: Rows, query: Any, line: int) -> tuple[tuple[str | None, str, st
     parts = query
     if isinstance(query, dict):
         lowered = {str(key).lower(): value for key, value in query.items()}
-        # The asked part may be left out in place of null.
+        # The key of the asked part may be missing.
         names = next((names for names in COLUMN_NAMES if set(lowered) <= set(names) and names[1] in lowered), None)
         if names is None:
             known = "; ".join(", ".join(names) for names in COLUMN_NAMES)

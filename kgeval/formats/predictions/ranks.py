@@ -1,4 +1,4 @@
-"""Tables of ranks of another tool: TSV or CSV with a header, ``s p o rank`` or ``s p o rank_head rank_tail``.
+"""Tables of ranks that another tool wrote: TSV or CSV with a header, ``s p o rank`` or ``s p o rank_head rank_tail``.
 
 The columns of the triple have names of `kgeval.data.COLUMN_NAMES`. The name of a column of ranks consists of the word
 ``rank``, a word for the side (head, tail, subject, object, s, o, h, t) and a word for the setting (raw, filtered); side
@@ -7,7 +7,7 @@ without this column, the user gives the side of all rows. A column ``n_candidate
 ``num_candidates``; also ``rivals``, which does not count the positive) gives the number of candidates.
 
 Traps. A rank counts from 1; a table with rank 0 is an error. If the names contain neither raw nor filtered, the user
-must say which it is.
+must say whether the ranks are filtered.
 """
 
 from __future__ import annotations
@@ -82,7 +82,10 @@ def read(path: Path, dataset: Dataset, options: PredictionOptions) -> GivenRanks
                 j, extra = counts.get(side, counts.get("", (-1, 0)))
                 candidates.append(_integer(where, names[j], words[j]) + extra if j >= 0 else -1)
     if counts and min(candidates, default=0) < 0:
-        raise DataError(f"{path}, line 1: columns of candidates for one side only; add the other, or leave both out")
+        raise DataError(
+            f"{path}, line 1: the columns of candidates are for one side only; add a column for the other side, or "
+            "remove them"
+        )
     notes = ["read as a table of ranks", *notes]
     n_candidates = np.array(candidates, dtype=np.int64) if counts else None
     return given_ranks(rows, dataset, options, np.array(ranks), n_candidates, filtered=filtered, notes=notes)
@@ -110,7 +113,10 @@ def _table(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def _setting(name: str, wanted: set[str]) -> tuple[str, str] | None:
-    """Return side and setting in the name of a column (empty if not named); None if it is no such column."""
+    """Return the side and the setting in the name of a column, each empty if the name has none.
+
+    None if the name contains none of the words `wanted`, a word that is not known, or two sides or settings.
+    """
     words = re.findall(r"[a-z]+", re.sub(r"([a-z])([A-Z])", r"\1_\2", name).lower())
     if not wanted & set(words):
         return None
@@ -126,7 +132,7 @@ def _setting(name: str, wanted: set[str]) -> tuple[str, str] | None:
 def _one_setting(
     path: Path, columns: dict[str, tuple[str, str]]
 ) -> tuple[dict[str, tuple[str, str]], str | None, list[str]]:
-    """Return the columns of one setting (filtered, if there are both), the value of `filtered`, and a note."""
+    """Return the columns of one setting (filtered, if there are both), the value of `filtered`, and notes."""
     settings = {setting for _, setting in columns.values()}
     if "" in settings and len(settings) > 1:
         raise DataError(

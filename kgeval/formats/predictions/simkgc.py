@@ -1,8 +1,9 @@
 """SimKGC: a JSON list of objects ``head, relation, tail, pred_tail, pred_score, topk_score_info, rank, correct``.
 
-Traps. Entities are names, not labels. The relation of a subject query is ``inverse ...``; its ``head`` is then the
-object of the triple. ``topk_score_info`` is a JSON text of the three best names. Entities with the same name share one
-entry; the list is then shorter, and only its first place is certain, so only the first answer of such a list is used.
+Traps. The file contains the names of entities, not their labels. The relation of a subject query is ``inverse ...``;
+its ``head`` is then the object of the triple. ``topk_score_info`` is a JSON text of the three best names. Entities with
+the same name share one entry; the list is then shorter, and only its first place is certain, so only the first answer
+of such a list is used.
 The scores are rounded to 3 decimals, so the order of the list is the ranking. ``correct`` compares entities, not names.
 ``rank`` is missing in some files; if every row has a ``rank``, these ranks are used. SimKGC gives known answers of all
 splits the score -1 before it ranks: the lists are filtered.
@@ -36,7 +37,7 @@ FILTER = (
     "the tool read"
 )
 _FILE = re.compile(r"(forward|backward)_predictions?\.json|eval_.*_(forward|backward)_.*\.json")
-NOT_THE_POSITIVE = "\0"  # after the name of the positive: another entity that has this name
+NOT_THE_POSITIVE = "\0"  # appended to an answer that has the name of the positive, but is another entity
 
 
 def sniff(path: Path) -> bool:
@@ -80,8 +81,8 @@ def read(path: Path, dataset: Dataset, options: PredictionOptions) -> Prediction
     notes.append("the order of each list is its ranking, since scores are rounded to 3 decimals")
     if n_cut:
         notes.append(
-            f"{counted(n_cut, 'list holds', 'lists hold')} fewer than {longest} names, since entities of one name "
-            "share an entry; only the first answer of these was taken"
+            f"{counted(n_cut, 'list holds', 'lists hold')} fewer than {longest} names, since entities with the same "
+            "name share an entry; only the first answer of such a list was used"
         )
     return predictions(rows, dataset, options, filtered="after", notes=notes)
 
@@ -139,7 +140,7 @@ def _of_ranks(
                 f"not {positive!r}"
             )
         plain.add(line, triple, side)
-    notes.append("every row has its rank: these were taken, and the lists of the best names were not needed")
+    notes.append("every row has a rank: these ranks were used, and the lists of the best names were not")
     return given_ranks(plain, dataset, options, np.array(ranks, dtype=np.float64), filtered="after", notes=notes)
 
 

@@ -4,8 +4,8 @@ The name of a query is ``s|p|?`` or ``?|p|o``: labels with ``|`` between them, a
 in a label of the run is written ``%20`` (and ``%`` itself ``%25``), as in addresses.
 
 Traps. The score decides, as in trec_eval; the column of ranks is ignored. Answers with equal scores tie here, whereas
-trec_eval orders them by their names. A label may contain ``|``. The name of the query is then divided where all parts
-are labels; if several ways are possible, an error is raised.
+trec_eval orders them by their names. A label may contain ``|``. The name of the query is then divided so that all
+parts are labels; if there are several ways to do this, an error is raised.
 """
 
 from __future__ import annotations

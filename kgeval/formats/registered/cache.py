@@ -100,7 +100,8 @@ def placing(entry: Registered) -> str:
     """
     files = "; ".join(f"{name} from {url}" for name, url in entry.needed().items())
     return (
-        f"without a network, put these files into the folder {entry.folder}: {files}. Then {entry.name} is read there"
+        f"without a network, put these files into the folder {entry.folder}: {files}. kgeval then reads {entry.name} "
+        "from this folder"
     )
 
 
@@ -132,7 +133,7 @@ def _whole_file(url: str, out: str, _owner: Any) -> None:
     import pooch
     from tqdm.auto import tqdm
 
-    headers: list[Mapping[str, str]] = []  # of each response; the last one is that of the file, after all redirections
+    headers: list[Mapping[str, str]] = []  # of each response; the last headers are those of the file
 
     def note(response: Any, **_: Any) -> None:
         headers.append(response.headers)

@@ -1,9 +1,9 @@
 """`Registered`: one registered dataset, with its URLs, checksums and counts. `find_registered` finds it by its name.
 
-The facts are in `datasets.json`, each with the package or repository that states it. `rows` counts are the numbers of
-rows and labels in the files. `pykeen` counts are those that PyKEEN states: it counts the entities and relations of
-train, each triple once, and triples of valid and test only if train contains their entities and relation. These counts
-can be smaller than the numbers that kgeval prints.
+The facts are in `datasets.json`, each with the package or repository that states it. If `counting` is ``"rows"``, all
+rows and labels of the files are counted. If it is ``"pykeen"``, the counts are those that PyKEEN states: it counts the
+entities and relations of train, each triple once, and triples of valid and test only if train contains their entities
+and relation. These counts can be smaller than the numbers that kgeval prints.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ def read_registered(entry: Registered, read: Callable[..., Dataset], **given: An
     ------
     DataError
         If a file cannot be downloaded, does not match its checksum, or cannot be read; if the counts differ from those
-        that the source states; or if `given` sets a parameter.
+        that the source states; or if `given` sets a parameter to another value.
     MissingExtra
         If a file must be downloaded and pooch is not installed.
     """
@@ -148,7 +148,7 @@ def _origin_notes(entry: Registered) -> list[str]:
     if entry.verified != "unverified":
         return [f"{origin}; every file has the {entry.verified} that is stated for it"]
     hashes = ", ".join(f"{file.path} {file_hash(entry.folder / file.path)}" for file in entry.files)
-    counted = f"the counts are those of {entry.sources['counts']}" if entry.counts else "nor counts"
+    counted = f"the counts are those of {entry.sources['counts']}" if entry.counts else "no source states counts"
     return [f"{origin}; unverified: no source states a checksum of every file; {counted}; SHA-256 read: {hashes}"]
 
 

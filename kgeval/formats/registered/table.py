@@ -98,7 +98,7 @@ def describe_registered(name: str) -> dict[str, Any]:
     dict of str
         Plain values, for JSON: ``name``, ``about``, ``also`` (further names), the counts, ``counted``, ``licence``,
         ``verified``, ``folder``, ``downloaded``, ``offline`` (how to place the files without a network), ``read_with``
-        (the parameters of `read_dataset`) and ``sources`` (what states these facts).
+        (the parameters of `read_dataset`) and ``sources`` (the package or repository that states each fact).
 
     Raises
     ------

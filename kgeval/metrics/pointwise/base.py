@@ -32,8 +32,8 @@ class PointMetric(Metric):
     takes_groups : bool
         Whether the metric needs the group of each example, such as its user or its relation.
     is_of_means : bool
-        Whether the metric is a function of means over examples. If not, `moments` returns it to first order: then tests
-        cannot exchange the predictions of two models, and a bootstrap cannot use `moments`.
+        Whether the metric is a function of means over examples. If not, `moments` returns a first-order approximation
+        of the metric, which is not valid for permutation tests and for bootstraps.
     no_interval : str
         Why the metric has no confidence interval; empty if it has one.
     """
@@ -99,9 +99,9 @@ class PointMetric(Metric):
         labels : bool array, shape (n,)
             True for positive examples; n is at least 1.
         predictions : array, shape (n,)
-            As `read` returns them.
+            The predictions that `read` returned.
         groups : int64 array, shape (n,), optional
-            The group of each example, from 0 on; only for metrics whose attribute `takes_groups` is True.
+            The index of each example's group, at least 0; only for metrics whose attribute `takes_groups` is True.
 
         Raises
         ------

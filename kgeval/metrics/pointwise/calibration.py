@@ -148,7 +148,7 @@ def calibrate(
     ----------
     Platt (1999), Probabilistic Outputs for Support Vector Machines. Zadrozny & Elkan (2002), Transforming Classifier
     Scores into Accurate Multiclass Probability Estimates, KDD. Tabacof & Costabello (2020), Probability Calibration
-    for Knowledge Graph Embedding Models, ICLR (generated negatives, hence the prior).
+    for Knowledge Graph Embedding Models, ICLR (generated negatives and `prior`).
 
     Examples
     --------

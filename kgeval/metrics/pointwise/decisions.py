@@ -100,9 +100,10 @@ def confusion(labels: npt.ArrayLike, predictions: npt.ArrayLike, threshold: floa
 
 @dataclass(frozen=True)
 class DecisionMetric(PointMetric):
-    """Base of the metrics of decisions; a subclass defines `ratio`, `of_counts` and, unless all count, `weights`.
+    """Base class of the metrics of decisions.
 
-    `ratio` and `of_counts` compute the metric from `DecisionCounts` (tp, fp, fn, tn).
+    A subclass defines `ratio` and `of_counts`, which compute the metric from `DecisionCounts` (tp, fp, fn, tn). It also
+    defines `weights` if the examples do not all have the same weight in the metric.
 
     Parameters
     ----------
@@ -147,11 +148,11 @@ class DecisionMetric(PointMetric):
         raise TypeError(f"{type(self).__name__} does not define ratio(tp, fp, fn, tn)")
 
     def weights(self, labels: Bools, decisions: Bools) -> Reals | None:
-        """Return how much each example counts in the metric, as `Moments.weights`; None if all count the same."""
+        """Return the weight of each example in the metric, for `Moments.weights`; None if all weights are equal."""
         return None
 
     def moments(self, labels: Bools, predictions: npt.NDArray[Any], groups: Ids | None = None) -> Moments:
-        """Return the metric as a function of two means: of the decisions of the positives, and of the negatives."""
+        """Return the metric as a function of two means: the share of predicted positives in each class of examples."""
 
         def finish(positive: Reals, negative: Reals, share: float) -> Reals:
             tp, fp = positive[..., 0], negative[..., 0]
@@ -336,7 +337,7 @@ class BalancedAccuracy(DecisionMetric):
         return _ratio(*self.ratio(*counts), f"no {absent} example")
 
     def ratio(self, tp: Any, fp: Any, fn: Any, tn: Any) -> tuple[Any, Any]:
-        """Return the sum of both shares over their common denominator."""
+        """Return the numerator and the denominator of (recall + specificity) / 2 as one fraction."""
         return tp * (tn + fp) + tn * (tp + fn), 2 * (tp + fn) * (tn + fp)
 
     def weights(self, labels: Bools, decisions: Bools) -> Reals:
@@ -394,7 +395,7 @@ class FBeta(DecisionMetric):
         return numerator, numerator + square * fn + fp
 
     def weights(self, labels: Bools, decisions: Bools) -> Reals:
-        """Return the part of each example in the denominator: beta^2 if positive, 1 if predicted positive."""
+        """Return what each example adds to the denominator: beta^2 if it is positive, and 1 if predicted positive."""
         return np.asarray(self.beta**2 * labels + decisions, dtype=np.float64)
 
     def __str__(self) -> str:
@@ -441,8 +442,8 @@ class MCC(DecisionMetric):
     def ratio(self, tp: Any, fp: Any, fn: Any, tn: Any) -> tuple[Any, Any]:
         """Return tp * tn - fp * fn, and the root of the product of the four sums."""
         product = (tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)
-        # np.sqrt cannot take the root of a Python integer above 2 ** 64, math.sqrt cannot take that of an array. The
-        # sums are differences of rounded means, so that a product of 0 can come out slightly below 0.
+        # np.sqrt does not accept Python integers above 2 ** 64, and math.sqrt does not accept arrays. In an array, the
+        # sums are differences of rounded means, so rounding errors can make a product of 0 slightly negative.
         root = math.sqrt(product) if isinstance(product, int) else np.sqrt(np.maximum(product, 0.0))
         return tp * tn - fp * fn, root
 

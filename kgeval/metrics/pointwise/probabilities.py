@@ -21,8 +21,8 @@ from kgeval.metrics.pointwise.sampling import mean_of_losses, of_classes
 from kgeval.stats import Moments
 
 STRATEGIES = ("width", "mass")
-MAX_CELLS = 2**23  # largest number of examples times groups for a test of calibration errors (64 MB an array)
-_BIASED = "chance makes calibration errors too high on average, so that no interval around them would be honest"
+MAX_CELLS = 2**23  # largest examples * groups for a test of calibration errors; such an array has 64 MB
+_BIASED = "chance makes calibration errors too high on average, so an interval around them would be misleading"
 _HE = "He et al. (2014), Practical Lessons from Predicting Clicks on Ads at Facebook, ADKDD"
 
 
@@ -284,9 +284,9 @@ class ECE(ProbabilityMetric):
         return MetricValue(float(np.abs(filled.probability - filled.positives).sum() / len(labels)))
 
     def moments(self, labels: Bools, predictions: npt.NDArray[Any], groups: Ids | None = None) -> Moments:
-        """Return the sum over bins of the absolute mean of probability - label; only for bins of equal width."""
+        """Return the calibration error as a function of means over the examples; only for bins of equal width."""
         if self.strategy != "width":
-            raise MetricError("bins of equal numbers depend on all examples, so that their errors are not means")
+            raise MetricError("bins with equal numbers depend on all examples, so the error is not a function of means")
         # (n,): the bin of each example, as in `fill_bins`.
         codes = np.searchsorted(np.arange(self.bins) / self.bins, predictions, "right") - 1
         return _sum_of_gaps(labels, predictions, codes, self.bins)
@@ -338,7 +338,7 @@ class FieldECE(ProbabilityMetric):
         return MetricValue(float(np.abs(np.bincount(codes, predicted - actual)).sum() / len(actual)))
 
     def moments(self, labels: Bools, predictions: npt.NDArray[Any], groups: Ids | None = None) -> Moments:
-        """Return the sum over groups of the absolute mean of probability - label."""
+        """Return the calibration error as a function of means over the examples, one mean per group."""
         if groups is None:
             raise MetricError(f"{self} needs the group of each example")
         codes = np.unique(groups, return_inverse=True)[1].reshape(len(groups))
@@ -346,7 +346,10 @@ class FieldECE(ProbabilityMetric):
 
 
 def _sum_of_gaps(labels: Bools, probabilities: Reals, codes: Ids, n_groups: int) -> Moments:
-    """Return the sum, over groups of examples, of the absolute sum of probability - label, per example.
+    """Return the calibration error over groups of examples, as a function of one mean per group.
+
+    The mean of a group is the sum of (probability - label) over its examples, divided by the number of all examples.
+    The calibration error is the sum of the absolute means.
 
     Raise a MetricError if the table with one row per example and one column per group would be too large.
     """

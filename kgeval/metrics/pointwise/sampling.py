@@ -1,9 +1,10 @@
 """Pointwise metrics of labelled examples as `Moments`, from which intervals and tests are computed.
 
-The numbers of positive and of negative examples are fixed: negatives are made, so their share says nothing about the
-world. An interval shows how much a metric varies with other positives and other negatives, in the same numbers. So each
-mean over all examples is written as the mean over the positives times their share, plus the mean over the negatives
-times theirs, and both shares are constants.
+The numbers of positive and of negative examples are fixed: negatives are usually generated, so the share of negatives
+has no meaning outside the dataset. An interval shows how much a metric would vary with new positives and new negatives,
+if the number of each stays the same. Therefore, each mean over all examples is written as
+(mean over the positives) * (share of positives) + (mean over the negatives) * (share of negatives), where both shares
+are constants.
 
 The methods ``moments`` of the metrics call this module; `kgeval.classification` calls these methods.
 """
@@ -35,8 +36,9 @@ def of_classes(
         One number per example in each column.
     finish : function
         ``finish(positive, negative, share)`` computes the metric. `share` is the share of the positives. `positive`,
-        float64 (..., k), holds the means of the columns over the positives, times `share`; `negative` holds those over
-        the negatives, times ``1 - share``. So ``positive + negative`` are the means over all examples.
+        float64 (..., k), contains the means of the columns over the positives, times `share`. `negative` contains the
+        means of the columns over the negatives, times ``1 - share``. So ``positive + negative`` contains the means over
+        all examples.
     weights : float64 array, shape (n,), optional
         As in `Moments`.
 
@@ -55,7 +57,8 @@ def of_classes(
     table = np.column_stack([np.asarray(column, dtype=np.float64) for column in columns])
     zero = np.zeros_like(table)
     is_positive = labels[:, None]
-    # (n, 2 * k + 2): the columns of the positives, those of the negatives, and two columns that count both classes.
+    # (n, 2 * k + 2): the k columns for the positives, the k columns for the negatives, and two columns that count
+    # the positives and the negatives.
     values = np.column_stack([np.where(is_positive, table, zero), np.where(is_positive, zero, table), labels, ~labels])
 
     def of_means(means: Reals) -> Reals:
@@ -102,7 +105,9 @@ def balanced_weights(labels: Bools) -> Reals:
 
 
 def of_effects(labels: Bools, value: float, effects: Reals) -> Moments:
-    """Return a metric to first order, given the effect of each example; positives and negatives are two samples.
+    """Return a first-order approximation of a metric, given the effect of each example on the metric.
+
+    The positives and the negatives are treated as two independent samples.
 
     Parameters
     ----------
@@ -111,7 +116,7 @@ def of_effects(labels: Bools, value: float, effects: Reals) -> Moments:
     value : float
         The metric of all examples.
     effects : float64 array, shape (n,)
-        If the mean effect of the positives (or of the negatives) rises by d, so does the metric, to first order.
+        If the mean effect of one class rises by d, the metric rises by about d (the error is of second order in d).
 
     Examples
     --------
@@ -119,7 +124,8 @@ def of_effects(labels: Bools, value: float, effects: Reals) -> Moments:
     >>> float(moments.number)
     0.75
     """
-    # Only differences between the effects of a class matter; without its mean, rounding errors are smallest.
+    # Only the differences between the effects of one class matter. Subtract the mean of the class first: this makes
+    # rounding errors small.
     means = np.where(labels, effects[labels].mean(), effects[~labels].mean())
 
     def finish(positive: Reals, negative: Reals, share: float) -> Reals:
@@ -129,9 +135,10 @@ def of_effects(labels: Bools, value: float, effects: Reals) -> Moments:
 
 
 def placements(labels: Bools, scores: npt.NDArray[np.generic]) -> Reals:
-    """Return, for each example, the share of the examples of the other class that it is in the right order with.
+    """Return, for each example, the share of its (positive, negative) pairs in which the positive scores higher.
 
-    Equal scores count one half. The mean over the positives is the AUC, and so is the mean over the negatives.
+    Each example forms one pair with every example of the other class; pairs of equal scores count one half. The mean of
+    these shares over the positives is the AUC. The mean over the negatives is the AUC, too.
 
     Parameters
     ----------
@@ -146,7 +153,7 @@ def placements(labels: Bools, scores: npt.NDArray[np.generic]) -> Reals:
     References
     ----------
     DeLong, DeLong & Clarke-Pearson (1988), Comparing the Areas under Two or More Correlated Receiver Operating
-    Characteristic Curves: A Nonparametric Approach, Biometrics 44 (there the structural components).
+    Characteristic Curves: A Nonparametric Approach, Biometrics 44 (which calls the shares structural components).
 
     Examples
     --------
@@ -169,10 +176,11 @@ def _mean_place(ascending: npt.NDArray[np.generic], scores: npt.NDArray[np.gener
 def precision_effects(labels: Bools, scores: npt.NDArray[np.generic]) -> Reals:
     """Return the effect of each example on the average precision, as `of_effects` needs it.
 
-    Average precision is the mean, over the positives i, of the precision P_i at the score of i: among the K_i examples
-    that score at least as high. A positive j adds its own precision, and raises the precision of each positive i with
-    an equal or lower score by ``(1 - P_i) / K_i``. A negative lowers this precision by ``P_i / K_i``. (The derivative
-    of the average precision by the weight of an example, times the size of its class.)
+    Average precision is the mean of P_i over the positives i. P_i is the precision with the score of i as threshold:
+    the share of positives among the K_i examples whose score is at least the score of i. A positive j adds P_j, and
+    raises P_i of each positive i with an equal or lower score by ``(1 - P_i) / K_i``. A negative lowers P_i of each
+    positive i with an equal or lower score by ``P_i / K_i``. The effect of an example is the derivative of the average
+    precision with respect to the weight of the example, times the number of examples of its class.
 
     Parameters
     ----------

@@ -80,7 +80,7 @@ class RocAuc(ScoreMetric):
         return MetricValue(int(doubled[0]) / (2 * int(pairs[0])))
 
     def moments(self, labels: Bools, predictions: npt.NDArray[Any], groups: Ids | None = None) -> Moments:
-        """Return the AUC to first order: the effect of an example is its share of right pairs (see `placements`)."""
+        """Return a first-order approximation of the AUC; `placements` returns the effects of the examples."""
         _check_classes(labels)
         return of_effects(labels, self.measure(labels, predictions).value, placements(labels, predictions))
 
@@ -122,7 +122,7 @@ class AveragePrecision(ScoreMetric):
         return MetricValue(float(np.sum(new_positives * steps.tp / (steps.tp + steps.fp)) / steps.tp[-1]))
 
     def moments(self, labels: Bools, predictions: npt.NDArray[Any], groups: Ids | None = None) -> Moments:
-        """Return the average precision to first order; see `precision_effects`."""
+        """Return a first-order approximation of the average precision; see `precision_effects`."""
         _check_classes(labels)
         return of_effects(labels, self.measure(labels, predictions).value, precision_effects(labels, predictions))
 
@@ -181,7 +181,7 @@ class GAUC(ScoreMetric):
         if not len(actual):
             return MetricValue.undefined("no examples")
         group, doubled, pairs = count_pairs(count_steps(actual, predicted, codes))
-        # (groups,) each: the weight of each group, sorted as in `group`, and whether the group has both classes.
+        # (groups,) each: the weight of each group, in the order of `group`, and whether the group has both classes.
         weight, total = weight[group], float(weight.sum())
         has_both = pairs > 0
         n_excluded, kept_weight = int((~has_both).sum()), float(weight[has_both].sum())
@@ -195,9 +195,9 @@ class GAUC(ScoreMetric):
         return MetricValue(float((weight[has_both] * auc).sum() / kept_weight), "", n_excluded, excluded_share)
 
     def moments(self, labels: Bools, predictions: npt.NDArray[Any], groups: Ids | None = None) -> Moments:
-        """Return the weighted mean of the AUCs to first order, each group with its number of examples as the weight.
+        """Return a first-order approximation of GAUC; the weight of each group is its number of examples.
 
-        The groups are fixed, and so are the groups that have one class only, which are left out.
+        The groups are treated as fixed. Groups with examples of one class only are left out.
         """
         if groups is None:
             raise MetricError(f"{self} needs the group of each example")
@@ -213,8 +213,8 @@ class GAUC(ScoreMetric):
                 f"{n_single:,} of {len(parts):,} groups with both classes have one positive or one negative only, so "
                 "that their variation is unknown"
             )
-        # effects (n,): how much the value rises if an example counts once more, times the number of examples. weights
-        # (n,): the influence that its class has in its group.
+        # effects (n,): how much the value rises if an example is counted once more, times the number of all examples.
+        # weights (n,): the weight of the example's group, divided by the number of examples of the same class in it.
         effects, weights = np.zeros(len(labels)), np.zeros(len(labels))
         for part in parts:
             is_positive, shares = labels[part], placements(labels[part], predictions[part])

@@ -1,8 +1,8 @@
 """Retrieval metrics: metrics of ranked lists in which any number of items are relevant.
 
 `from_scores`, `from_ranking` and `from_run` make ranked lists from plain data. The method `compute` of a metric returns
-its value for these lists; `tabulate` returns a table with a row per query and a column per metric;
-`steps` explains a metric of one query place by place.
+its value for these lists; `tabulate` returns a table with one row per query and one column per metric; `steps` shows
+how much each position of one ranked list adds to the value of a metric.
 `kgeval.metrics.query_level` uses the metrics for the queries of a result.
 
 >>> lists = from_scores([[1, 0], [0, 1, 0]], [[0.9, 0.8], [0.5, 0.5, 0.1]])

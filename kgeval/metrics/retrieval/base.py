@@ -126,7 +126,7 @@ class ListMetric(Metric):
         return quotient(above, below, below > 0, 0.0 if self._empty == "zero" else np.nan)
 
     def ordered(self, lists: Lists, ties: str) -> Lists:
-        """Return the lists with ties broken; a metric overrides this if a higher grade is not always better."""
+        """Return the lists with ties broken; a metric overrides this method if a higher grade is not always better."""
         return lists.under(ties)
 
     def chance(self, lists: Lists, average: str = "macro") -> MetricValue:

@@ -40,7 +40,7 @@ def gains(grade: Reals, gain: str) -> Reals:
     Raises
     ------
     MetricError
-        If `gain` has another form.
+        If `gain` has none of these forms.
 
     Examples
     --------
@@ -213,7 +213,7 @@ class ERR(ListMetric):
     Parameters
     ----------
     k : int, optional
-        A reader who stops after position k counts as one who never stops.
+        A reader who stops after position k counts as a reader who never stops.
     g_max : float
         The highest possible grade; a higher grade in the data is an error.
 
@@ -249,9 +249,9 @@ class ERR(ListMetric):
             )
         if not len(lists.query):
             return np.zeros(len(lists)), np.ones(len(lists))
-        # A hit is an item of positive grade. The items of a tie group are in random order; the i-th hit is the i-th hit
-        # in this order. Whether the reader stops at it does not depend on its position. So the chance to stop at it is
-        # multiplied by its expected 1 / position.
+        # A hit is an item of positive grade. The items of a tie group are in random order; number the hits of the group
+        # in this order. Whether the reader stops at hit i does not depend on the position of hit i. So the term of hit
+        # i is the product of two numbers: the chance to stop at hit i, and the expected 1 / position of hit i.
         # (items,): the chance that a reader who reads the item continues.
         goes_on = 1.0 - (np.exp2(lists.grade) - 1.0) / 2.0**self.g_max
         groups, bounds = lists.groups, lists.bounds

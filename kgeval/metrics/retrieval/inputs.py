@@ -82,7 +82,7 @@ def from_ranking(
     Returns
     -------
     Lists
-        Without ties.
+        No items are tied.
 
     Examples
     --------
@@ -209,7 +209,7 @@ def _queries(query: Any, n: int, is_nested: bool) -> tuple[Ids, pd.Index[Any]]:
         The distinct queries, sorted.
     """
     if is_nested:
-        raise DataError("query= needs relevance and scores of shape (items,); the given ones have one row per query")
+        raise DataError("query= needs relevance and scores of shape (items,); the given arrays have one row per query")
     given = np.asarray(query)
     if given.ndim != 1:
         raise DataError(f"query must be a one-dimensional array with one label for each item; got {query!r}")
@@ -224,7 +224,7 @@ def _queries(query: Any, n: int, is_nested: bool) -> tuple[Ids, pd.Index[Any]]:
 def _label_rows(name: str, values: Any) -> tuple[list[npt.NDArray[Any]], list[int] | None]:
     """Return a list with one array of numbers per query, and a list with the lengths of these arrays.
 
-    If `values` is a flat array, the first list has a single array, and None replaces the second list.
+    If `values` is a flat array, the first list has a single array, and the second return value is None.
     """
     if isinstance(values, (str, bytes, Mapping)) or not hasattr(values, "__len__"):
         raise DataError(f"{name} must be an array or a sequence of arrays; got {type(values).__name__}")

@@ -183,7 +183,7 @@ class InterpolatedAP(ListMetric):
     def ratio(self, lists: Lists) -> tuple[Reals, Reals]:
         """Return the numerators (the sum of the interpolated precisions of each query) and the denominators.
 
-        A denominator is the number of the query's recalls, or 0 for a query without relevant items.
+        A denominator is the number of recalls at which the precision is read, or 0 for a query without relevant items.
         """
         hits = HitCounts.of(lists)
         if self.points == "all":

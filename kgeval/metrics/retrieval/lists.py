@@ -41,8 +41,8 @@ class Lists:
     grade : float64 array, shape (items,)
         The grade of each stored item, above 0; descending within a tie group.
     ideal_query, ideal_grade : int64 and float64 arrays, shape (judged,)
-        The query and the grade of each judged item of positive grade, also of items that are missing from the query's
-        list; sorted by query, then by descending grade.
+        The query and the grade of each judged item of positive grade, including items that are missing from the
+        query's list; sorted by query, then by descending grade.
     place : int64 array, shape (items,), optional
         For each item, the number of items of its tie group that come before it in the input. Ties ``"stable"`` need
         this number; None if the order of the input is unknown.
@@ -98,7 +98,8 @@ class Lists:
         worth : float64 array, shape (items,), optional
             Numbers, such as gains, that are used instead of the grades to order tied items.
         among : bool array, shape (items,), optional
-            If given, ties are broken only in tie groups that have an item for which `among` is True; by default in all.
+            If given, ties are broken only in tie groups that have an item for which `among` is True. By default, ties
+            are broken in all tie groups.
             Used only for ``"optimistic"`` and ``"pessimistic"`` ties without `worth`.
 
         Raises
@@ -287,9 +288,9 @@ def lists_of_items(
         The query of each item, in any order. With ties ``"stable"``, tied items keep their order in this array.
     n_queries : int
     grade : float64 array, shape (items,)
-        At least 0.
+        The grade of each item, at least 0.
     score : array of numbers, shape (items,)
-        Higher scores rank first; compared exactly, without conversion to another dtype. No NaN.
+        Higher scores rank first. Scores are compared exactly, without conversion to another dtype; no score is NaN.
     unlisted : tuple of int64 and float64 arrays, shape (n,) each, optional
         The judged items of positive grade that are missing from the list of their query. The first array has the query
         of each such item, the second array has the grade of the item.

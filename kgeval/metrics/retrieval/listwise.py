@@ -226,8 +226,8 @@ class Success(ListMetric):
 class RR(ListMetric):
     """Reciprocal rank: 1 / position of the first relevant item; 0 if no relevant item is among the first k.
 
-    In information retrieval, the mean over the queries is called MRR. `kgeval.metrics.MRR` is another metric: a mean
-    over triples, where each triple is the only answer of its query.
+    In information retrieval, the mean over the queries is called MRR. `kgeval.metrics.MRR` is a different metric: a
+    mean over triples, where each triple is the only answer of its query.
 
     Parameters
     ----------

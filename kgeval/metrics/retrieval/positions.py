@@ -15,7 +15,7 @@ from kgeval.checks import Ids, Reals
 from kgeval.metrics.retrieval.lists import Lists, TieGroups
 from kgeval.metrics.sums import MAX_TABLE, sums_over_ranges
 
-_MAX_DEGREE = 200  # `_integrated` serves groups of at most this many relevant items
+_MAX_DEGREE = 200  # `_integrated` is used only for groups with at most this many relevant items
 
 
 def expected_hits(lists: Lists, k: int | Ids) -> Reals:
@@ -207,11 +207,11 @@ def expected_reciprocal(before: Ids, size: Ids, relevant: Ids, which: Ids, k: in
 
 
 def _integrated(before: int, size: int, relevant: int, which: int, k: int) -> float:
-    """Return `expected_reciprocal` of one relevant item of a large group, in time that does not depend on its size.
+    """Return `expected_reciprocal` for a relevant item of a large group; the time hardly depends on the group's size.
 
-    With n, r, i and o as in `expected_reciprocal`, the probability of place o is a polynomial of o: the product of
-    o - 1 .. o - i + 1 and n - o .. n - o - (r - i) + 1, divided by (i - 1)! (r - i)! C(n, r). In the code, each factor
-    is divided by n, so that products neither overflow nor underflow.
+    With n, r, i and o as in `expected_reciprocal`, the probability of item number o is a polynomial in o: the product
+    of the integers o - i + 1 .. o - 1 and n - o - (r - i) + 1 .. n - o, divided by (i - 1)! (r - i)! C(n, r). In the
+    code, each factor is divided by n, so that products neither overflow nor underflow.
     """
     share = size ** (relevant - 1) / (
         math.factorial(which - 1) * math.factorial(relevant - which) * math.comb(size, relevant)
@@ -232,7 +232,7 @@ def _integrated(before: int, size: int, relevant: int, which: int, k: int) -> fl
 
 
 def _mean_reciprocal(before: int, size: int, relevant: int, which: int, k: int) -> float:
-    """Return `expected_reciprocal` of one relevant item of a group that also has irrelevant items.
+    """Return `expected_reciprocal` for a relevant item of a group that also has irrelevant items.
 
     An offset is the position of the item in its group, counted from 1. The probability of each offset is computed
     relative to the most likely offset, from the ratios of neighbouring probabilities. At the end, each probability is

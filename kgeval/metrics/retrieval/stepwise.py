@@ -1,4 +1,4 @@
-"""A metric of one ranked list, explained place by place.
+"""`steps` shows how much each place (position) of one ranked list adds to the value of a metric.
 
 Users call `steps`; `kgeval.results` calls it for a query of a result, and `kgeval.report.step_plots` draws `Steps`.
 The tables are computed place by place, with code that is separate from the metrics, so that tests can compare both.
@@ -29,14 +29,14 @@ MAX_SHOWN = 30
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """A metric of one query, explained place by place; ``print(steps)`` shows the table and the formula.
+    """How much each place of a ranked list adds to a metric; ``print(steps)`` shows the table and the formula.
 
     Parameters
     ----------
     metric, query, ties : str
         The metric, the name of the query, and the tie policy.
     value : float
-        The metric of this query; NaN if it has none.
+        The value of the metric for this query; NaN if it is undefined.
     table : pandas.DataFrame
         One row per place of the list; see `steps` for the columns.
     formula : str
@@ -75,7 +75,7 @@ def steps(
     metric : str or ListMetric
         DCG, nDCG, MAP, RR, ERR, AUC, success, precision, recall, F-beta or R-precision, such as ``"ndcg@10"``.
     query : object
-        The name of the query; its position, if the queries have no names. By default the first query.
+        The name of the query, or its position in `lists` if the queries have no names. By default the first query.
     ties : str
         As in `ListMetric.compute`. With ``"expected"``, all orders of tied items are equally likely, and the table has
         expected values.
@@ -88,12 +88,15 @@ def steps(
         The field `table` has one row per place, up to the cut-off k or up to the last relevant item. Its columns are
         ``place``; ``item`` if `items` is given; ``grade``; and, depending on the metric:
 
-        - DCG, nDCG: ``gain``, ``discount``, ``term`` (gain times discount), ``sum`` (of the terms so far), and the same
-          of the ideal list: ``ideal gain``, ``ideal sum``
-        - MAP: ``relevant`` (1 or 0; with ties a chance), ``precision`` (at a relevant item), ``term``, ``sum``
-        - RR, success: ``first`` (1 or 0, whether the first relevant item stands here; with ties a chance), for RR
-          ``reciprocal`` (1 / place), ``term``, ``sum``; up to the last place where it can stand
-        - ERR: ``reads`` (chance that a reader gets to this place), ``stop`` (chance to stop there), ``term``, ``sum``
+        - DCG, nDCG: ``gain``, ``discount``, ``term`` (gain times discount), ``sum`` (of the terms so far); for the
+          ideal list ``ideal gain`` and ``ideal sum``
+        - MAP: ``relevant`` (1 or 0; a probability if items are tied), ``precision`` (at a relevant item), ``term``,
+          ``sum``
+        - RR, success: ``first`` (1 if the first relevant item is at this place, else 0; a probability if items are
+          tied), ``reciprocal`` (1 / place; only for RR), ``term``, ``sum``. The last row is the last possible place of
+          the first relevant item.
+        - ERR: ``reads`` (probability that a reader gets to this place), ``stop`` (probability to stop there), ``term``,
+          ``sum``
         - precision, recall, F-beta, R-precision: ``relevant``, ``hits``, ``precision`` and ``recall`` so far
         - AUC: ``relevant``, ``below`` (irrelevant items below a relevant item), ``term``, ``sum``
 
@@ -165,15 +168,15 @@ class _Places:
         The cut-off, or `INFINITY`.
     place, size, offset : int64 arrays
         `place` is the place in the list, from 1. The place belongs to a part (`_Part`): `size` is the number of places
-        of the part, and `offset` the number of this place among them, from 1.
+        of the part, and `offset` is the 1-based position of this place in the part.
     grade, relevant : float64 arrays
-        The mean grade of the items that may stand at this place, and the share of relevant items among them.
+        The mean grade of the items that may be at this place, and the share of relevant items among them.
     n_relevant : int64 array
         The number of relevant items of the part.
     earlier : int64 array
         The number of relevant items before the part.
     members : list of list of (float, str)
-        For each place, the items that may stand here.
+        For each place, the items that may be there.
     has_items : bool
         Whether the items have labels.
     """
@@ -192,7 +195,7 @@ class _Places:
 
     @classmethod
     def of(cls, lists: Lists, metric: ListMetric, ties: str, items: Sequence[Any] | None) -> _Places:
-        """Return the places of a single list that count for the metric."""
+        """Return the places of the only list in `lists`, up to the last place that the metric uses."""
         parts = _parts(lists, ties, getattr(metric, "gain", "linear"), items)
         length, level = int(lists.length[0]), lists.relevance_level
         k = int(lists.n_relevant[0]) if isinstance(metric, RPrecision) else getattr(metric, "k", None)
@@ -229,12 +232,12 @@ class _Places:
         return {"place": self.place, **items, "grade": self.grade}
 
     def first(self) -> tuple[dict[str, Any], Reals]:
-        """Return the first columns of a table, and the chance that the first relevant item stands at each place.
+        """Return the first columns of a table, and the probability that the first relevant item is at each place.
 
         Places after the last possible place of the first relevant item are left out.
         """
-        # (places,): the chance that the item here is relevant if no earlier item is: all relevant items of the part are
-        # among those that remain.
+        # (places,): the probability that the item at this place is relevant, given that no earlier item is relevant:
+        # all relevant items of the part are then at this place or at later places of the part.
         here = np.where(self.earlier == 0, self.n_relevant / (self.size - self.offset + 1), 0.0).clip(max=1.0)
         none_before = np.cumprod(np.append(1.0, 1.0 - here))[:-1]
         n = int(np.count_nonzero(none_before))
@@ -245,7 +248,7 @@ class _Places:
 def _account(metric: ListMetric, places: _Places) -> _Account:
     """Return the columns and the formula of a metric; each kind of metric registers its own function."""
     explained = ", ".join(kind.name for kind in _account.registry if kind is not ListMetric and kind is not object)
-    raise MetricError(f"{metric} cannot be explained place by place; explained are: {explained}")
+    raise MetricError(f"{metric} cannot be explained place by place; these metrics can: {explained}")
 
 
 @_account.register
@@ -337,8 +340,8 @@ def _(metric: FBeta, places: _Places) -> _Account:
 def _(metric: ListAuc, places: _Places) -> _Account:
     lists = places.lists
     irrelevant = int(lists.length[0]) - int(np.count_nonzero(lists.is_relevant))
-    # (places,): the irrelevant items above a relevant item at this place: those before the part, and the expected
-    # number of those before it in the part.
+    # (places,): the number of irrelevant items above a relevant item at this place: the irrelevant items before the
+    # part, plus the expected number of irrelevant items of the part before this place.
     share = (places.size - places.n_relevant) / np.maximum(places.size - 1, 1)
     above = places.place - places.offset - places.earlier + (places.offset - 1) * share
     below = np.where(places.relevant > 0, irrelevant - above, np.nan)
@@ -357,7 +360,7 @@ def _discounted(metric: DCG | NDCG, base: float, places: _Places) -> tuple[dict[
     gain_column = np.append(gain, np.full(rows - n, np.nan))
     discount = math.log(base) / np.log(np.arange(1, rows + 1) + 1.0)
     ideal_gain = np.append(ideal, np.zeros(rows - len(ideal)))
-    # Where the list has ended, nothing is added.
+    # In rows after the end of the list, the term is 0.
     term = np.nan_to_num(gain_column) * discount
     columns: dict[str, Any] = {
         name: [*values, *[np.nan if name == "grade" else ""] * (rows - n)] for name, values in places.start.items()
@@ -378,8 +381,9 @@ def _hits(places: _Places) -> tuple[dict[str, Any], float]:
 
 
 def _mean_products(factors: list[float], most: int) -> Reals:
-    """Return the mean product of the first 0, 1, ... `most` of the factors, over all orders of the factors."""
-    # means[m]: the mean, over all sets of m of the factors so far, of their product; the loop adds a factor.
+    """For m = 0, 1, ..., `most`: return the product of the first m factors, averaged over all orders of the factors."""
+    # means[m]: the mean product of m factors, over all sets of m of the factors that are already included. Each pass of
+    # the loop includes one more factor.
     means = np.ones(1)
     for n, factor in enumerate(factors):
         m = np.arange(min(n + 1, most) + 1)
@@ -430,14 +434,14 @@ def _parts(lists: Lists, ties: str, gain: str, items: Sequence[Any] | None) -> l
 
 
 def _position(lists: Lists, query: Any) -> int:
-    """Return the position of the query with this name; None stands for the first query."""
+    """Return the position of the query with this name; 0 (the first query) if `query` is None."""
     if query is None and len(lists):
         return 0
     names = pd.RangeIndex(len(lists)) if lists.names is None else lists.names
     positions = np.flatnonzero([name == query for name in names.tolist()])
     if not len(positions):
         examples = ", ".join(lists.name_of(i) for i in range(min(3, len(lists))))
-        raise MetricError(f"no query {query!r} in {len(lists)} lists; the first are: {examples or 'none'}")
+        raise MetricError(f"no query {query!r} in {len(lists)} lists; the first queries are: {examples or 'none'}")
     return int(positions[0])
 
 
@@ -485,7 +489,7 @@ def _shown(number: float) -> str:
 
 
 def _table_lines(table: pd.DataFrame) -> list[str]:
-    """Return the lines of a table as text; a long table is cut to the rows that change the value, and the last row."""
+    """Return the lines of a table as text; of a long table, only rows that change the value, and the last row."""
     lines = [[str(name) for name in table.columns]]
     shown = np.arange(len(table))
     if len(table) > MAX_SHOWN:

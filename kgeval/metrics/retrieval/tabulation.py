@@ -33,7 +33,7 @@ def tabulate(
     ties : str
         ``"expected"``, ``"optimistic"``, ``"pessimistic"`` or ``"stable"``.
     average : str or None
-        The average in the last row: ``"macro"``, ``"micro"``, or None for a table without that row.
+        The average in the last row: ``"macro"``, ``"micro"``, or None for a table without an average.
 
     Returns
     -------

@@ -6,8 +6,8 @@ disjoint sets of rivals can be added, so
     count(all) = count(B1 + A) + ... + count(Bk + A) - (k - 1) * count(A)
 
 where + inside the brackets is the union of sets. A rival in A is counted k times on the right side, and subtracted k -
-1 times; every other rival is in one block only. Every term is the count of an ordinary task that contains the positives
-as candidates, so the scores of a positive and of its rivals come from the same call.
+1 times; every other rival is in one block only. Every term is the count of an ordinary task whose candidates include
+the positives, so the scores of a positive and of its rivals come from the same call.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from kgeval.ranking.shards import Failed, Finished, Shard
 from kgeval.ranking.tasks import Task
 from kgeval.scorers import MatrixRows
 
-MAX_ANSWERS_SHARE = 0.25  # the answers of a range are at most so many times as many as the candidates of a block
+MAX_ANSWERS_SHARE = 0.25  # largest ratio of the number of answers in a range to the number of candidates in a block
 
 
 @dataclass
@@ -34,9 +34,9 @@ class _Range:
     """Queries whose candidates are divided into blocks, and the sum of the counts so far."""
 
     shard: Shard
-    rows: Ids  # of the positives, ascending
-    n_left: int  # counts of a positive that are still to come, all positives taken together
-    parts: list[tuple[int, TaskCounts]] = field(default_factory=list)
+    rows: Ids  # the row numbers of the positives, ascending
+    n_left: int  # the number of counts that are still to come, summed over all positives
+    parts: list[tuple[int, TaskCounts]] = field(default_factory=list)  # the counts so far, each with its weight
     has_failed: bool = False
 
 
@@ -112,7 +112,7 @@ def _check(job: Job) -> None:
 
 
 def _ranges(task: Task, block_size: int) -> list[tuple[int, int]]:
-    """Divide the queries of a task into ranges; a range has few answers compared with the size of a block."""
+    """Divide the queries of a task into ranges; the number of answers in a range is small compared with a block."""
     most = max(1, int(MAX_ANSWERS_SHARE * block_size))  # positives in a range, if it has several queries
     ranges, start = [], 0
     while start < task.n_queries:
@@ -130,7 +130,7 @@ def among(task: Task, candidates: Ids) -> Task:
     ----------
     task : Task
     candidates : int64 array
-        Sorted ids, some of those of the task; all answers are among them.
+        Sorted ids: a subset of the task's candidates that contains all answers.
     """
     is_kept = np.isin(task.known, candidates)
     row_of = np.repeat(np.arange(task.n_queries), np.diff(task.known_offsets))[is_kept]  # query of each known answer

@@ -23,12 +23,12 @@ from kgeval.ranking.ranker import MIN_BATCH
 from kgeval.ranking.shards import Failed, Finished, Shard, Work
 from kgeval.scorers import TOLERANCE, TOLERANCE_OF_HALVES, GeometryRows, OutOfTime, queries_within, score_triples
 
-FIRST_SECONDS = 2.0  # what the first shard of a worker takes, if a speed is known
+FIRST_SECONDS = 2.0  # the planned time of a worker's first shard, if the speed of the scorer is known
 RETRIES = 3
-SHARD_SECONDS, TIMED_SECONDS, MIN_SECONDS = 5.0, 1.0, 0.2  # what a shard takes: usually, with a deadline, at least
-GRACE_SECONDS = 1.0  # how long after the deadline the workers' last reports are waited for
-PATIENCE_SECONDS = 20.0  # without a worker for so long, the user is told
-CHECKED_TRIPLES = 16  # of the first shard of each worker, scored here too
+SHARD_SECONDS, TIMED_SECONDS, MIN_SECONDS = 5.0, 1.0, 0.2  # planned time of a shard: usual, with a deadline, minimum
+GRACE_SECONDS = 1.0  # after the deadline, the last reports of the workers are awaited for this time
+PATIENCE_SECONDS = 20.0  # if no worker is ready after this time, a message is shown
+CHECKED_TRIPLES = 16  # this many triples of the first shard of each worker are also scored in this process
 
 
 def check_retries(value: Any) -> int:
@@ -69,7 +69,7 @@ class Crew(typing.Protocol):
         """Return the result of a call that has ended; raise `Lost` if its process died."""
 
     def dismiss(self, worker: Any) -> None:
-        """End a worker process, even if it is counting."""
+        """End a worker process, even if it has not finished its shard."""
 
     def close(self) -> None:
         """End all worker processes, and release the resources of the crew."""
@@ -105,10 +105,10 @@ class Plan:
         self.work, self.n_workers = work, n_workers
         self._first_queries, self._shard_seconds, self._min_queries = first_queries, shard_seconds, min_queries
         self._speeds: dict[Any, float] = {}  # worker -> pairs per second
-        self._returned: list[Shard] = []
-        self._open: set[Shard] = set()  # handed out or returned, and not finished
-        self._strikes: dict[Shard, int] = {}
-        self._n_pairs_left = work.n_pairs  # of queries that were never handed out
+        self._returned: list[Shard] = []  # shards of workers that died, to be counted again
+        self._open: set[Shard] = set()  # shards that were given to a worker and are not finished
+        self._strikes: dict[Shard, int] = {}  # shard -> the number of workers that died while they counted it
+        self._n_pairs_left = work.n_pairs  # the pairs of queries that were never given to a worker
 
     @property
     def is_done(self) -> bool:
@@ -152,7 +152,7 @@ class Plan:
     def finished(self, worker: Any, shard: Shard, seconds: float) -> bool:
         """Record that a worker counted a shard.
 
-        Return False if it was finished before, so that its counts are dropped.
+        Return False if the shard was already finished; the caller then drops the new counts.
         """
         if shard not in self._open:
             return False
@@ -181,7 +181,7 @@ class Plan:
 
 @dataclass
 class _Call:
-    """A running call of a worker; its kind is ``"greeting"``, ``"preparing"`` or ``"counting"`` (a shard)."""
+    """A running call of a worker; its `stage` is ``"greeting"``, ``"preparing"`` or ``"counting"`` (a shard)."""
 
     worker: Any
     stage: str
@@ -199,10 +199,10 @@ class _Run:
     clock: Callable[[], float]
     here: Greeting = field(default_factory=Greeting.here)
     calls: dict[Any, _Call] = field(default_factory=dict)
-    n_failed_starts: int = 0  # one after the other
-    n_ready: int = 0  # workers that could count
+    n_failed_starts: int = 0  # the number of consecutive workers that died while they started
+    n_ready: int = 0  # the number of workers that were prepared
     idle: list[Any] = field(default_factory=list)  # workers that have nothing to do
-    checked: set[Any] = field(default_factory=set)  # workers whose scores were compared with those here
+    checked: set[Any] = field(default_factory=set)  # workers whose scores were compared with scores of this process
 
     def hire(self) -> None:
         worker = self.crew.hire()
@@ -224,7 +224,7 @@ class _Run:
 def drive(
     job: Job, crew: Crew, retries: int, n_threads: int = 1, *, clock: Callable[[], float] = time.monotonic
 ) -> Generator[Finished | Failed, None, None]:
-    """Count the shards of a job with the workers of a crew; yield the outcomes, each query once. Closes the crew.
+    """Count the shards of a job with the workers of a crew, and close the crew; yield the outcomes, each query once.
 
     If a worker dies, another worker counts its shard again, at most `retries` times; after that, the shard has failed.
 
@@ -306,7 +306,7 @@ def _outcomes(run: _Run, call: _Call, handle: Any) -> Generator[Finished | Faile
 
 
 def _replace(run: _Run, call: _Call, reason: Lost) -> Generator[Failed, None, None]:
-    """Start a new worker in place of a dead one; yield the shard as failed if too many workers died with it."""
+    """Start a new worker in place of a dead worker; yield a failure if too many workers died on the same shard."""
     run.crew.dismiss(call.worker)
     is_left = run.plan.lost(call.worker, call.shard, run.retries)
     if call.shard is None:
@@ -316,7 +316,7 @@ def _replace(run: _Run, call: _Call, reason: Lost) -> Generator[Failed, None, No
     elif not is_left:
         n = run.retries + 1
         error = ScoreError(
-            f"the worker process died each of {n} times that it counted these queries; was it killed, or out of "
+            f"the worker process died every time it counted these queries ({n} times); was it killed, or out of "
             f"memory? {reason}"
         )
         yield Failed(call.shard, error, f"the last of {n} worker processes: {reason}")
@@ -356,7 +356,7 @@ def _check_fingerprint(fingerprint: str, job: Job) -> None:
     dataset: Any = job.dataset
     if fingerprint != dataset.fingerprint:
         raise ScoreError(
-            f"a worker has a dataset with the fingerprint {fingerprint[:12]}, and this process one with "
+            f"a worker's dataset has the fingerprint {fingerprint[:12]}, but this process's dataset has "
             f"{dataset.fingerprint[:12]} ({dataset.name!r}); was the dataset changed after it was made?"
         )
 
@@ -365,7 +365,7 @@ def _startup_error(trouble: Trouble) -> Exception:
     """Return the error of a worker that could not be prepared."""
     text = str(trouble.error)
     if "No module named" in text:
-        text += '. Install the module on each machine, or send it along: Ray(runtime_env={"working_dir": "."})'
+        text += '. Install the module on each machine, or send it to the workers: Ray(runtime_env={"working_dir": "."})'
     error = type(trouble.error)(f"a worker could not be prepared: {text}")
     error.__cause__ = RemoteTraceback(trouble.traceback)
     return error
@@ -405,6 +405,6 @@ def _check_scores(job: Job, outcomes: Sequence[Finished | Failed], is_first: boo
         s, p, o = triples[i]
         raise ScoreError(
             f"{job.rows.name} gave the triple with the ids ({s}, {p}, {o}) the score {expected[i]:.9g} in this process "
-            f"and {got[i]:.9g} in a worker; a score must not depend on the process. Does pickling the scorer lose "
-            "something, does it use hash() of a str, or does load= read another file?"
+            f"and {got[i]:.9g} in a worker; a score must not depend on the process. Does the scorer lose data when it "
+            "is pickled, does it use hash() of a str, or does load= read another file?"
         )

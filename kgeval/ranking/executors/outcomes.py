@@ -38,7 +38,7 @@ def outcome_of(task: int, batch: Batch, deadline: float | None = None) -> Finish
         The index of the batch's task among the tasks of the run.
     batch : Batch
     deadline : float, optional
-        The `time.monotonic` at which the run ends.
+        The time (of `time.monotonic`) at which the run ends.
     """
     if deadline is not None and time.monotonic() >= deadline:
         return None
@@ -75,7 +75,7 @@ def count_in_parts(batch: Any) -> TaskCounts:
                 f"the memory does not suffice to rank a single query ({reason}); rank among fewer candidates at a time "
                 "(block_size=), on fewer threads, or on a larger machine"
             ) from error
-    middle = batch.start + n // 2  # after the except clause, which holds the arrays of the failed count
+    middle = batch.start + n // 2  # outside `except`, where the error keeps the arrays of the failed count in memory
     return TaskCounts.joined(
         [count_in_parts(replace(batch, stop=middle)), count_in_parts(replace(batch, start=middle))]
     )

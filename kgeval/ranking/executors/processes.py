@@ -25,10 +25,10 @@ from kgeval.ranking.executors.workers import Shipment, Trouble, WorkerProcess, b
 from kgeval.ranking.jobs import Job
 from kgeval.ranking.shards import Failed, Finished, Shard
 
-ORPHAN_SECONDS = 1.0  # how often a worker process looks whether its driver is there
-ENVIRONMENT = {  # of the worker processes, before they load anything
+ORPHAN_SECONDS = 1.0  # a worker process checks at this interval whether its driver (the main process) is still running
+ENVIRONMENT = {  # environment variables of the worker processes, set before they import anything
     **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS"), "1"),
-    "LOKY_MAX_MEMORY_LEAK_SIZE": "1e18",  # loky ends workers that grow; those of kgeval hold the candidates
+    "LOKY_MAX_MEMORY_LEAK_SIZE": "1e18",  # loky ends workers whose memory grows; kgeval's workers keep the candidates
 }
 
 
@@ -159,8 +159,8 @@ class _Pools:
 
 
 def _write(path: Path, shipment: Shipment) -> None:
-    """Pickle a shipment: ``path`` holds the pickle, ``path.0``, ``path.1``, ... the arrays."""
-    cloudpickle = importlib.import_module("cloudpickle")  # loky needs it, and so installs it
+    """Pickle a shipment: the file ``path`` contains the pickle, and ``path.0``, ``path.1``, ... contain the arrays."""
+    cloudpickle = importlib.import_module("cloudpickle")  # a dependency of loky
     buffers: list[pickle.PickleBuffer] = []
     content = io.BytesIO()
     with by_value(cloudpickle, shipment.scorer):
@@ -191,7 +191,7 @@ def _read(path: str) -> Shipment:
         return pickle.load(content, buffers=buffers)  # type: ignore[no-any-return]
 
 
-_PROCESS: dict[str, WorkerProcess] = {}  # in a worker process: the path of the shipment -> what counts
+_PROCESS: dict[str, WorkerProcess] = {}  # in a worker process: path of the shipment -> the object that counts shards
 
 
 def _start(driver: int) -> None:
@@ -212,7 +212,7 @@ def _greet() -> Any:
 
 
 def _prepare(path: str) -> Any:
-    """Read the shipment and make the worker."""
+    """Read the shipment and make the worker; return the dataset's fingerprint, or a `Trouble`."""
     process = WorkerProcess()
     try:
         shipment = _read(path)

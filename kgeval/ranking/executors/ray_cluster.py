@@ -41,9 +41,9 @@ class Ray:
         the first of these: the cluster to which this process is connected; the cluster in the environment variable
         ``RAY_ADDRESS``; a new cluster on this machine, which stops at the end of the run.
     num_cpus : int
-        The processors of each worker, each with a thread for embedding models.
+        The number of processors of each worker; embedding models use one thread on each processor.
     num_gpus : float
-        The GPUs of each worker; give ``device="cuda"`` to `evaluate` to rank on them.
+        The number of GPUs of each worker; pass ``device="cuda"`` to `evaluate` to rank on the GPUs.
     workers : int, optional
         Number of workers; by default as many as the free processors and GPUs of the cluster allow.
     retries : int
@@ -64,7 +64,7 @@ class Ray:
     >>> Ray("auto", num_cpus=4).num_cpus
     4
 
-    A model of 40 GB on a disk that all machines share; `load_model` takes path and dataset:
+    Each worker loads a model of 40 GB from a disk that all machines share; `load_model` takes a path and the dataset:
 
     >>> from functools import partial
     >>> import kgeval
@@ -112,7 +112,7 @@ class Ray:
         ScoreError
             If the scorer cannot be sent to another process, or if the workers cannot start.
         """
-        # Ray reads these when it is imported or started.
+        # Ray reads this variable when it is imported or started.
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         try:
             import ray
@@ -156,7 +156,7 @@ class Ray:
             except Exception as error:
                 raise ProtocolError(
                     f"Ray cluster {options['address']!r}: {type(error).__name__}: {' '.join(str(error).split())[:500]}"
-                    ". Is it running, and is the address right? ray.init(address) tries it without kgeval"
+                    ". Is it running, and is the address right? To test it without kgeval, call ray.init(address)"
                 ) from error
         try:
             yield
@@ -183,12 +183,12 @@ def _quiet() -> Iterator[None]:
 
 
 class _Actor(WorkerProcess):
-    """A worker process as an actor of Ray; Ray brings the arguments of its methods into its memory."""
+    """A worker process as an actor of Ray; Ray copies the arguments of a method call to the actor's process."""
 
     def prepare_from(self, references: list[Any]) -> str | Trouble:
-        """Fetch the shipment and make the worker.
+        """Fetch the shipment and make the worker; return the dataset's fingerprint, or a `Trouble`.
 
-        The reference is in a list, so that Ray does not fetch it too early.
+        The reference is in a list; otherwise Ray itself would fetch the shipment before this method runs.
         """
         import ray
 
@@ -212,8 +212,8 @@ class _Actors:
                 self._shipment = ray.put(shipment)
             except (TypeError, AttributeError, ValueError, NotImplementedError, RuntimeError) as error:
                 raise ScoreError(
-                    f"the scorer cannot be sent to the workers: {type(error).__name__}: {error}. Leave out of the "
-                    "scorer what cannot be pickled, or give load=, which each worker calls"
+                    f"the scorer cannot be sent to the workers: {type(error).__name__}: {error}. Remove the parts of "
+                    "the scorer that cannot be pickled, or pass load=, a function that each worker calls"
                 ) from error
 
     def _n_free(self) -> int:
@@ -226,7 +226,7 @@ class _Actors:
             raise ProtocolError(
                 f"no worker fits into the Ray cluster: a worker needs {self._settings.num_cpus} CPUs and "
                 f"{self._settings.num_gpus:g} GPUs; free are {free.get('CPU', 0):g} CPUs and {free.get('GPU', 0):g} "
-                "GPUs. Give workers= to wait for others to end, or ask for less"
+                "GPUs. Set workers= to wait until other jobs end, or request fewer CPUs or GPUs"
             )
         return n
 
@@ -275,7 +275,7 @@ class _Actors:
             if "No module named" in text or isinstance(error, errors.RayTaskError):
                 raise ScoreError(
                     f"a worker could not start: {text[-500:]}. kgeval and the modules of the scorer must be installed "
-                    'on each machine, or sent along: Ray(runtime_env={"working_dir": "."})'
+                    'on each machine, or sent to the workers: Ray(runtime_env={"working_dir": "."})'
                 ) from error
             raise Lost(text[:500]) from error
 
@@ -290,7 +290,7 @@ class _Actors:
             self._ray.kill(actor)
         self._actors.clear()
         self._shipment = None
-        # Ray frees the processors of actors some time later; a run that starts just now would find too few.
+        # Ray frees the processors of actors some time later; a run that starts before that would find too few.
         patience = time.monotonic() + FREEING_SECONDS
         while time.monotonic() < patience and not self._is_freed():
             time.sleep(0.02)

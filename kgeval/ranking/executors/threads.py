@@ -19,10 +19,10 @@ from kgeval.ranking.jobs import Job
 from kgeval.ranking.ranker import TASKS_AT_ONCE, Ranker
 from kgeval.ranking.shards import Failed, Finished, Shard
 
-# With a deadline, embedding models rank rounds of shards, each shard of so many queries at first; later rounds take
-# about so many seconds.
+# With a deadline, embedding models rank their shards in rounds. A shard of the first round has `FIRST_QUERIES` queries;
+# a later round takes about `ROUND_SECONDS`.
 FIRST_QUERIES, ROUND_SECONDS = 16, 0.5
-SMALL_JOB = 20_000  # pairs (query, candidate); to start threads takes longer than to count so few
+SMALL_JOB = 20_000  # pairs (query, candidate); starting threads takes longer than counting so few pairs
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Threads:
 
 def _rounds(job: Job, ranker: Ranker) -> Iterator[list[Shard]]:
     """Yield lists of shards; the batches of a list are counted before the next list is taken."""
-    if job.rows.pace is not None:  # the next size follows the speed
+    if job.rows.pace is not None:  # the size of the next shard depends on the measured speed
         while (shard := job.work.take(ranker.batch_size)) is not None:
             yield [shard]
     elif job.deadline is None:

@@ -42,7 +42,7 @@ from kgeval.ranking.shards import Failed, Finished, Shard
 from kgeval.ranking.tasks import Task
 from kgeval.scorers import GeometryRows, Limits, RowScorer, ScorerIdentity, as_row_scorer, bound
 
-PROBED = 1000  # queries of each task
+PROBED = 1000  # the number of queries of each task with which a scorer is probed
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def source_digest(folder: Path) -> str:
 
 @dataclass(frozen=True)
 class Shipment:
-    """The data that the main process sends once to each worker, and from which the worker counts shards.
+    """The data that the main process sends once to each worker; with them, the worker counts shards.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ class Shipment:
         Takes the dataset and returns the scorer.
     identity : dict, optional
         Only with `load`: the description (`ScorerIdentity`) of the scorer that the user gave. The scorer from `load`
-        must have the same.
+        must have the same description.
     """
 
     scorer: Any
@@ -164,7 +164,7 @@ class Report:
     outcomes : list of Finished or Failed
         The outcomes of the parts of the shard. With a deadline, the last parts may be missing.
     seconds : float
-        The time of the counting.
+        The time that the counting took.
     """
 
     outcomes: list[Finished | Failed]
@@ -193,8 +193,8 @@ class Worker:
             differences = identity.differences(shipment.identity)
             if differences:
                 raise ScoreError(
-                    f"load= makes another scorer than the one that is evaluated: {'; '.join(differences)}. Give "
-                    "evaluate() what load= returns"
+                    f"load= returns a scorer that differs from the evaluated scorer: {'; '.join(differences)}. Pass "
+                    "the scorer that load= returns to evaluate()"
                 )
         self._ranker = Ranker(self._rows, shipment.tasks, shipment.limits, shipment.n_threads)
         self._tasks, self._n_threads = shipment.tasks, shipment.n_threads
@@ -216,7 +216,7 @@ class Worker:
         pace = self._rows.pace
         with contextlib.nullcontext() if pace is None else pace.watch(None, deadline):
             try:
-                self._ranker.batch_size(shard.task)  # prepares the candidates, which the measured time leaves out
+                self._ranker.batch_size(shard.task)  # prepares the candidates; the measured time does not include this
             except Exception as error:
                 return Report([failed(shard, error)], 0.0)
             start = time.monotonic()
@@ -344,7 +344,7 @@ def fingerprint_of(dataset: Dataset) -> str:
 
 
 def ignore_interrupts() -> None:
-    """Ignore Ctrl-C in this process; nothing is done in a thread other than the main thread, which gets no Ctrl-C."""
+    """Ignore Ctrl-C in this process, if called in the main thread; other threads do not receive Ctrl-C."""
     with contextlib.suppress(ValueError):
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
@@ -353,7 +353,7 @@ def ignore_interrupts() -> None:
 def by_value(pickler: ModuleType, *objects: Any) -> Iterator[None]:
     """In a ``with`` statement, pickle the modules of objects by value if no other process could import them.
 
-    Such modules were loaded from a file that is not on the path.
+    Such modules were loaded from a file that is not on ``sys.path``.
 
     Parameters
     ----------
@@ -364,7 +364,7 @@ def by_value(pickler: ModuleType, *objects: Any) -> Iterator[None]:
     """
     registered = []
     for value in objects:
-        value = getattr(value, "func", value)  # of functools.partial
+        value = getattr(value, "func", value)  # the function of a functools.partial
         name = getattr(value, "__module__", None) or type(value).__module__
         module = sys.modules.get(name)
         if module is not None and name != "__main__" and not _is_importable(module) and module not in registered:

@@ -3,7 +3,7 @@
 Each model computes query vectors and candidate vectors, and names its geometry: the formula that computes a score from
 these two vectors (see `kgeval.kernels.geometry`). A table of parameters has one row per entity, or per relation, in the
 order of the ids of the dataset. Tables are numpy arrays (which may be memory-mapped) or torch tensors, which stay on
-their device; `bfloat16` makes a table of the bits of bfloat16 numbers, which numpy does not have.
+their device. `bfloat16` makes a table from the bits of bfloat16 numbers, a dtype that numpy does not have.
 
 Some models are trained with an inverse of each relation, and score the query (?, p, o) as (o, inverse of p, ?). Every
 model has a parameter ``inverse_relations``, which tells which row of the relation table belongs to the inverse of
@@ -21,7 +21,7 @@ from kgeval.scorers.models.distances import NORMALISATIONS, RotatE, TransE
 from kgeval.scorers.models.products import CP, ComplEx, DistMult, HolE, QuatE, SimplE
 from kgeval.scorers.models.tensors import RESCAL, BatchNorm, TuckER
 
-import_modules(__name__, __path__)  # registers all models, also those of modules that were added
+import_modules(__name__, __path__)  # registers all models, also the models of modules that were added to this folder
 
 __all__ = [
     "CP",

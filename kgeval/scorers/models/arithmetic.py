@@ -172,7 +172,7 @@ def plain_parameters(name: str, values: Any) -> Any:
         row = next((row for row, name in enumerate(index) if name != row), 0)
         raise DataError(
             f"{name} is a {type(values).__name__} whose index is not 0, 1, 2, ...: row {row} has the index "
-            f"{index[row]!r}, but row i must be that of id i. Put the rows in the order of the dataset, without the "
+            f"{index[row]!r}, but row i must belong to id i. Put the rows in the order of the dataset, without the "
             "index: frame.loc[list(dataset.entities.labels)].to_numpy(), or with dataset.relations.labels"
         )
     array = as_array(values)
@@ -224,9 +224,9 @@ def check_float_parameters(name: str, values: Any, ndim: int) -> Any:
     Raises
     ------
     DataError
-        If the values are not real numbers, or integers of 16 bits, which may be the bits of bfloat16; if the number of
-        dimensions is not `ndim`, if float64 cannot hold a long double exactly, or in the cases that `plain_parameters`
-        lists.
+        If the values are not real numbers; if they are 16-bit integers, which may be the bits of bfloat16 numbers; if
+        the number of dimensions is not `ndim`; if float64 cannot represent a long double exactly; or in the cases that
+        `plain_parameters` lists.
     """
     array = plain_parameters(name, values)
     if array.ndim != ndim and kind_of(array) in "fiu":
@@ -253,7 +253,7 @@ def _in_native_order(rows: Array) -> Array:
 
 
 def _exact_doubles(name: str, array: Any) -> Any:
-    """Return long doubles as float64; raise a DataError for a number that float64 cannot hold."""
+    """Return long doubles as float64; raise a DataError for a number that float64 cannot represent."""
     with np.errstate(over="ignore", under="ignore"):
         doubles = array.astype(np.float64)
     lost = (doubles != array) & ~np.isnan(array)

@@ -56,14 +56,14 @@ class EmbeddingModel:
     tables are tensors, query vectors are float64 tensors on the same device. On the CPU, they equal the query vectors
     of a model with the same numbers in numpy arrays, bit for bit.
 
-    Tables of entities may be memory-mapped (``np.load("entities.npy", mmap_mode="r")``). They are not copied: where a
-    conversion would need more than 256 MiB, rows are converted when they are read. A model with tables that are mapped
-    for reading is pickled with the paths of their files in the place of the numbers.
+    Tables of entities may be memory-mapped (``np.load("entities.npy", mmap_mode="r")``). They are not copied: if a
+    converted table would need more than 256 MiB, its rows are converted when they are read. If a table is mapped for
+    reading only, a pickle of the model contains the path of the table's file instead of its numbers.
 
     The tensors or arrays from which a model was made may change, for example in a training step. Each evaluation and
     each call of `score` uses their current values: `refresh` makes all tables anew, including converted tables. The
-    tables and settings of a model cannot be assigned, because the other parts of the model would not follow: make a new
-    model.
+    tables and settings of a model cannot be assigned, because the other parts of the model would not change with them:
+    make a new model.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class EmbeddingModel:
         Ids of the entities and relations that have no vector; the rows with these ids are never used.
         `kgeval.load_model` sets both attributes.
     notes : tuple of str
-        Notes about the model, which are added to the notes of an evaluation's result. The first is the description.
+        Notes about the model; an evaluation adds them to the notes of its result. The first note is `description`.
     """
 
     geometry: str = "dot"
@@ -81,7 +81,7 @@ class EmbeddingModel:
     missing_relations: Ids = np.zeros(0, dtype=np.int64)
     notes: tuple[str, ...] = ()
     _made_of: tuple[tuple[Any, ...], dict[str, Any]] | None = None  # the arguments of the constructor
-    _is_made = False  # whether the constructor is done
+    _is_made = False  # whether the constructor has finished
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -111,8 +111,8 @@ class EmbeddingModel:
             if is_fixed or _may_change(vars(self).get(name)):
                 kind = type(self).__name__
                 raise AttributeError(
-                    f"{kind}: {name} cannot be assigned, since the other parts of the model would not follow. Change "
-                    f"the arrays or tensors of which the model was made in place, or make a new {kind}"
+                    f"{kind}: {name} cannot be assigned, since the other parts of the model would not change with it. "
+                    f"Change the numbers in the arrays or tensors that were given to {kind}, or make a new {kind}"
                 )
         super().__setattr__(name, value)
 
@@ -152,8 +152,9 @@ class EmbeddingModel:
     def refresh(self) -> None:
         """Make the tables anew from the tensors or arrays from which the model was made.
 
-        A table that shares memory with a tensor changes with the tensor, but a converted table (such as the phases of
-        `RotatE`) does not. Without this method, the model would be a mixture of old and new parameters.
+        A table that shares memory with a tensor changes with the tensor, but a converted table (such as the rotations
+        of `RotatE`, computed from phases) does not. Without this method, the model would be a mixture of old and new
+        parameters.
 
         Raises
         ------
@@ -176,7 +177,7 @@ class EmbeddingModel:
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state for a pickle; see `packed`."""
-        places: dict[int, Any] = {}  # a table that stands in several attributes stays one table
+        places: dict[int, Any] = {}  # by id: a table that several attributes share is packed once
         state: dict[str, Any] = _mapped(vars(self), lambda value: places.setdefault(id(value), packed(value)))
         return state
 
@@ -415,7 +416,7 @@ def _real_rows(rows: Array) -> Array:
 
 
 def _in_order_of_parts(n_parts: int, rows: Array) -> Array:
-    """Return rows with the columns of the first parts first, then those of the second parts, and so on."""
+    """Return rows with the columns of all first parts, then the columns of all second parts, and so on."""
     return join([rows[:, part::n_parts] for part in range(n_parts)])
 
 

@@ -130,8 +130,8 @@ class RotatE(EmbeddingModel):
     inverse_relations : str, optional
         See `kgeval.models`.
     phase_unit : float, optional
-        The angle, in radians, that a phase of 1 means; by default 1, that is, phases are in radians. Parameters of the
-        paper's code need ``pi * hidden_dim / (gamma + 2)``.
+        The angle, in radians, that corresponds to a phase of 1; by default 1, that is, phases are in radians.
+        Parameters of the paper's code need ``pi * hidden_dim / (gamma + 2)``.
 
     Notes
     -----
@@ -162,9 +162,9 @@ class RotatE(EmbeddingModel):
         self._layout_text = described_layout(entities, layout)
         self.entities = in_halves("entities", entities, layout)
         if _are_phases(phases, self.entities.shape[1] // 2):
-            angles = on_host(as_double(phases))  # on the host: devices round exp differently
+            angles = on_host(as_double(phases))  # on the host, since devices round `exp` differently
             unit = 1.0 if phase_unit is None else phase_unit
-            check_number("phase_unit", unit, 0, np.inf, "a number above 0: the radians for which a phase of 1 stands")
+            check_number("phase_unit", unit, 0, np.inf, "a number above 0: the angle, in radians, of a phase of 1")
             self._relations_text = "phases in radians" if unit == 1 else f"phases in units of {unit:.6g} radians"
             caution = _small_phases(angles) if phase_unit is None else ""
             relations = like(phases, np.exp(1j * (unit * angles)))

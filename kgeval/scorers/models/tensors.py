@@ -99,7 +99,7 @@ class TuckER(EmbeddingModel):
         )
         self._norms = {"subject": subject_norm, "product": product_norm}
         super().__init__(self.entities, len(self.relations), inverse_relations)
-        if inverse_relations is None:  # a column of ones, to be multiplied by the constant of a query
+        if inverse_relations is None:  # add a column of ones, which is multiplied by the constant of a query
             self._subjects = converted("entities", _with_ones, self.entities)
 
     def _details(self) -> list[str]:
@@ -162,7 +162,7 @@ class BatchNorm:
     def affine(self, d: int) -> tuple[Reals, Reals]:
         """Return scale and shift, float64, shape (d,) each: the normalisation maps x to scale * x + shift.
 
-        They are computed from the current values of the parameters.
+        Scale and shift are computed from the current values of the parameters.
         """
         scale, shift = self._terms()
         if scale.shape != (d,):

@@ -35,8 +35,8 @@ def test_unknown_relations_of_known_entities_go_by_order(tmp_path):
     found = read(tmp_path, ("a", "is", "b", ["c"]), ("c", "is", "b", ["a"]))
     assert rows_of(found, DATASET)[1][:3] == ("c", "r", "b")
     assert found.notes[-1] == (
-        "relations, or names that several entities have, are not labels: the 2 object queries of the file were matched "
-        "with the 2 triples of test by order; every relation agrees"
+        "some relations are no labels, or several entities have the same name: the 2 object queries of the file were "
+        "matched with the 2 triples of test by order; every relation agrees"
     )
     with pytest.raises(
         DataError, match=r"line 1: 'c' contradicts the triple of test at the same place, \('a', 'r', 'b'\)"
@@ -90,7 +90,7 @@ def test_another_split(tmp_path):
     ("names", "message"),
     [
         ({}, "none of 0 labels is in the dataset"),
-        ({"zz": "A"}, "none of 1 label is in the dataset, the first is 'zz'"),
+        ({"zz": "A"}, r"none of 1 label is in the dataset \(the first is 'zz'\)"),
         ({"a": 3}, "expected strings; got 'a': 3"),
         ({"a": ["A", None]}, "expected strings"),
         (3, "No such file|must be a mapping|expected str"),

@@ -46,7 +46,7 @@ def lines(form):
         ("ids.json", '{"1": "NA", "0": "delta", "2": "a b", "5": "null", "4": "\u00e9psilon", "3": "7"}'),
     ],
 )
-@pytest.mark.light(9)
+@pytest.mark.light(10)
 def test_layouts(tmp_path, name, text):
     """Every layout gives the same labels, "NA" and "null" too, in the order of the ids and not of the lines."""
     assert read_ids(written(tmp_path, name, text)) == LABELS

@@ -77,8 +77,8 @@ def test_c36_the_order_h_t_r_is_suspected(tmp_path, order):
             kg.read_dataset(tmp_path)
         assert str(caught.value) == (
             f"{tmp_path}: the columns look like head, tail, relation: the first and the second column share 100% of "
-            "their labels, the first and the third 0%; say the order: columns='htr' if so, columns='hrt' "
-            "if the second column holds the relations (on the command line: --columns)"
+            "their labels, the first and the third 0%; if so, pass columns='htr'; if the second column holds the "
+            "relations, pass columns='hrt' (on the command line: --columns)"
         )
         assert kg.read_dataset(tmp_path, columns="hrt").relations.labels == tuple("abcdef")
     dataset = kg.read_dataset(tmp_path, columns="htr" if order == "sop" else None)

@@ -47,7 +47,7 @@ def test_numbers_that_are_labels_and_ids_are_asked_about(tmp_path):
     """Entity 10 has the id 0: "10" can only be a label; "1" may be both."""
     files = FILES | {"entities.tsv": "0\t10\n1\t0\n2\t1\n", "relations.tsv": "0\t1\n1\t0\n"}
     asked = (
-        "DIR: the triples may hold labels or ids: all their words are labels and ids of entities.tsv and "
+        "DIR: the triples may hold labels or ids: all their words are both labels and ids of entities.tsv and "
         f"relations.tsv. If they are labels, use {AS_TABLES}; if they are ids, write the labels into the triples"
     )
     folder = write(tmp_path / "both", files | {"train.tsv": "0\t0\t1\n", "test.tsv": "1\t1\t0\n"})

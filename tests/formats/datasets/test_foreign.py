@@ -92,7 +92,7 @@ COMPANIONS = {
 
 @pytest.mark.parametrize("name", FOLDERS)
 @pytest.mark.parametrize("companions", [{}, COMPANIONS])
-@pytest.mark.light(8)
+@pytest.mark.light(10)
 def test_each_layout_is_recognised_by_one_format(tmp_path, name, companions):
     """Also with a model beside it."""
     folder = write(tmp_path, FOLDERS[name] | companions)

@@ -70,7 +70,7 @@ def test_false_triples_are_recognised(tmp_path):
         "dev.tsv is read as the valid split",
         "each line of dev.tsv and test.tsv ends with 1 or -1, so the splits contain the lines with 1 only; "
         "read_negatives(..., labelled=True) (kgeval classify --labelled) reads the false triples",
-        "not read: train_10.tsv and train_5.tsv (shares of train)",
+        "not read: train_10.tsv and train_5.tsv (parts of train)",
         TEXTS,
     )
     negatives = kgeval.read_negatives(tmp_path, dataset, labelled=True)

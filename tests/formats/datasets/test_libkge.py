@@ -110,7 +110,8 @@ def test_parts_of_splits_are_named_and_read_on_request(tmp_path):
     assert rows_of(part, "test") == [("a", "r", "a")]
     assert rows_of(part, "train") == rows_of(dataset, "train")
     assert part.notes[2] == (
-        "not read: test.del (splits names another file; triples that occur only in this file are not filtered)"
+        "not read: test.del (splits names another file for this split; triples that only the unread file contains are "
+        "not filtered)"
     )
     write(tmp_path, {"train_thorough.del": "0\t0\t0\n"})
     assert failure(tmp_path).startswith("DIR: train_thorough.del looks like a part of the dataset, but is not read")

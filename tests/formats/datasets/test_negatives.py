@@ -89,7 +89,7 @@ def test_folders_without_negatives(tmp_path):
     dataset = kg.read_dataset(write(tmp_path, **PLAIN))
     said = failure(kg.read_negatives, tmp_path, dataset)
     assert "expected valid_negatives.txt and test_negatives.txt (or .tsv); the folder contains test.txt, train" in said
-    assert said.endswith("kgeval.classify can draw some (negatives='uniform', --negatives uniform)")
+    assert said.endswith("kgeval.classify can draw negatives (negatives='uniform', --negatives uniform)")
     assert failure(kg.read_negatives, tmp_path / "none", dataset).endswith("none: no such folder")
     assert failure(kg.read_negatives, tmp_path / "test.txt", dataset).endswith("give the folder that contains it")
     write(tmp_path, test_negatives="a r a")
@@ -149,9 +149,13 @@ def test_labelled_header(tmp_path):
     said = failure(kg.read_dataset, tmp_path, header=True, labelled=True)
     assert said.startswith("valid.txt, line 3: expected the label 1 or -1, 1 or 0, true or false")
     write(tmp_path, valid="tail relation head label/b r a 1/a r b -1")
-    dataset = kg.read_dataset(tmp_path, header=True, labelled=True)
+    said = "test.txt, line 1: the header (head, relation, tail, label) has another order than the header of "
+    assert failure(kg.read_dataset, tmp_path, header=True, labelled=True).startswith(said)
+    order = {"columns": "head,relation,tail"}
+    dataset = kg.read_dataset(tmp_path, labelled=True, **order)
+    assert failure(kg.read_negatives, tmp_path, dataset, header=True, labelled=True).startswith(said)
     assert labels_of(dataset, dataset["valid"]) == ["a r b"]
-    negatives = kg.read_negatives(tmp_path, dataset, header=True, labelled=True)
+    negatives = kg.read_negatives(tmp_path, dataset, labelled=True, **order)
     assert {split: labels_of(dataset, rows) for split, rows in negatives.items()} == {
         "valid": ["b r a"],
         "test": ["b r a"],

@@ -71,9 +71,9 @@ def test_wikikg(tmp_path, wrap):
     assert dataset.dictionaries == {"entities": ("Q9", "Q1", "Q,5", "NA"), "relations": ("P7", "P2")}
     assert dataset.notes == (
         READ_AS,
-        "split/time/test.pt lists 2 negatives for each triple, among which OGB's published numbers rank; here every "
-        "entity is a candidate. Use kgeval.Protocol(candidates=kgeval.formats.datasets.ogb.listed_negatives(folder, "
-        "dataset)) to rank among them",
+        "split/time/test.pt lists 2 negatives for each triple; OGB ranks among them only, but here every entity "
+        "is a candidate. To rank among the negatives, use "
+        "kgeval.Protocol(candidates=kgeval.formats.datasets.ogb.listed_negatives(folder, dataset))",
         "1 entity of the dictionary occurs in no triple, but is a candidate",
     )
 

@@ -169,7 +169,7 @@ def test_a_split_that_is_no_rdf_is_not_passed_over(tmp_path):
     text = "<http://e/a> <http://e/p> <http://e/b> .\n"
     folder = write(tmp_path, {"train.nt": text, "test.txt": "a\tp\tb\n"})
     assert failure(folder) == (
-        "DIR: test.txt seems to be the test split, but is no file of RDF by its name; rename it, say "
+        "DIR: test.txt seems to be the test split, but its name has no suffix of RDF; rename it, say "
         "splits={'test': 'test.txt'} (--splits test=test.txt) or ignore=['test.txt'] (--ignore-files test.txt)"
     )
 

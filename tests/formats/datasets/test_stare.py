@@ -29,9 +29,9 @@ def test_qualifiers_are_a_column(tmp_path):
     assert dataset.relations.labels == ("q1", "q2", "r")
     assert dataset.observations() == [
         READ_AS,
-        "4 of 5 statements have qualifiers; neither the queries nor the filter use them. Results break down by their "
-        "number: result.by('n_qualifiers'), --by n_qualifiers",
-        "2 statements differ from others only in their qualifiers, so they repeat a triple",
+        "4 of 5 statements have qualifiers; neither the queries nor the filter use them. Results can be broken down by "
+        "the number of qualifiers: result.by('n_qualifiers'), --by n_qualifiers",
+        "2 statements differ from other statements only in their qualifiers, so they repeat a triple",
         "2 entities and 2 relations occur in qualifiers only; these entities are candidates, as in StarE",
         "1 duplicate row in train",
         "1 row of test also in train",
@@ -42,7 +42,7 @@ def test_one_statement_in_the_words_of_one(tmp_path):
     """The same qualifiers in another order are the same statement."""
     files = {"train.txt": "a,r,b,q,a,q,b\na,r,b,q,b,q,a\na,r,b\n"}
     assert kgeval.read_dataset(write(tmp_path, files)).notes[2] == (
-        "1 statement differs from another one only in its qualifiers, so it repeats a triple"
+        "1 statement differs from another statement only in its qualifiers, so it repeats a triple"
     )
 
 
@@ -127,5 +127,5 @@ def test_wd50k_100_has_the_counts_of_its_publication(shared):
             seen.add((s, p, o, str(qualifiers)))
     assert dataset.notes[1].startswith("31,314 of 31,314 statements have qualifiers")
     assert dataset.notes[2] == (
-        f"{n_repeats:,} statements differ from others only in their qualifiers, so they repeat a triple"
+        f"{n_repeats:,} statements differ from other statements only in their qualifiers, so they repeat a triple"
     )

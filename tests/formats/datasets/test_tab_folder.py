@@ -333,6 +333,33 @@ def test_a_known_header_tells_the_order(tmp_path, lines):
     assert rows_of(kgeval.read_dataset(tmp_path, header=True), "test") == [("Jack", "likes", "Rome")]
 
 
+@pytest.mark.parametrize("suffix", [".txt", ".csv"])
+def test_headers_in_different_orders_are_an_error(tmp_path, suffix):
+    """One of them may stand above columns in another order; names in `columns` confirm both."""
+    sep = "," if suffix == ".csv" else "\t"
+    write(tmp_path, "subject object relation\nJack Rome likes\n".replace(" ", sep), f"train{suffix}")
+    write(tmp_path, "subject relation object year\nRome likes Jack 1\n".replace(" ", sep), f"test{suffix}")
+    assert failure(tmp_path, header=True) == (
+        f"DIR/test{suffix}, line 1: the header (subject, relation, object, year) has another order than the header of "
+        f"DIR/train{suffix} (subject, object, relation); if both are right, name the columns, "
+        "columns='subject,relation,object' (--columns subject,relation,object); else correct the wrong header"
+    )
+    dataset = kgeval.read_dataset(tmp_path, columns="subject,relation,object")
+    assert rows_of(dataset, "train") == [("Jack", "likes", "Rome")]
+    assert rows_of(dataset, "test") == [("Rome", "likes", "Jack")]
+    write(tmp_path, "s p o\nRome likes Jack\n".replace(" ", sep), f"test{suffix}")
+    assert "; if both are right, give the columns the same names in the same order in all files; else" in failure(
+        tmp_path, header=True
+    )
+
+
+def test_a_header_is_quoted_in_the_order_of_the_file(tmp_path):
+    """Also where `columns` says another order; the file is easier to mend."""
+    for split in ("train", "test"):
+        write(tmp_path, "droge\tziel\twirkt\n" + "a\tb\tr\n" * 3, f"{split}.txt")
+    assert "line 1: looks like a header (droge, ziel, wirkt) (its" in failure(tmp_path, columns="htr")
+
+
 def test_a_header_alone_is_no_data(tmp_path):
     """A file that holds its header only has no rows."""
     write(tmp_path, "s\tp\to\n")
@@ -489,7 +516,7 @@ def test_s6_an_unknown_header_is_an_error_until_the_caller_says_what_it_is(tmp_p
     write(tmp_path, line.replace(" ", "\t") + "\na\tr\tb\nb\tr\tc\n")
     shown, names = ", ".join(line.split()), ",".join(line.split())
     by_name = (
-        f"; as a header, columns={names!r} (--columns {names}) alone says it: the columns of subject, relation, object"
+        f"; for a header, columns={names!r} (--columns {names}) is enough: the columns of subject, relation, object"
         if line not in ("entity1 rel entity2", ":START_ID :TYPE :END_ID")
         else ""
     )

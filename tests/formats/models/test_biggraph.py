@@ -313,11 +313,11 @@ def test_faulty_checkpoints(dataset, tmp_path):
     for name, said in (
         (
             "model__relations__9__operator__rhs__diagonal",
-            "contains 'relations/9/operator/rhs/diagonal' for no known rel",
+            "contains 'relations/9/operator/rhs/diagonal', a parameter of no known rel",
         ),
         (
             "model__relations__0__operator__lhs__diagonal",
-            "contains 'relations/0/operator/lhs/diagonal' for no known rel",
+            "contains 'relations/0/operator/lhs/diagonal', a parameter of no known rel",
         ),
         ("model__extra__bias", "contains 'extra/bias', which is not a known parameter"),
     ):

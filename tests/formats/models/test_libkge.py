@@ -134,7 +134,7 @@ def failure(path, dataset, **said):
 
 @pytest.mark.parametrize("is_reciprocal", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.light(6)
+@pytest.mark.light(8)
 def test_scores(dataset, tmp_path, kind, is_reciprocal):
     path = tmp_path / "checkpoint_best.pt"
     write_torch(path, checkpoint(kind, is_reciprocal))

@@ -161,7 +161,7 @@ def test_rows_in_id_order_of_number_labels(tmp_path):
     for path in (folder, tmp_path / "model.npz"):
         said = failure(path, numbers)
         assert (
-            "label '2' has id 4. If row i is that of label i, save entity_labels = numpy.arange(12).astype(str)" in said
+            "label '2' has id 4. If row i belongs to label i, save entity_labels = numpy.arange(12).astype(str)" in said
         )
         assert "set entity_labels='ids' (--entity-labels ids)" in said
         by_id = load_model(path, numbers, entity_labels="ids", relation_labels="ids")
@@ -226,7 +226,8 @@ def test_a_damaged_mapped_file(dataset, streams, tmp_path, t, content):
     whole = (folder / "entities.npy").read_bytes()
     for damaged in (content, whole[:-5]):
         (folder / "entities.npy").write_bytes(damaged)
-        assert "entities.npy: is damaged, cut off, or not an .npy file" in failure(folder, dataset)
+        said = "is damaged, cut off, or not an .npy file" if damaged else "is empty (0 bytes)"
+        assert f"entities.npy: {said}" in failure(folder, dataset)
 
 
 @pytest.mark.thorough

@@ -127,7 +127,7 @@ def test_rows_that_the_file_lacks(dataset, tmp_path, kind, inverse):
     direct = MODELS[kind](**values, inverse_relations=inverse)
     for policy in ("drop", "worst"):
         assert ranks(model, dataset, unseen=policy).equals(ranks(direct, dataset, unseen=policy))
-    with pytest.raises(ProtocolError, match="none for 1 entities that do not occur in train, first 'gamma'"):
+    with pytest.raises(ProtocolError, match="none for 1 entity that does not occur in train, first 'gamma'"):
         ranks(model, dataset, unseen="rank")
 
 
@@ -135,11 +135,11 @@ def test_a_file_that_lacks_what_train_has_is_refused_when_evaluated(dataset, tmp
     file = reordered(tables("transe"), [0, 2, 3, 4, 5, 6], [0, 1, 2], None)
     model = load_model(saved(tmp_path, **TRANSE, **file), dataset)
     assert model.missing_entities.tolist() == [1]
-    with pytest.raises(ScoreError, match=r"^the model has no vector for 1 entities .* \(such as 'alpha'\)"):
+    with pytest.raises(ScoreError, match=r"^the model has no vector for 1 entity .* \(such as 'alpha'\)"):
         ranks(model, dataset)
     file = reordered(tables("transe"), range(7), [0, 2], None)
     model = load_model(saved(tmp_path, **TRANSE, **file), dataset)
-    with pytest.raises(ScoreError, match=r"^the model has no vector for 1 relations .* \(such as 'r10'\)"):
+    with pytest.raises(ScoreError, match=r"^the model has no vector for 1 relation .* \(such as 'r10'\)"):
         ranks(model, dataset)
 
 
@@ -150,6 +150,7 @@ def test_rows_without_labels_are_the_ids_in_order(dataset, tmp_path, inverse):
     values = tables("distmult", inverse)
     direct = MODELS["distmult"](**values, inverse_relations=inverse)
     whole = load_model(saved(tmp_path, model="distmult", inverse_relations=inverse, **values), dataset)
+    assert whole.inverse_relations == inverse
     assert all_scores(whole).expected == all_scores(direct)
     seen, relations = np.delete(np.arange(7), UNSEEN_E), [0, 1]
     file = reordered(values, seen, relations, inverse)
@@ -311,8 +312,8 @@ def all_scores(model):
         (
             "rotate",
             "phase_unit",
-            "phase_unit, which changes the scores of RotatE; set phase_unit=1 for phases in radians, or the radians "
-            "for which a phase of 1 stands; for the code of RotatE's paper this is pi * hidden_dim / (gamma + 2) "
+            "phase_unit, which changes the scores of RotatE; set phase_unit=1 for phases in radians, or the number "
+            "of radians in a phase of 1; for the code of RotatE's paper this is pi * hidden_dim / (gamma + 2) "
             "(--phase-unit)",
         ),
         *(
@@ -599,7 +600,7 @@ def test_damaged_files(dataset, tmp_path):
     whole = path.read_bytes()
     for n in (0, 1, 4, 30, 100, len(whole) // 2, len(whole) - 22, len(whole) - 1):
         path.write_bytes(whole[:n])
-        assert failure(path, dataset).startswith("is damaged, cut off, or not an .npz archive")
+        assert failure(path, dataset).startswith("is damaged, cut off, or not an .npz archive" if n else "is empty")
     at = whole.index(tables("transe")["entities"].tobytes()) + 20
     path.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
     assert "CRC" in failure(path, dataset)
@@ -681,6 +682,7 @@ def test_pykeen_configuration(dataset, tmp_path, pipeline, settings, kind, direc
     rows = pykeen_folder(tmp_path / "run", direct.get("inverse_relations"), **pipeline)
     model = load_model(tmp_path / "run", dataset, **settings)
     assert type(model) is MODELS[kind]
+    assert model.inverse_relations == direct.get("inverse_relations")
     assert all_scores(model).expected == all_scores(MODELS[kind](**rows, **direct))
 
 
@@ -721,9 +723,9 @@ def test_models_of_pykeen_with_another_formula(dataset, tmp_path, name):
     with pytest.raises(DataError) as caught:
         load_model(folder, dataset)
     said = (
-        f"{folder / 'model.npz'}: the formula of PyKEEN's {name.lower()} depends on its version, which the names of "
-        "its tensors tell. Save the arrays under the names of model.state_dict(), or load the file that PyKEEN wrote "
-        "itself"
+        f"{folder / 'model.npz'}: PyKEEN's {name.lower()} has two formulas, and kgeval recognises the right one "
+        "by PyKEEN's names of the tensors. Save the arrays under the names of model.state_dict(), or load the file "
+        "that PyKEEN wrote itself"
     )
     assert str(caught.value) == said
 
@@ -823,6 +825,7 @@ def test_a_configuration_that_contradicts_the_file(dataset, tmp_path, pipeline, 
         settings = {name: value for name, value in answer.items() if name not in ("model", "ignore")}
         model = load_model(path, dataset, **answer)
         assert type(model) is MODELS[kind]
+        assert model.inverse_relations == settings.get("inverse_relations"), answer
         assert all_scores(model).expected == all_scores(MODELS[kind](**rows, **settings)), answer
 
 
@@ -843,7 +846,7 @@ def test_a_configuration_of_another_model(dataset, tmp_path):
     """Its settings (the norm of TransE) are not those of the model that the call names."""
     rows = pykeen_folder(tmp_path / "run", model="transe")
     model = load_model(tmp_path / "run", dataset, model="distmult")
-    assert "config.json describes a model 'transe', not 'distmult'; it was left out" in model.notes
+    assert "config.json describes a model 'transe', not 'distmult'; its settings were not used" in model.notes
     assert all_scores(model).expected == all_scores(MODELS["distmult"](**rows))
 
 

@@ -131,7 +131,7 @@ def test_what_a_state_dict_does_not_say(dataset, tmp_path):
     )
     assert failure(path, dataset, model="transe") == (
         "TransE of PyTorch Geometric scores with the norm p_norm, which must be 1 or 2; a state dict does not contain "
-        "it. Set norm= (--norm) to the p_norm of the training; its default there is 1"
+        "it. Set norm= (--norm) to the p_norm of the training; PyTorch Geometric's default is 1"
     )
     assert "p_norm, which must be 1 or 2" in failure(path, dataset, model="transe", norm=3)
     assert failure(path, dataset, model="rotate").endswith("(model='distmult'); got model='rotate'")

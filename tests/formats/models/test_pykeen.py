@@ -516,7 +516,7 @@ REFUSED = {
     ),
     "sigmoid": (
         {"predict_with_sigmoid": True},
-        "TransE has predict_with_sigmoid: its scores are sigmoids, which tie where they are rounded to 1. Set "
+        "TransE has predict_with_sigmoid: its scores are sigmoids, which tie if they are rounded to 1. Set "
         "model.predict_with_sigmoid = False and save it again, or evaluate a function that scores with PyKEEN",
     ),
     "inverter": (
@@ -628,7 +628,7 @@ def test_half_of_the_labels(tmp_path):
     folder = saved(tmp_path, model_module("distmult", rows_of("distmult", False), False))
     file = folder / "training_triples" / "relation_to_id.tsv.gz"
     file.unlink()
-    said = f"{file}: no such file, though training_triples has the labels of the other rows"
+    said = f"{file}: no such file, though training_triples contains the other file of labels"
     assert failure(folder, labelled_dataset()) == said
 
 
@@ -681,16 +681,14 @@ def test_rows_without_labels_that_do_not_fit(tmp_path):
     tables = [np.ones((5, 4), dtype=np.float32), np.ones((2, 4), dtype=np.float32)]
     folder = saved(tmp_path, model_module("distmult", tables, False), labels=False)
     said = (
-        f"{folder / 'trained_model.pkl'}: has rows for 5 entities; dataset 'dataset' has 4 (3 in train), so their "
-        "order does not tell which is which. Put the folder training_triples of the training beside it, or name the id "
+        f"{folder / 'trained_model.pkl'}: has rows for 5 entities; dataset 'dataset' has 4 (3 in train), so it is "
+        "unknown which label each row has. Put the folder training_triples of the training beside it, or name the id "
         "files: ids= (--ids)"
     )
     assert failure(folder, dataset) == said
     path = tmp_path / "state.pt"
     write_torch(path, state_of("distmult", [np.ones((3, 4), dtype=np.float32), np.ones((4, 4), dtype=np.float32)]))
-    said = (
-        "has rows for 4 relations; dataset 'dataset' has 2 (2 in train), so their order does not tell which is which. "
-    )
+    said = "has rows for 4 relations; dataset 'dataset' has 2 (2 in train), so it is unknown which label each row has. "
     said += "If half of the rows are inverse relations, set inverse_relations='alternating'"
     assert failure(path, dataset, model="distmult") == f"{path}: {said}"
     assert load_model(path, dataset, model="distmult", inverse_relations="alternating").n_relations == 2
@@ -833,7 +831,7 @@ CONTRADICTIONS = {
         False,
         {"inverse": True},
         "has no inverse relations (use_inverse_triples), but configuration_copied.json beside it says "
-        "create_inverse_triples; does it belong to this model? If not, move it away",
+        "create_inverse_triples; does configuration_copied.json belong to this model? If not, move it away",
     ),
     "no inverse": (
         "transe",
@@ -846,8 +844,8 @@ CONTRADICTIONS = {
         "simple",
         False,
         {"model": "SimplE", "clamp_score": 20.0},
-        "has clamp_score=None, but configuration_copied.json beside it says [-20.0, 20.0]; does it belong to this "
-        "model? If not, move it away",
+        "has clamp_score=None, but configuration_copied.json beside it says [-20.0, 20.0]; does "
+        "configuration_copied.json belong to this model? If not, move it away",
     ),
 }
 
@@ -885,7 +883,7 @@ def test_the_configuration_completes_a_state_dict(tmp_path):
     note = "pipeline_config.json does not say scoring_fct_norm; it was read as norm=1, the default of PyKEEN"
     assert note in load_model(folder, dataset).notes
     model = load_model(folder, dataset, model="distmult")  # not what the configuration says
-    assert "pipeline_config.json describes a model 'transe', not 'distmult'; it was left out" in model.notes
+    assert "pipeline_config.json describes a model 'transe', not 'distmult'; its settings were not used" in model.notes
     assert_scores(model, dataset, by_side(loop_of("distmult", tables), True))
     configured(folder, "pipeline_config.json", scoring_fct_norm=2, inverse=False)
     said = "the pipeline_config.json beside it says that there are no inverse relations (create_inverse_triples)"

@@ -70,7 +70,7 @@ def test_line_ends_order_of_sides_and_blanks_in_labels(tmp_path):
         ),
         ("a r b\nc r b\nHeads: \n", "line 2: the triple on line 1 has no list"),
         ("a r b\nHeads: \nc r b\n", "line 3: the file ends after this triple; is it cut off?"),
-        ("a r b\nHeads: \nHeads: \n", "line 3: a second or a stray Heads: line"),
+        ("a r b\nHeads: \nHeads: \n", "line 3: a Heads: line without a triple, or a second one"),
         ("a b\nHeads: \n", "line 1: expected a triple"),
     ],
 )
@@ -92,7 +92,7 @@ def test_one_side_of_a_file_of_both(tmp_path):
     assert both.sides.tolist() == ["subject", "object"]
     assert (tails.sides.tolist(), tails.answers.values.tolist()) == (["object"], both.answers.values[1:].tolist())
     assert tails.notes[-1] == "1 query of the other side left out (side='object')"
-    with pytest.raises(DataError, match="no query asks for the object; the file answers the other side"):
+    with pytest.raises(DataError, match="no query of the file asks for the object; side='object' selects nothing"):
         read(tmp_path, "a r b\nHeads: c\t0.5\t\n", side="object")
 
 

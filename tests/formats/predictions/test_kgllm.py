@@ -74,7 +74,7 @@ def test_a_prompt_within_the_text_is_left_out(tmp_path):
 def test_rows_in_another_order_are_refused(tmp_path):
     path = csv_file(tmp_path, "a", "b", "c", prompts=(PROMPTS[1], PROMPTS[0], PROMPTS[2]))
     with pytest.raises(
-        DataError, match=r"line 2: the prompt 'Mary was born in' does not name 'Jack_Hart', which triple 1 of"
+        DataError, match=r"line 2: the prompt 'Mary was born in' does not name 'Jack_Hart', an entity of triple 1"
     ):
         read(path)
     with pytest.raises(DataError, match="2 texts, but 3 triples in test"):

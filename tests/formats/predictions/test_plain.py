@@ -51,7 +51,7 @@ def test_generated_text_needs_a_matching_rule(tmp_path):
     found = read(tmp_path, query("a", "r", None, predictions=["B", "b"]), matching="exact")
     assert rows_of(found, DATASET)[0][4] == [None, "b"]
     assert not found.unmapped_may_be_known
-    assert "1 answer (1 text) stays unmapped: they are no labels of the dataset" in found.notes
+    assert "1 answer (1 text) stays unmapped: no such label in the dataset" in found.notes
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_faults_name_the_line(tmp_path, record, message):
 
 
 def test_a_query_twice_needs_gold(tmp_path):
-    with pytest.raises(DataError, match=r"line 2: the query \(a, r, None\) is already on line 1; keep one, or say"):
+    with pytest.raises(DataError, match=r"line 2: the query \(a, r, None\) is already on line 1; keep one, or give"):
         read(tmp_path, query("a", "r", None), query("a", "r", None))
     assert len(read(tmp_path, query("a", "r", None, gold="b"), query("a", "r", None, gold="c"))) == 2
 

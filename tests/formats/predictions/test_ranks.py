@@ -83,7 +83,7 @@ def test_filtered_and_raw_columns(tmp_path):
 def test_candidates_of_each_side(tmp_path):
     found = read(tmp_path, "s p o rank_head rank_tail num_candidates_head num_candidates_tail\na r b 2 1 7 8\n")
     assert found.n_candidates.tolist() == [7, 8]
-    with pytest.raises(DataError, match="columns of candidates for one side only"):
+    with pytest.raises(DataError, match="the columns of candidates are for one side only"):
         read(tmp_path, "s p o rank_head rank_tail n_candidates_head\na r b 2 1 7\n")
 
 

@@ -49,9 +49,9 @@ def test_rows_are_aligned_with_the_split_by_order(tmp_path):
         "SimKGC masks known answers of train, valid and test before it ranks: the ranks are filtered with the splits "
         "that the tool read",
         "the order of each list is its ranking, since scores are rounded to 3 decimals",
-        "entities are named by names, not by labels: the 3 object queries of the file were matched with the 3 triples "
-        "of test by order; every relation agrees and names map one to one (4 names)",
-        "3 answers (2 texts) stay unmapped: no row says which entity has such a name",
+        "the file names entities by names, not by labels: the 3 object queries of the file were matched with the 3 "
+        "triples of test by order; every relation agrees and names map one to one (4 names)",
+        "3 answers (2 texts) stay unmapped: no triple of the file has such a name",
     )
 
 
@@ -139,7 +139,7 @@ def test_a_file_of_names(tmp_path):
     assert [row[4] for row in rows_of(found, DATASET)] == [["b", "c", "e"], ["a", "b", "c"], ["g", "e", "a"]]
     assert "names are given for 6 entities of 7 (the others have only their labels)" in found.notes
     (tmp_path / "other.txt").write_text("z\tA\n")
-    with pytest.raises(DataError, match="none of 1 label is in the dataset, the first is 'z'"):
+    with pytest.raises(DataError, match=r"none of 1 label is in the dataset \(the first is 'z'\)"):
         read(tmp_path, GOOD, names=tmp_path / "other.txt")
     (tmp_path / "one.txt").write_text("a A\n")
     with pytest.raises(DataError, match=r"one.txt, line 1: expected a label and a name with a tab between"):

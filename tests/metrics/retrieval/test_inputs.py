@@ -203,7 +203,7 @@ def test_a_nan_score_is_refused(scores, query, place):
         ),
         (
             DataError,
-            "query= needs relevance and scores of shape (items,); the given ones have one row per query",
+            "query= needs relevance and scores of shape (items,); the given arrays have one row per query",
             lambda: from_ranking([[1, 0]], ["a", "a"]),
         ),
         (DataError, "query of item 1 is missing", lambda: from_ranking([1, 0], ["a", None])),

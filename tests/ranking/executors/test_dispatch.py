@@ -185,7 +185,7 @@ def test_a_shard_whose_workers_always_die_fails_and_the_others_are_counted():
     (failed,) = [outcome for outcome in outcomes if isinstance(outcome, Failed)]
     assert failed.shard.start <= 500 < failed.shard.stop
     assert (
-        "the worker process died each of 3 times that it counted these queries; was it killed, or out of memory? killed"
+        "the worker process died every time it counted these queries (3 times); was it killed, or out of memory? killed"
         in str(failed.error)
     )
     counted = np.concatenate([outcome.counts.rows for outcome in outcomes if isinstance(outcome, Finished)])
@@ -306,7 +306,7 @@ def test_another_dataset_is_refused():
     crew.prepare = lambda shipment: "d" * 64
     with pytest.raises(
         kg.errors.ScoreError,
-        match="a worker has a dataset with the fingerprint dddddddddddd, and this process one with abc",
+        match="a worker's dataset has the fingerprint dddddddddddd, but this process's dataset has abc",
     ):
         run(pretended_job(10), crew)
 

@@ -59,7 +59,7 @@ def test_queries_that_kill_every_worker_are_named(tmp_path):
         return s % 5 - o % 7 + 0.5 * p
 
     text = (
-        r"the worker process died each of 2 times that it counted these queries; was it killed, or out of memory\? "
+        r"the worker process died every time it counted these queries \(2 times\); was it killed, or out of memory\? "
         r".* \(queries \d+ to \d+ of \d+ of the object side\); what was ranked is kept in "
     )
     with pytest.raises(kg.ScoreError, match=text) as caught:

@@ -116,7 +116,7 @@ def test_parameters_that_each_worker_loads(cluster, tmp_path):
     model = load(dataset)
     result = cases.evaluated(model, dataset, executor=kg.executors.Ray(workers=2, load=load))
     cases.assert_equal(result, cases.evaluated(model, dataset))
-    with pytest.raises(kg.ScoreError, match="load= makes another scorer than the one that is evaluated"):
+    with pytest.raises(kg.ScoreError, match="load= returns a scorer that differs from the evaluated scorer"):
         cases.evaluated(model, dataset, executor=kg.executors.Ray(workers=1, load=partial(load, factor=2)))
 
 

@@ -366,7 +366,7 @@ def test_load_makes_the_scorer_of_the_user():
     assert shipment.scorer is None
     assert WorkerProcess().prepare(shipment) == dataset.fingerprint
     trouble = WorkerProcess().prepare(Shipment.of(job, load=lambda dataset: other))
-    assert "load= makes another scorer than the one that is evaluated: " in str(trouble.error)
+    assert "load= returns a scorer that differs from the evaluated scorer: " in str(trouble.error)
     counts = rank(job, Inside(10))
     assert [len(part.rows) for part in counts] == [len(task.rows) for task in job.tasks]
 

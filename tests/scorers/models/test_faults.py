@@ -143,12 +143,12 @@ def lacking(entities=(), relations=()):
 @pytest.mark.parametrize("run", [kg.evaluate, kg.check_scorer])
 def test_vectors_that_a_model_must_have(run):
     """What occurs in train must have a vector; without train, everything."""
-    message = "the model has no vector for 2 entities that it should know (such as 'Belize'); was it trained on another"
-    with raises(message + " dataset?"):
+    message = "the model has no vector for 2 entities that it should know (such as 'Belize'); it has vectors for 3 "
+    with raises(message + "of 6 entities; was it trained on another dataset?"):
         run(lacking([1, 2, 5]), dataset(train=TRAIN))
-    with raises("no vector for 1 relations that it should know (such as 'near')"):
+    with raises("no vector for 1 relation that it should know (such as 'near')"):
         run(lacking(relations=[1]), dataset(train=TRAIN))
-    with raises("no vector for 1 entities that it should know (such as 'Fiji')"):
+    with raises("no vector for 1 entity that it should know (such as 'Fiji'); it has vectors for 5 of 6 entities;"):
         run(lacking([5]), dataset())
 
 
@@ -157,7 +157,7 @@ def test_missing_entities_are_dropped_by_default():
     result = kg.evaluate(lacking([5]), dataset(train=TRAIN))
     assert result.protocol.unseen == "drop"
     note = (
-        "the model has no vector for 1 entities that do not occur in train, so only the entities of train are "
+        "the model has no vector for 1 entity that does not occur in train, so only the entities of train are "
         "candidates (unseen='drop')"
     )
     assert note in result.notes
@@ -171,8 +171,8 @@ def test_missing_entities_cannot_be_ranked(unseen):
     """Although no ranked triple names Fiji, it would be a rival; the error says what to choose."""
     test = TEST[(TEST[:, [0, 2]] != 5).all(axis=1)]
     message = (
-        f"unseen='{unseen}' needs a vector for every candidate, but the model has none for 1 entities "
-        "that do not occur in train, first 'Fiji'; choose unseen='drop' or unseen='worst'"
+        f"unseen='{unseen}' needs a vector for every candidate, but the model has none for 1 entity "
+        "that does not occur in train, first 'Fiji'; choose unseen='drop' or unseen='worst'"
     )
     with raises(message, kg.ProtocolError):
         kg.evaluate(lacking([5]), dataset(train=TRAIN, test=test), kg.Protocol(unseen=unseen))
@@ -184,9 +184,9 @@ def test_missing_relations():
     result = kg.evaluate(lacking(relations=[1]), dataset(train=train))
     assert sorted(set(result.table["p"])) == [0]
     assert not any("0 entities" in note for note in result.notes)
-    assert any("1 relations that do not occur in train" in note for note in result.notes)
+    assert any("for 1 relation that does not occur in train" in note for note in result.notes)
     assert sum(result.dropped.values()) == 6
-    with raises("but the model has none for 1 relations that do not occur in train, first 'near'", kg.ProtocolError):
+    with raises("but the model has none for 1 relation that does not occur in train, first 'near'", kg.ProtocolError):
         kg.evaluate(lacking(relations=[1]), dataset(train=train), kg.Protocol(unseen="rank"))
 
 
@@ -247,7 +247,7 @@ def test_frames_are_read_in_the_order_of_ids_only():
     for index, row, name in ((LABELS, 0, LABELS[0]), ([0, 1, 3, 2, 4, 5], 2, 3), (range(1, 7), 0, 1)):
         message = (
             f"entities is a DataFrame whose index is not 0, 1, 2, ...: row {row} has the index {name!r}, but row i "
-            "must be that of id i. Put the rows in the order of the dataset, without the index: "
+            "must belong to id i. Put the rows in the order of the dataset, without the index: "
             "frame.loc[list(dataset.entities.labels)].to_numpy(), or with dataset.relations.labels"
         )
         with raises(message, kg.DataError):

@@ -181,7 +181,7 @@ def test_a_scorer_of_float16(streams, dataset, tmp_path):
 
 @pytest.mark.parametrize("dtype", ["u2", "i2", ">u2"])
 @pytest.mark.parametrize("method", ["query_vectors", "candidate_vectors"])
-@pytest.mark.light(2)
+@pytest.mark.light(3)
 def test_bits_of_a_scorer(method, dtype, dataset):
     """16-bit integers of a user's own class are refused, unless it says what they are."""
     numbers = draw("DistMult")["entities"]
