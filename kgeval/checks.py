@@ -103,7 +103,7 @@ def listed(texts: Sequence[str], limit: int | None = None) -> str:
     ----------
     texts : sequence of str
     limit : int, optional
-        The largest number of texts to name. A longer list names this many, and then says how many more there are.
+        The largest number of texts to name. If there are more texts, the list ends with the number of the others.
 
     Returns
     -------

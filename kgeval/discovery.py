@@ -1,7 +1,7 @@
 """`import_modules` imports all modules in the folder of a package.
 
-The packages of commands, models, metrics and file formats call it, so that a new module in their folder needs no
-entry in a list.
+The packages of commands, models, metrics and file formats call this function, so that a new module in their folder
+needs no entry in a list.
 """
 
 from __future__ import annotations

@@ -82,7 +82,7 @@ class Bar:
 
     @property
     def interval(self) -> str:
-        """The interval as text; empty if there is none."""
+        """The interval as text; empty if there is no interval."""
         return between(self.low, self.high, self.decimals)
 
 
@@ -190,7 +190,7 @@ def exact(value: Fraction) -> str:
 
 
 def enough_decimals(numbers: Iterable[float], decimals: int) -> int:
-    """Return how many decimals are needed so that only 0 is shown as 0: at least `decimals`, at most 12.
+    """Return the number of decimals with which only 0 is shown as 0: at least `decimals`, at most 12.
 
     Parameters
     ----------

@@ -1,7 +1,8 @@
 """Text for a terminal: the width of characters, shortened labels, wrapped lines, and tables that fit the screen.
 
-A `Screen` says how wide the terminal is and whether it can show bold and dim text. The tables of `kgeval.report`, the
-commands of `kgeval.cli` and the text of results (`repr`) use it. Output to a pipe or a file is not fitted to a width.
+A `Screen` has the width of a terminal, and knows whether the terminal can show bold and dim text. The tables of
+`kgeval.report`, the commands of `kgeval.cli` and the text of results (`repr`) use a `Screen`. Output to a
+pipe or a file is not fitted to a width.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class Column:
         The order in which columns are left out if the table is too wide: the lowest place first. None: the column is
         never left out.
     brief : sequence of str, optional
-        The cells without their intervals. They are shown if the table is too wide with intervals.
+        The cells without their intervals. These texts are shown if the table is too wide with intervals.
     """
 
     heading: str
@@ -59,7 +60,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Screen:
-    """Where text is shown: how wide it may be, and whether bold and dim text can be shown.
+    """The width of a terminal or of other output, and whether bold and dim text can be shown.
 
     Parameters
     ----------
@@ -165,7 +166,7 @@ class Screen:
         """Return aligned lines: the headings, then one line per row.
 
         If the table is wider than the screen, intervals and columns are left out by their `Column.place`, and labels
-        are shortened in the middle; a last line says how much was left out.
+        are shortened in the middle; a last line names the columns and intervals that were left out.
 
         Parameters
         ----------
@@ -184,14 +185,14 @@ class Screen:
         return "\n".join([self.bold(head), *body, *([self.dim(self.wrapped(omitted))] if omitted else [])])
 
     def _fitted(self, columns: Sequence[Column], width: int) -> tuple[list[Column], str]:
-        """Return the columns that fit the width, and a line that says what was left out (empty if all is shown)."""
+        """Return the columns that fit the width, and a line that lists the omitted parts (empty if there are none)."""
         kept = dict(enumerate(columns))
         labels = [i for i, column in kept.items() if column.is_label]
         widths = {i: column.width for i, column in kept.items()}
         reserved = max(2 * width // 5, MIN_LABEL * len(labels))  # for labels, before columns are left out
 
         def room() -> int:
-            """Return how many columns of the terminal remain for the labels, beside numbers and gaps."""
+            """Return the number of columns of the terminal that remain for the labels, beside numbers and gaps."""
             return width - len(GAP) * (len(kept) - 1) - sum(w for i, w in widths.items() if i not in labels)
 
         def needed() -> int:
@@ -282,7 +283,7 @@ def _character_width(character: str) -> int:
 
 
 def _n_fitting(text: str, width: int) -> int:
-    """Return how many characters at the start of a text fit into `width` columns."""
+    """Return the number of characters at the start of a text that fit into `width` columns."""
     n, taken = 0, 0
     for character in text:
         taken += _character_width(character)
@@ -314,9 +315,9 @@ def _shares(widths: Sequence[int], room: int) -> list[int]:
 def _steps(columns: Sequence[Column]) -> list[tuple[int, Sequence[str] | None]]:
     """Return the steps that make a table narrower: (column, brief cells), or (column, None) to leave it out.
 
-    First, all columns with a place below 0 are left out. Then the other columns, except the one with the highest place,
-    lose their intervals, and after that they are left out, the lowest place first. Last, the column with the highest
-    place loses its interval; this column is never left out.
+    First, all columns with a place below 0 are left out. Then all other columns except the column with the
+    highest place lose their intervals, and after that these columns are left out, the lowest place first. Last, the
+    column with the highest place loses its interval; this column is never left out.
     """
     placed = sorted((column.place, i) for i, column in enumerate(columns) if column.place is not None)
     optional = [i for _, i in takewhile(lambda pair: pair[0] < 0, placed)]

@@ -1,7 +1,7 @@
-"""Adapters: use live models of other libraries, functions and text scorers as scorers of kgeval.
+"""Adapters: make scorers of kgeval from live models of other libraries, from functions and from text scorers.
 
-Users import this package as `kgeval.adapters`. `kgeval.evaluate` takes a live model of a known library as it is;
-`from_model` is needed if the user must say which label each id of the model has. Each library has one module here, with
+Users import this package as `kgeval.adapters`. `kgeval.evaluate` accepts a live model of a known library directly;
+`from_model` is needed if the user must give the labels of the model's ids. Each library has one module here, with
 a function ``adapt(model, ids=None)`` that returns an adapter. An adapter is an object with a method
 ``for_dataset(dataset)``, which returns a scorer. A module is imported when a model of its library is used; importing
 the module does not import the library.

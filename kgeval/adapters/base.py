@@ -39,8 +39,8 @@ HOW_TO_SAY = (
 )
 
 
-# One lock for each module that scores now, by the module's id(). Without it, a thread that is done would put the module
-# back into training mode while another thread still scores with it.
+# One lock for each module that scores now, by the module's id(). Without the lock, a thread that is done would set the
+# module back to training mode while another thread still scores with the module.
 _LOCKS: WeakValueDictionary[int, Any] = WeakValueDictionary()
 _LOCK_OF_LOCKS = threading.Lock()
 
@@ -104,9 +104,9 @@ class IdMap:
     Parameters
     ----------
     entities : int64 array, shape (entities of the dataset,)
-        The library's id of each entity; -1 if the library lacks it.
+        The library's id of each entity; -1 if the library lacks the entity.
     relations : int64 array, shape (relations of the dataset,)
-        The library's id of each relation; -1 if the library lacks it. Inverse relations are not counted.
+        The library's id of each relation; -1 if the library lacks the relation. Inverse relations are not counted.
     entity_labels, relation_labels : sequence of str
         The labels in the order of the library's ids.
     notes : tuple of str
@@ -130,11 +130,11 @@ class IdMap:
         return np.flatnonzero(self.relations < 0)
 
     def entity_ids(self, ids: Ids) -> Ids:
-        """Return the library's ids of entities of the dataset; raise a ScoreError if the library lacks one."""
+        """Return the library's ids of entities of the dataset; raise a ScoreError if the library lacks one of them."""
         return _known(self.entities[ids], ids, "entity")
 
     def relation_ids(self, ids: Ids) -> Ids:
-        """Return the library's ids of relations of the dataset; raise a ScoreError if the library lacks one."""
+        """Return the library's ids of relations of the dataset; raise a ScoreError if the library lacks one of them."""
         return _known(self.relations[ids], ids, "relation")
 
 

@@ -1,4 +1,4 @@
-"""`from_encoder`: use bi-encoders, which encode texts of entities and of queries separately, as embedding models."""
+"""`from_encoder` makes a scorer from a bi-encoder: a model that encodes texts of entities and of queries separately."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class EntityTexts:
     distinct : tuple of str
         The distinct texts.
     of : int64 array, shape (entities,)
-        The index in `distinct` of the text of each entity.
+        For each entity, the index of its text in `distinct`.
     notes : tuple of str
         Notes that count the entities with the same text as another entity, and the entities whose label serves as text.
     """

@@ -1,4 +1,4 @@
-"""`from_function`: use functions and torch modules that score triples or queries as scorers of kgeval."""
+"""`from_function` makes a scorer from a function or a torch module that scores triples or queries."""
 
 from __future__ import annotations
 
@@ -45,16 +45,16 @@ def from_function(
         A function or `torch.nn.Module` that is called as ``score(s, p, o)`` with the ids of n triples (int64 tensors of
         shape (n,)), and returns their scores, shape (n,), as a tensor of any real dtype, float16 and bfloat16 included.
         Or a module or object with the methods ``score_objects(s, p)`` and ``score_subjects(p, o)``, which return the
-        scores of n queries with all entities in the order of their ids, shape (n, entities); with a parameter
-        ``candidates``, they return the scores with these entities alone.
+        scores of n queries with all entities in the order of their ids, shape (n, entities). If these methods
+        have a parameter ``candidates``, they return the scores with the entities in `candidates` alone.
     module : torch.nn.Module, optional
-        The module that is put into evaluation mode. Needed if `score` is a function that calls a module. By default it
-        is `score` itself, or the module of which `score` is a method.
+        The module that is put into evaluation mode. Needed if `score` is a function that calls a module. By default
+        `score` itself if it is a module, or the module of which `score` is a method.
     ids : object, optional
         The labels of the ids that `score` expects. One of: two dicts (``{label: id}`` of entities, of relations), two
         sequences of labels in id order, two id files or their folder, an object of a library that holds the labels
         (such as PyKEEN's `TriplesFactory`), or the word ``"dataset"``. Ids are then mapped by label, and entities of
-        the dataset that have no id here count as unknown to the model (`Protocol`, ``unseen=``). By default `score`
+        the dataset that have no id in `ids` count as unknown to the model (`Protocol`, ``unseen=``). By default `score`
         gets the ids of the dataset, and the result has a note that says so.
     order : str
         The order of the arguments of a function of triples: ``"spo"``, ``"sop"``, ... or, with the letters of many
@@ -62,8 +62,8 @@ def from_function(
     distances : bool
         Whether lower values are better; the values are then negated.
     device : str or torch.device, optional
-        The device of the tensors of ids. By default, it is the device of the first parameter of the module, or the CPU
-        if there is no module.
+        The device of the tensors of ids. By default the device of the first parameter of the module, or the CPU if
+        there is no module.
     arrays : str
         ``"torch"``, or ``"numpy"`` for a function (of Keras or JAX, for example) that takes numpy arrays.
 
@@ -118,7 +118,7 @@ def _is_module(value: Any) -> bool:
 
 
 def _places(order: Any) -> tuple[int, int, int]:
-    """Return which of (s, p, o) is the first, the second and the third argument of a function."""
+    """Return the positions in (s, p, o) of the first, the second and the third argument of a function."""
     letters = [ROLES.get(letter, letter) for letter in order] if isinstance(order, str) else []
     if sorted(letters) != ["o", "p", "s"]:
         raise ScoreError(
@@ -137,7 +137,7 @@ class FunctionAdapter:
     ----------
     score, module, ids : object
     places : tuple of int
-        Which of (s, p, o) is the first, the second and the third argument.
+        The positions in (s, p, o) of the first, the second and the third argument: (0, 2, 1) for ``score(s, o, p)``.
     distances : bool
     device : object
     arrays : str

@@ -1,4 +1,4 @@
-"""`certified` replaces a library's model by a model of `kgeval.models`, if both give the same scores on samples.
+"""`certified` replaces a library's model by a model of `kgeval.models`, if both give sampled triples the same scores.
 
 The exact kernels of kgeval can then rank the model's vectors. The adapters of libraries with embedding models call this
 function.
@@ -42,7 +42,7 @@ def certified(
         Scores with the library's own methods.
     build : function
         Makes the model of `kgeval.models` from the same parameters, with rows in the order of the ids of `dataset`. If
-        it raises a DataError or ScoreError, there is no such model, and `scorer` is returned.
+        `build` raises a DataError or ScoreError, there is no such model, and `scorer` is returned.
     methods : sequence of str
         The methods of ``scorer.module`` that must be the library's own: a subclass of a user may redefine a method and
         change only a few scores, and the comparison might miss them.
@@ -52,7 +52,7 @@ def certified(
     Returns
     -------
     EmbeddingModel or LibraryScorer
-        Its notes say how the scores were computed, and how well both ways agreed.
+        Its notes tell which code computes the scores, and give the result of the comparison.
     """
     own = [method for method in methods if not _is_method_of(library, scorer.module, method)]
     if own:
@@ -82,7 +82,11 @@ def _is_method_of(library: str, model: Any, method: str) -> bool:
 
 
 def _compare(dataset: Dataset, scorer: LibraryScorer, model: EmbeddingModel) -> tuple[int, float, str]:
-    """Return the number of compared scores, the largest difference divided by their range, and a text about it."""
+    """Compare the library's scores of sampled triples with the exact scores of a model.
+
+    Return the number of compared scores, the largest difference divided by the range of the scores, and a text that
+    shows the two scores with this difference.
+    """
     triples = _probes(dataset, scorer)
     candidates = np.setdiff1d(np.arange(len(dataset.entities)), scorer.missing_entities)
     if not len(triples):

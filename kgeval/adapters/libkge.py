@@ -61,7 +61,7 @@ class LibKGEModel(LiveModel):
         Raises
         ------
         ScoreError
-            If the labels of the model's dataset cannot be read, or if none is a label of `dataset`.
+            If the labels of the model's dataset cannot be read, or if none of them is a label of `dataset`.
         """
         model = self.model
         name = type(model).__name__

@@ -3,7 +3,7 @@
 Scores come from ``predict_t`` and ``predict_h``, which take the relation ids of the triples factory. ``score_t`` and
 ``score_h`` take other ids if a model has inverse relations. Traps:
 
-- ``predict_*`` call ``model.eval()`` and do not undo it; the adapter restores the modes of all parts.
+- ``predict_*`` call ``model.eval()`` and leave this mode on; the adapter restores the modes of all parts.
 - R-GCN and CompGCN keep the output of their message passing until the next training step. An evaluation must not use an
   output that was computed with dropout, and must not leave behind an output without gradients.
 - The ids are those of the training factory, which may lack entities of test.
@@ -158,7 +158,7 @@ class _Predictions:
         return int(self.model._get_entity_len(mode=self.mode) if self.mode else self.model.num_entities)
 
     def _row_size(self) -> int:
-        """Return how many numbers PyKEEN may compute for a pair of a query and a candidate."""
+        """Return the number of values that PyKEEN may compute for one pair of a query and a candidate."""
         tables = [
             *getattr(self.model, "entity_representations", ()),
             *getattr(self.model, "relation_representations", ()),
@@ -184,7 +184,7 @@ def _is_module(model: Any) -> bool:
 
 
 def _check_device(model: Any) -> None:
-    """Raise a ScoreError if PyKEEN does not know the device of a model, which its `predict_*` need."""
+    """Raise a ScoreError if PyKEEN does not know the device of a model; the methods `predict_*` need the device."""
     if not _is_module(model):
         return
     try:
@@ -193,7 +193,7 @@ def _check_device(model: Any) -> None:
         raise ScoreError(
             f"PyKEEN's {type(model).__name__} cannot predict, since PyKEEN does not know its device "
             f"({type(error).__name__}: {error}). Move all of the model to one device; a model without parameters gets "
-            "one by model.register_buffer('place', torch.zeros(1))"
+            "a device by model.register_buffer('place', torch.zeros(1))"
         ) from error
 
 

@@ -1,4 +1,4 @@
-"""A file on disk that keeps scores of texts; several processes may use it at the same time. `from_texts` calls it.
+"""A file on disk that keeps scores of texts, for `from_texts`; several processes may use the file at the same time.
 
 The file is a SQLite database. Each reading and each writing opens the file, so an object of this module may be used by
 any thread, and after a fork. Locks of SQLite ensure that only one process writes at a time.

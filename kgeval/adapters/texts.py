@@ -1,4 +1,4 @@
-"""`from_texts`: use functions that score texts, such as language models, as scorers of kgeval."""
+"""`from_texts` makes a scorer from a function that scores texts, such as a language model."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def from_texts(
         A name of the model; `cache` requires it, because only this name distinguishes the stored scores of two models.
         Choose a new name whenever something changes the scores: the weights, a prompt within `score`, or the length at
         which texts are cut. The first call of `score` also scores a few stored triples again, and raises an error if
-        they changed.
+        their scores changed.
 
     Returns
     -------
@@ -199,7 +199,7 @@ class TextScorer:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """How the texts were found, and whether scores of earlier runs were read from the cache."""
+        """Notes about the texts, and a note if scores of earlier runs were read from the cache."""
         if not self._has_read_earlier or self.cache is None:
             return self._text_notes
         read = (

@@ -134,7 +134,7 @@ def _scores(model: Any, s: Ids, p: Ids, o: Ids) -> Array:
 
 @contextmanager
 def _kept_marks(model: Any) -> Iterator[None]:
-    """Restore, after a ``with`` block, the attributes that say whether kept values of a model are up to date."""
+    """Restore the attributes `MARKS` of a model after a ``with`` block."""
     marks = {name: getattr(model, name) for name in MARKS if hasattr(model, name)}
     try:
         yield

@@ -37,7 +37,7 @@ class TripleRows:
     score_triples : function
         ``score_triples(s, p, o)`` gets int64 arrays and returns one score per triple, shape (n,).
     triple_size : int
-        How many numbers the function computes for one triple; this limits how many triples are in one call.
+        The number of values that the function computes for one triple; it limits the number of triples in one call.
     """
 
     score_triples: Callable[[Ids, Ids, Ids], Array]
@@ -81,7 +81,7 @@ def as_tensor(ids: Ids, device: Any = None) -> Any:
 
 
 def device_of(module: Any) -> Any:
-    """Return the device of the first parameter or buffer of a module of torch; None if it has none.
+    """Return the device of the first parameter or buffer of a module of torch; None if there is no such tensor.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def ids_for(model: Any, *ids: Ids) -> tuple[Any, ...]:
 def row_size(model: Any, left_out: str = "") -> int:
     """Return the length of the longest row of the parameters of a module of torch.
 
-    This is about how many numbers the module computes for a triple.
+    The module computes about this number of values for a triple.
 
     Parameters
     ----------

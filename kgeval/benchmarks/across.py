@@ -36,7 +36,7 @@ from kgeval.stats import (
     nemenyi,
 )
 
-MIN_MODELS = 3  # the tests need this many; `AcrossDatasets.bayes` compares two models
+MIN_MODELS = 3  # for the tests; `AcrossDatasets.bayes` compares two models at a time
 MAX_TEXTS = 10  # pairs or datasets that a line lists
 PAIR_NUMBERS = ("difference", "p_nemenyi", "p_conover", "p_conover_holm")
 
@@ -61,11 +61,13 @@ class AcrossDatasets:
     confidence : float
         1 minus the significance level.
     friedman : Friedman, optional
-        Friedman's test that all models are equally good. All three tests are None if there is no test (see `notes`).
+        Friedman's test of the hypothesis that all models are equally good. `friedman`, `nemenyi` and `conover` are None
+        if there is no test (see `notes`).
     nemenyi : Nemenyi, optional
         Nemenyi's test of all pairs.
     conover : Conover, optional
-        Conover's test of all pairs; it too often finds differences between equal models (see `kgeval.stats.conover`).
+        Conover's test of all pairs; this test too often finds differences between equal models (see
+        `kgeval.stats.conover`).
     notes : tuple of str
         Cautions: why there is no test, which datasets are left out, too few datasets.
 
@@ -178,7 +180,7 @@ class AcrossDatasets:
 
     @property
     def pairs(self) -> pd.DataFrame:
-        """One row per pair of models, the one with the better mean rank first.
+        """One row per pair of models; the model with the better mean rank is the first.
 
         Columns: ``first, second``; ``difference`` of the mean ranks, first - second, at most 0; ``p_nemenyi``, which is
         already corrected for the number of pairs; ``p_conover`` and ``p_conover_holm``, corrected by Holm's method;
@@ -200,10 +202,10 @@ class AcrossDatasets:
 
     @property
     def groups(self) -> tuple[tuple[str, ...], ...]:
-        """The groups of models that Nemenyi's test does not tell apart, best mean ranks first.
+        """The groups of models that do not differ significantly by Nemenyi's test, best mean ranks first.
 
-        No two models of a group are told apart; groups that are part of a larger one are left out. A model may be in
-        several groups. Empty if there is no test, or if all models are told apart.
+        No two models of a group differ significantly; a group that is part of a larger group is left out. A model may
+        be in several groups. The property is empty if there is no test, or if every two models differ significantly.
         """
         if self.nemenyi is None:
             return ()
@@ -212,13 +214,13 @@ class AcrossDatasets:
         return tuple(models[first : last + 1] for first, last in found)
 
     def bayes(self, rope: float, *, prior: float = 0.5, n_samples: int = 50_000, seed: int = 0) -> pd.DataFrame:
-        """Return how likely each model is better than each other model, by the Bayesian signed-rank test.
+        """Return the probability that each model is better than each other model (Bayesian signed-rank test).
 
         Parameters
         ----------
         rope : float
-            The largest difference that does not matter, in the unit of the metric; at least 0. It is the same for all
-            datasets, so think twice for metrics such as MR, whose size differs from dataset to dataset.
+            The largest difference that does not matter, in the unit of the metric; at least 0. All datasets share this
+            value, so be careful with metrics such as MR, whose size differs from dataset to dataset.
         prior, n_samples, seed
             As in `kgeval.stats.bayesian_signed_rank`.
 
@@ -302,9 +304,9 @@ def across_datasets(benchmark: Any, metric: str | Metric | None = None) -> Acros
     """Rank the models of a benchmark within each dataset, and test whether some are better over all datasets.
 
     Each dataset counts once: the observations are the datasets, not their triples. So the conclusion is about other
-    datasets of the same kind, and needs several of them: with fewer than five, the tests find only very large
-    differences. Datasets that are made from each other, such as FB15k and FB15k-237, are not independent; keep one of
-    them. Differences within a dataset are tested by `Benchmark.differences`.
+    datasets of the same kind. With fewer than five datasets, the tests find only very large differences. Datasets that
+    are made from each other, such as FB15k and FB15k-237, are not independent; keep one of them. Differences within a
+    dataset are tested by `Benchmark.differences`.
 
     Parameters
     ----------

@@ -89,7 +89,7 @@ class Part:
     keys: dict[str, Key]
 
     def places(self, model: str) -> list[int]:
-        """Return the places of the runs of a model.
+        """Return the indices of the runs of a model.
 
         Parameters
         ----------
@@ -110,7 +110,7 @@ class Part:
         return self._plain(place, label)[0]
 
     def _plain(self, place: int, label: str) -> tuple[float, str]:
-        """Return the value of a metric in one run, and why it is NaN."""
+        """Return the value of a metric in one run, and the reason if the value is NaN."""
         key, sample = self.keys[label], self.samples[label]
         found = self.results[place].rank_table.value(key, sample.rows[place])
         return found.value, found.reason

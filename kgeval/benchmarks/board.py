@@ -22,7 +22,7 @@ SUFFIXES = (".json", ".kgeval")
 FIRST_METRIC = "mrr"  # sorts the rows
 SEED_IN_NAME = r"(?:seed|(?<![a-z])s)[-_=. ]?(\d{1,9})(?!\d)"  # "seed3", "seed-3", "s3" in the name of a file
 CLOSE = 1e-9  # relative difference up to which two values of the same ranks are equal
-MAX_NAMED = 4  # names in a note, before it counts the others
+MAX_NAMED = 4  # names that a note lists; further names are only counted
 N_HEX = 8  # characters of a fingerprint in a sentence
 # If the reason for left-out ranks contains this text, dataset and protocol determine which ranks are left out.
 SAME_FOR_ALL = "unseen='drop'"
@@ -30,7 +30,7 @@ SAME_FOR_ALL = "unseen='drop'"
 
 @dataclass(frozen=True, order=True)
 class Coverage:
-    """How many of the rows that a run read have a rank; runs with different coverages are of different triples.
+    """How many of the rows that a run read have a rank; runs with different coverages rank different triples.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ class BoardRun:
 
     @property
     def name(self) -> str:
-        """Model and seed in words."""
+        """The name of the model and the seed, such as ``"ComplEx seed 1"``."""
         return run_name(self.card.model, self.card.seed)
 
     @property
@@ -123,7 +123,7 @@ class BoardRun:
         return self.card.dataset, self.card.dataset_fingerprint, self.card.protocol_fingerprint, self.coverage
 
     def cell(self, metric: str) -> tuple[float, float, float]:
-        """Return value and interval of a metric, as the card has them; NaN where it has none.
+        """Return value, lower limit and upper limit of a metric from the card; NaN for numbers that the card lacks.
 
         Parameters
         ----------
@@ -257,7 +257,7 @@ class Board:
     unread : tuple of (str, str)
         Each file that could not be read, and why.
     n_files : int
-        Number of files or results that were given, the unread ones among them.
+        Number of files or results that were given, including the unread files.
     """
 
     tables: tuple[BoardTable, ...]
@@ -566,7 +566,7 @@ def _columns(cards: Sequence[Card]) -> tuple[str, ...]:
 
 
 def _marks(row: BoardRow, runs: Sequence[BoardRun]) -> tuple[str, ...]:
-    """Return what marks a row: other runs of the table with the same ranks."""
+    """Return the marks of a row: a text ``same ranks as NAME`` for each other run of `runs` with the same ranks."""
     found: dict[str, None] = {}
     for run in row.runs:
         for other in runs:

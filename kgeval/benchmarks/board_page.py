@@ -116,7 +116,7 @@ def _page(board: Board, title: str, folder: Path) -> str:
 
 
 def _relative(run: BoardRun, folder: Path) -> str | None:
-    """Return the link from a folder to the card of a run; None if no file in the folder or below it is its card."""
+    """Return the link from a folder to the card of a run; None if the card is not a file in this folder or below."""
     if run.path is None or run.path.suffix.lower() != ".json":
         return None
     try:
@@ -136,7 +136,7 @@ def _navigation_name(one: BoardTable, tables: Sequence[BoardTable]) -> str:
 
 
 def _answer(board: Board, title: str) -> Markup:
-    """Return how many runs there are, a table of the tables, and what is doubtful."""
+    """Return the first section: the number of runs, notes about doubtful runs, and an overview of the tables."""
     cautions = []
     if board.unread:
         text = f"{counted(len(board.unread), 'file')} could not be read"
@@ -174,7 +174,7 @@ def _answer(board: Board, title: str) -> Markup:
 
 
 def _table_section(one: BoardTable, before: BoardTable | None, place: int, links: dict[int, str]) -> Markup:
-    """Return the section of a table: its protocol, what differs from the table before, and its rows."""
+    """Return the section of a table: protocol, differences from the preceding table, and rows."""
     prints = tag(
         "p",
         "Fingerprints: dataset ", tag("code", one.dataset_fingerprint[:N_HEX], title=one.dataset_fingerprint),
@@ -194,7 +194,7 @@ def _table_section(one: BoardTable, before: BoardTable | None, place: int, links
 
 
 def _left_out(one: BoardTable) -> Markup | None:
-    """Return which ranks the runs of a table left out; None if none."""
+    """Return a text about the ranks that the runs of a table left out; None if no rank was left out."""
     coverage = one.coverage
     if coverage.is_full:
         return None
@@ -288,7 +288,7 @@ def _run_cells(run: BoardRun, one: BoardTable, limits: dict[str, Any], links: di
 
 
 def _mean_cell(row: BoardRow, metric: str, limits: tuple[float, float]) -> Markup:
-    """Return the cell of a mean over seeds with its standard deviation; drawn are the mean and each run."""
+    """Return the cell of a mean over seeds: mean, standard deviation, and a drawing of the mean and of each run."""
     mean, _, _, deviation = row.value(metric)
     text = page_numbers.written(mean, metric)
     spread = None

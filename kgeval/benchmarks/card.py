@@ -36,7 +36,7 @@ from kgeval.results import (
 INTERVAL_CLUSTER, INTERVAL_METHOD = "triple", "robust"
 UNNAMED = "unnamed model"
 _NUMBERS = ("value", "low", "high")
-# Facts of a result that have a field of their own in the card; all others are in the field "facts".
+# Facts of a result that have a separate field in the card; all other facts are in the field "facts".
 _OWN_FIELDS = {
     "dataset", "dataset_fingerprint", "observations", "split_sizes", "n_triples", "n_queries", "n_unseen", "n_read",
     "scorer", "unknown", "version", "versions", MODEL, SEED,
@@ -157,7 +157,7 @@ class Card:
         return str(self.content["metrics"][key].get("reason", ""))
 
     def bounds(self, key: str) -> tuple[float, float]:
-        """Return the least and the greatest value that a metric can have; both are its value if it is known.
+        """Return the least and the greatest possible value of a metric; both are equal if the value is known.
 
         Parameters
         ----------
@@ -366,7 +366,7 @@ def run_facts_of(result: EvaluationResult) -> dict[str, Any]:
 
 
 def _model(about: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the name of the model, and where it comes from."""
+    """Return the name of the model, the source of this name, the name of the scorer, and the seed."""
     scorer = about.get("scorer")
     names = {"user": about.get(MODEL), "scorer": scorer, "nothing": UNNAMED}
     name_from = next(source for source, name in names.items() if name)
@@ -395,7 +395,7 @@ def _metrics(ranks: RankTable) -> dict[str, dict[str, Any]]:
 
 
 def _ties(ranks: RankTable) -> dict[str, Any]:
-    """Return the share of ties, and, if more than 1% tie, the filtered metrics under the other two tie policies."""
+    """Return the share of tied ranks, and, if it is above 1%, the filtered metrics under the other two tie policies."""
     extremes = {}
     for metric in DEFAULT_METRICS if ranks.tie_rate > MAX_TIES else ():
         key = Key.parse(metric)

@@ -1,4 +1,4 @@
-"""Cards as JSON: which fields a card has, the text of a card, and the strict reading of one.
+"""Cards as JSON: the fields of a card, the text of a card, and a strict reader of card files.
 
 `kgeval.benchmarks.card` calls this module. The guide (``kgeval help cards``) explains every field.
 """
@@ -139,7 +139,7 @@ def card_text(content: dict[str, Any]) -> str:
 
 
 def _json_text(value: Any, indent: str, place: int) -> str:
-    """Return a value as JSON; `place` is the number of characters before it on its line."""
+    """Return a value as JSON; `place` is the number of characters before the value on its line."""
     line = json.dumps(value, sort_keys=True, allow_nan=False)
     if not isinstance(value, (dict, list)) or not value:
         return line

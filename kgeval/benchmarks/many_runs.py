@@ -43,12 +43,13 @@ class Benchmark:
         One row per model, dataset and metric: ``n_seeds``, the number of runs; ``mean`` of the metric over the runs,
         and ``sd``, its standard deviation over the runs (divisor n_seeds - 1); ``low, high``, the interval of the mean;
         ``error``, its standard error, and ``freedom``, its degrees of freedom; ``of_seeds, of_triples``, the two parts
-        of ``error ** 2``: how much the mean varies with other seeds, and with other test triples; ``share_of_seeds``,
+        of ``error ** 2``: the variance of the mean due to the seeds, and due to the test triples; ``share_of_seeds``,
         the first part divided by ``error ** 2``; ``n``, the number of observations (ranks or queries), ``n_clusters``
-        and ``n_effective``, the number of their clusters and its effective number (see `kgeval.stats.Interval`);
-        ``reason``, why values are NaN. With one run, ``sd`` and ``of_seeds`` are NaN. The interval is then that of
-        `EvaluationResult.interval` for functions of means, such as MRR and hits@k, if all triples were ranked; with a
-        sample of the triples it is wider. The median rank has no interval here, with any number of runs.
+        and ``n_effective``, the number and the effective number of the clusters of these observations (see
+        `kgeval.stats.Interval`); ``reason``, why values are NaN. With one run, ``sd`` and ``of_seeds`` are NaN. The
+        interval is then that of `EvaluationResult.interval` for functions of means, such as MRR and hits@k, if all
+        triples were ranked; with a sample of the triples it is wider. The median rank has no interval here, with any
+        number of runs.
     differences : pandas.DataFrame
         One row per dataset and pair of models, for the primary metric: ``value_first, value_second`` (means),
         ``difference`` (first - second) with its interval ``low, high``, ``error`` and ``freedom``; ``n_first,
@@ -56,10 +57,9 @@ class Benchmark:
         ``n_effective``, the effective number of all clusters; ``test``, ``"t"`` (see `kgeval.stats.compare_runs`) or,
         if both models have one run, ``"swaps"`` (the paired randomization test of `kgeval.compare`); ``p``, and
         corrected for all rows of the table ``p_holm`` (Holm), ``p_maxt`` (step-down maxT of joint swaps) and ``p_fdr``
-        (Benjamini and Hochberg);
-        ``spread``, the larger of the two standard deviations over the runs, and ``within_spread``, whether the
-        difference is smaller in size; ``better``, the better model if the p-value of the chosen correction is at most
-        1 - confidence, else ``"undecided"``; ``reason``.
+        (Benjamini and Hochberg); ``spread``, the larger of the two standard deviations over the runs, and
+        ``within_spread``, whether the absolute difference is smaller than ``spread``; ``better``, the better model if
+        the p-value of the chosen correction is at most 1 - confidence, else ``"undecided"``; ``reason``.
     values : pandas.DataFrame
         The means of the primary metric: one row per model, one column per dataset.
     runs : pandas.DataFrame
@@ -71,7 +71,7 @@ class Benchmark:
     results : dict of Run to EvaluationResult
         The run (model, seed, dataset) -> its result.
     alignments : dict of str to Alignment
-        For each dataset, the ranks that all its runs have, in an order that is the same for all.
+        For each dataset, the ranks that all its runs have, in the same order for all runs.
     terms : BenchmarkTerms
     notes : tuple of str
         Cautions about the numbers.
@@ -101,7 +101,7 @@ class Benchmark:
 
     @property
     def p_column(self) -> str:
-        """The column of `differences` that decides: that of the chosen correction."""
+        """The name of the column of `differences` with the p-values of the chosen correction, which decide."""
         return CORRECTIONS[self.terms.correction]
 
     @cached_property
@@ -134,8 +134,8 @@ class Benchmark:
     def equivalence(self, margin: float, kind: str = "equivalence") -> pd.DataFrame:
         """Test whether the models of each pair are equal up to a margin, by two one-sided t tests (TOST).
 
-        Use a decision from two or three runs with caution: at the small levels that Holm's method needs, their t test
-        decides for "equivalent" up to two or three times as often as the level allows.
+        Use a decision from two or three runs with caution: at the small levels that Holm's method needs, the t test of
+        so few runs decides for "equivalent" up to two or three times as often as the level allows.
 
         Parameters
         ----------
@@ -232,7 +232,7 @@ class Benchmark:
         overwrite : bool
             Whether to replace an existing file.
         has_differences : bool
-            Whether the text is that of `differences` in place of `table`.
+            Whether to return `differences` in place of `table`.
         """
         return tables.csv_table(self, path, overwrite, has_differences)
 
@@ -274,8 +274,8 @@ def benchmark(
     metrics : sequence of str or Metric, or one string with commas
         Further metrics to show. Keys as in `EvaluationResult.value`.
     baseline : str, optional
-        The name of a model. Each other model is compared with it only, so that there are fewer tests. Choose it before
-        you see the results. By default, all pairs of models are compared.
+        The name of a model. Each other model is compared only with this baseline, so that there are fewer tests. Choose
+        it before you see the results. By default, all pairs of models are compared.
     confidence : float
         Nominal coverage of the intervals. A difference is undecided unless its corrected p-value is at most
         ``1 - confidence``.
@@ -290,7 +290,8 @@ def benchmark(
         `EvaluationResult.interval`.
     intervals : str
         ``"t"``: Student's t, with degrees of freedom from both parts of the variance; ``"bootstrap"``: hierarchical
-        bootstrap of seeds and clusters, for at least 10 runs of each model. It changes the intervals, not the p-values.
+        bootstrap of seeds and clusters, for at least 10 runs of each model. This parameter does not change the
+        p-values.
     n_resamples : int
         The number of resamples of the maxT correction and of the bootstrap.
     seed : int

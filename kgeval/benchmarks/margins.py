@@ -85,7 +85,7 @@ def _check_margin_on(dataset: str, compared: _Compared, key: Key, margin: float)
 def _largest_differences(benchmark: Any) -> dict[str, float]:
     """Return for each dataset the largest possible difference of the primary metric in one observation.
 
-    It is infinite if the metric is not a mean of observations.
+    The difference is infinite if the metric is not a mean of observations.
     """
     key, largest = benchmark.keys[benchmark.metric], {}
     for dataset, compared in _compared(benchmark).items():

@@ -241,14 +241,14 @@ def differences(benchmark: Any) -> Markup | None:
 
 
 def oriented(row: Row, order: Sequence[str]) -> Row:
-    """Return a row of differences so that the model that comes first in `order` is the first of the pair.
+    """Return a row of differences, with the pair exchanged if the second model comes before the first in `order`.
 
     Parameters
     ----------
     row : mapping
         A row of `Benchmark.differences`.
     order : sequence of str
-        The models, with both of the pair.
+        The models, including both models of the pair.
     """
     if order.index(row["first"]) < order.index(row["second"]):
         return row
@@ -352,7 +352,7 @@ def matrix(benchmark: Any, dataset: str, rows: Sequence[Row], order: Sequence[st
 
 
 def reasons(rows: Sequence[Row]) -> Markup | None:
-    """Return why numbers of rows are undefined, each reason once.
+    """Return a list of the reasons why numbers in the rows are undefined, each reason once; None if there are none.
 
     Parameters
     ----------
@@ -407,8 +407,8 @@ def seeds(benchmark: Any) -> Markup:
             )
         caption = joined(
             page_parts.label(dataset, MAX_NAME),
-            f": {heading} of each run (short lines) and mean (dot). Standard error of the mean: how much it varies "
-            "with other seeds and other test triples. Share of seeds: the share of its square that is due to seeds.",
+            f": {heading} of each run (short lines) and mean (dot). Standard error: variation of the mean with other "
+            "seeds and other test triples. Share of seeds: share of the squared standard error that is due to seeds.",
         )
         heads = [
             "model",
@@ -463,7 +463,7 @@ def metrics(benchmark: Any) -> Markup | None:
     if not others:
         return None
     made = [means_table(benchmark, metric, f"means-{i}") for i, metric in enumerate(others, start=2)]
-    text = "These metrics are not tested, so nothing is bold: each further test would make the correction stricter."
+    text = "Not tested, because each further test would make the correction stricter. So no value is bold."
     return page_parts.section("metrics", "Further metrics", tag("p", text, class_="muted"), *made)
 
 
@@ -507,7 +507,7 @@ def together(benchmark: Any, across: Any) -> Markup:
         text = (
             "Mean ranks, best at the left. A thick line joins models that Nemenyi's test does not tell apart."
             if has_test
-            else "Mean ranks, best at the left. There is no test, so nothing is joined or told apart."
+            else "Mean ranks, best at the left. There is no test, so no models are joined."
         )
         parts.append(tag("figure", drawn, tag("figcaption", text)))
     return page_parts.section("together", "Datasets together", *parts, page_parts.line_list(across.lines()))
@@ -518,7 +518,7 @@ def _rank(rank: float) -> str:
 
 
 def _ranks_of(across: Any, model: str) -> list[float]:
-    """Return the ranks of a model on the datasets that count."""
+    """Return the ranks of a model on the datasets with values of all models."""
     ranks: list[float] = across.ranks.ranks[:, list(across.values.columns).index(model)].tolist()
     return ranks
 
@@ -527,13 +527,13 @@ def _ranks_of(across: Any, model: str) -> list[float]:
 
 
 def background(benchmark: Any, command: str, version: str) -> Markup:
-    """Return what is needed to check the numbers, folded: protocols, tests, LaTeX, how to make the page again.
+    """Return the last section, with parts that can be folded: protocols, all tests, tables, command and citation.
 
     Parameters
     ----------
     benchmark : Benchmark
     command : str
-        How the page can be made again.
+        The command that makes the page again.
     version : str
         The version of kgeval, for the citation.
     """

@@ -69,7 +69,7 @@ def _run(content: dict[str, Any]) -> list[str]:
 
 
 def _counts(content: dict[str, Any]) -> list[str]:
-    """Return the sentences about how many ranks there are, and which triples have none."""
+    """Return the sentences about the number of ranks, and about the triples without ranks."""
     counts = content["counts"]
     sides, splits = _in_order(counts["ranks_by_side"], SIDES), list(_in_order(counts["ranks_by_split"], SPLITS))
     each = [f"{n:,} on the {side} side" for side, n in sides.items()]

@@ -50,7 +50,7 @@ def ranks_digest(result: EvaluationResult) -> str:
 
 
 def scores_digest(result: EvaluationResult) -> str | None:
-    """Return the SHA-256 of the positives' scores as float64, with labels, side and split; None if none are known.
+    """Return the SHA-256 of the positives' scores as float64, with labels, side and split; None if no score is known.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def scores_digest(result: EvaluationResult) -> str | None:
 
 
 def labels_digest(result: EvaluationResult) -> str:
-    """Return the SHA-256 of all labels of entities and relations, also of those without a rank.
+    """Return the SHA-256 of all labels of entities and relations, including labels that occur in no ranked triple.
 
     Parameters
     ----------

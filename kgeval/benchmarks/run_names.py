@@ -30,8 +30,8 @@ class Run(NamedTuple):
     ----------
     model : str
     seed : int or str, optional
-        The seed with which the model was trained; None if it is unknown, and the model has no other run on the dataset.
-        In the key of a mapping, the text of an integer is that integer.
+        The seed with which the model was trained; None if the seed is unknown; then the model must have no other run on
+        the dataset. In the key of a mapping, a text such as ``"1"`` counts as the integer.
     dataset : str
     """
 
@@ -96,7 +96,7 @@ def check_all_named(models: Sequence[str | None], places: Sequence[str]) -> None
     ----------
     models : sequence of str or None
     places : sequence of str
-        How the error names each result.
+        The name of each result in the error, such as ``"result 0"``.
     """
     nameless = [place for place, model in zip(places, models) if model is None]
     if nameless:
@@ -114,7 +114,7 @@ def checked_runs(
     keys : sequence of Run
     results : sequence of EvaluationResult
     places : sequence of str
-        How an error names each result.
+        The name of each result in errors, such as ``"result 0"``.
 
     Raises
     ------
@@ -148,7 +148,7 @@ def _read_key(key: Any) -> Run:
 
 
 def _check_distinct(keys: Sequence[Run], places: Sequence[str]) -> None:
-    """Raise an error if two results are of the same run, or if it is not clear of which run a result is."""
+    """Raise an error if two results have the same model, seed and dataset, or if one of several lacks its seed."""
     by_cell: dict[tuple[str, str], list[tuple[int | str | None, str]]] = {}
     for key, place in zip(keys, places):
         by_cell.setdefault((key.model, key.dataset), []).append((key.seed, place))
@@ -183,6 +183,6 @@ def _check_dataset_names(runs: Mapping[Run, EvaluationResult]) -> None:
 
 
 def _first_lines(texts: Sequence[str]) -> list[str]:
-    """Return the first texts as indented lines, and how many more there are."""
+    """Return the first texts as indented lines, and a line with the number of further texts."""
     more = [f"  and {len(texts) - MAX_LISTED:,} more"] if len(texts) > MAX_LISTED else []
     return [*(f"  {text}" for text in texts[:MAX_LISTED]), *more]

@@ -1,4 +1,4 @@
-"""What terminals and notebooks show of a benchmark; `Benchmark` and ``kgeval benchmark`` call this module."""
+"""The text of a benchmark for terminals, and its card for notebooks, for `Benchmark` and ``kgeval benchmark``."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class BenchmarkVerdict:
         One line of printable text. A model *is best* on a dataset only if it is significantly better there than every
         other model: the corrected p-value of each of these differences is at most 1 - confidence.
     leaders : dict of str to tuple of str
-        For each dataset, the model with the best mean, then every model that the tests cannot tell from it, best mean
+        For each dataset, the model with the best mean, then every model that is not significantly worse, best mean
         first. Empty if there is no verdict on the dataset, or if the models were compared with a baseline only.
     n_decided : int
         The number of decided differences.
@@ -145,7 +145,7 @@ def corrected_text(benchmark: Any, row: Mapping[Any, Any]) -> str:
 
 
 def between_single_runs(differences: pd.DataFrame) -> list[str]:
-    """Return a sentence about the tested differences between models of which each has one run; empty if none.
+    """Return a sentence about the tested differences between two models with one run each; empty if none.
 
     Parameters
     ----------
@@ -194,7 +194,7 @@ def borrowed_spreads(differences: pd.DataFrame) -> list[str]:
 
 
 def why_none(benchmark: Any, dataset: str) -> str:
-    """Return why there is no verdict on a dataset; empty if there is one.
+    """Return the reason why there is no verdict on a dataset; empty if there is a verdict.
 
     Parameters
     ----------
@@ -343,6 +343,6 @@ def _difference(benchmark: Any, row: Mapping[str, Any]) -> str:
 
 
 def _shown(text: str, limit: int = MAX_LABEL) -> str:
-    """Return a name or a reason as printable text; a long one is cut in its middle."""
+    """Return a name or a reason as printable text; the middle of a long text is cut."""
     half = limit // 2
     return printable(text if len(text) <= limit else f"{text[:half]}…{text[-half:]}")

@@ -18,7 +18,7 @@ from kgeval.results import EvaluationResult
 # A number of a card agrees if it is the number of the run rounded to the digits of a card. Other versions of numpy sum
 # in another order. So if the run's number is very near to the midpoint of two rounded numbers, both of them agree.
 TOLERANCE = 0.501  # in units of the last digit
-MAX_LISTED = 10  # differences of one item that the text lists
+MAX_LISTED = 10  # of the differences of an item, the text lists at most this many
 ABSENT = "nothing"
 _NO_VALUE = object()
 
@@ -32,7 +32,7 @@ class Disagreement:
     place : str
         The field, such as ``"metrics/object.mrr/value"``.
     card, run : str
-        What the card says, and what the run says, as JSON; ``"nothing"`` if the field is absent.
+        The value on the card, and the value of the run, as JSON; ``"nothing"`` if the field is absent.
     """
 
     place: str
@@ -176,7 +176,7 @@ def _same_value(card: Any, run: Any) -> bool:
 
 
 def _same_number(card: Any, run: float) -> bool:
-    """Return whether a number of a card is a number of the run, rounded as on a card."""
+    """Return whether a number of a card equals the number of the run, rounded as on a card."""
     if not math.isfinite(run) or not isinstance(card, (int, float)) or isinstance(card, bool):
         return card is None and not math.isfinite(run)
     return rounded(card) == card and abs(card - run) <= TOLERANCE * last_digit(card)

@@ -64,8 +64,9 @@ class ClassificationResult:
     table : pandas.DataFrame
         One row per test triple, positives first: ``s, p, o`` (ids), ``label`` (bool), ``score`` and ``threshold``
         (float64), ``predicted`` (bool: score >= threshold), and ``probability`` if probabilities were calibrated. If it
-        is known from which positive each negative was made: ``positive`` (int64), for each negative the row of this
-        positive in the test split, for each positive its own row; if a positive is repeated, its first row.
+        is known from which positive each negative was made, also ``positive`` (int64): the row of this positive in the
+        test split; for a positive, the row of the positive itself. A repeated positive has the row of its first
+        occurrence.
     thresholds : pandas.DataFrame
         One row per relation (label) that occurs in validation or test: ``threshold``, ``n_valid_positive``,
         ``n_valid_negative``, ``source`` (``"relation"``; or ``"global"`` if validation has no positives or no
@@ -75,10 +76,10 @@ class ClassificationResult:
     entities, relations : Vocabulary
     about : dict
         Facts that JSON can store: name and fingerprint of the dataset; source, seed and SHA-256 of the negatives; name
-        of the scorer; place of thresholds (``"threshold_at"``; if an older file lacks it, the place is ``"score"``);
+        of the scorer; place of thresholds (``"threshold_at"``; ``"score"`` if an older file lacks this key);
         calibration; version of kgeval; numbers of examples.
     dropped : dict of str to int
-        ``"split: reason"`` -> the number of examples of the split that were not scored for this reason.
+        ``"split: reason"`` -> the number of examples of the split that were left out for this reason.
     notes : sequence of str
         Cautions about the numbers.
     columns : pandas.DataFrame, optional
@@ -143,14 +144,14 @@ class ClassificationResult:
         return self.value(key).value
 
     def value(self, key: str | Metric) -> MetricValue:
-        """Return the value of the metric `key`; NaN with a reason if it is undefined.
+        """Return the value of the metric `key`; NaN with a reason if the metric is undefined.
 
         Parameters
         ----------
         key : str or Metric
             ``[average.]metric``. ``micro`` (default): the metric over all test triples. ``macro``: the mean over the
             test relations for which the metric is defined; the attribute ``excluded`` of the value is the number of
-            test relations for which it is undefined.
+            test relations for which the metric is undefined.
 
         Raises
         ------
@@ -204,9 +205,9 @@ class ClassificationResult:
     ) -> Interval:
         """Return the value of the metric `key` with a confidence interval.
 
-        The interval shows how much the value would vary with new positives and new negatives, if the number of each
-        stays the same. Thresholds and, for metrics of probabilities, the calibration are treated as fixed: they were
-        chosen on validation data, and the interval leaves out the variation of this choice. See
+        The interval shows how much the value would vary with new positives and new negatives, if the numbers of
+        positives and of negatives stay the same. Thresholds and, for metrics of probabilities, the calibration are
+        treated as fixed: the interval leaves out the variation of their choice on validation data. See
         `kgeval.classification.metric_interval` for the formulas. In simulations, 93-97% of the 95% intervals contain
         the true value if there are at least 100 positives and 100 negatives, and some errors in both classes, such as 5
         false positives. With fewer examples or errors, this share can fall to 90%.
@@ -279,7 +280,7 @@ class ClassificationResult:
         n_resamples: int = 2000,
         seed: int = 0,
     ) -> Interval:
-        """Return the interval of a metric over rows (``parts[0]``), or of its mean over the relations.
+        """Return the interval of a metric over rows (``parts[0]``), or of the mean of the metric over the relations.
 
         Parameters
         ----------
@@ -319,7 +320,8 @@ class ClassificationResult:
         Raises
         ------
         MetricError
-            If the metric is undefined for the rows, or its variation cannot be estimated from them.
+            If the metric is undefined for the rows, or if the variation of the metric cannot be
+            estimated from the rows.
         """
         labels = self.table["label"].to_numpy()[rows]
         predictions = metric.read(labels, self.table[PREDICTIONS[metric.needs]].to_numpy()[rows])[1]
@@ -501,7 +503,7 @@ class ClassificationResult:
         Raises
         ------
         DataError
-            If the file exists and `overwrite` is False, or if it cannot be written.
+            If the file exists and `overwrite` is False, or if the file cannot be written.
         """
         arrays, header = pack_classification(self._parts())
         write_result(path, "classification", arrays, header, overwrite)

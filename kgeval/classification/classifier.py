@@ -91,7 +91,7 @@ def classify(
         lower score, or the gap is infinite, the threshold is the upper score. The threshold is float64, also for
         float32 scores.
     calibrate : str, optional
-        The method that turns scores into probabilities: ``"platt"`` or ``"isotonic"``. It is fitted on all validation
+        The method that turns scores into probabilities: ``"platt"`` or ``"isotonic"``, fitted on all validation
         triples together. Metrics such as log loss require probabilities. Calibration requires scikit-learn.
     prior : float, optional
         The share of true triples that the probabilities assume; by default the share of true triples in validation.
@@ -99,7 +99,7 @@ def classify(
     seed : int
         Seed of ``"uniform"`` negatives; not used with other negatives.
     source : str, optional
-        Where the negatives come from, as text for the result; by default the folder, ``"given"`` or ``"uniform"``.
+        The origin of the negatives, as text for the result; by default the folder, ``"given"`` or ``"uniform"``.
     max_pairs : int
         The largest number of triples in one call of a scoring function.
 
@@ -180,8 +180,9 @@ class _Examples:
     scores : float64 array, shape (n,)
         Empty if the examples are not scored yet; `scored` returns a copy with scores.
     positive : int64 array, shape (n,), optional
-        For each negative, the row of the positive from which it was made; for each positive, its own row. If a positive
-        is repeated, its first row. None if the positives of the negatives are not known.
+        For each negative, the row of the positive from which the negative was made; for each positive, the row of the
+        positive itself. A repeated positive has the row of its first occurrence. None if the positives of the negatives
+        are not known.
     """
 
     part: str

@@ -93,7 +93,7 @@ class ClassificationComparison:
 
     @cached_property
     def verdict(self) -> str:
-        """The result of the comparison for its first metric, as one sentence."""
+        """The result of the comparison for the first metric, as one sentence."""
         label, (_, metric) = next(iter(self.keys.items()))
         values, heading = self.values[label].to_numpy(), _heading(label)
         rows = self.table[self.table["metric"] == label].to_dict("records")
@@ -127,7 +127,7 @@ class ClassificationComparison:
         return f"Undecided between {leader} and {other}: {numbers}" if ties else f"{leader} beats {other}: {numbers}"
 
     def header(self) -> list[str]:
-        """Return lines of text: what was compared, and how intervals and p-values were computed."""
+        """Return lines of text about the compared examples, and about the computation of intervals and p-values."""
         first = self.results[0]
         shown, conditional = interval_lines(self.clusters, self.confidence)
         n_positive = int(first.table["label"].sum())
@@ -191,7 +191,8 @@ def compare_classifications(
     names : sequence of str, optional
         One per result; by default the keys of `results`, else the names of the scorers, numbered if they are equal.
     metrics : sequence of str or Metric, or one string with commas, optional
-        ``[average.]metric``, as in `ClassificationResult.value`; by default the default metrics of all results.
+        ``[average.]metric``, as in `ClassificationResult.value`; by default the default metrics that all
+        results share.
     confidence : float
         Nominal coverage. A difference is undecided unless its p-value, corrected by Holm's method, is at most
         ``1 - confidence``. Metrics without a direction (PCOPC) are always undecided, and do not count as tests.
@@ -209,7 +210,7 @@ def compare_classifications(
     Raises
     ------
     ProtocolError
-        If there are fewer than two results, if one is not a ClassificationResult, or if the results differ
+        If there are fewer than two results, if a result is not a ClassificationResult, or if the results differ
         in examples or settings; the message lists every difference.
     MetricError
         If a metric, the cluster or a number is not valid.
@@ -292,7 +293,7 @@ def _name_results(results: Any, names: Sequence[str] | None) -> dict[str, Classi
 def _read_keys(
     results: Sequence[ClassificationResult], metrics: Sequence[str | Metric] | str | None
 ) -> dict[str, tuple[str, PointMetric]]:
-    """Return the metrics to compare: key -> (average, metric); by default those that all results show by default."""
+    """Return the metrics to compare: key -> (average, metric); by default the default metrics shared by all results."""
     if metrics is None:
         of_all = [set(result.default_metrics) for result in results]
         metrics = [name for name in results[0].default_metrics if all(name in shown for shown in of_all)]
@@ -305,8 +306,8 @@ def _read_keys(
 def _clusters(results: Sequence[ClassificationResult], rows: Sequence[Ids], cluster: Any) -> ExampleClusters:
     """Return the clusters of the examples, in the order of the first result.
 
-    The clusters are read from the first result whose table has the column ``positive``. If no table has this column, or
-    if `cluster` is an array, they are read from the first result.
+    The clusters are computed from the first result whose table has the column ``positive``. If no table has this
+    column, or if `cluster` is an array, the clusters are computed from the first of all results.
     """
     holder = next((k for k, result in enumerate(results) if "positive" in result.table), 0)
     if not (cluster is None or isinstance(cluster, str)):
@@ -386,7 +387,7 @@ def _compare_pair(
 
 
 def _undefined(pair: Sequence[ClassificationResult], label: str) -> str:
-    """Return why a metric is undefined for one of two models; empty if both have a value."""
+    """Return the reason why a metric is undefined for one of two models; empty if both models have a value."""
     return next((value.reason for result in pair if (value := result.value(label)).reason), "")
 
 

@@ -1,4 +1,4 @@
-"""Which classified examples depend on each other: the clusters of intervals and tests.
+"""Clusters of classified examples that may depend on each other; intervals and tests are computed from the clusters.
 
 `ClassificationResult.interval` and `kgeval.compare_classifications` read their parameter ``cluster`` with
 `ExampleClusters.of`.
@@ -22,9 +22,9 @@ POSITIVE = "positive"  # a kind of clusters, and the column of the table with th
 CLUSTERS = (POSITIVE, "example", "entity")
 # Kind of clusters -> end of the sentence "intervals show how much a number would vary with ...".
 PURPOSES = {
-    POSITIVE: "other positives of this graph (a positive and the negatives made from it are drawn together)",
-    "example": "other positives and negatives (each triple is drawn on its own)",
-    "entity": "other entities (examples with the same subject, or with the same object, are drawn together)",
+    POSITIVE: "other positives of this graph (a positive and the negatives made from it are sampled together)",
+    "example": "other positives and negatives (each triple is sampled on its own)",
+    "entity": "other entities (examples with the same subject, or with the same object, are sampled together)",
     "array": "other clusters like those of the given array",
 }
 CONDITIONAL = "thresholds and calibration are treated as fixed: the variation of their choice on valid is left out"
@@ -108,7 +108,7 @@ class ExampleClusters:
 
 
 def interval_lines(clusters: ExampleClusters, confidence: float) -> list[str]:
-    """Return two lines: what the intervals of a classification show, and which variation they leave out.
+    """Return two lines: the meaning of the intervals of a classification, and the variation that they leave out.
 
     Parameters
     ----------

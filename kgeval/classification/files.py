@@ -1,4 +1,4 @@
-"""Files of classifications: what `ClassificationResult.save` writes and `kgeval.load_result` reads."""
+"""The content of the files that `ClassificationResult.save` writes and `kgeval.load_result` reads."""
 
 from __future__ import annotations
 

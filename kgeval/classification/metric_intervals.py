@@ -23,11 +23,11 @@ def metric_interval(
     n_resamples: int = 2000,
     seed: int = 0,
 ) -> Interval:
-    """Return the interval of a metric, or of its mean over fixed groups of examples.
+    """Return the interval of a metric, or of the mean of a metric over fixed groups of examples.
 
     The variance is the jackknife variance over clusters, as for metrics of ranks. For metrics that are not functions of
-    means, it is the variance of a first-order approximation; for the AUC, this is DeLong's variance. The limits are
-    symmetric on a scale that suits the values of the metric:
+    means, the metric is replaced by a first-order approximation; for the AUC, the result is DeLong's variance. The
+    limits are symmetric on a scale that suits the values of the metric:
 
     - shares and other functions of means, with values from 0 to 1: Wilson's limits;
     - the MCC, from -1 to 1: Wilson's limits of (MCC + 1) / 2;
@@ -117,8 +117,8 @@ def _of_halves(interval: Interval) -> Interval:
 def _on_scale(plain: Interval, scale: str) -> Interval:
     """Return limits that are symmetric in the log-odds (`scale` "logit") or in the logarithm ("log") of the value.
 
-    The distance from the value to a plain limit, which is t times the standard error, is converted to the scale: it is
-    multiplied by the derivative of the log-odds, or of the logarithm, at the value.
+    The distance from the value to a plain limit, which is t times the standard error, is converted to the scale: the
+    distance is multiplied by the derivative of the log-odds, or of the logarithm, at the value.
     """
     value, reach = plain.value, plain.high - plain.value
     if scale == "log":

@@ -124,7 +124,7 @@ class NegativeSets:
         return {"negatives": source or self.source, "negatives_sha256": self.fingerprint(dataset)}
 
     def fingerprint(self, dataset: Dataset) -> str:
-        """Return a SHA-256 of the labels of the negatives; it depends neither on the order of the rows nor on ids."""
+        """Return a SHA-256 of the labels of the negatives; the hash depends neither on row order nor on ids."""
         return fingerprint_triples("kgeval negatives 1", dataset.entities, dataset.relations, self.triples)
 
 

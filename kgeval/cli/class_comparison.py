@@ -13,7 +13,7 @@ from kgeval.errors import ProtocolError
 from kgeval.report import format_frame, frame_records, undefined_lines
 
 NEED_RANKS = ("by_relation", "limit", "margin", "non_inferior_to", "plan", "power")
-FEW_COLUMNS = ("n_effective", "test", "p")  # what the table leaves out first if it is wider than the terminal
+FEW_COLUMNS = ("n_effective", "test", "p")  # a table that is wider than the terminal leaves out these first
 
 
 def classes_text(results: Sequence[Any], names: Sequence[str], options: argparse.Namespace) -> str:

@@ -97,7 +97,7 @@ def add_override(parser: argparse.ArgumentParser, results: str = "the results") 
     ----------
     parser : argparse.ArgumentParser
     results : str
-        Which results may differ, for the help text.
+        The results that may differ, as a noun for the help text.
     """
     parser.add_argument(
         "--override",

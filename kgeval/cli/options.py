@@ -280,7 +280,9 @@ def add_predictions(parser: argparse.ArgumentParser) -> None:
     ----------
     parser : argparse.ArgumentParser
     """
-    predictions = parser.add_argument_group("predictions (with --predictions; needed only if the file leaves it open)")
+    predictions = parser.add_argument_group(
+        "predictions (with --predictions; needed only if this is not clear from the file)"
+    )
     predictions.add_argument(
         "--filtered",
         choices=FILTERED,
@@ -486,8 +488,8 @@ def results_of(options: argparse.Namespace) -> tuple[list[EvaluationResult], lis
     -------
     results : list of EvaluationResult
     names : list of str
-        From ``--names``. By default the names that the results were saved with, if all have one and they differ; else
-        the file names, or the paths if two file names are equal.
+        From ``--names``. By default the names with which the results were saved, if all results have a name and all
+        names differ; else the file names, or the paths if two file names are equal.
 
     Raises
     ------
@@ -506,7 +508,7 @@ def result_names(options: argparse.Namespace, results: Sequence[Any]) -> list[st
     options : argparse.Namespace
         The parsed options.
     results : sequence of EvaluationResult or ClassificationResult
-        What the files contain.
+        The contents of the files, in the same order.
     """
     names = file_names(options.results, results)
     if options.names is not None:
@@ -523,7 +525,7 @@ def file_names(paths: Sequence[Path], results: Sequence[Any]) -> list[str]:
     ----------
     paths : sequence of Path
     results : sequence of EvaluationResult or ClassificationResult
-        What the files contain.
+        The contents of the files, in the same order.
     """
     models = [result.about.get(MODEL) for result in results]
     seeds = [result.about.get(SEED) for result in results]

@@ -140,7 +140,7 @@ class ChosenColumns:
     def of(cls, options: argparse.Namespace, dataset: kgeval.Dataset) -> ChosenColumns:
         """Read the columns that the options name.
 
-        Commands call this before they rank, so that wrong options fail early.
+        Commands call this method before the ranking, so that wrong options fail early.
 
         Parameters
         ----------

@@ -25,7 +25,7 @@ class Stop:
     Attributes
     ----------
     number : int
-        The first signal that arrived; SIGINT if none did.
+        The first signal that arrived; SIGINT if no signal arrived.
     is_over : bool
         Whether the command has ended, so that a further signal ends the process.
     """
@@ -68,13 +68,14 @@ def signals_stop(is_program: bool) -> Iterator[Stop]:
     """In a ``with`` statement, raise a KeyboardInterrupt when SIGINT or SIGTERM arrives.
 
     Only the handlers that Python sets by default are replaced, and only in the main thread, so that a program that
-    calls `main` keeps its own.
+    calls `main` keeps its own handlers.
 
     Parameters
     ----------
     is_program : bool
-        Whether the process ends after the ``with`` statement. If a signal arrived, a further one then ends the process
-        without a traceback, for example while it waits for threads; else the old handlers are restored.
+        Whether the process ends after the ``with`` statement. If a signal arrived, a further signal then ends the
+        process without a traceback, for example while the process waits for threads; else the old handlers are
+        restored.
 
     Yields
     ------
@@ -97,7 +98,7 @@ def signals_stop(is_program: bool) -> Iterator[Stop]:
 def stop_message(error: BaseException, folder: Path | None) -> str:
     """Return the message for a KeyboardInterrupt.
 
-    If the error, or an earlier error in its context, is a `Stopped`, this is the message of the `Stopped`.
+    If the error, or an earlier error in its context, is a `Stopped`, the result is the message of this `Stopped`.
 
     Parameters
     ----------

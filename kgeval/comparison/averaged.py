@@ -1,4 +1,4 @@
-"""Differences of micro, macro and weighted averages between two compared models; `Comparison.averages` calls this."""
+"""Differences of micro, macro and weighted averages between two compared models, for `Comparison.averages`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The card of a comparison: the HTML that a notebook shows for it; `Comparison` calls `comparison_card`."""
+"""The card of a comparison: the HTML that notebooks show for a comparison; `Comparison` calls `comparison_card`."""
 
 from __future__ import annotations
 

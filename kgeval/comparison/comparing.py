@@ -282,11 +282,11 @@ class Comparison:
     ) -> pd.DataFrame:
         """Test whether models are equivalent, or not inferior to a reference, within a margin.
 
-        "No significant difference" does not show that two models are equally good; the test set may be too small. This
-        test does: equivalence is shown if the difference is significantly smaller than the margin in both directions
-        (two one-sided t tests), non-inferiority if the loss is significantly smaller than the margin. For each of
-        the two kinds of decisions in a table (such as "equivalent", and "different beyond the margin"), the probability
-        of one or more false decisions is at most `alpha`.
+        "No significant difference" does not show that two models are equally good; the test set may be too small. Here,
+        equivalence is shown if the difference is significantly smaller than the margin in both directions (two
+        one-sided t tests), non-inferiority if the loss is significantly smaller than the margin. For each of the two
+        kinds of decisions in a table (such as "equivalent", and "different beyond the margin"), the probability of one
+        or more false decisions is at most `alpha`.
 
         Parameters
         ----------
@@ -298,8 +298,8 @@ class Comparison:
         kind : str
             ``"equivalence"`` or ``"non-inferiority"``.
         reference : str, optional
-            The name of a model: compare the others with it. By default, each pair is tested; non-inferiority needs a
-            reference.
+            The name of the model with which each other model is compared. By default, each pair is tested;
+            non-inferiority needs a reference.
 
         Returns
         -------
@@ -347,7 +347,7 @@ class Comparison:
         first: str | None = None,
         second: str | None = None,
     ) -> SamplePlan:
-        """Return how many test triples and ranks are needed to find a true difference with a given probability.
+        """Return the numbers of test triples and ranks that are needed to find a true difference.
 
         This is the inverse of the column ``detectable`` of `table`: to find a difference as large as ``detectable``
         (with the power 0.8), the present sample is just large enough. The significance level is `alpha` divided by the
@@ -388,7 +388,7 @@ class Comparison:
         return plan_of(self, label, self._model_indices(first, second), difference, power)
 
     def replication(self, metric: str | Metric | None = None, *, n_draws: int = 20000, seed: int = 0) -> Replication:
-        """Return how likely the order of the models repeats on a new test set of the same size.
+        """Return the probability that the models have the same order on a new test set of the same size.
 
         The new differences are drawn around the observed differences, with ``sqrt(2)`` times their standard error,
         because the observed and the new differences both have this error. See `kgeval.stats.order_repeats` for the
@@ -458,7 +458,7 @@ class Comparison:
         Raises
         ------
         MetricError
-            If `n` is not a positive integer, or `setting` is unknown, or a model has no ranks in it.
+            If `n` is not a positive integer, or `setting` is unknown, or a model has no ranks in this setting.
         ProtocolError
             If no model has the name `first` or `second`, or both names are the same.
 

@@ -41,7 +41,7 @@ GROUP_COLUMNS = (
 )  # fmt: skip
 NUMBERS = ("value_first", "value_second", "difference", "low", "high", "p", "p_holm", "detectable", "n_effective")
 NO_RANKS = "no rank was compared"
-UNDECIDED = "undecided"  # in the column `better`: the test does not tell which model is better
+UNDECIDED = "undecided"  # in the column `better`: no significant difference
 # Rounding error: two sums of the same terms in different orders differ by less than this share of the sum.
 SUM_ROUNDING = 1e-12
 

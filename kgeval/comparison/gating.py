@@ -37,7 +37,7 @@ class Gate:
         ``p_holm`` of "the loss is smaller than the margin"; ``p_beyond`` and ``p_beyond_holm`` of "the loss is larger
         than the margin"; ``decision`` (``"not inferior"``, ``"inferior beyond the margin"`` or ``"undecided"``);
         ``passes``; ``largest_loss``, the largest loss that the interval does not exclude; ``n_clusters``,
-        ``n_differing``, ``n_effective``; ``reason``, why limits are NaN, or that all ranks are the same.
+        ``n_differing``, ``n_effective``; ``reason``, the reason for NaN limits, or a note that all ranks are the same.
     comparison : Comparison
         The comparison of the run and the baseline. Do not use its p-values: they come from one random swap pattern
         only.
@@ -56,13 +56,13 @@ class Gate:
 
     @property
     def about(self) -> list[str]:
-        """What was compared: results, protocol, ties, overrides and notes."""
+        """Lines about the compared results: names, protocol, ties, overrides and notes."""
         of_tests = ("tested: ", "p_holm ", "differences are ")
         return [line for line in self.comparison.header() if not line.startswith(of_tests)]
 
     @property
     def lines(self) -> list[str]:
-        """What was compared, one line per metric, notes, and the result of the gate."""
+        """All lines of the output: the lines of `about`, one line per metric, notes, and the result of the gate."""
         comparison, n_failed = self.comparison, int((~self.table["passes"].astype(bool)).sum())
         alpha, n = comparison.alpha, len(self.table)
         corrected = f", corrected by Holm's method for {n} metrics" if n > 1 else ""
@@ -103,7 +103,7 @@ def gate(
     run, baseline : EvaluationResult
         With the same protocol, dataset and queries.
     margins : mapping of str or Metric to float
-        The metrics, and for each the largest loss that is accepted, in its unit; 0 accepts no loss. For metrics of
+        For each metric, the largest accepted loss, in the unit of the metric; 0 accepts no loss. For metrics of
         which lower values are better, such as MR, a rise is a loss.
     is_strict : bool
     confidence : float
@@ -163,7 +163,7 @@ def gate(
 
 
 def _record(comparison: Comparison, label: str, margin: float) -> dict[str, Any]:
-    """Return the row of a metric without corrected p-values; a MetricError if the metric cannot be tested."""
+    """Return the row of a metric, without corrected p-values; raise a MetricError if the metric cannot be tested."""
     key = comparison.keys[label]
     heading = display_of(label).heading
     check_margin(comparison, key, margin, allow_zero=True)

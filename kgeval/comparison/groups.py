@@ -1,4 +1,4 @@
-"""The group of each compared rank by a column of the results; `Comparison.by` and `Comparison.averages` call this."""
+"""The group of each compared rank by a column of the results; `Comparison.by` and `Comparison.averages` use it."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from kgeval.results import BREAKDOWNS, EvaluationResult, rank_groups
 def groups_by(comparison: Any, column: str, rows: Sequence[Ids], pair: tuple[int, int]) -> tuple[Ids, list[str], bool]:
     """Return the group of each compared rank, the labels of the groups, and whether the groups have an order.
 
-    The column is taken from the results of the `pair` that have it, else from another result that has it, else
-    computed from the dataset of the first result that has its dataset in memory.
+    The column is taken from the results of the `pair` that have the column, else from another result. If no result has
+    the column, it is computed from the dataset of the first result whose dataset is in memory.
 
     Parameters
     ----------

@@ -117,8 +117,9 @@ def check_margin(comparison: Any, key: Key, margin: float, allow_zero: bool = Fa
 def largest_difference(comparison: Any, key: Key) -> float:
     """Return the largest possible difference between two values of a metric, over the compared ranks.
 
-    If the metric has two finite bounds, this is the difference of the bounds. For the mean rank and other metrics from
-    1 upwards, it is the largest number of rivals. Otherwise, or if a number of rivals is unknown, it is infinity.
+    If the metric has two finite bounds, the result is the difference of the bounds. For the mean rank and other metrics
+    from 1 upwards, the result is the largest number of rivals. Otherwise, or if a number of rivals is unknown, the
+    result is infinity.
 
     Parameters
     ----------

@@ -39,7 +39,7 @@ class SamplePlan:
     n_tests : int
         Number of tests of the comparison, for which Holm's method corrects.
     cluster : str
-        What a cluster is, such as ``"triple"``.
+        The kind of clusters, such as ``"triple"``.
     observation : str
         ``"rank"``, or ``"query"`` for query-level metrics.
     n_observations, n_triples : int
@@ -197,7 +197,7 @@ def plan_of(comparison: Any, label: str, pair: tuple[int, int], difference: floa
 
 
 def replication_of(comparison: Any, label: str, n_draws: int, seed: int) -> Replication:
-    """Return how likely the order of the models repeats; see `Comparison.replication`.
+    """Return the probabilities of `Comparison.replication`.
 
     Parameters
     ----------

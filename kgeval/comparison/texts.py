@@ -1,4 +1,4 @@
-"""What a comparison shows: the lines above its table, and the table with few columns; `Comparison` calls it."""
+"""The text of a comparison: the lines above the table, and the table with few columns, for `Comparison`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verdict: what results, or a comparison of them, say about one metric, as a sentence written from the numbers.
+"""The verdict on one metric of a result, or of compared results: a sentence that is written from the numbers.
 
 `Comparison.verdict`, the report page and the command line call `verdict_of`.
 """
@@ -22,7 +22,7 @@ from kgeval.metrics import Metric, RankMetric, display_of
 from kgeval.results import CONFIDENCE, MAX_TIES, EvaluationResult, Key, have_same_ranks, rank_groups
 
 PLACES = ("relation", "pattern", "cardinality")  # the columns whose groups a verdict on one model compares
-REVERSALS = ("pattern", "cardinality", "relation")  # the columns in which a verdict looks for groups with another order
+REVERSALS = ("pattern", "cardinality", "relation")  # columns in which the other model may lead in some groups
 MIN_GROUP, MIN_SHARE = 10, 0.01  # a group is named if it has at least 10 ranks and at least 1% of the ranks
 TIE_POLICIES = ("optimistic", "realistic", "pessimistic")
 MAX_LABEL, MAX_REASON, MAX_NAMED = 60, 400, 3
@@ -30,7 +30,7 @@ MAX_LABEL, MAX_REASON, MAX_NAMED = 60, 400, 3
 
 @dataclass(frozen=True)
 class Verdict:
-    """What results say about one metric, in one sentence.
+    """The verdict on one metric, in one sentence.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class Verdict:
         ``"one"``: there is only one model. ``"better"``: one model is significantly better than every other model.
         ``"undecided"``: no model is better than all others, or there is no verdict; the sentence says why.
     leaders : tuple of str
-        The model with the best value, then every model that the test cannot tell from it (``p_holm`` above
+        The model with the best value, then every model that is not significantly worse (``p_holm`` above
         1 - confidence), best value first. Empty if there is no verdict.
     metric : str
         The text of the metric's key.
@@ -139,13 +139,13 @@ def is_at_floor(row: Mapping[Any, Any], n_resamples: int) -> bool:
 
 @dataclass(frozen=True)
 class _Numbers:
-    """How the sentence writes the values of one metric."""
+    """The format of the values of one metric in a sentence."""
 
     decimals: int
 
     @classmethod
     def of(cls, label: str, *differences: float) -> _Numbers:
-        """Return the decimals of a metric; more of them if one of the `differences` would read as 0."""
+        """Return the format of a metric; with more decimals if one of the `differences` would read as 0."""
         return cls(enough_decimals(differences, display_of(label).decimals))
 
     def plain(self, value: float) -> str:
@@ -223,7 +223,7 @@ def _places(result: EvaluationResult, key: Key, numbers: _Numbers) -> list[str]:
 
 
 def _place(column: str, label: str) -> str:
-    """Return how the sentence names a group of ranks, such as "symmetric relations"."""
+    """Return the name of a group of ranks in the sentence, such as "symmetric relations"."""
     if column == "relation":
         return f"relation {_shown(label)}"
     if label in ("unknown", "other", "missing"):
@@ -248,7 +248,7 @@ def leaders_of(comparison: Any, label: str) -> tuple[str, ...]:
 
 
 def _best_first(comparison: Any, label: str) -> list[str]:
-    """Return the names of the compared models, best value first; equal ones stay in their order."""
+    """Return the names of the compared models, best value first; models with equal values stay in their order."""
     sign = -1.0 if comparison.keys[label].higher_is_better else 1.0
     values = dict(zip(comparison.names, comparison.values[label].tolist()))
     return sorted(comparison.names, key=lambda name: sign * values[name])
@@ -280,7 +280,7 @@ def _of_several(comparison: Any, label: str) -> Verdict:
 
 @dataclass(frozen=True)
 class _Texts:
-    """The parts of a sentence about a comparison: a metric, how its values are written, and the value of each model."""
+    """The parts of a sentence about a comparison: a metric, the format of its values, and the value of each model."""
 
     comparison: Any
     key: Key
@@ -300,7 +300,7 @@ class _Texts:
         )
 
     def undecided(self, row: Mapping[str, Any]) -> str:
-        """Return the part that says that the test does not tell which of two models is better."""
+        """Return the part about two models that do not differ significantly."""
         first, second = row["first"], row["second"]
         return (
             f"Undecided: {_heading_and_direction(self.key)} {self.value(first)} ({_shown(first)}) against "
@@ -372,7 +372,7 @@ class _Texts:
         return [text]
 
     def ties(self, best: str) -> list[str]:
-        """Return one part for each other tie policy under which another model has the best value, or the same value."""
+        """Return one part for each other tie policy under which another model is better than `best`, or as good."""
         results = zip(self.comparison.names, self.comparison.results)
         by_ties = {name: _by_ties(result, self.key) for name, result in results}
         parts = []
@@ -390,7 +390,7 @@ class _Texts:
             reached = [name for name in equal if not _is_close(self.values[name], self.values[best])]
             if reached:
                 verb = "equals" if len(reached) == 1 else "equal"
-                parts.append(f"with {ties} ties {listed([_shown(name) for name in reached])} {verb} it")
+                parts.append(f"with {ties} ties {listed([_shown(name) for name in reached])} {verb} {_shown(best)}")
         return parts
 
     def chance(self, best: str) -> list[str]:
@@ -434,7 +434,7 @@ def is_like_chance(interval: tuple[float, float, float], chance: float, higher_i
 
 
 def _why_none(comparison: Any, label: str) -> str:
-    """Return why a comparison allows no verdict on a metric; empty if it allows one."""
+    """Return the reason why there is no verdict on a metric of a comparison; empty if there is a verdict."""
     if comparison.overridden:
         texts = [f"{field}: {values}" for field, values in comparison.overridden.items()]
         return f"the results differ, and the comparison accepted it: {_first_of(texts)}"
@@ -451,14 +451,14 @@ def _no_verdict(key: Key, reason: str) -> Verdict:
 
 
 def _first_of(texts: Sequence[str]) -> str:
-    """Return the first text, and how many more there are."""
+    """Return the first text and the number of further texts, such as "no MRR; and 2 more"."""
     return "; ".join([*texts[:1], *([f"and {len(texts) - 1} more"] if len(texts) > 1 else [])])
 
 
 def _lost(column: str, labels: Sequence[str]) -> str:
-    """Return how the sentence names the groups on which the better model loses, after the word "relations".
+    """Return the names of the groups on which the better model loses, for the sentence.
 
-    At most three relations are named, and then how many more there are.
+    Of more than three relations, the first three are named, and the others are counted.
     """
     if column != "relation":
         places = [_place(column, label) for label in labels]
@@ -469,7 +469,7 @@ def _lost(column: str, labels: Sequence[str]) -> str:
 
 
 def _shown(text: str, limit: int = MAX_LABEL) -> str:
-    """Return a name, label or reason as printable text; one of more than `limit` characters is cut in its middle."""
+    """Return a name, label or reason as printable text; the middle of a text longer than `limit` is replaced by "…"."""
     half = limit // 2
     return printable(text if len(text) <= limit else f"{text[:half]}…{text[-half:]}") or "(empty label)"
 

@@ -64,8 +64,8 @@ class Candidates:
         ----------
         queries : Queries
             Queries of one side. ``queries.rows`` holds the row number of each positive in the array of all triples of
-            the ranked splits. It is -1 for a triple that is in no ranked split: `explain` also accepts such triples. A
-            subclass with one list of candidates per positive has no list for such a triple.
+            the ranked splits, or -1 for a triple that is in no ranked split: `explain` also accepts such triples. A
+            subclass with one list of candidates per positive has no list for a triple with row number -1.
         entities : int64 array, shape (entities,)
             Sorted ids of all entities, or only of the entities of train (with ``unseen="drop"`` or ``"worst"``).
 
@@ -156,7 +156,7 @@ class Listed(Candidates):
     subjects : like `objects`, optional
         The entities that compete with the subject of each positive. A side without lists is not ranked.
     duplicates : str
-        ``"keep"``: an entity that a list contains twice counts as two rivals. ``"drop"``: it counts as one.
+        ``"keep"``: an entity that a list contains twice counts as two rivals. ``"drop"``: as one rival.
 
     Raises
     ------
@@ -259,8 +259,8 @@ class Listed(Candidates):
             (n,).
         dataset : Dataset
             The ids in the dictionary may be the ids of the dataset, or the ids of the OGB folder from which the dataset
-            was read. The triples decide which of the two: triple i of the dictionary must be triple i of the ranked
-            splits.
+            was read. kgeval compares the triples to find out which ids the dictionary has: with the right ids, triple i
+            of the dictionary is triple i of the ranked splits.
         splits : sequence of str
             The ranked splits (`Protocol.splits`).
         duplicates : str

@@ -26,7 +26,7 @@ ROLE_WORDS = (
     {"p", "pred", "predicate", "relation", "rel", "r", "relationship", "property"},
     {"o", "obj", "object", "tail", "t", "target", "tgt", "dst", "dest", "to", "rhs"},
 )
-LEFT_OUT = "-"  # stands for a column that is not read
+LEFT_OUT = "-"  # in place of the name of a column that is not read
 
 # A further column holds neither subjects, relations nor objects. Names and values of further columns that mark triples
 # as true or false, or that name the split of each triple.
@@ -155,7 +155,7 @@ def check_roles(what: str, names: Sequence[str], positions: Sequence[int]) -> No
     Parameters
     ----------
     what : str
-        The option or header that defines the roles of the columns; the message starts with it.
+        The option or header that defines the roles of the columns; the message starts with this text.
     names : sequence of str
         The names of all columns.
     positions : sequence of three int
@@ -173,7 +173,7 @@ def check_roles(what: str, names: Sequence[str], positions: Sequence[int]) -> No
 
 
 def role_of(name: str) -> int | None:
-    """Return what columns with this name usually hold: 0 (subjects), 1 (relations), 2 (objects), or None (unknown).
+    """Return the usual content of a column with this name: 0 (subjects), 1 (relations), 2 (objects), None (unknown).
 
     Parameters
     ----------
@@ -279,8 +279,8 @@ def check_further_column(
 ) -> None:
     """Raise a DataError if a further column shows that some rows are not true triples of `split`.
 
-    A further column holds neither subjects, relations nor objects. The error is raised if it marks some triples as
-    false, or if it names other splits.
+    A further column holds neither subjects, relations nor objects. The error is raised if the column marks some
+    triples as false, or if it names other splits.
 
     Parameters
     ----------

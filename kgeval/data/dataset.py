@@ -67,11 +67,11 @@ class Dataset:
     dictionaries : mapping of str to sequence of str, optional
         Only for a dataset whose files contain ids: the labels in the order of these ids, under the keys ``"entities"``
         and ``"relations"``. Some checkpoints do not name their rows; if such a checkpoint comes from the same tool,
-        `kgeval.load_model` takes the names of its rows from `dictionaries`. The ids of `entities` and `relations` may
-        be in another order.
+        `kgeval.load_model` takes the names of its rows from `dictionaries`. In `entities` and `relations`, the labels
+        may have other ids.
     id_format : str
         The file format from which the `dictionaries` come, such as ``"openke"``. The dictionaries are used only for
-        checkpoints of this tool; if `id_format` is empty, they are used for checkpoints of any tool.
+        checkpoints of the tool with this file format; if `id_format` is empty, for checkpoints of any tool.
 
     Raises
     ------
@@ -145,9 +145,10 @@ class Dataset:
             the id 7, an error is raised, because the user may have meant an id. Floats, missing values and blank labels
             raise an error too.
         columns : str or sequence of str, optional
-            What each column holds, if the names do not tell it. Either the order of all columns: ``"hrt"`` (head,
-            relation, tail), ``"htr"`` or another order of these letters, and with further columns ``"h,r,t,time"``. Or
-            the names of the columns of subject, relation and object, in this order: ``["source", "rel", "target"]``.
+            Needed if the names do not show the contents of the columns. Either the order of all columns: ``"hrt"``
+            (head, relation, tail), ``"htr"`` or another order of these letters, and with further columns
+            ``"h,r,t,time"``. Or the names of the columns of subject, relation and object, in this order: ``["source",
+            "rel", "target"]``.
 
         Raises
         ------
@@ -200,8 +201,8 @@ class Dataset:
             A PyKEEN `Dataset` or `TriplesFactory`; a TorchKGE `KnowledgeGraph`, or a tuple of them (train, test or
             train, valid, test, as `split_kg` returns them); a LibKGE `Dataset`; an OGB dataset (ogbl-biokg,
             ogbl-wikikg2) or the dict of its ``get_edge_split()``; a table of labels, as `from_frames` takes it. Or a
-            dict from ``"train"``, ``"valid"`` and ``"test"`` to such objects of one split, or None. The first split
-            with ids gives the ids; other splits are mapped by label. A `Dataset` is returned unchanged.
+            dict from ``"train"``, ``"valid"`` and ``"test"`` to objects that hold one split, or to None. The first
+            split with ids gives the ids; other splits are mapped by label. A `Dataset` is returned unchanged.
         split : str, optional
             The split of the triples, if `x` holds one split.
         n_entities, n_relations : int, optional
@@ -214,16 +215,16 @@ class Dataset:
         Returns
         -------
         Dataset
-            The labels of the library get the first ids, in the order of the library's own ids; they are also the
-            `dictionaries`. `id_format` is ``"pykeen"``, ``"torchkge"``, ``"libkge"`` or ``"ogb"``. New labels, which
-            occur only in other splits, get the ids after these. Rows keep their order. Inverse triples that PyKEEN adds
-            for training are left out. Notes tell what was assumed.
+            The labels of the library get the first ids, in the order of the library's own ids; these labels are also
+            the `dictionaries`. `id_format` is ``"pykeen"``, ``"torchkge"``, ``"libkge"`` or ``"ogb"``. Labels that
+            occur only in splits mapped by label get the next ids. Rows keep their order. Inverse triples that PyKEEN
+            adds for training are left out. Notes tell what was assumed.
 
         Raises
         ------
         DataError
-            If `x` is a path or of an unknown type, if it does not tell its splits or labels, if the library's ids are
-            not 0 .. n - 1 with one label each, or if an id is not an integer or is out of range.
+            If `x` is a path or of an unknown type, if its splits or labels are unknown, if the library's ids are not
+            0 .. n - 1 with one label each, or if an id is not an integer or is out of range.
 
         Examples
         --------
@@ -364,7 +365,7 @@ class Dataset:
         ----------
         notes : sequence of str
         first : bool
-            Whether the new notes come before the others.
+            Whether the new notes come before the existing notes.
         """
         noted = copy.copy(self)
         noted.notes = (*notes, *self.notes) if first else (*self.notes, *notes)
@@ -480,7 +481,7 @@ class Dataset:
 
     @cached_property
     def is_seen_entity(self) -> npt.NDArray[np.bool_]:
-        """Which entities occur in train, bool (entities,); all True if there is no train split."""
+        """Whether each entity occurs in train, bool (entities,); all True if there is no train split."""
         seen = np.full(len(self.entities), "train" not in self.splits)
         if "train" in self.splits:
             seen[self.splits["train"].s] = True
@@ -489,14 +490,14 @@ class Dataset:
 
     @cached_property
     def is_seen_relation(self) -> npt.NDArray[np.bool_]:
-        """Which relations occur in train, bool (relations,); all True if there is no train split."""
+        """Whether each relation occurs in train, bool (relations,); all True if there is no train split."""
         seen = np.full(len(self.relations), "train" not in self.splits)
         if "train" in self.splits:
             seen[self.splits["train"].p] = True
         return seen
 
     def is_seen(self, split: str) -> npt.NDArray[np.bool_]:
-        """Return which triples of `split` have both entities and the relation in train, bool (n,)."""
+        """Return, for each triple of `split`, whether both entities and the relation occur in train, bool (n,)."""
         t = self[split]
         return self.is_seen_entity[t.s] & self.is_seen_entity[t.o] & self.is_seen_relation[t.p]
 
@@ -549,7 +550,7 @@ class Dataset:
         for other, is_other in (("first", is_first), ("third", is_third)):
             n_shared = int(is_other[entity_ids[entity_ids >= 0]].sum())
             found.append((n_shared / max(int(is_other.sum()) + n_second - n_shared, 1), n_shared, other))
-        shares_second, n_shared, other = max(found, key=lambda pair: pair[0])  # the first column if both are equal
+        shares_second, n_shared, other = max(found, key=lambda pair: pair[0])  # the first column if overlaps are equal
         shares_third = int((is_first & is_third).sum()) / max(int((is_first | is_third).sum()), 1)
         if shares_second < 0.25 or shares_second < 2.5 * shares_third or n_shared < 3:
             return ""
@@ -589,7 +590,7 @@ class Dataset:
             return ""
         wrong = int(np.flatnonzero(numbers != np.arange(len(numbers)))[0])
         return (
-            f"the entity labels are numbers and sorted as text, so their ids differ from them: label {labels[wrong]!r} "
+            f"the entity labels are numbers and sorted as text, so labels and ids differ: label {labels[wrong]!r} "
             f"has the id {wrong}. For ids that are the numbers themselves, use Dataset.from_arrays"
         )
 

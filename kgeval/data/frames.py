@@ -263,9 +263,9 @@ def as_frame(what: str, table: Any) -> pd.DataFrame:
 
 
 def _converted(what: str, table: Any) -> Any:
-    """Convert a table of another library to a pandas frame; return None if it has no known method for this."""
+    """Convert a table of another library to a pandas frame; return None if the table has no known method for this."""
     if hasattr(table, "to_pandas"):
-        # By default, Arrow converts integers with missing values to floats; errors would then not show these values.
+        # By default, Arrow converts integers with missing values to floats; error messages would then show floats.
         is_arrow = type(table).__module__.partition(".")[0] == "pyarrow"
         return table.to_pandas(integer_object_nulls=True) if is_arrow else table.to_pandas()
     if hasattr(table, "__arrow_c_stream__") and not isinstance(table, pd.Series):
@@ -299,7 +299,7 @@ def check_integers(
     """Raise a DataError if it is unclear whether an integer in a frame is a label or an id.
 
     Example: a frame holds the integer 7. If the label "7" has the id 7, both meanings are the same, and no error is
-    raised. If the label "7" has the id 3, an error is raised; a caller who means labels converts them to strings.
+    raised. If the label "7" has the id 3, an error is raised; a caller who means labels converts integers to strings.
 
     Parameters
     ----------

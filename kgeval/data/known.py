@@ -55,7 +55,7 @@ class KnownIndex:
         Parameters
         ----------
         given : sequence of int64 arrays, shape (triples,)
-            The columns that a query contains, at least one; `query_parts` returns them for queries of one side.
+            The columns that a query contains, at least one; for queries of one side, the `given` of `query_parts`.
         asked : int64 array, shape (triples,)
             The column with the answers. Repeated triples are stored once.
         """

@@ -1,7 +1,7 @@
-"""Sequences of labels that make a string only when it is needed, to save memory: `NumberLabels` and `TextLabels`.
+"""`NumberLabels` and `TextLabels`: sequences of labels that make a string only when it is needed, to save memory.
 
-A `Vocabulary` holds one of them. A string object of Python needs more than 50 bytes, and a graph may have millions of
-entities.
+A `Vocabulary` holds its labels as one of these two classes. A string object of Python needs more than
+50 bytes, and a graph may have millions of entities.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Labels(Sequence[str]):
 
     @abstractmethod
     def find(self, labels: Sequence[Any] | npt.NDArray[Any]) -> Ids:
-        """Return the id of each label, int64, shape (labels,); -1 if it is unknown or not a string."""
+        """Return the id of each label, int64, shape (labels,); -1 if the label is unknown or not a string."""
 
     @abstractmethod
     def in_text_order(self) -> Iterator[Ids]:
@@ -94,7 +94,7 @@ class Labels(Sequence[str]):
         return bool(self.find([label])[0] >= 0)
 
     def index(self, value: Any, start: int = 0, stop: int | None = None) -> int:
-        """Return the id of a label; raise a ValueError if it is unknown or not in ``start:stop``."""
+        """Return the id of a label; raise a ValueError if the label is unknown or its id is not in ``start:stop``."""
         found = int(self.find([value])[0])
         if found < 0 or found not in range(*slice(start, stop).indices(len(self))):
             raise ValueError(f"{value!r} is not among the labels")
@@ -186,7 +186,7 @@ class NumberLabels(Labels):
         if not len(ids):
             return b""
         scales, further = _further_digits()
-        # Faster, if `ids` is a block of `in_text_order`.
+        # A faster way for the blocks of `in_text_order`.
         if ids[0] > 0 and len(ids) == len(scales) and np.array_equal(ids, ids[0] * scales + further):
             return _further_json().replace(b"#", b"%d" % ids[0])
         n_digits = len(str(int(ids.max())))
@@ -211,10 +211,10 @@ class NumberLabels(Labels):
 
 @lru_cache(maxsize=1)
 def _further_digits() -> tuple[Ids, Ids]:
-    """Return two arrays, scales and further, that give all numbers with the first digits p: ``p * scales + further``.
+    """Return two arrays, scales and further: ``p * scales + further`` are the numbers that begin with the digits of p.
 
-    These are p itself, and p followed by 1 to `N_BLOCK_DIGITS` further digits, in text order. For example, p = 7 gives
-    7, 70, 700, ..., 71, 710, ... A scale is a power of ten (10 for one further digit).
+    These numbers are p itself, and p followed by 1 to `N_BLOCK_DIGITS` further digits, in text order. For example,
+    p = 7 gives 7, 70, 700, ..., 71, 710, ... A scale is a power of ten (10 for one further digit).
     """
     texts = sorted(f"{i:0{length}}" for length in range(1, N_BLOCK_DIGITS + 1) for i in range(10**length))
     scales = [1, *(10 ** len(text) for text in texts)]
@@ -223,7 +223,7 @@ def _further_digits() -> tuple[Ids, Ids]:
 
 @lru_cache(maxsize=1)
 def _further_json() -> bytes:
-    """Return the numbers that `_further_digits` describes as JSON, with ``#`` in the place of the first digits p."""
+    """Return, as JSON strings, the numbers of `_further_digits`, with ``#`` in place of the digits of p."""
     scales, further = _further_digits()
     n_digits = np.rint(np.log10(scales)).astype(int).tolist()
     return ", ".join(f'"#{i:0{n}}"' if n else '"#"' for i, n in zip(further.tolist(), n_digits)).encode("ascii")
@@ -445,16 +445,16 @@ class TextLabels(Labels):
             strings = list(labels)
             try:
                 labels = TextLabels.of(strings)
-            except TypeError:  # one of them is no string
+            except TypeError:  # one of the labels is no string
                 is_text = np.array([isinstance(label, str) for label in strings], dtype=bool)
                 labels = TextLabels.of([label if isinstance(label, str) else "" for label in strings])
         hashes, ids = self._index
         wanted = labels._hashes_of(np.arange(len(labels)))
         found = np.full(len(labels), -1, dtype=np.int64)
         places, order = np.empty(len(wanted), dtype=np.int64), np.argsort(wanted)
-        places[order] = np.searchsorted(hashes, wanted[order])  # several times faster in this order
+        places[order] = np.searchsorted(hashes, wanted[order])  # several times faster with sorted hashes
         rows = np.arange(len(labels)) if is_text is None else np.flatnonzero(is_text)
-        while len(rows):  # once, unless different labels have the same hash
+        while len(rows):  # one iteration, unless different labels have the same hash
             rows = rows[places[rows] < len(hashes)]
             rows = rows[hashes[places[rows]] == wanted[rows]]
             candidates = ids[places[rows]].astype(np.int64)

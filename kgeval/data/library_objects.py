@@ -31,7 +31,7 @@ FROM_ARRAYS = (
     "integers are ids without labels; use kgeval.Dataset.from_arrays(train=..., valid=..., test=...) with "
     "entity_labels= and relation_labels=, or with n_entities= and n_relations="
 )
-NO_TRAIN = "no train split: its triples are not filtered, and no entity counts as unseen"
+NO_TRAIN = "no train split: the filter does not remove training triples, and no entity counts as unseen"
 
 
 class LibraryLabels(NamedTuple):
@@ -242,7 +242,7 @@ def pieces_of(x: Any, splits: Sequence[str], split: str | None = None) -> dict[s
     Raises
     ------
     DataError
-        If the type of `x` is not known, or if `x` does not tell which splits it holds.
+        If the type of `x` is not known, or if it is unclear which splits `x` holds.
     """
     if isinstance(x, (str, PathLike)):
         raise DataError(
@@ -317,7 +317,7 @@ def library_triples(
     if not known[first].has_labels:
         notes.append("the factories have no labels (entity_to_id); the labels of the dataset are the ids as text")
     notes += [
-        f"the ids of {split} differ from those of {first}; its triples were mapped by label"
+        f"the ids of {split} differ from those of {first}; the triples of {split} were mapped by label"
         for split, piece in known.items()
         if piece.labels[:2] != base[:2]
     ]
@@ -382,7 +382,7 @@ def _table_ids(
 
 
 def _unused(triples: Mapping[str, Ids], labels: LibraryLabels, owner: str) -> list[str]:
-    """Return up to two notes: that there is no train split, and that some entities occur in no triple."""
+    """Return a note if there is no train split, and a note if some entities occur in no triple."""
     notes = [] if "train" in triples else [NO_TRAIN]
     is_unused = np.ones(len(labels.entities), dtype=bool)
     for rows in triples.values():
@@ -580,9 +580,10 @@ def _number_labels(n_entities: int, n_relations: int, library: str) -> LibraryLa
 def _with_shared_labels(
     pieces: Mapping[str, Any], known: dict[str, _Piece], is_one_dataset: bool
 ) -> tuple[dict[str, _Piece], list[str]]:
-    """Give PyKEEN factories without labels the labels of their dataset; return all splits, and a note about this.
+    """Give PyKEEN factories without labels the labels of their dataset; return all splits, and notes.
 
-    Raise a DataError if it is not known which labels belong to the ids of such a factory.
+    A note names the factories that got labels. Raise a DataError if it is not known which labels belong to the ids of a
+    factory without labels.
     """
     bare = [split for split, piece in known.items() if not piece.has_labels]
     named = [split for split in pieces if split not in bare]
@@ -627,7 +628,7 @@ def _left_out(pieces: Mapping[str, Any], known: Mapping[str, _Piece]) -> Iterato
 
 
 def _source_file(piece: Any) -> Path | None:
-    """Return the file from which PyKEEN read a factory; None if the factory does not contain its name."""
+    """Return the file from which PyKEEN read a factory; None if the factory does not name the file."""
     metadata = getattr(piece, "metadata", None)
     file = metadata.get("path") if _is_factory(piece) and isinstance(metadata, Mapping) else None
     return Path(file) if isinstance(file, (str, PathLike)) else None

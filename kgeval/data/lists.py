@@ -1,6 +1,7 @@
 """`Lists` stores lists of different lengths in one array, for example one list of candidates for each positive.
 
-`joined_ranges` returns the positions of the elements of chosen lists; queries, known answers and features use it too.
+`joined_ranges` returns the positions of the elements of chosen lists. Queries, known answers and features use this
+function too.
 """
 
 from __future__ import annotations

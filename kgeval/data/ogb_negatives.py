@@ -109,7 +109,7 @@ def _translations(
 ) -> list[dict[str, Ids] | str]:
     """Return all arrays as ids of the dataset, once for each possible meaning of their ids.
 
-    If a meaning is impossible, its element is a text with the reason.
+    For an impossible meaning, the list contains a text with the reason instead of arrays.
     """
     known = {"entities": dataset.entities, "relations": dataset.relations}
     # One table per meaning: tables[i][kind][id in the arrays] is the id in the dataset.

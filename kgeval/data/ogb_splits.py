@@ -107,7 +107,7 @@ def ogb_triples(
     Raises
     ------
     DataError
-        If a split is not such a dict, if the number of entities or relations is unknown, or if an id is out of range.
+        If a split is not a dict of ids, if the number of entities or relations is unknown, or if an id is out of range.
     """
     wrong = next((split for split, piece in pieces.items() if not is_ogb_split(piece)), None)
     if wrong is not None:
@@ -156,9 +156,10 @@ def ogb_triples(
     listing = [split for split, piece in pieces.items() if "head_neg" in piece or "tail_neg" in piece]
     if listing:
         notes.append(
-            f"{' and '.join(listing)} list negatives (head_neg, tail_neg), which OGB's published numbers use as "
-            "candidates; kgeval.Protocol(candidates=kgeval.candidates.Listed.from_ogb(split, dataset)) does so too. "
-            "With the default protocol, every entity is a candidate"
+            f"negatives are listed in {' and '.join(listing)} (head_neg, tail_neg). OGB's published numbers rank each "
+            "positive among its listed negatives only; for such numbers, use the protocol "
+            "kgeval.Protocol(candidates=kgeval.candidates.Listed.from_ogb(split, dataset)). The default protocol ranks "
+            "each positive among all entities"
         )
     return triples, (entities, relations), notes
 

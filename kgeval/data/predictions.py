@@ -46,8 +46,8 @@ class Predictions:
         ``"after"``: they were removed from the final ranking. ``"before"``: they were removed from the lists that a
         re-ranker then ordered. None: the file does not say.
     unmapped_may_be_known : bool
-        Whether an `UNMAPPED` answer may be an entity of the dataset under a name that could not be matched. It may then
-        also be a known answer, which the filter should have removed.
+        Whether an `UNMAPPED` answer may be an entity of the dataset under a name that could not be matched. Such
+        an answer may be a known answer, which the filter should have removed.
     notes : tuple of str
         What was assumed, how names were matched to entities, and how many names were not matched.
     source : str
@@ -291,7 +291,7 @@ def _as_ids(name: str, values: Any) -> Ids:
 
 
 def _as_sides(sides: Any, n: int) -> npt.NDArray[np.str_]:
-    """Return one side for each of `n` rows; `sides` names one side, or one for each row."""
+    """Return one side for each of `n` rows; `sides` is one side for all rows, or one side per row."""
     if isinstance(sides, str):
         return np.full(n, check_side(sides))
     return np.array([check_side(side) for side in sides], dtype=str)

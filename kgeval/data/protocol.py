@@ -26,7 +26,7 @@ UNSEEN = ("rank", "drop", "worst", "error")
 
 @dataclass(frozen=True)
 class Sample:
-    """The part of the triples of the ranked splits that is ranked; the filter still uses all known triples.
+    """A sample of the triples of the ranked splits: only the sample is ranked, but the filter uses all known triples.
 
     Parameters
     ----------
@@ -272,7 +272,7 @@ class Protocol:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Protocol:
-        """Return the protocol that a dict from `to_dict` describes; raise a ProtocolError for an unknown key."""
+        """Return the protocol of a dict that `to_dict` returned; raise a ProtocolError for an unknown key."""
         known = cls.__dataclass_fields__
         for key in values:
             if key not in known:
@@ -336,6 +336,6 @@ def _as_tuple(name: str, value: Any) -> tuple[Any, ...]:
 
 
 def _check_splits(name: str, value: Any) -> tuple[str, ...]:
-    """Return the distinct splits in `value`, in the order of `SPLITS`; `name` names the value in messages."""
+    """Return the distinct splits in `value`, in the order of `SPLITS`; `name` is the field, for messages."""
     chosen = {check_one_of(name, split, SPLITS) for split in _as_tuple(name, value)}
     return tuple(split for split in SPLITS if split in chosen)

@@ -178,7 +178,7 @@ class Queries:
     def one_each(self) -> Queries:
         """Return a `Queries` object with one query for each positive.
 
-        This is needed if positives of the same query have different candidates.
+        Such an object is needed if positives of the same query have different candidates.
 
         Examples
         --------

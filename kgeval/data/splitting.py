@@ -91,8 +91,8 @@ def split_rows(
     triples : int64 array, shape (n, 3)
         Ids in the order of the sorted labels, so that the result does not depend on the order of the rows.
     sizes : mapping of str to int
-        The number of distinct triples of each split; ``"train"`` is one of them. They sum to the number of distinct
-        triples.
+        The number of distinct triples of each split; ``"train"`` is one of the keys. The sizes sum to the number of
+        distinct triples.
     seed : int
     inverse_free : bool
         If True and (s, p, o) is in valid or test, train contains no triple (o, q, s).
@@ -182,7 +182,7 @@ def _inverse_groups(triples: Ids) -> dict[int, list[int]]:
 
 
 def _leave(triples: Ids, rows: Sequence[int], n_with: list[list[int]]) -> bool:
-    """Move rows out of train if other triples of train have their entities and relations; return whether they moved.
+    """Move `rows` out of train if all their entities and relations also occur in other triples of train.
 
     Parameters
     ----------
@@ -191,6 +191,11 @@ def _leave(triples: Ids, rows: Sequence[int], n_with: list[list[int]]) -> bool:
     n_with : list of two lists of int
         For each relation and for each entity, the number of triples of train that contain it. Modified if the rows
         move.
+
+    Returns
+    -------
+    bool
+        Whether the rows moved.
     """
     relations, entities = n_with
     parts: list[tuple[list[int], int]] = []

@@ -24,7 +24,7 @@ class Vocabulary:
     Raises
     ------
     DataError
-        If a label is not a string, or if it occurs more than once.
+        If a label is not a string, or occurs more than once.
 
     Examples
     --------

@@ -29,7 +29,7 @@ TIE_RATE_SAID_ALOUD = 0.01  # a higher tie rate gives a caution
 # at least MANY_RANKS ranks.
 BELOW_CHANCE, ABOVE_CHANCE = -4.0, 2.0
 MANY_RANKS = 100
-NO_NEGATIVES = "no negative is listed for it on this side, apart from known triples"  # why a rank is left out
+NO_NEGATIVES = "the positive has no listed negative on this side, apart from known triples"  # why a rank is left out
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class RankedSide:
         Unknown counts are `kgeval.results.UNKNOWN_COUNT`; see `assemble`.
     undecided : dict of str to bool array, shape (ranked,), optional
         The keys are ``"raw"`` and ``"filtered"``. An element is True if only bounds of the rank are known (see the
-        table of `EvaluationResult`). A setting that is not a key has no such ranks.
+        table of `EvaluationResult`). A setting that is not a key has no undecided ranks.
     """
 
     rows: Ids
@@ -179,7 +179,7 @@ def assemble(
     chosen : int64 array, optional
         The indices of the positives of the protocol's sample; by default all positives.
     cautions : sequence of str
-        Cautions besides those that follow from the ranks.
+        Further cautions; this function adds the cautions that follow from the ranks.
     unknown : mapping of str to str, optional
         Which facts about the ranks are not known, and why: the entry ``unknown`` of `EvaluationResult.about`. Counts
         that are named there must be `kgeval.results.UNKNOWN_COUNT`.
@@ -260,7 +260,7 @@ def _cautions(result: EvaluationResult) -> list[str]:
     """Return one caution for each reason why the metrics may be misleading."""
     cautions = []
     # The row order check ranks train triples. Their ranks say more about the order of the rows than the ranks of this
-    # result, so the caution about ranks near chance is given only if that check ranked too few triples.
+    # result, so the caution about ranks near chance is given only if the row order check ranked too few triples.
     is_order_checked = result.about.get("row_order", {}).get("triples", 0) >= MIN_JUDGED
     if result.tie_rate > TIE_RATE_SAID_ALOUD:
         cautions.append(

@@ -90,8 +90,8 @@ def evaluate_candidates(
     Notes
     -----
     OGB's and TGB's evaluators place a positive in the middle of the negatives with the same score. This is the tie
-    policy ``realistic``, the default of kgeval. They remove no negatives, so their MRR and hits@k equal those of the
-    raw setting: ``raw.mrr``, or ``mrr`` if no ids are given. With ids, a negative that is the answer of its own
+    policy ``realistic``, the default of kgeval. OGB and TGB remove no negatives, so their MRR and hits@k equal those of
+    the raw setting: ``raw.mrr``, or ``mrr`` if no ids are given. With ids, a negative that is the answer of its own
     positive is left out in both settings. The mean over both sides is the mean of the concatenated lists of OGB's
     evaluator. OGB and TGB average float32 numbers; kgeval averages float64 numbers.
 
@@ -270,7 +270,7 @@ def _joined_calls(name: str, calls: Sequence[Mapping[str, Any]]) -> tuple[Scores
 def _checked_scores(
     name: str, positives_name: str, negatives_name: str, positives: Any, negatives: Any
 ) -> tuple[Scores, Lists]:
-    """Check the scores of one side; `name` and the names of both arrays are for messages. See `_scores_of`."""
+    """Check the scores of one side, and return them as `_scores_of` does; the names are for messages."""
     for array_name, values in ((positives_name, positives), (negatives_name, negatives)):
         if hasattr(values, "iloc"):
             raise ScoreError(
@@ -340,7 +340,7 @@ def _listed(
     if negatives is None:
         return None
     if isinstance(negatives, (str, Path)):
-        from kgeval.formats import read_candidates  # here, because most evaluations read no file of negatives
+        from kgeval.formats import read_candidates  # only here: most evaluations read no file of negatives
 
         if len(splits) != 1:
             raise ProtocolError(

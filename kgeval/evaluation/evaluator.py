@@ -90,8 +90,8 @@ def evaluate(
     max_pairs : int
         The largest number of triples in one call of a score function.
     threads : int, optional
-        Number of threads for embedding models; by default one per processor, and none besides the calling thread for
-        a small job.
+        Number of threads for embedding models; by default one per processor; a small job uses only the calling
+        thread.
     device : str, optional
         The device that computes the counts for embedding models: ``"numpy"``; ``"cpu"``, which uses torch and first
         estimates dot products with 8-bit integers; ``"cuda"`` or ``"cuda:1"``. By default numpy for numpy arrays, and
@@ -114,8 +114,8 @@ def evaluate(
         A folder that keeps the counts of finished queries, so that an interrupted run can be resumed.
     resume : bool
         Whether to reuse the counts in the folder `checkpoint`. A resumed run gives the same ranks as an uninterrupted
-        run; it may use another executor and other sizes of batches. Only the row order check may rank another number of
-        train triples, if it has little time: ``result.about["row_order"]``.
+        run, even with another executor and other sizes of batches. Only the row order check may rank another number of
+        train triples, if there is little time for the check: ``result.about["row_order"]``.
     max_seconds : float, optional
         Stop after about this time, with a partial result. The triples are ranked in a random order. If the first m
         triples are ranked in time, the result is the same as with ``triples=m``; m can be the number of all triples.

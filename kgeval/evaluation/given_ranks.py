@@ -50,9 +50,9 @@ def evaluate_ranks(
     given : GivenRanks
     dataset : Dataset
     protocol : Protocol
-        With a value in place of each None; each of its sides has ranks in the file.
+        With a value in place of each None; the file has ranks for each side of the protocol.
     said : str or None
-        The value of `filtered` from the file or the user; None if it is not known.
+        The value of `filtered` from the file or the user; None if neither gives a value.
     missing : str or None
         The argument of `kgeval.evaluate_predictions`.
     """
@@ -90,8 +90,9 @@ def evaluate_ranks(
             protocol = _with_counts(given, protocol, settings[-1], notes, np.concatenate(rivals).max() + 1)
     if missing == "bound" and n_missing and (given.n_candidates is None or isinstance(protocol.candidates, Recorded)):
         raise DataError(
-            f"{given.source}: missing='bound' needs the last rank of {counted(n_missing, 'positive')} without a rank, "
-            "but the file does not rank them among all entities, or does not say so; use missing='drop'"
+            f"{given.source}: missing='bound' needs the number of candidates of {counted(n_missing, 'positive')} "
+            "without a rank; the number is known only if the file says that its ranks are among all entities "
+            "(n_candidates). Use missing='drop'"
         )
     sides = [_ranked_side(given, part, n, settings, missing == "bound") for part, n in zip(parts, rivals)]
     unknown = {"ties": TIES} | {setting: text for setting, text in ONE_SETTING.items() if setting not in settings}
@@ -185,7 +186,7 @@ def _rivals_of_all(dataset: Dataset, protocol: Protocol, positives: Positives, p
 
 
 def _with_counts(given: GivenRanks, protocol: Protocol, setting: str, notes: list[str], most: int) -> Protocol:
-    """Return the protocol with candidates that record the file's numbers of candidates; add a note about them."""
+    """Return the protocol with candidates that record the numbers of candidates in the file; add a note about them."""
     counts = given.n_candidates
     if counts is None:
         return protocol

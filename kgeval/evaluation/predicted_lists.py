@@ -54,7 +54,7 @@ NONE_KNOWN = (
     "filtered='no', but no list holds a known answer of {splits} except the positive: if known answers were removed, "
     "the raw numbers are too good"
 )
-MIN_ASCENTS = 20  # if scores increase along the lists at least this often, and never decrease, this is an error
+MIN_ASCENTS = 20  # if scores increase along the lists at least this often, and never decrease, an error is raised
 
 
 def evaluate_predictions(
@@ -81,12 +81,12 @@ def evaluate_predictions(
         Without `sides`, all sides with predictions are ranked. All entities are candidates.
     filtered : str, optional
         Whether the known answers, except the positive, were removed from the lists. Needed if the file does not say so.
-        ``"no"``: they are still there, and kgeval leaves them out of the filtered numbers. ``"after"``: they were
+        ``"no"``: they were not removed; kgeval leaves them out of the filtered numbers. ``"after"``: they were
         removed from the final ranking; raw numbers are NaN. ``"before"``: they were removed from lists that a re-ranker
         then ordered; a caution says that the re-ranker then had information about the ranked split.
     missing : str, optional
         What happens to a positive without a list, if the file has lists for other positives of the same side.
-        ``"drop"``: the positive is left out and counted. ``"bound"``: its rank is anywhere between 1 and the last.
+        ``"drop"``: the positive is left out and counted. ``"bound"``: its rank can be any rank from 1 to the last.
         None: an error is raised.
 
     Returns
@@ -254,7 +254,7 @@ def _check_scores(predictions: Predictions, scores: Scores, list_of: Ids) -> lis
 
 
 def _have_same_answers(predictions: Predictions, rows: Ids, others: Ids) -> Bools:
-    """Return whether the list of each row has the same answers and scores as the list of the other row."""
+    """Return, for each i, whether the lists ``rows[i]`` and ``others[i]`` have the same answers and scores."""
     lists, scores = predictions.answers, predictions.scores
     same: Bools = lists.lengths[rows] == lists.lengths[others]
     compared = np.flatnonzero(same & (rows != others))
@@ -335,7 +335,7 @@ class _Counts:
             is_known = index.contains(relation[of], given[of], values) & ~is_answer
             is_kind = {"known": is_known, "unmapped": values == UNMAPPED}
             is_kind["other"] = ~(is_known | is_kind["unmapped"] | is_answer)
-            own = own_worth[of]  # NaN if the list lacks the positive: then all answers are above it
+            own = own_worth[of]  # NaN if the list lacks the positive: all answers then count as above the positive
             is_above, is_tied = ~(worth <= own), worth == own
             for kind, is_part in is_kind.items():
                 above[kind] += np.bincount(of[is_part & is_above], minlength=n)
@@ -371,7 +371,7 @@ class _Counts:
 
     @property
     def has_row(self) -> Bools:
-        """Whether the file has a list for each positive."""
+        """For each positive, whether the file has a list for this positive, bool (n,)."""
         return self.matched.row_of >= 0
 
     @property
@@ -587,9 +587,9 @@ class AnswerSource:
         return True
 
     def candidate_scores(self, side: str, triple: Ids, row: int | None) -> tuple[Ids, Scores]:
-        """Return the answers of a positive's list as sorted ids, and their scores; without scores, minus the places.
+        """Return the answers of a positive's list as sorted ids, and the scores of the answers.
 
-        The place of the first answer of a list is 1.
+        In a list without scores, the score of an answer is minus its place; the place of the first answer is 1.
         """
         (part,) = (part for part in self.parts if part.side == side)
         index = -1 if row is None else part.row_of[self.positive_rows[row]]

@@ -1,4 +1,4 @@
-"""Functions for predicted lists and given ranks: match their rows to positives, and find out how they were filtered.
+"""Match the rows of predicted lists and given ranks to positives, and find out how the rows were filtered.
 
 `kgeval.evaluation.predicted_lists` and `kgeval.evaluation.given_ranks` call this module.
 """
@@ -325,7 +325,7 @@ class _Names:
     def error_of_unused(self, unused: Ids, n: int) -> DataError:
         """Return the error about rows without a positive.
 
-        It names the splits that contain the triple of the first such row.
+        The message names the splits that contain the triple of the first row without a positive.
         """
         s, p, o = self.given.triples[unused[0]]
         if UNMAPPED in (s, o):

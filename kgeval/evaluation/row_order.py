@@ -1,8 +1,8 @@
 """The row order check tests whether the rows of a model are in the order of the dataset's ids.
 
-A trained model ranks the triples that it was trained on near the top. If its rows are in another order than the ids of
-the dataset, or are read with a wrong layout, it ranks these triples lower. `Evaluator.evaluate` calls
-`check_row_order`.
+A trained model ranks the triples that it was trained on near the top. If the rows of the model are in another order
+than the ids of the dataset, or are read with a wrong layout, the model ranks these triples lower. `Evaluator.evaluate`
+calls `check_row_order`.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def check_row_order(
     most = min(len(train), MAX_TRIPLES)
     n = _affordable(rows, tasks, most, len(entities), len(sides), seconds, n_processes, seconds_left)
     if seconds_left is not None and n < min(most, MIN_JUDGED):
-        return _unchecked("max_seconds left no time for it")
+        return _unchecked("max_seconds left no time for the check")
     if not n:
         return _unchecked(f"one train triple would cost more than {MAX_SHARE:.0%} of the run")
     kept, prepared = {} if kept is None else kept, [] if prepared is None else prepared
@@ -133,7 +133,7 @@ def check_row_order(
     except ScoreError as error:  # for example, a scorer that knows only the queries of test
         return _unchecked(f"the scorer cannot score train triples: {error}")
     if any(len(part.rows) < len(task.rows) for part, task in zip(counts, check_tasks)):
-        return _unchecked("max_seconds left no time for it")
+        return _unchecked("max_seconds left no time for the check")
     statistic = {side: _measure(part) for side, part in zip(sides, counts) if part.filtered.rivals.any()}
     return {"triples": n, **statistic}, _caution(n, statistic)
 

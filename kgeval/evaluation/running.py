@@ -85,7 +85,7 @@ class RunSettings:
             )
         if resume and checkpoint is None:
             raise ProtocolError(
-                "resume=True (--resume) needs checkpoint=DIR (--checkpoint DIR), the folder to go on with"
+                "resume=True (--resume) needs checkpoint=DIR (--checkpoint DIR), the folder of the run to resume"
             )
         is_number = isinstance(max_seconds, (int, float, np.number)) and not isinstance(max_seconds, bool)
         if max_seconds is not None and not (is_number and math.isfinite(max_seconds) and max_seconds > 0):
@@ -95,7 +95,7 @@ class RunSettings:
 
     @property
     def is_local(self) -> bool:
-        """Whether this process computes the scores, and not other processes."""
+        """Whether this process computes the scores; False if other processes do."""
         return isinstance(self.executor, executors.Threads)
 
     @property
@@ -131,8 +131,8 @@ class RunSettings:
                     yield
             except OutOfTime as error:
                 raise ScoreError(
-                    f"max_seconds={self.max_seconds:g}: no triple was ranked in this time, since the calls of "
-                    f"{rows.name} that check it take longer. Give more time or fewer candidates (kgeval.candidates)"
+                    f"max_seconds={self.max_seconds:g}: no triple was ranked in this time, since checking "
+                    f"{rows.name} takes longer. Give more time or fewer candidates (kgeval.candidates)"
                 ) from error
 
     @contextmanager
@@ -193,7 +193,7 @@ class RunSettings:
         """The `time.monotonic` at which the ranking ends; None if there is no limit."""
         if self.max_seconds is None:
             return None
-        spared = 0.0 if self.is_local else min(STOPPING_SECONDS, self.max_seconds / 4)  # workers end late
+        spared = 0.0 if self.is_local else min(STOPPING_SECONDS, self.max_seconds / 4)  # time for the workers to end
         return self.started + RANKING_SHARE * self.max_seconds - spared
 
     def _check_time(self, tasks: Sequence[Task | ListTask], speed: int) -> None:

@@ -63,7 +63,7 @@ def evaluate_scores(
         triples are not negatives.
     lists : str, optional
         ``"query"``: all positives of a query have the same rivals, namely all rows of the query. By default, this is
-        assumed if the rows of the query list every entity that does not form a known triple. A query with fewer rows
+        assumed only of queries whose rows list every entity that does not form a known triple. A query with fewer rows
         and several positives raises a DataError: set `lists`, or add a column ``positive``.
 
     Returns
@@ -159,8 +159,8 @@ def _chosen_sides(protocol: Protocol, n_with: Mapping[str, int], n: int, notes: 
 def _full_sides(parts: Sequence[_TableSide], notes: list[str]) -> tuple[str, ...]:
     """Return the sides to rank: all, or only one if the table lists every entity on this side, but not on the other.
 
-    In the second case, the rows could be negatives on the other side too, but are not meant as such; a note says that
-    the other side is not ranked.
+    If only one side is returned, a note says that the other side is not ranked: rows that are negatives on the first
+    side may be negatives on the other side too, but only by chance.
     """
     full = [part.side for part in parts if part.lists_every_entity]
     if len(parts) != 2 or len(full) != 1:
@@ -204,7 +204,7 @@ class TableSource:
 
 
 def _with_lists(protocol: Protocol, dataset: Dataset, listed: Ids) -> Protocol:
-    """Set the candidates of the protocol: the kind "listed", and a digest (hash) of the triples of the table."""
+    """Return the protocol with the candidates of the table: kind "listed", and a digest (hash) of its triples."""
     digest = fingerprint_triples("kgeval listed 1", dataset.entities, dataset.relations, {"listed": listed})
     candidates = Recorded("listed", digest)
     if protocol.candidates not in (All(), candidates):

@@ -69,7 +69,7 @@ class ScorerSource:
     def best_rivals(
         self, sides: Sequence[str], triples: Ids, rows: Ids, skipped: Sequence[Ids], n: int
     ) -> list[Best] | None:
-        """Return the `n` best candidates of ranked triples, without a row of scores for each; see `best_candidates`.
+        """Return the `n` best candidates of ranked triples, without a table of all scores; see `best_candidates`.
 
         Parameters
         ----------

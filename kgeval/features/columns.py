@@ -57,7 +57,7 @@ def degree_buckets(degrees: npt.ArrayLike) -> pd.Categorical:
     if (counts < 0).any():
         row = int(np.argmax(counts < 0))
         raise DataError(f"degrees must be at least 0; got {counts[row]} in row {row}")
-    # codes, (n,): the index of each count's bucket. It is the number of powers of two (1, 2, 4, ...) up to the count.
+    # codes, (n,): the index of each count's bucket, the number of powers of two (1, 2, 4, ...) up to the count.
     codes = np.searchsorted(2 ** np.arange(63, dtype=np.int64), counts, side="right")
     labels = ["0", "1", *(f"{2**k}-{2 ** (k + 1) - 1}" for k in range(1, int(codes.max(initial=0))))]
     return _categorical(codes, labels[: int(codes.max(initial=0)) + 1], ordered=True)
@@ -257,8 +257,8 @@ def features_of(
         Columns s, p, o (ids) and side, as in `EvaluationResult.table`. The column side is optional, but some
         features need it. Not modified.
     protocol : Protocol, optional
-        The known answers come from the triples of its `filter_splits`; without a protocol, from the triples of all
-        splits.
+        The known answers come from the triples of the protocol's `filter_splits`; without a protocol, from the triples
+        of all splits.
     dataset : Dataset
         The dataset that was ranked.
     names : sequence of str, optional
@@ -266,7 +266,7 @@ def features_of(
     splits_for_means : sequence of str, optional
         The splits from which cardinality and pattern are computed; by default all splits.
     types : pandas.Categorical, shape (entities,), optional
-        The type of each entity in id order, as `read_types` returns it.
+        The type of each entity in id order; `read_types` returns such a column.
 
     Returns
     -------
@@ -340,13 +340,13 @@ def _missing_needs(dataset: Dataset, types: pd.Categorical | None, has_sides: bo
         else "",
         SIDE: "" if has_sides else "the column side, which tells which side of each row is the answer",
     }
-    # If a feature lacks several inputs, only the last one is reported. This is the column side: without this column,
-    # types or a train split would not help.
+    # If a feature lacks several inputs, only the last missing input is reported. The last one is the column side:
+    # without this column, types or a train split would not help.
     return {name: missing[need] for name, feature in FEATURES.items() for need in feature.needs if missing[need]}
 
 
 def _check_types(types: pd.Categorical | None, dataset: Dataset) -> pd.Categorical | None:
-    """Return `types`; raise a DataError if it does not contain one type for each entity of the dataset."""
+    """Return `types`; raise a DataError unless `types` contains one type for each entity of the dataset."""
     if types is None:
         return None
     if not isinstance(types, pd.Categorical):

@@ -27,7 +27,7 @@ def popularity_weights(
     The weight of a rank is ``count(answer) ** -beta_entity * count(relation) ** -beta_relation``, divided by the mean
     of this product over all ranks. ``count(answer)`` is the number of distinct triples of train with the answer as
     subject or object; ``count(relation)`` is the number of distinct triples of train with the relation. A count of 0 is
-    replaced by 1, and a `KgevalWarning` says for how many ranks. The weighted metric is
+    replaced by 1, and a `KgevalWarning` contains the number of these ranks. The weighted metric is
     ``result.weighted(key, weights)``; see `EvaluationResult.weighted`.
 
     If both betas are 0, all weights are 1 and the metric is the ordinary mean.

@@ -83,13 +83,13 @@ def cardinalities(triples: npt.ArrayLike, n_relations: int, threshold: float = 1
 def patterns(
     triples: npt.ArrayLike, n_relations: int, least: float = 0.8, most_paths: int | None = MAX_PATHS
 ) -> tuple[Names, str]:
-    """Return the pattern of each relation: the first pattern in the list below that fits its distinct pairs (s, o).
+    """Return the pattern of each relation: the first pattern below that fits the relation's distinct pairs (s, o).
 
     - ``"symmetric"``: at least the share `least` of the pairs also occur reversed, as (o, s), in the relation itself.
     - ``"inverse"``: at least this share of the pairs also occur reversed in one other relation.
     - ``"duplicate"``: at least this share of the pairs also occur, not reversed, in one other relation.
     - ``"composition"``: at least this share of the pairs are joined by a path of two triples (s, p1, x), (x, p2, o),
-      with the same (p1, p2) for all these pairs. p1 and p2 may be the relation itself; the relation is then transitive.
+      with the same (p1, p2) for all these pairs. If p1 and p2 are both the relation itself, the relation is transitive.
     - ``"other"``: no pattern above fits.
 
     Loops, which are triples (s, p, s), are never counted. A share is the number of matching pairs of the relation,
@@ -296,14 +296,14 @@ def _n_pairs(triples: Ids, column: int, n_relations: int) -> Ids:
 
 
 def _reversed_pairs(pairs: _Pairs, n_relations: int) -> tuple[Ids, Ids]:
-    """Return, for each relation, how many of its pairs occur reversed in itself, and how many in one other relation.
+    """Return the numbers of pairs of each relation that occur reversed, in the same and in one other relation.
 
     Returns
     -------
     n_symmetric : int64 array, shape (n_relations,)
         The number of pairs that occur reversed in the relation itself.
     n_inverse : int64 array, shape (n_relations,)
-        The number of pairs that occur reversed in one other relation, namely the one for which this number is largest.
+        The number of pairs that occur reversed in one other relation, the relation with the largest such number.
     """
     # Sorted by (o, s): a look-up of the reversed pairs in sorted order is several times faster.
     by_object = pairs.by_object
@@ -315,9 +315,9 @@ def _reversed_pairs(pairs: _Pairs, n_relations: int) -> tuple[Ids, Ids]:
 
 
 def _shared_pairs(pairs: _Pairs, n_relations: int) -> Ids:
-    """Return, for each relation, how many of its pairs also occur in one other relation.
+    """Return the number of pairs of each relation that also occur in one other relation, int64 (n_relations,).
 
-    The other relation is the one for which this number is largest.
+    The other relation is the relation for which this number is largest.
     """
     # One entry for each triple (s, p, o) and each relation q with (s, q, o), including q = p.
     counts, shared = pairs.between(pairs.s, pairs.o)
@@ -399,7 +399,7 @@ class _FirstSteps:
 
 
 def _spans(ids: Ids, order: Ids) -> tuple[Ids, Ids]:
-    """Return, for each row, where in `order` the rows with the same id are.
+    """Return, for each row, the range in `order` that contains the rows with the same id.
 
     `ids` has one id per row; `order` contains all row numbers, sorted by id.
 
@@ -421,11 +421,11 @@ def _spans(ids: Ids, order: Ids) -> tuple[Ids, Ids]:
 def _affordable(
     pairs: _Pairs, steps: _FirstSteps, is_undecided: npt.NDArray[np.bool_], max_steps: int
 ) -> tuple[npt.NDArray[np.bool_], str]:
-    """Return which relations are searched for compositions, and a note if some undecided relations are not.
+    """Return whether each relation is searched for compositions, and a note about relations that are left out.
 
-    Undecided relations have none of the patterns symmetric, inverse and duplicate. They are searched in ascending order
-    of their number of first steps (see `_FirstSteps`), as long as the total number of first steps is at most
-    `max_steps`.
+    Undecided relations have none of the patterns symmetric, inverse and duplicate. These relations are searched in
+    ascending order of their number of first steps (see `_FirstSteps`), as long as the total number of first steps is
+    at most `max_steps`.
     """
     n_steps = np.zeros(len(is_undecided), dtype=np.int64)  # the number of first steps of each relation, (n_relations,)
     np.add.at(n_steps, pairs.p, steps.counts)

@@ -22,8 +22,8 @@ class TripleRows:
     Parameters
     ----------
     table : pandas.DataFrame
-        Columns s, p, o (ids of the dataset), as in `EvaluationResult.table`. The column `side` is optional: it
-        tells which side of each row is the answer of its query. Not modified.
+        Columns s, p, o (ids of the dataset), as in `EvaluationResult.table`. The optional column `side`
+        contains the side of the answer, ``"subject"`` or ``"object"``. Not modified.
     dataset : Dataset
 
     Attributes
@@ -112,7 +112,7 @@ class TripleRows:
 
     @cached_property
     def degrees(self) -> Ids:
-        """For each entity, the number of distinct triples of train that contain it, int64 (entities,)."""
+        """The number of distinct triples of train that contain each entity, int64 (entities,)."""
         s, _, o = self._train.T
         # How many triples have each entity as subject, as object, and as both.
         counts = [np.bincount(ids, minlength=len(self.dataset.entities)) for ids in (s, o, s[s == o])]

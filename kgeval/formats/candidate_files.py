@@ -26,7 +26,7 @@ def read_candidates(
 
     Each block holds a positive, then m negatives that differ from this positive in one entity; each line is
     ``s<TAB>p<TAB>o``. All blocks of a file have the same number of lines. The side of a file is the side on which the
-    negatives differ from their positives. File names are not used, because they can mislead: the lines of GraIL's
+    negatives differ from their positives. File names are not used, because they can mislead: the negatives in GraIL's
     ``ranking_head.txt`` differ in the tail.
 
     An ``.npz`` file holds the arrays of a split dictionary of OGB: ``head``, ``relation``, ``tail``, and ``head_neg``,
@@ -40,7 +40,7 @@ def read_candidates(
     split : str
         The split whose triples are the positives; each file has one block per triple, in any order.
     duplicates : str
-        Whether an entity that a list contains twice counts as two rivals (``"keep"``) or as one (``"drop"``).
+        Whether an entity that a list contains twice counts as two rivals (``"keep"``) or as one rival (``"drop"``).
     header : bool, optional
         Whether the first line of every file names the columns; see `read_dataset`.
 
@@ -75,7 +75,7 @@ def read_candidates(
 
 
 def _read_blocks(path: Path, dataset: Dataset, split: str, header: bool | None) -> tuple[str, Ids]:
-    """Return the side of a file, and on this side the entity ids of the negatives, int64, shape (positives, m)."""
+    """Return the side of a file, and the entity ids of the negatives on this side, int64, shape (positives, m)."""
     columns = read_columns(path, header=header)
     top = 1 + bool(header)  # the number of the first line with a triple
     n_lines, positives = len(columns[0]), dataset[split].array
@@ -96,7 +96,7 @@ def _read_blocks(path: Path, dataset: Dataset, split: str, header: bool | None) 
     blocks = triples.reshape(len(positives), -1, 3)
     size = blocks.shape[1]
     rows = _rows_of(path, blocks[:, 0], positives, size, dataset, split, top)
-    # differs (blocks, m, 3): in which parts each negative differs from the positive of its block
+    # differs (blocks, m, 3): whether s, p and o of each negative differ from s, p and o of the positive in its block
     differs = blocks[:, 1:] != blocks[:, :1]
     # The side of the file is the side on which a negative differs from its positive. The first negative that is not a
     # copy of its positive decides.

@@ -1,4 +1,4 @@
-"""`DatasetOptions`: the options of `read_dataset`, which it passes to the module of a file format."""
+"""`DatasetOptions`: the options of `read_dataset`, which `read_dataset` passes to the reader of a file format."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kgeval.formats.split_files import SplitFiles
 
 @dataclass(frozen=True)
 class DatasetOptions:
-    """The options of `kgeval.read_dataset`; its docstring explains each of them.
+    """The options of `kgeval.read_dataset`; the docstring of that function explains each option.
 
     Examples
     --------

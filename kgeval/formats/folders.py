@@ -24,7 +24,7 @@ SNIFFED_BYTES = 1 << 16  # `first_lines` reads only this many bytes
 
 
 def names_in(folder: Path) -> frozenset[str]:
-    """Return the names of the files and folders in a folder; an empty result if it is no folder or cannot be read.
+    """Return the names of the files and folders in `folder`; none if `folder` is not a folder or cannot be read.
 
     Parameters
     ----------
@@ -37,7 +37,9 @@ def names_in(folder: Path) -> frozenset[str]:
 
 
 def first_lines(file: Path) -> list[str]:
-    """Return the first lines of a text file, without a line that may be cut off; no lines if it cannot be read.
+    """Return the first lines of a text file; no lines if the file cannot be read.
+
+    Only `SNIFFED_BYTES` bytes are read. The last line is left out if it may be cut off.
 
     Parameters
     ----------
@@ -53,7 +55,7 @@ def first_lines(file: Path) -> list[str]:
 
 
 def given_splits(options: DatasetOptions) -> dict[str, Any]:
-    """Return the option `splits`, the files that the user names for some splits, in a checked form.
+    """Return the option `splits` as a dict: for some splits, the files that the user names; empty if not given.
 
     Parameters
     ----------
@@ -103,7 +105,7 @@ def check_folder(folder: Path, needed: Sequence[str]) -> None:
 def unread_notes(
     folder: Path, read: Collection[str], known: Mapping[str, str], ignore: Sequence[str] = ()
 ) -> list[str]:
-    """Return one note for each kind of file that the tool writes and that was not read.
+    """Return one note about the unread files of each kind in `known`; no note for a kind without unread files.
 
     Parameters
     ----------
@@ -111,8 +113,8 @@ def unread_notes(
     read : collection of str
         The names of the files that were read.
     known : mapping of str to str
-        The files that the tool writes. Key: a regular expression that matches their names; value: what these files
-        hold.
+        The kinds of files that the tool writes. Key: a regular expression for the names of the files; value: a text
+        about their content, such as ``"parts of train"``.
     ignore : sequence of str
         The names of files that the caller leaves out.
 
@@ -123,7 +125,8 @@ def unread_notes(
     Raises
     ------
     DataError
-        If the name of any other file looks like a part of a split, for example ``facts.txt`` or ``train2id_2.txt``.
+        If the name of another unread file looks like a part of a split, for example ``facts.txt`` or
+        ``train2id_2.txt``.
     """
     of_meaning: dict[str, list[str]] = {}
     for name in sorted(names_in(folder) - set(read) - set(ignore)):

@@ -20,7 +20,7 @@ from kgeval.formats.dataset_options import DatasetOptions
 from kgeval.formats.folders import given_splits, ignored_names, names_in, unread_notes
 from kgeval.formats.split_files import find_split_files
 
-NO_TRAIN = "no train split: its triples are not filtered, and no entity counts as unseen"
+NO_TRAIN = "no train split: the filter does not remove training triples, and no entity counts as unseen"
 # For notes: why a file of a split is not read if the caller names another file for this split.
 OTHER_FILE_NAMED = (
     "splits names another file for this split; triples that only the unread file contains are not filtered"
@@ -57,7 +57,7 @@ def read_id_folder(
     names : mapping of str to str
         The name that the tool gives to the file of each split.
     unread : mapping of str to str
-        Known files that kgeval does not read, and what they hold; see `unread_notes`.
+        Kinds of files that kgeval does not read; the argument `known` of `unread_notes`.
     read_labels : function
         Takes the path of a dictionary and returns its labels in the order of the ids.
     has_count : bool
@@ -70,7 +70,7 @@ def read_id_folder(
     Raises
     ------
     DataError
-        In the cases that `id_split_files`, `column_order` and `read_id_triples` list.
+        In the cases listed by `id_split_files`, `column_order` and `read_id_triples`.
     """
     files = id_split_files(folder, names, options)
     entities, relations = (read_labels(folder / name) for name in dictionaries)
@@ -122,7 +122,7 @@ def column_order(options: DatasetOptions, default: str) -> str:
     ----------
     options : DatasetOptions
     default : str
-        The order that the tool documents; it is returned if the user gives no order.
+        The order that the tool documents; the result if the user gives no order.
 
     Raises
     ------
@@ -267,7 +267,7 @@ def label_columns(
     splits : mapping of str to int64 array, shape (n, 3)
         Columns s, p, o.
     entities, relations : sequence of str
-        The label of each id; all labels differ. Each becomes a category, even if no triple has it.
+        The label of each id; all labels differ. Each label becomes a category, even if it occurs in no triple.
 
     Returns
     -------
@@ -289,7 +289,7 @@ def dataset_of_ids(
     notes: Sequence[str] = (),
     further_columns: Mapping[str, pd.DataFrame] | None = None,
 ) -> Dataset:
-    """Make a dataset from triples of ids of another tool; ids that occur in no triple belong to the dataset too.
+    """Make a dataset from triples of another tool's ids; the dataset also contains the ids that occur in no triple.
 
     Parameters
     ----------
@@ -320,7 +320,7 @@ def dataset_of_ids(
 def with_dictionaries(
     dataset: Dataset, entities: Sequence[str], relations: Sequence[str], folder: Path, sources: Sequence[str]
 ) -> Dataset:
-    """Add the dictionaries of a folder to its dataset; all their labels become labels of the dataset.
+    """Add the dictionaries of a folder to the dataset; all labels of the dictionaries become labels of the dataset.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ MAX_CONFIGURATION = 1 << 22  # larger JSON files are not read as a configuration
 MAX_VALUES = 60  # values of a configuration that are listed
 MAX_FILES = 200  # files of a folder that are listed
 MAX_DEPTH = 6  # levels of nested values that are listed
-REFUSED = "foreign"  # the format of files that are no dataset; it refuses them by name
+REFUSED = "foreign"  # the format that refuses files by their names, because they are no dataset
 PLAIN = "tab"  # the format of plain tables, the default format
 COLUMNS = ["file", "tensor", "shape", "dtype"]
 
@@ -126,7 +126,7 @@ def inspect(path: str | Path) -> Inspection:
 
 
 def _add_content(file: Path, tensors: list[tuple[str, str, str, str]], configuration: dict[str, Any]) -> list[str]:
-    """Add the tensors and the settings of a file to the lists; return the reason if the file cannot be read."""
+    """Add the content of a file to `tensors` and `configuration`; return the errors of reading as texts."""
     try:
         for name, shape, dtype in _tensors(file, configuration):
             tensors.append((file.name, name, " x ".join(map(str, shape)) or "()", dtype))
@@ -197,7 +197,7 @@ def _described_model(place: Path, model_format: Format) -> str:
 
 
 def _tensors(file: Path, configuration: dict[str, Any]) -> Iterator[tuple[str, tuple[int, ...], str]]:
-    """Yield name, shape and dtype of each tensor in a file; add its other values to `configuration`."""
+    """Yield name, shape and dtype of each tensor in a file; add the other values of the file to `configuration`."""
     suffix = file.suffix.lower()
     if is_torch_file(file):
         tree = read_torch(file)
@@ -227,7 +227,7 @@ def _tensors(file: Path, configuration: dict[str, Any]) -> Iterator[tuple[str, t
 
 
 def _listed_tensors(tree: Any, name: str = "", depth: int = MAX_DEPTH) -> Iterator[tuple[str, npt.NDArray[Any]]]:
-    """Yield name and array of each tensor in nested dicts and lists, such as the pair ``model`` of LibKGE."""
+    """Yield name and array of each tensor in nested dicts and lists, such as ``model`` in LibKGE's checkpoints."""
     if isinstance(tree, np.ndarray):
         yield name, tree
     elif depth and isinstance(tree, (Mapping, list, tuple)):

@@ -1,4 +1,4 @@
-"""`Format`: the description of a file format. `read_dataset` and `load_model` call `format_of` to choose the format."""
+"""`Format`: the description of a file format. The functions that read files call `format_of` to choose the format."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ from kgeval.errors import DataError
 
 @dataclass(frozen=True)
 class Format:
-    """One file format of datasets or of models.
+    """One file format of datasets, models or predictions.
 
-    Each module of `kgeval.formats.datasets` and of `kgeval.formats.models` defines its format as the constant `FORMAT`.
+    Each module of the packages `datasets`, `models` and `predictions` in `kgeval.formats` describes one format and
+    defines it as the constant `FORMAT`.
 
     Parameters
     ----------
     name : str
         The name that users give to choose the format: lower case, one word, such as ``"openke"``.
     sniff : function
-        Takes a path and returns whether it has this format. Looks only at file names and at the first bytes, and never
-        raises an error.
+        Takes a path and returns whether the file or folder has this format. Looks only at file names and at the first
+        bytes, and never raises an error.
     read : function
         Reads a file or folder of this format; see `kgeval.formats.datasets` and `kgeval.formats.models` for its
         parameters.
@@ -39,30 +40,31 @@ class Format:
 
 
 def formats_of(modules: Sequence[ModuleType]) -> dict[str, Format]:
-    """Return the formats that some modules define, by name.
+    """Return the formats that `modules` define: a dict with the names of the formats as keys.
 
     Parameters
     ----------
     modules : sequence of modules
-        Each defines `FORMAT`.
+        Each module defines the constant `FORMAT`.
     """
     return {module.FORMAT.name: module.FORMAT for module in modules}
 
 
 def format_of(path: Path, formats: dict[str, Format], default: Format, forced: str | None, option: str) -> Format:
-    """Return the format of a path: the one that the caller names, or the only one that recognises the path.
+    """Return the format named `forced`; without `forced`, the only format that recognises the path, else `default`.
 
     Parameters
     ----------
     path : Path
     formats : dict of str to Format
     default : Format
-        The result if no format recognises the path; its `read` then raises an error that explains what is wrong. It is
-        also the result if it is the only format that recognises the path.
+        The result if no other format recognises the path. Whether `default` recognises the path is not tested; if
+        the path does not have this format, ``default.read`` raises an error that explains what is wrong.
     forced : str or None
         The name of a format, given by the caller.
     option : str
-        How the caller names a format, in Python and on the command line, for messages.
+        The option with which the user names a format, for error messages; for example
+        ``"format=NAME (on the command line: --dataset-format NAME)"``.
 
     Returns
     -------
@@ -71,7 +73,7 @@ def format_of(path: Path, formats: dict[str, Format], default: Format, forced: s
     Raises
     ------
     DataError
-        If `forced` is no name of a format, or if several formats recognise the path.
+        If `forced` is not the name of a format, or if several formats other than `default` recognise the path.
     """
     if forced is not None:
         if forced not in formats:

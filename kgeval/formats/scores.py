@@ -105,7 +105,7 @@ def _has_header(file: Path, header: bool | None) -> bool | None:
 
 
 def _is_rounded(text: str, number: float) -> bool:
-    """Return whether `text` is an integer that differs from `number`, the float64 nearest to it."""
+    """Return whether `text` is an integer that differs from `number`, the nearest float64."""
     return np.isfinite(number) and re.fullmatch(INTEGER, text) is not None and Decimal(text) != Decimal(number)
 
 

@@ -20,7 +20,7 @@ from kgeval.errors import DataError
 from kgeval.formats.unpacking import ARCHIVES, PACKED, plain_name
 
 SplitFiles = Mapping[str, "str | os.PathLike[str] | Sequence[str | os.PathLike[str]]"]
-# The names of files that are read, without suffix.
+# For each split, the names of the files that are read, without suffix.
 STEMS = {"train": ("train",), "valid": ("valid", "dev", "val", "validation"), "test": ("test",)}
 # Words in file names, and the split that each word names; a file with such a name may be a part of this split.
 SPLIT_OF_WORD = {stem: split for split, stems in STEMS.items() for stem in stems}
@@ -32,9 +32,9 @@ OTHER_SUFFIXES = (".csv", ".parquet", ".pq")
 CLOSED = (".zst", *ARCHIVES, ".parquet", ".pq")  # the contents of such files are not looked at
 # Files of these kinds may be a split in a format that kgeval does not read.
 DATA_SUFFIXES = (*SUFFIXES, "", ".csv", ".nt", ".del", ".json", ".jsonl", *PACKED, *CLOSED)
-# Names of files that are usually no parts of a split. Files of negatives do not contain facts. Files of candidates
-# repeat a triple of a split at the start of each block; OpenKE's class files (1-1.txt, n-1.txt, ...) do so on every
-# line. Tables of scores and of ranks have more than three columns.
+# Names of files that are usually no parts of a split. Files of negatives do not contain facts. In files of candidates,
+# each block starts with a triple of a split. In OpenKE's class files (1-1.txt, n-1.txt, ...), each line is a triple of
+# a split. Tables of scores and of ranks have more than three columns.
 NEGATIVES = re.compile(r"negative")
 COMPANIONS = re.compile(r"candidate|rank|^[1n]-(to-)?[1nm]\b|score|predict")
 SAMPLE_BYTES = 1 << 16  # only this many bytes of a file are examined
@@ -50,7 +50,8 @@ def find_split_files(
     ----------
     folder : Path
     splits : mapping of str to path or sequence of paths, optional
-        The files of some splits, relative to the folder. The other splits are found by their names (`STEMS`).
+        The files of some splits, relative to the folder. The files of the other splits are found by the names in
+        `STEMS`.
     ignore : sequence of str
         Names of files in the folder that are not read.
     ending : str
@@ -121,10 +122,10 @@ def split_of_name(name: str) -> str | None:
 
 
 def split_of_words(name: str) -> str | None:
-    """Return the split that a word in a file name names: test for ``facts_test.txt``; None if there is no such word.
+    """Return the split of a word in a file name, such as test for ``facts_test.txt``; None if no word means a split.
 
     If the name contains words of several splits, the result is the last of these splits in the order train, valid,
-    test. Messages use the result, and a message must never advise the user to add a part of test to train.
+    test. Messages advise the user to add the file to this split; they must never advise to add a part of test to train.
 
     Parameters
     ----------
@@ -158,7 +159,9 @@ def beside_notes(file: Path) -> list[str]:
 
 
 def elsewhere(folder: Path, ignore: Sequence[str] = ()) -> str:
-    """Return a hint where the splits may be, for the error about a folder without splits; empty if none is known.
+    """Return advice for the error message about a folder without splits: files or folders that may hold the splits.
+
+    The result is empty if no file or folder has a fitting name.
 
     Parameters
     ----------
@@ -205,7 +208,7 @@ def folder_notes(folder: Path, ignore: Sequence[str] = ()) -> list[str]:
 
 
 def _given_files(folder: Path, splits: SplitFiles) -> dict[str, list[Path]]:
-    """Return the files that the caller names, as paths; raise a DataError if they cannot be the files of splits."""
+    """Return the option `splits` with lists of paths as values; raise a DataError if the option is not valid."""
     if not isinstance(splits, Mapping):
         raise DataError(f"splits must map names of splits to files, as in {{'valid': 'dev.tsv'}}; got {splits!r}")
     given = {}
@@ -225,7 +228,10 @@ def _given_files(folder: Path, splits: SplitFiles) -> dict[str, list[Path]]:
 
 
 def _check_no_look_alike(folder: Path, split: str, names: Sequence[str]) -> None:
-    """Raise a DataError if a file looks like `split`, but has a suffix or capital letters that are not read."""
+    """Raise a DataError if an unread file or subfolder is named after `split`, for example ``Train.txt`` or ``train``.
+
+    A file is not read if its name has capital letters or a suffix that kgeval does not read.
+    """
     for name in names:
         if name.lower() in STEMS[split] and (folder / name).is_dir():
             inside = sorted(os.listdir(folder / name))[:1] or ["FILE"]
@@ -263,7 +269,7 @@ def assumptions(folder: Path, files: Mapping[str, Sequence[Path]], splits: Split
         if split not in (splits or {}) and paths[0].name.split(".")[0] != split:
             notes.append(f"{paths[0].name} is read as the {split} split")
     if "train" not in files:
-        notes.append("no train split: its triples are not filtered, and no entity counts as unseen")
+        notes.append("no train split: the filter does not remove training triples, and no entity counts as unseen")
     return notes
 
 
@@ -278,9 +284,9 @@ def unread_triples(
     """Return one note for each file that was not read although it holds triples with labels of the dataset.
 
     A file holds such triples if at least half of its first lines have three columns, a relation of the dataset, and an
-    entity of the dataset. For a file whose name looks like a part of a split, lines with more columns or with other
-    separators than tabs count too, and so do JSON and packed files. Files of negatives get no note. Files of candidates
-    and OpenKE's class files get no note if they repeat triples of the splits.
+    entity of the dataset. If the name of a file looks like a part of a split, its lines may also have more columns or
+    other separators than tabs, and the file may be JSON or packed. Files of negatives get no note. Files of candidates
+    and OpenKE's class files get no note if each block of triples starts with a triple of a split; see `_repeats`.
 
     Parameters
     ----------
@@ -302,7 +308,7 @@ def unread_triples(
     Raises
     ------
     DataError
-        If a file holds such triples, and its name looks like a part of a split, for example ``facts.txt`` or
+        If the name of a file that holds such triples looks like a part of a split, for example ``facts.txt`` or
         ``test_2.txt``. Also if kgeval cannot unpack a file with such a name, for example ``test_2.zip``.
     """
     read = {path.resolve() for paths in files.values() for path in paths}
@@ -343,14 +349,14 @@ def unread_triples(
 
 
 def _separator(name: str, sep: str | None) -> str:
-    """Return the separator of the columns of a file, chosen by the rules that the reader of tables uses."""
+    """Return the separator of the columns of a file, by the same rules as the reader of tables."""
     if sep is not None:
         return {"tab": "\t", "\\t": "\t", "comma": ",", "space": " ", "whitespace": " "}.get(sep, sep)
     return "," if plain_name(name).lower().endswith(".csv") else "\t"
 
 
 def _sample(path: Path) -> str:
-    """Return the first lines of a file, unpacked if necessary, as text; an empty text if it cannot be read."""
+    """Return the first lines of a file, unpacked if necessary, as text; an empty text if the file cannot be read."""
     try:
         with PACKED.get(path.suffix.lower(), open)(path, "rb") as stream:
             sample: bytes = stream.read(SAMPLE_BYTES)
@@ -368,8 +374,8 @@ def _known_triples(
     """Return the ids of the triples in a text, shape (n, 3); None if the text does not hold triples of the dataset.
 
     Unknown labels get the id -1. The text holds triples of the dataset if at least half of its lines have 3 to `most`
-    columns, a known relation and, unless `may_be_new`, at least one known entity. If `positions`
-    contains a column after column `most`, lines may have columns up to this column.
+    columns, a known relation and, unless `may_be_new`, at least one known entity. If s, p or o is in a column after
+    column `most`, lines may have columns up to this later column.
     """
     rows = [line.split(separator) for line in re.split(r"\r\n|\n|\r", text) if line]
     n_columns = max(3, *(position + 1 for position in positions))

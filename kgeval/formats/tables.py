@@ -61,7 +61,7 @@ class Table:
     place : str
         The word for a row in messages: ``"line"`` or ``"row"``.
     top : int
-        The number of the first row in messages: its line in a text file, 0 in a Parquet file.
+        The number that messages give to the first row: the line number in a text file, 0 in a Parquet file.
     """
 
     labels: list[pd.Categorical]
@@ -116,7 +116,7 @@ def read_table(
     """
     if table_suffix(file) in PARQUET:
         return _read_parquet(file, split, header, columns, sep, labelled)
-    # Train may have no truth labels: it may hold only true triples.
+    # A train file may have no truth labels; all its triples are then true.
     is_plain = not labelled or (split == "train" and len(first_labels(file, sep)) == 3)
     text = read_text(file, header=header, columns=columns, sep=sep, last="" if is_plain else "label")
     n, further = len(text.labels[0]), dict(text.further)
@@ -168,7 +168,7 @@ def _read_parquet(
 
 
 def _truth_name(file: Path, names: Sequence[str]) -> str:
-    """Return the name of the column, among the further columns, that says whether each triple is true."""
+    """Return the name of the column of truth labels; `names` are the names of the further columns."""
     truths = [name for name in names if name.lower() in TRUTH_NAMES] or names
     if len(truths) != 1:
         raise DataError(

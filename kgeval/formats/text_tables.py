@@ -242,7 +242,7 @@ def read_columns(
     """
     path = Path(file)
     if columns is not None:
-        check_columns(columns)  # raises an error for names, which are for the files of datasets
+        check_columns(columns)  # raises an error if `columns` holds names: only files of datasets may have them
     choice = None if columns is None else parse_columns(columns)
     names = ["s", "p", "o", last][:n_columns]
     labels = _labels(_text_of(path, "\t"), names, range(n_columns))
@@ -426,7 +426,7 @@ def _text_of(path: Path, sep: str | None) -> _Text:
 
 
 def _without_quotes(raw: bytes, separator: str) -> bytes | None:
-    """Remove the double quotes of a CSV text if no label needs them; return None if a label needs its quotes.
+    """Return a CSV text without its double quotes; None if a label needs its quotes.
 
     Most programs put all labels in quotes. A label needs its quotes if it contains a quote, a separator or a line end.
     None is also returned if a quote is neither at the start nor at the end of a label.

@@ -29,7 +29,7 @@ PACKED: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".x
 ARCHIVES: dict[str, Callable[..., Any] | None] = {".zip": None, ".tar": open}
 ARCHIVES |= {".tar" + ending: opener for ending, opener in PACKED.items()}
 ARCHIVES |= {".tgz": gzip.open, ".tbz2": bz2.open, ".txz": lzma.open}
-MAX_BYTES = 8 << 30  # of one packed file, or of all members of an archive together
+MAX_BYTES = 8 << 30  # unpacked bytes of one packed file, or of all members of an archive together
 MAX_RATIO = 200  # unpacked bytes per byte of the file; for triples as text, this ratio is often 10, rarely 50
 MIN_JUDGED = 64 << 20  # `MAX_RATIO` applies only to files that unpack to more bytes than these
 MAX_MEMBERS = 10_000
@@ -37,7 +37,7 @@ MAX_DEPTH = 8  # levels of nested folders; an archive inside an archive is not u
 _CHUNK = 1 << 20
 _BLOCK = tarfile.BLOCKSIZE
 _MAX_END = 22 + 0xFFFF  # the largest size of the record at the end of a zip file, with its comment, in bytes
-_MANY = 0xFFFF  # stands in this record for a number of members that is too large for it
+_MANY = 0xFFFF  # in this record: the number of members is too large to be stored there
 _ABOUT = re.compile(r"(readme|licen[cs]e|copying|notice|changelog|citation)\b.*|.*\.md", re.IGNORECASE)
 
 
@@ -152,8 +152,8 @@ def unpacked(path: str | Path) -> Iterator[Path]:
     ------
     Path
         The folder with the unpacked members; if all members are inside a single folder of the archive, this inner
-        folder. Its name is the name of the archive without its suffix. If a DataError in the ``with`` block names
-        this folder, the name of the archive replaces it in the message.
+        folder. The folder has the name of the archive, without the suffix. If a DataError in the ``with`` block names
+        the folder, the message names the archive instead.
 
     Raises
     ------
@@ -221,7 +221,7 @@ def _unzip(source: _Source, root: Path) -> None:
 
 
 def _n_listed(path: Path) -> int:
-    """Return the number of members that the end of a zip file states; `_MANY` if the number does not fit there."""
+    """Return the number of members that the end of a zip file states; `_MANY` if the number is too large."""
     with open(path, "rb") as stream:
         stream.seek(max(path.stat().st_size - _MAX_END, 0))
         end = stream.read()
@@ -280,7 +280,7 @@ def _write(source: _Source, stream: Any, target: Path) -> None:
 
 
 def only_child(folder: Path) -> Path | None:
-    """Return the only file or folder in a folder; None if there are none or several.
+    """Return the only file or folder in `folder`; None if `folder` contains several, or nothing.
 
     Hidden files, the files that macOS adds, and texts such as README are not counted.
 

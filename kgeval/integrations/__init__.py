@@ -2,8 +2,8 @@
 
 `PyKEENEvaluator` is an evaluator for PyKEEN's pipeline, early stopper and search of hyperparameters; `TorchMetric` is a
 metric of torchmetrics, for training loops on several processes; `flat_metrics` returns a result as the flat dict that
-loggers such as MLflow take. The first two are subclasses of classes of their libraries. A library is imported when
-its class is used for the first time; if the library is not installed, a MissingExtra is raised.
+loggers such as MLflow take. The classes are subclasses of classes of PyKEEN and torchmetrics. A library is imported
+when its class is used for the first time; if the library is not installed, a MissingExtra is raised.
 """
 
 from importlib import import_module
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PyKEENEvaluator", "TorchMetric", "flat_metrics", "log_name"]
 
-# Classes with a base class in another library: the module whose function `make_class` makes the class.
+# Classes with a base class in another library. Value: the module here whose function `make_class` makes the class.
 _MADE_LATER = {
     "PyKEENEvaluator": "kgeval.integrations.pykeen_evaluator",
     "TorchMetric": "kgeval.integrations.torch_metric",

@@ -1,4 +1,4 @@
-"""`PyKEENEvaluator`: an evaluator for PyKEEN's pipeline, early stopper and HPO, whose ranks kgeval computes.
+"""`PyKEENEvaluator`: an evaluator with the ranks of kgeval, for PyKEEN's pipeline, early stopper and HPO.
 
 The methods are in `EvaluatorMethods`, which needs no PyKEEN. `make_class` combines them with PyKEEN's
 `RankBasedEvaluator`, which computes the metrics from the ranks; so PyKEEN's keys and formulas are used.
@@ -36,14 +36,14 @@ OTHER_TRIPLES = (
 
 
 class EvaluatorMethods:
-    """Evaluator for PyKEEN: kgeval computes the ranks, PyKEEN the metrics. `kg.integrations.PyKEENEvaluator`.
+    """Evaluator for PyKEEN, public as `kg.integrations.PyKEENEvaluator`: kgeval computes the ranks, PyKEEN the metrics.
 
     It takes the place of `pykeen.evaluation.RankBasedEvaluator`: in ``pipeline(evaluator=..., evaluator_kwargs=...)``,
     in `hpo_pipeline`, and as the evaluator of an early stopper. The results have the same keys. The ranks are exact: a
-    NaN raises an error, the scores of the known geometric models are computed in float64, and the model's own scores
-    are compared as they are. Values can therefore differ from those of PyKEEN if scores in float32 differ only by
-    rounding errors. PyKEEN does not count candidates with infinite scores, which changes the adjusted metrics; here
-    they count.
+    NaN raises an error, the scores of the known geometric models are computed in float64, and the scores of other
+    models are compared without conversion. Metrics can therefore differ from PyKEEN's metrics if scores in float32
+    differ only by rounding errors. PyKEEN does not count candidates with infinite scores, which changes the
+    adjusted metrics; here these candidates count.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ class EvaluatorMethods:
         batch_size, slice_size : int, optional
             Numbers of queries and of candidates that are scored at a time; by default kgeval chooses them.
         device : torch.device, optional
-            The model is moved to it, and stays there, as with PyKEEN.
+            The model is moved to this device and stays there, as in PyKEEN.
         use_tqdm : bool
         tqdm_kwargs : dict, optional
             Only ``disable`` is used.
@@ -257,7 +257,7 @@ class EvaluatorMethods:
         self.num_entities = len(result.entities)
 
     def _evaluator(self, model: Any, positives: Ids, filters: Ids, protocol: Protocol) -> Evaluator:
-        """Return the evaluator of these triples.
+        """Return the evaluator for the triples `positives` and `filters`.
 
         The newest evaluators are kept, because an early stopper evaluates the same triples often.
         """
@@ -272,7 +272,7 @@ class EvaluatorMethods:
         return self._evaluators[key]
 
     def _new_evaluator(self, model: Any, positives: Ids, filters: Ids, protocol: Protocol) -> Evaluator:
-        """Make the evaluator, from splits of `dataset` if they equal the given triples, else from the triples alone."""
+        """Make an evaluator from the splits of `dataset` that equal the given triples, else from the triples alone."""
         sizes = {"entities": model.num_entities, "relations": model.num_real_relations}
         labels: dict[str, Any] = {"n_entities": sizes["entities"], "n_relations": sizes["relations"], "name": "pykeen"}
         note = NO_LABELS
@@ -426,7 +426,7 @@ def _allowed_triples(positives: Ids, allowed: Mapping[str, Ids | None], raises: 
 def _as_splits(dataset: Dataset, positives: Ids, filters: Ids) -> tuple[str, tuple[str, ...]] | None:
     """Return the split that equals the positives, and the splits that together equal filters and positives.
 
-    The result is None if no splits equal them.
+    The result is None if there are no such splits.
     """
     known = _distinct(np.concatenate([positives, filters]))
     for split, triples in dataset.splits.items():
@@ -448,5 +448,6 @@ def _distinct(triples: Ids) -> Ids:
 def _without(triples: Ids, others: Ids) -> Ids:
     """Return the distinct triples that are not among `others`."""
     order, starts = group_rows(*np.concatenate([others, triples]).T)
-    first = order[starts[:-1]]  # the first of equal triples; it is in `others` if `others` has it
+    # The index of the first of equal triples; it is below len(others) if `others` contains this triple.
+    first = order[starts[:-1]]
     return triples[np.sort(first[first >= len(others)] - len(others))]

@@ -27,7 +27,7 @@ ASK_FOR_IDS = (
 
 
 class TorchMetricMethods:
-    """Metrics of ranks as a metric of torchmetrics: exact on any number of processes. `kg.integrations.TorchMetric`.
+    """Metrics of ranks for torchmetrics, exact on any number of processes; public as `kg.integrations.TorchMetric`.
 
     ``update`` counts the rivals of each positive; ``compute`` returns the same values as `kgeval.evaluate` for the same
     counts. Rows with the same id count once, so that the rows which distributed samplers repeat do not change a value.
@@ -201,9 +201,9 @@ def make_class() -> type:
 
 
 def _rank_metric(metric: Metric, ties: str) -> RankMetric:
-    """Return a metric that can be computed from counts with this tie policy.
+    """Return `metric` as a `RankMetric`.
 
-    Raise a MetricError for any other metric.
+    Raise a MetricError if the metric cannot be computed from counts with this tie policy.
     """
     if not isinstance(metric, RankMetric):
         raise MetricError(f"TorchMetric computes metrics of ranks, such as 'mrr'; got {metric}. Use kg.evaluate for it")

@@ -1,7 +1,7 @@
 """Kernels count, for each positive (a triple being ranked), the candidates that score higher, and those that tie.
 
 `make_counter` returns a counter for embedding vectors. The counter uses numpy (with loops that numba compiles, if numba
-is installed), torch or Triton. It first computes approximate scores ("screening scores"), which are fast and whose
+is installed), torch or Triton. It first computes approximate scores ("screening scores"): they are fast, and their
 error has a proven bound. Exact float64 scores are computed only if the approximate scores cannot decide. So the
 counts are the same as with exact scores alone. `row_counter` returns the function that counts in whole rows of scores.
 `best_candidates` finds the best candidates of a few queries. A table of vectors that is too large to be copied is a

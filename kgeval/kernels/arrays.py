@@ -28,7 +28,7 @@ def load_torch(user: str = "device= and tensors", hint: str = "") -> Any:
     Parameters
     ----------
     user : str
-        What needs torch: the subject of the error message, in the plural.
+        The subject of the error message, in the plural: the objects that need torch.
     hint : str
         The end of the error message.
 
@@ -45,7 +45,7 @@ def load_torch(user: str = "device= and tensors", hint: str = "") -> Any:
 
 
 def is_tensor(values: Any) -> bool:
-    """Return whether `values` is a torch tensor; works even if torch is not installed, and never imports it.
+    """Return whether `values` is a torch tensor; works even if torch is not installed, and never imports torch.
 
     Parameters
     ----------

@@ -37,7 +37,7 @@ from kgeval.kernels.torch_kernels import TorchCounter
 from kgeval.kernels.torch_screens import make_screen
 
 _MIN_COLUMNS = 64  # the default tile has at least this many candidates
-# The size of the copies is extrapolated from a sample of the candidates, with at most so many rows and numbers.
+# The size of the copies is extrapolated from a sample of the candidates. Limits of the sample: rows, and numbers.
 _SAMPLE_ROWS, _SAMPLE_NUMBERS = 1024, 1 << 22
 
 
@@ -65,7 +65,7 @@ class Counter(typing.Protocol):
 
 
 def check_device(device: Any) -> str | None:
-    """Return the name of `device` after checking that this machine has it.
+    """Return the name of `device`, after checking that this machine has such a device.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def check_device(device: Any) -> str | None:
 
 @dataclass(frozen=True)
 class _Plan:
-    """The choice of a counter, and its sizes.
+    """The chosen counter (`NumpyCounter` or `TorchCounter`), and the sizes of batches and blocks.
 
     Parameters
     ----------
@@ -253,7 +253,7 @@ def check_counter_memory(
 def _plan(
     geometry: str, candidates: Array, device: Any, block_size: int | None, threads: int, batch_size: int | None = None
 ) -> _Plan:
-    """Choose the counter and its sizes; see `make_counter`."""
+    """Choose the counter, and the sizes of batches and blocks; see `make_counter`."""
     device = check_device(device)
     place = device or (candidates.device.type if is_tensor(candidates) else "numpy")
     definition, n = GEOMETRIES[geometry], max(1, len(candidates))

@@ -29,7 +29,7 @@ _SHARED_BLOCKS = 4  # from this number of blocks on, the candidates are divided 
 
 @dataclass(frozen=True)
 class Best:
-    """The best candidates of a query, and the numbers of candidates that score higher than its answer, or equal to it.
+    """The best candidates of a query, and the counts of candidates that score higher than the answer, or equal to it.
 
     Parameters
     ----------
@@ -38,8 +38,8 @@ class Best:
     scores : float64 array, shape (best,)
         The exact scores of `candidates`.
     better, equal : int
-        How many of all candidates score higher than the answer, and how many score equal to it. If the answer is a
-        candidate, it counts as equal to itself.
+        How many of all candidates have a higher score than the answer, and how many have the same score. If the answer
+        is a candidate, `equal` counts the answer too.
     """
 
     candidates: Ids
@@ -56,7 +56,7 @@ def best_columns(scores: Scores, n: int) -> Ids:
     scores : array, shape (candidates,)
         No NaN.
     n : int
-        Not negative; all columns are returned if there are fewer.
+        Not negative; all columns are returned if there are fewer than `n`.
 
     Returns
     -------
@@ -80,7 +80,7 @@ def best_columns(scores: Scores, n: int) -> Ids:
 def best_candidates(
     geometry: str, queries: Reals, table: Any, pool: Ids | None, answers: Ids, skipped: Sequence[Ids], n: int
 ) -> list[Best]:
-    """Return the `n` best candidates of each query, and count the candidates that score higher than its answer.
+    """Return the `n` best candidates of each query, and count the candidates that score higher than the query's answer.
 
     The candidates are read in blocks, and the first pass of `make_passes` computes screening scores (approximate scores
     with a proven error bound) for a block. Most candidates are decided by their screening scores. Only two kinds of
@@ -100,8 +100,8 @@ def best_candidates(
     answers : int64 array, shape (queries,)
         The id of the answer of each query.
     skipped : sequence of int64 arrays
-        For each query, sorted ids of entities that are not among its best candidates, such as its known answers.
-        `Best.better` and `Best.equal` still count them.
+        For each query, sorted ids of entities that must not be among the best candidates, for example the known
+        answers. `Best.better` and `Best.equal` still count these entities.
     n : int
         At least 1.
 
@@ -185,7 +185,8 @@ class _Search:
     def read(self, ids: Ids, vectors: Any) -> None:
         """Update the counts and the best candidates with a block of candidates.
 
-        `ids`, shape (candidates,), contains their sorted ids, and `vectors`, shape (candidates, d), their vectors.
+        `ids`, shape (candidates,), contains the sorted ids of the candidates of the block; `vectors`, shape
+        (candidates, d), contains the vectors of these candidates.
         """
         with np.errstate(all="ignore"):
             order, passes, _ = make_passes(self.geometry, vectors, len(vectors))
@@ -195,7 +196,7 @@ class _Search:
         if not np.isfinite(tile[:1]).all():  # a vector with a NaN or infinite value has no finite score with any query
             _check_finite(ids, vectors)
         ids = ids[order]  # in the order of the columns of the tile
-        # `least`: the exact score of the n-th best candidate of each query so far; 0 if there are fewer candidates
+        # `least`: the exact score of the n-th best candidate of each query so far; 0 if there are fewer than n so far
         is_full = np.array([len(scores) == self.n for _, scores in self.best])
         least = np.array([scores[-1] if full else 0.0 for (_, scores), full in zip(self.best, is_full)])
         # If a score is far outside the range of the scores of this block, the ends of its interval overflow to infinity

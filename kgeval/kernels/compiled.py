@@ -29,8 +29,8 @@ def load_compiled() -> ModuleType | None:
     Returns
     -------
     module or None
-        None if numba is not installed, if it is switched off, or if it cannot be imported. The last case is reported
-        with a `KgevalWarning`, once.
+        None if numba is not installed, if ``KGEVAL_COMPILED`` is ``"0"``, or if numba cannot be imported. In the last
+        case, a `KgevalWarning` is shown once.
     """
     return None if os.environ.get(SWITCH) == "0" else _load()
 

@@ -33,7 +33,7 @@ class Places:
 
 @dataclass(frozen=True)
 class Counts:
-    """The result of a counter: how many candidates and known answers score higher than each positive, or equal to it.
+    """The result of a counter: for each positive, how many candidates and known answers score higher, or equal.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def count_known(places: Places, known_scores: Scores, scores: Scores) -> tuple[I
     Returns
     -------
     better, equal : int64 arrays, shape (positives,)
-        `better`: how many known answers score higher than the positive. `equal`: how many score equal to it.
+        How many known answers have a higher score than the positive, and how many have the same score.
 
     Examples
     --------
@@ -109,7 +109,8 @@ def _in_order(scores: Scores) -> tuple[Ids, int]:
     if scores.dtype != np.float32:
         values, code = np.unique(scores, return_inverse=True)
         return code.reshape(-1), len(values)
-    # The bits of a float32, read as an integer, ascend with its absolute value; the highest bit is the sign.
+    # The bits of a float32, read as an integer, ascend with the absolute value of the float; the highest bit is the
+    # sign.
     bits = (scores + np.float32(0.0)).view(np.int32).astype(np.int64)  # adding zero turns -0.0 into 0.0
     # The code of a negative float is minus the bits of its absolute value. Adding 2**31 makes all codes positive and
     # smaller than 2**32.

@@ -1,8 +1,8 @@
 """Geometries whose scores are computed from the scores of another geometry: clamped dot products, squared L2 distances.
 
-A derived geometry keeps the order of the scores, except that clamping makes ties. It can therefore use the passes of
-the original geometry; `DerivedPass` only changes the interval of each positive. A model that needs a derived geometry
-calls `clamped_dot` or `squared_l2`, which register the geometry.
+A derived geometry keeps the order of the scores, except that clamping makes ties. Therefore the passes of the original
+geometry can be used; `DerivedPass` only changes the interval of each positive. A model that needs a derived geometry
+calls `clamped_dot` or `squared_l2`; these functions register the geometry.
 """
 
 from __future__ import annotations

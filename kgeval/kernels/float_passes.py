@@ -220,8 +220,8 @@ class DotPass:
         scores : float64 array, shape (positives,)
             Exact scores of the positives.
         largest : float, or array of shape (positives,)
-            The largest norm of the candidates; or, for each positive, the norm of the candidate that it is compared
-            with.
+            The largest norm of the candidates; or, for each positive, the norm of the candidate with which the positive
+            is compared.
         unit_roundoff : float
             The unit roundoff of the dtype in which products are summed: `U` (float32) or `V` (float64).
 
@@ -297,7 +297,7 @@ class DistancePass:
     Attributes
     ----------
     unit : float
-        The power of two by which candidates and queries are divided; 1 if they need no scaling.
+        The power of two by which candidates and queries are divided; 1 if no scaling is needed.
     vectors : float32 array or StreamedTable, shape (candidates, d)
         The scaled candidates. Shares the memory of `candidates` if no value changes.
     norms : float64 array, shape (candidates,)
@@ -391,7 +391,7 @@ class DistancePass:
 
 
 def _norms(divisor: float, rows: Vectors) -> Reals:
-    """Return the Euclidean norm of each row after it is divided by a power of two, float64."""
+    """Return the Euclidean norm of each row divided by `divisor` (a power of two), float64."""
     if divisor == 1.0 and (sums := _compiled_sums(rows, are_squared=True)) is not None:
         return np.asarray(np.sqrt(sums))
     doubles = rows.astype(np.float64)
@@ -433,10 +433,13 @@ def _scaled(unit: float, rows: Vectors) -> Floats:
 
 
 def _with_squares(unit: float, rows: Vectors, squares: Floats) -> Floats:
-    """Return (2 * e, |e|^2) for each row e, after it is divided by a power of two, as float32, shape (n, d + 1)."""
+    """Return (2 * e, |e|^2) for each row, as float32, shape (n, d + 1).
+
+    e is the row divided by `unit` (a power of two); `squares`, shape (n,), contains |e|^2.
+    """
     d = rows.shape[1]
     result = np.empty((len(rows), d + 1), dtype=np.float32)
-    # division by a usual power of two is exact in float32 too, and faster there
+    # division by a usual power of two is exact in float32 too, and faster than in float64
     is_usual = rows.dtype == np.float32 and 2.0**-60 <= unit <= 2.0**60
     np.divide(rows, unit / 2, out=result[:, :d], dtype=np.float32 if is_usual else np.float64, casting="same_kind")
     result[:, d] = squares
@@ -444,7 +447,7 @@ def _with_squares(unit: float, rows: Vectors, squares: Floats) -> Floats:
 
 
 def _largest(norms: Reals, block: slice | Ids) -> Any:
-    """Return the norm of each candidate if `block` is an array of indices; if it is a slice, only the largest norm."""
+    """Return the norms of the candidates if `block` is an array of indices; the largest norm if `block` is a slice."""
     return norms[block].max() if isinstance(block, slice) else norms[block]
 
 

@@ -256,7 +256,7 @@ def largest_number(vectors: Vectors) -> float:
 
 
 def map_parts(function: Callable[[slice], Any], vectors: Vectors) -> list[Any]:
-    """Call a function for each part of the rows of a table (see `row_parts`), and return its results in order.
+    """Call a function for each part of the rows of a table (see `row_parts`); return the results in the same order.
 
     Parameters
     ----------

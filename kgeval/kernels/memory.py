@@ -109,7 +109,7 @@ def is_out_of_memory(error: BaseException | None) -> bool:
     """
     if error is None or isinstance(error, MemoryError):
         return error is not None
-    # libraries report a lack of memory as a RuntimeError, torch.cuda.OutOfMemoryError among them
+    # libraries report a lack of memory as a RuntimeError (torch.cuda.OutOfMemoryError is a subclass)
     is_sign = isinstance(error, RuntimeError) and any(sign in str(error) for sign in _SIGNS)
     return is_sign or is_out_of_memory(error.__cause__)
 
@@ -151,7 +151,7 @@ def check_fits(n_bytes: float, what: str, remedy: str, free: int | None = None) 
     remedy : str
         The end of the message: advice for the user, with the value that would fit.
     free : int, optional
-        The free memory; by default `free_bytes` measures it.
+        The free memory in bytes; by default, the result of `free_bytes`.
 
     Raises
     ------
@@ -218,7 +218,7 @@ def _left_in_groups(root: Path) -> list[int]:
         else:
             continue
         # In a container, `path` can be the path of the group on the host. Then only the mount itself exists here (the
-        # last folder for each mount), and it is the container's group.
+        # last folder for each mount), and the mount is the container's group.
         parts = [part for part in path.split("/") if part not in ("", "..")]
         folders = [root / mount / Path(*parts[:depth]) for mount in mounts for depth in range(len(parts), -1, -1)]
         left += [n for n in (_left_in_group(folder, *names) for folder in folders) if n is not None]

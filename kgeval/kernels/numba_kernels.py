@@ -1,7 +1,7 @@
 """Loops that numba compiles: the comparison of a tile, the scores of pairs, and the counts in rows of scores.
 
-Only `kgeval.kernels.compiled.load_compiled` imports this module, since numba is optional. The caller of each function
-also has numpy code that computes the same, and describes the arrays. Two kinds of functions are compiled:
+Only `kgeval.kernels.compiled.load_compiled` imports this module, since numba is optional. The modules that call these
+functions also contain numpy code with the same results, and describe the arrays. Two kinds of functions are compiled:
 
 - Counts, comparisons and exact scores follow the order of the operations as written, one IEEE 754 operation after
   another; so the results equal those of numpy, bit for bit.
@@ -107,7 +107,7 @@ def compare_tile(
     Returns
     -------
     int
-        How many pairs are undecided; -1 if `which` may be too short for them.
+        How many pairs are undecided; -1 if `which` may be too short for the undecided pairs.
     """
     width = tile.shape[1]
     n: Any = np.int64(0)  # the number of undecided pairs so far
@@ -121,7 +121,7 @@ def compare_tile(
             lowest, highest = low[i], high[i]
             n_above, last, left = np.int64(0), n, np.int64(0)  # columns[n:last]: the undecided columns so far
             while left + _CHUNK <= width and last <= most:
-                n_higher, n_at_least = np.int32(0), np.int32(0)  # 32 bits, like a score, for equally long vectors
+                n_higher, n_at_least = np.int32(0), np.int32(0)  # 32 bits, the size of a score, for fast vectors
                 for j in range(_CHUNK):
                     cell = tile[r, np.uint64(left + j)]
                     n_higher = np.int32(n_higher + np.int32(cell > highest))
@@ -141,7 +141,8 @@ def compare_tile(
                     last = most + 1
                 left += _CHUNK
             if last <= most:
-                for j in range(left, width):  # no branch: every column is written; the next replaces a decided column
+                # no branch: every column is written, and the next column overwrites a decided column
+                for j in range(left, width):
                     cell = tile[r, np.uint64(j)]
                     n_above += cell > highest
                     columns[last] = j

@@ -26,8 +26,8 @@ BATCH = 512
 _MAX_AT_ONCE = 64  # at most this many positives are compared with a row of scores at a time
 _MAX_WAITING = 1 << 20  # when there are more undecided pairs than this, they are scored
 # The measured memory of a thread, in bytes: per cell of a tile (scores of the passes, masks, copies of rows), without
-# and with a pass of 8-bit products; and per number of a query. It is twice as much with many undecided candidates as
-# with few.
+# and with a pass of 8-bit products; and per number of a query. A thread needs twice as much memory if many candidates
+# are undecided as if few are undecided.
 CELL_BYTES, BYTE_CELL_BYTES, QUERY_BYTES = 17, 24, 32
 COMPILED_CELL_BYTES, COMPILED_BYTE_CELL_BYTES = 5, 9  # the compiled loop needs no masks
 
@@ -37,12 +37,13 @@ class NumpyCounter:
 
     The matrix queries x candidates is cut into tiles. One pass after another screens a tile; each pass is slower and
     more precise than the pass before. A pass computes approximate scores, called screening scores. For each positive,
-    a candidate is decided if its screening score is outside a proven interval around the positive's score: above the
-    interval it scores higher than the positive, below the interval it scores lower. All other candidates are undecided:
+    a candidate is decided if its screening score is outside a proven interval around the positive's score: a candidate
+    above the interval scores higher than the positive, a candidate below the interval scores lower. All other
+    candidates are undecided:
 
     - If a positive has few undecided candidates, only these are scored again, if necessary exactly.
     - A positive with many undecided candidates in a tile is called crowded, and the next pass screens the tile again
-      for this positive. If it is crowded after the last pass, all candidates of the tile are scored exactly.
+      for this positive. If a positive is crowded after the last pass, all candidates of the tile are scored exactly.
 
     Parameters
     ----------
@@ -80,7 +81,7 @@ class NumpyCounter:
 
     @property
     def has_finite_norms(self) -> bool:
-        """Whether all candidate vectors are finite, as their norms show; False if the pass computes no norms."""
+        """Whether the norms show that all candidate vectors are finite; False if the pass computes no norms."""
         norms = getattr(self.of_pairs, "norms", None)
         return norms is not None and bool(np.isfinite(norms).all())
 
@@ -171,10 +172,10 @@ class NumpyCounter:
     def _settle(self, job: _Job, undecided: list[tuple[Ids, Ids, Bools]]) -> None:
         """Count the undecided pairs in which the candidate has a higher score, or the same score.
 
-        `undecided` holds three arrays for each tile. For each pair, they contain the positive, the column of the
+        `undecided` holds three arrays for each tile. For each pair, these contain the positive, the column of the
         candidate (in the order of the tiles), and whether the candidate is a known answer. The pass `of_pairs` screens
-        the undecided pairs, except if it has already done so: as the first pass, or in the compiled loop. The pairs
-        that stay undecided are scored exactly.
+        the undecided pairs, unless `of_pairs` was the first pass or the compiled loop has screened them again. The
+        pairs that stay undecided are scored exactly.
         """
         if not undecided:
             return

@@ -145,7 +145,7 @@ def streamed(convert: Callable[..., Rows], *sources: Any, ids: Ids | None = None
 
 
 def is_kept(n_bytes: int) -> bool:
-    """Return whether a copy of a table may be kept, that is, whether it has at most `MAX_COPY` bytes.
+    """Return whether a copy of a table may be kept, that is, whether the copy has at most `MAX_COPY` bytes.
 
     Parameters
     ----------
@@ -267,7 +267,7 @@ class MappedArray:
 
     @classmethod
     def of(cls, array: Rows) -> MappedArray | None:
-        """Return the position of an array in its file; None if the array is not in a file, or may differ from it."""
+        """Return the position of an array in its file; None if there is no file, or if it may differ from the array."""
         root = _file_of(array)
         if root is None or root.mode != "r" or root.filename is None or not array.size:
             return None

@@ -16,8 +16,8 @@ from kgeval.checks import Bools, Ids, Scores
 from kgeval.kernels.compiled import load_compiled
 from kgeval.kernels.counts import Places, count_known
 
-# A positive is crowded if more than 1 in 32 candidates of a tile are undecided. With a `Recheck`, which screens
-# undecided pairs again at low cost, it is crowded if more than 1 in 4 are undecided.
+# A positive is crowded if more than 1 in 32 candidates of a tile are undecided; with a `Recheck`, if more than 1 in 4
+# are undecided, since a `Recheck` screens undecided pairs again at low cost.
 _CROWDED, _CROWDED_AGAIN = 32, 4
 _SPARSE = 32  # a row is sparse if at most 1 in 32 of its cells reach the smallest `low` of its positives
 _LANES = 255  # a sum of 255 bytes fits one byte if each of them is 0 or 1
@@ -136,7 +136,7 @@ def decide(
 
 
 def _max_undecided(tile: Scores, recheck: Recheck = NO_RECHECK) -> int:
-    """Return how many undecided candidates a positive may have in a tile without being crowded."""
+    """Return the largest number of undecided candidates in a tile for a positive that is not crowded."""
     return max(1, int(tile.shape[1]) // (_CROWDED_AGAIN if len(recheck.candidates) else _CROWDED))
 
 

@@ -156,17 +156,17 @@ class TorchCounter:
                     if not is_out_of_memory(error):
                         raise
                     width, is_halved = _half_of(block, job, error), True
-                if start < block.stop:  # outside `except`, where the error keeps the failed call's tensors in memory
+                if start < block.stop:  # after `except`: inside it, the error keeps the failed call's tensors in memory
                     torch.cuda.empty_cache()
                     continue
-                if is_halved:  # another thread may already have set a smaller block size that fits: keep the smaller
+                if is_halved:  # another thread may already have set a smaller block size; then keep the smaller size
                     self.block_size = min(width, self.block_size or width)
                 better += block_better
                 equal += block_equal
         return Counts(*map(fetched, (better, equal, *known_counts, job.positives)))
 
     def _prepare(self, queries: Any, places: Places) -> tuple[_TensorJob, tuple[Tensor, Tensor]]:
-        """Return the prepared input, and the two counts among the known answers."""
+        """Return the prepared input, and the counts (better, equal) among the known answers."""
         queries = load_torch().as_tensor(queries, device=self.candidates.device).detach()
         rows, answers, known_rows, known = _on_device(places, queries)
         scores = exact_tensor_pairs(self.geometry, queries, self.candidates, rows, answers)
@@ -177,7 +177,7 @@ class TorchCounter:
         return _TensorJob(queries, ready, places.rows, rows, scores, groups), known_counts
 
     def _width(self, job: _TensorJob) -> int:
-        """Return how many candidates are screened together."""
+        """Return the number of candidates that are screened together."""
         if self.block_size:
             return self.block_size
         # A distance screen on the CPU reads and writes its whole tile once for each dimension, so a tile must fit the
@@ -195,8 +195,9 @@ class TorchCounter:
         torch = load_torch()
         low, high = self.screen.interval(job.ready, job.row_index, block)
         is_usable = job.ready.is_usable[job.row_index]
-        # If a query is not screened, both ends of its positives' intervals become +infinity, which no score reaches. So
-        # screening counts and lists nothing for these positives; they are counted with the crowded positives below.
+        # If a query is not screened, both ends of the intervals of its positives become +infinity, which no score
+        # reaches. So screening counts and lists nothing for these positives; they are counted with the crowded
+        # positives below.
         never = low.new_full((), float("inf"))
         low, high = low.where(is_usable, never), high.where(is_usable, never)
         screened = self._screen_fused(job, block, low, high)
@@ -312,7 +313,7 @@ def first_nan_of_tensor(scores: Tensor) -> tuple[int, int, int] | None:
     """
     torch = load_torch()
     scores = scores.detach()
-    # the maximum is NaN if a score is NaN; it needs one pass and no further memory
+    # the maximum is NaN if a score is NaN; computing the maximum needs one pass and no further memory
     if not scores.is_floating_point() or not scores.numel() or not torch.isnan(scores.amax()):
         return None
     by_row = torch.isnan(scores).sum(1)
@@ -336,7 +337,7 @@ def largest_of_tensor(scores: Tensor) -> float:
 
 
 def _count_cells(scores: Tensor, rows: Ids, positives: Tensor) -> tuple[Tensor, Tensor]:
-    """Count, for each j, the cells of ``scores[rows[j]]`` that exceed ``positives[j]``, and those that equal it.
+    """Count, for each j, the cells of ``scores[rows[j]]`` that exceed, and those that equal, ``positives[j]``.
 
     `rows` ascends. Returns two arrays of counts, better and equal, int64, shape (positives,).
     """
@@ -386,7 +387,7 @@ def _count_tile(tile: Tensor, rows: Ids, low: Tensor, high: Tensor) -> tuple[Ten
 
 
 def _part_size(matrix: Tensor) -> int:
-    """Return how many positives are compared at a time, so that their rows of `matrix` are small enough to copy.
+    """Return the number of positives that are compared at a time; their rows of `matrix` are then small enough to copy.
 
     Let n_cells be the number of cells of `matrix`. The copied rows of a part take at most n_cells bytes or 4 MiB,
     whichever is more; but a part has at least one row.
@@ -456,7 +457,7 @@ def _twice(work: Callable[[], T], what: str, device: Any, remedy: str) -> T:
     except RuntimeError as error:
         if not is_out_of_memory(error):
             raise
-    load_torch().cuda.empty_cache()  # outside `except`, where the error keeps the failed call's tensors in memory
+    load_torch().cuda.empty_cache()  # after `except`: inside it, the error keeps the failed call's tensors in memory
     try:
         return work()
     except RuntimeError as error:

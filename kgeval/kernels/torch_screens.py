@@ -143,7 +143,7 @@ def _square_root(terms: Tensor) -> Tensor:
 
 
 def budget(tensor: Tensor, bytes_each: int) -> int:
-    """Return how many items a temporary array on the tensor's device may hold.
+    """Return the largest number of items for a temporary array on the tensor's device.
 
     Parameters
     ----------
@@ -190,7 +190,7 @@ def for_parts(n: int, step: int, work: Callable[[slice], None]) -> None:
             if not is_out_of_memory(error) or part.stop - part.start <= smallest:
                 raise
             step = max(smallest, (part.stop - part.start) // 2)
-        if start < part.stop:  # outside `except`, where the error keeps the failed call's tensors in memory
+        if start < part.stop:  # after `except`: inside it, the error keeps the failed call's tensors in memory
             load_torch().cuda.empty_cache()
 
 

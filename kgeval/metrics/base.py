@@ -75,7 +75,7 @@ class Metric:
     reference : str
         The source of the formula.
     undefined_when : str
-        When the metric has no value, for example ``"there is no triple"``.
+        The condition under which the metric has no value, for example ``"there is no triple"``.
     tie_policies : tuple of str
         The tie policies that the metric supports.
     default_ties : str
@@ -148,7 +148,7 @@ class Family(Generic[M]):
     Parameters
     ----------
     what : str
-        What error messages call a metric of this family, such as ``"list metric"``.
+        The words for a metric of this family in error messages, such as ``"list metric"``.
     base : type
         The base class of all metrics of this family.
     """

@@ -88,7 +88,7 @@ def parse(text: str | Metric) -> RankMetric | QueryLevel:
 
 
 def _other_family(spec: str) -> tuple[str, str] | None:
-    """If `spec` is a metric but not a metric of ranks, return two texts: its kind, and a hint on how to compute it.
+    """Return two texts about a metric that is not a metric of ranks: the metric's kind, and a hint how to compute it.
 
     For a metric of ranks or an unknown name, return None.
     """
@@ -122,7 +122,7 @@ def parse_all(metrics: Sequence[str | Metric] | str) -> list[RankMetric | QueryL
 
 @dataclass(frozen=True)
 class Display:
-    """How printed tables and charts show a metric: with which heading, number of decimals and unit.
+    """The heading, the number of decimals and the unit of a metric in printed tables and charts.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ class Display:
 
 @lru_cache(maxsize=1000)
 def display_of(column: str) -> Display:
-    """Return how printed tables and charts show a column: with which heading, number of decimals and unit.
+    """Return the heading, the number of decimals and the unit of a column in printed tables and charts.
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ Group = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Cell:
-    """One value of a table, its confidence interval (if any), and the reason if the value or interval is missing."""
+    """A value of a table, its confidence interval (if any), and the reason why the value or the interval is missing."""
 
     value: float
     low: float = np.nan
@@ -61,7 +61,7 @@ def metric_frame(
     with_intervals : bool
         If True, each metric has two more columns with the limits of its confidence interval, ``"<metric> low"`` and
         ``"<metric> high"``. The column ``n_effective``, before the last column, is the effective number of
-        clusters; if the metrics of a row have different numbers, it is the smallest of them.
+        clusters; if this number differs between the metrics of a row, the smallest number.
 
     Returns
     -------
@@ -86,7 +86,7 @@ def metric_frame(
 
 
 def join_reasons(cells: Mapping[str, Cell]) -> str:
-    """Join the reasons of all cells of a row into one text; if several metrics have the same reason, it occurs once.
+    """Join the reasons of all cells of a row into one text; a reason that several metrics share occurs only once.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ MAX_RANK = 2.0**52  # from this number on, float64 cannot represent halves
 class RankSummary:
     """The metrics that `from_ranks` computes from given ranks.
 
-    ``summary["mrr"]`` is the value of the MRR; ``summary.value("amri").reason`` tells why a value is NaN.
+    ``summary["mrr"]`` is the value of the MRR; if the AMRI is NaN, ``summary.value("amri").reason`` is the reason.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class RankSummary:
         self._values = dict(values)
 
     def value(self, metric: str | Metric) -> MetricValue:
-        """Return the value of `metric`; if it is NaN, the result also has the reason.
+        """Return the value of `metric`, with the reason if the value is NaN.
 
         Raises
         ------
@@ -81,7 +81,7 @@ def from_ranks(
     ranks : array_like of numbers, shape (n,)
         The rank of each positive (each evaluated triple) among its candidates; 1 is the best rank. A rank is a whole
         number, or a half number such as 1.5. Half numbers occur under realistic ties: if other candidates have the same
-        score as the positive, its rank is the mean of its best and its worst possible rank.
+        score as the positive, the rank is the mean of the best and the worst possible rank of the positive.
     metrics : sequence of str or Metric, or one string with commas
         Metrics of ranks, such as ``"mrr,hits@10,amri"``.
     n_candidates : int or array_like of int, shape (n,), optional
@@ -91,7 +91,7 @@ def from_ranks(
     Returns
     -------
     RankSummary
-        The values of the metrics; ``summary["mrr"]`` is one value.
+        The values of the metrics; for example, ``summary["mrr"]`` is the MRR.
 
     Raises
     ------

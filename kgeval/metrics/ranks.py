@@ -37,8 +37,8 @@ class RankMetric(Metric):
     has_chance_level : bool
         Whether the chance level (the expectation under random ranking) has a closed form.
     is_smooth : bool
-        Whether `value` is a smooth function; `kgeval.metrics.sums.sums_over_ranges` defines this. If so, expectations
-        over millions of ranks are fast; if not, `value` is computed for each of these ranks.
+        Whether `value` is a smooth function, as defined in `kgeval.metrics.sums.sums_over_ranges`. For a smooth
+        function, expectations over millions of ranks are fast; otherwise `value` is computed for each of these ranks.
     """
 
     has_chance_level: ClassVar[bool] = True
@@ -351,7 +351,8 @@ class MRR(RankMetric):
     """Mean reciprocal rank: the mean of 1 / rank over the positives; 1 is best.
 
     With ties ``"realistic"``, the term of a tied positive is 1 / (mean of its best and its worst possible rank). With
-    ties ``"expected"``, the term is the expectation of 1 / rank under random tie breaking, which is never smaller.
+    ties ``"expected"``, the term is the expectation of 1 / rank under random tie breaking; this expectation is never
+    smaller than the term with ties ``"realistic"``.
 
     References
     ----------
@@ -417,7 +418,7 @@ class MedianRank(_RankAverage):
 @RANKS.register
 @dataclass(frozen=True)
 class GMR(_RankAverage):
-    """Geometric mean rank: exp of the mean of ln(rank); 1 is best. A few very bad ranks have little effect on it.
+    """Geometric mean rank: exp of the mean of ln(rank); 1 is best. A few very bad ranks hardly change the GMR.
 
     With n positives, the expectation under random tie breaking or random ranking is the product of
     E[rank ** (1 / n)] over the positives, where E is the expectation. The product is exact, since the ranks are

@@ -116,7 +116,10 @@ def sums_over_ranges(
 
 
 def _added_segments(value: Callable[[Any], Reals], points: Ids) -> Reals:
-    """Return the sum of each segment. `points` must contain every `MAX_TABLE`-th integer, from its first integer on."""
+    """Return the sum of each segment.
+
+    `points` must contain every `MAX_TABLE`-th integer from ``points[0]`` to ``points[-1]``.
+    """
     sums = np.empty(len(points) - 1)
     n = int(points[-1])
     for left in range(int(points[0]), n, MAX_TABLE):

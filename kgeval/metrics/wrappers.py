@@ -28,7 +28,7 @@ SHORTHANDS = {"amri": "adjusted(mr)"}  # maps a short text to the full text of t
 
 
 class AgainstChance(RankMetric):
-    """Base class of `Adjusted` and `ZScore`; it has the tie policies and the warnings of the wrapped metric."""
+    """Base class of `Adjusted` and `ZScore`; a wrapper has the tie policies and the warnings of the wrapped metric."""
 
     metric: RankMetric
     higher_is_better = True
@@ -87,9 +87,9 @@ class AgainstChance(RankMetric):
 class Adjusted(AgainstChance):
     """A metric adjusted for chance: 1 is the best value, 0 is as good as random ranking, negative values are worse.
 
-    The value is (M - E[M]) / (best - E[M]): M is the value of the wrapped metric, ``best`` is its best possible value,
-    and E[M] is its expectation if each positive has a random rank among its candidates. ``adjusted(mr)`` is the AMRI
-    (adjusted mean rank index), 1 - (MR - 1) / (E[MR] - 1).
+    The value is (M - E[M]) / (best - E[M]): M is the value of the wrapped metric, ``best`` is the best possible
+    value of M, and E[M] is the expectation of M if each positive has a random rank among its candidates.
+    ``adjusted(mr)`` is the AMRI (adjusted mean rank index), 1 - (MR - 1) / (E[MR] - 1).
 
     Parameters
     ----------
@@ -153,8 +153,8 @@ class Adjusted(AgainstChance):
 class ZScore(AgainstChance):
     """Standardised metric: (value - chance level) / (standard deviation under random ranking).
 
-    The value is (M - E[M]) / sqrt(Var[M]): M is the value of the wrapped metric, and E[M] and Var[M] are its
-    expectation and variance under random ranking. If lower values of M are better, the sign is changed, so that a
+    The value is (M - E[M]) / sqrt(Var[M]): M is the value of the wrapped metric, and E[M] and Var[M] are the
+    expectation and variance of M under random ranking. If lower values of M are better, the sign is changed, so that a
     larger z is always better.
 
     Parameters

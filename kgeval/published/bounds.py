@@ -8,8 +8,9 @@ ranks is the mean of such a distribution; the same holds for weighted means and 
 that no distribution gives cannot come from any list of ranks.
 
 Bands. Let k_1 < .. < k_m be the cut-offs and H_i = hits@k_i; each H_i is known only as a range. Band i is the set of
-ranks r with k_{i-1} < r <= k_i, from start_i to end_i; the share of ranks in it is its mass w_i = H_i - H_{i-1}. The
-last band is the set of ranks above k_m, with the mass 1 - H_m. Given the H_i, ranks may lie anywhere in their band.
+ranks r with k_{i-1} < r <= k_i, from start_i to end_i; the mass w_i = H_i - H_{i-1} of band i is the share of ranks
+in the band. The last band is the set of ranks above k_m, with the mass 1 - H_m. Given the H_i, ranks may lie anywhere
+in their band.
 With x = MRR and y = MR, the points (x, y) that can be reached are the sum over the bands of w_i times the convex hull
 of {(1/r, r): r in the band}.
 
@@ -67,7 +68,7 @@ class Corner:
     shares : tuple of Fraction, one per cut-off
         The hits@k of the distribution, ascending.
     ranks : tuple of Fraction or None, one per band
-        The rank in the band; None means infinity.
+        For each band, the single rank that occurs in the band; None means infinity.
     """
 
     shares: tuple[Fraction, ...]

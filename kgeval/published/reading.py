@@ -70,7 +70,7 @@ class ReportedCell:
     is_percent : bool
         Whether the number has a percent sign.
     is_mean : bool
-        Whether the number has a spread after ±, so that it is a mean of several runs.
+        True if a spread after ± follows the number; the number is then a mean of several runs.
     """
 
     text: str
@@ -181,7 +181,7 @@ def read_cell(written: Any, where: str, places: int | None = None) -> ReportedCe
     ----------
     written : str, int, float or Decimal
         A text has the decimals that it shows. A float has the decimals of its shortest form, without zeros at the
-        end, because a float does not store them.
+        end, because a float does not store zeros at the end.
     where : str
         Row and column of the cell, for messages.
     places : int, optional
@@ -355,7 +355,8 @@ def read_reported(path: str | Path) -> pd.DataFrame:
     Returns
     -------
     DataFrame of str
-        The messages of `check_table` use ``attrs["path"]`` and ``attrs["lines"]`` (the line number of each row).
+        ``attrs["path"]`` is the file, and ``attrs["lines"]`` has the line number of each row; the messages of
+        `check_table` contain both.
 
     Raises
     ------

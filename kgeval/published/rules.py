@@ -65,7 +65,7 @@ class Setting:
 
     @property
     def proviso(self) -> str:
-        """The condition to add to a message if its inequality holds for integer ranks only; empty if `ties` is set."""
+        """The condition in messages about inequalities that hold for integer ranks only; empty if `ties` is set."""
         return " if ranks are integers (no ties)" if self.ties is None else ""
 
 
@@ -103,7 +103,7 @@ def judge(reported: dict[str, Value], setting: Setting) -> list[Finding]:
 
 
 def _limits(name: str, setting: Setting) -> tuple[tuple[Fraction, str], tuple[Fraction | None, str]]:
-    """Return the least and the largest value that a metric can have, each as a pair (limit, text that explains it).
+    """Return the least and the largest value that a metric can have, each as a pair (limit, text about the limit).
 
     The largest value is None if it is unknown.
     """
@@ -354,8 +354,8 @@ def _formula(bands: Bands, corner: Corner, sign: str) -> str:
 def _line_text(line: Line, bands: Bands, extreme: str, relation: str) -> str:
     """Return a text with the two inequalities that prove a bound.
 
-    The first inequality holds for each single rank r. Its mean over all ranks is the second inequality, which relates
-    MR to MRR.
+    The first inequality holds for each single rank r. The mean of the first inequality over all ranks is the second
+    inequality, which relates MR to MRR.
     """
     slope = _text(line.slope)
     rank_ranges = [f"up to rank {k}" for k in bands.cuts] + ["beyond" if bands.cuts else "for every rank"]

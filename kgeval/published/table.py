@@ -45,7 +45,7 @@ class RowCheck:
     hints : tuple of str
         Known mistakes that would explain why the row is impossible.
     notes : tuple of str
-        How the row was read, and which numbers were not checked.
+        Notes about the reading of the row, such as mixed units, and about numbers that were not checked.
     """
 
     label: str
@@ -59,8 +59,8 @@ class RowCheck:
     def possible(self) -> bool:
         """Whether no inequality fails.
 
-        Some ranks then give these numbers. With `n_ranks` or a geometric mean rank, this is not certain: each metric
-        is possible alone, but perhaps not together with the others.
+        If True, some list of ranks gives these numbers. With `n_ranks` or a geometric mean rank, such a list may not
+        exist: each metric is possible alone, but perhaps not together with the others.
         """
         return not self.findings
 
@@ -215,7 +215,7 @@ def check_table(
     n_ranks : int, optional
         The number of ranks over which each mean is computed, all with equal weight (test triples times sides). Then
         hits@k must be a multiple of 1 / n_ranks, and MR a multiple of 1 / n_ranks or, with half ranks, of 1/2 / n_ranks
-        (the GRIM test). The GRIM test checks each number alone. It is not applied to MRR, to rows with a spread (±),
+        (the GRIM test). The GRIM test checks each number alone, and is not applied to MRR, to rows with a spread (±),
         or if ``ties="expected"``.
     ties : str, optional
         The tie policy of the ranks. ``"realistic"``: ranks may be halves, such as 1.5. ``"expected"``: the value of
@@ -226,15 +226,15 @@ def check_table(
         ``{"hits": 3, "MR": 0}``. By default, a float has the decimals of its shortest form, without zeros at the end.
         A text always has the decimals that it shows.
     percent : bool, optional
-        Whether hits@k, MRR and AMRI are percentages. None: this is decided for each row, separately for all its hits@k
-        together, for MRR and for AMRI. The hits@k of a row are read as percentages if at least one of them exceeds 1 or
-        has a percent sign; the same rule applies to MRR and to AMRI. If the rule gives percentages for only some of the
-        three, the others are first read as shares; if the row is then impossible, they are read as percentages.
+        Whether hits@k, MRR and AMRI are percentages. None: the numbers of each row decide, separately for
+        three groups: all hits@k of the row, MRR, and AMRI. A group is read as percentages if at least one of its
+        numbers exceeds 1 or has a percent sign. If only some of the groups are percentages by this rule, the other
+        groups are first read as shares; if the row is then impossible, some or all of the other groups are read as
+        percentages.
     rounding : str
         ``"nearest"``: the exact value is within half a unit of the number's last decimal, both ends included, so
         halves may be rounded up or down. ``"any"``: numbers may also be cut off, so the range extends a whole unit
-        above the number. Every range extends at least a millionth of the number below and above the
-        number.
+        above the number. Every range extends at least a millionth of the number below and above the number.
 
     Returns
     -------
@@ -327,7 +327,7 @@ class _Table:
         """Try the ways to read the row (numbers as shares or as percentages); return a tuple (way, findings).
 
         `way` is the first way that makes the row possible; `findings` is then empty. If no way makes the row possible,
-        `way` is the first one that was tried, and `findings` are the inequalities that it violates.
+        `way` is the first way that was tried, and `findings` are the inequalities that the row then violates.
         """
         first = None
         for kinds in _readings(row, self.percent):

@@ -1,8 +1,8 @@
 """The ranker: for each positive (a triple being ranked), it counts the rivals that score higher, and those that tie.
 
 The rivals of a positive are the other candidates of its query. `kgeval.evaluation` makes `Task` objects (queries that
-share their candidates), or `ListTask` objects if every positive has its own list of negatives; it calls `rank` with a
-`Job` and an executor (see `executors`).
+share their candidates), or `ListTask` objects if every positive has its own list of negatives. Then `kgeval.evaluation`
+calls `rank` with a `Job` and an executor (see `executors`).
 """
 
 from kgeval.ranking import executors

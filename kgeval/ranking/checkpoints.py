@@ -45,13 +45,16 @@ _DELETE_SHARD = "Delete this file: its queries are then ranked again"
 
 @typing.runtime_checkable
 class IdentityPart(typing.Protocol):
-    """A part of a run's identity with its own method of comparison (see `kgeval.scorers.ScorerIdentity`)."""
+    """A part of a run's identity with a method that compares this part with the same part of an earlier run.
+
+    An example is `kgeval.scorers.ScorerIdentity`.
+    """
 
     def describe(self) -> Any:
         """Return a value that JSON can store."""
 
     def differences(self, before: Any) -> list[str]:
-        """Return in words how this run differs from an earlier run.
+        """Return one text for each difference between this run and an earlier run.
 
         `before` is the earlier run's result of `describe`.
         """
@@ -115,10 +118,10 @@ class Checkpoint:
         Raises
         ------
         DataError
-            If the folder holds other files, or a checkpoint although `resume` is False; if another process writes to
-            it; if it belongs to a run with another identity or to another version of kgeval (the message lists what
-            differs); if a shard file is damaged, from another checkpoint, or holds a positive that another shard holds
-            too; or if the folder cannot be written.
+            If the folder contains other files, or a checkpoint although `resume` is False; if another process writes to
+            the folder; if the checkpoint belongs to a run with another identity or to another version of kgeval (the
+            message lists the differences); if a shard file is damaged or belongs to another checkpoint; if two shard
+            files contain the same positive; or if the folder cannot be written.
         """
         folder = Path(folder)
         _check_folder(folder)
@@ -224,7 +227,7 @@ class Checkpoint:
         try:
             self.close()
         except DataError:
-            if error is None:  # otherwise the error of the ``with`` block is raised, which came first
+            if error is None:  # otherwise Python raises `error`, the earlier error of the ``with`` block
                 raise
 
     def _holds(self, side: str, rows: Ids) -> Bools:
@@ -308,7 +311,7 @@ def _description(folder: Path) -> dict[str, Any] | None:
 
 
 def _write_description(folder: Path, identity: Mapping[str, Any]) -> str:
-    """Write ``checkpoint.json`` and return its key, which each shard file repeats."""
+    """Write ``checkpoint.json``; return the key of the checkpoint, which every shard file also contains."""
     described = {name: part.describe() if isinstance(part, IdentityPart) else part for name, part in identity.items()}
     key = uuid.uuid4().hex
     description = {
@@ -337,7 +340,10 @@ def _reason(error: DataError) -> str:
 
 
 def _differences(identity: Mapping[str, Any], description: dict[str, Any]) -> list[str]:
-    """Return in words how this run differs from the run of a checkpoint; empty if this run may continue it."""
+    """Return one text for each difference between this run and the run of a checkpoint.
+
+    The list is empty if this run may continue the checkpoint.
+    """
     before = description["identity"]
     parts = {name: part for name, part in identity.items() if isinstance(part, IdentityPart)}
     plain = {name: value for name, value in identity.items() if name not in parts}
@@ -355,7 +361,10 @@ def _differences(identity: Mapping[str, Any], description: dict[str, Any]) -> li
 
 
 def _compared(name: str, here: Any, before: Any) -> list[str]:
-    """Return in words how two JSON values differ; keys of nested dicts are joined by dots ("protocol.sides")."""
+    """Return one text for each difference between two JSON values.
+
+    In a text, the keys of nested dicts are joined by dots ("protocol.sides").
+    """
     if isinstance(here, dict) and isinstance(before, dict):
         differences = []
         for key in [*here, *(key for key in before if key not in here)]:
@@ -408,7 +417,7 @@ def _shard_bytes(parts: list[tuple[str, TaskCounts, float]], key: str) -> bytes:
 
 
 def _read_shards(files: list[Path], key: str) -> tuple[dict[str, TaskCounts], float]:
-    """Return the counts of all shard files by side, and the seconds in which they were counted."""
+    """Return the counts of all shard files by side, and the seconds that the counting took."""
     parts: dict[str, list[TaskCounts]] = {side: [] for side in SIDES}
     sources: dict[str, list[Path]] = {side: [] for side in SIDES}  # the file of each part
     seconds = 0.0
@@ -424,7 +433,7 @@ def _read_shards(files: list[Path], key: str) -> tuple[dict[str, TaskCounts], fl
 
 
 def _read_shard(file: Path, key: str) -> tuple[dict[str, TaskCounts], float]:
-    """Return the counts of a shard file by side, and the seconds in which they were counted."""
+    """Return the counts of a shard file by side, and the seconds that the counting took."""
     try:
         arrays, header = read_archive(file)
         _check_header(file, header, key)
@@ -497,8 +506,8 @@ def _taken(counts: TaskCounts, places: Ids) -> TaskCounts:
 class _Lock:
     """An exclusive lock on a folder, which the system releases when the process ends.
 
-    A forked child process inherits the open file, and with it the lock. It closes the file at once; otherwise the lock
-    would remain after the parent process has died.
+    A forked child process inherits the open file and the lock. The child process closes the file at once; otherwise
+    the lock would remain after the parent process has died.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -538,7 +547,7 @@ class _Lock:
         return self._handle is not None
 
     def release(self) -> None:
-        """Release the lock. The file stays: if it were deleted, two processes could hold a lock."""
+        """Release the lock. The lock file is kept: if the file were deleted, two processes could hold a lock."""
         handle, self._handle = self._handle, None
         if handle is not None:
             os.close(handle)

@@ -22,8 +22,8 @@ from kgeval.checks import Ids, Scores
 class RankCounts:
     """Three counts for each positive: all rivals, the rivals with a higher score, and those with the same score.
 
-    Two `RankCounts` of the same positives can be added (``+``), which joins two sets of rivals that have no rival in
-    common, and subtracted (``-``), which removes a subset of the rivals.
+    Let ``a`` and ``b`` be `RankCounts` of the same positives. ``a + b`` counts the rivals of both; no rival may be in
+    both. ``a - b`` counts the rivals of ``a`` without those of ``b``; every rival of ``b`` must be a rival of ``a``.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ class RankCounts:
 
 @dataclass(frozen=True)
 class TaskCounts:
-    """The counts and scores of some positives of one side, for example of a `Task` or of one batch of its queries.
+    """The counts and scores of some positives of one side: for example, of all positives of a `Task`, or of one batch.
 
     Parameters
     ----------

@@ -59,7 +59,7 @@ class Job:
     store : Checkpoint, optional
         Keeps the counts of finished shards.
     scorer : object
-        The scorer that the user gave. It is sent to other processes, which adapt it to `dataset`.
+        The scorer that the user gave. The other processes receive this scorer, and adapt it to `dataset`.
     dataset : Dataset, optional
     prepared : list, optional
         The candidates that an earlier ranker of this process has prepared; this job's ranker uses them if possible.
@@ -101,7 +101,7 @@ class Job:
         return self.seconds_left == 0.0
 
     def describe_kept(self) -> str:
-        """Return a text that says which results of an interrupted run are kept, and how to continue it."""
+        """Return a text that says which results of an interrupted run are kept, and how to continue the run."""
         if self.store is None:
             return "the finished ranks are lost; checkpoint=DIR (--checkpoint DIR) keeps them"
         return f"what was ranked is kept in {self.store.folder}; continue with resume=True (--resume)"
@@ -172,7 +172,7 @@ def _check_merged(task: Task | ListTask, counts: TaskCounts, is_complete: bool) 
 
 
 def _error_of(failures: Sequence[Failed], job: Job) -> Exception:
-    """Return the error of the first failed shard; the message names its queries and says which results are kept."""
+    """Return the error of the first failed shard; the message names the shard's queries and the kept results."""
     first = failures[0]
     if job.store is None and not first.traceback:
         return first.error

@@ -116,7 +116,7 @@ class ListTask:
         return stop - start + int(self.rivals.offsets[stop] - self.rivals.offsets[start])
 
     def take(self, places: Ids) -> ListTask:
-        """Return the task of the positives at the positions `places`, in this order; `counts` is not changed.
+        """Return a task with only the positives at the positions `places`, in this order; `counts` is not changed.
 
         Parameters
         ----------
@@ -169,7 +169,7 @@ class ListBatch:
 
 
 def count_lists(positives: Scores, rivals: Lists, is_known: Bools) -> TaskCounts:
-    """Count the rivals that score above each positive, and those that score equal to it.
+    """Count, for each positive, the rivals with a higher score and the rivals with the same score.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ class Meter:
     n_pairs, n_queries : int
         The numbers of pairs and of queries to rank.
     progress : bool
-        Whether to show a bar if standard error is a terminal, and to announce a long run there.
+        Whether to write to standard error: a bar (only on a terminal), and the announcement of a long run.
     n_pairs_before, n_queries_before : int
         The numbers of pairs and of queries that an earlier run has ranked.
     name : str
@@ -39,7 +39,7 @@ class Meter:
         The seconds after which the run stops. If given, the bar shows this limit instead of the time left, and no long
         run is announced.
     hint : str
-        The end of the announcement: what the user can do.
+        The end of the announcement: advice for the user.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class Meter:
     ) -> None:
         self.n_pairs, self.n_queries = n_pairs, n_queries
         self.progress, self.name, self.limit, self.hint = progress, name, limit, hint
-        self._n_bytes = 0  # the memory that the run needs, as far as it is known
+        self._n_bytes = 0  # the bytes that the run needs, as far as this number is known
         self._n_before = n_pairs_before
         self._n_scored = n_pairs_before  # scored pairs, also of shards that are not finished
         self._n_finished = n_pairs_before  # pairs of finished shards
@@ -168,7 +168,7 @@ class Meter:
         tqdm.write(f"kgeval: {text}", file=sys.stderr)
 
     def describe_speed(self) -> str:
-        """Return a text with the number of scored pairs and the time that they took."""
+        """Return a text with the number of scored pairs and the time of the scoring."""
         seconds = time.monotonic() - self.started
         return f"{self._n_scored - self._n_before:,} pairs were scored in {seconds:.1f} s"
 
@@ -204,7 +204,7 @@ def said_while(text: str, progress: bool) -> Iterator[None]:
 
 
 def describe_seconds(seconds: float) -> str:
-    """Return a time in words.
+    """Return a duration as text, for messages.
 
     Examples
     --------

@@ -49,7 +49,7 @@ from kgeval.scorers.models import EmbeddingModel
 
 MAX_RIVALS = 1 << 20  # lists with about this many rivals in total are scored together
 MIN_BATCH, BATCHES = 128, 4  # about 4 batches for each thread, but not fewer than 128 queries in a batch
-MIN_LARGE_BATCH = 32  # if the table of candidates is too large to be copied: smallest batch; one batch for each thread
+MIN_LARGE_BATCH = 32  # the smallest batch if the table of candidates is too large to be copied
 MIN_QUERIES_FOR_BYTES = 512  # for fewer queries on a CPU, 8-bit copies of the candidates cost more than they save
 TASKS_AT_ONCE = 2  # the candidate vectors of two tasks are in memory together (both sides, or two pools of candidates)
 MAX_FLOAT32 = float(np.finfo(np.float32).max)
@@ -71,8 +71,8 @@ class Ranker:
     note_memory : function, optional
         Called with the number of bytes that the candidates of a task need, as soon as this number is known.
     prepared : list, optional
-        The candidates that an earlier ranker of the same scorer prepared. This ranker uses them again where it can, and
-        replaces the content of the list by its own candidates.
+        The candidates that an earlier ranker of the same scorer prepared. This ranker uses these candidates again if
+        possible, and replaces the content of the list by its own candidates.
     """
 
     def __init__(
@@ -116,7 +116,7 @@ class Ranker:
         return max(min(size, least), -(-queries.n_queries // (n_rounds * self.n_threads)))
 
     def _lists_at_once(self, task: ListTask) -> int:
-        """Return how many lists are scored together; for slow scorers, as many as take about `BATCH_SECONDS`."""
+        """Return the number of lists that are scored together; slow scorers then take about `BATCH_SECONDS`."""
         size = max(1, task.count_pairs(0, task.n_queries) // max(1, task.n_queries))  # pairs in a list
         n_pairs = None if self.rows.pace is None else self.rows.pace.batch_pairs(BATCH_SECONDS)
         if n_pairs is None:
@@ -153,7 +153,7 @@ class Ranker:
     def _hold(self, task: Any) -> _Candidates:
         """Return the `_Candidates` of a task.
 
-        An existing object is used again if its vectors are the same array in memory.
+        If an existing object has the same array of vectors in memory as the task, the existing object is returned.
         """
         scorer: Any = self.rows
         vectors = scorer.vectors(task.queries.side, task.candidates)
@@ -162,12 +162,13 @@ class Ranker:
         is_table = method is EmbeddingModel.candidate_vectors  # tables do not change during an evaluation
         others: tuple[_Candidates, ...] = (*self._held.values(), *(self._prepared if is_table else ()))
         same = next((held for held in others if address(held.vectors) == key), None)
-        del others  # otherwise they stay in memory
+        del others  # otherwise the other objects stay in memory
         if same is not None and is_table:
             return same
-        self._prepared.clear()  # before more memory is needed
-        # A counter reads the whole table to compute norms, and these are finite if and only if the vectors are finite.
-        # So a large float32 table is not read here in addition; finite float32 numbers are always below `MAX_SIZE`.
+        self._prepared.clear()  # frees memory before the new counter needs memory
+        # A counter reads the whole table to compute norms, and the norms are finite if and only if the vectors are
+        # finite. So a large float32 table is not checked here, to read the table only once; finite float32 numbers are
+        # always below `MAX_SIZE`.
         is_checked_by_counter = is_table and vectors.dtype == np.float32 and not is_kept(vectors.nbytes)
         largest_of = np.array([MAX_FLOAT32]) if is_checked_by_counter else largest_in_rows(vectors)
         if same is not None:

@@ -32,14 +32,14 @@ class Finished:
 
 @dataclass(frozen=True)
 class Failed:
-    """A shard whose scores raised an error.
+    """A shard that could not be counted, and the error.
 
     Parameters
     ----------
     shard : Shard
     error : Exception
     traceback : str
-        The traceback, if the error was raised in another process; else empty, since `error` contains its traceback.
+        The traceback of `error`, if the error was raised in another process; else empty, since `error` contains it.
     """
 
     shard: Shard

@@ -1,6 +1,6 @@
 """The input of the ranker: a `Task` holds queries with the same candidates, and the known answers of the queries.
 
-`kgeval.evaluation` makes tasks with `Task.of`; the ranker reads them.
+`kgeval.evaluation` makes tasks with `Task.of`; the ranker reads the tasks.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Task:
 
     @property
     def side(self) -> str:
-        """The side that the queries ask for: ``"subject"`` or ``"object"``."""
+        """The missing side of the queries: ``"subject"`` or ``"object"``."""
         return self.queries.side
 
     @property
@@ -112,7 +112,7 @@ class Task:
         return (stop - start) * len(self.candidates)
 
     def take(self, places: Ids) -> Task:
-        """Return the task of the queries at the positions `places`, in this order.
+        """Return a task with only the queries at the positions `places`, in this order.
 
         Parameters
         ----------

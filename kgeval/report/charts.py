@@ -55,7 +55,7 @@ def patterns() -> Markup:
 
 
 def _patterned(model: int, x: float, y: float, width: float, height: float) -> Markup | None:
-    """Return the pattern of a model over a rectangle; None for the first model and the grey ones, which have none."""
+    """Return the pattern of a model over a rectangle; None if it has no pattern (first model, grey models)."""
     if not 0 < model < N_COLOURS:
         return None
     return tag("rect", x=x, y=y, width=width, height=height, rx=2, fill=f"url(#pattern-{model})")
@@ -125,7 +125,7 @@ def runs_bar(
 
 
 def contribution_bar(value: float, limits: tuple[float, float], model: int, title: str = "") -> Markup:
-    """Return a bar from 0 to the left or to the right, in the colour of the model that it favours."""
+    """Return a bar from 0 to `value`, to the left or to the right, in the colour of a model."""
     zero, end = position(0.0, limits), position(value, limits)
     bar = tag("rect", x=min(zero, end), y=3, width=max(1.0, round(abs(end - zero), 1)), height=HEIGHT - 6)
     parts = [tag("g", bar, fill="currentColor"), stroke(zero, zero, 1.5, y1=0, y2=HEIGHT, class_="zero")]
@@ -133,12 +133,13 @@ def contribution_bar(value: float, limits: tuple[float, float], model: int, titl
 
 
 def share_bar(share: float, tied: float, limit: float, model: int, title: str = "") -> Markup:
-    """Return a bar for a share of ranks; the part of it that ties is pale.
+    """Return a bar for a share of ranks; the part of the bar for tied ranks is pale.
 
     Parameters
     ----------
     share, tied : float
-        Shares of all ranks: `share` is the length of the bar, `tied` the part of it whose ranks tie with a rival.
+        Shares of all ranks: `share` is the length of the bar, `tied` the length of its pale part (ranks that tie with a
+        rival).
     limit : float
         The share that fills the width.
     model : int
@@ -208,8 +209,8 @@ def scatter(
     Parameters
     ----------
     points : sequence of (float, float, float, str)
-        Value under the model across, value under the model upwards, share of the largest relation (0 to 1), and the
-        name of the relation.
+        Value of the model on the horizontal axis, value of the model on the vertical axis, number of ranks as a share
+        of that of the largest relation (0 to 1), and the name of the relation.
     names : tuple of str
         What the horizontal and the vertical axis show.
     is_log : bool
@@ -275,7 +276,7 @@ def scatter(
 def _named(
     points: Sequence[tuple[float, float, float, str]], chosen: Sequence[int], place: Any, edges: tuple[float, float]
 ) -> list[Markup]:
-    """Return the names of some points beside them; a name that would lie over another one is left out."""
+    """Return the names of some points, beside the points; a name that would overlap another name is left out."""
     texts: list[Markup] = []
     boxes: list[tuple[float, float, float, float]] = []
     for i in chosen:
@@ -419,14 +420,15 @@ def counts_scatter(
 def rank_diagram(
     models: Sequence[tuple[str, float]], groups: Sequence[tuple[int, int]], difference: Number, label: str
 ) -> Markup:
-    """Return a critical-difference diagram: mean ranks on an axis, thick lines join models not told apart.
+    """Return a critical-difference diagram: an axis of mean ranks; thick lines join models that do not differ.
 
     Parameters
     ----------
     models : sequence of (str, float)
         Name and mean rank of each model, best mean rank first.
     groups : sequence of (int, int)
-        The first and the last model (index in `models`) of each group that a test does not tell apart.
+        Each group of models among which a test finds no significant difference: the indices in `models` of the first
+        and of the last model of the group.
     difference : float or None
         The critical difference, drawn above the axis; None if there is no test.
     label : str
@@ -439,8 +441,8 @@ def rank_diagram(
 
     Examples
     --------
-    >>> made = rank_diagram([("A", 1.2), ("B", 1.8), ("C", 3.0)], [(0, 1)], 1.4, "mean ranks")
-    >>> made.count("A: 1.20"), made.count('class="alike"')
+    >>> diagram = rank_diagram([("A", 1.2), ("B", 1.8), ("C", 3.0)], [(0, 1)], 1.4, "mean ranks")
+    >>> diagram.count("A: 1.20"), diagram.count('class="alike"')
     (1, 2)
     """
     k, left, width, row = len(models), 190, 300, 19

@@ -53,7 +53,7 @@ class RankedModels(typing.Protocol):
 
     @property
     def nemenyi(self) -> Nemenyi | None:
-        """Nemenyi's test, if there is one."""
+        """Nemenyi's test; None if there is no test."""
 
 
 def critical_differences(
@@ -65,11 +65,11 @@ def critical_differences(
     ax: Axes | None = None,
     title: str | None = None,
 ) -> Figure:
-    """Draw the critical-difference diagram: mean ranks of models over datasets, and which models are told apart.
+    """Draw the critical-difference diagram: mean ranks of models over datasets, and bars that join similar models.
 
-    The models hang on an axis of mean ranks, the best one at the left. A thick bar joins models that the test does not
-    tell apart: no two models on a bar differ significantly. With Nemenyi's test, a ruler above the axis shows the
-    critical difference CD. Without a test, there are no bars, and the title says so.
+    The models hang on an axis of mean ranks, the best one at the left. A thick bar joins a group of models; no two
+    models of the group differ significantly. With Nemenyi's test, a ruler above the axis shows the critical difference
+    CD. Without a test, there are no bars, and the title says so.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def critical_differences(
 
 
 def _groups(across: RankedModels, test: str, models: Sequence[str]) -> list[tuple[int, int]]:
-    """Return the first and the last model of each group that the test does not tell apart; none without a test."""
+    """Return the first and the last model of each group without significant difference; no group without a test."""
     column, place = TESTS[test][0], {model: i for i, model in enumerate(models)}
     p_values = np.ones((len(models), len(models)))
     for first, second, p_value in across.pairs[["first", "second", column]].itertuples(index=False):
@@ -161,7 +161,7 @@ def _levels(groups: Sequence[tuple[int, int]]) -> list[int]:
 
 
 def _heading(across: RankedModels, test: str, has_bars: bool) -> str:
-    """Return the title: what the bars mean, and at which level."""
+    """Return the title: the meaning of the bars, the test, and the significance level."""
     column, name = TESTS[test]
     if across.pairs[column].isna().any():
         return f"mean ranks, no result of {name}"
@@ -226,7 +226,7 @@ def _fit_labels(
 ) -> tuple[float, tuple[float, float]]:
     """Write the labels, shortened until the axis has room; return shares of the width: the axis, both margins.
 
-    Texts that are aligned at the right need the left margin, the others the right one.
+    Texts that are aligned at the right need the left margin; the other texts need the right margin.
     """
     least = MIN_AXIS["paper" if sheet.style.width < 4.0 else "screen"]
     sheet.figure.draw_without_rendering()  # from now on, the axes have their width
@@ -252,7 +252,7 @@ def _points(sheet: Sheet, points: float) -> float:
 
 
 def _draw_ruler(sheet: Sheet, length: float) -> None:
-    """Draw a ruler above the axis, from rank 1 on; if it is longer than the room, its end is cut and has no mark."""
+    """Draw a ruler above the axis, from rank 1 on; a ruler longer than the axis is cut and has no mark at the cut."""
     axes, look = sheet.axes, {"color": GREY, "linewidth": sheet.style.line}
     end = 1.0 + length
     axes.plot([1.0, min(end, axes.get_xlim()[1])], [RULER, RULER], **look)

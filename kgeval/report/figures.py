@@ -314,7 +314,7 @@ def set_ticks(axes: Axes, labels: Sequence[str], along: str) -> None:
 
 
 def set_log_ticks(axes: Axes, low: float, high: float) -> None:
-    """Make the x axis logarithmic, with ticks at 1, 3, 10, 30, 100, ... from `low` to `high`, which are at least 1."""
+    """Make the x axis logarithmic, with ticks at 1, 3, 10, 30, 100, ... from `low` to `high` (both at least 1)."""
     from matplotlib.ticker import FixedLocator, NullLocator
 
     axes.set_xscale("log")
@@ -325,7 +325,7 @@ def set_log_ticks(axes: Axes, low: float, high: float) -> None:
 
 
 def choose_fonts(artist: Any) -> None:
-    """Give texts with characters that their font lacks a further font that has them; warn if none is installed.
+    """Add a further font to texts whose font lacks some of their characters; warn if no installed font has them.
 
     The further font is the first of `FALLBACK_FONTS` that is installed and has all lacking characters of a text.
 

@@ -46,7 +46,7 @@ def primary_metric(comparison: Comparison | None) -> str:
 def verdict_data(
     results: Sequence[EvaluationResult], names: Sequence[str], comparison: Comparison | None
 ) -> dict[str, Any]:
-    """Return the verdict, and for each compared metric the leader and the models that the test cannot tell from it.
+    """Return the verdict, and for each compared metric the leader and the models that do not differ significantly.
 
     Returns
     -------
@@ -73,7 +73,7 @@ def compared(
     names: Sequence[str],
     entity_names: EntityNames | None,
 ) -> dict[str, Any]:
-    """Return the table of a comparison, and what is shown of its most important pairs of models.
+    """Return the table of a comparison, and details of its most important pairs of models.
 
     Parameters
     ----------
@@ -206,9 +206,9 @@ def _with_ranks(row: Mapping[Any, Any], entity_names: EntityNames | None) -> dic
 def tie_cautions(results: Sequence[EvaluationResult], names: Sequence[str], metric: str) -> tuple[list[str], list[str]]:
     """Return cautions about ties, and notes about ties that change nothing.
 
-    A caution names models whose order depends on the tie policy, or a model whose values between pessimistic and
-    optimistic ties reach those of another model; ties of a single model are a caution too. If the values reach no other
-    model, the ties are only noted.
+    The first caution names two models whose order depends on the tie policy. For each further model with many tied
+    ranks, there is a caution if the range of its values, from pessimistic to optimistic ties, overlaps the range of
+    another model, or if there is only one model; otherwise there is a note.
     """
     values = [result[metric] for result in results]
     ends = [tie_ends(result.rank_table, metric) or (value, value) for result, value in zip(results, values)]

@@ -52,8 +52,8 @@ PAGE_METRICS = ("mrr", "hits@1", "hits@3", "hits@10", "mr", "amri")
 RELATION_METRICS = ("mrr", "hits@1", "hits@3", "hits@10", "mr")
 MAX_RELATIONS, MAX_CUTS = 2_000, 60
 NOT_RANKED = "this relation has no ranks"
-MIN_DROPPED = 0.01  # a larger share of dropped ranks changes what the numbers mean
-MIN_REVERSED = 0.1  # a larger share of reversed pairs changes what the numbers mean
+MIN_DROPPED = 0.01  # a larger share of dropped ranks gives a caution
+MIN_REVERSED = 0.1  # a larger share of reversed pairs gives a caution
 BIN_STARTS = (1, 2, 3, 5)  # bins of ranks start at these numbers times 1, 10, 100, ...: at 1, 2, 3, 5, 10, 20, 30, 50
 
 
@@ -164,7 +164,7 @@ def _metrics(specs: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def _displays(comparison: Comparison | None) -> dict[str, dict[str, Any]]:
-    """Return how to show each metric: the number of decimals, and whether its axis is logarithmic.
+    """Return, for each metric, the number of decimals, and whether its axis is logarithmic.
 
     The dict holds each metric under its key (such as ``"mrr"``) and under its heading (such as ``"MRR"``).
     """
@@ -201,9 +201,9 @@ def _cell(result: EvaluationResult, key: str) -> list[Any]:
 def _summary(results: Sequence[EvaluationResult], names: Sequence[str]) -> list[dict[str, Any]]:
     """Return one table of metrics for each setting (filtered, raw) and side.
 
-    Each table has one row per model, then the chance level: one row if it is the same for all models, else one row per
-    model. In the row of a model, ``"above"`` says for each metric whether the model is better than chance, and
-    ``"ends"`` holds the values with pessimistic and with optimistic ties, if many ranks tie.
+    Each table has one row per model, then the chance level: one row if the chance level is the same for all models,
+    else one row per model. In the row of a model, ``"above"`` says for each metric whether the model is better than
+    chance, and ``"ends"`` holds the values with pessimistic and with optimistic ties, if many ranks tie.
     """
     groups = []
     directions = [bool(metric.higher_is_better) for metric in parse_all(PAGE_METRICS)]
@@ -276,7 +276,7 @@ def _cautions(
 
 
 def _max_candidates(results: Sequence[EvaluationResult]) -> int:
-    """Return the largest number of candidates; if a result does not know it, its largest known rank counts."""
+    """Return the largest number of candidates; for a result without this number, its largest known rank counts."""
     sizes = [1]
     for result in results:
         ranks = result.rank_table.ranks("filtered")
@@ -345,9 +345,9 @@ def _frame_cells(
 ) -> list[list[list[Any]]]:
     """Return four lists for each metric: values, low ends and high ends of the intervals, and reasons.
 
-    Each list has one item per row of `frame`. A reason says why a value or an end is undefined; it is empty if all
-    three are defined. If ranks are undecided, there are two more lists: the least and the greatest values of the
-    metric, None where they are equal. `rows_of` maps the labels of the frame to rows of the result.
+    Each list has one item per row of `frame`. A reason says why a value or an end is undefined; the reason is empty if
+    the value and both ends are defined. If ranks are undecided, there are two more lists: the least and the greatest
+    values of the metric, None where they are equal. `rows_of` maps the labels of the frame to rows of the result.
     """
     cells = []
     has_undecided = _has_undecided(result)
@@ -369,11 +369,11 @@ def _relations(
 ) -> dict[str, Any]:
     """Return the metrics of the `MAX_RELATIONS` relations with the most ranks, for each model.
 
-    ``values[i][j]`` holds the lists that `_frame_cells` returns for model i and metric j. ``n_all`` is the number
-    of all relations. ``differences`` holds one dict for each pair in `pairs`: the models ``first`` and ``second``, and
-    for each relation ``[difference, low, high]`` in the first compared metric, or None, and ``decided``, whether the
+    ``values[i][j]`` holds the lists that `_frame_cells` returns for model i and metric j. ``n_all`` is the number of
+    all relations. ``differences`` holds one dict for each pair in `pairs`: the models ``first`` and ``second``, and for
+    each relation ``[difference, low, high]`` in the first compared metric, or None, and ``decided``, whether the
     interval, corrected for the number of relations, excludes 0. ``triples`` holds for each relation the triples on
-    which the first pair disagrees most; without a comparison, those that the first model ranks worst.
+    which the first pair disagrees most; without a comparison, the triples that the first model ranks worst.
     """
     metrics = _metrics(RELATION_METRICS)
     frames = [result.by("relation", metrics=RELATION_METRICS, confidence=CONFIDENCE) for result in results]

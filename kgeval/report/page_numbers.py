@@ -59,8 +59,8 @@ def interval_text(cell: Sequence[Number], metric: str, digits: int | None = None
 def difference_digits(cell: Sequence[Number], metric: str) -> int:
     """Return the number of decimals of a difference, given ``(value, low, high)``.
 
-    Differences may be far smaller than values, so they have at least two significant digits. Where the interval
-    excludes zero, its end next to zero has at least one significant digit.
+    Differences may be far smaller than values, so they have at least two significant digits. If the interval excludes
+    zero, the limit next to zero has at least one significant digit.
 
     Examples
     --------

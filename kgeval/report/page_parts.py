@@ -156,7 +156,7 @@ def bar_of(
     ends: Sequence[float] | None = None,
     model: int | None = None,
 ) -> Markup:
-    """Return the drawing of a value with its interval; its whisker reaches from pessimistic to optimistic ties."""
+    """Return the drawing of a value, its interval, and a whisker between `ends` (pessimistic and optimistic ties)."""
     value, low, high = (math.nan if end is None else end for end in cell[:3])
     pair = (ends[0], ends[1]) if ends else None
     classes = "track" if model is None else f"track {charts.model_class(model)}"

@@ -46,8 +46,8 @@ Data = Mapping[str, Any]
 N_GAINS, N_CAUTIONS, MAX_FOREST, MAX_DOTS, N_OUTLIERS, MAX_NAME = 8, 2, 4, 30, 8, 32
 MAX_HEAD, MAX_RELATION = 20, 70  # characters of a model in a narrow column, and of a relation beside its bar
 MAX_BESIDE = 6  # a matrix of more models stands below the values, not beside them
-MIN_POINTS = 3  # a chart of relations needs at least this many
-COMMON_COLUMNS = ("pattern", "cardinality", "degree_given", "degree_asked")  # shown open; others are folded
+MIN_POINTS = 3  # smallest number of relations in a chart
+COMMON_COLUMNS = ("pattern", "cardinality", "degree_given", "degree_asked")  # shown open; other columns: folded
 COLUMN_WORDS = {
     "degree_given": "degree of the given entity",
     "degree_asked": "degree of the asked entity",
@@ -66,7 +66,7 @@ def sections(data: Data, title: str, command: str, version: str, latex: str) -> 
     title : str
         The title of the page, which is its first heading.
     command : str
-        How the page can be made again.
+        The command that makes the page again.
     version : str
         The version of kgeval, for the citation.
     latex : str
@@ -87,7 +87,7 @@ def sections(data: Data, title: str, command: str, version: str, latex: str) -> 
 
 
 def column_words(column: str) -> str:
-    """Return the name of a column in words; a column of the user has its own name.
+    """Return the name of a column in words; the name of a column of the user is not changed.
 
     Examples
     --------
@@ -131,7 +131,7 @@ def answer(data: Data, title: str) -> Markup:
 
 
 def _lines(data: Data) -> list[str]:
-    """Return all lines above the tables: shared ones, those of each model, those of the comparison; each once."""
+    """Return the header lines of all models, of each model and of the comparison; equal lines only once."""
     lines = list(data["head"]["common"])
     for name, of_model in zip(data["models"], data["head"]["own"]):
         lines += [line.replace("note: ", f"note: {name}: ", 1) for line in of_model]
@@ -175,7 +175,7 @@ def first_values(data: Data) -> Markup:
 
 
 def compared_values(data: Data) -> Markup:
-    """Return the first compared metric of each model, best first, as the comparison has it."""
+    """Return a table of the first compared metric of each model, best first, with the values of the comparison."""
     compared, metric, heading = data["comparison"], data["verdict"]["metric"], data["verdict"]["heading"]
     limits = limits_of(compared["values"])
     lines = []
@@ -189,7 +189,7 @@ def compared_values(data: Data) -> Markup:
 
 
 def _sides(group: Data) -> str:
-    """Return which sides a group of the summary has, in words."""
+    """Return the side or sides of a group of the summary in words."""
     return "both sides" if group["side"] == "both" else f"{group['side']} side"
 
 
@@ -212,7 +212,7 @@ def _classes(data: Data, row: Data, place: int) -> str:
 
 
 def _key_of(data: Data, row: Data, place: int) -> str:
-    """Return the key of a cell of the summary as a comparison writes it; filtered values of both sides are plain."""
+    """Return the key of a cell of the summary, as in a comparison; without prefix for filtered values of both sides."""
     key = data["metrics"][place]["key"]
     parts = [part for part in (row["setting"], row["side"]) if part not in ("filtered", "both")]
     return ".".join([*parts, key])
@@ -273,7 +273,7 @@ def _p(value: Number, row: Data, compared: Data) -> str:
 
 
 def _oriented(row: Data, order: Sequence[str]) -> Data:
-    """Return a row of the comparison so that the model that comes first in `order` is the first of the pair."""
+    """Return a row of the comparison, with the pair exchanged if the second model comes before the first in `order`."""
     if order.index(row["first"]) < order.index(row["second"]):
         return row
     swapped = {"first": row["second"], "second": row["first"], "wins": row["losses"], "losses": row["wins"]}
@@ -409,7 +409,7 @@ def _direction(metric: Data) -> Markup:
 
 
 def reasons(data: Data) -> Markup | None:
-    """Return why numbers of the tables of metrics are undefined: each reason once, with what it concerns."""
+    """Return a list of the reasons why numbers in the tables of metrics are undefined, each with its first number."""
     found: dict[str, list[str]] = {}
     for group in data["summary"]:
         for row in [*group["rows"], *group["chance"]]:
@@ -428,7 +428,7 @@ def reasons(data: Data) -> Markup | None:
 
 
 def where(data: Data) -> Markup:
-    """Return where models differ: relations and groups; for one model, where it is best and worst."""
+    """Return the relations and groups on which models differ; for one model, those with the best and worst values."""
     compared = data["comparison"]
     if compared and compared["pairs"] and compared["pairs"][0]["relations"]:
         parts = []
@@ -495,7 +495,7 @@ def gains(data: Data, pair: Data) -> Markup:
 
 
 def decided_text(n: int, groups: str) -> str:
-    """Return what bold differences of groups mean.
+    """Return a sentence that explains bold differences of groups.
 
     Examples
     --------
@@ -720,7 +720,7 @@ def relations(data: Data) -> Markup:
 
 
 def _sure(found: Data, i: int) -> str | None:
-    """Return which model of the first pair is higher on a relation, if the corrected interval decides it."""
+    """Return ``"first"`` or ``"second"``, the model of the first pair with the higher value on a relation, or None."""
     pair = found["differences"][0] if found["differences"] else None
     if not pair or not pair["decided"][i]:
         return None
@@ -786,7 +786,7 @@ def _rank(rank: Number) -> str:
 
 
 def _query(row: Data) -> Markup:
-    """Return a triple; the entity that was asked for is bold."""
+    """Return a triple; the answer (the hidden entity of the query) is bold."""
     s, p, o = label(row["s"]), tag("span", label(row["p"]), class_="relation"), label(row["o"])
     if row["side"] == "object":
         return tag("span", s, p, tag("b", o), class_="query")
@@ -1013,7 +1013,7 @@ def hits_table(data: Data) -> Markup:
 
 
 def background(data: Data, command: str, version: str) -> Markup:
-    """Return what is needed to check the numbers, folded: protocol, dataset, all tests, glossary, command, citation."""
+    """Return the last section, with folded parts: protocol, dataset, all tests, glossary, command, citation."""
     parts = [folded("Protocol", protocol_card(data), id="protocol")]
     if data["audit"]:
         parts.append(folded("Dataset", *dataset_card(data["audit"]), id="dataset"))
@@ -1028,7 +1028,7 @@ def background(data: Data, command: str, version: str) -> Markup:
 
 
 def protocol_card(data: Data) -> list[Markup]:
-    """Return what was evaluated and how: all lines that the results state about themselves."""
+    """Return the part about dataset and protocol: all header lines of the results, except notes."""
     common = [line for line in data["head"]["common"] if not line.startswith("note: ")]
     parts = [line_list(common)]
     for name, lines, scorer in zip(data["models"], data["head"]["own"], data["head"]["scorers"]):

@@ -365,7 +365,7 @@ def _share_limits(result: EvaluationResult, masks: Sequence[npt.NDArray[np.bool_
 
 
 def _named(label: Any, shown_names: Mapping[str, str]) -> str:
-    """Return the name to show for a label, which is the label itself if it has no other name."""
+    """Return the name to show for a label; the label itself if `shown_names` does not contain it."""
     return shown_names.get(str(label), str(label))
 
 

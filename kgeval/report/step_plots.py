@@ -110,7 +110,7 @@ def _draw_terms(sheet: Sheet, table: pd.DataFrame) -> tuple[list[Any], list[str]
 
 
 def _draw_hits(sheet: Sheet, table: pd.DataFrame) -> tuple[list[Any], list[str], str]:
-    """Draw precision and recall so far as lines, and the relevant items as dots; returns the same as `_draw_terms`."""
+    """Draw precision and recall so far as lines, and the relevant items as dots; return the same as `_draw_terms`."""
     axes, rows = sheet.axes, np.arange(len(table))
     handles = axes.plot(table["precision"], rows, **sheet.line_style(0))
     labels = ["precision so far"]

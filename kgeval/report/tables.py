@@ -36,8 +36,8 @@ from kgeval.terminal import PIPE, Column, Screen, shortened, width_of
 FORMATS = ("table", "json", "csv", "markdown", "latex")
 COMPARISON_STYLES = ("table", "markdown", "latex")
 MAX_LISTED_RANKS, MAX_NAMED = 40, 3
-OPTIONAL_COLUMNS = ("share", N_EFFECTIVE)  # what a table leaves out first if it is wider than the terminal
-KEPT_METRIC = "mrr"  # the column that it leaves out last
+OPTIONAL_COLUMNS = ("share", N_EFFECTIVE)  # a table that is wider than the terminal leaves out these first
+KEPT_METRIC = "mrr"  # the column that a table leaves out last
 ROUGH = 10  # intervals with fewer effective clusters than this get a note
 _LATEX_NEEDS = r"% needs \usepackage{booktabs}"
 _LATEX_MARKS = {"†": r"\dag", "‡": r"\ddag", "§": r"\S", "¶": r"\P"}
@@ -256,7 +256,7 @@ def _comparison_text(
     metrics = _shown_columns(values)
     labels = [_index_parts(model) for model in values.index]
     names = _index_names(values)
-    columns: list[list[list[str]]] = []  # of each metric, of each model: the value with its marks, and the interval
+    columns: list[list[list[str]]] = []  # [metric][model]: the value with its marks, and the interval
     plain: dict[Any, list[str]] = {}  # of each metric, of each model: the value alone
     for metric in metrics:
         cells = []
@@ -272,7 +272,7 @@ def _comparison_text(
         for metric, place, cells in zip(metrics, _places(metrics, ()), columns):
             suffixes = [text[0].removeprefix(value) for text, value in zip(cells, plain[metric])]
             for text, model, suffix in zip(cells, values.index, suffixes):
-                gap = " " * (max(map(width_of, suffixes)) - width_of(suffix))  # decimals one below another
+                gap = " " * (max(map(width_of, suffixes)) - width_of(suffix))  # so that the decimals are aligned
                 text[0] = (screen.bold(text[0]) if (model, metric) in bold else text[0]) + gap
             shown_columns.append(_column(_heading(str(metric)), cells, place))
         notes = [f"* {meaning_of_bold}"] if bold else []
@@ -481,7 +481,7 @@ def frame_records(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def undefined_lines(*frames: pd.DataFrame) -> list[str]:
-    """Return one line for each reason why a value or interval is undefined; it names the first rows with this reason.
+    """Return one line for each reason why a value or interval is undefined; each names the first rows concerned.
 
     Parameters
     ----------
@@ -513,7 +513,7 @@ def rough_lines(frame: pd.DataFrame) -> list[str]:
 
 
 def _row_name(label: Any) -> str:
-    """Return the name of a row of a table, for a note: its labels, of which long ones are shortened."""
+    """Return the name of a row of a table, for a note: its labels, with long labels shortened."""
     return " ".join(shown_label(part) if part else part for part in _index_parts(label))
 
 

@@ -24,9 +24,9 @@ from kgeval.stats import Clusters, Grouping
 CLUSTERS = ("triple", "query", "entity")
 # Kind of clusters -> end of the sentence "intervals show how much a number would vary with ...".
 PURPOSES = {
-    "triple": "other triples of this graph (both ranks of a triple are drawn together)",
-    "query": "other queries of this graph (all ranks of a query are drawn together)",
-    "entity": "other entities (ranks with the same subject, or with the same object, are drawn together)",
+    "triple": "other triples of this graph (both ranks of a triple are sampled together)",
+    "query": "other queries of this graph (all ranks of a query are sampled together)",
+    "entity": "other entities (ranks with the same subject, or with the same object, are sampled together)",
     "array": "other clusters like those of the given array",
 }
 
@@ -90,7 +90,7 @@ class RowClusters:
         return cls("array", (numbers,), frame)
 
     def of_other(self, frame: pd.DataFrame, rows: Ids, other_rows: Ids) -> RowClusters:
-        """Copy the labels of `rows` to another table, whose rows `other_rows` hold the same ranks."""
+        """Return the labels of another table, `frame`, whose rows `other_rows` hold the ranks of the rows `rows`."""
         if self.by != "array":
             return RowClusters.of(frame, self.by)
         labels = np.full(len(frame), -1, dtype=np.int64)
@@ -110,7 +110,7 @@ class RowClusters:
 
         The observations are the rows of ``parts[0]``, then those of ``parts[1]``, and so on. For query-level metrics
         the observations are the queries of each group, in the order of `queries`. Two queries share a cluster if a rank
-        of one and a rank of the other share a cluster.
+        of the first query and a rank of the second query share a cluster.
 
         Parameters
         ----------

@@ -246,7 +246,7 @@ def _user_keys(frame: pd.DataFrame, entities: Vocabulary, relations: Vocabulary,
 def _labels_or_ids(name: str, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return `values` as an int64 array if all values are integers.
 
-    Otherwise return them unchanged, and raise a DataError if a value is neither a label nor missing.
+    Otherwise return `values` unchanged; but raise a DataError if a value is neither a label nor missing.
     """
     is_missing = pd.isna(values)
     is_id = np.array([isinstance(value, (int, np.integer)) and not isinstance(value, bool) for value in values])
@@ -266,7 +266,7 @@ def _labels_or_ids(name: str, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
 def _check_not_ambiguous(name: str, vocabulary: Vocabulary) -> None:
     """Raise a DataError if it is unclear whether the integers in the column `name` are ids or labels.
 
-    It is unclear if all labels consist of digits, and at least one label differs from its id.
+    An error is raised if all labels consist of digits, and at least one label differs from its id.
     """
     if not vocabulary.are_labels_ids and all(map(str.isdigit, vocabulary.labels)):
         raise DataError(

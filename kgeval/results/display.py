@@ -79,7 +79,7 @@ def show_text(lines: list[str], frame: pd.DataFrame, index: bool = True) -> str:
 
 
 def html_table(frame: pd.DataFrame, index: bool = True) -> Markup:
-    """Return a table as HTML for the card of an object; a metric has the decimals of `kgeval.metrics.display_of`.
+    """Return a table as HTML for the card of an object; `kgeval.metrics.display_of` gives the decimals of a metric.
 
     Parameters
     ----------

@@ -116,8 +116,8 @@ class EvaluationResult:
         ranks of this setting are unknown, and its columns ``better``, ``tied`` and ``rivals`` hold -1 (`UNKNOWN_COUNT`)
         in all rows; ``"rivals"``: the number of rivals is unknown, and the columns ``rivals_raw`` and
         ``rivals_filtered`` hold -1 in all rows; ``"ties"``: it is unknown which rivals tie, and ``better + 1 + tied /
-        2`` is the realistic rank; ``"queries"``: the positives of a query were ranked by different lists, so a query
-        has no list.
+        2`` is the realistic rank; ``"queries"``: the positives of a query were ranked by different lists, so no query
+        has a single list.
 
         The entries ``model`` (str) and ``seed`` (int), if there are any, are the name of the model and the seed with
         which it was trained; see `kgeval.benchmarks.named`.
@@ -253,15 +253,15 @@ class EvaluationResult:
         Parameters
         ----------
         key : str or Metric
-            As in `value`. The tie policy applies to the ranks that are decided: in ``bounds("mrr")``, they have
+            As in `value`. The tie policy applies only to decided ranks: in ``bounds("mrr")``, decided ranks have
             realistic ties.
 
         Returns
         -------
         low, high : float
             The values with all undecided ranks at their worst, or all at their best; no narrower bounds exist. If the
-            metric does not depend on undecided ranks, both are its value. If it has no bounds, both are NaN, and the
-            reason of `value` says why.
+            metric does not depend on undecided ranks, both equal the value of the metric. If the metric has no bounds,
+            both are NaN, and the reason of `value` says why.
 
         Raises
         ------
@@ -324,8 +324,8 @@ class EvaluationResult:
             with other triples of this graph. ``"query"``: the ranks of all answers of a query; variation with other
             queries. ``"entity"``: all ranks with the same subject, and all with the same object (two-way clusters);
             variation with other entities, such as those of a similar graph. An array with one label per row of `table`:
-            ranks with the same label. For query-level metrics, two queries depend on each other if a rank of one and a
-            rank of the other do; with ``"query"`` all queries are independent.
+            ranks with the same label. For query-level metrics, two queries depend on each other if a rank of the
+            first query depends on a rank of the second; with ``"query"`` all queries are independent.
         n_resamples, seed : int
             Number of resamples and seed of the bootstrap.
 
@@ -376,8 +376,8 @@ class EvaluationResult:
         MetricError
             If the number of weights is wrong, if a weight is negative or not finite, if all weights of the side are 0,
             if the largest weight is above 1e100 or below 1e-100 (sums would overflow or lose digits),
-            if the weights are a Series with another index than `table`, if the metric has no weighted form, or if it is
-            undefined, for example because it depends on undecided ranks; the message then has its bounds.
+            if the weights are a Series with another index than `table`, if the metric has no weighted form, or if the
+            metric is undefined. If the metric depends on undecided ranks, the message contains its bounds.
 
         Examples
         --------
@@ -754,8 +754,8 @@ class EvaluationResult:
         Steps
             ``print`` shows it, `kgeval.report.plots.steps` draws it. Its table has one row per place; see
             `kgeval.metrics.retrieval.steps`. Items without a label are rivals. For a metric of ranks, each row is a
-            place that the triple can have. Its columns are ``chance`` (the probability of this place), ``value`` (of
-            the metric at this place), ``term`` (chance times value) and ``sum`` (of the terms up to this row).
+            place that the triple can have. The columns are then ``chance`` (the probability of this place), ``value``
+            (of the metric at this place), ``term`` (chance times value) and ``sum`` (of the terms up to this row).
 
         Raises
         ------
@@ -816,9 +816,9 @@ class EvaluationResult:
             Whether to replace an existing file.
         name : str, optional
             The name of the model, such as ``"ComplEx"``, for `kgeval.benchmark`; by default the file has the name and
-            the seed of this result, if it has them (`kgeval.benchmarks.named`).
+            the seed of this result, if there are any (`kgeval.benchmarks.named`).
         seed : int, optional
-            The seed with which the model was trained; it needs `name`.
+            The seed with which the model was trained; requires `name`.
 
         Raises
         ------
@@ -982,7 +982,7 @@ def metric_cautions(
 
 
 def _undecided_cautions(result: EvaluationResult, metrics: Sequence[Metric], ties: str | None) -> list[str]:
-    """Return the cautions about undecided ranks: how many they are, and the bounds of the metrics."""
+    """Return the cautions about undecided ranks: the number of these ranks, and the bounds of the metrics."""
     ranks = result.rank_table
     # A side or setting may have undecided ranks while the filtered ranks of both sides have none.
     counts = {setting: int(ranks.is_undecided(setting).sum()) for setting in reversed(SETTINGS)}
@@ -1002,7 +1002,7 @@ def _undecided_cautions(result: EvaluationResult, metrics: Sequence[Metric], tie
 
 
 def interval_notes(result: EvaluationResult, confidence: float = CONFIDENCE, cluster: Any = "triple") -> list[str]:
-    """Return a line that says which variation the intervals show, and a caution if clusters by entity widen them much.
+    """Return a line that says which variation the intervals show, and a caution if they are much wider by entity.
 
     Parameters
     ----------
@@ -1028,7 +1028,7 @@ def interval_notes(result: EvaluationResult, confidence: float = CONFIDENCE, clu
     by, share = result.rank_table.row_clusters(cluster).by, result.rank_table.sampled_share
     purpose = PURPOSES[by]
     if by == "triple" and share:
-        purpose = f"another random sample of the ranked splits; they are for all triples ({share:.1%} were drawn)"
+        purpose = f"another random sample of the ranked splits; the intervals describe all triples ({share:.1%} drawn)"
     narrow = result.interval("mrr", confidence=confidence, cluster=cluster)
     few = f"; {narrow.n_effective:.0f} effective clusters in all" if narrow.n_effective < FEW_CLUSTERS else ""
     lines = [f"{100 * confidence:g}% intervals show how much a number would vary with {purpose}{few}"]

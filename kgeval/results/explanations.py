@@ -83,7 +83,7 @@ class _ScoredQuery:
     n_above : int
         The number of candidates that score higher than the positive.
     tied : int64 array
-        The indices in `candidates` of the other candidates that score equal to it, ascending.
+        The indices in `candidates` of the other candidates with the same score as the positive, ascending.
     """
 
     side: str

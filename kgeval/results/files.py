@@ -1,7 +1,7 @@
 """Files of results: one archive of arrays with a JSON header, without pickle.
 
-The method `save` of both result classes calls `write_result` and the functions ``pack_...``. For each kind of result,
-`READERS` contains a function that calls the functions ``unpack_...``; `kgeval.load_result` calls it.
+The method `save` of both result classes calls `write_result` and the functions ``pack_...``. `READERS` has one
+function for each kind of result: `kgeval.load_result` calls this function, and it calls the functions ``unpack_...``.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ def unpack_vocabularies(arrays: Arrays) -> tuple[Vocabulary, Vocabulary]:
 
 
 def _unpack_labels(kind: str, arrays: Arrays) -> Vocabulary:
-    """Return the vocabulary that `_pack_labels` packed; before version 4 of the format it was a JSON list."""
+    """Return the vocabulary that `_pack_labels` packed; files before version 4 have the labels as a JSON list."""
     packed, lengths = arrays[kind], arrays.get(_LENGTHS.format(kind))
     if not packed.ndim:
         return Vocabulary.of_ids(packed.item())

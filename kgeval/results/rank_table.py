@@ -539,7 +539,7 @@ class RankTable:
         return macro_interval(parts, among, confidence, key.bounds, sampled_share)
 
     def _macro_between(self, key: Key, groups: Sequence[Ids]) -> str:
-        """Return a reason with the bounds of a macro average; empty if it does not depend on undecided ranks."""
+        """Return a reason with the bounds of a macro average; empty if no undecided rank changes the average."""
         bounds = [self.bounds(key, rows) for rows in groups]
         low, high = (float(np.mean(ends)) for ends in zip(*bounds))
         n_undecided = sum(int(self.is_undecided(key.setting, rows).sum()) for rows in groups)

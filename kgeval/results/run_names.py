@@ -34,16 +34,16 @@ def check_model_name(name: Any) -> str:
 
 
 def run_facts(about: dict[str, Any], name: str | None, seed: int | None) -> dict[str, Any]:
-    """Return the facts about a result with a new name and seed of its model; without a name, return them unchanged.
+    """Return the facts about a result with a new name and seed of its model; if `name` is None, return `about` itself.
 
     Parameters
     ----------
     about : dict
         `EvaluationResult.about`; it is not changed.
     name : str, optional
-        The name of the model; None: the facts stay as they are.
+        The name of the model.
     seed : int, optional
-        The seed with which the model was trained; None: a result that gets a name has no seed.
+        The seed with which the model was trained; None: the new facts contain no seed.
 
     Returns
     -------

@@ -28,7 +28,7 @@ def steps_of_row(ranks: RankTable, entities: Vocabulary, relations: Vocabulary, 
     entities, relations : Vocabulary
     row : int
     key : Key
-        Its side is "both" or the side of the row.
+        The side of the key is "both" or the side of the row.
 
     Raises
     ------

@@ -78,7 +78,7 @@ def at_extremes(counts: RankCounts, is_undecided: npt.NDArray[np.bool_]) -> tupl
 
 
 def unknown_reason(unknown: Mapping[str, str], key: Key, at_chance: bool = False) -> str:
-    """Return why the value (or the chance level) of a metric is unknown; an empty string if it is known.
+    """Return the reason why the value (or the chance level) of a metric is unknown; an empty string if known.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def unknown_reason(unknown: Mapping[str, str], key: Key, at_chance: bool = False
 
 
 def unknown_counts(unknown: Mapping[str, str]) -> list[str]:
-    """Return the names of the columns whose counts are unknown; they hold `UNKNOWN_COUNT` in all rows.
+    """Return the names of the columns of unknown counts; these columns hold `UNKNOWN_COUNT` in all rows.
 
     Examples
     --------
@@ -141,7 +141,7 @@ def check_undecided(frame: pd.DataFrame, unknown: Any) -> None:
 
 
 def shown_bounds(key: Key, low: float, high: float) -> str:
-    """Return the bounds of a metric as text, with the decimals of the metric, or more if they would look equal.
+    """Return the bounds of a metric as text, with the decimals of the metric, or more if both bounds would look equal.
 
     Examples
     --------
@@ -169,7 +169,7 @@ def between_reason(key: Key, low: float, high: float, n_undecided: int, n: int) 
 
 
 def where_equal(best: pd.DataFrame, worst: pd.DataFrame) -> pd.DataFrame:
-    """Compare two tables of metrics per query; where they differ, return NaN with a reason instead of the value.
+    """Return a table of metrics per query: the values that two tables share, else NaN with a reason.
 
     Parameters
     ----------

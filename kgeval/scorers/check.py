@@ -24,8 +24,8 @@ from kgeval.scorers.values import as_scores, check_no_nan, describe_query
 PROBED_CANDIDATES = 256
 PROBED_QUERIES = 3
 FEW_CANDIDATES = 16
-MAX_UNTIMED, MIN_TIMED = 32, 4  # more than 32 candidates are scored only if calls with 4 or more of them are fast
-PROBE_SECONDS = 0.8  # for all sides together
+MAX_UNTIMED, MIN_TIMED = 32, 4  # more than 32 candidates are scored only if calls with 4 or more candidates are fast
+PROBE_SECONDS = 0.8  # the time of the check, for all sides together
 EQUAL_CALLS, DROPOUT_HINT = ("in a first call", "in a second, equal call"), "is dropout still on?"
 IN_BATCH, BATCH_HINT = ("in a batch", "alone"), "does the scorer normalise over the batch?"
 N_CHECKS = 4  # `_check_side` scores each pair three times, and some pairs a fourth time
@@ -152,9 +152,9 @@ def probe(rows: RowScorer, dataset: Dataset, triples: Ids, candidates: Ids, side
 
     The first calls have few candidates and measure the speed. A slow scorer is checked on fewer candidates: as many as
     all calls together can score in `PROBE_SECONDS`, but not fewer than `MIN_TIMED`. A function that needs less than
-    about 100 microseconds per triple is checked on `PROBED_CANDIDATES` candidates. If an object always scores all
-    entities, and is too slow for all calls, it is called three times per side: twice with one query, then with this
-    query and a second query. The first query must get the same scores each time.
+    about 100 microseconds per triple is checked on `PROBED_CANDIDATES` candidates. An object that always scores all
+    entities, and is too slow for all calls, is called three times per side: twice with one query, then with this query
+    and a second query. The first query must get the same scores each time.
 
     Parameters
     ----------
@@ -206,7 +206,8 @@ def _check_side(rows: RowScorer, dataset: Dataset, queries: Queries, columns: Id
         alone = _fetched(rows, query, columns)
         notes += _compare_scores(together[i : i + 1], alone, rows, dataset, query, columns, IN_BATCH, BATCH_HINT)
     # 3. All queries with only the last candidates, if the scorer can score a part of the candidates. This finds a
-    # scorer that returns the columns in reverse order: in step 1, the last candidates got the scores of the first.
+    # scorer that returns the columns in reverse order: in step 1, the last candidates got the scores of the first
+    # candidates.
     end_columns = columns[len(columns) // 2 :][-FEW_CANDIDATES:]
     if isinstance(rows, FunctionRows) or (isinstance(rows, MatrixRows) and rows.takes_candidates(queries.side)):
         end_scores = _fetched(rows, queries, end_columns)
@@ -235,7 +236,7 @@ def _check_whole_queries(
     alone = _fetched(rows, query, candidates).copy()
     if (rows.pace.seconds(rows.n_entities, method) or 0.0) <= limit:
         return _check_side(rows, dataset, queries, candidates)
-    again = _fetched(rows, query, candidates)  # the first call may have been slow because it was the first
+    again = _fetched(rows, query, candidates)  # a second call, since a first call is often slow
     if (rows.pace.seconds(rows.n_entities, method) or 0.0) <= limit:
         return _check_side(rows, dataset, queries, candidates)
     check_no_nan(alone, query, candidates, dataset, rows.name)

@@ -1,7 +1,7 @@
-"""The identity of a scorer, which tells whether a resumed run still uses the same parameters.
+"""The identity of a scorer: `ScorerIdentity` finds out whether a resumed run still uses the same scorer.
 
-`kgeval.evaluation` makes a `ScorerIdentity`. `kgeval.ranking.Checkpoint` stores its description, and compares it with
-the scorer when the run is resumed.
+`kgeval.evaluation` makes a `ScorerIdentity`. `kgeval.ranking.Checkpoint` stores the description of the scorer; when the
+run is resumed, the stored description is compared with the scorer of the resumed run.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ CHUNK_BYTES = 1 << 24  # this many bytes of a table are copied and hashed at a t
 MIN_PROBES, MAX_PROBES = 12, 1 << 20  # the smallest and the largest number of scores that are stored
 FIRST_CALL = 4  # the number of triples, or of query vectors, in the first call
 FIRST_QUERIES = 2  # if a scorer always scores all entities: the first two queries are probed with half of them each
-ENTITIES_PER_QUERY = 4  # and each further query is probed with this number of entities
+ENTITIES_PER_QUERY = 4  # if a scorer always scores all entities: each further query is probed with 4 entities
 SHARES = 256  # if a scorer takes candidates: each query is probed with 1/256 of the entities
 ROUNDING, ROUNDING_OF_HALVES = 1e-6, 1e-2  # tolerated rounding errors, relative to the largest score
 NOISE_FACTOR = 4  # scores may differ by 4 times the largest difference between two calls in one process
@@ -53,7 +53,7 @@ class ScorerIdentity:
 
     - Models of `kgeval.models`: class, settings and a hash of every table. Every change is found.
     - Other embedding models: hashes of all candidate vectors, and of as many vectors of the ranked queries as `seconds`
-      allow. A change of their code is not found if it gives the same vectors.
+      allow. A change of the model's code is not found if the vectors stay the same.
     - Modules of torch, including live models of other libraries: a hash of the ``state_dict``, and the probes described
       below. The hash finds every change of a parameter; the probes find a changed computation with equal parameters.
     - Functions and objects that score whole queries: their parameters cannot be read. A sample of triples of the ranked
@@ -72,13 +72,13 @@ class ScorerIdentity:
         The result of `as_row_scorer` for this scorer.
     dataset : Dataset
     triples : int64 array, shape (n, 3)
-        The triples that are ranked; the probes use their queries.
+        The triples that are ranked; the probes use the queries of these triples.
     candidates : int64 array, shape (candidates,)
         Sorted ids of the entities that may be scored.
     sides : sequence of str
         The missing sides of the ranked queries.
     seconds : float
-        How long probing may take. A scorer is called a few times even if that takes longer.
+        The seconds that probing may take. A scorer is called a few times even if these calls take longer.
 
     Examples
     --------
@@ -104,7 +104,7 @@ class ScorerIdentity:
     seconds: float = 1.0
 
     def describe(self) -> dict[str, Any]:
-        """Return a description for `differences` of a later run, in values that JSON can store."""
+        """Return a description of the scorer that JSON can store; a later run gives this value to `differences`."""
         settings, tables = self._read()
         return {
             "settings": settings,
@@ -114,7 +114,7 @@ class ScorerIdentity:
         }
 
     def differences(self, before: Any) -> list[str]:
-        """Return in words how the scorer differs from an earlier description; empty if there is no difference.
+        """Return one text for each difference between the scorer and an earlier description.
 
         Parameters
         ----------
@@ -183,7 +183,10 @@ class ScorerIdentity:
         return entities[_scattered(len(entities))]
 
     def _hash_queries(self, side: str, n: int | None) -> dict[str, Any]:
-        """Hash the vectors of n queries of a side, or, if n is None, of as many queries as there is time for."""
+        """Return, as a dict, the number of hashed query vectors of a side, and their hash.
+
+        If `n` is not None, the first `n` queries are hashed; else as many queries as there is time for.
+        """
         given, relation = self._queries[side]
         digest, done, size, started = hashlib.sha256(), 0, FIRST_CALL, perf_counter()
         stop = len(given) if n is None else n
@@ -244,7 +247,7 @@ class ScorerIdentity:
 
     @property
     def _n_probes(self) -> int:
-        """The number of probes of a function that is enough to contain every candidate and every query."""
+        """The number of probes of a function: enough for every candidate and every query, at most `MAX_PROBES`."""
         n_queries = max(len(given) for given, _ in self._queries.values())
         return min(MAX_PROBES, len(self.sides) * max(len(self._entities), n_queries))
 
@@ -338,9 +341,10 @@ class _Probes:
         }
 
     def differences(self, before: dict[str, Any], dataset: Dataset) -> list[str]:
-        """Return in words how the scores differ from an earlier `describe` by more than rounding.
+        """Compare the scores with `before`, an earlier result of `describe`.
 
-        The result is empty if they do not differ.
+        Return a list with one text that describes the differences; an empty list if the scores differ by rounding
+        alone.
         """
         if self.scores.dtype.name != before["dtype"]:
             return [f"the scores are {self.scores.dtype.name} here, {before['dtype']} in the checkpoint"]
@@ -361,7 +365,7 @@ class _Probes:
 
 
 def _tolerance(scores: Scores, noise: float) -> float:
-    """Return how much two float scores of one triple may differ, by rounding or by the noise of the scorer."""
+    """Return the largest allowed difference of two float scores of a triple: by rounding or by the scorer's noise."""
     sizes = np.abs(scores[np.isfinite(scores)].astype(np.float64))
     scale = float(sizes.max(initial=0.0))
     is_half = scores.dtype.itemsize == 2
@@ -385,8 +389,8 @@ def _difference(a: Scores, b: Scores) -> Scores:
 def table_digest(table: Array, rows: Ids | None = None) -> dict[str, Any]:
     """Return dtype, shape and a hash of the values of an array or tensor.
 
-    Two tables with equal dtypes, shapes and values have equal hashes, whatever the order of their memory, their library
-    and their device. The table is read in chunks of rows, so memory-mapped arrays are not loaded at once.
+    Two tables with equal dtypes, shapes and values have equal hashes; the order in memory, the library and the device
+    do not matter. The table is read in chunks of rows, so memory-mapped arrays are not loaded at once.
 
     Parameters
     ----------
@@ -508,7 +512,7 @@ def _named_parts(scorer: Any, name: str) -> dict[str, Any]:
 
 
 def _as_json(value: Any, name: str) -> Any:
-    """Return a value in the form that JSON gives back: for example, a tuple becomes a list."""
+    """Return a value as it is after being stored as JSON and read back: for example, a tuple becomes a list."""
     try:
         return json.loads(json.dumps(value, allow_nan=False, default=_plain_number))
     except (TypeError, ValueError) as error:
@@ -526,18 +530,19 @@ def _plain_number(value: Any) -> Any:
 
 
 def _setting_differences(here: dict[str, Any], before: dict[str, Any]) -> list[str]:
-    """Return in words which settings differ."""
+    """Return one text for each setting that differs."""
     differences = []
     for name in [*here, *(name for name in before if name not in here)]:
         values = here.get(name), before.get(name)
-        if json.dumps(values[0], sort_keys=True) != json.dumps(values[1], sort_keys=True):  # as text, True is not 1
+        # compared as JSON text, since True == 1 in Python
+        if json.dumps(values[0], sort_keys=True) != json.dumps(values[1], sort_keys=True):
             shown = [cut_label(repr(value)) for value in values]
             differences.append(f"{name} {shown[0]} here, {shown[1]} in the checkpoint")
     return differences
 
 
 def _table_differences(here: dict[str, Any], before: dict[str, Any]) -> list[str]:
-    """Return in words which tables differ."""
+    """Return one text for each table that differs."""
     differences = []
     for name in [*here, *(name for name in before if name not in here)]:
         if here.get(name) == before.get(name):

@@ -1,4 +1,4 @@
-"""Models of other libraries: `bound` turns them into scorers, and `as_row_scorer` refuses models without an adapter.
+"""Models of other libraries: `bound` turns a model into a scorer; `as_row_scorer` refuses models without an adapter.
 
 These models must not be called as ``score(s, p, o)``, because the order of the arguments, the sign of the scores, the
 ids and the handling of inverse relations differ from library to library. A model is recognised by the name of the
@@ -115,7 +115,8 @@ def bound(scorer: Any, dataset: Dataset) -> Any:
     Returns
     -------
     object
-        A scorer made for `dataset`; `scorer` itself if it is neither an adapter nor such a model.
+        A scorer made for `dataset`. If `scorer` is neither an adapter nor a model of a library that has an adapter,
+        `scorer` itself.
 
     Raises
     ------
@@ -142,7 +143,7 @@ def _refuse_wrapper(scorer: Any) -> None:
 
 
 def scorer_notes(scorer: Any) -> list[str]:
-    """Return the notes of a scorer: its attribute ``notes``, if this is a tuple or a list of str.
+    """Return the attribute ``notes`` of a scorer as a list, if this attribute is a tuple or list of str; else ``[]``.
 
     Parameters
     ----------

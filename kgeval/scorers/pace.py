@@ -21,7 +21,7 @@ from kgeval.kernels import Array, fetched, is_on_device
 CALL_SECONDS = 0.25  # the planned time of a call, unless its fixed cost is large
 FIRST_PAIRS = 64  # pairs in the first call of a function
 MAX_GROWTH = 4  # a call has at most 4 times as many pairs as the call before it
-MAX_OVERHEAD = 0.25  # the fixed cost takes at most this share of a call; for this, calls may exceed CALL_SECONDS
+MAX_OVERHEAD = 0.25  # a call may exceed CALL_SECONDS, so that the fixed cost is at most this share of the call's time
 MAX_ROW_SECONDS = 3.0  # a query that takes longer is scored in blocks of candidates, if the scorer can score blocks
 QUEUE_SECONDS = 0.05  # short GPU calls are queued, and timed together when they take about this time
 MAX_PAUSE = 0.01  # the longest pause between two calls of a queue, in seconds
@@ -73,13 +73,13 @@ class _Queue:
     """Calls to a GPU that have returned, but whose scores may not be computed yet."""
 
     method: str
-    start: float  # when the first call began
-    stop: float = 0.0  # when the latest call returned
+    start: float  # the time at which the first call began
+    stop: float = 0.0  # the time at which the latest call returned
     n_pairs: int = 0
 
 
 class Pace:
-    """Measures the calls of one scorer, and chooses the size of the next calls so that each takes about `CALL_SECONDS`.
+    """Measures the calls of one scorer, and chooses sizes for the next calls: a call takes about `CALL_SECONDS`.
 
     The first call is small. Each later call may be smaller than the call before it, or up to `MAX_GROWTH` times as
     large. The time of a call is estimated as a fixed cost plus a cost per pair. If the fixed cost is large (a request
@@ -87,9 +87,9 @@ class Pace:
     cost is at most the share `MAX_OVERHEAD` of the call. Sizes are powers of two times the smallest size, since
     compiled scorers compile anew for each size.
 
-    The methods of a scorer may differ in speed, so each is measured separately; the parameter `method` is its name,
-    such as ``"score_objects"``. The scores do not depend on the sizes of calls. A pickled copy keeps the measurements,
-    but neither deadline nor `on_scored`.
+    The methods of a scorer may differ in speed, so each method is measured separately; the parameter `method` is the
+    name of a method, such as ``"score_objects"``. The scores do not depend on the sizes of calls. A pickled copy keeps
+    the measurements, but neither deadline nor `on_scored`.
 
     Examples
     --------
@@ -100,9 +100,9 @@ class Pace:
 
     def __init__(self) -> None:
         self._rates: dict[str, _Rate] = {}  # for each method that was measured
-        self._sizes: dict[str, int] = {}  # the latest result of `size`, before it was reduced for a deadline
+        self._sizes: dict[str, int] = {}  # the latest planned size, before a reduction for a deadline
         self._limits: dict[str, int] = {}  # the latest `limit` of `size`
-        self._caps: dict[str, int] = {}  # the largest size since a call ran out of memory
+        self._caps: dict[str, int] = {}  # the largest allowed size, for each method that ran out of memory
         self._on_scored: Callable[[int], None] | None = None
         self._deadline: float | None = None
         self._n_scored = 0  # pairs since `watch`
@@ -155,8 +155,8 @@ class Pace:
         if rate is None:
             n: float = first
         else:
-            # The last call may have been smaller than planned, for example at the end of a row. This does not limit
-            # the next call, since the planned size (`_sizes`) also counts.
+            # The last call may have been smaller than planned, for example at the end of a row. The next call may
+            # still be large, since the planned size of the last call (`_sizes`) also counts.
             largest = max(MAX_GROWTH * rate.n, self._sizes.get(method, 0))
             n = min(max(rate.best_size, unit), largest, limit)
             if not rate.has_two_sizes and n < limit and rate.n < 2 * n < 4 * rate.n:  # measure another size
@@ -169,12 +169,12 @@ class Pace:
     def is_long(self, n_pairs: int, method: str = "") -> bool:
         """Return whether a call of `n_pairs` would take longer than `MAX_ROW_SECONDS`, or need too much memory."""
         rate = self._rates.get(method)
-        # The fixed cost is left out: smaller calls would not save it.
+        # The fixed cost does not count, since smaller calls would not reduce this cost.
         takes_long = rate is not None and n_pairs * rate.per_pair > MAX_ROW_SECONDS
         return takes_long or n_pairs > self._caps.get(method, n_pairs)
 
     def timed(self, call: Callable[[], Array], n_pairs: int, method: str = "") -> Array:
-        """Make a call, and measure it unless it raises an error.
+        """Make a call, and measure its time unless the call raises an error.
 
         Parameters
         ----------
@@ -201,10 +201,10 @@ class Pace:
         return scores
 
     def _queued_since(self, start: float, n_pairs: int, method: str) -> tuple[float, float]:
-        """Add a call to the queue of a GPU; return when the queue started, and the call's share in the queue's time.
+        """Add a call to the queue of a GPU; return the start time of the queue, and the call's share of the total time.
 
-        The share is 0 if it is not yet time to wait for the queue: waiting after each of many short calls would double
-        their time. A pause, in which kgeval does other work, empties the queue.
+        The share is 0 if kgeval need not wait for the queue yet: waiting after each of many short calls would double
+        the time of the calls. If kgeval does other work between two calls, a new queue begins.
         """
         rate, queue = self._rates.get(method), self._queue
         if queue is None or queue.method != method or start - queue.stop > MAX_PAUSE:
@@ -234,7 +234,7 @@ class Pace:
         Returns
         -------
         bool
-            False if a call cannot be smaller.
+            False if a call cannot have fewer than `n_pairs` pairs; then nothing is limited.
         """
         if n_pairs <= unit:
             return False
@@ -279,10 +279,10 @@ class Pace:
         return min(MAX_RESULT, int(seconds / per_pair)) if per_pair > 0 else MAX_RESULT
 
     def batch_pairs(self, seconds: float) -> int | None:
-        """Return the number of pairs in a batch that takes about `seconds`, or as long as one call of full size.
+        """Return the number of pairs in a batch that takes about `seconds`.
 
-        With a deadline, a batch is short: it has at most `MAX_GROWTH` times as many pairs as were scored since `watch`
-        was called.
+        If a call of full size takes longer, the batch takes as long as this call. With a deadline, a batch is short: at
+        most `MAX_GROWTH` times as many pairs as were scored since `watch` was called.
 
         Parameters
         ----------
@@ -327,7 +327,10 @@ class Pace:
 
     @contextmanager
     def at_once(self) -> Iterator[None]:
-        """In a ``with`` statement, calls are as large as the other limits allow; they are still measured."""
+        """In a ``with`` statement, `size` returns `limit`, unless memory or a deadline requires a smaller size.
+
+        The calls are still measured.
+        """
         before, self._is_at_once = self._is_at_once, True
         try:
             yield

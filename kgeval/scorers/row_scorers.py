@@ -68,7 +68,7 @@ class TripleScorer(typing.Protocol):
 
 
 class GeometryScorer(typing.Protocol):
-    """An embedding model that returns vectors of queries and candidates; kgeval computes exact scores from them.
+    """An embedding model that returns vectors of queries and candidates; kgeval computes scores from these vectors.
 
     ``geometry`` names the formula that computes a score from two vectors: ``"dot"``, ``"l1"``, ``"l2"`` or
     ``"modulus"`` (see `kgeval.kernels.geometry`). The methods are never called in parallel. Candidate vectors must not
@@ -109,7 +109,7 @@ class RowScorer(typing.Protocol):
         given, relation : int64 arrays, shape (queries,)
             Ids of the given entity and of the relation of each query.
         candidates : int64 array, shape (candidates,)
-            Ids of the entities that compete.
+            Ids of the candidates.
 
         Returns
         -------
@@ -120,7 +120,7 @@ class RowScorer(typing.Protocol):
 
 @dataclass(frozen=True)
 class Limits:
-    """How much is scored at a time, and on which device; scores and ranks do not depend on these settings.
+    """The number of scores computed at a time, and the device; scores and ranks do not depend on these settings.
 
     Parameters
     ----------
@@ -240,7 +240,7 @@ class MatrixRows:
     def takes_candidates(self, side: str) -> bool:
         """Return whether the scorer can score only some of the entities on `side`.
 
-        This is possible if its method (``score_objects`` or ``score_subjects``) has a parameter ``candidates``.
+        True if the scorer's method ``score_objects`` or ``score_subjects`` has a parameter ``candidates``.
         """
         try:
             return "candidates" in inspect.signature(self._method(side)).parameters
@@ -355,7 +355,7 @@ class _Calls:
     limit: int  # the largest number of pairs in a call
     first: int  # the number of pairs in the first call
     block_size: int | None = None  # the largest number of candidates in a call
-    has_whole_queries: bool = False  # whether a query is cut into blocks of candidates only if it takes long
+    has_whole_queries: bool = False  # whether a query is scored in one call, unless the call would take long
     all_entities: int | None = None  # the number of entities, if the method scores each query with all of them
 
 
@@ -478,7 +478,7 @@ def as_row_scorer(scorer: Any, n_entities: int, limits: Limits | None = None) ->
         return MatrixRows(scorer, n_entities, limits, name)
     refuse_library_model(scorer)
     if callable(scorer):
-        max_pairs = getattr(scorer, "max_pairs", None)  # the scorers of kgeval.adapters.from_texts may have it
+        max_pairs = getattr(scorer, "max_pairs", None)  # the scorers of kgeval.adapters.from_texts may have this number
         if isinstance(max_pairs, int):
             limits = replace(limits, max_pairs=min(limits.max_pairs, max_pairs))
         return FunctionRows(scorer, limits, name)
@@ -522,7 +522,7 @@ def row_batch(rows: RowScorer, limits: Limits, n_candidates: int) -> int:
 
 
 def queries_within(rows: RowScorer, seconds: float, n_candidates: int, side: str | None = None) -> int | None:
-    """Return how many queries a scorer can score in `seconds`, each with all its candidates.
+    """Return the number of queries that a scorer can score in `seconds`, each query with all its candidates.
 
     Parameters
     ----------
@@ -736,9 +736,9 @@ def missing_ids(scorer: Any, what: str) -> Ids:
 def _naming_the_scorer(name: str, describe_input: Callable[[], str], function: Any = None) -> Iterator[None]:
     """Turn an error in a ``with`` block, which calls a scorer, into a ScoreError that names scorer and input.
 
-    `describe_input` returns the input as text. If `function` is a function of tensors, the message says how to wrap it.
+    `describe_input` returns the input as text. If `function` needs tensors, the message says how to wrap the function.
     A call of ``sys.exit`` by the scorer also becomes a ScoreError; otherwise the program would end as if it had
-    succeeded. If torch is imported, it records no gradients during the call.
+    succeeded. If torch is imported, torch records no gradients during the call.
     """
     torch = sys.modules.get("torch")
     try:

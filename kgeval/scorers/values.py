@@ -84,7 +84,7 @@ def as_scores(values: Any, name: str) -> Scores:
 
 
 def _plain_tensor(tensor: Array, name: str) -> Array:
-    """Return a tensor of scores detached from torch's autograd graph; raise a ScoreError if it cannot be read.
+    """Detach a tensor of scores from torch's autograd graph; raise a ScoreError if the tensor cannot be read.
 
     A negation that torch has postponed (`torch.Tensor.is_neg`) is carried out.
     """

@@ -100,7 +100,7 @@ class Friedman:
 
     @property
     def is_exact(self) -> bool:
-        """Whether `p_value` is the exact one."""
+        """Whether `p_value` is the exact p-value."""
         return isfinite(self.p_exact)
 
 
@@ -111,7 +111,7 @@ class Nemenyi:
     Parameters
     ----------
     critical_difference : float
-        Two models are told apart if their mean ranks differ by at least this number.
+        Two models differ significantly if their mean ranks differ by at least this number.
     p_values : float64 array, shape (models, models)
         The p-value of each pair, already corrected for the number of pairs; symmetric, 1 on the diagonal.
     confidence : float
@@ -262,8 +262,8 @@ def nemenyi(values: npt.ArrayLike, confidence: float = 0.95) -> Nemenyi:
 
     The test controls the probability of one or more false rejections among all pairs, also if some models differ. It
     does not correct for ties, so it finds fewer differences if there are ties. The studentized range distribution holds
-    for many datasets; with fewer than five, only models at the two ends of the ranking can be told apart. Adding a poor
-    model to the table changes the ranks, and so the p-values of the other pairs.
+    for many datasets; with fewer than five, only models at the two ends of the ranking can differ significantly. Adding
+    a poor model to the table changes the ranks, and so the p-values of the other pairs.
 
     Parameters
     ----------
@@ -375,7 +375,7 @@ def conover(values: npt.ArrayLike) -> Conover:
 
 
 def complete_rows(values: npt.ArrayLike) -> tuple[Reals, Bools]:
-    """Return the datasets in which all models have a value, and which datasets these are.
+    """Return the values of the datasets in which all models have a value, and a mask of these datasets.
 
     Parameters
     ----------
@@ -406,20 +406,20 @@ def complete_rows(values: npt.ArrayLike) -> tuple[Reals, Bools]:
 
 
 def alike_groups(p_values: Reals, alpha: float) -> list[tuple[int, int]]:
-    """Return the groups of models that a test of pairs does not tell apart, as in a critical-difference diagram.
+    """Return the groups of models without significant difference, as in a critical-difference diagram.
 
     Parameters
     ----------
     p_values : float64 array, shape (models, models)
         P-values of all pairs, symmetric. The models are in the order of their mean ranks.
     alpha : float
-        The significance level: a pair is told apart if its p-value is at most `alpha`.
+        The significance level: two models differ significantly if their p-value is at most `alpha`.
 
     Returns
     -------
     list of (first, last)
-        Indices of the first and the last model of each group. A group has at least two models, no two of its models
-        are told apart, and it is not part of a larger group.
+        Indices of the first and the last model of each group. A group has at least two models, no two models of a group
+        differ significantly, and no group is part of a larger group.
 
     Examples
     --------
@@ -451,7 +451,7 @@ def _ranks_of(row: Reals) -> Reals:
     order = np.argsort(row, kind="stable")
     low, high = row[order[:-1]], row[order[1:]]
     is_new = high - low > SUM_ROUNDING * (np.abs(low) + np.abs(high))
-    # (models,): for each place of the order, the number of its group of equal values.
+    # (models,): for each sorted value, the index of the group of equal values to which it belongs.
     group = np.concatenate([[0], np.cumsum(is_new)])
     sizes = np.bincount(group)
     middle = np.cumsum(sizes) - (sizes - 1) / 2.0  # the mean rank of each group
@@ -461,7 +461,7 @@ def _ranks_of(row: Reals) -> Reals:
 
 
 def _reason(ranked: MeanRanks) -> str:
-    """Return why the ranks cannot be tested; empty if they can."""
+    """Return the reason why the ranks cannot be tested; empty if a test is possible."""
     n, k = ranked.ranks.shape
     if k < 2:
         return "a test needs at least two models"

@@ -1,4 +1,4 @@
-"""Which observations depend on each other, and the sampling variance that follows: a jackknife over clusters.
+"""Clusters of observations that depend on each other, and sampling variances by a jackknife over clusters.
 
 `intervals.py` and `paired.py` compute intervals and tests from the variance and from the effective number of clusters.
 """
@@ -117,10 +117,10 @@ class Grouping:
         """Return the effective number of clusters, ``sizes.sum()**2 / (sizes**2).sum()``.
 
         This is the number of clusters if all clusters have the same size; otherwise it is smaller. If one cluster
-        contains nearly all observations, it is slightly above 1. With weights, the size of a cluster is the sum of
-        ``weight**(4/3)`` over its observations. (In the simulations of tests/bench/bench_coverage.py, the coverage
-        of intervals is too low with the power 1 in place of 4/3, and too high with the power 2, which is right for
-        normal values.)
+        contains nearly all observations, the effective number is slightly above 1. With weights, the size of a cluster
+        is the sum of ``weight**(4/3)`` over its observations. (In the simulations of tests/bench/bench_coverage.py, the
+        coverage of intervals is too low with the power 1 in place of 4/3, and too high with the power 2, which is right
+        for normal values.)
 
         Parameters
         ----------
@@ -167,7 +167,7 @@ class Grouping:
 
 @dataclass(frozen=True)
 class Clusters:
-    """Which observations may depend on each other: those that share a cluster, in one grouping or in either of two.
+    """Clusters of observations: observations that share a cluster of one of the groupings may depend on each other.
 
     Two groupings (two-way clusters) overlap: with clusters by subject and by object, two ranks depend on each other if
     they share the subject or the object. Observations that share no cluster are independent.
@@ -199,7 +199,7 @@ class Clusters:
 
     @classmethod
     def crossed(cls, first: Ids, second: Ids, n: int, observations: Ids | None = None) -> Clusters:
-        """Return the clusters of two groupings; leave out a grouping whose clusters lie within clusters of the other.
+        """Return the clusters of two groupings; leave out a grouping that is nested in the other grouping.
 
         Parameters
         ----------
@@ -238,7 +238,7 @@ class Clusters:
 
     @property
     def count(self) -> int:
-        """Number of clusters; with two groupings, the number of the grouping that has fewer."""
+        """Number of clusters; with two groupings, the smaller of the two numbers."""
         return min(grouping.count for grouping in self.groupings)
 
     def effective_number(self, weights: Reals | None = None) -> float:
@@ -259,9 +259,10 @@ class Clusters:
 
         If observations are in several clusters of both groupings (queries by entity), two observations may share many
         clusters. Then the variance is a sum over all pairs of observations that share at least one cluster, including
-        each observation with itself: the products of their two deviations. Because all deviations sum to 0, this sum is
-        too small if many pairs share a cluster; so it is divided by the share of the pairs that share no cluster. With
-        G clusters of equal size, and each observation in one of them, this is the usual factor G / (G - 1).
+        each observation with itself: the products of their two deviations. Because all deviations sum to 0, the sum
+        over these pairs is too small if many pairs share a cluster; so the sum is divided by the share of the pairs
+        that share no cluster. With G clusters of equal size, and each observation in one cluster, this division is the
+        usual factor G / (G - 1).
 
         Parameters
         ----------
@@ -271,7 +272,7 @@ class Clusters:
         Returns
         -------
         float
-            NaN if it cannot be estimated; `lacking` says why.
+            NaN if the variance cannot be estimated; `lacking` contains the reason.
 
         References
         ----------
@@ -300,12 +301,12 @@ class Clusters:
 
     @property
     def needs_pairs(self) -> bool:
-        """Whether observations are in several clusters of both groupings; see `variance`."""
+        """Whether there are two groupings, and each can have an observation in several clusters; see `variance`."""
         return self.is_crossed and all(grouping.observations is not None for grouping in self.groupings)
 
     @property
     def lacking(self) -> str:
-        """Why no statistic of these observations has a variance; else empty."""
+        """The reason why statistics of these observations have no variance; else empty."""
         if not self.needs_pairs:
             return ""
         if self.pairs is None:
@@ -391,7 +392,8 @@ def left_out_deviations(moments: Moments, grouping: Grouping) -> Reals:
     sums, sizes = grouping.sums(values - means), grouping.sizes[:, None]
     sums[np.abs(sums) <= SUM_ROUNDING * (grouping.sums(np.abs(values)) + sizes * np.abs(means))] = 0.0
     with np.errstate(all="ignore"):
-        # The deviations of all observations sum to 0, so those outside a cluster sum to minus the sum of the cluster.
+        # The deviations of all observations sum to 0, so the deviations outside a cluster sum to minus the sum of the
+        # cluster.
         left_out, value = moments.finish(means - sums / (n - sizes)), moments.finish(means)
         changes = np.asarray(left_out - value)
         changes[np.abs(changes) <= STATISTIC_ROUNDING * (np.abs(left_out) + np.abs(value))] = 0.0

@@ -25,8 +25,8 @@ def holm(p_values: npt.ArrayLike) -> Reals:
     Parameters
     ----------
     p_values : array_like of floats, shape (tests,)
-        NaN stands for a test that was not possible. Its corrected p-value is NaN, and it does not count in m, the
-        number of tests.
+        NaN stands for a test that was not possible. The corrected p-value is then NaN, and the test does not count in
+        m, the number of tests.
 
     Returns
     -------
@@ -89,7 +89,7 @@ def false_discovery_rate(p_values: npt.ArrayLike) -> Reals:
     """
     array, order = _sorted(p_values)
     stepped = array[order] * len(order) / np.arange(1, len(order) + 1)
-    smallest = np.minimum.accumulate(stepped[::-1])[::-1]  # of each value and all later ones
+    smallest = np.minimum.accumulate(stepped[::-1])[::-1]  # minimum of each value and all later values
     return _placed(np.minimum(smallest, 1.0), order, len(array))
 
 
@@ -132,7 +132,7 @@ def step_down_max(observed: Reals, resampled: Reals) -> Reals:
     order = tests[np.argsort(-observed[tests], kind="stable")]  # from the largest statistic to the smallest
     values = np.where(np.isnan(resampled), np.inf, resampled)
     corrected = np.full(len(observed), nan)
-    largest = np.full(len(resampled), -np.inf)  # (resamples,): the maximum over this test and all with less evidence
+    largest = np.full(len(resampled), -np.inf)  # (resamples,): maximum over this test and tests with less evidence
     n_reached = np.zeros(len(order))
     for place in range(len(order) - 1, -1, -1):
         np.maximum(largest, values[:, order[place]], out=largest)
@@ -155,7 +155,7 @@ def _sorted(p_values: npt.ArrayLike) -> tuple[Reals, Ids]:
 
 
 def _placed(values: Reals, order: Ids, n: int) -> Reals:
-    """Return an array of `n` NaN in which element ``order[i]`` is ``values[i]``."""
+    """Return an array of length `n` with ``values[i]`` at position ``order[i]``, and NaN elsewhere."""
     array = np.full(n, nan)
     array[order] = values
     return array

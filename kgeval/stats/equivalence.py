@@ -19,7 +19,7 @@ MAX_FEW = 60
 
 @dataclass(frozen=True)
 class Support:
-    """The numbers of clusters behind a t test; if few clusters differ, they give a lower limit of its p-values.
+    """The numbers of clusters of a t test; if few clusters differ, these numbers give a lower limit of the p-values.
 
     If two systems differ in 1 of 300 clusters, the standard error is unreliable, and the p-value of Student's t is far
     too small. Therefore the p-value is at least the smaller one of two limits:
@@ -28,7 +28,7 @@ class Support:
     - The probability that at most `n_differing` of the clusters differ although the true difference is the margin. If
       a cluster changes the statistic by at most `largest` / `n_clusters`, at least the share ``margin / largest`` of
       all clusters must differ; so this probability is at most that of the binomial distribution. With 0 differing
-      clusters it is ``(1 - margin / largest) ** n_clusters``.
+      clusters, this limit is ``(1 - margin / largest) ** n_clusters``.
 
     Parameters
     ----------
@@ -118,8 +118,8 @@ class MarginTest:
         the margin.
     low, high : float
         The limits of the interval of the difference with the nominal coverage ``1 - 2 * alpha``. `p_value` is at most
-        `alpha` if and only if the interval lies within the margins (non-inferiority: if its worse limit does). The
-        limits are wider than those of Student's t if few clusters differ (`Support`).
+        `alpha` if and only if the interval lies within the margins (non-inferiority: if the worse limit lies within the
+        margin). The limits are wider than those of Student's t if few clusters differ (`Support`).
     reason : str
         Why p-values or limits are NaN; else empty.
     """
@@ -149,9 +149,9 @@ def tost(
 ) -> MarginTest:
     """Test whether two systems are equivalent: whether the true difference is smaller than `margin` in absolute value.
 
-    These are two one-sided t tests (TOST), each at the level `alpha`: one must reject that the difference is
-    ``-margin`` or less, the other one that it is `margin` or more. A difference that is not significant does not show
-    equivalence; this test does.
+    These are two one-sided t tests (TOST), each at the level `alpha`: one test must reject that the difference is
+    ``-margin`` or less, the other test must reject that the difference is `margin` or more. A difference that is not
+    significant does not show equivalence; a significant result of this test does.
 
     Parameters
     ----------
@@ -272,7 +272,7 @@ def _tested(
 def _limits(
     difference: float, error: float, freedom: float, alpha: float, support: Support | None
 ) -> tuple[float, float, str]:
-    """Return the limits of the interval with coverage ``1 - 2 * alpha``, and why there are none."""
+    """Return the limits of the interval with coverage ``1 - 2 * alpha``, and the reason if there are none."""
     reach = student_quantile(1.0 - alpha, freedom) * error
     least = 0.0 if support is None else support.smallest_margin(alpha)
     if not isfinite(least):

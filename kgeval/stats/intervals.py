@@ -59,7 +59,7 @@ def check_confidence(confidence: float) -> float:
 
 
 def too_few(n_effective: float) -> str:
-    """Return why there is no interval, if there are fewer than 2 effective clusters; else an empty text.
+    """Return the reason why fewer than 2 effective clusters give no interval; empty for 2 or more.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ class Spread:
     reason : str
         Why the variance cannot be estimated; else empty.
     skew : Skew, optional
-        How skewed the statistic is; `interval` uses it for samples of finite populations.
+        The skewness of the statistic; `interval` uses the skewness for samples of finite populations.
     """
 
     value: float
@@ -446,8 +446,8 @@ def bootstrap_interval(
     -------
     Interval
         `error` is the standard deviation of the statistic over the resamples. If there is no observation, if there is
-        only one cluster, if the clusters overlap, if the statistic is the same in every cluster, or if it is undefined
-        for the observations or for a resample, then the limits are NaN and `reason` says why.
+        only one cluster, if the clusters overlap, if the statistic is the same in every cluster, or if the statistic is
+        undefined for the observations or for a resample, then the limits are NaN and `reason` says why.
 
     References
     ----------
@@ -483,8 +483,8 @@ def bootstrap_interval(
         totals = np.concatenate([counts @ rows for counts in drawn_counts(groups.count, n_resamples, seed)])
         # (resamples,): the statistic of each resample.
         resampled = np.asarray(moments.finish(means + totals[:, :-1] / totals[:, -1:]))
-        # (clusters,): for each cluster, the statistic of all observations outside the cluster (jackknife). The
-        # deviations of all observations sum to 0, so those outside a cluster sum to minus the sum of the cluster.
+        # (clusters,): for each cluster, the statistic of all observations outside the cluster (jackknife). All
+        # deviations sum to 0, so the deviations outside a cluster sum to minus the sum of the cluster.
         left_out = np.asarray(moments.finish(means - sums / (len(moments) - sizes)[:, None]))
     interval = between_quantiles(
         value, resampled, groups.count, confidence, bounds, left_out if method == "bca" else None

@@ -45,9 +45,9 @@ class Moments:
         Computes the statistic from the means: takes a float64 array of shape (..., k), and returns a float64 array of
         shape (...).
     weights : float64 array, shape (observations,), optional
-        The weight of each observation in the statistic, such as its denominator in a ratio. It is used only
-        for the effective number of clusters. It does not change the statistic: `values` and `finish` take the weights
-        into account already. By default, all observations have the same weight.
+        The weight of each observation in the statistic, such as the denominator of a ratio. The weights are used only
+        for the effective number of clusters. They do not change the statistic: `values` and `finish` already take them
+        into account. By default, all observations have the same weight.
 
     Examples
     --------

@@ -153,7 +153,7 @@ def compare_paired(
         Probability that the test detects a true difference of size `detectable`.
     n_tests : int
         The number of tests whose p-values are corrected together, such as by `holm`. The significance level of
-        `detectable` is divided by it.
+        `detectable` is divided by this number.
     test : str
         ``"swaps"``: the randomization test. ``"t"``: Student's t test, for statistics such as the AUC: their `Moments`
         are a first-order approximation, which cannot be used after a swap. Two-way clusters always use the t test.
@@ -405,7 +405,7 @@ class _Tests:
         return cls(defined, len(gaps), n_patterns, is_exact)
 
     def limit_of(self, pair: _Pair, alpha: float) -> str:
-        """Return why no p-value can be at most `alpha`, such as "2 differing clusters"; empty if one can.
+        """Return the reason why no p-value can be at most `alpha`, such as "2 differing clusters"; else empty.
 
         The smallest possible p-value is the share of two patterns among all patterns: all differing clusters are
         swapped, or none. This limit also applies to the t test, which is not reliable if so few clusters differ.
@@ -421,7 +421,7 @@ def _in_order_of_size(gaps: Reals) -> Reals:
 
     `gaps`, shape (clusters, k), is explained in `_Pair`. The sign of a row does not matter for the test, because a swap
     is as likely as no swap. The sorted rows are the same for any labels of the clusters, and also if the first and the
-    second system are exchanged; so none of this changes the p-value for a given seed.
+    second system are exchanged; so neither the labels nor such an exchange changes the p-value for a given seed.
 
     Examples
     --------

@@ -24,13 +24,14 @@ from kgeval.stats.student import student_p_value, student_quantile
 
 # The largest number of clusters that a plan can name.
 MAX_CLUSTERS = 2**40
-# Two powers that differ by less than this count as equal, so that the present sample is enough for its `detectable`.
+# Two powers that differ by less than this count as equal, so that the present sample is enough to find its
+# `detectable`.
 POWER_ROUNDING = 1e-6
 
 
 @dataclass(frozen=True)
 class PowerModel:
-    """How likely a paired test finds a true difference, with the clusters of a sample or with more clusters like them.
+    """The power of a paired test with the clusters of a sample, or with more clusters of the same kind.
 
     Parameters
     ----------
@@ -95,9 +96,9 @@ class PowerModel:
         )
 
     def power(self, difference: float, times: float = 1.0) -> float:
-        """Return the probability that the test finds a true difference of this size.
+        """Return the probability that the test finds the true difference `difference`.
 
-        It is above the argument `power` of `compare_paired` if and only if `difference` is above `detectable`.
+        The result is above the argument `power` of `compare_paired` if and only if `difference` is above `detectable`.
 
         Parameters
         ----------
@@ -131,7 +132,7 @@ class Plan:
     Parameters
     ----------
     difference, power, alpha : float
-        The true difference to find, the wished-for probability to find it, and the significance level of the test.
+        The true difference to find, the wished-for power of the test, and its significance level.
     n_clusters : int
         The present number of clusters.
     n_needed : float
@@ -170,7 +171,7 @@ def plan_clusters(
     power: float = 0.8,
     alpha: float = 0.05,
 ) -> Plan:
-    """Return how many clusters a paired test needs to find a true difference with a given probability.
+    """Return the number of clusters with which a paired test finds a true difference with a given probability.
 
     This is the inverse of the minimum detectable difference of `compare_paired`, with the same models: if
     `difference` is the `detectable` of a sample, the plan needs as many clusters as the sample has. More clusters are
@@ -248,7 +249,7 @@ def plan_clusters(
 
 @dataclass(frozen=True, eq=False)
 class OrderRepeats:
-    """How likely the order of systems repeats with a new sample of the same size; `order_repeats` returns it.
+    """Probabilities that a new sample of the same size gives the same order of systems; from `order_repeats`.
 
     Parameters
     ----------
@@ -275,7 +276,7 @@ def order_repeats(
     n_draws: int = 20000,
     seed: int = 0,
 ) -> OrderRepeats:
-    """Return how likely the order of systems is the same with a new sample of the same size.
+    """Return the probabilities that a new sample of the same size gives the same order of systems.
 
     Let d be the observed difference of two systems and s its standard error. If nothing but d is known of the true
     difference, the true difference is distributed around d with the standard deviation s. The difference in a new
@@ -305,7 +306,7 @@ def order_repeats(
     Returns
     -------
     OrderRepeats
-        A probability is NaN if it depends on an error that is NaN.
+        A probability is NaN if one of the errors on which it depends is NaN.
 
     Raises
     ------
@@ -343,7 +344,7 @@ def order_repeats(
     if n == 2:
         repeats = 1.0 if isnan(pairs[0, 1]) else float(pairs[0, 1])
         return OrderRepeats(repeats, repeats, pairs)
-    # Row i of `drawn`: the new values of the systems minus the value of the last of the order, one draw per row.
+    # Row i of `drawn`: the new values of the systems minus the value of the last system in `order`, one draw per row.
     variances = np.square(deviations[np.ix_(order, order)])
     to_last = variances[:-1, -1]
     # The covariance of (x_i - x_r) and (x_j - x_r) is half of Var(i - r) + Var(j - r) - Var(i - j).

@@ -65,7 +65,7 @@ def detectable_difference(first: Reals, second: Reals, difference: float, varian
 
 
 def variance_growth(first: Reals, second: Reals, difference: float, variance: float) -> tuple[float, float]:
-    """Return how the variance of a difference grows with the true difference; see `detectable_difference`.
+    """Return the growth of the variance of a difference with the true difference; see `detectable_difference`.
 
     Parameters
     ----------
@@ -103,9 +103,9 @@ def detectable_share(first: Reals, second: Reals, variance: float, alpha: float,
 
     A pair of observations is discordant if only one of the two is 1. Only discordant pairs decide the test. A true
     difference d is modelled as follows: two systems have equal shares; then some zeros of one system, chosen at random,
-    become ones, so its share rises by d. Most of the changed observations make new discordant pairs, so the variance of
-    the observed difference grows with d. This matters if the shares are small. (If the shares are above 1/2, ones
-    become zeros.)
+    become ones, so the share of this system rises by d. Most of the changed observations make new discordant pairs, so
+    the variance of the observed difference grows with d. This matters if the shares are small. (If the shares are above
+    1/2, ones become zeros.)
 
     Parameters
     ----------

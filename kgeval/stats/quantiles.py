@@ -161,7 +161,7 @@ def _checked_sample(
 ) -> tuple[Reals, Clusters, float, str]:
     """Return the checked inputs and the quantile: a tuple (values, clusters, quantile, reason).
 
-    `reason` says why no interval is possible; it is empty if one is possible.
+    `reason` is the reason why no interval is possible; it is empty if an interval is possible.
     """
     check_number("share", share, 0.0, 1.0, "a share between 0 and 1, such as 0.5 for the median")
     array = np.asarray(values, dtype=np.float64)

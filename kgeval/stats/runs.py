@@ -117,7 +117,7 @@ class Runs:
     def of_runs(self) -> float:
         """The variance of the mean over runs: the variance of the values of the runs, divided by the number of runs.
 
-        It includes the variance due to seeds and the variance due to AB (see the module). NaN with one run.
+        This variance includes the variance due to seeds and the variance due to AB (see the module). NaN with one run.
         """
         return float(self.values.var(ddof=1)) / len(self) if len(self) > 1 else nan
 
@@ -279,9 +279,9 @@ def mean_over_runs(
         The smallest and the largest possible value of the statistic; with (0, 1), Student's t gives Wilson's limits.
         See `robust_interval`.
     method : str
-        ``"t"``, or ``"bootstrap"``: a hierarchical bootstrap, which draws runs and then clusters, with replacement,
-        and compares the mean of each draw in units of its own standard error (bootstrap-t). It needs at least 10 runs
-        and clusters that do not overlap.
+        ``"t"``, or ``"bootstrap"``: a hierarchical bootstrap, which draws runs and then clusters, with replacement, and
+        compares the mean of each draw in units of its own standard error (bootstrap-t). The bootstrap needs at least 10
+        runs and clusters that do not overlap.
     n_resamples, seed : int
         Of the bootstrap.
 
@@ -344,16 +344,17 @@ def compare_runs(
     Returns
     -------
     RunsInterval
-        If both systems have one run, interval and p-value are those of `compare_paired` (9,999 swaps, seed 0). If one
-        of them has one run, this run is assumed to vary with the seed as a run of the other system does, and `reason`
-        says so.
+        If both systems have one run, interval and p-value are those of `compare_paired` (9,999 swaps, seed 0). If only
+        one of the systems has one run, this run is assumed to vary with the seed as much as a run of the other system;
+        `reason` says so.
 
-        With several runs, the p-value treats their variance as uncertain: it is the mean of the p-values for all
-        variances that could have given the observed one, each with its probability (a generalized p-value). This
-        matters with three or five runs, whose variance may be far too small by chance: a p-value from Student's t alone
-        is then below 0.001 up to eight times too often, and a correction for many tests needs such small p-values. So p
-        may be slightly above 0.05 although the 95% interval excludes 0. The p-value is at least the smallest possible
-        one of a randomization test, since a t test rejects too often if few clusters differ.
+        With several runs, the p-value takes into account that the variance over the runs is uncertain: for each true
+        variance that could have given the observed variance, a p-value is computed, and the result is the mean of these
+        p-values, weighted by the probabilities of the true variances (a generalized p-value). This matters with three
+        or five runs, whose variance may be far too small by chance: a p-value from Student's t alone is then below
+        0.001 up to eight times too often, and a correction for many tests needs such small p-values. So p may be
+        slightly above 0.05 although the 95% interval excludes 0. The p-value is at least the smallest possible one of a
+        randomization test, since a t test rejects too often if few clusters differ.
 
     Raises
     ------
@@ -452,7 +453,7 @@ def _interval(systems: Sequence[Runs], terms: _Terms) -> RunsInterval:
 
 
 def _lacking(value: float, systems: Sequence[Runs]) -> str:
-    """Return why there is no interval; empty if there is one."""
+    """Return the reason why there is no interval; empty if there is an interval."""
     clusters = systems[0].clusters
     if not len(systems[0].moments[0]):
         return NO_OBSERVATIONS
@@ -485,7 +486,7 @@ def _variance_of(systems: Sequence[Runs], of_clusters: float) -> _Variance:
 def _with_several_runs(systems: Sequence[Runs]) -> list[tuple[Runs, float]]:
     """Return the systems with several runs, each with the factor of its variance.
 
-    If the other system has only one run, this run is assumed to vary as each of these n runs does. The variance of one
+    If the other system has only one run, this run is assumed to vary as much as each of the n runs. The variance of one
     run is n times the variance of the mean of n runs; so the factor is 1 + n.
     """
     several = [runs for runs in systems if len(runs) > 1]
@@ -521,7 +522,7 @@ def _p_value(value: float, systems: Sequence[Runs], of_clusters: float) -> float
     chances = np.exp(half * logs - np.exp(logs) / 2.0 - half * log(2.0) - lgamma(half)) * (logs[1] - logs[0])
     of_seeds = np.maximum(shown * 2.0 * half / np.exp(logs) - both, 0.0)
     with np.errstate(all="ignore"):
-        # Only the part that is due to clusters is estimated; the smaller its share, the more degrees of freedom.
+        # Only the variance due to clusters is estimated here; the smaller its share, the more degrees of freedom.
         freedoms = freedom / np.square(np.maximum(of_clusters / (of_clusters + of_seeds), 1e-6))
         values_of_z = np.abs(_z(value / np.sqrt(of_clusters + of_seeds), freedoms))
     tails = np.array([erfc(z / sqrt(2.0)) for z in values_of_z.tolist()])
@@ -613,12 +614,13 @@ def joint_p_values(
 
     Each resample is one benchmark under the null hypothesis. In each dataset, a random swap pattern exchanges clusters
     between the two systems of every pair; all pairs share the pattern, so their differences depend on each other as the
-    observed ones do. If a system has several runs, its mean also gets a random effect of the seeds, and the variance
-    between its runs is drawn from its chi-square distribution. Both follow from the variance of a single run, which is
-    the same for all systems of the dataset under the null hypothesis. A few runs estimate it badly: each resample has
-    its own value, drawn from those that could have given the mean of the observed variances. Each difference is divided
-    by its standard error in the same resample. The ratios have different degrees of freedom; they are turned into
-    values of z, so that the maximum is not always that of the pair with the fewest runs. See also `bounded_joint`.
+    observed differences do. If a system has several runs, its mean also gets a random effect of the seeds, and the
+    variance between its runs is drawn from its chi-square distribution. The seed effect and the drawn variance follow
+    from the variance of a single run, which is the same for all systems of the dataset under the null hypothesis. This
+    variance of a single run is uncertain if there are few runs. So each resample draws its own value of the variance,
+    from the values that could have given the mean of the observed variances. Each difference is divided by its standard
+    error in the same resample. The ratios have different degrees of freedom; they are turned into values of z, so that
+    the maximum is not always that of the pair with the fewest runs. See also `bounded_joint`.
 
     Parameters
     ----------
@@ -730,7 +732,7 @@ def _z_values(
         else (0.0, 0.0)
     )
     rng = np.random.default_rng(seed)
-    # (resamples,): variances of a single run that could have given the observed one, `shown`: few runs tell it badly.
+    # (resamples,): true variances of a single run that could have given the observed variance `shown`.
     freedom = max(1, sum(len(runs) - 1 for runs in several))
     true = max(shown, both) * freedom / rng.chisquare(freedom, n_resamples)
     moved, drawn = np.zeros((n_resamples, len(systems))), {}

@@ -27,9 +27,9 @@ class SignedRank:
     Parameters
     ----------
     first_larger, equal, second_larger : float
-        The posterior probabilities that, on another dataset of this kind, most likely the value of the first model is
-        larger by more than `rope`, the values are practically equal, or the value of the second model is larger by more
-        than `rope`. They add up to 1.
+        For each of three outcomes on another dataset of this kind, the posterior probability that this outcome is the
+        most likely one: the value of the first model is larger by more than `rope`; the values are practically equal;
+        the value of the second model is larger by more than `rope`. The three probabilities add up to 1.
     rope, prior : float
         As in `bayesian_signed_rank`.
     n_samples, seed : int
@@ -62,7 +62,7 @@ def bayesian_signed_rank(
     n_samples: int = 50_000,
     seed: int = 0,
 ) -> SignedRank:
-    """Return how likely one model is better than another, or practically equal, by the Bayesian signed-rank test.
+    """Return the result of the Bayesian signed-rank test: is one of two models better, or are both practically equal?
 
     The differences between the two models (one per dataset) and one pseudo-observation of 0 get random weights from a
     Dirichlet distribution; the pseudo-observation has the parameter `prior`, each dataset 1. For each sample of
@@ -83,10 +83,10 @@ def bayesian_signed_rank(
         The values of the two models, in the same order of datasets. A dataset with a missing value (NaN) is left out.
     rope : float
         Region of practical equivalence: the largest difference that does not matter, in the unit of the metric; at
-        least 0. It is the same for all datasets.
+        least 0. All datasets share this value.
     prior : float
-        The weight of the pseudo-observation, in datasets; above 0. The larger it is, the more likely are practically
-        equal models.
+        The weight of the pseudo-observation, in datasets; above 0. A larger weight makes practically equal models more
+        likely.
     n_samples : int
         Number of samples of weights.
     seed : int

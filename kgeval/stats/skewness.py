@@ -1,4 +1,4 @@
-"""`Skew`: how skewed a statistic is, and what this changes in the interval that `intervals.py` computes from a sample.
+"""`Skew`: the skewness of a statistic; `intervals.py` corrects the interval of a sample for this skewness.
 
 The mean rank of a sample of triples is skewed: a few bad ranks decide it, and most samples contain too few bad ranks.
 A symmetric interval around the mean rank of the sample then often lies below the mean rank of all triples.
@@ -12,7 +12,7 @@ import numpy as np
 
 from kgeval.checks import Reals
 
-# A statistic without upper limit needs this many clusters that differ from the others, or half of all clusters.
+# An interval needs this many clusters that differ from the other clusters, or half of all clusters.
 MIN_APART = 20
 # Clusters whose deviations differ by less than this share of their root mean square count as alike.
 ALIKE_SHARE = 1e-3
@@ -29,7 +29,7 @@ class Skew:
         divided by the square root of n.
     freedom : int
         The degrees of freedom of the variance: the number of normal clusters whose variance would be estimated as
-        precisely. It is small if a few clusters make up most of the variance.
+        precisely. This number is small if a few clusters make up most of the variance.
     n_apart : int
         How many clusters differ from the median cluster.
     n_clusters : int
@@ -65,7 +65,7 @@ class Skew:
         # A cluster with a high value has a negative deviation: without the cluster, the statistic is lower.
         skewness = -float((deviations**3).sum()) / squares**1.5
         # The variance of n estimated variances is (kurtosis - 1) / n; kurtosis / n is the quotient below. For normal
-        # values the kurtosis is 3, so that the result is n; if one cluster makes up the whole variance, it is 2.
+        # values the kurtosis is 3, and the result is n; if one cluster has the whole variance, the result is 2.
         kurtosis_by_n = float((deviations**4).sum()) / squares**2
         freedom = int(2.0 / max(kurtosis_by_n - 1.0 / n, 2.0 / n) + 1e-9)
         distance = np.abs(deviations - np.median(deviations))
@@ -74,7 +74,7 @@ class Skew:
 
     @property
     def lacking(self) -> str:
-        """Why there is no interval, if nearly all clusters are alike; else empty.
+        """The reason why there is no interval, if nearly all clusters are alike; else empty.
 
         The statistic then depends on the few other clusters, which are too few to estimate the extreme clusters of
         the whole population.
@@ -87,7 +87,7 @@ class Skew:
         )
 
     def quantiles(self, t: float, sampled_share: float) -> tuple[float, float]:
-        """Return how many standard errors the limits are below and above the statistic.
+        """Return the distances of the lower and of the upper limit from the statistic, in standard errors.
 
         Hall's transformation of the error T of a studentised statistic, ``T + a T^2 + a^2 T^3 / 3 + b``, is nearly
         symmetric. So the transformed error is set equal to the quantile `t`, and the equation is solved for T. With an

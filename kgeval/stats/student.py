@@ -11,7 +11,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-# With more degrees of freedom than this, a series expansion replaces the finite sum, which is slow; it is exact to
+# With more degrees of freedom than this, the finite sum is slow; a series expansion replaces the sum, and is exact to
 # 1e-12.
 MAX_SUMMED = 1000
 
@@ -114,7 +114,7 @@ def _beta_share(x: float, a: float, b: float) -> float:
     """
     if x <= 0.0 or x >= 1.0:
         return float(x >= 1.0)
-    if x > (a + 1.0) / (a + b + 2.0):  # there the fraction of the other side converges faster
+    if x > (a + 1.0) / (a + b + 2.0):  # the continued fraction of I_{1-x}(b, a) converges faster here
         return 1.0 - _beta_share(1.0 - x, b, a)
     factor = exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log1p(-x)) / a
     # 1 / (1 + d1 / (1 + d2 / ...)), computed from the last term to the first.

@@ -225,8 +225,8 @@ def _hits(lists: Lists) -> Reals:
 def _relative_precision(k: int) -> Ratio:
     """Return a function that computes the numerators and denominators of the measure ``relative_P``.
 
-    A numerator is the number of relevant documents among the first k. The denominator is the largest number that the
-    query allows: k, or the number of its relevant documents if it has fewer.
+    A numerator is the number of relevant documents among the first k. The denominator is the largest possible
+    numerator: the smaller of k and the number of relevant documents of the query.
     """
     return lambda lists: (expected_hits(lists, k), np.minimum(lists.n_relevant, k).astype(np.float64))
 

@@ -301,7 +301,7 @@ def test_breakdown_and_chosen_metrics(capsys):
     line = next(line for line in lines if line.startswith("object   2  0.5000"))
     assert line.endswith("2.00 [1.00, 14.71]                   2")  # two triples
     purpose = "note: 95% intervals show how much a number would vary with other triples of this graph (both ranks of a "
-    assert f"{purpose}triple are drawn together); 2 effective clusters in all" in lines
+    assert f"{purpose}triple are sampled together); 2 effective clusters in all" in lines
     assert "note: intervals with fewer than 10 effective clusters are rough: subject, object" in lines
 
 
@@ -567,7 +567,7 @@ def test_errors_of_a_table_of_scores(tmp_path, capsys):
     assert said == "with a table of scores, unseen must be 'rank'; got 'drop'. Remove unseen= from the protocol"
     content = as_json(capsys, "graph", "--scores", "scores.tsv", "--side", "object", "--metrics", "mr")
     assert (content["metrics"]["object"], content["n_read"]) == ({"n": 1, "mr": 2.0}, 2)
-    assert content["dropped"] == {"no negative is listed for it on this side, apart from known triples": 1}
+    assert content["dropped"] == {"the positive has no listed negative on this side, apart from known triples": 1}
 
 
 @pytest.mark.parametrize(

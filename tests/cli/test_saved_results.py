@@ -80,7 +80,7 @@ def test_show_prints_what_the_result_says(capsys):
     low, value, high = result.by("side", metrics="mr").loc["object", ["mr low", "mr", "mr high"]]
     assert f"object   25  0.5000  {value:.2f} [{low:.2f}, {high:.2f}]                  25" in lines
     purpose = "note: 95% intervals show how much a number would vary with other triples of this graph (both ranks of a "
-    assert f"{purpose}triple are drawn together); 25 effective clusters in all" in lines
+    assert f"{purpose}triple are sampled together); 25 effective clusters in all" in lines
     call = ("show", "near.kgeval", "--metrics", "mr", "--by", "side", "--cluster", "entity")
     low, value, high = result.by("side", metrics="mr", cluster="entity").loc["object", ["mr low", "mr", "mr high"]]
     assert f"object   25  0.5000  {value:.2f} [{low:.2f}, {high:.2f}]" in printed(capsys, *call)

@@ -999,7 +999,7 @@ def test_head_says_what_was_tested():
         "p_holm is p corrected by Holm's method for the number of tests here, 2 (pairs of models: 1, metrics: 2); a "
         "difference is undecided unless p_holm is at most 0.1",
         "differences are first - second; 90% intervals show how much they would vary with other queries of this graph "
-        "(all ranks of a query are drawn together)",
+        "(all ranks of a query are sampled together)",
     ]
     overlapping = compare(pair, metrics="mrr,query.map", cluster="entity").header()
     assert overlapping[3] == (

@@ -431,7 +431,7 @@ def test_ties_that_make_models_equal_are_named():
     results = {"perfect": with_ranks(base, 0), "constant": with_ranks(base, 0, 8)}
     sentence = compare(results, metrics="mrr").verdict.sentence
     assert sentence.startswith("perfect beats constant: MRR 1.0000 against 0.2000, ")
-    assert sentence.endswith("; with optimistic ties constant equals it")
+    assert sentence.endswith("; with optimistic ties constant equals perfect")
 
 
 def test_relations_in_which_both_are_equal_are_not_taken_for_lost():

@@ -188,7 +188,7 @@ def test_numbers_as_labels_are_said():
     """'10' has the id 2, since '1' < '10' < '2': said for labels 0 .. n - 1, not for codes or padded numbers."""
     ring = pd.DataFrame([[str(i), "r", str((i + 1) % 11)] for i in range(11)])
     assert Dataset.from_frames(train=ring).observations() == [
-        "the entity labels are numbers and sorted as text, so their ids differ from them: label '10' has the id 2. For "
+        "the entity labels are numbers and sorted as text, so labels and ids differ: label '10' has the id 2. For "
         "ids that are the numbers themselves, use Dataset.from_arrays"
     ]
     for label in (lambda text: text.zfill(2), lambda text: text + "0" * 5, lambda text: "e" + text):

@@ -191,7 +191,7 @@ def test_factories_with_other_ids_are_mapped_by_label():
     assert rows_of(dataset, "train") == [("Jack", "likes", "Rome"), ("Rome", "in", "007"), ("Jack", "likes", "Rome")]
     assert dataset.dictionaries["entities"] == ("Jack", "Rome", "007")  # the rows that a checkpoint of training has
     assert dataset.notes == (
-        "the ids of test differ from those of train; its triples were mapped by label",
+        "the ids of test differ from those of train; the triples of test were mapped by label",
         "test has 1 entity (such as 'Ann') without an id in train; their ids come after those of train",
     )
     assert dataset.unseen["test"] == {"triples": 2, "entities": 1, "relations": 0}
@@ -234,7 +234,7 @@ def test_one_split_must_be_named():
         assert "unknown split 'tset'; did you mean 'test'?" in refusal(x, split="tset")
     dataset = kg.Dataset.of(Factory(ROWS[:1], E, R), split="test")
     assert dataset.notes == (
-        "no train split: its triples are not filtered, and no entity counts as unseen",
+        "no train split: the filter does not remove training triples, and no entity counts as unseen",
         "1 entity of test occurs in no triple, but is a candidate",
     )
     assert "split='test' is for one table of triples; the dict already has several splits" in refusal({}, split="test")
@@ -314,7 +314,7 @@ def test_ogb_without_types():
     assert dataset["test"].array.tolist() == ROWS[1::-1]
     assert dataset.notes[0] == "the number of relations, 2, is the highest id of all splits + 1"
     assert dataset.notes[1] == "OGB's dicts hold no labels; the labels of the dataset are the ids as text"
-    assert dataset.notes[2].startswith("test list negatives (head_neg, tail_neg), which OGB's published numbers use as")
+    assert dataset.notes[2].startswith("negatives are listed in test (head_neg, tail_neg). OGB's published numbers")
     assert dataset.notes[3] == "3 entities of OGB occur in no triple, but are candidates"
     assert kg.Dataset.of(splits, n_entities=6, n_relations=2).fingerprint == dataset.fingerprint
     assert "OGB's dicts do not say how many entities there are" in refusal(splits, n_relations=2)

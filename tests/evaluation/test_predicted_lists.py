@@ -771,9 +771,7 @@ def test_missing_and_repeated_ranks(dataset, ranks):
     with pytest.raises(DataError, match="ranks: has no rank for 1 of 2 positives, first"):
         kg.evaluate_predictions(ranks([1], rows=one), dataset)
     assert kg.evaluate_predictions(ranks([1], rows=one), dataset, missing="drop").dropped == {NO_RANK: 1}
-    with pytest.raises(
-        DataError, match="missing='bound' needs the last rank of 1 positive without a rank, but the file"
-    ):
+    with pytest.raises(DataError, match="missing='bound' needs the number of candidates of 1 positive without a rank"):
         kg.evaluate_predictions(ranks([1], rows=one), dataset, missing="bound")
     bound = kg.evaluate_predictions(ranks([1], 3, rows=one), dataset, missing="bound")
     assert counts_of(bound) == [[0, 0, 2], [0, 3, 3]]

@@ -354,7 +354,7 @@ def test_the_check_of_a_scorer_ends_in_time(monkeypatch, tmp_path, kept):
         return s - o * 1.0
 
     options = {"checkpoint": tmp_path / "run"} if kept else {}
-    with pytest.raises(kg.ScoreError, match=r"max_seconds=17: no triple was ranked in this time, since the calls of"):
+    with pytest.raises(kg.ScoreError, match=r"max_seconds=17: no triple was ranked in this time, since checking score"):
         kg.evaluate(score, chain(100), max_seconds=17, progress=False, **options)
     assert now[0] <= 122.0  # at most one call is too long: of how many pairs does not matter, which nothing showed yet
     if kept:

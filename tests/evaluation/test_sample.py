@@ -112,8 +112,8 @@ def test_the_seed_decides():
     assert results[0].protocol.fingerprint != results[2].protocol.fingerprint
     assert "; test 50 of 200 triples, " in header_lines(results[0])[0]
     assert interval_notes(results[0])[0] == (
-        "95% intervals show how much a number would vary with another random sample of the ranked splits; they are for "
-        "all triples (25.0% were drawn); 50 effective clusters in all"
+        "95% intervals show how much a number would vary with another random sample of the ranked splits; the "
+        "intervals describe all triples (25.0% drawn); 50 effective clusters in all"
     )
     protocol_text = header_lines(results[0])[1].split(", realistic")[0]
     assert protocol_text.endswith("both sides, 50 of 200 triples (drawn at random, seed 0)")

@@ -18,7 +18,7 @@ COUNTS = [f"{count}_{setting}" for setting in ("raw", "filtered") for count in (
 METRICS = ("mr", "mrr", "hits@1", "hits@2", "hits@5", "gmr", "median_rank", "hmr")
 POLICIES = ("optimistic", "pessimistic", "realistic", "expected")
 NUMBERS = [(name, policy) for name in METRICS for policy in POLICIES]
-NO_NEGATIVES = "no negative is listed for it on this side, apart from known triples"
+NO_NEGATIVES = "the positive has no listed negative on this side, apart from known triples"
 NOTHING = "no positive has a negative in the table; add triples that differ from a positive in one entity"
 
 

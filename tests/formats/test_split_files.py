@@ -221,7 +221,7 @@ def test_s3_no_train_is_a_caution(tmp_path):
     """Without train, nothing of it is filtered."""
     write(tmp_path, test="a r b/b r a")
     assert kgeval.read_dataset(tmp_path).observations() == [
-        "no train split: its triples are not filtered, and no entity counts as unseen"
+        "no train split: the filter does not remove training triples, and no entity counts as unseen"
     ]
 
 

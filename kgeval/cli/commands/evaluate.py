@@ -148,7 +148,7 @@ def _evaluate(options: argparse.Namespace) -> Output:
 
 
 def _ended_early(result: EvaluationResult, options: argparse.Namespace) -> str:
-    """Return how much was ranked when ``--max-seconds`` was over, and how to go on; empty if all was ranked."""
+    """Return the number of triples ranked within ``--max-seconds``, and how to continue; empty if all were ranked."""
     sample = result.protocol.sample
     if options.max_seconds is None or sample is None or sample.n == options.sample:
         return ""

@@ -45,7 +45,7 @@ NAMES_HINT = "if these are names and no labels, give names= (--names FILE)"
 
 @dataclass(frozen=True)
 class PredictionOptions:
-    """The options of `kgeval.read_predictions`; its docstring explains each of them.
+    """The options of `kgeval.read_predictions`; the docstring of that function explains each option.
 
     Examples
     --------
@@ -76,7 +76,7 @@ class PredictionOptions:
         return replace(self, ids=None)
 
     def side_of_file(self, what: str) -> str:
-        """Return the side that the caller gives; raise a DataError if there is none."""
+        """Return the option `side`; raise a DataError if the caller does not give a side."""
         if self.side is None:
             raise DataError(
                 f"{what}: the file does not say which side its queries ask for; give side='object' or side='subject' "
@@ -87,13 +87,14 @@ class PredictionOptions:
 
 @dataclass(frozen=True)
 class _Mapped:
-    """The ids that the texts of `Rows` stand for.
+    """The result of `_map`: the texts of `Rows`, mapped to ids.
 
     Parameters
     ----------
     triples : int64 array, shape (rows, 3)
     entities : int64 array, shape (texts,)
-        The id of the entity that each text means; `UNKNOWN` if it means none, `AMBIGUOUS` if it may mean several.
+        The id of the entity that each text names; `UNKNOWN` if the text names no entity, `AMBIGUOUS` if it names
+        several entities.
     how : str
         The way in which the ids were found: ``"ids"``, ``"labels"``, ``"names"`` or ``"order"``.
     notes : list of str
@@ -109,7 +110,7 @@ class _Mapped:
 
 
 def id_map(path: Path, dataset: Dataset, options: PredictionOptions, tool: str) -> tuple[Ids, str]:
-    """Return the id of the dataset for each entity id of a file, and a note.
+    """Map each entity id of a file to the entity's id in the dataset.
 
     Parameters
     ----------
@@ -117,21 +118,23 @@ def id_map(path: Path, dataset: Dataset, options: PredictionOptions, tool: str) 
         The file, for messages.
     dataset : Dataset
     options : PredictionOptions
-        Without `ids`, the dataset must have been read from files of the same tool, or its labels must be its ids.
+        If the option `ids` is not given, the dataset must have been read from files of the same tool, or the label
+        of each entity in the dataset must be the entity's id.
     tool : str
         The `Dataset.id_format` of the tool.
 
     Returns
     -------
     int64 array, shape (ids,)
-        The id in the dataset of each id in the file; -1 if the dataset lacks its label.
+        Element i is the id in the dataset of the entity that has id i in the file; -1 if the dataset does not contain
+        this entity.
     str
-        A note that tells how the ids of the file were read.
+        A note that tells which ids the file holds, such as ``"ids are those of the dataset's openke files"``.
 
     Raises
     ------
     DataError
-        If it is not known which entity an id means.
+        If `options` and `dataset` do not tell which entities the ids mean.
     """
     if options.ids is not None:
         return _id_maps(dataset, options)[0], _said(options)
@@ -146,7 +149,9 @@ def id_map(path: Path, dataset: Dataset, options: PredictionOptions, tool: str) 
 
 
 def id_labels(path: Path, dataset: Dataset, options: PredictionOptions) -> Callable[..., str]:
-    """Return a function that converts a text of the file to a label; its second argument is "entity" or "relation".
+    """Return a function ``label_of(text, kind)`` that converts a text of the file to a label.
+
+    The argument `kind` is ``"entity"`` (the default) or ``"relation"``.
 
     Parameters
     ----------
@@ -154,8 +159,8 @@ def id_labels(path: Path, dataset: Dataset, options: PredictionOptions) -> Calla
         The file, for messages.
     dataset : Dataset
     options : PredictionOptions
-        If it has no `ids`, the function returns the text unchanged. Otherwise each text is an id of the file, and the
-        function returns its label.
+        If the option `ids` is not given, the texts are labels, and the function returns each text unchanged. If `ids`
+        is given, the texts are ids, and the function returns the label of each id.
     """
     if options.ids is None:
         return lambda text, kind="entity": str(text)
@@ -173,7 +178,7 @@ def id_labels(path: Path, dataset: Dataset, options: PredictionOptions) -> Calla
 
 
 def _id_maps(dataset: Dataset, options: PredictionOptions) -> list[Ids]:
-    """Return two arrays, for entities and relations: the id in the dataset (or -1) of each id in the file."""
+    """Return two arrays, for entities and for relations, that map ids in the file to ids in the dataset (or to -1)."""
     vocabularies = (dataset.entities, dataset.relations)
     if options.ids is None or options.ids == OF_DATASET:
         return [np.arange(len(vocabulary)) for vocabulary in vocabularies]
@@ -181,7 +186,7 @@ def _id_maps(dataset: Dataset, options: PredictionOptions) -> list[Ids]:
 
 
 def _said(options: PredictionOptions) -> str:
-    """Return the note that tells which ids the option `ids` gives."""
+    """Return the note that tells how the option `ids` explains the ids in the file."""
     what = "those of the dataset" if options.ids == OF_DATASET else "mapped by the labels that the id files give them"
     return f"ids= given: the ids in the file are {what}"
 
@@ -209,12 +214,13 @@ def predictions(
     notes : sequence of str
         Notes about the file format, from its reader.
     is_generated : bool
-        Whether the answers are generated text, which may name no entity at all. Otherwise an unknown label is an error.
+        Whether the answers are generated text; such an answer may name no entity. Without `is_generated`, an answer
+        with an unknown label is an error.
     is_named : bool
         Whether a matching rule already decided which entity each text names. A text without an entity then stays
         unmapped.
     hint : str
-        Further advice, which ends the error message about an unknown answer.
+        Advice at the end of the error message about an unknown answer.
 
     Raises
     ------
@@ -245,14 +251,15 @@ def predictions(
     if n_own:
         notes.append(
             f"in {counted(n_own, 'list')}, the name of the positive is also the name of other entities; this name was "
-            "read as the positive, which can only make its rank better"
+            "read as the positive, so the rank of the positive may be too good"
         )
     if n_ambiguous:
         notes.append(
             f"{counted(n_ambiguous, 'answer stays', 'answers stay')} unmapped, because several entities have such a "
             "name"
         )
-    # By order, only names that occur in triples are known. The names in names= may differ from those of the tool.
+    # An unknown text may still name a known answer in two cases: if the rows were matched by order, because then only
+    # names that occur in triples have an id; and with names=, because the tool may use other names.
     is_doubtful = mapped.how == "order" or (mapped.how == "names" and not is_named)
     return Predictions(
         triples=mapped.triples,
@@ -318,11 +325,11 @@ def _source(rows: Rows) -> str:
 
 
 def _answer_ids(rows: Rows, lists: Lists, mapped: _Mapped) -> tuple[Ids, int, int]:
-    """Return the id of each answer (or `UNKNOWN`, `AMBIGUOUS`), and two counts of shared names.
+    """Return the id of each answer (or `UNKNOWN`, `AMBIGUOUS`), and two counts.
 
-    A shared name belongs to several entities. If one of these entities is the positive of the list, the name is read
-    as the positive; the first number counts the lists with such a name. The second number counts the answers that stay
-    ambiguous.
+    Several entities may have the same name. If one of these entities is the positive of the list, the name is read as
+    the positive. The first count is the number of lists in which this happened; the second count is the number of
+    answers that stay ambiguous.
     """
     ids = mapped.entities[lists.values]
     unclear = np.flatnonzero(ids == AMBIGUOUS)
@@ -408,9 +415,13 @@ def _check_few_unknown(
 
 
 def _triples(parts: Ids, entities: Ids, relations: Ids) -> Ids:
-    """Return the ids of the triples, int64, shape (rows, 3); `UNMAPPED` if the file does not name an entity."""
+    """Return the triples of the rows as ids, int64, shape (rows, 3).
+
+    Subjects and objects that the file does not name get `UNMAPPED`.
+    """
     columns = (np.append(entities, UNMAPPED), relations, np.append(entities, UNMAPPED))
-    return np.stack([ids[codes] for ids, codes in zip(columns, parts.T)], axis=1)  # the code UNSAID is -1: the last id
+    # The code `UNSAID` is -1, so it selects the last element, `UNMAPPED`.
+    return np.stack([ids[codes] for ids, codes in zip(columns, parts.T)], axis=1)
 
 
 def _by_order(
@@ -421,9 +432,9 @@ def _by_order(
     known: tuple[Ids, Ids],
     tables: tuple[NameTable, NameTable],
 ) -> Ids:
-    """Match row i of a side with triple i of the split, and return these triples.
+    """Return the triple of each row: triple i of the split for row i of a side.
 
-    Raise a DataError if row and triple differ.
+    Raise a DataError if the numbers of rows and triples differ, or if a text of a row contradicts the triple.
     """
     array = dataset[split].array
     triples = np.empty_like(parts)
@@ -458,7 +469,7 @@ def _by_order(
 
 
 def _check_relations(rows: Rows, parts: Ids, triples: Ids, texts: Sequence[str], dataset: Dataset) -> None:
-    """Raise a DataError unless the relations of file and split map one to one."""
+    """Raise a DataError unless the relations of the file and the relations of the split map one to one."""
     _check_pairs(rows, np.arange(len(parts)), parts[:, 1], triples[:, 1], texts, dataset.relations, "relation")
 
 

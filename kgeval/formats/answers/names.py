@@ -1,4 +1,4 @@
-"""`NameTable` finds the entities or relations that a text may mean, by their labels and their given names."""
+"""`NameTable` finds the entities or relations that a text may name, by their labels and the names in ``names=``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ AMBIGUOUS = -2  # in place of an id: several entities or relations have this nam
 
 
 class NameTable:
-    """A table from texts to the ids that they may mean.
+    """A table that maps texts to ids of entities, or to ids of relations.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class NameTable:
     Raises
     ------
     DataError
-        If `names` is a damaged file, or if none of its labels is in the vocabulary.
+        If `names` is a damaged file, or if `vocabulary` contains none of the labels in `names`.
 
     Examples
     --------
@@ -96,7 +96,7 @@ class NameTable:
         return np.array(values, dtype=np.int64)
 
     def owners(self, text: str) -> list[int]:
-        """Return the ids that a text may mean."""
+        """Return the ids of all entities, or of all relations, that have the label or name `text`."""
         if self.has_names:
             return self._owners.get(text, [])
         found = int(self.vocabulary.find([text])[0])

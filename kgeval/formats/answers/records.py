@@ -42,7 +42,7 @@ class FirstRecord:
 
 
 def text_head(path: Path) -> str:
-    """Return the first characters of a file, also of a packed file; an empty string if it is no text file.
+    """Return the first characters of a file, unpacked if necessary; an empty string if the file is no text file.
 
     Raises no error.
     """
@@ -57,7 +57,7 @@ def text_head(path: Path) -> str:
 
 
 def first_record(path: Path) -> FirstRecord:
-    """Return the start of a JSON file; for a file that is not JSON, its `kind` is empty. Raises no error."""
+    """Return the start of a JSON file. If the file is not JSON, `kind` is empty. Raises no error."""
     text = text_head(path).lstrip()
     kind = {"[": "list", "{": "object"}.get(text[:1], "")
     if kind == "list":
@@ -81,7 +81,7 @@ def first_record(path: Path) -> FirstRecord:
 
 
 def text_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield number and text of each line that is not blank, without its end.
+    """Yield number and text of each line that is not blank; the text has no line end.
 
     Parameters
     ----------
@@ -208,7 +208,7 @@ class _Reader:
         return self.text.startswith(mark, self.place)
 
     def expect(self, mark: str) -> None:
-        """Move past `mark`; raise a DataError if the text does not continue with it."""
+        """Move past `mark`; raise a DataError if the text does not continue with `mark`."""
         if not self.ends(mark):
             raise self._error(f"expected {mark!r}, found {self.text[self.place : self.place + 20]!r}")
         self._move(self.place + 1)

@@ -67,10 +67,9 @@ class Rows:
         Parameters
         ----------
         line : int
-            The number of its line.
+            The line of the file that holds the list, from 1.
         triple : tuple of str
-            Subject, relation and object as the file names them; None for the missing entity if the file does not name
-            it.
+            Subject, relation and object, as texts of the file; None in place of an entity that the file does not name.
         side : str
         answers : iterable of str
             Best answer first.
@@ -139,11 +138,11 @@ class Rows:
 
     @property
     def scores(self) -> Reals | None:
-        """The scores of all answers, float64, shape (answers,); None if the file has none."""
+        """The scores of all answers, float64, shape (answers,); None if the file has no scores."""
         return np.array(self._scores, dtype=np.float64) if len(self._scores) else None
 
     def label(self, value: Any, line: int, what: str) -> str:
-        """Return a label of a JSON file: a string, or an integer as text; raise a DataError for anything else."""
+        """Return a JSON value as a label: a string, or an integer as text; raise a DataError for other values."""
         if isinstance(value, str) and value:
             return value
         if isinstance(value, int) and not isinstance(value, bool):
@@ -160,7 +159,7 @@ class Rows:
         return [self.label(value, line, "an answer") for value in values]
 
     def number(self, value: Any, line: int) -> float:
-        """Return a score of a JSON file; raise a DataError if it is NaN, or not a number at all."""
+        """Return a JSON value as a score; raise a DataError if the value is NaN or not a number."""
         if isinstance(value, (int, float)) and not isinstance(value, bool) and value == value:
             return float(value)
         shown = {None: "null"}.get(value, cut_label(repr(value))) if not isinstance(value, (list, dict)) else "a list"

@@ -72,7 +72,7 @@ class Parts:
     notes : sequence of str
         Notes that are always shown, such as assumptions of the reader.
     source : str
-        Where `settings` come from, for messages: ``"config.json"``.
+        The file or tool that gives `settings`, for messages: ``"config.json"``.
     label_source : str
         The files from which the row labels were read, for notes: ``"entities.dict and relations.dict beside it"``.
         Empty if there are no such files, or if the labels are in the model file itself.
@@ -82,7 +82,7 @@ class Parts:
         labels need the `dictionaries` of the dataset, or ``ids=``.
     id_formats : sequence of str
         The formats of datasets whose ids the tool uses: ``("rotate",)``. The `dictionaries` of a dataset of another
-        format may be in another order, so they are not used.
+        format are not used, because they may be in another order.
     check : function, optional
         Takes the finished model and the dataset, and returns further notes or raises a DataError. Formats use it for
         checks that need the scores of the triples of the dataset.
@@ -199,7 +199,7 @@ def _in_dtype(file: Path, arrays: Arrays, options: dict[str, Any]) -> Arrays:
 
 
 def _without(file: Path, arrays: Arrays, ignore: str | Iterable[str]) -> tuple[Arrays, list[str]]:
-    """Return the arrays that the setting `ignore` does not name; also a note, if arrays were ignored."""
+    """Return the arrays without those that the setting `ignore` names, and a list of notes (a single note, or none)."""
     names = [word.strip() for word in ignore.split(",")] if isinstance(ignore, str) else list(ignore)
     for name in names:
         if name not in arrays:
@@ -209,7 +209,7 @@ def _without(file: Path, arrays: Arrays, ignore: str | Iterable[str]) -> tuple[A
 
 
 def _take_labels(parts: Parts, arrays: Arrays, said: dict[str, Any]) -> list[str]:
-    """Move the row labels that the caller gives from `said` to `arrays`; return notes about where labels come from."""
+    """Move the row labels that the caller gives from `said` to `arrays`; return notes about the sources of labels."""
     labels = {name: _label_array(name, said.pop(name)) for name in LABEL_ARRAYS.values() if name in said}
     replaced = [name for name in labels if name in arrays and not np.array_equal(arrays[name], labels[name])]
     kept = [kind for kind, name in LABEL_ARRAYS.items() if name in arrays and name not in labels]
@@ -247,8 +247,8 @@ def _check_used(file: Path, arrays: Arrays, kind: type[EmbeddingModel]) -> None:
     unused = [name for name in arrays if name not in used]
     if unused:
         raise DataError(
-            f"{file}: {kind.__name__} has no use for {', '.join(unused)}; it has {', '.join(parameters)}. If they do "
-            f"not change the scores, set ignore={','.join(unused)!r} (--ignore)"
+            f"{file}: {kind.__name__} has no use for {', '.join(unused)}; it has {', '.join(parameters)}. If the "
+            f"unused arrays do not change the scores, set ignore={','.join(unused)!r} (--ignore)"
         )
 
 
@@ -308,8 +308,8 @@ def _batch_norms(
 ) -> dict[str, BatchNorm]:
     """Return the batch normalisations of a TuckER model, from its tensors ``bn_0.*`` and ``bn_1.*``.
 
-    Their epsilon is the setting ``batch_norm_eps``, which is removed from `options`. If `options` lacks it, the epsilon
-    is the array of this name in the file.
+    Their epsilon is the setting ``batch_norm_eps``, which is removed from `options`. If `options` lacks this setting,
+    the epsilon is the array ``batch_norm_eps`` of the file.
     """
     tensors = {}
     for prefix, setting in BATCH_NORMS.items():
@@ -374,7 +374,7 @@ def _align_rows(
     for name in set(RELATION_TABLES) & set(values):
         values[name] = np.asarray(_placed(values[name], relation_rows, n))
     model = kind(**values)
-    model.freeze()  # no other object uses its arrays
+    model.freeze()  # no other object uses the arrays of the model
     for rows, ids, vocabulary in (
         ("entities", entity_ids, dataset.entities),
         ("relations", relation_ids, dataset.relations),
@@ -448,7 +448,7 @@ def _row_ids(
 
     `kind` is ``"entities"`` or ``"relations"``; `shape` is the shape of the table. With `has_inverse`, half of the rows
     of the table belong to inverse relations; the result does not contain them. If the file has no labels, the number of
-    rows decides whether they belong to all ids or to the ids that occur in train, in ascending order.
+    rows decides whether the rows belong to all ids or to the ids that occur in train, in ascending order.
     """
     vocabulary, is_seen = (
         (dataset.entities, dataset.is_seen_entity)
@@ -549,7 +549,7 @@ def _placed(table: Any, ids: Ids, n: int) -> Any:
 
 
 def _add_dictionaries(parts: Parts, arrays: Arrays, dataset: Dataset) -> list[str]:
-    """Take missing row labels from the dictionaries of the dataset, and return a note about this.
+    """Add missing row labels to `arrays`, from the dictionaries of the dataset; return a list of notes (one or none).
 
     Raise a DataError if the dataset has no dictionaries of the same tool, because the order of the rows is then
     unknown.
@@ -581,7 +581,7 @@ def _add_dictionaries(parts: Parts, arrays: Arrays, dataset: Dataset) -> list[st
 
 
 def _add_sorted_labels(file: Path, values: dict[str, Any], arrays: Arrays, dataset: Dataset) -> list[str]:
-    """Take missing row labels from the sorted labels of the dataset, and return a note about this.
+    """Add missing row labels to `arrays`, from the sorted labels of the dataset; return a list of notes (one or none).
 
     The number of rows decides: the rows belong to the labels that occur in train, or to all labels. Raise a DataError
     if the number fits neither.

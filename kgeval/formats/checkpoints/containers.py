@@ -158,7 +158,7 @@ def read_tensors(path: str | Path, streams: bool = False) -> Arrays:
 
 
 def _outline(path: str | Path) -> Outline:
-    """Return the outline of a file; an empty one if the file cannot be read or is of another kind."""
+    """Return the outline of a file; an empty `Outline` if the file cannot be read or is of another kind."""
     try:
         file = Path(path)
         state = file.stat()
@@ -169,7 +169,7 @@ def _outline(path: str | Path) -> Outline:
 
 @functools.lru_cache(maxsize=128)
 def _cached_outline(path: str, size: int, changed: int) -> Outline:
-    """Return the outline of a file; size and time of the last change are arguments, so a changed file is read again."""
+    """Return the outline of a file; `size` and `changed` are arguments, so the cache reads a changed file again."""
     file = Path(path)
     if not file.is_file():
         return Outline()
@@ -210,7 +210,7 @@ def safetensors_header(file: Path) -> tuple[dict[str, dict[str, Any]], Any]:
     tensors : dict of str to dict
         For each tensor: ``dtype``, ``shape``, and ``data_offsets``, the position of its bytes.
     metadata : object
-        The metadata, a dict of texts in files of the library; None if there are none.
+        The metadata, a dict of texts in files of the library; None if the file has no metadata.
 
     Raises
     ------

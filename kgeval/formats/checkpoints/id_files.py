@@ -145,7 +145,7 @@ def labels_of_ids(ids: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
 def find_id_files(folder: Path) -> tuple[Path, Path] | None:
-    """Return the two id files of a folder, of the entities and of the relations; None if there are none.
+    """Return the two id files of a folder, of the entities and of the relations; None if there are no such files.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ def _plain_name(file: Path) -> str:
 
 
 def _text(file: Path) -> str:
-    """Return the text of a file, unpacked if its name says that it is packed."""
+    """Return the text of a file; a file whose name has an ending of packed files is unpacked."""
     if file.suffix.lower() not in PACKED:
         return read_text(file)
     try:
@@ -234,7 +234,7 @@ def _separator(file: Path, lines: Sequence[str]) -> str | None:
 
 
 def _count(file: Path, line: str) -> int:
-    """Return the number in the first line, which counts the entries."""
+    """Return the number of entries, which the first line contains."""
     word = line.strip()
     if not (word.isascii() and word.isdecimal()) or len(word) > MAX_DIGITS:
         raise DataError(f"{file}, line 1: expected an id and a label, or the number of entries; found {line[:80]!r}")
@@ -282,7 +282,7 @@ def _ids(column: Sequence[str]) -> Ids | None:
 
 
 def _id_column(file: Path, columns: Sequence[Sequence[str]], found: Sequence[Ids | None], has_count: bool) -> int:
-    """Return the number of the column of ids, 0 or 1; `found` has the ids in each column, None if it cannot be ids."""
+    """Return the number of the column of ids, 0 or 1; `found`: the ids of each column, None if it holds no ids."""
     habit = 1 if has_count or _plain_name(file).endswith(LABEL_FIRST) else None
     habit = 0 if _plain_name(file).endswith(ID_FIRST) else habit
     first, second = found

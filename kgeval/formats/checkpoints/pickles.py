@@ -100,7 +100,8 @@ class Stub:
         return f"Stub({cut_label(self.name)!a})"
 
 
-CALL = "()"  # the name of the result of a call of an object; its arguments are the object and the tuple of arguments
+# The name of a stub for the result of calling another stub; `arguments`: the called stub and the tuple of arguments.
+CALL = "()"
 CONTAINERS = frozenset({list, dict, tuple, set, frozenset, Stub})
 
 
@@ -113,8 +114,8 @@ def _no_persistent_id(content: Any) -> Any:
 class Meanings:
     """The meanings of names in a pickle, given by the caller of `read_pickle`.
 
-    Each function checks its input and raises a `Fault` if the input is wrong. If it returns NotImplemented, the object
-    becomes a stub.
+    Each function checks its input and raises a `Fault` if the input is wrong. If the function returns NotImplemented,
+    the object becomes a stub.
 
     Parameters
     ----------
@@ -306,7 +307,10 @@ class _Machine:
         return NAME_OF_OPCODE.get(code[0], f"byte {code[0]:#04x}") if code else "the end"
 
     def _result(self) -> Any:
-        """Return the only object on the stack; raise a Fault if there are more, or if the pickle continues."""
+        """Return the only object on the stack.
+
+        Raise a Fault if the stack holds no object or several, or if bytes follow the end of the pickle.
+        """
         if self.marked or len(self.stack) != 1:
             raise Fault(f"one object must be left, got {len(self.stack) + sum(map(len, self.marked))}")
         if self.position != len(self.content):
@@ -412,7 +416,7 @@ class _Machine:
         return self.references[full]
 
     def _copy(self, size: int) -> None:
-        """Add the size of the arguments that a call copies to the total; raise a Fault if the total is too large."""
+        """Add to the total the size of the arguments that a call copies; raise a Fault if the total is too large."""
         self.copied += size
         if self.copied > len(self.content):
             raise Fault("calls copy more data than the pickle holds; is this an attack?")
@@ -443,7 +447,7 @@ class _Machine:
             entries[key] = value
 
     def _add_items(self, target: Any, items: Iterable[Any]) -> Any:
-        """Add items to a set and return it."""
+        """Add items to a set and return the set."""
         if not isinstance(target, set):
             raise Fault(f"adds items to {describe(target)}, which is no set")
         for item in items:
@@ -507,7 +511,7 @@ class _Machine:
         return self._encoded(arguments)
 
     def _encoded(self, arguments: tuple[Any, ...]) -> Any:
-        """Interpret ``encode("...", "latin1")``: how the protocols 0 to 2 write bytes."""
+        """Interpret ``encode("...", "latin1")``, the form in which protocols 0 to 2 write bytes."""
         match arguments:
             case (str() as text, str("latin1" | "latin-1")):
                 pass
@@ -533,14 +537,14 @@ class _Machine:
         return NotImplemented
 
     def _reconstructed(self, arguments: tuple[Any, ...]) -> Any:
-        """Interpret ``_reconstructor(Class, object, None)``: how the protocols 0 and 1 make an object."""
+        """Interpret ``_reconstructor(Class, object, None)``, the form in which protocols 0 and 1 write an object."""
         match arguments:
             case (Stub(is_reference=True) as kind, Stub(is_reference=True), state):
                 return Stub(kind.name, () if state is None else (state,))
         return NotImplemented
 
     def _new_object(self, arguments: tuple[Any, ...]) -> Any:
-        """Interpret ``__newobj__(Class, argument, ...)``: what the opcode NEWOBJ does."""
+        """Interpret ``__newobj__(Class, argument, ...)``, which makes an object like the opcode NEWOBJ."""
         self._copy(len(arguments))
         return self._construct(arguments[0], arguments[1:]) if arguments else NotImplemented
 

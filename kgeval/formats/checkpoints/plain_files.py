@@ -23,7 +23,7 @@ LABEL_ARRAYS = ("entity_labels", "relation_labels")
 TEXT_SETTINGS = ("model", "layout", "normalise", "inverse_relations", "dtype")
 NUMBER_SETTINGS = ("norm", "phase_unit", "batch_norm_eps")
 USUAL = ("format",)  # names that libraries write into every file
-GAMMA_EPSILON = 2.0  # the code of RotatE's paper and DGL-KE add it to gamma in embedding_range
+GAMMA_EPSILON = 2.0  # a constant that RotatE's code and DGL-KE add to gamma: embedding_range is the sum / hidden_dim
 MAX_GAMMA = 1e6
 
 

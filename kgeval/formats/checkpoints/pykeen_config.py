@@ -66,7 +66,7 @@ def pykeen_settings(config: Path, with_defaults: bool = True) -> tuple[dict[str,
 
 
 def find_pykeen_config(folder: Path) -> Path | None:
-    """Return the configuration of PyKEEN in a folder, or two folders above it if it is the folder of a replicate.
+    """Return the path of PyKEEN's configuration in `folder`; for the folder of a replicate, two folders above it.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def plain_name(name: str) -> str:
 
 
 def pykeen_bounds(where: str, clamp: Any) -> tuple[float, float] | None:
-    """Return the bounds that PyKEEN's option ``clamp_score`` sets for the scores; None if it sets none.
+    """Return the bounds that PyKEEN's option ``clamp_score`` sets for the scores; None if there are no bounds.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ def _said(config: Path, name: str, options: Mapping[str, Any]) -> dict[str, Any]
     if changes:
         raise DataError(
             f"{config}: says {changes[0]}={options[changes[0]]!r}, which changes the scores of {name} in a way that "
-            "kgeval.models does not have. Evaluate a function that scores with PyKEEN (kgeval help models)"
+            "kgeval.models does not have. Evaluate a function that calls PyKEEN to score triples (kgeval help models)"
         )
     settings: dict[str, Any] = {} if name == "ermodel" else {"model": name}
     if name == "transe":

@@ -27,7 +27,7 @@ from kgeval.formats.checkpoints.torch_files import state_dict
 MODELS, INTERACTIONS = "pykeen.models.", "pykeen.nn.modules."
 BATCH_NORMS = ("head_batch_norm", "head_relation_batch_norm", "bn_0", "bn_1")
 TUCKER_PARTS = ("core_tensor", "head_dropout", "relation_dropout", "head_relation_dropout", *BATCH_NORMS)
-# For each interaction: its model, and all attributes, tensors and submodules that known versions of it have.
+# For each class of interactions: the model, and all attributes, tensors and submodules that known versions have.
 KNOWN_INTERACTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
     "TransEInteraction": ("transe", ("p", "power_norm")),
     "DistMultInteraction": ("distmult", ()),
@@ -42,7 +42,7 @@ KNOWN_INTERACTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
     "QuatEInteraction": ("quate", ("table",)),
 }
 CLAMPED = "ClampedInteraction"
-HIDDEN = ("_head_indices", "_tail_indices")  # attributes that change which table an entity has on each side
+HIDDEN = ("_head_indices", "_tail_indices")  # attributes that give an entity other tables on each side
 OWN_OF_TORCH = ("_parameters", "_buffers", "_modules")
 TABLE_LISTS = ("entity_representations.", "relation_representations.")
 OLD_TABLES = ("entity_embeddings", "relation_embeddings", "tail_entity_embeddings", "inverse_relation_embeddings")
@@ -81,8 +81,9 @@ def pykeen_module(file: Path, module: Stub, said: Mapping[str, Any]) -> Arrays:
     where = f"{file}: {cut_label(module.name)}"
     if not module.name.startswith(MODELS):
         raise DataError(
-            f"{where} is not one of PyKEEN's own models, so it may score in another way. {FUNCTION}; or, if it scores "
-            "like a model of PyKEEN, save its state_dict() and set model= (--model-type)"
+            f"{where} is not one of PyKEEN's own models, so it may score in another way. {FUNCTION}; or, if "
+            f"{cut_label(module.name)} scores like a model of PyKEEN, save the state_dict() of the module and set "
+            "model= (--model-type)"
         )
     listed = list(islice(_submodules(module), MAX_MODULES + 1))
     if len(listed) > MAX_MODULES:
@@ -94,7 +95,8 @@ def pykeen_module(file: Path, module: Stub, said: Mapping[str, Any]) -> Arrays:
     if _is_set(_attribute(module, "predict_with_sigmoid")):
         raise DataError(
             f"{where} has predict_with_sigmoid: its scores are sigmoids, which tie if they are rounded to 1. Set "
-            "model.predict_with_sigmoid = False and save it again, or evaluate a function that scores with PyKEEN"
+            "model.predict_with_sigmoid = False and save the model again, or evaluate a function that calls PyKEEN to "
+            "score triples"
         )
     model, settings = _model(file, module, parts)
     arrays = pykeen_tables(file, model, state_dict(module, str(file)))
@@ -137,7 +139,7 @@ def _name(value: Any) -> str:
 
 
 def _model(file: Path, module: Stub, parts: Mapping[str, Stub]) -> tuple[str, dict[str, Any]]:
-    """Return the model of a module, and its settings p, power_norm and clamp if it has them."""
+    """Return the name of the model of a module, and a dict with the settings p, power_norm and clamp (if any)."""
     kind = module.name.rpartition(".")[2]
     named = plain_name(kind)
     interaction = parts.get("interaction")
@@ -189,7 +191,7 @@ def _check_known(file: Path, name: str, interaction: Stub, known: tuple[str, ...
 
 
 def _check_tables(where: str, model: str, parts: Mapping[str, Stub]) -> None:
-    """Raise a DataError if a table has rows of a wrong shape, or changes its rows when they are read."""
+    """Raise a DataError if the rows of a table have a wrong shape, or if reading a row changes the numbers in it."""
     for name, part in parts.items():
         if not (name.startswith(TABLE_LISTS) and name.count(".") == 1) and name not in OLD_TABLES:
             continue
@@ -254,7 +256,7 @@ def _check_quaternions(where: str, parts: Mapping[str, Stub], arrays: Arrays) ->
 
 
 def _epsilon(where: str, parts: Mapping[str, Stub]) -> dict[str, Any]:
-    """Return the setting batch_norm_eps of TuckER in a dict; an empty dict if it has no batch normalisation."""
+    """Return the setting batch_norm_eps of TuckER in a dict; an empty dict without batch normalisation."""
     found = [_attribute(part, "eps") for name, part in parts.items() if name.rpartition(".")[2] in BATCH_NORMS]
     if any(not isinstance(eps, float) or eps != found[0] for eps in found):
         raise DataError(f"{where}: its batch normalisations must have one eps; found {cut_label(repr(found))}")
@@ -262,7 +264,7 @@ def _epsilon(where: str, parts: Mapping[str, Stub]) -> dict[str, Any]:
 
 
 def _inverses(where: str, module: Stub) -> dict[str, Any]:
-    """Return the setting inverse_relations of a module in a dict; an empty dict if it has no inverse relations."""
+    """Return the setting inverse_relations of a module in a dict; an empty dict without inverse relations."""
     is_inverse, inverter = _attribute(module, "use_inverse_triples"), _attribute(module, "relation_inverter")
     if not isinstance(is_inverse, bool):
         raise DataError(f"{where}: use_inverse_triples must be True or False; found {cut_label(repr(is_inverse))}")

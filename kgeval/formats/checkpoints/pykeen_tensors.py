@@ -5,14 +5,14 @@ PyKEEN names its tensors in two ways. Since version 1.9, and for some models bef
 2, ... for further tables of the same entities. Older models have ``entity_embeddings._embeddings.weight`` and
 ``relation_embeddings._embeddings.weight``. Traps:
 
-- SimplE of an ``ERModel`` is the mean of two DistMult scores, each with a separate table of entities. This is not the
-  formula of the paper, which older versions of PyKEEN had.
-- The score of QuatE has a minus sign. Before PyKEEN 1.10, it rotates by quaternions whose norms are not 1; such models
-  are refused.
+- SimplE of an ``ERModel`` is the mean of two DistMult scores, each with a separate table of entities. Older versions
+  of PyKEEN have the formula of the paper, which is different.
+- The score of QuatE has a minus sign. Before PyKEEN 1.10, QuatE rotates by quaternions whose norms are not 1; such
+  models are refused.
 - The parts of complex numbers and of quaternions are neighbours (interleaved). Only in ComplEx with the older names,
   all real parts come first.
 - The batch normalisations of TuckER are ``bn_0`` and ``bn_1``, and since 1.9 ``interaction.head_batch_norm`` and
-  ``interaction.head_relation_batch_norm``. Without them, its scores are plausible and wrong.
+  ``interaction.head_relation_batch_norm``. Without these, the scores of TuckER are plausible but wrong.
 - The files of labels quote a label that contains a tab or a quotation mark. A label ``NA`` is a label.
 """
 
@@ -50,7 +50,7 @@ PYKEEN_BATCH_NORMS = {
 }
 QUATERNION_TABLE = "interaction.table"
 WITHOUT_EFFECT = ("loss.", "regularizer.", "weight_regularizers.")  # tensors that only the training uses
-FUNCTION = "Evaluate a function that scores with PyKEEN (kgeval help models)"  # what to do with a model that is refused
+FUNCTION = "Evaluate a function that calls PyKEEN to score triples (kgeval help models)"  # advice for a refused model
 TRAINING = "training_triples"
 LABEL_FILES = ("entity_to_id", "relation_to_id")
 TABLES = ("entities", "subjects", "objects", "relations", "relations_inverse")
@@ -109,7 +109,7 @@ def pykeen_tables(file: Path, model: str, tensors: Arrays) -> Arrays:
 
 
 def _names(model: str, tensors: Collection[str]) -> dict[str, str]:
-    """Return the name in `kgeval.models` of each tensor of a model."""
+    """Return a dict from the names of the tensors of a model to the names in `kgeval.models`."""
     is_old = OLD_ENTITIES in tensors
     entities = (OLD_ENTITIES, OLD_OBJECTS) if is_old else (ENTITIES.format(0), ENTITIES.format(1))
     relations = (OLD_RELATIONS, OLD_INVERSES) if is_old else (RELATIONS.format(0), RELATIONS.format(1))
@@ -160,10 +160,10 @@ def pykeen_labels(folder: Path) -> tuple[Arrays, str, str]:
     arrays : dict of str to array
         ``entity_labels`` and ``relation_labels``; empty if the folder has no labels.
     row_order : str
-        The `row_order` of `Parts`: PyKEEN numbers the sorted labels of train, unless the user of PyKEEN chose other
-        ids.
+        For `Parts.row_order`: ``"sorted by label"``, the default of PyKEEN, if the folder has no training triples; else
+        empty.
     label_source : str
-        The `label_source` of `Parts`.
+        For `Parts.label_source`: the files from which the labels were read; empty if the folder has no labels.
 
     Raises
     ------

@@ -1,8 +1,8 @@
 """Functions that all readers of state dicts use: find the tensors of the model, its name, and the labels of its rows.
 
-A state dict contains only named tensors. The code that wrote it knows the model and its settings, but the file does not
-contain them. The readers of PyTorch Geometric, TorchKGE and OpenKE call these functions; if the names of the tensors do
-not show the model or a setting, the user must give it.
+A state dict contains only named tensors. The code that wrote the file knows the model and the settings, but the file
+contains neither. The readers of PyTorch Geometric, TorchKGE and OpenKE call these functions; if the names of the
+tensors do not show the model or a setting, the user must give it.
 """
 
 from __future__ import annotations
@@ -204,7 +204,7 @@ def renamed(file: Path, tensors: Arrays, names: Mapping[str, str]) -> Arrays:
 
 
 def side_by_side(file: Path, tensors: Arrays, *names: str) -> npt.NDArray[Any]:
-    """Return several tables as one table with the columns of all of them; remove them from `tensors`.
+    """Return several tables as one table with the columns of all of them; remove the tables from `tensors`.
 
     Parameters
     ----------
@@ -298,7 +298,7 @@ def as_matrices(file: Path, name: str, table: npt.NDArray[Any], d: int) -> npt.N
 
 
 def said_norm(said: Mapping[str, Any], attribute: Any = None) -> int | None:
-    """Return the norm from the caller, or else from the attribute of a pickled module; None if it is not 1 or 2.
+    """Return the norm from the caller, else from the attribute of a pickled module; None if the norm is not 1 or 2.
 
     Parameters
     ----------
@@ -328,7 +328,7 @@ def settings_as_arrays(**settings: str | float) -> Arrays:
 
 
 def not_unit_row(table: npt.NDArray[Any], p: float = 2) -> int | None:
-    """Return the first row whose norm is neither 1 nor 0, within `UNIT_TOLERANCE`; None if there is none.
+    """Return the first row whose norm is neither 1 nor 0, within `UNIT_TOLERANCE`; None if there is no such row.
 
     Parameters
     ----------
@@ -376,7 +376,7 @@ def refuse(file: Path, tool: str, tensors: Collection[str], refused: Mapping[str
     Raises
     ------
     DataError
-        Names the model and says what to do.
+        If there is such a tensor; the message names the model and gives advice.
     """
     found: Sequence[tuple[str, str]] = [(name, model) for name, model in refused.items() if name in tensors]
     if found:
@@ -399,5 +399,5 @@ def not_a_model(file: Path, what: str) -> DataError:
     """
     return DataError(
         f"{file}: is {what}, which is not among kgeval.models ({', '.join(MODELS)}). Evaluate it with a function that "
-        "scores, or through a file of its scores (kgeval help models)"
+        "scores triples, or with a file of its scores (kgeval help models)"
     )

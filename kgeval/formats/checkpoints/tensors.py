@@ -155,7 +155,7 @@ def tensor_meanings(persistent: Callable[[Any], Any]) -> Meanings:
     Returns
     -------
     Meanings
-        Use it for one pickle only, because it counts the repeated elements of all tensors.
+        For one pickle only: the functions count the repeated elements of all its tensors.
     """
     arrays = _Arrays()
     calls: dict[str, Callable[[tuple[Any, ...]], Any]] = {
@@ -261,7 +261,7 @@ class _Arrays:
         return tensor
 
     def _copy(self, size: int) -> None:
-        """Add a number of copied bytes to the total; raise a Fault if the total is too large.
+        """Add to the total a number of copied bytes; raise a Fault if the total is too large.
 
         A pickle can repeat a copy many times.
         """

@@ -305,7 +305,7 @@ def _read(file: Path, stream: _Stream, with_values: bool) -> Any:
 def _check_start(stream: _Stream) -> None:
     """Raise a Fault if the file does not start like a zip archive.
 
-    The message says what kind of file it seems to be.
+    The message names the kind of the file, if the first bytes show the kind.
     """
     start = stream.read(512)
     stream.seek(0)

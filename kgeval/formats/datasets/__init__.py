@@ -1,7 +1,7 @@
 """Functions that read datasets: `read_dataset`, and one module for each file format.
 
-The function `read` of a format takes a path and the `DatasetOptions`, and returns a `Dataset`. It calls
-`DatasetOptions.check_used` with the options that it understands.
+The function `read` of a format takes a path and the `DatasetOptions`, and returns a `Dataset`. `read` calls
+`DatasetOptions.check_used` with the names of the options that the format uses.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def read_dataset(
         tail) also determine the order of the columns; other names need `columns`. By default (None), a first line
         that looks like a header raises an error.
     columns : str or sequence of str, optional
-        What the columns hold. Either their order: ``"hrt"`` (head, relation, tail; the default order), ``"htr"`` or
+        The content of the columns. Either the order: ``"hrt"`` (head, relation, tail; the default order), ``"htr"`` or
         another order of these letters, and with further columns one name for each: ``"h,r,t,time"`` (``-`` leaves a
         column out). Or the names of the columns of subject, relation and object, in this order:
         ``"source,rel,target"``; the first line or the Parquet file must contain these names. Needed if the columns seem
@@ -88,8 +88,8 @@ def read_dataset(
     Returns
     -------
     Dataset
-        The entity labels of all splits are sorted together, by code point, and so are the relation labels. The id of a
-        label is its position.
+        The entity labels of all splits are sorted together by code point, and the relation labels likewise. The id of
+        a label is the position of the label in this order.
 
     Raises
     ------

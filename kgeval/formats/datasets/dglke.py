@@ -3,10 +3,11 @@
 Layout. The dictionaries hold ``id TAB label``. DGL-KE writes them into the folder of a dataset of labels (its option
 ``--format raw_udd_hrt`` and so on). For a dataset of ids (``udd_hrt``), the user writes them, and the triples hold ids.
 
-Traps. No file says whether the triples hold labels or ids. Here, they are read as labels if all their words are labels
-of the dictionaries, and as ids if all words are ids; if both are possible (the labels are numbers), an error is raised.
-The order of the columns is an option of DGL-KE, and no file holds it. As in other folders, an error asks for `columns`
-if the order seems to be head, tail, relation. The built-in datasets of DGL-KE are RotatE's folders.
+Traps. No file says whether the triples hold labels or ids. Here, the words of the triples are read as labels if all
+words are labels of the dictionaries, and as ids if all words are ids; if both are possible (the labels are numbers), an
+error is raised. The order of the columns is an option of DGL-KE, and no file records this order. As in other folders,
+an error asks for `columns` if the order seems to be head, tail, relation. The built-in datasets of DGL-KE are RotatE's
+folders.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ TRIPLES = re.compile(
 
 
 def companion_notes(folder: Path, ignore: Sequence[str] = ()) -> list[str]:
-    """Return notes about lists of candidates and few-shot tasks in the folder of a dataset; they are not read.
+    """Return notes about lists of candidates and few-shot tasks in the folder of a dataset; these files are not read.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def companion_notes(folder: Path, ignore: Sequence[str] = ()) -> list[str]:
 
 
 def _refused(path: Path) -> tuple[str, str] | None:
-    """Return the name of a file that is refused, and the message about it; None if there is none."""
+    """Return the name of a file that is refused, and the message about this file; None if no file is refused."""
     if path.is_dir():
         names = sorted(names_in(path))
         if tab_folder.FORMAT.sniff(path) or any(TRIPLES.fullmatch(name) for name in names):
@@ -90,7 +90,7 @@ def _refused(path: Path) -> tuple[str, str] | None:
 
 
 def _sniff(path: Path) -> bool:
-    """Return whether a path is refused by name."""
+    """Return whether a file, or a folder for one of its files, is refused by name."""
     try:
         return _refused(path) is not None
     except (OSError, ValueError):

@@ -23,7 +23,7 @@ each test triple.
 
 Traps. If a tool reads the training graph as the split train, entities of the training graph become candidates, and the
 facts of the inference graph are not filtered. Tools differ in the triples that they filter. For ILPC and InGram, ULTRA
-filters the inference graph, valid and test. For GraIL's folders, it filters the inference graph and test, and ranks
+filters the inference graph, valid and test. For GraIL's folders, ULTRA filters the inference graph and test, and ranks
 valid and test together. GraIL draws negatives that are no triples of the inference graph, but that may be triples of
 valid or test. In ULTRA's copies of some benchmarks, the valid split belongs to the training graph. Each list of
 negatives belongs to one positive, not to a query.
@@ -87,13 +87,13 @@ def _sniff(path: Path) -> bool:
 
 
 def _layout_of(folder: Path) -> _Layout | None:
-    """Return the layout of a folder that holds an inference graph and test; None if it has no such layout."""
+    """Return the layout of a folder that holds an inference graph and test; None if the folder has no known layout."""
     names = names_in(folder)
     return next((layout for layout in LAYOUTS if {layout.files[0], layout.files[2]} <= names), None)
 
 
 def _sibling(folder: Path) -> Path | None:
-    """Return the other of GraIL's two folders (``NAME`` and ``NAME_ind``); None if it is not a folder of triples."""
+    """Return the other folder of GraIL's pair ``NAME`` and ``NAME_ind``; None if no such folder holds triples."""
     if not names_in(folder):
         return None
     name = folder.resolve().name
@@ -130,7 +130,7 @@ def _read(folder: Path, options: DatasetOptions) -> Dataset:
 
 
 def _with_layout(folder: Path, layout: _Layout, options: DatasetOptions) -> tuple[DatasetOptions, dict[str, str]]:
-    """Return the options with the files of a layout added, and these files by split.
+    """Return the options with the files of a layout added, and a dict from splits to the names of these files.
 
     Files that the user names take precedence over those of the layout.
     """
@@ -164,7 +164,7 @@ def _check_same_graph(folder: Path, dataset: Dataset, roles: Mapping[str, str]) 
 
 
 def _notes_of_two_folders(folder: Path) -> list[str]:
-    """Return the notes on one of GraIL's two folders; no notes if its name and its sibling show that it is neither."""
+    """Return the notes on one of GraIL's two folders; no notes if `folder` is neither of the two."""
     sibling = _sibling(folder)
     if folder.resolve().name.endswith(SUFFIX):
         graph = "train.txt is the inference graph (known at test time) of an inductive benchmark"

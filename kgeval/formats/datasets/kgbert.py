@@ -6,8 +6,8 @@ In WN11 and FB13, the lines of ``dev.tsv`` and ``test.tsv`` end with 1 or -1 (th
 
 Traps. If a tool ignores the fourth column, false triples become known answers. Here the labels are recognised, and the
 splits contain only the true triples. KG-BERT ranks all entities of ``entities.txt``, also those that occur in no
-triple, so they are entities of the dataset. WN11 also has files with a part of train (``train_5.tsv``); they add no
-triples.
+triple, so all these entities are entities of the dataset. WN11 also has files with a part of train (``train_5.tsv``);
+these files add no triples.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _ends_with_truth(file: Path) -> bool:
 
 
 def _listed_labels(file: Path) -> list[str]:
-    """Return the labels of a file with one label on each line; none if there is no file, or it has several columns."""
+    """Return the labels of a file with one label on each line; none if the file is missing or has several columns."""
     if not file.is_file():
         return []
     lines = [line for line in read_text(file).split("\n") if line]

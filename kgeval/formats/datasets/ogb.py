@@ -1,4 +1,4 @@
-"""OGB's folders of knowledge graphs (ogbl-biokg, ogbl-wikikg2) as the package ogb downloads them.
+"""Folders of OGB's knowledge graphs (ogbl-biokg, ogbl-wikikg2), in the form that the package ogb downloads.
 
 Layout. ``split/NAME/train.pt``, ``valid.pt`` and ``test.pt`` are torch files, each a dict: ``head``, ``relation`` and
 ``tail`` hold ids; ``valid`` and ``test`` also hold ``head_neg`` and ``tail_neg``, the 500 negatives of each triple. In
@@ -7,11 +7,11 @@ ogbl-biokg, ``head_type`` and ``tail_type`` name the type of each entity, and id
 numbers of entities. Labels of typed entities are ``type:label``, as in PyKEEN.
 
 Traps. If a tool ignores the types, id 5 of the drugs and id 5 of the proteins become one entity. The package ogb sorts
-the types by name, whatever their order in ``raw``. `Dataset.dictionaries` lists the entities type by type in this
-order. Every entity of a mapping is an entity of the dataset, even if no triple has it. OGB's published numbers come
-from ranks among the negatives of each triple, not among all entities. Some files hold numpy arrays instead of tensors.
-The arrays are then inside the pickle, and the size of a pickle is limited here; the error message says how to convert
-such a file.
+the types by name, whatever their order in ``raw``. `Dataset.dictionaries` lists the entities type by type, with the
+types sorted by name. Every entity of a mapping is an entity of the dataset, even if no triple has it. OGB's published
+numbers come from ranks among the negatives of each triple, not among all entities. Some files hold numpy arrays instead
+of tensors. The arrays are then inside the pickle, and the size of a pickle is limited here; the error message says how
+to convert such a file.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def listed_negatives(folder: str | Path, dataset: Dataset, split: str = "test") 
     Raises
     ------
     DataError
-        If the files hold no negatives for the split, or if they do not belong to `dataset`.
+        If the files hold no negatives for the split, or if the files do not belong to `dataset`.
     """
     path = Path(folder)
     parts = _dicts(next(iter(_split_folders(path)), path / "split"))
@@ -131,7 +131,7 @@ def listed_negatives(folder: str | Path, dataset: Dataset, split: str = "test") 
 
 
 def _dicts(folder: Path) -> dict[str, tuple[Path, dict[str, Any]]]:
-    """Return, for each split, its torch file and the dict in it."""
+    """Return, for each split, the path of its torch file and the dict of its arrays."""
     names = names_in(folder)
     if "split_dict.pt" in names:
         file = folder / "split_dict.pt"
@@ -174,7 +174,7 @@ def _triples(file: Path, content: Mapping[str, Any], types: Mapping[str, Sequenc
 def _global_ids(
     file: Path, content: Mapping[str, Any], key: str, type_key: str, types: Mapping[str, Sequence[str]]
 ) -> Ids:
-    """Convert the ids in the array `key`, which count within a type, to ids over all types, and return them.
+    """Return the ids in the array `key` as ids over all types; in the file, the ids of each type count from 0.
 
     The array `type_key` holds the type of each row.
     """
@@ -232,7 +232,7 @@ def _shape(content: Mapping[str, Any]) -> str:
 
 
 def _entity_labels(folder: Path) -> dict[str, list[str]]:
-    """Return the labels of the entities of each type, in the order of their ids.
+    """Return the labels of the entities of each type, in the order of the entities' ids.
 
     If the entities have no types, the only key is `UNTYPED`.
     """

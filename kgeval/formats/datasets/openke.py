@@ -1,15 +1,15 @@
 """OpenKE's folders: ``entity2id.txt``, ``relation2id.txt``, and triples of ids in ``train2id.txt`` and so on.
 
-Layout. The first line of each file is the number of the lines below. In the dictionaries, these lines are ``label TAB
-id``; in ``train2id.txt``, ``valid2id.txt`` and ``test2id.txt``, they are ``head tail relation``, ids separated by
-spaces or tabs. OpenKE's script ``n-n.py`` adds ``type_constrain.txt`` and the classes of the test triples, ``1-1.txt``,
-``1-n.txt``, ``n-1.txt`` and ``n-n.txt``.
+Layout. The first line of each file is the number of the lines below. In the dictionaries, the lines below are ``label
+TAB id``; in ``train2id.txt``, ``valid2id.txt`` and ``test2id.txt``, the lines below are ``head tail relation``: ids
+separated by spaces or tabs. OpenKE's script ``n-n.py`` adds ``type_constrain.txt`` and the classes of the test triples,
+``1-1.txt``, ``1-n.txt``, ``n-1.txt`` and ``n-n.txt``.
 
 Traps. The relation is the last column. If a tool reads the columns as head, relation, tail, WN18RR seems to have 132
-relations. OpenKE does not check the count line: if the number is too large, OpenKE evaluates triples of zeros; if it is
-too small, OpenKE ignores the last triples. Files that other programs write with these names often lack the count line
-or have the relation in the middle. Here each of these faults raises an error that names the line. The ids of OpenKE are
-not the ids of the dataset; `Dataset.dictionaries` has their order.
+relations. OpenKE does not check the count line: if the number is too large, OpenKE evaluates triples of zeros; if the
+number is too small, OpenKE ignores the last triples. Files that other programs write with these names often lack the
+count line or have the relation in the middle. Here each of these faults raises an error that names the line. The ids of
+OpenKE are not the ids of the dataset; `Dataset.dictionaries` lists the labels in the order of OpenKE's ids.
 """
 
 from __future__ import annotations

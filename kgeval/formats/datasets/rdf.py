@@ -8,9 +8,9 @@ Traps. If a tool splits the lines at tabs or spaces, the final dot becomes part 
 pieces. A letter in an IRI may be written as an escape; both forms are the same IRI. Upper and lower case make no
 difference in language tags; all tags become lower case. ``"a"`` and ``"a"^^xsd:string`` are the same literal, but
 ``"1"^^xsd:integer`` and ``"01"^^xsd:integer`` differ. Literals are entities, so they are candidates. A blank node
-belongs to its file. If two files contain blank nodes of the same name, an error is raised: by the rules of RDF these
-are two nodes, but if a tool has split one file into two, they are one node. Blank nodes without a name (``[...]`` and
-lists in Turtle) get names in the order of the file. Named graphs (N-Quads, TriG) are refused.
+belongs to its file. If two files contain blank nodes of the same name, an error is raised: by the rules of RDF, the
+name then means two nodes; but if a tool has split one file into two, the name means one node. Blank nodes without a
+name (``[...]`` and lists in Turtle) get names in the order of the file. Named graphs (N-Quads, TriG) are refused.
 """
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ class _Terms:
 
 
 def _written_names(raw: bytes) -> set[str]:
-    """Return the names of blank nodes in a text that look like the names that pyoxigraph gives to unnamed nodes."""
+    """Return the names of blank nodes in a text that have the form of pyoxigraph's names for unnamed nodes."""
     return {name.decode("ascii") for name in re.findall(rb"_:([0-9a-f]{1,32})", raw)}
 
 

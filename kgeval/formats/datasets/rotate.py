@@ -1,8 +1,8 @@
 """RotatE's folders: triples of labels, with the dictionaries ``entities.dict`` and ``relations.dict`` beside them.
 
 Layout. ``train.txt``, ``valid.txt`` and ``test.txt`` as in `kgeval.formats.datasets.tab_folder`; the dictionaries hold
-``id TAB label``. The code of RotatE's paper (KnowledgeGraphEmbedding) reads such folders, and so do RNNLogic, the
-built-in datasets of DGL-KE and many others.
+``id TAB label``. Such folders are read by the code of RotatE's paper (KnowledgeGraphEmbedding), by RNNLogic and by many
+other tools; the built-in datasets of DGL-KE have this form.
 
 Traps. The rows of a checkpoint are in the order of the dictionaries, not in the order of the sorted labels;
 `Dataset.dictionaries` keeps this order. RotatE's code ranks all entities of the dictionary, also those that occur in no

@@ -4,9 +4,9 @@ Layout. ``train.txt``, ``valid.txt`` and ``test.txt``; each line is ``s,p,o,qp1,
 qualifiers, each a relation and an entity. Labels contain no comma, and lines may have no qualifier.
 
 Traps. Without their qualifiers, two statements may become the same triple, and a test triple may then occur in train.
-For StarE's published numbers, queries contain the qualifiers; it depends on the paper whether the filter uses them.
+For StarE's published numbers, queries contain the qualifiers; papers differ in whether the filter uses the qualifiers.
 Entities that occur only in qualifiers also count as entities of these datasets (the published counts include them), and
-StarE ranks them too.
+StarE ranks these entities too.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from kgeval.formats.split_files import STEMS, assumptions, find_split_files
 
 
 def _sniff(path: Path) -> bool:
-    """Return whether the numbers of parts per line, between commas, are odd and at least 3, and not all equal.
+    """Return whether all lines look like statements: an odd number of parts between commas, 3 or more, and no tab.
 
-    A line without qualifiers has 3 parts; each qualifier adds 2.
+    A line without qualifiers has 3 parts; each qualifier adds 2. Some lines must have more parts than others.
     """
     names = names_in(path)
     files = [path / f"{stem}.txt" for stems in STEMS.values() for stem in stems if f"{stem}.txt" in names]

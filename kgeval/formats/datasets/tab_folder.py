@@ -132,10 +132,9 @@ def _check_order(path: Path, options: DatasetOptions, dataset: Dataset) -> None:
 def _check_same_order(files: Sequence[tuple[Path, Table]], sep: str | None) -> None:
     """Raise a DataError if the headers of two text files name subject, relation and object in different orders.
 
-    Each header decides the order of its own file. But of two headers that disagree, one is often a line that was put
-    above columns in another order, and its names then swap, for example, relations and objects. The option ``columns=``
-    with names confirms that every header is right. The columns of Parquet files always have names; they are not
-    compared.
+    Each header decides the order of its own file. But if two headers disagree, one of them is often wrong: it was put
+    above columns in another order, so that, for example, relations are read as objects. The option ``columns=`` with
+    names confirms that every header is right. Parquet files are not compared, because their columns always have names.
 
     Parameters
     ----------
@@ -206,8 +205,8 @@ def read_negatives(
     ----------
     folder : str or path
         The folder contains ``valid_negatives`` or ``test_negatives`` (``.txt``, ``.tsv``, ``.csv`` or ``.parquet``) or
-        both, with lines as in `read_dataset`; or `folder` is the name of a registered dataset. With `labelled`, it is
-        the folder of the dataset itself. Archives are unpacked, as in `read_dataset`.
+        both, with lines as in `read_dataset`; or `folder` is the name of a registered dataset. With `labelled`,
+        `folder` is the folder of the dataset itself. Archives are unpacked, as in `read_dataset`.
     dataset : Dataset
         The dataset must contain every entity and relation of the negatives.
     labelled : bool
@@ -216,9 +215,9 @@ def read_negatives(
     header : bool, optional
         Whether the first line of every file names the columns; see `read_dataset`.
     columns : str or sequence of str, optional
-        What the columns hold; see `read_dataset`.
+        The content of the columns; see `read_dataset`.
     sep : str, optional
-        What separates the columns; see `read_dataset`.
+        The separator of the columns; see `read_dataset`.
     splits : mapping of str to path or sequence of paths, optional
         The files of valid and test, if they have other names; see `read_dataset`.
 
@@ -226,7 +225,7 @@ def read_negatives(
     -------
     dict of str to int64 array, shape (n, 3)
         For each split that has a file: its negatives, columns s, p, o, in the order of the file. Repeated
-        lines stay, and negatives that are known triples stay too; `kgeval.classify` reports the number of each.
+        lines and negatives that are known triples are kept; `kgeval.classify` reports both numbers.
 
     Raises
     ------

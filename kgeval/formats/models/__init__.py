@@ -69,8 +69,8 @@ def load_model(
     Returns
     -------
     EmbeddingModel
-        ``missing_entities`` and ``missing_relations`` are the ids without a row in the file. ``notes`` say in which
-        format the file was read, and what was assumed.
+        ``missing_entities`` and ``missing_relations`` are the ids without a row in the file. ``notes`` name the format
+        of the file and the assumptions of the reader.
 
     Raises
     ------

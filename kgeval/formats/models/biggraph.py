@@ -7,11 +7,11 @@ HDF5 file repeats it in the attribute ``config/json``. The labels are not in the
 `entity_path` of the configuration: ``entity_names_TYPE_PART.json``, and ``dynamic_rel_names.json`` for dynamic
 relations. Traps:
 
-- In each partition, row numbers start at 0. The import shuffles the entities, so only these files give the right
-  labels.
+- In each partition, row numbers start at 0. The import shuffles the entities, so only the files of names give
+  the right labels.
 - Without dynamic relations, an operator f belongs to the right-hand side: the score of (s, p, o) compares s with f(o).
-  With the operator ``complex_diagonal`` this is ComplEx with the conjugates of the relations; with ``translation`` it
-  is TransE with negated relations.
+  With the operator ``complex_diagonal`` the model is ComplEx with the conjugates of the relations; with
+  ``translation`` the model is TransE with negated relations.
 - With dynamic relations, the left-hand operator is applied to s when o is missing, and the right-hand operator to o
   when s is missing. The right-hand operators are read as inverse relations, whose rows follow after the rows
   of all relations.
@@ -383,7 +383,7 @@ def _dynamic_table(folder: Path, operator: str, side: str, parameters: Arrays, d
 
 
 def _neutral(operator: str, d: int) -> Table:
-    """Return the parameters of an operator that changes nothing."""
+    """Return neutral parameters of an operator: with these parameters, the operator changes no vector."""
     if operator == "linear":
         return np.eye(d)
     if operator == "complex_diagonal":

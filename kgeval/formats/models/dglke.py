@@ -14,7 +14,7 @@ TransE and RotatE add gamma to the scores of kgeval; a constant changes no rank.
 
 Traps. The phases of RotatE are ``r / (embedding_range / pi)`` with ``embedding_range = (gamma + 2) / hidden_dim``,
 with the exact pi. SimplE clamps its scores to +-20 in training and evaluation, but not in ``dglke_score``. Two scores
-above 20 then tie in DGL-KE, but not here. This can change the rank of a positive only if its own score is clamped. The
+above 20 then tie in DGL-KE, but not here. A rank can change only if the score of the positive itself is clamped. The
 model is therefore refused if the score of a triple of the dataset would be clamped, unless ``ignore="clamp"`` says to
 rank without the clamp. The evaluation of RESCAL multiplies the rivals of an object by the transposed matrix, but the
 object itself by the matrix; kgeval scores all of them with the matrix, as ``dglke_score`` does, and a note says so.
@@ -67,7 +67,7 @@ def _sniff(path: Path) -> bool:
 
 
 def _entity_files(path: Path) -> list[Path]:
-    """Return the tables of entities at a path that have a table of relations beside them."""
+    """Return the paths of the entity tables at `path`, without tables that have no relation table beside them."""
     if not path.is_dir():
         path = path.with_name(path.name.replace("_relation.npy", "_entity.npy"))
     files = sorted(path.iterdir()) if path.is_dir() else [path]
@@ -75,7 +75,7 @@ def _entity_files(path: Path) -> list[Path]:
 
 
 def _beside(entity_file: Path) -> Path:
-    """Return the table of relations that belongs to a table of entities."""
+    """Return the path of the table of relations that belongs to a table of entities."""
     return entity_file.with_name(entity_file.name.removesuffix("_entity.npy") + "_relation.npy")
 
 
@@ -114,7 +114,7 @@ def _read(path: Path, said: Mapping[str, Any]) -> Parts:
 
 
 def _chosen(path: Path, config: Mapping[str, Any]) -> Path:
-    """Return the table of entities that `path` and the configuration name; raise a DataError unless it is one file."""
+    """Return the path of the entity table; raise a DataError unless `path` and the configuration name exactly one."""
     files = _entity_files(path)
     if len(files) > 1 and isinstance(config.get("dataset"), str):
         name = config.get("model", config.get("model_name"))
@@ -159,7 +159,8 @@ def _check_shapes(folder: Path, name: str, config: Mapping[str, Any], tables: Ma
         raise DataError(f"{folder / CONFIG}: the dimension must be a whole number above 0; got {hidden!r}")
     wrong = next((file for file, table in tables.items() if table.ndim != 2 or not table.shape[1]), None)
     if wrong is not None:
-        raise DataError(f"{wrong}: expected a table with two dimensions; got shape {tables[wrong].shape}")
+        shape = tables[wrong].shape
+        raise DataError(f"{wrong}: expected a table with two dimensions and at least one column; got shape {shape}")
     (entity_file, entities), (relation_file, relations) = tables.items()
     if hidden is not None:
         width = hidden * (1 + bool(config.get("double_ent", False)))
@@ -191,7 +192,7 @@ def _id_file(folder: Path, config: Mapping[str, Any], names: tuple[str, ...]) ->
 
 
 def _check_clamp(model: EmbeddingModel, dataset: Dataset) -> list[str]:
-    """Raise a DataError if the clamp of SimplE would change the rank of a triple of the dataset."""
+    """Raise a DataError if the clamp of SimplE may change the rank of a triple; else return a list of one note."""
     for split, triples in dataset.splits.items():
         s, p, o = triples.s, triples.p, triples.o
         is_known = ~(np.isin(s, model.missing_entities) | np.isin(o, model.missing_entities))

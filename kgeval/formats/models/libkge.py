@@ -148,7 +148,7 @@ def _options(file: Path, tree: Any) -> dict[str, Any]:
 
 
 def _option(options: Mapping[str, Any], key: str) -> Any:
-    """Return an option, as LibKGE looks it up; None if there is none.
+    """Return an option, as LibKGE looks it up; None if the option is missing.
 
     If the key ``a.b.c`` is missing, the option may have the key of a type: ``t.c``, where t is the value of
     ``a.b.type``.
@@ -176,7 +176,7 @@ def _value(options: Any, key: str) -> Any:
 
 
 def _class_name(options: Mapping[str, Any], key: str) -> str:
-    """Return the name of the class of a model or an embedder, or its key if the options do not say the class."""
+    """Return the name of the class of a model or an embedder; return `key` if the options do not name a class."""
     return str(_value(options, f"{key}.class_name") or key)
 
 

@@ -68,7 +68,7 @@ def _sniff(path: Path) -> bool:
 
 
 def _first(folder: Path, stems: tuple[str, ...], endings: tuple[str, ...]) -> Path | None:
-    """Return the first file with one of these names and endings; None if there is none."""
+    """Return the first file with one of these names and endings; None if there is no such file."""
     files = (folder / f"{stem}{ending}" for stem in stems for ending in endings)
     return next((file for file in files if file.is_file()), None)
 
@@ -205,14 +205,15 @@ def _relations(folder: Path, labels: Arrays) -> tuple[Any, Any, Arrays]:
 
 
 def _check_table(file: Path, table: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return a table; raise a DataError unless it has two dimensions and columns."""
+    """Return a table; raise a DataError unless the table has two dimensions and at least one column."""
     if table.ndim != 2 or not table.shape[1]:
-        raise DataError(f"{file}: expected a table with two dimensions; got shape {table.shape}")
+        shape = table.shape
+        raise DataError(f"{file}: expected a table with two dimensions and at least one column; got shape {shape}")
     return table
 
 
 def _add_labels(labels: Arrays, name: str, ids: list[str]) -> None:
-    """Add the ids of an exported file as labels of its rows, unless the folder has a mapping.
+    """Add the ids of an exported file to `labels`, as the labels of the rows, unless the folder has a mapping.
 
     If Marius has no mapping, it exports the ids 0, 1, 2, ...; these ids do not say which entity a row belongs to.
     """

@@ -47,7 +47,7 @@ def _read(path: Path, said: Mapping[str, Any]) -> Parts:
             "names of the tensors. Save the arrays under the names of model.state_dict(), or load the file that "
             "PyKEEN wrote itself"
         )
-    return Parts(file, _plain(file, content), settings, notes, row_order="in id order")
+    return Parts(file, _with_full_names(file, content), settings, notes, row_order="in id order")
 
 
 def _of_pykeen(file: Path, content: Arrays, model: str) -> Arrays:
@@ -66,8 +66,8 @@ def _of_pykeen(file: Path, content: Arrays, model: str) -> Arrays:
     return arrays | others
 
 
-def _plain(file: Path, content: Arrays) -> Arrays:
-    """Return the arrays with the full names of kgeval in place of short names."""
+def _with_full_names(file: Path, content: Arrays) -> Arrays:
+    """Return the arrays of a file; each short name is replaced by the full name in `kgeval.models`."""
     arrays: Arrays = {}
     for name, array in content.items():
         plain = ALIASES.get(name, name)

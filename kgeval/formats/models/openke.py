@@ -220,7 +220,7 @@ def _is_json(path: Path) -> bool:
 
 
 def _is_legacy(path: Path) -> bool:
-    """Return whether a ``.ckpt`` file has torch's old format; reading it raises an error that says what to do."""
+    """Return whether a ``.ckpt`` file has torch's old format; reading such a file raises an error with advice."""
     return path.suffix == ".ckpt" and _start(path).startswith(LEGACY_START)
 
 
@@ -254,7 +254,7 @@ def _read_json(file: Path) -> Arrays:
 
 
 def _torch_name(name: str, with_suffix: bool) -> str:
-    """Return the name of a table with ``.weight``, which the TensorFlow versions of OpenKE leave out."""
+    """Return the name of a table with the ending ``.weight``; the TensorFlow versions of OpenKE omit this ending."""
     is_table = not with_suffix and (name.endswith("_embeddings") or name == "rel_matrices")
     return name + W if is_table else name
 

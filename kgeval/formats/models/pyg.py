@@ -9,7 +9,8 @@ Tensors: ``node_emb.weight`` (entities, d) and ``rel_emb.weight`` (relations, d)
 - RotatE takes one L2 norm over all real and imaginary parts; ``rel_emb`` holds phases in radians. Its scores are
   `margin` minus the distance; the constant `margin` is left out here.
 - PyTorch Geometric has no files of labels: the rows have the order of the ids that the user gave to the model.
-- A whole module names its class, and `p_norm`; a subclass of another library may score in another way.
+- A whole module contains the name of its class, and `p_norm`. A subclass that another library defines may compute
+  other scores.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ Layout. ``pipeline_result.save_to_directory`` writes ``trained_model.pkl``, a to
 ``results.json``, ``metadata.json`` and ``training_triples`` (the labels of the rows); experiments add
 ``configuration_copied.json``. The file ``trained_model.pkl`` alone is enough. A state dict is enough too if the user
 names its model. The checkpoint of a training loop is a dict with ``model_state_dict``. The module itself contains the
-model, its norm and its inverse relations; a configuration must not contradict it. No code in these files is run: only
-the names, numbers and tensors of a module are read.
+name of the model, the norm, and whether there are inverse relations; a configuration must not contradict the module.
+No code in these files is run: only the names, numbers and tensors of a module are read.
 
 Traps.
 
@@ -159,7 +159,7 @@ def _check_agreement(
 
 
 def _of_state_dict(file: Path, tree: Any, said: Mapping[str, Any], settings: Mapping[str, Any]) -> Arrays:
-    """Return the tables of a state dict, its model, and the settings that all state dicts of PyKEEN share."""
+    """Return arrays: the tables of a state dict, the name of the model, and settings with only one value in PyKEEN."""
     tensors = model_tensors(file, state_dict(tree, str(file)), PYKEEN_ANCHORS)
     model = said_model(said, str(settings.get("model", "")), tensors)
     if not model:

@@ -7,14 +7,15 @@ folder if they are there, otherwise from the folder of the dataset. If the ``.np
 is read; its path may be given too.
 
 The models, as ``codes/model.py`` of this code defines them: RotatE (sum of moduli), ComplEx (halves), DistMult and
-TransE (always L1). Its scores are those of kgeval plus gamma; a constant changes no rank. ``pRotatE`` is refused: its
-score is minus a modulus times the sum of the absolute sines of phase differences, which no model of kgeval computes.
+TransE (always L1). The scores of this code are the scores of kgeval plus gamma; a constant changes no rank. ``pRotatE``
+is refused: the score is minus a modulus times the sum of the absolute sines of phase differences, which no model of
+kgeval computes.
 
 Traps. The numbers of RotatE's relations are not radians: the phase is ``r / (embedding_range / pi)``, where
 ``embedding_range`` is ``(gamma + 2) / hidden_dim`` in float32, and pi is typed as 3.14159262358979. If the numbers are
 read as radians, the model loses most of its quality without any error (MRR .16 instead of .78). kgeval computes the
-phases in float64. That code divides in float32, so its phases differ from the exact phases by at most 2**-24 of their
-size. This is a rounding error and not a part of the model, so kgeval does not imitate it.
+phases in float64. The paper's code divides in float32, so its phases differ from the exact phases by at most 2**-24
+of their size. This is a rounding error and not a part of the model, so kgeval does not imitate it.
 
 A run that starts from a checkpoint (``init_checkpoint``) uses the gamma of this checkpoint, but writes the gamma of its
 command line into ``config.json``. For such a run, `embedding_range` is read from the file ``checkpoint``; without this
@@ -49,7 +50,7 @@ TABLES = {"entities": "entity_embedding.npy", "relations": "relation_embedding.n
 CHECKPOINT, CONFIG, STATE = "checkpoint", "config.json", "model_state_dict"
 TENSORS = {f"{STATE}.{name}" for name in ("entity_embedding", "relation_embedding", "embedding_range")}
 DICTIONARIES = ("entities.dict", "relations.dict")
-PI = 3.14159262358979323846  # as typed in that code; pi is 3.14159265358979323846
+PI = 3.14159262358979323846  # as typed in the code of the paper; pi is 3.14159265358979323846
 SETTINGS: dict[str, dict[str, Any]] = {  # the settings that the code always uses
     "rotate": {"norm": 1, "layout": "halves"},
     "complex": {"layout": "halves"},

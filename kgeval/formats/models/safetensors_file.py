@@ -40,11 +40,11 @@ from kgeval.formats.registry import Format
 
 ENDING, CONFIG = ".safetensors", "config.json"
 RELATIONS = "relations"  # every model has this table
-SETTINGS = tuple(name for name in (*TEXT_SETTINGS, *NUMBER_SETTINGS) if name != "dtype")  # each tensor has its dtype
+SETTINGS = tuple(name for name in (*TEXT_SETTINGS, *NUMBER_SETTINGS) if name != "dtype")  # every tensor has a dtype
 
 
 def _sniff(path: Path) -> bool:
-    """Return whether a ``.safetensors`` file, or the only one in a folder, has a tensor named ``relations``."""
+    """Return whether a ``.safetensors`` file, or the only such file of a folder, has a tensor named ``relations``."""
     try:
         files = _files(path)
     except OSError:
@@ -53,7 +53,7 @@ def _sniff(path: Path) -> bool:
 
 
 def _files(path: Path) -> list[Path]:
-    """Return the ``.safetensors`` files at a path: the file itself, or those of a folder."""
+    """Return the ``.safetensors`` files at a path: the file itself, or all such files of a folder."""
     if path.is_dir():
         return sorted(path.glob(f"[!.]*{ENDING}"))
     return [path] if path.suffix == ENDING else []

@@ -8,9 +8,9 @@ row a flattened matrix; ``re_ent_emb``, ``im_ent_emb``, ``re_rel_emb``, ``im_rel
 - The dissimilarity of TransE, L2 by default, is not in the state dict: ``norm=`` must be given. TorchKGE's L2 is the
   squared distance; kgeval's is the distance. The ranks are equal, the scores are not.
 - In TransE, DistMult, HolE and RESCAL the score of a triple divides the vectors of entities by their L2 norms, but the
-  evaluator of TorchKGE does not: it expects a model after ``normalize_parameters()``. If the norms of the vectors are
-  not 1, ``normalize_parameters()`` was not called, and the score of a triple is not the score in the evaluation.
-  TransE then needs ``normalise=``, and the other models are refused.
+  evaluator of TorchKGE does not: the evaluator expects a model after ``normalize_parameters()``. If the norms of the
+  vectors are not 1, ``normalize_parameters()`` was not called, and the score of a triple is not the score in the
+  evaluation. TransE then needs ``normalise=``, and the other models are refused.
 - Analogy is the sum of DistMult on the scalar parts and ComplEx on the complex parts. It is read as ComplEx, with the
   scalars as real parts.
 - TorchKGE has no files of labels; the ids are ``kg.ent2ix`` and ``kg.rel2ix``.

@@ -2,15 +2,15 @@
 
 Layout. Two files: ``entity2vec.*`` and ``relation2vec.*`` (KB2E: ``.bern`` or ``.unif``) in one folder; or any two
 files whose names differ only in the words ``entity`` and ``relation`` (give ``format="word2vec"`` and the path of the
-file of entities). Each line has the numbers of a vector, separated by spaces or tabs; they may follow a label, and the
-first line may be ``n d``, the number of vectors and their dimension. Without labels, the rows are in the order of the
-id files: from ``ids=``, from the folder, or from the dataset.
+file of entities). Each line has the numbers of a vector, separated by spaces or tabs. A label may precede the numbers.
+The first line may be ``n d``, the number of vectors and their dimension. Without labels, the rows are in the order of
+the id files: from ``ids=``, from the folder, or from the dataset.
 
 Traps. No file names the model of the vectors, so ``model=`` and all settings that change the scores must be given (for
-TransE: norm, and whether vectors are normalised when it scores). If a file has no line ``n d`` and its first column
-holds distinct integers, they may be labels or a part of the vectors; an error asks for the line ``n d``. KB2E's TransH
-and TransR have further matrices (``A.bern``). Without these matrices the vectors would score as TransE, so such folders
-raise an error. The binary formats of word2vec and OpenKE are refused.
+TransE: norm, and whether scoring normalises vectors). If a file has no line ``n d`` and its first column holds
+distinct integers, these integers may be labels or a part of the vectors; an error asks for the line ``n d``. KB2E's
+TransH and TransR have further matrices (``A.bern``). Without these matrices the vectors would score as TransE, so such
+folders raise an error. The binary formats of word2vec and OpenKE are refused.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ WORDS = (("entities", "relations"), ("entity", "relation"), ("ent", "rel"))  # i
 MATRICES = re.compile(r"A\.(bern|unif|txt|vec)")  # of KB2E's TransH and TransR
 SAMPLED = 1 << 16  # bytes to examine: a NUL among them shows a binary file
 WHOLE = re.compile(r"[+-]?[0-9]+")
-# Before version 3, pandas rounds some decimal numbers to a neighbour of the nearest float64 unless it is told not to.
+# Before version 3 and without this option, pandas rounds some decimals to a neighbour of the nearest float64.
 EXACT: dict[str, Any] = {} if int(pd.__version__.split(".")[0]) >= 3 else {"float_precision": "round_trip"}
 
 
@@ -82,7 +82,7 @@ def _read(path: Path, said: Mapping[str, Any]) -> Parts:
     arrays |= labels_of_files
     for file in sorted(folder.iterdir()):
         if MATRICES.fullmatch(file.name) and file.suffix == entity_file.suffix:
-            arrays[file.name] = np.zeros(0)  # not read: no model uses it, and the error names it
+            arrays[file.name] = np.zeros(0)  # not read; no model uses it, so `build_model` raises an error
     return Parts(entity_file, arrays, label_source=label_source, id_formats=("openke",))
 
 
@@ -110,7 +110,7 @@ def _files(path: Path) -> tuple[Path, Path]:
 
 
 def _vectors(file: Path) -> tuple[list[str] | None, npt.NDArray[np.float64]]:
-    """Return the labels in a file (None if it has none) and the vectors, float64 (n, d)."""
+    """Return the labels in a file (None if the file has no labels) and the vectors, float64 (n, d)."""
     check_source(file)
     content = open_packed(file) if file.suffix.lower() in PACKED else None
     start = _start(file, content)
@@ -160,7 +160,7 @@ def _words(line: str) -> list[str]:
 
 
 def _size(file: Path, start: list[str]) -> tuple[tuple[int, int] | None, list[str]]:
-    """Return the numbers ``n d`` of the first line (None if it is a vector), and the first lines with vectors."""
+    """Return the numbers ``n d`` of the first line (None if this line is a vector), and the first lines of vectors."""
     words = [_words(line) for line in start]
     if len(start) < 2 or len(words[0]) != 2 or not all(WHOLE.fullmatch(word) for word in words[0]):
         return None, start
@@ -201,7 +201,10 @@ def _frame(file: Path, content: bytes | None, separator: str, n_columns: int, sk
 def _wrong_line(
     file: Path, content: bytes | None, n_columns: int, skipped: int, reason: str, has_labels: bool = True
 ) -> DataError:
-    """Return the error about the first line that is no vector; if no line is found, it gives the `reason` of pandas."""
+    """Return the error about the first line that is no vector.
+
+    If there is no such line, the error contains `reason`, the message of pandas.
+    """
     expected = f"expected {n_columns} columns, {'a label and ' if has_labels else ''}finite numbers"
     with open(file, "rb") if content is None else io.BytesIO(content) as stream:
         for number, line in enumerate(stream, start=1):
@@ -238,7 +241,7 @@ def _numbers(words: list[str]) -> npt.NDArray[np.float64]:
 
 
 def _number(word: str) -> float:
-    """Return a word as a number; NaN if it is none."""
+    """Return a word as a number; NaN if the word is no number."""
     try:
         return float(word)
     except ValueError:

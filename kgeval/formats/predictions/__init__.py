@@ -33,7 +33,7 @@ def read_predictions(
     side: str | None = None,
     ids: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,
 ) -> Predictions | GivenRanks:
-    """Read ranked answers, or ranks, that another tool wrote; `kgeval.evaluate_predictions` makes a result from them.
+    """Read ranked answers, or ranks, that another tool wrote, for `kgeval.evaluate_predictions`.
 
     Parameters
     ----------
@@ -49,20 +49,23 @@ def read_predictions(
     names : mapping of str to str or sequence of str, or path, optional
         The names of entities, if the file does not hold their labels: ``{label: name}`` or ``{label: [name, alias,
         ...]}``, or a file with ``label<TAB>name`` and perhaps further aliases on each line, such as
-        ``entity2text.txt``. A name that several entities have is ambiguous: it stays unmapped and is counted.
+        ``entity2text.txt``. If several entities have the same name, answers with this name stay unmapped, and a note
+        counts these answers.
     relation_names : mapping or path, optional
-        The same for relations. By default, relations are matched by label, or by the rows of the split.
+        The names of relations, in the same forms. By default, relations are matched by label, or by the rows of the
+        split.
     matching : str, optional
-        How generated text names an entity; needed only for files of generated text. ``"exact"``: the
-        whole text is the label or the first name. ``"alias"``: it is the label or any name, in upper or lower case.
-        ``"substring"``: the text contains, as whole words, the label or a name of exactly one entity; names inside
-        longer names do not count.
+        The rule that finds the entity in a generated text; needed only for files of generated text. ``"exact"``: the
+        whole text is the label or the first name of the entity. ``"alias"``: the whole text is the label or any name,
+        in upper or lower case. ``"substring"``: the text contains, as whole words, the label or a name of exactly one
+        entity; names inside longer names do not count.
     side : str, optional
-        ``"subject"`` or ``"object"``. Needed if the file does not contain the side; it is then the side of all queries.
-        If the file contains the side, only the queries of this side are read; a note counts the others.
+        ``"subject"`` or ``"object"``. Needed if the file does not contain the side of its queries; `side` is then the
+        side of all queries. If the file contains the sides, only the queries of `side` are read, and a note counts the
+        other queries.
     ids : path, sequence of two paths, or str, optional
-        Needed for files of integer ids: the two files that list ids and labels (first entities, then relations), or the
-        folder of these files; or the word ``"dataset"`` if the ids are the ids of `dataset`.
+        Needed for files of integer ids. Either the two files that list ids and labels (first entities, then relations),
+        or the folder of these files, or the word ``"dataset"`` if the ids are the ids of `dataset`.
 
     Returns
     -------

@@ -3,7 +3,7 @@
 Traps. Confidences often tie, but the tool broke these ties when it wrote the list (by the next rules of each answer).
 The ranking is therefore the order of the list, and the confidences are not used. A list may be empty; then the tool
 knows no answer at all. An option of the tool (``filter_w_data`` in PyClause) decides whether known answers are removed,
-and of which splits; the file does not contain this option.
+and the known answers of which splits; the file does not record this option.
 """
 
 from __future__ import annotations

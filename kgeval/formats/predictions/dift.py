@@ -1,8 +1,8 @@
 """DIFT and DrKGC: a JSON list of objects ``triplet, inverse, rank, topk_ents, topk_names, topk_scores``.
 
-Traps. If ``inverse`` is true, ``triplet`` starts with the object of the triple, and the query asks for its subject. A
+Traps. If ``inverse`` is true, ``triplet`` starts with the object of the triple, and the query asks for the subject. A
 language model re-ranks the lists. If known answers were removed from these lists, the language model gets information
-about the test split (a leak). The file does not say whether this was done, so the user must say it.
+about the test split (a leak). The file does not record whether known answers were removed, so the user must state it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LISTS = ("topk_ents", "rank_entities", "topk_names")
 
 
 def sniff(path: Path) -> bool:
-    """Return whether the first object has a triplet and one of the lists."""
+    """Return whether the first object has the keys ``triplet`` and ``inverse``, and one of the keys in `LISTS`."""
     first = first_record(path)
     return first.has("triplet", "inverse") and any(key in first.values for key in LISTS)
 

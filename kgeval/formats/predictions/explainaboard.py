@@ -1,11 +1,11 @@
 """ExplainaBoard: a JSON list of ``gold_head, gold_predicate, gold_tail, predict, predictions, true_rank``.
 
 The list may be the entry ``predictions`` of an object (with ``user_defined_features_configs``). An older form is one
-object ``{"s TAB p TAB o": [top answers, ...]}``; it does not say the side; the tool always asks for the object ("link
-tail prediction").
+object ``{"s TAB p TAB o": [top answers, ...]}``; this form does not record the side, but the tool only asks for the
+object ("link tail prediction").
 
-Traps. ``predict`` names the side: head or tail; predicates are not ranked here. ``true_rank`` gives the rank even if
-the list is too short to show it. If every row has a ``true_rank``, these ranks are used.
+Traps. ``predict`` names the side: head or tail; predicates are not ranked here. ``true_rank`` is the rank of the
+positive, even if the list is too short to contain the positive. If every row has a ``true_rank``, these ranks are used.
 """
 
 from __future__ import annotations

@@ -97,9 +97,9 @@ def read(path: Path, dataset: Dataset, options: PredictionOptions) -> Prediction
 
 @dataclass
 class _Counts:
-    """The numbers of texts that name one entity, several entities (`n_ambiguous`), or none.
+    """The numbers of texts that name one entity, several entities (`n_ambiguous`), or no entity.
 
-    `n_own` of the texts with several entities name the positive among them.
+    `n_own` counts the ambiguous texts that name the positive and other entities.
     """
 
     n_one: int = 0
@@ -108,7 +108,7 @@ class _Counts:
     n_none: int = 0
 
     def count(self, owners: set[int], positive: int) -> int | None:
-        """Return the entity that a text names, or None, and count the text."""
+        """Count a text that names the entities `owners`; return the entity if there is only one, else None."""
         if len(owners) == 1:
             self.n_one += 1
             return next(iter(owners))
@@ -128,7 +128,7 @@ class _Counts:
 
 @dataclass
 class _Matcher:
-    """Finds the entities that a text may name, by one matching rule."""
+    """Finds the entities that a text names, by one matching rule."""
 
     rule: str
     owners: dict[str, set[int]]
@@ -137,7 +137,7 @@ class _Matcher:
 
     @classmethod
     def of(cls, table: NameTable, rule: str) -> _Matcher:
-        """Collect the names of all entities; an underscore in a label may also stand for a space."""
+        """Return a matcher for the labels and names in `table`; an underscore in a label may also stand for a space."""
         names: list[list[str]] = []
         owners: dict[str, set[int]] = {}
         for i, label in enumerate(table.vocabulary.labels):
@@ -185,7 +185,7 @@ def _folded(text: str) -> str:
 
 
 def _texts(path: Path) -> Iterator[tuple[int, str, str | None, str]]:
-    """Yield line, prompt, name of the positive (None if the file has none) and generated text of each row."""
+    """Yield line, prompt, name of the positive (None if the file has no such name) and generated text of each row."""
     if first_record(path).kind:
         for line, record in json_records(path):
             keys = ("labels", "predict")

@@ -1,15 +1,15 @@
 """KGT5 and KGT5-context: sampled answers as texts with log-probabilities, JSON lines or one JSON list.
 
 ``{"input": "predict tail: NAME | RELATION |", "target": NAME, "predictions": [NAME, ...], "scores": [number, ...]}``.
-The tools themselves only print metrics. The keys above are the names of their variables; scripts that save the samples
-use these names.
+The tools themselves only print metrics. The keys above are the names of variables in the tools; scripts that save the
+samples use these names.
 
-Traps. The input names the side: ``predict tail:`` or ``|TAIL|`` or ``<extra_id_55>`` asks for the object, ``predict
-head:``, ``|HEAD|`` or ``<extra_id_56>`` for the subject, and so does a relation ``Reverse of ...`` (KGT5-context). A
-description or context may follow on the same line or on others. A text that is sampled many times counts once,
-with its largest log-probability. Different texts may have equal log-probabilities: they tie. Samples are generated
-text. Some name no entity: KGT5 removes such texts before it ranks, but kgeval keeps them as wrong answers. The samples
-still contain known answers, since the tools remove known answers only when they rank.
+Traps. The input names the side: ``predict tail:`` or ``|TAIL|`` or ``<extra_id_55>`` asks for the object; ``predict
+head:``, ``|HEAD|``, ``<extra_id_56>`` or a relation ``Reverse of ...`` (KGT5-context) asks for the subject. A
+description or context may follow on the same line or on others. A text that is sampled many times counts once, with its
+largest log-probability. Different texts with equal log-probabilities tie. Samples are generated text, and some samples
+name no entity: KGT5 removes these samples before it ranks, kgeval keeps them as wrong answers. The samples still
+contain known answers, since the tools remove known answers only when they rank.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ REVERSE = "Reverse of "
 
 
 def sniff(path: Path) -> bool:
-    """Return whether the first object has an input or query as text, a target, predictions and scores."""
+    """Return whether the first object has an input as text, predictions and scores, under one of the known keys."""
     first = first_record(path)
     query = next((first.values[key] for key in INPUTS if isinstance(first.values.get(key), str)), None)
     return query is not None and "predictions" in first.values and any(key in first.values for key in SCORES)
@@ -80,7 +80,7 @@ def read(path: Path, dataset: Dataset, options: PredictionOptions) -> Prediction
 
 
 def _first(record: dict[str, Any], keys: tuple[str, ...], where: str) -> Any:
-    """Return the value of the first of the keys `keys` that an object has; an input must be a text."""
+    """Return the value of the first key in `keys` that an object has; a key in `INPUTS` must have a text as value."""
     for key in keys:
         if key in record and not (keys is INPUTS and not isinstance(record[key], str)):
             return record[key]

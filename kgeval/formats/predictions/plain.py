@@ -29,7 +29,7 @@ _HINT = "; to count a text that names no entity as a wrong answer, use matching=
 
 
 def sniff(path: Path) -> bool:
-    """Return whether the first object has the keys ``query``, a list or an object, and ``predictions``."""
+    """Return whether the first object has the keys ``query`` (a list or an object) and ``predictions``."""
     first = first_record(path)
     return first.has("query", "predictions") and isinstance(first.values["query"], (list, dict))
 
@@ -68,12 +68,12 @@ def read(path: Path, dataset: Dataset, options: PredictionOptions) -> Prediction
 
 
 def _query(rows: Rows, query: Any, line: int) -> tuple[tuple[str | None, str, str | None], str]:
-    """Return the triple of a query, with None for the asked part, and its side."""
+    """Return the triple of a query, with None for the missing entity, and the side of the query."""
     where = f"{rows.paths[-1]}, line {line}"
     parts = query
     if isinstance(query, dict):
         lowered = {str(key).lower(): value for key, value in query.items()}
-        # The key of the asked part may be missing.
+        # The key of the missing entity may be left out.
         names = next((names for names in COLUMN_NAMES if set(lowered) <= set(names) and names[1] in lowered), None)
         if names is None:
             known = "; ".join(", ".join(names) for names in COLUMN_NAMES)
@@ -92,7 +92,7 @@ def _query(rows: Rows, query: Any, line: int) -> tuple[tuple[str | None, str, st
 
 
 def _answers(rows: Rows, answers: Any, scores: Any, line: int) -> tuple[list[str], list[float] | None]:
-    """Return the labels of a list of answers, and their scores if it has them."""
+    """Return the labels and the scores of a list of answers; None for the scores if the list has no scores."""
     if isinstance(answers, dict):
         answers = [{"entity": label, "score": score} for label, score in answers.items()]
     if not isinstance(answers, list) or not any(isinstance(answer, dict) for answer in answers):

@@ -113,9 +113,9 @@ def _table(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def _setting(name: str, wanted: set[str]) -> tuple[str, str] | None:
-    """Return the side and the setting in the name of a column, each empty if the name has none.
+    """Return the side and the setting in the name of a column; both may be empty texts.
 
-    None if the name contains none of the words `wanted`, a word that is not known, or two sides or settings.
+    Return None if the name contains none of the words in `wanted`, an unknown word, or two sides or settings.
     """
     words = re.findall(r"[a-z]+", re.sub(r"([a-z])([A-Z])", r"\1_\2", name).lower())
     if not wanted & set(words):
@@ -147,7 +147,7 @@ def _one_setting(
 
 
 def _candidate_columns(path: Path, names: Sequence[str], filtered: str | None) -> dict[str, tuple[int, int]]:
-    """Return, for each side (or "" for both), the column of candidates and a number to add: 1 for rivals, else 0."""
+    """Return, for each side (or "" for both), the column of candidates, and 1 if this column counts rivals, else 0."""
     counts: dict[str, tuple[int, int]] = {}
     for i, name in enumerate(names):
         found = _setting(name, CANDIDATES)

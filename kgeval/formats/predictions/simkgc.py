@@ -1,12 +1,11 @@
 """SimKGC: a JSON list of objects ``head, relation, tail, pred_tail, pred_score, topk_score_info, rank, correct``.
 
-Traps. The file contains the names of entities, not their labels. The relation of a subject query is ``inverse ...``;
-its ``head`` is then the object of the triple. ``topk_score_info`` is a JSON text of the three best names. Entities with
-the same name share one entry; the list is then shorter, and only its first place is certain, so only the first answer
-of such a list is used.
-The scores are rounded to 3 decimals, so the order of the list is the ranking. ``correct`` compares entities, not names.
-``rank`` is missing in some files; if every row has a ``rank``, these ranks are used. SimKGC gives known answers of all
-splits the score -1 before it ranks: the lists are filtered.
+Traps. The file contains the names of entities, not their labels. In a subject query, the relation is ``inverse ...``,
+and ``head`` is the object of the triple. ``topk_score_info`` is a JSON text of the three best names. Entities with the
+same name share one entry. A list with such an entry is shorter, and only its first place is certain, so only the first
+answer of the list is used. The scores are rounded to 3 decimals, so the order of the list is the ranking. ``correct``
+compares entities, not names. ``rank`` is missing in some files; if every row has a ``rank``, these ranks are used.
+SimKGC gives known answers of all splits the score -1 before it ranks: the lists are filtered.
 """
 
 from __future__ import annotations

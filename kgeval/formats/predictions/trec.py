@@ -65,7 +65,7 @@ def read(path: Path, dataset: Dataset, options: PredictionOptions) -> Prediction
 
 
 def _query(path: Path, query: str, line: int, dataset: Dataset) -> tuple[tuple[str | None, str, str | None], str]:
-    """Return the triple of a query, with None for the asked part, and its side."""
+    """Return the triple of a query, with None for the missing entity, and the side of the query."""
     sides = []
     if query.startswith(ASKED + BAR):
         sides.append("subject")

@@ -1,4 +1,4 @@
-"""The base class and the registry of pointwise metrics, which compare predictions of examples with their labels.
+"""The base class and the registry of pointwise metrics. A pointwise metric compares predictions with labels.
 
 `kgeval.classification` and `kgeval.metrics.pointwise.by_field` call the metrics through this class.
 """
@@ -35,7 +35,7 @@ class PointMetric(Metric):
         Whether the metric is a function of means over examples. If not, `moments` returns a first-order approximation
         of the metric, which is not valid for permutation tests and for bootstraps.
     no_interval : str
-        Why the metric has no confidence interval; empty if it has one.
+        The reason why the metric has no confidence interval; empty if the metric has a confidence interval.
     """
 
     needs: ClassVar[str]
@@ -106,8 +106,8 @@ class PointMetric(Metric):
         Raises
         ------
         MetricError
-            If the metric is undefined for the examples, or its variation cannot be estimated from them; the message
-            says why.
+            If the metric is undefined for the examples, or if the variation of the metric cannot be estimated from the
+            examples; the message gives the reason.
         """
         raise TypeError(f"{type(self).__name__} does not define moments(labels, predictions, groups)")
 

@@ -59,8 +59,8 @@ class PlattCalibrator(Calibrator):
     ----------
     slope, intercept : float
     center : float
-        The mean of the scores that the function was fitted to. It is subtracted from each score first, so that large
-        scores do not lose digits in the sum with the intercept.
+        The mean of the scores that the function was fitted to. The function first subtracts `center` from each score,
+        so that large scores do not lose digits in the sum with the intercept.
 
     Examples
     --------
@@ -134,7 +134,7 @@ def calibrate(
     DataError, ScoreError, MetricError
         If scores, labels, method or prior are not as described above, or if all labels are of one class. With
         ``"platt"``, also if a threshold on the scores separates all, or almost all, positives from the negatives: the
-        likelihood then has no maximum, or its maximum cannot be computed precisely.
+        likelihood then has no maximum, or a maximum that cannot be computed precisely.
     MissingExtra
         If scikit-learn, which fits the function, is not installed.
 

@@ -35,8 +35,8 @@ def roc_curve(labels: npt.ArrayLike, scores: npt.ArrayLike) -> pd.DataFrame:
     DataFrame
         Columns `threshold`, `fpr`, `tpr`, and the counts `fp`, `tp` of negatives and positives whose score is at
         least the threshold. In the first row, no example is predicted positive: the threshold is inf, and both rates
-        are 0. Then one row follows for each distinct score, in descending order; no point is left out, even if it lies
-        on the straight line between its neighbours. If the points are joined by straight lines, the area below is
+        are 0. Then one row follows for each distinct score, in descending order; no point is left out, not even a
+        point on the straight line between its neighbours. If the points are joined by straight lines, the area below is
         exactly `RocAuc`.
 
     Raises
@@ -80,9 +80,9 @@ def pr_curve(labels: npt.ArrayLike, scores: npt.ArrayLike) -> pd.DataFrame:
     DataFrame
         Columns `threshold`, `recall`, `precision`, `interpolated` (the highest precision at this recall or at any
         higher recall), and the counts `tp`, `fp` of positives and negatives whose score is at least the threshold. One
-        row per distinct score, in descending order. There is no row in which no example is predicted positive, since
-        precision is then 0 / 0. Draw the curve as steps: the area below the steps is `AveragePrecision`; the area
-        below straight lines would be too large.
+        row per distinct score, in descending order. There is no row for a threshold above all scores: no
+        example is then predicted positive, and precision is 0 / 0. Draw the curve as steps: the area below the steps
+        is `AveragePrecision`; the area below straight lines would be too large.
 
     Raises
     ------

@@ -37,7 +37,7 @@ class GroupThresholds(NamedTuple):
 
 
 def exact_doubles(scores: npt.NDArray[Any], name: str) -> Reals:
-    """Return scores as float64, the dtype of thresholds; raise an error if this would change a score.
+    """Return scores as float64, the dtype of thresholds; raise an error if the conversion would change a score.
 
     Parameters
     ----------
@@ -70,13 +70,13 @@ def exact_doubles(scores: npt.NDArray[Any], name: str) -> Reals:
         more = f", and {n_more} more" if n_more else ""
         raise ScoreError(
             f"{name} gave the score {scores[int(np.argmax(wrong))]} ({scores.dtype}){more}, "
-            "beyond the precision of float64, the dtype of thresholds. Scale the scores down, or return floats"
+            "beyond the precision of float64, the dtype of thresholds. Scale the scores down, or return float64"
         )
     return scores.astype(np.float64)
 
 
 def decide_by_threshold(scores: Reals, thresholds: Reals | float) -> Bools:
-    """Return which examples are predicted positive: those with a score at or above the threshold.
+    """Return a bool per example: True (predicted positive) if the score is at least the threshold.
 
     Parameters
     ----------
@@ -101,10 +101,10 @@ def choose_thresholds(
 ) -> tuple[Ids, Reals]:
     """Return, for each group, the threshold with the largest number of correct decisions.
 
-    The best threshold is one of the group's distinct scores, or +inf. If several thresholds are equally good, the
-    highest is chosen, which predicts the fewest examples positive. With `threshold_at` = ``"midpoint"`` the threshold
-    is then moved down, to the midpoint between the best score and the next lower score of the group. This changes no
-    decision, since no score of the group lies between the midpoint and the best score.
+    The best threshold is one of the group's distinct scores (the best score), or +inf. If several thresholds are
+    equally good, the highest of them is chosen: it predicts the fewest examples positive. With `threshold_at` =
+    ``"midpoint"`` the threshold is then moved down, to the midpoint between the best score and the next lower score of
+    the group. The move changes no decision, since no score of the group lies between the midpoint and the best score.
 
     Parameters
     ----------
@@ -115,9 +115,9 @@ def choose_thresholds(
     groups : int64 array, shape (n,), optional
         The group of each example, such as its relation; by default all examples are in group 0.
     threshold_at : str
-        ``"score"``: the threshold is the best score. ``"midpoint"``: it is the midpoint between the best score and the
-        next lower score of the group (see `midpoints_below`). If the best score is the lowest score of the group, or
-        if +inf is the best threshold, the threshold is not moved.
+        ``"score"``: the threshold is the best score. ``"midpoint"``: the threshold is the midpoint between the best
+        score and the next lower score of the group (see `midpoints_below`). If the best score is the lowest score of
+        the group, or if +inf is the best threshold, the threshold is not moved.
 
     Returns
     -------

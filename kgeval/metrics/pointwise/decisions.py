@@ -57,7 +57,7 @@ def count_decisions(labels: Bools, decisions: Bools) -> DecisionCounts:
 
 
 def confusion(labels: npt.ArrayLike, predictions: npt.ArrayLike, threshold: float = DEFAULT_THRESHOLD) -> pd.DataFrame:
-    """Return the confusion matrix: how many examples of each label are predicted positive and negative.
+    """Return the confusion matrix: the number of examples for each actual class and each predicted class.
 
     Parameters
     ----------
@@ -395,7 +395,7 @@ class FBeta(DecisionMetric):
         return numerator, numerator + square * fn + fp
 
     def weights(self, labels: Bools, decisions: Bools) -> Reals:
-        """Return what each example adds to the denominator: beta^2 if it is positive, and 1 if predicted positive."""
+        """Return the part of each example in the denominator: beta^2 for a positive, plus 1 if predicted positive."""
         return np.asarray(self.beta**2 * labels + decisions, dtype=np.float64)
 
     def __str__(self) -> str:
@@ -413,8 +413,8 @@ class FBeta(DecisionMetric):
 class MCC(DecisionMetric):
     """Matthews correlation of labels and decisions: 1 if all decisions are right, -1 if all are wrong.
 
-    The value is (tp * tn - fp * fn) / sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)). It is 0 if decisions and
-    labels are unrelated.
+    The value is (tp * tn - fp * fn) / sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)). The MCC is 0 if decisions
+    and labels are unrelated.
 
     References
     ----------

@@ -184,7 +184,7 @@ def read_decisions(caller: str, predictions: npt.ArrayLike, threshold: float) ->
 def read_values(
     caller: str, labels: npt.ArrayLike, predictions: npt.ArrayLike
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Check labels and predictions that are real numbers, and return both as float64.
+    """Check that labels and predictions are finite real numbers, and return both as float64.
 
     Parameters
     ----------
@@ -201,7 +201,7 @@ def read_values(
     DataError
         If a label is not a finite number.
     ScoreError
-        If a prediction is not a finite number, or if it is outside [0, 1] and all labels are 0 or 1.
+        If a prediction is not a finite number; if all labels are 0 or 1, also if a prediction is outside [0, 1].
     """
     array = _one_column("labels", labels, DataError)
     if array.dtype.kind != "b":
@@ -284,7 +284,7 @@ def read_groups(name: str, groups: Sequence[Hashable] | npt.ArrayLike | None, n:
 
 
 def _one_column(name: str, values: npt.ArrayLike, error: type[KgevalError]) -> npt.NDArray[Any]:
-    """Return values as a one-dimensional array; raise `error` if they have another shape or are a masked array."""
+    """Return values as a one-dimensional array; raise `error` for another shape or a masked array."""
     if isinstance(values, np.ma.MaskedArray):
         raise error(f"{name} must not be a masked array; remove the masked examples, and report how many you removed")
     array = np.asarray(values)

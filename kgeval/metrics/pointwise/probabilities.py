@@ -21,7 +21,7 @@ from kgeval.metrics.pointwise.sampling import mean_of_losses, of_classes
 from kgeval.stats import Moments
 
 STRATEGIES = ("width", "mass")
-MAX_CELLS = 2**23  # largest examples * groups for a test of calibration errors; such an array has 64 MB
+MAX_CELLS = 2**23  # largest number of examples * groups in a test of calibration errors; 64 MB as float64
 _BIASED = "chance makes calibration errors too high on average, so an interval around them would be misleading"
 _HE = "He et al. (2014), Practical Lessons from Predicting Clicks on Ads at Facebook, ADKDD"
 
@@ -398,7 +398,7 @@ class PCOPC(ProbabilityMetric):
         return MetricValue(float(predictions.sum()) / observed)
 
     def moments(self, labels: Bools, predictions: npt.NDArray[Any], groups: Ids | None = None) -> Moments:
-        """Return the mean probability divided by the share of the positives, which is fixed."""
+        """Return the mean probability divided by the (fixed) share of positives."""
         if not labels.any():
             raise MetricError("no positive example: the sum of the labels is 0")
         return of_classes(

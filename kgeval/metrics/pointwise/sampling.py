@@ -1,8 +1,8 @@
 """Pointwise metrics of labelled examples as `Moments`, from which intervals and tests are computed.
 
 The numbers of positive and of negative examples are fixed: negatives are usually generated, so the share of negatives
-has no meaning outside the dataset. An interval shows how much a metric would vary with new positives and new negatives,
-if the number of each stays the same. Therefore, each mean over all examples is written as
+has no meaning outside the dataset. An interval shows how much a metric would vary with the same numbers of new
+positives and new negatives. Therefore, each mean over all examples is written as
 (mean over the positives) * (share of positives) + (mean over the negatives) * (share of negatives), where both shares
 are constants.
 

@@ -214,12 +214,13 @@ class GAUC(ScoreMetric):
                 "that their variation is unknown"
             )
         # effects (n,): how much the value rises if an example is counted once more, times the number of all examples.
-        # weights (n,): the weight of the example's group, divided by the number of examples of the same class in it.
+        # weights (n,): the weight of the example's group, divided by the number of examples of this class in the group.
         effects, weights = np.zeros(len(labels)), np.zeros(len(labels))
         for part in parts:
             is_positive, shares = labels[part], placements(labels[part], predictions[part])
             sizes = np.where(is_positive, is_positive.sum(), (~is_positive).sum())
-            # A sample of m examples varies as much around its mean as m - 1 examples do around the true mean.
+            # The squared deviations of m examples from the mean of these examples are too small, by a factor of
+            # (m - 1) / m on average; the square root corrects this.
             spread = (shares - shares[is_positive].mean()) * np.sqrt(sizes / (sizes - 1.0))
             effects[part] = spread * len(labels) * len(part) / n_kept / sizes
             weights[part] = balanced_weights(is_positive) * len(part) / n_kept

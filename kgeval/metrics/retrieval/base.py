@@ -1,4 +1,4 @@
-"""The base class of list metrics, which are averages of one ratio per query, with tie policies and chance levels.
+"""The base class of list metrics: averages of one ratio per query, with tie policies and chance levels.
 
 `kgeval.metrics.query_level` and `kgeval.trec` call the metrics through this class.
 """
@@ -25,7 +25,7 @@ class ListMetric(Metric):
     """Base of the metrics of ranked lists with any number of relevant items.
 
     A subclass defines `ratio`, which returns a numerator and a denominator for each query. The value of the query is
-    their quotient. The ``macro`` average is the mean of the quotients; the ``micro`` average is the sum of all
+    numerator / denominator. The ``macro`` average is the mean of these values; the ``micro`` average is the sum of all
     numerators divided by the sum of all denominators.
     """
 
@@ -151,9 +151,9 @@ class ListMetric(Metric):
 
     @property
     def _empty(self) -> str:
-        """How averages treat queries that have no value.
+        """The treatment of queries without a value in averages: ``"skip"``, ``"zero"`` or ``"nan"``.
 
-        This is the metric's parameter `empty`, or ``"skip"`` if the metric has no such parameter.
+        The result is the metric's parameter `empty`, or ``"skip"`` if the metric has no such parameter.
         """
         return getattr(self, "empty", "skip")
 
@@ -186,7 +186,7 @@ def check_lists(lists: Any) -> None:
     Raises
     ------
     MetricError
-        If `lists` is not an instance of `Lists`. The message names its type, and the functions that make lists.
+        If `lists` is not an instance of `Lists`. The message names the type of `lists`, and functions that make lists.
     """
     if not isinstance(lists, Lists):
         raise MetricError(

@@ -107,8 +107,8 @@ class _Discounted(ListMetric):
         # (judged,) each: the gains of the judged items, and the order of the items by query, then by descending gain.
         gain = gains(lists.ideal_grade, self.gain)
         order = np.lexsort((-gain, lists.ideal_query))
-        # (judged,): 0-based positions in the ideal lists: 0, 1, 2, ... for each query. They are also the positions of
-        # the items after sorting by `order`, which keeps the items of a query together.
+        # (judged,): 0-based positions in the ideal lists: 0, 1, 2, ... for each query. `order` keeps the items of a
+        # query together, so these are also the positions of the sorted items, ``gain[order]``.
         place = lists.ideal_place
         discount = discount_sums(place, np.ones_like(place), self._reach, base)
         return lists.per_list(lists.ideal_query, gain[order] * discount)

@@ -49,7 +49,7 @@ def from_scores(
     Returns
     -------
     Lists
-        Its ``notes`` tell how many grades are NaN, and what was done with these items.
+        The field ``notes`` contains the number of grades that are NaN, and the treatment of these items.
 
     Raises
     ------
@@ -120,7 +120,7 @@ def from_run(
     queries : str
         ``"judged"``: every query of `qrels`; a query that is missing from the run has an empty list.
         ``"returned"``: only the queries that are also in the run (trec_eval without ``-c``). Queries of the run that
-        have no judgement are always left out; ``notes`` tells how many.
+        have no judgement are always left out; the field ``notes`` of the result contains their number.
 
     Returns
     -------

@@ -44,14 +44,14 @@ class Lists:
         The query and the grade of each judged item of positive grade, including items that are missing from the
         query's list; sorted by query, then by descending grade.
     place : int64 array, shape (items,), optional
-        For each item, the number of items of its tie group that come before it in the input. Ties ``"stable"`` need
-        this number; None if the order of the input is unknown.
+        For each item, the number of items of the same tie group that come earlier in the input. Required for ties
+        ``"stable"``; None if the order of the input is unknown.
     relevance_level : float
         Metrics without grades count an item as relevant if its grade is positive and at least `relevance_level`.
     names : pandas.Index, optional
         The name of each query, shape (queries,); if None, queries are named 0, 1, 2, ...
     notes : tuple of str
-        Messages about items or queries that were left out, or whose grade was assumed.
+        Messages about items or queries that were left out, and about items whose grade was assumed.
 
     Examples
     --------
@@ -141,7 +141,7 @@ class Lists:
         # items with a smaller worth, including the items of grade 0.
         ahead = higher if ties == "optimistic" else self.size - higher - count
         if among is not None:
-            # (items,): whether the tie group of an item has a chosen item; the other groups stay as they are.
+            # (items,): whether `among` is True for an item of the tie group; the other groups are not changed.
             is_broken = np.repeat(np.logical_or.reduceat(among, self.starts), np.diff(self.bounds))
             ahead, count = np.where(is_broken, ahead, 0), np.where(is_broken, count, self.size)
         return self._sorted(self.before + ahead, count)
@@ -173,7 +173,7 @@ class Lists:
 
     @cached_property
     def has_mixed_ties(self) -> bool:
-        """Whether a tie group has both relevant and irrelevant items; metrics without grades use this."""
+        """Whether a tie group has both relevant and irrelevant items; for metrics without grades."""
         groups = self.groups
         return bool(((groups.relevant > 0) & (groups.relevant < groups.size)).any())
 
@@ -194,7 +194,7 @@ class Lists:
 
     @cached_property
     def groups(self) -> TieGroups:
-        """The tie groups and the number of relevant items in each group; metrics without grades use this."""
+        """The tie groups and the number of relevant items in each group; for metrics without grades."""
         # (groups,): the query of each tie group.
         query = self.query[self.starts]
         # (items + 1,): cumulated[i] is the number of relevant items among the first i items of all lists.

@@ -29,7 +29,7 @@ MAX_SHOWN = 30
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """How much each place of a ranked list adds to a metric; ``print(steps)`` shows the table and the formula.
+    """The contribution of each place of a ranked list to a metric; ``print(steps)`` shows the table and the formula.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class Steps:
     table : pandas.DataFrame
         One row per place of the list; see `steps` for the columns.
     formula : str
-        How the value follows from the table, such as ``"ndcg@3 = sum / ideal sum = 2 / 2.6309 = 0.7602"``.
+        The computation of the value from the table, such as ``"ndcg@3 = sum / ideal sum = 2 / 2.6309 = 0.7602"``.
     """
 
     metric: str
@@ -85,8 +85,8 @@ def steps(
     Returns
     -------
     Steps
-        The field `table` has one row per place, up to the cut-off k or up to the last relevant item. Its columns are
-        ``place``; ``item`` if `items` is given; ``grade``; and, depending on the metric:
+        The field `table` has one row per place, up to the cut-off k or up to the last relevant item. The columns
+        are ``place``; ``item`` if `items` is given; ``grade``; and, depending on the metric:
 
         - DCG, nDCG: ``gain``, ``discount``, ``term`` (gain times discount), ``sum`` (of the terms so far); for the
           ideal list ``ideal gain`` and ``ideal sum``
@@ -170,7 +170,8 @@ class _Places:
         `place` is the place in the list, from 1. The place belongs to a part (`_Part`): `size` is the number of places
         of the part, and `offset` is the 1-based position of this place in the part.
     grade, relevant : float64 arrays
-        The mean grade of the items that may be at this place, and the share of relevant items among them.
+        `grade` is the mean grade of the items that may be at this place; `relevant` is the share of relevant items
+        among the items that may be at this place.
     n_relevant : int64 array
         The number of relevant items of the part.
     earlier : int64 array
@@ -294,7 +295,8 @@ def _(metric: Success, places: _Places) -> _Account:
 def _(metric: ERR, places: _Places) -> _Account:
     stop, reads, left = np.zeros(len(places.place)), np.zeros(len(places.place)), 1.0
     for start in np.flatnonzero(places.offset == 1):
-        # goes_on: the chance that the reader does not stop at each item of the part, which are in random order.
+        # goes_on: for each item of the part, the chance that the reader does not stop at this item. The items are in
+        # random order.
         goes_on = [1.0 - (2.0**grade - 1.0) / 2.0**metric.g_max for grade, _ in places.members[start]]
         n = min(len(goes_on), len(stop) - int(start))
         # (n + 1,): the chance that the reader goes on after the first 0, 1, ..., n items of the part.

@@ -39,7 +39,8 @@ def tabulate(
     -------
     pandas.DataFrame
         Indexed by query, with one column per metric; NaN where a query has no value. The last column, ``reason``, tells
-        why values are NaN. In the row of the average, it also tells how many queries each average leaves out.
+        why values are NaN. In the row of the average, ``reason`` also contains the number of queries that each
+        average leaves out.
 
     Examples
     --------
@@ -73,7 +74,7 @@ def tabulate(
 
 
 def query_reasons(frame: pd.DataFrame, said: Mapping[str, str]) -> pd.Series[Any]:
-    """Return one text per query, which tells why values of the query are NaN; it is empty if no value is NaN.
+    """Return one text per query: the reasons why values of the query are NaN; empty if no value is NaN.
 
     Parameters
     ----------

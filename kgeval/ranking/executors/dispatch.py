@@ -66,7 +66,7 @@ class Crew(typing.Protocol):
         """Wait until at least one call has ended, or until `seconds` have passed; return the calls that have ended."""
 
     def result(self, call: Any) -> Any:
-        """Return the result of a call that has ended; raise `Lost` if its process died."""
+        """Return the result of a call that has ended; raise `Lost` if the worker process died."""
 
     def dismiss(self, worker: Any) -> None:
         """End a worker process, even if it has not finished its shard."""
@@ -78,8 +78,8 @@ class Crew(typing.Protocol):
 class Plan:
     """Chooses the sizes of the shards of a run, from the measured speed of each worker.
 
-    The first shards of a worker are small. Later shards take about `SHARD_SECONDS`. Near the end they are smaller, so
-    that all workers end at about the same time: a shard takes at most half of the time in which all workers together
+    The first shards of a worker are small. Later shards take about `SHARD_SECONDS`. Near the end, shards are smaller,
+    so that all workers end at about the same time: a shard takes at most half of the time in which all workers together
     would finish the remaining queries.
 
     Parameters
@@ -107,7 +107,7 @@ class Plan:
         self._speeds: dict[Any, float] = {}  # worker -> pairs per second
         self._returned: list[Shard] = []  # shards of workers that died, to be counted again
         self._open: set[Shard] = set()  # shards that were given to a worker and are not finished
-        self._strikes: dict[Shard, int] = {}  # shard -> the number of workers that died while they counted it
+        self._strikes: dict[Shard, int] = {}  # shard -> the number of workers that died while counting the shard
         self._n_pairs_left = work.n_pairs  # the pairs of queries that were never given to a worker
 
     @property
@@ -123,7 +123,7 @@ class Plan:
         worker : object
             The worker, as `Crew.hire` returned it.
         seconds_left : float, optional
-            The time left; the shard is expected to take no longer, if the speed of the worker is known.
+            The time left. If the speed of the worker is known, the shard is planned to take no longer.
         """
         if self._returned:
             return self._returned.pop()
@@ -226,7 +226,7 @@ def drive(
 ) -> Generator[Finished | Failed, None, None]:
     """Count the shards of a job with the workers of a crew, and close the crew; yield the outcomes, each query once.
 
-    If a worker dies, another worker counts its shard again, at most `retries` times; after that, the shard has failed.
+    If a worker dies, another worker counts the same shard, at most `retries` times; after that, the shard has failed.
 
     Parameters
     ----------
@@ -241,8 +241,8 @@ def drive(
     Raises
     ------
     ScoreError
-        If no worker can start, if a worker has another version of kgeval or another dataset, or if its scores differ
-        from those of this process.
+        If no worker can start, if a worker has another version of kgeval or another dataset, or if the scores of a
+        worker differ from the scores of this process.
     """
     n_workers = min(crew.n_workers, job.work.n_queries)
     target = SHARD_SECONDS if job.deadline is None else TIMED_SECONDS
@@ -327,7 +327,7 @@ def _replace(run: _Run, call: _Call, reason: Lost) -> Generator[Failed, None, No
 
 
 def _first_queries(job: Job, task: int) -> int:
-    """Return how many queries of a task a worker counts first, before its speed is known."""
+    """Return the number of queries of a task in the first shard of a worker, before the worker's speed is known."""
     queries = job.tasks[task]
     pairs_each = max(1, queries.count_pairs(0, queries.n_queries) // max(1, queries.n_queries))
     first = MIN_BATCH if job.deadline is None else FIRST_QUERIES

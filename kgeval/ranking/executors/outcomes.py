@@ -1,4 +1,4 @@
-"""`outcome_of` counts one batch; every executor calls it, in the process in which the scorer runs."""
+"""`outcome_of` counts one batch; every executor calls this function, in the process in which the scorer runs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Batch(typing.Protocol):
 
 
 def outcome_of(task: int, batch: Batch, deadline: float | None = None) -> Finished | Failed | None:
-    """Count a batch; return None if no time is left for it.
+    """Count a batch, and return the outcome; None if no time is left for the batch.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def count_in_parts(batch: Any) -> TaskCounts:
                 f"the memory does not suffice to rank a single query ({reason}); rank among fewer candidates at a time "
                 "(block_size=), on fewer threads, or on a larger machine"
             ) from error
-    middle = batch.start + n // 2  # outside `except`, where the error keeps the arrays of the failed count in memory
+    middle = batch.start + n // 2  # after `except`: inside it, the error keeps the arrays of the failed count in memory
     return TaskCounts.joined(
         [count_in_parts(replace(batch, stop=middle)), count_in_parts(replace(batch, start=middle))]
     )

@@ -26,7 +26,7 @@ from kgeval.ranking.jobs import Job
 from kgeval.ranking.shards import Failed, Finished, Shard
 
 ORPHAN_SECONDS = 1.0  # a worker process checks at this interval whether its driver (the main process) is still running
-ENVIRONMENT = {  # environment variables of the worker processes, set before they import anything
+ENVIRONMENT = {  # environment variables of the worker processes, set before these processes import anything
     **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS"), "1"),
     "LOKY_MAX_MEMORY_LEAK_SIZE": "1e18",  # loky ends workers whose memory grows; kgeval's workers keep the candidates
 }
@@ -97,7 +97,7 @@ class Processes:
 
 
 class _Pools:
-    """A `Crew` of processes on this machine. Each worker has its own loky pool, so if it dies, the others go on."""
+    """A `Crew` of processes on this machine; a worker that dies stops no other, since each has its own loky pool."""
 
     def __init__(self, n_workers: int, shipment: Shipment) -> None:
         self.n_workers = n_workers
@@ -180,7 +180,7 @@ def _write(path: Path, shipment: Shipment) -> None:
 def _read(path: str) -> Shipment:
     """Read a shipment that `_write` wrote.
 
-    Its arrays are mapped from the files, and changes to them stay in this process.
+    The arrays of the shipment are mapped from the files; a change of an array stays in this process.
     """
     buffers: list[Any] = []
     while os.path.exists(name := f"{path}.{len(buffers)}"):
@@ -201,7 +201,7 @@ def _start(driver: int) -> None:
 
 
 def _end_with(parent: int) -> None:
-    """End this process soon after its parent."""
+    """End this process soon after its parent process has ended."""
     while os.getppid() == parent:
         time.sleep(ORPHAN_SECONDS)
     os._exit(1)

@@ -23,7 +23,7 @@ from kgeval.ranking.executors.workers import Shipment, Trouble, WorkerProcess, b
 from kgeval.ranking.jobs import Job
 from kgeval.ranking.shards import Failed, Finished, Shard
 
-FREEING_SECONDS = 3.0  # how long the end of a run waits for the processors of its workers
+FREEING_SECONDS = 3.0  # at the end of a run: the longest wait until the processors of the workers are free
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Ray:
     workers : int, optional
         Number of workers; by default as many as the free processors and GPUs of the cluster allow.
     retries : int
-        How often queries are counted again if the worker that counts them dies.
+        How often the same queries are counted again, if the worker that counts them dies.
     runtime_env : dict, optional
         The files and packages that Ray copies or installs for the workers: ``{"working_dir": "."}`` sends the modules
         of this folder.
@@ -97,7 +97,7 @@ class Ray:
 
     @property
     def n_processes(self) -> int:
-        """The number of processes that score; before the cluster is known, the number of processors of this machine."""
+        """The number of processes that score: `workers`, or by default as many as this machine's processors allow."""
         return self.workers or max(1, available_threads() // self.num_cpus)
 
     def run(self, job: Job) -> Generator[Finished | Failed, None, None]:
@@ -290,7 +290,7 @@ class _Actors:
             self._ray.kill(actor)
         self._actors.clear()
         self._shipment = None
-        # Ray frees the processors of actors some time later; a run that starts before that would find too few.
+        # Ray frees the processors of actors some time later; a run that starts earlier would find too few processors.
         patience = time.monotonic() + FREEING_SECONDS
         while time.monotonic() < patience and not self._is_freed():
             time.sleep(0.02)

@@ -47,7 +47,7 @@ PROBED = 1000  # the number of queries of each task with which a scorer is probe
 
 @dataclass(frozen=True)
 class Greeting:
-    """The versions that a worker process reports before it receives a job; they must equal those of the main process.
+    """The versions that a worker process reports before it receives a job; the main process must have equal versions.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def source_digest(folder: Path) -> str:
 
 @dataclass(frozen=True)
 class Shipment:
-    """The data that the main process sends once to each worker; with them, the worker counts shards.
+    """The data that each worker needs to count shards; the main process sends them to each worker once.
 
     Parameters
     ----------
@@ -241,7 +241,7 @@ class Worker:
                 yield outcome
 
     def _batches(self, shard: Shard, n_threads: int) -> Iterator[Any]:
-        """Yield the batches of a shard, small enough that every thread gets at least one."""
+        """Yield the batches of a shard; with several threads, batches are smaller, so that all threads have work."""
         n = shard.stop - shard.start
         step = n if n_threads == 1 else max(MIN_BATCH, -(-n // (BATCHES * n_threads)))
         for start in range(shard.start, shard.stop, max(1, step)):
@@ -351,9 +351,9 @@ def ignore_interrupts() -> None:
 
 @contextlib.contextmanager
 def by_value(pickler: ModuleType, *objects: Any) -> Iterator[None]:
-    """In a ``with`` statement, pickle the modules of objects by value if no other process could import them.
+    """In a ``with`` statement, pickle the modules of objects by value if other processes cannot import these modules.
 
-    Such modules were loaded from a file that is not on ``sys.path``.
+    Other processes cannot import a module that was loaded from a file that is not on ``sys.path``.
 
     Parameters
     ----------

@@ -6,8 +6,8 @@ order of the ids of the dataset. Tables are numpy arrays (which may be memory-ma
 their device. `bfloat16` makes a table from the bits of bfloat16 numbers, a dtype that numpy does not have.
 
 Some models are trained with an inverse of each relation, and score the query (?, p, o) as (o, inverse of p, ?). Every
-model has a parameter ``inverse_relations``, which tells which row of the relation table belongs to the inverse of
-relation p:
+model has a parameter ``inverse_relations``. Its value determines the row of the relation table that belongs to the
+inverse of relation p:
 
 - ``None``: the model has no inverse relations; the model's formula scores (?, p, o) directly.
 - ``"after"``: row ``n_relations + p``, for a dataset with ``n_relations`` relations.

@@ -189,8 +189,8 @@ def converted(name: str, convert: Callable[..., Array], *tables: Array) -> Any:
     name : str
         The name of the result. Only the tables of `ENTITY_TABLES` can become a `StreamedTable`.
     convert : function
-        Takes the rows of each of `tables`, and returns as many rows. It must be defined at the top level of a module,
-        so that it can be pickled.
+        Takes the rows of each of `tables`, and returns as many rows. The function must be defined at the top level of a
+        module, so that it can be pickled.
     *tables : arrays, tensors or StreamedTable
 
     Returns

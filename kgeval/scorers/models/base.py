@@ -53,12 +53,12 @@ class EmbeddingModel:
     The tables of a model hold its parameters. All tables are numpy arrays, or all are torch tensors on one device.
     Tensors are detached and stay on their device. Most tensors are not copied, but some are converted: float16 and
     bfloat16 to float32, integers to float64, and complex rows to real rows (real parts, then imaginary parts). If the
-    tables are tensors, query vectors are float64 tensors on the same device. On the CPU, they equal the query vectors
-    of a model with the same numbers in numpy arrays, bit for bit.
+    tables are tensors, query vectors are float64 tensors on the same device. On the CPU, these vectors equal the query
+    vectors of a model with the same numbers in numpy arrays, bit for bit.
 
     Tables of entities may be memory-mapped (``np.load("entities.npy", mmap_mode="r")``). They are not copied: if a
     converted table would need more than 256 MiB, its rows are converted when they are read. If a table is mapped for
-    reading only, a pickle of the model contains the path of the table's file instead of its numbers.
+    reading only, a pickle of the model contains the path of the table's file instead of the table's numbers.
 
     The tensors or arrays from which a model was made may change, for example in a training step. Each evaluation and
     each call of `score` uses their current values: `refresh` makes all tables anew, including converted tables. The
@@ -73,7 +73,7 @@ class EmbeddingModel:
         Ids of the entities and relations that have no vector; the rows with these ids are never used.
         `kgeval.load_model` sets both attributes.
     notes : tuple of str
-        Notes about the model; an evaluation adds them to the notes of its result. The first note is `description`.
+        Notes about the model; the notes of an evaluation's result contain these notes. The first note is `description`.
     """
 
     geometry: str = "dot"
@@ -169,7 +169,7 @@ class EmbeddingModel:
             vars(self).update((name, value) for name, value in vars(current).items() if _may_change(value))
 
     def freeze(self) -> None:
-        """Keep the current tables, and drop the arrays from which they were made; `refresh` then does nothing.
+        """Keep the current tables, and drop the arrays from which the model was made; `refresh` then does nothing.
 
         Call this method if no other object uses these arrays, for example if they were read from a file.
         """
@@ -266,7 +266,7 @@ def _recorded(constructor: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(constructor)
     def construct(self: EmbeddingModel, *arguments: Any, **options: Any) -> None:
-        is_outermost = "_made_of" not in vars(self)  # False if the constructor of a subclass calls this one
+        is_outermost = "_made_of" not in vars(self)  # False if the constructor of a subclass called this constructor
         if is_outermost:
             self._made_of = (arguments, options) if any(map(_may_change, (*arguments, *options.values()))) else None
         constructor(self, *arguments, **options)

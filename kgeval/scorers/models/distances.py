@@ -49,7 +49,7 @@ class TransE(EmbeddingModel):
     inverse_relations : str, optional
         See `kgeval.models`.
     normalise : str
-        Which vectors the model divides by their norms before it computes the distance.
+        The vectors that the model divides by their norms before it computes the distance.
         ``"none"``: no vectors.
         ``"entities-l1"``, ``"entities-l2"``: the entity vectors, by their L1 or L2 norms. TorchKGE uses the L2 norm;
         PyTorch Geometric uses the norm that `norm` chooses.
@@ -135,8 +135,8 @@ class RotatE(EmbeddingModel):
 
     Notes
     -----
-    If `phase_unit` is not given and all phases are small, their unit may not be radians: a KgevalWarning and a note of
-    the model say so.
+    If `phase_unit` is not given and all phases are small, a KgevalWarning and a note of the model warn that the phases
+    may have another unit than radians.
 
     References
     ----------

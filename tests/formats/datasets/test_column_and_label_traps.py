@@ -83,7 +83,7 @@ def test_c36_the_order_h_t_r_is_suspected(tmp_path, order):
         assert kg.read_dataset(tmp_path, columns="hrt").relations.labels == tuple("abcdef")
     dataset = kg.read_dataset(tmp_path, columns="htr" if order == "sop" else None)
     assert dataset.relations.labels == ("q", "r")
-    said = "dataset: no train split: its triples are not filtered, and no entity counts as unseen"
+    said = "dataset: no train split: the filter does not remove training triples, and no entity counts as unseen"
     assert [line for line in header_lines(run(lambda s, p, o: s, dataset)) if line.startswith("dataset:")] == [said]
 
 

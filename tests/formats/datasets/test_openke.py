@@ -224,7 +224,9 @@ def test_files_beside_the_splits_are_named(tmp_path):
 def test_a_missing_train_split_is_said(tmp_path):
     """Then nothing of train is filtered."""
     dataset = kgeval.read_dataset(write(tmp_path, {k: v for k, v in FILES.items() if k != "train2id.txt"}))
-    assert "no train split: its triples are not filtered, and no entity counts as unseen" in dataset.notes
+    assert (
+        "no train split: the filter does not remove training triples, and no entity counts as unseen" in dataset.notes
+    )
     assert failure(tmp_path, ignore=["test2id.txt"]) == (
         "DIR: expected at least one of train2id.txt, valid2id.txt, test2id.txt"
     )

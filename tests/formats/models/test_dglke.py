@@ -201,8 +201,10 @@ def test_shapes_without_configuration(dataset, tmp_path):
     (tmp_path / "config.json").unlink()
     np.save(tmp_path / "my_set_RotatE_relation.npy", np.zeros((N_R, 2 * D)))
     assert "the entities of RotatE have 8 columns and its relations 8; this does not fit" in failure(tmp_path, dataset)
-    np.save(tmp_path / "my_set_RotatE_relation.npy", np.zeros(N_R))
-    assert "expected a table with two dimensions; got shape (3,)" in failure(tmp_path, dataset)
+    for shape in ((N_R,), (N_R, 0)):
+        np.save(tmp_path / "my_set_RotatE_relation.npy", np.zeros(shape))
+        said = f"expected a table with two dimensions and at least one column; got shape {shape}"
+        assert said in failure(tmp_path, dataset)
 
 
 def test_several_models(dataset, tmp_path):

@@ -264,7 +264,8 @@ def test_faults(dataset, tmp_path):
         tmp_path, dataset
     )
     model_pt(tmp_path, {**t, "r": t["r"][0]})
-    assert "model.pt: expected a table with two dimensions; got shape (4,)" in failure(tmp_path, dataset)
+    said = "model.pt: expected a table with two dimensions and at least one column; got shape (4,)"
+    assert said in failure(tmp_path, dataset)
     (tmp_path / "empty").mkdir()
     assert "expected embeddings.bin, or embeddings.csv" in failure(tmp_path / "empty", dataset, format="marius")
 

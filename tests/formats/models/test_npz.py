@@ -399,8 +399,8 @@ def test_arrays_that_the_model_does_not_use(dataset, tmp_path):
     values = {"model": "distmult", **tables("distmult")}
     path = saved(tmp_path, **values, bias=np.ones(7), layout="halves")
     assert failure(path, dataset) == (
-        "DistMult has no use for bias, layout; it has entities, relations, inverse_relations. If they do not change "
-        "the scores, set ignore='bias,layout' (--ignore)"
+        "DistMult has no use for bias, layout; it has entities, relations, inverse_relations. If the unused arrays "
+        "do not change the scores, set ignore='bias,layout' (--ignore)"
     )
     model = load_model(path, dataset, ignore="bias, layout")
     assert ranks(model, dataset).equals(ranks(MODELS["distmult"](**tables("distmult")), dataset))

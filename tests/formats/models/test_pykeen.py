@@ -40,7 +40,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")
 
 MODULES = "pykeen.nn.modules."
 NEW, OLD = "pykeen.nn.representation.Embedding", "pykeen.nn.emb.Embedding"
-FUNCTION = "Evaluate a function that scores with PyKEEN (kgeval help models)"
+FUNCTION = "Evaluate a function that calls PyKEEN to score triples (kgeval help models)"
 CLASSES = {
     "transe": "trans_e.TransE",
     "distmult": "distmult.DistMult",
@@ -459,8 +459,9 @@ REFUSED = {
     ),
     "own class": (
         {"name": "my_code.TransE"},
-        f"my_code.TransE is not one of PyKEEN's own models, so it may score in another way. {FUNCTION}; or, if it "
-        "scores like a model of PyKEEN, save its state_dict() and set model= (--model-type)",
+        f"my_code.TransE is not one of PyKEEN's own models, so it may score in another way. {FUNCTION}; or, if "
+        "my_code.TransE scores like a model of PyKEEN, save the state_dict() of the module and set "
+        "model= (--model-type)",
     ),
     "new setting": (
         {"interaction": interaction_of("transe", bias=2.0)},
@@ -517,7 +518,8 @@ REFUSED = {
     "sigmoid": (
         {"predict_with_sigmoid": True},
         "TransE has predict_with_sigmoid: its scores are sigmoids, which tie if they are rounded to 1. Set "
-        "model.predict_with_sigmoid = False and save it again, or evaluate a function that scores with PyKEEN",
+        "model.predict_with_sigmoid = False and save the model again, or evaluate a function that calls PyKEEN to "
+        "score triples",
     ),
     "inverter": (
         {"inverse": True, "relation_inverter": Fake("my_code.Inverter")},
