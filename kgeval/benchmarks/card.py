@@ -195,7 +195,7 @@ class Card:
         Parameters
         ----------
         style : str
-            ``"text"`` or ``"latex"``, in which special characters are escaped.
+            ``"text"``, or ``"latex"`` with special characters escaped.
 
         Returns
         -------

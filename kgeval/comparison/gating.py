@@ -71,7 +71,7 @@ class Gate:
             *(line for line in self.about if not line.startswith("note: ")),
             *(_line(row, self) for row in self.table.to_dict("records")),
             f"tested: one-sided t tests at the level {alpha:g}{corrected}; the {100 * (1 - 2 * alpha):g}% intervals "
-            "show the differences that are not excluded",
+            "contain the differences that the tests do not exclude",
             *(line for line in self.about if line.startswith("note: ")),
             f"gate{' (strict)' if self.is_strict else ''}: {outcome}",
         ]

@@ -255,8 +255,8 @@ def equivalence_lines(frame: pd.DataFrame, comparison: Any, kind: str) -> list[s
     corrected = f", corrected by Holm's method for {counted(len(frame), 'test')}" if len(frame) > 1 else ""
     one = "two one-sided t tests (TOST)" if kind == "equivalence" else "a one-sided t test"
     about = (
-        f"tested: {one} at the level {comparison.alpha:g}{corrected}; the {level} interval shows the differences that "
-        "are not excluded"
+        f"tested: {one} at the level {comparison.alpha:g}{corrected}; the {level} interval contains the differences "
+        "that the test does not exclude"
     )
     return [*(_sentence(row, comparison.alpha, level, kind) for row in frame.to_dict("records")), about]
 

@@ -1,4 +1,4 @@
-"""`TorchMetric`: kgeval's metrics of ranks as a metric of torchmetrics, for training loops on several processes.
+"""`TorchMetric`: kgeval's metrics of ranks as a torchmetrics metric, for training loops on several processes.
 
 The methods are in `TorchMetricMethods`, which needs no torchmetrics; `make_class` combines them with
 `torchmetrics.Metric`. The state is a table of integers: the counts and the id of each row. Tables of all processes are

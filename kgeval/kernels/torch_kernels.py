@@ -191,7 +191,7 @@ class TorchCounter:
         return max(_MIN_WIDTH, width)
 
     def _count_block(self, job: _TensorJob, block: slice) -> tuple[Tensor, Tensor]:
-        """Count, for each positive, the candidates of a block with a higher score and with the same score."""
+        """Count, for each positive, the candidates of a block that score higher, and those that score the same."""
         torch = load_torch()
         low, high = self.screen.interval(job.ready, job.row_index, block)
         is_usable = job.ready.is_usable[job.row_index]
@@ -265,7 +265,7 @@ class TorchCounter:
 
 
 def count_tensor_rows(scores: Tensor, places: Places) -> Counts:
-    """Count, for each positive, the candidates of its row with a higher score and with the same score.
+    """Count, for each positive, the candidates of its row that score higher, and those that score the same.
 
     The scores are compared on their device, without conversion and without tolerance.
 
@@ -418,7 +418,7 @@ def _outwards(thresholds: Tensor, dtype: Any, direction: int) -> Tensor:
 
 
 def _count_known(rows: Tensor, known_rows: Tensor, scores: Tensor, known_scores: Tensor) -> tuple[Tensor, Tensor]:
-    """Count, for each positive, the known answers of its query with a higher score and with the same score.
+    """Count, for each positive, the known answers of its query that score higher, and those that score the same.
 
     All tensors stay on the device. `counts.count_known` explains the computation.
     """

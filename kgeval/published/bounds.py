@@ -189,7 +189,7 @@ class Bands:
         return None if self.top is None else self.least_mrr()
 
     def least_mr_given(self, mrr: Fraction, enough: Fraction) -> Line:
-        """Return the line that gives the least MR of all distributions whose MRR is at most `mrr`.
+        """Return the `Line` that gives the least MR of all distributions whose MRR is at most `mrr`.
 
         Parameters
         ----------

@@ -268,7 +268,7 @@ def split_names(names: Names) -> tuple[Sequence[str] | None, dict[str, str]]:
     Parameters
     ----------
     names : sequence of str, or mapping of str to str, optional
-        A sequence names the models; a mapping gives the names to show of models, relations, entities or groups.
+        A sequence names the models; a mapping gives the names to show for models, relations, entities or groups.
 
     Returns
     -------

@@ -79,7 +79,8 @@ def compared(
     ----------
     comparison : Comparison
     results : sequence of EvaluationResult
-        The compared results with the columns by which to break down, in the order of the page.
+        The compared results, in the order of the page. Their added columns are those by which the page breaks down the
+        metrics.
     names : sequence of str
     entity_names : mapping of str to str, optional
 

@@ -111,7 +111,7 @@ class MarginTest:
     p_value : float
         The p-value of the test. Equivalence: the larger one of `p_lower` and `p_upper`. Non-inferiority: `p_lower` if
         higher values are better, else `p_upper`. NaN if there is no test (see `reason`); 0 only if `error` is 0 and
-        there is no `support`.
+        the test was called without its argument ``support``.
     p_beyond : float
         The p-value of the opposite claim. Equivalence: two-sided, of the null hypothesis that the true difference lies
         between ``-margin`` and `margin`. Non-inferiority: one-sided, of the null hypothesis that the loss is at most

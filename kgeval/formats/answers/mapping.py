@@ -214,8 +214,8 @@ def predictions(
     notes : sequence of str
         Notes about the file format, from its reader.
     is_generated : bool
-        Whether the answers are generated text; such an answer may name no entity. Without `is_generated`, an answer
-        with an unknown label is an error.
+        Whether the answers are generated text, which possibly names no entity. Without `is_generated`, an answer with
+        an unknown label is an error.
     is_named : bool
         Whether a matching rule already decided which entity each text names. A text without an entity then stays
         unmapped.
@@ -225,7 +225,7 @@ def predictions(
     Raises
     ------
     DataError
-        If a text cannot be mapped; see `kgeval.read_predictions`.
+        If a label is unknown and `is_generated` is False; see `kgeval.read_predictions`.
     """
     mapped = _map(rows, dataset, options)
     notes = [*notes, *mapped.notes]

@@ -225,7 +225,7 @@ def label_arrays(*files: Path | None) -> tuple[Arrays, str]:
     arrays : dict of str to array
         ``entity_labels`` and ``relation_labels``, str arrays; a key is missing if its file is missing.
     label_source : str
-        The names of these files, for the `label_source` of `kgeval.formats.checkpoints.Parts`.
+        The names of these files and the word "beside it", for the `label_source` of `kgeval.formats.checkpoints.Parts`.
 
     Raises
     ------

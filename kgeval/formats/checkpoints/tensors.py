@@ -26,7 +26,7 @@ from kgeval.formats.checkpoints.pickles import Fault, Meanings, Stub, describe
 
 Array = npt.NDArray[Any]
 MAX_REPEATED = 2**26  # repeated elements of all tensors together
-MAX_COPIED = 2**30  # bytes of all conjugates, negatives and arrays of numpy together
+MAX_COPIED = 2**30  # bytes of all numpy arrays, and of all tensors saved as a conjugate or with the sign reversed
 MAX_DIMENSIONS = 32  # of an array, as in numpy 1
 MAX_SIZE = 2**62  # of an array, in bytes
 BFLOAT16 = "bfloat16"
@@ -268,8 +268,9 @@ class _Arrays:
         self.copied += size
         if self.copied > MAX_COPIED:
             raise Fault(
-                f"conjugates, negatives and arrays of numpy take more than {MAX_COPIED:,} bytes; call resolve_conj() "
-                "and resolve_neg() before torch.save, and save tensors in the place of arrays"
+                "tensors saved as a conjugate or with the sign reversed, and numpy arrays, take more than "
+                f"{MAX_COPIED:,} bytes; call resolve_conj() and resolve_neg() before torch.save, and save tensors "
+                "instead of arrays"
             )
 
     def _values(self, content: Any, dtype: np.dtype[Any], shape: Any, order: str) -> Array:

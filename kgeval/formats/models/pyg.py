@@ -51,7 +51,7 @@ NAMES = {"transe": "TransE", "distmult": "DistMult", "complex": "ComplEx", "rota
 
 
 def _sniff(path: Path) -> bool:
-    """Return whether a file, or a file of a folder, has the tensors of a model of PyTorch Geometric."""
+    """Return whether a file, or a file in a folder, has the tensors of a model of PyTorch Geometric."""
     return is_checkpoint(path, ANCHORS)
 
 
