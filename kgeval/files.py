@@ -159,6 +159,17 @@ def check_target(path: str | Path, overwrite: bool) -> None:
         raise DataError(f"{path}: cannot be written: no file can be made in the folder {target.parent}")
 
 
+def check_not_empty(path: Path) -> None:
+    """Raise a DataError if a file has no bytes.
+
+    Parameters
+    ----------
+    path : Path
+    """
+    if not path.stat().st_size:
+        raise DataError(f"{path}: is empty (0 bytes): perhaps it was cut off when it was written")
+
+
 def check_source(path: str | Path) -> None:
     """Raise a DataError if `path` is not a regular file, or if the system refuses access to its folder.
 
@@ -392,8 +403,7 @@ def read_arrays(path: str | Path) -> Arrays:
     """
     source = Path(path)
     check_source(source)
-    if not source.stat().st_size:
-        raise DataError(f"{source}: is empty (0 bytes): perhaps it was cut off when it was written")
+    check_not_empty(source)
     try:
         loaded = np.load(source, allow_pickle=False)
         if isinstance(loaded, np.ndarray):

@@ -44,9 +44,11 @@ def benchmark_equivalence(benchmark: Any, margin: float, kind: str = "equivalenc
         If the kind is unknown, or the margin is not above 0, or not below the largest possible difference.
     """
     check_one_of("kind", kind, KINDS, MetricError)
-    _check_margin(benchmark, margin)
     key, records = benchmark.keys[benchmark.metric], []
-    largest = _largest_differences(benchmark)
+    compared = _compared(benchmark)
+    for dataset, one in compared.items():
+        _check_margin(dataset, one, key, margin)
+    largest = {dataset: _largest_difference(one, key) for dataset, one in compared.items()}
     for row in benchmark.differences.to_dict("records"):
         record = {name: row[name] for name in ("dataset", "metric", "first", "second", "difference")}
         record |= {"margin": margin, "low": np.nan, "high": np.nan, "p": np.nan}
@@ -69,37 +71,25 @@ def benchmark_equivalence(benchmark: Any, margin: float, kind: str = "equivalenc
     return frame
 
 
-def _check_margin(benchmark: Any, margin: float) -> None:
-    """Raise a MetricError if a margin is not above 0, or not below the largest possible difference on a dataset."""
-    for dataset, compared in _compared(benchmark).items():
-        _check_margin_on(dataset, compared, benchmark.keys[benchmark.metric], margin)
-
-
-def _check_margin_on(dataset: str, compared: _Compared, key: Key, margin: float) -> None:
-    try:
-        check_margin(compared, key, margin)
-    except MetricError as error:
-        raise MetricError(f"{dataset}: {error}") from None
-
-
-def _largest_differences(benchmark: Any) -> dict[str, float]:
-    """Return for each dataset the largest possible difference of the primary metric in one observation.
-
-    The difference is infinite if the metric is not a mean of observations.
-    """
-    key, largest = benchmark.keys[benchmark.metric], {}
-    for dataset, compared in _compared(benchmark).items():
-        is_mean = any(_is_mean(result, key) for result in compared.results)
-        largest[dataset] = largest_difference(compared, key) if is_mean else np.inf
-    return largest
-
-
 def _compared(benchmark: Any) -> dict[str, _Compared]:
     """Return the results and the ranks of each dataset."""
     return {
         dataset: _Compared(tuple(result for run, result in benchmark.results.items() if run.dataset == dataset), found)
         for dataset, found in benchmark.alignments.items()
     }
+
+
+def _check_margin(dataset: str, compared: _Compared, key: Key, margin: float) -> None:
+    """Raise a MetricError if a margin is not above 0, or not below the largest possible difference on a dataset."""
+    try:
+        check_margin(compared, key, margin)
+    except MetricError as error:
+        raise MetricError(f"{dataset}: {error}") from None
+
+
+def _largest_difference(compared: _Compared, key: Key) -> float:
+    """Return the largest possible difference of a metric in one observation; infinite unless the metric is a mean."""
+    return largest_difference(compared, key) if any(_is_mean(result, key) for result in compared.results) else np.inf
 
 
 def _is_mean(result: EvaluationResult, key: Key) -> bool:

@@ -18,7 +18,7 @@ from kgeval.checks import Ids, check_one_of
 from kgeval.data import group_rows
 from kgeval.errors import KgevalWarning, MetricError
 from kgeval.results.columns import check_row_index
-from kgeval.results.lists import query_columns
+from kgeval.results.lists import query_columns, triples_of
 from kgeval.stats import Clusters, Grouping
 
 CLUSTERS = ("triple", "query", "entity")
@@ -74,10 +74,10 @@ class RowClusters:
         if isinstance(cluster, str) and cluster == "entity":
             return cls(cluster, (frame["s"].to_numpy(), frame["o"].to_numpy()), frame)
         if isinstance(cluster, str):
-            columns = query_columns(frame) if cluster == "query" else tuple(frame[["s", "p", "o"]].to_numpy().T)
+            columns = query_columns(frame) if cluster == "query" else tuple(triples_of(frame).T)
             return cls(cluster, (row_numbers(*columns),), frame)
         numbers = given_labels(frame, cluster, CLUSTERS, "rank")
-        triples = row_numbers(*frame[["s", "p", "o"]].to_numpy().T)
+        triples = row_numbers(*triples_of(frame).T)
         n_triples, n_parts = (int(part.max(initial=-1)) + 1 for part in (triples, row_numbers(triples, numbers)))
         n_split = n_parts - n_triples
         if n_split:

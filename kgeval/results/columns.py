@@ -17,6 +17,7 @@ from kgeval.checks import Ids
 from kgeval.data import SIDE_NAMES, Dataset, Vocabulary, given_and_asked_where, group_rows
 from kgeval.errors import DataError, KgevalError, KgevalWarning, MetricError
 from kgeval.metrics import Group
+from kgeval.results.lists import triples_of
 
 # The key columns that hold entities or relations, and the vocabulary that each of them uses.
 KEYS = {"s": "entity", "p": "relation", "o": "entity", "relation": "relation", "given": "entity", "asked": "entity"}
@@ -203,7 +204,7 @@ def check_row_index(
 
 def _keys_of(table: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
     """Return the columns `keys` for each row of the table of ranks: entities and relations as ids, the rest as text."""
-    triples = table[["s", "p", "o"]].to_numpy()
+    triples = triples_of(table)
     available = {**dict(zip("spo", triples.T)), "relation": triples[:, 1]}
     if "side" in table.columns:
         is_subject = (table["side"] == "subject").to_numpy()

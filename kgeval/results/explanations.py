@@ -26,6 +26,7 @@ from kgeval.data import (
 from kgeval.errors import DataError, ScoreError
 from kgeval.kernels import best_columns
 from kgeval.results.files import RIVAL_COLUMNS
+from kgeval.results.lists import triples_of
 from kgeval.results.rank_table import RankTable
 from kgeval.scorers import TOLERANCE, TOLERANCE_OF_HALVES
 
@@ -238,7 +239,7 @@ def nearest_rivals(ranks: RankTable, source: Source, rows: Ids, n: int = N_RIVAL
     triples = known_triples(source.dataset, ranks.protocol.filter_splits or ())
     indices = {side: KnownIndex.of(*query_parts(triples, side)) for side in ranks.protocol.sides}
     sides = [str(side) for side in ranks.frame["side"].iloc[rows]]
-    positives = ranks.frame[["s", "p", "o"]].to_numpy().astype(np.int64)[rows]
+    positives = triples_of(ranks.frame).astype(np.int64)[rows]
     skipped = []  # for each row: the sorted ids of the known answers and of the answer itself
     for side, positive in zip(sides, positives):
         query_key, answer = query_parts(positive[None], side)

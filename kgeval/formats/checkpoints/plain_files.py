@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from kgeval.checks import cut_label
 from kgeval.errors import DataError
-from kgeval.files import Arrays, check_source, read_text
+from kgeval.files import Arrays, check_not_empty, check_source, read_text
 from kgeval.formats.checkpoints.id_files import find_id_files, read_ids
 from kgeval.formats.checkpoints.json_text import parse_json
 from kgeval.kernels import is_kept
@@ -47,15 +47,12 @@ def read_npy(path: str | Path) -> npt.NDArray[Any]:
     """
     file = Path(path)
     check_source(file)
+    check_not_empty(file)
     try:
         size = file.stat().st_size
-        if not size:
-            raise DataError(f"{file}: is empty (0 bytes): perhaps it was cut off when it was written")
         with open(file, "rb") as stream:
             array = np.load(stream if is_kept(size) else file, None if is_kept(size) else "r", allow_pickle=False)
             end = array.offset + array.nbytes if isinstance(array, np.memmap) else stream.tell()
-    except DataError:
-        raise
     except OSError as error:
         raise DataError(f"{file}: cannot be read: {error.strerror or error}") from error
     except Exception as error:  # numpy raises many types of errors for damaged files
