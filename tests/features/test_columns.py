@@ -617,7 +617,7 @@ def test_types_of_codex(shared, data):
             b"\xff\xfeR\0",
             "t.tsv: is encoded in UTF-16 (byte order mark); expected UTF-8. Convert the file first",
         ),
-        ("t.json", b'{"Rome": "city",\n}', "t.json, line 2, column 1: not JSON: "),
+        ("t.json", b'{"Rome": "city",\n Bonn}', "t.json, line 2, column 2: not JSON: "),
         ("t.json", b'["Rome"]', "t.json, line 1: expected an object {entity: type or [types]}; got list"),
         (
             "t.json",
