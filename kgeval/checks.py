@@ -6,9 +6,11 @@ Public functions of all packages call these functions on their input; inner func
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +22,8 @@ Reals = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 Scores = npt.NDArray[Any]  # arrays of any real dtype
 
+
+Callee = TypeVar("Callee", bound=Callable[..., Any])
 
 MAX_SHOWN = 200  # labels with more characters than this are cut in messages
 
@@ -117,6 +121,50 @@ def listed(texts: Sequence[str], limit: int | None = None) -> str:
     if limit is not None and len(texts) > limit:
         texts = [*texts[:limit], f"{len(texts) - limit:,} more"]
     return "".join(texts) if len(texts) < 2 else f"{', '.join(texts[:-1])} and {texts[-1]}"
+
+
+def names_unknown_arguments(**hints: str) -> Callable[[Callee], Callee]:
+    """Return a decorator for public functions and classes: an unknown keyword argument is a ProtocolError with a hint.
+
+    Parameters
+    ----------
+    **hints : str
+        For names that users try, but that are no arguments: what to write instead. For other names, the hint is the
+        most similar argument.
+
+    Examples
+    --------
+    >>> @names_unknown_arguments(k="metrics='hits@k'")
+    ... def show(result, *, metrics="mrr"): ...
+    >>> show(None, k=10)
+    Traceback (most recent call last):
+    ...
+    kgeval.errors.ProtocolError: show() has no argument 'k'; did you mean metrics='hits@k'?
+    >>> show(None, metric="mr")
+    Traceback (most recent call last):
+    ...
+    kgeval.errors.ProtocolError: show() has no argument 'metric'; did you mean 'metrics'? Its arguments: result, metrics
+    """
+
+    def decorated(function: Any) -> Any:
+        inner = function.__init__ if inspect.isclass(function) else function
+        known = [name for name in inspect.signature(inner).parameters if name != "self"]
+
+        @functools.wraps(inner)
+        def checked(*args: Any, **named: Any) -> Any:
+            unknown = next((name for name in named if name not in known), None)
+            if unknown is not None:
+                hint = f"; did you mean {hints[unknown]}?" if unknown in hints else suggest(unknown, known)
+                ending = "" if unknown in hints else f"{'' if hint else '.'} Its arguments: {', '.join(known)}"
+                raise ProtocolError(f"{function.__name__}() has no argument {unknown!r}{hint}{ending}")
+            return inner(*args, **named)
+
+        if not inspect.isclass(function):
+            return checked
+        function.__init__ = checked  # type: ignore[method-assign]
+        return function
+
+    return decorated
 
 
 def check_one_of(name: str, value: Any, allowed: Iterable[str], error: type[KgevalError] = ProtocolError) -> str:

@@ -765,6 +765,9 @@ MUTANTS = (
     Mutant("E45", "a_task_runs_ahead_of_the_random_order", "ranking/shards.py", RUNNING,
         "stop = start + int(np.searchsorted(numbers, numbers[0] + n_queries))",
         "pass"),
+    Mutant("H29", "unknown_arguments_are_type_errors", "checks.py", PROTOCOL,
+        "unknown = next((name for name in named if name not in known), None)",
+        "unknown = None"),
 )
 # fmt: on
 

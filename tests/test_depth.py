@@ -13,13 +13,14 @@ from kgeval.ranking import ranker
 
 HOUSE = str(Path(kg.__file__).parent)
 EXECUTORS = str(Path(kg.__file__).parent / "ranking" / "executors")
+ARGUMENTS = str(Path(kg.__file__).parent / "checks.py")
 
 
 def chain_to(name, file, run):
     """The deepest chain of kgeval's functions that leads to the function `name` of `file` while `run` is called.
 
-    Frames of executors and of generated code do not count. What a worker thread runs continues the chain of the main
-    thread up to ``rank``, which handed it over.
+    Frames of executors, of the check of arguments and of generated code do not count. What a worker thread runs
+    continues the chain of the main thread up to ``rank``, which handed it over.
     """
     chains, handed_over = [], []
 
@@ -48,7 +49,11 @@ def frames_of(frame):
     names = []
     while frame is not None:
         path = frame.f_code.co_filename
-        if path.startswith(HOUSE) and not path.startswith(EXECUTORS) and not frame.f_code.co_name.startswith("<"):
+        if (
+            path.startswith(HOUSE)
+            and not path.startswith((EXECUTORS, ARGUMENTS))
+            and not frame.f_code.co_name.startswith("<")
+        ):
             names.append(frame.f_code.co_name)
         frame = frame.f_back
     return names[::-1]

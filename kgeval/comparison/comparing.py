@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import check_number, check_one_of, check_positive_int, check_seed
+from kgeval.checks import check_number, check_one_of, check_positive_int, check_seed, names_unknown_arguments
 from kgeval.comparison.alignment import Alignment, align, cautions
 from kgeval.comparison.averaged import average_table, checked_weights
 from kgeval.comparison.cards import comparison_card
@@ -526,6 +526,7 @@ class Comparison:
         return comparison_card(self, shown_table(self))
 
 
+@names_unknown_arguments(**dict.fromkeys(("tie", "ties"), "metrics='optimistic.mrr'"))
 def compare(
     results: Sequence[EvaluationResult] | Mapping[str, EvaluationResult],
     *,

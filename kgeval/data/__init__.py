@@ -34,7 +34,7 @@ from kgeval.data.labels import Labels, NumberLabels, TextLabels
 from kgeval.data.library_objects import LibraryLabels, library_labels
 from kgeval.data.lists import Lists, joined_ranges
 from kgeval.data.predictions import FILTERED, UNMAPPED, GivenRanks, Predictions
-from kgeval.data.protocol import UNSEEN, Protocol, Sample
+from kgeval.data.protocol import PROTOCOL_HINTS, UNSEEN, Protocol, Sample
 from kgeval.data.queries import (
     SIDE_NAMES,
     SIDES,
@@ -55,6 +55,7 @@ __all__ = [
     "FILTERED",
     "ONE_FILE",
     "PER_POSITIVE",
+    "PROTOCOL_HINTS",
     "SETTINGS",
     "SIDES",
     "SIDE_NAMES",

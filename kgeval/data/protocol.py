@@ -15,13 +15,24 @@ from typing import Any
 import numpy as np
 
 from kgeval import markup_cards as cards
-from kgeval.checks import Ids, check_one_of, check_positive_int, check_seed, suggest
+from kgeval.checks import Ids, check_one_of, check_positive_int, check_seed, names_unknown_arguments, suggest
 from kgeval.data.candidates import All, Candidates, candidates_from_json
 from kgeval.data.dataset import SPLITS, Dataset
 from kgeval.data.queries import check_sides
 from kgeval.errors import ProtocolError
 
 UNSEEN = ("rank", "drop", "worst", "error")
+# What to write instead of arguments that users try: for `Protocol`, and for functions that take `protocol=`.
+TIES_HINTS = dict.fromkeys(("tie", "ties", "tie_policy"), "result['optimistic.mrr'] (a result has all tie policies)")
+PROTOCOL_HINTS = {
+    **TIES_HINTS,
+    **dict.fromkeys(("side", "sides"), "protocol=kgeval.Protocol(sides='object')"),
+    **dict.fromkeys(("split", "splits"), "protocol=kgeval.Protocol(splits='valid')"),
+    **dict.fromkeys(("filter", "filter_splits"), "protocol=kgeval.Protocol(filter_splits=('train', 'valid', 'test'))"),
+    "unseen": "protocol=kgeval.Protocol(unseen='drop')",
+    "candidates": "protocol=kgeval.Protocol(candidates=...)",
+    **dict.fromkeys(("metric", "metrics"), "result['hits@5'] or result.summary(metrics=...)"),
+}
 
 
 @dataclass(frozen=True)
@@ -158,6 +169,7 @@ def _digest(rows: Ids) -> str:
     return hashlib.sha256(rows.astype("<i8").tobytes()).hexdigest()
 
 
+@names_unknown_arguments(**TIES_HINTS)
 @dataclass(frozen=True)
 class Protocol:
     """The settings of an evaluation: which queries are ranked, among which candidates, and which triples are left out.

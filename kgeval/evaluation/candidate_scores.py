@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from kgeval.checks import Ids, Scores
+from kgeval.checks import Ids, Scores, names_unknown_arguments
 from kgeval.data import (
+    PROTOCOL_HINTS,
     SIDES,
     All,
     Dataset,
@@ -40,6 +41,7 @@ EVALUATOR_KEYS = ("y_pred_pos", "y_pred_neg")  # the input of the evaluators of 
 METRIC_KEY = "eval_metric"  # names the metrics that TGB's evaluator computes
 
 
+@names_unknown_arguments(**PROTOCOL_HINTS)
 def evaluate_candidates(
     dataset: Dataset,
     *,

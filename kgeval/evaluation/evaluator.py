@@ -14,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from kgeval.checks import Ids, check_positive_int, counted, cut_label
+from kgeval.checks import Ids, check_positive_int, counted, cut_label, names_unknown_arguments
 from kgeval.data import (
+    PROTOCOL_HINTS,
     Candidates,
     Dataset,
     KnownIndex,
@@ -52,6 +53,7 @@ from kgeval.scorers import (
 MAX_PLANS = 8  # plans that an Evaluator keeps, for example of several samples
 
 
+@names_unknown_arguments(**PROTOCOL_HINTS)
 def evaluate(
     scorer: Any,
     dataset: Dataset,
@@ -242,6 +244,7 @@ class Evaluator:
         if self.protocol.sample is not None:
             raise ProtocolError("a protocol's sample is set by evaluate(..., triples=...); leave sample= out")
 
+    @names_unknown_arguments(**PROTOCOL_HINTS)
     def evaluate(
         self,
         scorer: Any,

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kgeval.checks import Bools, Ids, Reals, Scores, counted
+from kgeval.checks import Bools, Ids, Reals, Scores, counted, names_unknown_arguments
 from kgeval.data import (
+    PROTOCOL_HINTS,
     UNMAPPED,
     Dataset,
     GivenRanks,
@@ -57,6 +58,7 @@ NONE_KNOWN = (
 MIN_ASCENTS = 20  # if scores increase along the lists at least this often, and never decrease, an error is raised
 
 
+@names_unknown_arguments(**PROTOCOL_HINTS)
 def evaluate_predictions(
     predictions: Predictions | GivenRanks,
     dataset: Dataset,

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import Bools, Ids, Scores, check_one_of
+from kgeval.checks import Bools, Ids, Scores, check_one_of, names_unknown_arguments
 from kgeval.data import (
+    PROTOCOL_HINTS,
     SIDES,
     All,
     Dataset,
@@ -43,6 +44,7 @@ from kgeval.scorers import as_scores
 LISTS_OF = ("query",)
 
 
+@names_unknown_arguments(**PROTOCOL_HINTS)
 def evaluate_scores(
     scores: pd.DataFrame, dataset: Dataset, protocol: Protocol | None = None, *, lists: str | None = None
 ) -> EvaluationResult:

@@ -4,6 +4,7 @@ import hashlib
 import itertools
 import json
 import math
+import re
 from dataclasses import FrozenInstanceError, fields, replace
 
 import numpy as np
@@ -419,3 +420,62 @@ def test_wrong_seeds_of_a_sample(seed):
     with pytest.raises(kg.ProtocolError) as caught:
         Sample.order(5, seed)
     assert str(caught.value) == f"seed must be an integer of at least 0; got {seed!r}"
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda score, dataset: kg.evaluate(score, dataset, side="tail"),
+            "evaluate() has no argument 'side'; did you mean protocol=kgeval.Protocol(sides='object')?",
+        ),
+        (
+            lambda score, dataset: kg.Evaluator(dataset).evaluate(score, ties="optimistic"),
+            "evaluate() has no argument 'ties'; did you mean result['optimistic.mrr'] (a result has all tie policies)?",
+        ),
+        (
+            lambda score, dataset: kg.evaluate(score, dataset, sides="both"),
+            "evaluate() has no argument 'sides'; did you mean protocol=kgeval.Protocol(sides='object')?",
+        ),
+        (
+            lambda score, dataset: kg.evaluate(score, dataset, batchsize=3),
+            "evaluate() has no argument 'batchsize'; did you mean 'batch_size'? Its arguments: scorer, dataset, ",
+        ),
+        (
+            lambda score, dataset: Protocol(split="valid"),
+            "Protocol() has no argument 'split'; did you mean 'splits'? Its arguments: sides, filter_splits, unseen, ",
+        ),
+        (
+            lambda score, dataset: Protocol(ties="realistic"),
+            "Protocol() has no argument 'ties'; did you mean result['optimistic.mrr'] (a result has all tie policies)?",
+        ),
+        (
+            lambda score, dataset: kg.evaluate_scores(None, dataset, splits="valid"),
+            "evaluate_scores() has no argument 'splits'; did you mean protocol=kgeval.Protocol(splits='valid')?",
+        ),
+        (
+            lambda score, dataset: kg.evaluate_candidates(dataset, zzz=1),
+            "evaluate_candidates() has no argument 'zzz'. Its arguments: dataset, ",
+        ),
+        (
+            lambda score, dataset: kg.evaluate_predictions(None, dataset, metrics="mrr"),
+            "evaluate_predictions() has no argument 'metrics'; did you mean result['hits@5'] or result.summary(",
+        ),
+        (
+            lambda score, dataset: kg.compare([], ties="optimistic"),
+            "compare() has no argument 'ties'; did you mean metrics='optimistic.mrr'?",
+        ),
+    ],
+)
+def test_unknown_arguments_are_named_with_a_hint(dataset, call, message):
+    """H29: they were bare TypeErrors."""
+    with pytest.raises(kg.ProtocolError, match=f"^{re.escape(message)}"):
+        call(lambda s, p, o: -np.abs(s - o), dataset)
+
+
+def test_the_hints_of_unknown_arguments_are_accepted(dataset):
+    """What the messages propose works: an object side alone, all tie policies in one result."""
+    result = kg.evaluate(lambda s, p, o: np.zeros(len(s)), dataset, protocol=kg.Protocol(sides="object"))
+    assert result.protocol.sides == ("object",)
+    assert result["optimistic.mrr"] == 1
+    assert kg.Protocol(sides="both").sides == ("subject", "object")
