@@ -44,6 +44,7 @@ class Mutant(NamedTuple):
 AVERAGED = "comparison/test_averages.py"
 ASSEMBLED = "formats/checkpoints/test_assembly.py"
 BENCHMARKS = "benchmarks/test_many_runs.py"
+ROUNDED = "scorers/test_rounding.py"
 BOOTSTRAP = "stats/test_intervals.py"
 CLASSES = "classification/test_classification_result.py"
 CLASSIFIED = "classification/test_classifier.py"
@@ -123,7 +124,7 @@ MUTANTS = (
     Mutant("C4", "rounded_screening_scores_decide", "kernels/numpy_kernels.py", KERNELS,
         "exact = self._exact(job.queries, rows[which], self.order[columns])",
         "exact = self.of_pairs.pairs(job.state(self._pairs_at), rows[which], columns)"),
-    Mutant("C4", "a_triple_that_scores_differently_twice_passes", "scorers/check.py", TIES,
+    Mutant("C4", "a_triple_that_scores_differently_twice_passes", "scorers/rounding.py", TIES,
         "= 1e-4, 2e-2",
         "= 1.0, 1.0"),
     Mutant("C5", "nearly_equal_scores_tie_in_rows", "kernels/rows.py", TIES,
@@ -768,6 +769,12 @@ MUTANTS = (
     Mutant("H29", "unknown_arguments_are_type_errors", "checks.py", PROTOCOL,
         "unknown = next((name for name in named if name not in known), None)",
         "unknown = None"),
+    Mutant("H1", "a_mask_is_the_scale_of_rounding", "scorers/rounding.py", ROUNDED,
+        "size = sizes[ends[0] - 1]",
+        "size = sizes[-1]"),
+    Mutant("H1", "noise_is_measured_by_large_offsets", "scorers/rounding.py", ROUNDED,
+        "return np.maximum(least, np.minimum(most * sizes, SHARE_OF_RANGE * self.width))",
+        "return most * sizes"),
 )
 # fmt: on
 

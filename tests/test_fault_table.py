@@ -1,6 +1,6 @@
-"""Which tests show that a fault of version 0.1.0 is gone: silent wrong numbers (S) and what a hunt found (G).
+"""Which tests show that a fault of version 0.1.0 is gone: silent wrong numbers (S) and what hunts found (G, H).
 
-Each test fails on the behaviour of 0.1.0. The numbers are those of the project's notes on correctness.
+Each test fails on the behaviour of 0.1.0, those of H on that of commit 63394de. The numbers are those of the project's notes on correctness.
 """
 
 import functools
@@ -125,11 +125,20 @@ FAULTS = {
     ],
     "G26 an exception midway": ["scorers/test_row_scorers.py::test_an_exception_midway_names_its_queries"],
     "G27 a very long label": ["scorers/test_check.py::test_a_long_label_is_cut"],
+    "H1 masks switch the guards off": [
+        "scorers/test_rounding.py::test_noise_in_each_call_is_found",
+        "scorers/test_rounding.py::test_another_model_is_found",
+        "scorers/test_rounding.py::test_a_worker_with_another_model_is_found",
+        "scorers/test_rounding.py::test_an_explanation_of_another_model_is_refused",
+        "scorers/test_rounding.py::test_honest_rounding_is_accepted",
+    ],
     "H29 unknown arguments are bare TypeErrors": [
         "data/test_protocol.py::test_unknown_arguments_are_named_with_a_hint",
         "data/test_protocol.py::test_the_hints_of_unknown_arguments_are_accepted",
     ],
 }
+
+MENDED = (1, 29)  # of H
 
 
 @functools.cache
@@ -145,6 +154,6 @@ def test_every_fault_has_a_test():
 
 
 def test_the_table_is_complete():
-    """S1 to S19 and G1 to G27."""
-    wanted = [*(f"S{i}" for i in range(1, 20)), *(f"G{i}" for i in range(1, 28))]
+    """S1 to S19, G1 to G27, and those of H1 to H47 that are mended."""
+    wanted = [*(f"S{i}" for i in range(1, 20)), *(f"G{i}" for i in range(1, 28)), *(f"H{i}" for i in MENDED)]
     assert [fault.split()[0] for fault in FAULTS] == wanted

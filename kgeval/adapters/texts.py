@@ -18,7 +18,7 @@ from kgeval.checks import Ids, Scores, check_one_of, check_positive_int, counted
 from kgeval.data import Dataset
 from kgeval.errors import ScoreError
 from kgeval.files import pack_labels
-from kgeval.scorers import TOLERANCE, TOLERANCE_OF_HALVES, as_scores
+from kgeval.scorers import Rounding, as_scores, score_differences
 
 BATCH_SIZE = 1024
 KEYS_AT_A_TIME = 8192  # texts whose keys are made and looked up at a time
@@ -285,19 +285,14 @@ class TextScorer:
     def _compare(self, codes: Ids, scores: Scores, ways: str, hint: str) -> None:
         """Score triples again; raise a ScoreError if a score differs from `scores` by more than rounding errors."""
         again = self._scored(codes)
-        with np.errstate(invalid="ignore"):
-            a, b = scores.astype(np.float64), again.astype(np.float64)
-            difference = np.where(a == b, 0.0, np.abs(a - b))
-        difference[np.isnan(difference)] = np.inf
-        sizes = np.abs(np.concatenate([a, b]))
-        scale = float(sizes[np.isfinite(sizes)].max(initial=0.0))
-        is_half = min(scores.dtype.itemsize, again.dtype.itemsize) == 2
-        i = int(np.argmax(difference))
-        if difference[i] > (TOLERANCE_OF_HALVES if is_half else TOLERANCE) * scale or scores.dtype != again.dtype:
+        difference = score_differences(scores, again)
+        is_other = difference > Rounding.of(scores).slack(scores, again)
+        i = int(np.argmax(np.where(is_other, difference, -1.0)))
+        if is_other[i] or scores.dtype != again.dtype:
             first, second = (
-                (f"{a[i]:.9g}", f"{b[i]:.9g}")
+                (f"{scores[i]:.9g}", f"{again[i]:.9g}")
                 if scores.dtype == again.dtype
-                else (f"{a[i]:.9g} ({scores.dtype})", f"{b[i]:.9g} ({again.dtype})")
+                else (f"{scores[i]:.9g} ({scores.dtype})", f"{again[i]:.9g} ({again.dtype})")
             )
             raise ScoreError(
                 f"{self.__name__}: {self._shown(codes[i : i + 1])} got the score {first} {ways.format(second)}; {hint}"

@@ -28,7 +28,7 @@ from kgeval.kernels import best_columns
 from kgeval.results.files import RIVAL_COLUMNS
 from kgeval.results.lists import triples_of
 from kgeval.results.rank_table import RankTable
-from kgeval.scorers import TOLERANCE, TOLERANCE_OF_HALVES
+from kgeval.scorers import Rounding
 
 N_EXAMPLES, N_RIVALS = 10, 5  # a saved result contains 5 rivals for each of the 10 worst and 10 best ranks
 
@@ -308,16 +308,13 @@ def _rescored_row(ranks: RankTable, source: Source, row: int) -> _ScoredQuery:
     new_counts = query.n_above, len(query.tied)
     is_same = stored_counts == new_counts
     if not is_same and not source.is_exact:  # rounding may depend on which triples are scored together
-        tolerance = TOLERANCE_OF_HALVES if query.scores.dtype.itemsize == 2 else TOLERANCE
-        is_same = could_have_stood(query.scores, query.answer, float(stored["score"]), stored_counts, tolerance)
+        is_same = could_have_stood(query.scores, query.answer, float(stored["score"]), stored_counts)
     if not is_same:
         raise _changed(source, triple, side, stored_counts, new_counts)
     return query
 
 
-def could_have_stood(
-    scores: Scores, answer: int, saved_score: float, saved_counts: tuple[int, int], share: float
-) -> bool:
+def could_have_stood(scores: Scores, answer: int, saved_score: float, saved_counts: tuple[int, int]) -> bool:
     """Return whether rounding can explain that the new scores differ from the saved score and the saved counts.
 
     Parameters
@@ -330,15 +327,12 @@ def could_have_stood(
         The saved score of the answer.
     saved_counts : tuple of int
         How many candidates scored above the answer, and how many candidates other than the answer tied with it.
-    share : float
-        Rounding may change a score by at most this share of the largest finite absolute score.
 
     Returns
     -------
     bool
     """
-    finite = np.abs(scores[np.isfinite(scores)])
-    slack = share * float(finite.max(initial=0.0))
+    slack = float(Rounding.of(scores, float(scores[answer])).slack(scores[answer], scores[answer]))
     min_better = int(np.count_nonzero(scores > scores[answer] + slack))
     max_not_worse = int(np.count_nonzero(scores >= scores[answer] - slack)) - 1  # without the answer itself
     is_near = saved_score == scores[answer] or abs(saved_score - float(scores[answer])) <= slack

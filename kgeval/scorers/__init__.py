@@ -4,10 +4,11 @@
 """
 
 from kgeval.scorers import models
-from kgeval.scorers.check import TOLERANCE, TOLERANCE_OF_HALVES, ScorerReport, check_missing, check_scorer, probe
+from kgeval.scorers.check import ScorerReport, check_missing, check_scorer, probe
 from kgeval.scorers.identity import ScorerIdentity
 from kgeval.scorers.libraries import adapter_of, bound, register_adapter, scorer_notes
 from kgeval.scorers.pace import OutOfTime, Pace
+from kgeval.scorers.rounding import TOLERANCE, TOLERANCE_OF_HALVES, Rounding, score_differences
 from kgeval.scorers.row_scorers import (
     BATCH_SECONDS,
     MAX_PAIRS,
@@ -36,6 +37,7 @@ __all__ = [
     "MatrixRows",
     "OutOfTime",
     "Pace",
+    "Rounding",
     "RowScorer",
     "ScorerIdentity",
     "ScorerReport",
@@ -56,6 +58,7 @@ __all__ = [
     "queries_within",
     "register_adapter",
     "row_batch",
+    "score_differences",
     "score_triples",
     "scorer_notes",
 ]

@@ -18,6 +18,7 @@ from kgeval.data import SIDES, Dataset, Queries, check_sides, given_and_asked
 from kgeval.errors import ScoreError
 from kgeval.scorers.libraries import bound
 from kgeval.scorers.models import EmbeddingModel
+from kgeval.scorers.rounding import Rounding, score_differences
 from kgeval.scorers.row_scorers import FunctionRows, Limits, MatrixRows, RowScorer, as_row_scorer, missing_ids
 from kgeval.scorers.values import as_scores, check_no_nan, describe_query
 
@@ -29,7 +30,6 @@ PROBE_SECONDS = 0.8  # the time of the check, for all sides together
 EQUAL_CALLS, DROPOUT_HINT = ("in a first call", "in a second, equal call"), "is dropout still on?"
 IN_BATCH, BATCH_HINT = ("in a batch", "alone"), "does the scorer normalise over the batch?"
 N_CHECKS = 4  # `_check_side` scores each pair three times, and some pairs a fourth time
-TOLERANCE, TOLERANCE_OF_HALVES = 1e-4, 2e-2
 
 
 @dataclass(frozen=True)
@@ -199,12 +199,14 @@ def _check_side(rows: RowScorer, dataset: Dataset, queries: Queries, columns: Id
     together = _fetched(rows, queries, columns).copy()
     check_no_nan(together, queries, columns, dataset, rows.name)
     again = _fetched(rows, queries, columns)
-    notes = _compare_scores(together, again, rows, dataset, queries, columns, EQUAL_CALLS, DROPOUT_HINT)
+    rounding = Rounding.of(together)
+    notes = _compare_scores(together, again, rounding, rows, dataset, queries, columns, EQUAL_CALLS, DROPOUT_HINT)
     # 2. Each query alone: the scores must equal row i of `together`.
     for i in range(len(queries)):
         query = queries.part(i, i + 1)
         alone = _fetched(rows, query, columns)
-        notes += _compare_scores(together[i : i + 1], alone, rows, dataset, query, columns, IN_BATCH, BATCH_HINT)
+        row = together[i : i + 1]
+        notes += _compare_scores(row, alone, rounding, rows, dataset, query, columns, IN_BATCH, BATCH_HINT)
     # 3. All queries with only the last candidates, if the scorer can score a part of the candidates. This finds a
     # scorer that returns the columns in reverse order: in step 1, the last candidates got the scores of the first
     # candidates.
@@ -217,7 +219,7 @@ def _check_side(rows: RowScorer, dataset: Dataset, queries: Queries, columns: Id
             "does the score depend on the other candidates, are the columns in another order than the candidates, "
             "or does the scorer treat positions as ids?"
         )
-        notes += _compare_scores(same_scores, end_scores, rows, dataset, queries, end_columns, ways, hint)
+        notes += _compare_scores(same_scores, end_scores, rounding, rows, dataset, queries, end_columns, ways, hint)
     return str(together.dtype), notes
 
 
@@ -240,10 +242,11 @@ def _check_whole_queries(
     if (rows.pace.seconds(rows.n_entities, method) or 0.0) <= limit:
         return _check_side(rows, dataset, queries, candidates)
     check_no_nan(alone, query, candidates, dataset, rows.name)
-    notes = _compare_scores(alone, again, rows, dataset, query, candidates, EQUAL_CALLS, DROPOUT_HINT)
+    rounding = Rounding.of(alone)
+    notes = _compare_scores(alone, again, rounding, rows, dataset, query, candidates, EQUAL_CALLS, DROPOUT_HINT)
     together = _fetched(rows, pair, candidates)
     check_no_nan(together, pair, candidates, dataset, rows.name)
-    notes += _compare_scores(together[:1], alone, rows, dataset, query, candidates, IN_BATCH, BATCH_HINT)
+    notes += _compare_scores(together[:1], alone, rounding, rows, dataset, query, candidates, IN_BATCH, BATCH_HINT)
     return str(together.dtype), notes
 
 
@@ -292,6 +295,7 @@ def _spread(candidates: Ids, n: int) -> Ids:
 def _compare_scores(
     expected: Scores,
     repeated: Scores,
+    rounding: Rounding,
     rows: RowScorer,
     dataset: Dataset,
     queries: Queries,
@@ -309,24 +313,19 @@ def _compare_scores(
             f"{rows.name} gave {expected.dtype} scores {ways[0]} and {repeated.dtype} scores {ways[1]}; "
             "keep to one dtype"
         )
-    # a, b: both arrays as float64, shape (queries, columns). `difference` is 0 for equal infinities, and infinite if
-    # only one of two scores is infinite.
-    a, b = expected.astype(np.float64), repeated.astype(np.float64)
-    with np.errstate(invalid="ignore"):
-        difference = np.where(a == b, 0.0, np.abs(a - b))
-    difference[np.isnan(difference)] = np.inf
+    difference = score_differences(expected, repeated)  # shape (queries, columns)
     if not difference.any():
         return []
-    finite = np.abs(a[np.isfinite(a)])
-    scale = float(finite.max()) if finite.size else 0.0
-    i, j = np.unravel_index(int(np.argmax(difference)), difference.shape)
-    if difference[i, j] > (TOLERANCE_OF_HALVES if expected.dtype.itemsize == 2 else TOLERANCE) * scale:
+    is_other = difference > rounding.slack(expected, repeated)
+    i, j = np.unravel_index(int(np.argmax(np.where(is_other, difference, -1.0))), difference.shape)
+    if is_other[i, j]:
         query = describe_query(dataset, queries.side, queries.given[i], queries.relation[i])
         raise ScoreError(
             f"{rows.name}: {query} with candidate {cut_label(dataset.entities.labels[columns[j]])!r} got the score "
-            f"{a[i, j]:.9g} {ways[0]} and {b[i, j]:.9g} {ways[1]}; a score must depend only on its triple: {hint}"
+            f"{expected[i, j]:.9g} {ways[0]} and {repeated[i, j]:.9g} {ways[1]}; "
+            f"a score must depend only on its triple: {hint}"
         )
     return [
-        f"scores {ways[0]} and {ways[1]} differ by up to {difference[i, j]:.1g}; the ranks of nearly equal scores may "
+        f"scores {ways[0]} and {ways[1]} differ by up to {difference.max():.1g}; the ranks of nearly equal scores may "
         "depend on the batch"
     ]

@@ -23,8 +23,8 @@ from kgeval.checks import Ids, Scores, cut_label
 from kgeval.data import SIDES, Dataset, Queries, triple_labels
 from kgeval.errors import ScoreError
 from kgeval.kernels import Array, StreamedTable, address, is_tensor, kind_of, library
-from kgeval.scorers.check import TOLERANCE, TOLERANCE_OF_HALVES
 from kgeval.scorers.models import MODELS, EmbeddingModel
+from kgeval.scorers.rounding import Rounding, score_differences
 from kgeval.scorers.row_scorers import (
     FunctionRows,
     GeometryRows,
@@ -42,8 +42,8 @@ FIRST_CALL = 4  # the number of triples, or of query vectors, in the first call
 FIRST_QUERIES = 2  # if a scorer always scores all entities: the first two queries are probed with half of them each
 ENTITIES_PER_QUERY = 4  # if a scorer always scores all entities: each further query is probed with 4 entities
 SHARES = 256  # if a scorer takes candidates: each query is probed with 1/256 of the entities
-ROUNDING, ROUNDING_OF_HALVES = 1e-6, 1e-2  # tolerated rounding errors, relative to the largest score
-NOISE_FACTOR = 4  # scores may differ by 4 times the largest difference between two calls in one process
+NOISE_FACTOR = 4  # scores may differ by 4 times the difference between two calls in one process
+TYPICAL = 0.9  # the quantile of the relative differences that is kept
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio; its multiples modulo 2^64 are evenly spread
 
 
@@ -312,23 +312,29 @@ class _Probes:
     scores : array, shape (probes,)
     noise : float
         The largest difference between two scores of the same triple that come from calls of different sizes.
+    relative_noise : float
+        The same, relative to the score, and for nine of ten scores: in a softmax, large scores have large errors.
     """
 
     calls: list[int]
     triples: Ids
     scores: Scores
     noise: float = 0.0
+    relative_noise: float = 0.0
 
     @classmethod
     def of(cls, calls: list[int], parts: list[tuple[Ids, Scores]], again: Scores | None = None) -> _Probes:
         """Join the probes of several calls; `again` are the scores of the last call, scored a second time."""
-        noise = 0.0
+        noise = relative_noise = 0.0
         if again is not None and len(again) and again.dtype.kind == "f":
-            difference = _difference(parts[-1][1], again)
-            noise = float(difference[np.isfinite(difference)].max(initial=0.0))
-        return cls(
-            calls, np.concatenate([part for part, _ in parts]), np.concatenate([part for _, part in parts]), noise
-        )
+            last = parts[-1][1]
+            difference = score_differences(last, again)
+            is_finite = np.isfinite(difference) & np.isfinite(last) & (last != 0)
+            difference, sizes = difference[is_finite], np.abs(last[is_finite].astype(np.float64))
+            noise = float(difference.max(initial=0.0))
+            relative_noise = float(np.quantile(difference / sizes, TYPICAL)) if len(difference) else 0.0
+        triples, scores = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
+        return cls(calls, triples, scores, noise, relative_noise)
 
     def describe(self) -> dict[str, Any]:
         """Return calls, scores (including NaN and infinite scores) and noise as values that JSON can store."""
@@ -338,6 +344,7 @@ class _Probes:
             "dtype": self.scores.dtype.name,
             "scores": base64.b64encode(little.tobytes()).decode("ascii"),
             "noise": self.noise,
+            "relative_noise": self.relative_noise,
         }
 
     def differences(self, before: dict[str, Any], dataset: Dataset) -> list[str]:
@@ -354,7 +361,12 @@ class _Probes:
             return [f"{len(self.scores)} triples are probed here, {len(stored)} in the checkpoint"]
         is_other = self.scores != stored
         if dtype.kind == "f":
-            is_other = _difference(self.scores, stored) > _tolerance(stored, before["noise"])
+            rounding = Rounding.of(stored)
+            sizes = np.where(np.isfinite(stored), np.abs(stored.astype(np.float64)), 0.0)
+            noises = np.maximum(before["noise"], before.get("relative_noise", 0.0) * sizes)
+            slack = np.minimum(NOISE_FACTOR * noises, rounding.slack(self.scores, stored))
+            slack = np.maximum(slack, rounding.least_slack(self.scores, stored))
+            is_other = score_differences(self.scores, stored) > slack
         if not is_other.any():
             return []
         i = int(np.argmax(is_other))
@@ -362,28 +374,6 @@ class _Probes:
             f"{int(is_other.sum())} of {len(stored)} probed scores differ, for example the score of "
             f"{triple_labels(dataset, *self.triples[i])}: {self.scores[i]:.9g} here, {stored[i]:.9g} in the checkpoint"
         ]
-
-
-def _tolerance(scores: Scores, noise: float) -> float:
-    """Return the largest allowed difference of two float scores of a triple: by rounding or by the scorer's noise."""
-    sizes = np.abs(scores[np.isfinite(scores)].astype(np.float64))
-    scale = float(sizes.max(initial=0.0))
-    is_half = scores.dtype.itemsize == 2
-    rounding, most = (ROUNDING_OF_HALVES, TOLERANCE_OF_HALVES) if is_half else (ROUNDING, TOLERANCE)
-    return max(rounding * scale, min(NOISE_FACTOR * noise, most * scale))
-
-
-def _difference(a: Scores, b: Scores) -> Scores:
-    """Return the absolute differences of two arrays of floats.
-
-    Two NaN, or two equal infinities, have the difference 0; a NaN or an infinity and any other value have an infinite
-    difference.
-    """
-    a, b = a.astype(np.float64), b.astype(np.float64)
-    with np.errstate(invalid="ignore"):
-        difference = np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0.0, np.abs(a - b))
-    difference[np.isnan(difference)] = np.inf
-    return difference
 
 
 def table_digest(table: Array, rows: Ids | None = None) -> dict[str, Any]:

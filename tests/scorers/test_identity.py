@@ -411,8 +411,8 @@ def named(function, name):
 @pytest.mark.parametrize(
     ("dtype", "small", "large"),
     [
-        (np.float64, 5e-7, 2e-6),
-        (np.float32, 5e-7, 2e-6),
+        (np.float64, 2e-7, 1e-6),
+        (np.float32, 2e-7, 1e-6),
         (np.float16, 5e-3, 2e-2),
     ],
 )

@@ -21,7 +21,14 @@ from kgeval.ranking.jobs import Job, RemoteTraceback
 from kgeval.ranking.listed import ListTask
 from kgeval.ranking.ranker import MIN_BATCH
 from kgeval.ranking.shards import Failed, Finished, Shard, Work
-from kgeval.scorers import TOLERANCE, TOLERANCE_OF_HALVES, GeometryRows, OutOfTime, queries_within, score_triples
+from kgeval.scorers import (
+    GeometryRows,
+    OutOfTime,
+    Rounding,
+    queries_within,
+    score_differences,
+    score_triples,
+)
 
 FIRST_SECONDS = 2.0  # the planned time of a worker's first shard, if the speed of the scorer is known
 RETRIES = 3
@@ -391,15 +398,11 @@ def _check_scores(job: Job, outcomes: Sequence[Finished | Failed], is_first: boo
     n_queries = 1 if is_slow else min(CHECKED_TRIPLES, finished.shard.stop - start)
     triples = triples_of(task, start, start + n_queries)[:CHECKED_TRIPLES]
     try:
-        expected = score_triples(job.rows, triples, task.side).astype(np.float64)
+        expected = score_triples(job.rows, triples, task.side)
     except OutOfTime:
         return
-    scores = finished.counts.scores[: len(triples)]
-    tolerance = TOLERANCE_OF_HALVES if scores.dtype.itemsize == 2 else TOLERANCE
-    got = scores.astype(np.float64)
-    scale = max((abs(value) for value in expected.tolist() if np.isfinite(value)), default=0.0)
-    with np.errstate(invalid="ignore"):
-        differs = ~((expected == got) | (np.abs(expected - got) <= tolerance * scale))
+    got = finished.counts.scores[: len(triples)]
+    differs = score_differences(expected, got) > Rounding.of(finished.counts.scores).slack(got, expected)
     if differs.any():
         i = int(np.argmax(differs))
         s, p, o = triples[i]
