@@ -96,7 +96,9 @@ class ReportedCell:
         """
         scale = 100 if is_percent else 1
         slack = abs(self.number) * PRECISION
-        below, above = max(self.unit / 2, slack), max(self.unit / (1 if rounding == "any" else 2), slack)
+        # A number is cut off towards 0 or downwards: -0.123 can be -0.1239 or -0.1221, and -0.00 can be -0.009.
+        lower = 1 if rounding == "any" and self.number <= 0 else 2
+        below, above = max(self.unit / lower, slack), max(self.unit / (1 if rounding == "any" else 2), slack)
         text = self.text + ("%" if is_percent and "%" not in self.text else "")
         return Value(name, text, (self.number - below) / scale, (self.number + above) / scale)
 

@@ -230,11 +230,12 @@ def check_table(
         three groups: all hits@k of the row, MRR, and AMRI. A group is read as percentages if at least one of its
         numbers exceeds 1 or has a percent sign. If only some of the groups are percentages by this rule, the other
         groups are first read as shares; if the row is then impossible, some or all of the other groups are read as
-        percentages.
+        percentages. If no number of the row exceeds 1, all are read as shares; an impossible row that is possible with
+        percentages then has the verdict ``"possible only if these are percent (percent=True)"``.
     rounding : str
         ``"nearest"``: the exact value is within half a unit of the number's last decimal, both ends included, so
-        halves may be rounded up or down. ``"any"``: numbers may also be cut off, so the range extends a whole unit
-        above the number. Every range extends at least a millionth of the number below and above the number.
+        halves may be rounded up or down. ``"any"``: numbers may also be cut off, towards 0 or downwards, so the range
+        extends a whole unit above the number and, below 0 or at 0, a whole unit below it. Every range extends at least a millionth of the number below and above the number.
 
     Returns
     -------
@@ -315,6 +316,9 @@ class _Table:
             hints = here._unit_or_count_hints(row, kinds) + ([] if unless else here._swap_hints(row))
         if findings and not hints and not unless:
             hints = here._single_number_hints(row)
+        if findings and here._may_be_percent(row, kinds):
+            hints.append("are these percent? The row is possible with percent=True (--percent)")
+            unless = unless or "if these are percent (percent=True)"
         return RowCheck(row.label, values, tuple(findings), unless, tuple(hints), tuple(notes))
 
     def _for_row(self, cells: dict[str, ReportedCell]) -> _Table:
@@ -353,6 +357,12 @@ class _Table:
                     half, rounding="any"
                 )
         return next((assumption for assumption, table in looser.items() if table._allows(row, row.cells)), "")
+
+    def _may_be_percent(self, row: Row, kinds: Kinds) -> bool:
+        """Return whether a row without any number above 1 is impossible as shares and possible as percentages."""
+        if self.percent is not None or not kinds or any(kinds.values()):
+            return False
+        return replace(self, percent=True)._allows(row, row.cells)
 
     def _mrr_mistakes(self, row: Row, kinds: Kinds) -> Iterator[str]:
         """Yield a hint if a known mistake explains MRR and the row would be possible without MRR."""

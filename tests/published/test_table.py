@@ -742,3 +742,45 @@ def test_semicolons_and_emphasis(tmp_path):
     assert read_reported(tmp_path / "table.csv").to_numpy().tolist() == [["A", "0.31", "0.22"]]
     (tmp_path / "table.md").write_text("| model | MRR |\n|---|---|\n| **A** | 0.31 |\n")
     assert check_table(read_reported(tmp_path / "table.md")).rows[0].label == "A"
+
+
+# --- numbers that were cut off, and percentages below 1 -----------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("mr", "amri", "verdict"),
+    [
+        ("61.90", "-0.22", "possible"),
+        ("61.90", "-0.21", "possible only if numbers were cut off, not rounded (rounding='any')"),
+        ("61.90", "-0.20", "impossible"),
+        ("51.45", "-0.00", "possible only if numbers were cut off, not rounded (rounding='any')"),
+        ("51.45", "0.00", "possible only if numbers were cut off, not rounded (rounding='any')"),
+    ],
+)
+def test_a_negative_amri_may_be_cut_off_in_both_directions(mr, amri, verdict):
+    """101 candidates: AMRI is at most 1 - (MR - 1)/50.
+
+    For MR 61.90 that is -0.218: cut off downwards or rounded -0.22, cut off towards 0 -0.21, never -0.20. For MR 51.45 it
+    is -0.009, towards 0 -0.00.
+    """
+    (row,) = check_table({"MR": mr, "AMRI": amri}, n_candidates=101).rows
+    assert row.verdict == verdict
+    cut = check_table({"MR": mr, "AMRI": amri}, n_candidates=101, rounding="any")
+    assert cut.possible == (verdict != "impossible")
+
+
+def test_percentages_none_of_which_exceeds_1_get_a_hint():
+    """As shares, MRR is at most 0.1 + 0.1/2 + 0.2/4 + 0.6/11 = 0.2545; as percentages at most 0.0025 + 0.996/11.
+
+    With half ranks and numbers that were cut off, it is at most 0.2 + 0.1/1.5 + 0.2/3.5 + 0.5/10.5 = 0.371.
+    """
+    small = {"H@1": "0.1", "H@3": "0.2", "H@10": "0.4", "MRR": "0.6"}
+    (row,) = check_table(small).rows
+    assert (row.possible, row.verdict) == (False, "possible only if these are percent (percent=True)")
+    assert row.hints[-1] == "are these percent? The row is possible with percent=True (--percent)"
+    assert check_table(small, percent=True).possible
+    (row,) = check_table(small, percent=False).rows  # the user has said that they are not
+    assert row.verdict == "impossible"
+    assert "percent?" not in " ".join(row.hints)
+    (row,) = check_table({"H@1": "0.06", "H@10": "0.30", "MRR": "0.06"}).rows  # impossible in both units
+    assert (row.verdict, any("percent?" in hint for hint in row.hints)) == ("impossible", False)
