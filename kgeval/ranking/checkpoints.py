@@ -305,7 +305,7 @@ def _description(folder: Path) -> dict[str, Any] | None:
         raise DataError(f"{path}: is damaged: {error}; {_DAMAGED}") from error
     if not isinstance(description, dict) or description.get("format") != FORMAT:
         raise DataError(f"{path}: is not part of a checkpoint of kgeval; give another folder")
-    if description.get("format_version") != FORMAT_VERSION:
+    if json.dumps(description.get("format_version")) != str(FORMAT_VERSION):  # not compared as numbers: True == 1
         raise DataError(
             f"{path}: has format version {description.get('format_version')}, and kgeval {__version__} reads version "
             f"{FORMAT_VERSION}; go on with kgeval {description.get('kgeval')}, or give another folder"
