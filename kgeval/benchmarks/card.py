@@ -98,7 +98,9 @@ class Card:
             If `date` is not a date of the form YYYY-MM-DD.
         """
         if not is_date(date):
-            raise DataError(f"the date of a card must have the form YYYY-MM-DD and be a day of the calendar; got {date!r}")
+            raise DataError(
+                f"the date of a card must have the form YYYY-MM-DD and be a day of the calendar; got {date!r}"
+            )
         return Card({**self.content, "date": date})
 
     @property

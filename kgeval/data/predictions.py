@@ -290,7 +290,9 @@ class GivenRanks:
         if n_candidates is not None:
             counts = _as_ids("n_candidates", n_candidates)
             if counts.shape not in ((), (len(ids),)):
-                raise DataError(f"n_candidates: expected one number, or one per triple ({len(ids)}); got {counts.shape}")
+                raise DataError(
+                    f"n_candidates: expected one number, or one per triple ({len(ids)}); got {counts.shape}"
+                )
             counts = np.array(np.broadcast_to(counts, (len(ids),)))
         values = _as_reals("ranks", _as_list(ranks, "ranks", "one rank per triple"))
         if values.shape != (len(ids),):
@@ -341,9 +343,7 @@ def _checked_answers(query: Any, given: Any) -> Any:
         for label, score in given.items():
             is_number = hasattr(score, "__float__") and not isinstance(score, (bool, np.bool_)) and np.ndim(score) == 0
             if not is_number:
-                raise DataError(
-                    f"{where}: expected a number as the score of {cut_label(label)!r}; got {_shown(score)}"
-                )
+                raise DataError(f"{where}: expected a number as the score of {cut_label(label)!r}; got {_shown(score)}")
     return given
 
 

@@ -579,7 +579,7 @@ def _stored_scores(place: str, probes: dict[str, Any]) -> Scores:
 
 
 def _fields(place: str, value: Any, kinds: dict[str, Any]) -> dict[str, Any]:
-    """Return a JSON object; raise a DataError unless it has exactly the fields of `kinds`, with values of these types."""
+    """Return a JSON object; raise a DataError unless it has exactly the fields and types of `kinds`."""
     _check(isinstance(value, dict), place, "an object", value)
     expected = f"an object with the fields {', '.join(kinds)}"
     _check(set(value) == set(kinds), place, expected, sorted(value))

@@ -107,7 +107,10 @@ def test_paragraph_and_metadata(capsys, tmp_path):
     for arguments, message in (
         (["--format", "latex"], "--format is the form of the paragraph; give it with --paragraph"),
         (["--hub-dataset", "a"], "--hub-dataset is a field of the metadata; give it with --model-index"),
-        (["--date", "today"], "the date of a card must have the form YYYY-MM-DD and be a day of the calendar; got 'today'"),
+        (
+            ["--date", "today"],
+            "the date of a card must have the form YYYY-MM-DD and be a day of the calendar; got 'today'",
+        ),
     ):
         status, _, error = run(capsys, "card", "near.kgeval", *arguments)
         assert status == 2

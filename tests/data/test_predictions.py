@@ -11,7 +11,9 @@ from kgeval import Dataset, GivenRanks, Predictions
 from kgeval.errors import DataError
 
 QUERY = ("Jack", "born_in", None)
-EXPECTED = "query ('Jack', 'born_in', None): expected a list of labels, best answer first, or a dict from label to score"
+EXPECTED = (
+    "query ('Jack', 'born_in', None): expected a list of labels, best answer first, or a dict from label to score"
+)
 
 
 @pytest.fixture(scope="module")
@@ -57,9 +59,7 @@ def test_answers_that_are_no_list_of_labels_are_refused_with_their_query(dataset
 )
 def test_scores_that_are_no_numbers_are_refused_with_query_and_label(dataset, score, came):
     message = refusal(Predictions.from_labels, {QUERY: {"Italy": score}}, dataset)
-    assert message == (
-        f"query ('Jack', 'born_in', None): expected a number as the score of 'Italy'; got {came}"
-    )
+    assert message == (f"query ('Jack', 'born_in', None): expected a number as the score of 'Italy'; got {came}")
 
 
 def test_what_is_no_dict_of_queries_is_refused(dataset):
