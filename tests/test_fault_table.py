@@ -125,6 +125,28 @@ FAULTS = {
     ],
     "G26 an exception midway": ["scorers/test_row_scorers.py::test_an_exception_midway_names_its_queries"],
     "G27 a very long label": ["scorers/test_check.py::test_a_long_label_is_cut"],
+    "H10 answers of a wrong shape": [
+        "data/test_predictions.py::test_answers_that_are_no_list_of_labels_are_refused_with_their_query",
+        "data/test_predictions.py::test_arrays_of_wrong_shapes_are_refused",
+    ],
+    "H11 negative numbers that were cut off, and percentages below 1": [
+        "published/test_table.py::test_a_negative_amri_may_be_cut_off_in_both_directions",
+        "published/test_table.py::test_percentages_none_of_which_exceeds_1_get_a_hint",
+    ],
+    "H21 cards that contradict themselves": [
+        "benchmarks/test_board.py::test_a_card_that_contradicts_itself_is_marked_and_not_ranked",
+        "benchmarks/test_board.py::test_a_card_whose_date_is_no_date_is_not_read",
+        "cli/test_card_commands.py::test_a_card_that_contradicts_itself_is_said_by_card_and_verify",
+    ],
+    "H24 a damaged checkpoint.json": [
+        "ranking/test_checkpoints.py::test_a_damaged_description_is_a_data_error_that_names_the_file",
+        "ranking/test_checkpoints.py::test_every_damage_of_a_description_is_a_data_error",
+    ],
+    "H36 several datasets side by side": [
+        "published/test_table.py::test_each_dataset_of_a_row_is_checked_by_itself",
+        "published/test_table.py::test_repeated_metrics_are_datasets_without_names",
+        "published/test_table.py::test_unclear_datasets_are_refused_with_the_way_to_write_them",
+    ],
 }
 
 

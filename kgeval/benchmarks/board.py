@@ -584,7 +584,7 @@ def _columns(cards: Sequence[Card]) -> tuple[str, ...]:
 
 
 def _marks(row: BoardRow, runs: Sequence[BoardRun]) -> tuple[str, ...]:
-    """Return the marks of a row: ``same ranks as NAME`` for each run of `runs` with the same ranks, and `CONTRADICTS`."""
+    """Return the marks of a row: ``same ranks as NAME`` for each run with the same ranks, and `CONTRADICTS`."""
     found: dict[str, None] = {}
     for run in row.runs:
         for other in runs:

@@ -173,8 +173,6 @@ class Predictions:
         if not isinstance(answers, Mapping):
             expected = "a dict from queries (s, p, None) or (None, p, o) to lists of labels"
             raise DataError(f"answers: expected {expected}; got {_shown(answers)}")
-        if not isinstance(dataset, Dataset):
-            raise DataError(f"dataset: expected a kgeval.Dataset; got {_shown(dataset)}")
         answers = {query: _checked_answers(query, given) for query, given in answers.items()}
         entities, relations = dataset.entities, dataset.relations
         wanted = dict.fromkeys(

@@ -46,8 +46,8 @@ NOT_A_DATASET = {
     "adjusted",
 }
 SIDE_BY_SIDE = (
-    "For several datasets side by side, write columns such as 'FB15k-237 MRR', or two lines of names: each dataset above "
-    "the first column of its numbers, and the metrics below"
+    "For several datasets side by side, write columns such as 'FB15k-237 MRR', or two lines of names: each dataset "
+    "above the first column of its numbers, and the metrics below"
 )
 _HITS = re.compile(r"(?:h|hr|hits?(?:_?rate|_?ratio)?)_?(?:@|at)?_?([0-9]{1,9})")
 _NUMBER = re.compile(r"([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?)\s*(%?)\s*((?:±|\+/-|\\pm).*)?")
@@ -345,7 +345,7 @@ def _columns_of(columns: Sequence[Any]) -> list[tuple[str, str] | None]:
 
 
 def _dataset_and_metric(text: str) -> tuple[str, str] | None:
-    """Return dataset and metric of a heading such as ``"WN18RR Hits@10"`` or ``"MRR (WN18RR)"``; None if it has not both.
+    """Return dataset and metric of a heading such as ``"WN18RR Hits@10"`` or ``"MRR (WN18RR)"``, else None.
 
     Examples
     --------
@@ -433,9 +433,9 @@ def read_reported(path: str | Path) -> pd.DataFrame:
     ----------
     path : str or path
         UTF-8; the first line names the columns. If the table has several datasets side by side, the first line may
-        instead name each dataset above the first column of its numbers, and the second line the metrics. ``.csv``: separated by commas, or by semicolons if the first line
-        has no comma. ``.tsv``, ``.txt``: separated by tabs. ``.md``: the first Markdown table (lines with ``|``);
-        other text is ignored. Other endings: the separator is the first of ``|``, tab, comma and
+        instead name each dataset above the first column of its numbers, and the second line the metrics. ``.csv``:
+        separated by commas, or by semicolons if the first line has no comma. ``.tsv``, ``.txt``: separated by tabs.
+        ``.md``: the first Markdown table (lines with ``|``); other text is ignored. Other endings: the separator is the first of ``|``, tab, comma and
         semicolon that the first line contains.
 
     Returns

@@ -240,7 +240,8 @@ def check_table(
     rounding : str
         ``"nearest"``: the exact value is within half a unit of the number's last decimal, both ends included, so
         halves may be rounded up or down. ``"any"``: numbers may also be cut off, towards 0 or downwards, so the range
-        extends a whole unit above the number and, below 0 or at 0, a whole unit below it. Every range extends at least a millionth of the number below and above the number.
+        extends a whole unit above the number and, below 0 or at 0, a whole unit below it. Every range extends at least
+        a millionth of the number below and above the number.
 
     Returns
     -------

@@ -407,7 +407,7 @@ def changed_card(result, model, **values):
 
 
 def test_a_card_that_contradicts_itself_is_marked_and_not_ranked(result, tmp_path):
-    """With half ranks, MRR is at most 0.37 + 0.13/1.5 + 0.4/3.5 + 0.1/10.5 = 0.580476, and each number may be off by 1e-6."""
+    """With half ranks, MRR is at most 0.37 + 0.13/1.5 + 0.4/3.5 + 0.1/10.5 = 0.580476; numbers may be off by 1e-6."""
     rows = [
         changed_card(result, "good"),
         changed_card(result, "wrong", mrr=0.9, hits_1=0.37, hits_3=0.5, hits_10=0.9),

@@ -28,7 +28,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--n-ranks",
         metavar="N",
-        help="number of ranks in each metric: test triples times ranked sides; DATASET=N,DATASET=N for several datasets",
+        help="number of ranks in each metric: test triples times ranked sides; DATASET=N,DATASET=N as above",
     )
     parser.add_argument("--ties", choices=TIE_POLICIES, help="tie policy; realistic allows ranks such as 1.5")
     parser.add_argument("--percent", action="store_true", default=None, help="hits@k, MRR and AMRI are percentages")
