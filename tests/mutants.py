@@ -775,6 +775,21 @@ MUTANTS = (
     Mutant("H1", "noise_is_measured_by_large_offsets", "scorers/rounding.py", ROUNDED,
         "return np.maximum(least, np.minimum(most * sizes, SHARE_OF_RANGE * self.width))",
         "return most * sizes"),
+    Mutant("H10", "a_text_is_a_list_of_answers", "data/predictions.py", "data/test_predictions.py",
+        "is_text = isinstance(values, (str, bytes, bytearray, memoryview))",
+        "is_text = False"),
+    Mutant("H11", "negative_numbers_are_cut_off_one_way", "published/reading.py", "published/test_table.py",
+        "lower = 1 if rounding == \"any\" and self.number <= 0 else 2",
+        "lower = 2"),
+    Mutant("H21", "a_card_that_contradicts_itself_is_ranked", "benchmarks/card.py", "benchmarks/test_board.py",
+        "return tuple(found)",
+        "return ()"),
+    Mutant("H24", "a_damaged_description_is_believed", "scorers/identity.py", CHECKPOINTS,
+        "        _check_description(before, n_queries)",
+        "        pass"),
+    Mutant("H36", "datasets_side_by_side_are_one", "published/reading.py", "published/test_table.py",
+        "columns = _two_lines(header, body[0][1], f\"{file}, line {line}\")",
+        "columns = header"),
 )
 # fmt: on
 

@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ FIRST_METRIC = "mrr"  # sorts the rows
 SEED_IN_NAME = r"(?:seed|(?<![a-z])s)[-_=. ]?(\d{1,9})(?!\d)"  # "seed3", "seed-3", "s3" in the name of a file
 CLOSE = 1e-9  # relative difference up to which two values of the same ranks are equal
 MAX_NAMED = 4  # names that a note lists; further names are only counted
+CONTRADICTS = "contradicts itself, not ranked"  # the mark of a row whose metrics no ranks can give
 N_HEX = 8  # characters of a fingerprint in a sentence
 # If the reason for left-out ranks contains this text, dataset and protocol determine which ranks are left out.
 SAME_FOR_ALL = "unseen='drop'"
@@ -108,6 +110,11 @@ class BoardRun:
         """The name of the model and the seed, such as ``"ComplEx seed 1"``."""
         return run_name(self.card.model, self.card.seed)
 
+    @cached_property
+    def contradictions(self) -> tuple[str, ...]:
+        """Why no ranks can give the metrics of the card; such a run has no place in the order. See `Card`."""
+        return self.card.contradictions
+
     @property
     def coverage(self) -> Coverage:
         """How many of the rows have a rank."""
@@ -160,6 +167,11 @@ class BoardRow:
     runs: tuple[BoardRun, ...]
     marks: tuple[str, ...] = ()
 
+    @property
+    def is_ranked(self) -> bool:
+        """Whether the row has a place in the order; a row whose card contradicts itself stands below all others."""
+        return not any(run.contradictions for run in self.runs)
+
     def value(self, metric: str) -> tuple[float, float, float, float]:
         """Return value, lower and upper limit, and standard deviation over the seeds of a metric; NaN where unknown.
 
@@ -191,7 +203,7 @@ class BoardTable:
     metrics : tuple of str
         The keys of the filtered metrics of both sides, or of the one ranked side; the first sorts the rows.
     rows : tuple of BoardRow
-        Best row first.
+        Best row first; rows without a place in the order (see `BoardRow.is_ranked`) are last.
     settings : dict
         The settings of the protocol, as in a card.
     coverage : Coverage
@@ -504,9 +516,15 @@ def _table_of(runs: Sequence[BoardRun]) -> tuple[BoardTable, list[str]]:
     of_model: dict[str, list[BoardRun]] = {}
     for run in runs:
         of_model.setdefault(run.card.model, []).append(run)
-    rows: list[BoardRow] = []
-    notes = []
-    for model, same in of_model.items():
+    rows = [BoardRow(run.card.model, (run,)) for run in runs if run.contradictions]
+    notes = [
+        f"{run.place}: the card contradicts itself, so it is not ranked and in no mean: {run.contradictions[0]}"
+        + (f"; and {counted(len(run.contradictions) - 1, 'more contradiction')}" if run.contradictions[1:] else "")
+        for run in runs
+        if run.contradictions
+    ]
+    for model, every in of_model.items():
+        same = [run for run in every if not run.contradictions]
         seeds = [run.card.seed for run in same]
         reason = ""
         if len(same) > 1 and not all(run.card.is_named for run in same):
@@ -530,9 +548,9 @@ def _table_of(runs: Sequence[BoardRun]) -> tuple[BoardTable, list[str]]:
     marked = [replace(row, marks=_marks(row, runs)) for row in rows]
     sign = -1.0 if metrics and Key.parse(metrics[0]).higher_is_better else 1.0
 
-    def order(row: BoardRow) -> tuple[bool, float, str]:
+    def order(row: BoardRow) -> tuple[bool, bool, float, str]:
         value = row.value(metrics[0])[0] if metrics else math.nan
-        return math.isnan(value), 0.0 if math.isnan(value) else sign * value, row.model
+        return not row.is_ranked, math.isnan(value), 0.0 if math.isnan(value) else sign * value, row.model
 
     for row in marked if metrics else ():
         lacking = [run for run in row.runs if math.isnan(run.value(metrics[0]))]
@@ -566,12 +584,14 @@ def _columns(cards: Sequence[Card]) -> tuple[str, ...]:
 
 
 def _marks(row: BoardRow, runs: Sequence[BoardRun]) -> tuple[str, ...]:
-    """Return the marks of a row: a text ``same ranks as NAME`` for each other run of `runs` with the same ranks."""
+    """Return the marks of a row: ``same ranks as NAME`` for each run with the same ranks, and `CONTRADICTS`."""
     found: dict[str, None] = {}
     for run in row.runs:
         for other in runs:
             if other is not run and other.card.hash == run.card.hash:
                 found[f"same ranks as {other.name}"] = None
+    if not row.is_ranked:
+        found[CONTRADICTS] = None
     return tuple(found)
 
 

@@ -209,8 +209,9 @@ def _rows_table(one: BoardTable, place: int, links: dict[int, str]) -> Markup:
     """Return the table of runs; several seeds of one model have one row, which a click opens."""
     limits = {}
     for metric in one.metrics:
-        single = [row.value(metric)[:3] for row in one.rows if len(row.runs) == 1]
-        several = [(run.value(metric),) for row in one.rows if len(row.runs) > 1 for run in row.runs]
+        ranked = [row for row in one.rows if row.is_ranked]
+        single = [row.value(metric)[:3] for row in ranked if len(row.runs) == 1]
+        several = [(run.value(metric),) for row in ranked if len(row.runs) > 1 for run in row.runs]
         limits[metric] = page_parts.limits_of([*single, *several])
     heads: list[Any] = ["model", *(_direction(metric) for metric in one.metrics), "ties", "ranks", "card"]
     bodies = [tag("tbody", *_lines(row, one, limits, links)) for row in one.rows]
@@ -274,6 +275,10 @@ def _run_cells(run: BoardRun, one: BoardTable, limits: dict[str, Any], links: di
     cells = []
     for metric in one.metrics:
         cell = run.cell(metric)
+        if run.contradictions:  # the value as text, without a number by which a click could sort the row
+            title = "; ".join(run.contradictions)
+            cells.append(page_parts.number(page_numbers.written(_none_if_nan(cell[0]), metric), title=title))
+            continue
         drawn = page_parts.bar_of(cell, limits[metric])
         least, greatest = run.card.bounds(metric) if metric in run.card.metrics else (math.nan, math.nan)
         reason = run.card.reason(metric) if metric in run.card.metrics else "the card does not have this metric"
@@ -325,6 +330,7 @@ def _data(board: Board) -> dict[str, Any]:
                     "copies": list(run.copies),
                     "seed": run.card.seed,
                     "hash": run.card.hash,
+                    "contradictions": list(run.contradictions),
                     "metrics": {metric: [_none_if_nan(part) for part in run.cell(metric)] for metric in one.metrics},
                     "n_ranks": run.card.n_ranks,
                     "tie_rate": _none_if_nan(run.card.tie_rate),

@@ -9,18 +9,18 @@ from __future__ import annotations
 import codecs
 import json
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from kgeval.benchmarks.card_files import FORMAT, card_text, check_content, read_content, rounded
+from kgeval.benchmarks.card_files import FORMAT, card_text, check_content, is_date, last_digit, read_content, rounded
 from kgeval.benchmarks.paragraphs import run_paragraph
 from kgeval.benchmarks.rank_hashes import labels_digest, ranks_digest, scores_digest
 from kgeval.data import SETTINGS
 from kgeval.errors import DataError
 from kgeval.files import check_source, check_target, replacing
+from kgeval.published import check_table
 from kgeval.results import (
     CONFIDENCE,
     DEFAULT_METRICS,
@@ -79,7 +79,7 @@ class Card:
         Raises
         ------
         DataError
-            If `result` is not the result of an evaluation, or if `date` does not have the form YYYY-MM-DD.
+            If `result` is not the result of an evaluation, or if `date` is not a date of the form YYYY-MM-DD.
         """
         card = cls(_rounded(run_facts_of(result)))
         return card if date is None else card.dated(date)
@@ -95,10 +95,12 @@ class Card:
         Raises
         ------
         DataError
-            If `date` does not have the form YYYY-MM-DD.
+            If `date` is not a date of the form YYYY-MM-DD.
         """
-        if not isinstance(date, str) or not re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", date):
-            raise DataError(f"the date of a card must have the form YYYY-MM-DD; got {date!r}")
+        if not is_date(date):
+            raise DataError(
+                f"the date of a card must have the form YYYY-MM-DD and be a day of the calendar; got {date!r}"
+            )
         return Card({**self.content, "date": date})
 
     @property
@@ -172,6 +174,29 @@ class Card:
         entry = self.content["metrics"][key]
         value = math.nan if entry["value"] is None else float(entry["value"])
         return float(entry.get("least", value)), float(entry.get("greatest", value))
+
+    @property
+    def contradictions(self) -> tuple[str, ...]:
+        """Why no ranks can give these metrics, one text per contradiction; empty for a card that kgeval wrote.
+
+        The metrics of each setting and side are checked by `kgeval.check_table`, with the digits of the card. Only a
+        card that was changed by hand, or made by another program, contradicts itself.
+        """
+        groups: dict[tuple[Any, ...], dict[str, str]] = {}
+        for text, (value, _, _) in self.metrics.items():
+            key = Key.parse(text)
+            if math.isfinite(value) and str(key.metric) in DEFAULT_METRICS:
+                n_decimals = max(0, round(-math.log10(last_digit(value))))
+                group = groups.setdefault((key.setting, key.side, key.ties), {})
+                group[str(key.metric)] = f"{value:.{n_decimals}f}"
+        is_all = self.content["protocol"]["settings"].get("candidates") == "all"
+        n_entities = self.content["dataset"]["entities"] if is_all else None
+        found: list[str] = []
+        for (setting, side, ties), values in groups.items():
+            check = check_table(values, n_candidates=n_entities or None, ties=ties, percent=False)
+            place = " ".join(part for part, usual in ((setting, "filtered"), (side, "both")) if part != usual)
+            found += [f"{place}: {finding}" if place else str(finding) for finding in check.findings]
+        return tuple(found)
 
     @property
     def tie_rate(self) -> float:

@@ -10,6 +10,7 @@ import math
 import re
 import sys
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,7 @@ _SETTINGS = {"sides": ["text"], "splits": ["text"], "sample?": {"*": "any"}, "*"
 # that ends in "?" allows null. In an object, "*" is the kind of all fields that are not named; [kind] is a list.
 FIELDS: dict[str, Any] = {
     "format": "text",
-    "date": "text?",
+    "date": "date?",
     "model": {"name": "text", "name_from": "text", "scorer": "text?", "seed": "count?"},
     "dataset": {
         "name": "text",
@@ -78,7 +79,29 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
+def is_date(value: Any) -> bool:
+    """Return whether a value is a day of the calendar, written as YYYY-MM-DD.
+
+    Parameters
+    ----------
+    value : object
+
+    Examples
+    --------
+    >>> is_date("2024-02-29"), is_date("2026-02-29"), is_date("20260228"), is_date("yesterday")
+    (True, False, False, False)
+    """
+    if not isinstance(value, str) or not re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", value):
+        return False
+    try:
+        date.fromisoformat(value)
+    except ValueError:
+        return False
+    return True
+
+
 _KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    "date": ("a date, written YYYY-MM-DD,", is_date),
     "text": ("a text", lambda value: isinstance(value, str)),
     "count": ("an integer of at least 0", _is_count),
     "number": ("a number", _is_number),

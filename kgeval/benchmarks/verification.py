@@ -57,17 +57,20 @@ class Verification:
         Facts on the card that a run does not contain.
     hint : str
         What may have caused the disagreements; empty if nothing is known.
+    contradictions : tuple of str
+        As `Card.contradictions`; a card with a contradiction agrees with no run.
     """
 
     items: dict[str, str]
     disagreements: tuple[Disagreement, ...]
     unchecked: tuple[str, ...] = ()
     hint: str = ""
+    contradictions: tuple[str, ...] = ()
 
     @property
     def agrees(self) -> bool:
-        """Whether the card agrees with the run in all checked fields."""
-        return not self.disagreements
+        """Whether the card agrees with the run in all checked fields, and does not contradict itself."""
+        return not self.disagreements and not self.contradictions
 
     def of_item(self, item: str) -> list[Disagreement]:
         """Return the disagreements of an item.
@@ -88,6 +91,7 @@ class Verification:
             lines.append(f"{item:{width}}  {'DIFFERS' if found else text}")
             lines += [f"  {one}" for one in found[:MAX_LISTED]]
             lines += [f"  and {len(found) - MAX_LISTED:,} more"] if len(found) > MAX_LISTED else []
+        lines += [f"the card contradicts itself: {text}" for text in self.contradictions]
         return lines + [f"not checked: {text}" for text in self.unchecked] + ([self.hint] if self.hint else [])
 
     def __str__(self) -> str:
@@ -138,7 +142,7 @@ def verify_card(card: Card | str | Path, result: EvaluationResult) -> Verificati
         f"the run was made by kgeval {recorded} and this is kgeval {__version__}; if only limits of intervals differ, "
         "verify the card with the version that wrote it"
     )
-    return Verification(_items(card), differences, unchecked, hint if is_other else "")
+    return Verification(_items(card), differences, unchecked, hint if is_other else "", card.contradictions)
 
 
 def disagreements(card: Card, facts: dict[str, Any]) -> tuple[Disagreement, ...]:

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -117,10 +117,19 @@ class Predictions:
         2
         """
         ids = _as_ids("triples", triples)
-        parts = [_as_ids("answers", part) for part in answers]  # type: ignore[union-attr]
+        parts = [
+            _as_ids(f"answers[{i}]", _as_list(part, f"answers[{i}]", "a list of ids, best answer first"))
+            for i, part in enumerate(_as_list(answers, "answers", "a list of answers for each triple"))
+        ]
+        for i, part in enumerate(parts):
+            if part.ndim != 1:
+                raise DataError(f"answers[{i}]: expected a list of ids in one dimension; got shape {part.shape}")
         worth = None
         if scores is not None:
-            worth = [np.asarray(part, dtype=np.float64) for part in scores]  # type: ignore[union-attr]
+            worth = [
+                _as_reals(f"scores[{i}]", _as_list(part, f"scores[{i}]", "a list of numbers, one per answer"))
+                for i, part in enumerate(_as_list(scores, "scores", "a list of scores for each triple"))
+            ]
             if [part.shape for part in worth] != [part.shape for part in parts]:
                 raise DataError("scores: expected one score for each answer, in lists of the same lengths")
         lists = Lists.of(parts)
@@ -150,8 +159,9 @@ class Predictions:
         Raises
         ------
         DataError
-            If a query does not have None in one place, if a label of a query is unknown, or if only some queries have
-            scores.
+            If a query does not have None in one place, if a label of a query is unknown, if only some queries have
+            scores, or if the answers of a query are neither a list of labels nor a dict from label to score: a single
+            text, pairs, and values without an order such as a set are errors that name the query.
 
         Examples
         --------
@@ -160,6 +170,11 @@ class Predictions:
         >>> predictions.answers.values, predictions.notes
         (array([-1,  0]), ('1 of 2 answers are not labels of entities; they count as wrong answers',))
         """
+        if not isinstance(answers, Mapping):
+            expected = "a dict from queries (s, p, None) or (None, p, o) to lists of labels"
+            raise DataError(f"answers: expected {expected}; got {_shown(answers)}")
+        _check_dataset(dataset)
+        answers = {query: _checked_answers(query, given) for query, given in answers.items()}
         entities, relations = dataset.entities, dataset.relations
         wanted = dict.fromkeys(
             label
@@ -272,8 +287,13 @@ class GivenRanks:
         ids = _as_ids("triples", triples)
         counts = None
         if n_candidates is not None:
-            counts = np.array(np.broadcast_to(_as_ids("n_candidates", n_candidates), (len(ids),)))
-        values = np.asarray(ranks, dtype=np.float64)
+            counts = _as_ids("n_candidates", n_candidates)
+            if counts.shape not in ((), (len(ids),)):
+                raise DataError(
+                    f"n_candidates: expected one number, or one per triple ({len(ids)}); got {counts.shape}"
+                )
+            counts = np.array(np.broadcast_to(counts, (len(ids),)))
+        values = _as_reals("ranks", _as_list(ranks, "ranks", "one rank per triple"))
         if values.shape != (len(ids),):
             raise DataError(f"ranks must have shape ({len(ids)},), one per triple; got {values.shape}")
         return cls(ids, _as_sides(sides, len(ids)), values, counts, **facts)
@@ -282,19 +302,87 @@ class GivenRanks:
         return len(self.triples)
 
 
+def _check_dataset(dataset: Any) -> None:
+    """Raise a DataError if an argument is no dataset."""
+    if not isinstance(dataset, Dataset):
+        raise DataError(f"dataset: expected a kgeval.Dataset; got {_shown(dataset)}")
+
+
+def _shown(value: Any) -> str:
+    """Return the type and the start of a value, for messages."""
+    if isinstance(value, np.ndarray):
+        return f"an array of shape {value.shape}"
+    if isinstance(value, Iterator):
+        return f"{type(value).__name__}, which can be read only once (list(...) makes a list of it)"
+    return f"{type(value).__name__} {cut_label(repr(value))}"
+
+
+def _as_list(values: Any, where: str, expected: str) -> Any:
+    """Return `values` if they are a sequence of one dimension or more with an order; raise a DataError otherwise.
+
+    Texts, dicts, sets, iterators, single numbers and arrays without a dimension are errors. Arrays of any library and
+    frames become numpy arrays.
+    """
+    is_text = isinstance(values, (str, bytes, bytearray, memoryview))
+    if not is_text and hasattr(values, "__array__"):
+        array = np.asarray(values)
+        if array.ndim:
+            return array
+    elif not is_text and isinstance(values, Sequence):
+        return values
+    raise DataError(f"{where}: expected {expected}; got {_shown(values)}")
+
+
+def _checked_answers(query: Any, given: Any) -> Any:
+    """Return the answers of a query, a list of labels or a dict from label to score; raise a DataError otherwise."""
+    where = f"query {cut_label(repr(query))}"
+    expected = "a list of labels, best answer first, or a dict from label to score"
+    if not isinstance(given, Mapping):
+        given = list(_as_list(given, where, expected))
+    for label in given:
+        if not isinstance(label, str):
+            is_pair = isinstance(label, (tuple, list)) and len(label) == 2
+            hint = "; for scores, write a dict such as {'Rome': 0.9}" if is_pair else ""
+            raise DataError(f"{where}: expected {expected}; got the answer {_shown(label)}{hint}")
+    if isinstance(given, Mapping):
+        for label, score in given.items():
+            is_number = hasattr(score, "__float__") and not isinstance(score, (bool, np.bool_)) and np.ndim(score) == 0
+            if not is_number:
+                raise DataError(f"{where}: expected a number as the score of {cut_label(label)!r}; got {_shown(score)}")
+    return given
+
+
 def _as_ids(name: str, values: Any) -> Ids:
     """Return integers as an int64 array; raise a DataError for other values."""
-    array = np.asarray(values)
+    array = _as_array(name, values)
     if array.size and array.dtype.kind not in "iu":
         raise DataError(f"{name} must hold integer ids; got dtype {array.dtype}")
     return array.astype(np.int64)
+
+
+def _as_reals(name: str, values: Any) -> Reals:
+    """Return numbers as a float64 array, shape (n,); raise a DataError for other values."""
+    array = _as_array(name, values)
+    is_decimal = array.dtype.kind == "O" and all(hasattr(value, "__float__") for value in array.flat)
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iuf" and not is_decimal):
+        raise DataError(f"{name}: expected numbers in one dimension; got dtype {array.dtype}, shape {array.shape}")
+    return array.astype(np.float64)
+
+
+def _as_array(name: str, values: Any) -> npt.NDArray[Any]:
+    """Return `values` as an array; raise a DataError if nested lists have different lengths."""
+    try:
+        return np.asarray(values)
+    except (ValueError, TypeError) as error:
+        raise DataError(f"{name}: expected an array; got {_shown(values)}: {error}") from error
 
 
 def _as_sides(sides: Any, n: int) -> npt.NDArray[np.str_]:
     """Return one side for each of `n` rows; `sides` is one side for all rows, or one side per row."""
     if isinstance(sides, str):
         return np.full(n, check_side(sides))
-    return np.array([check_side(side) for side in sides], dtype=str)
+    listed = _as_list(sides, "sides", "'subject', 'object', or a list with one side per triple")
+    return np.array([check_side(side) for side in listed], dtype=str)
 
 
 def _check_rows(owner: Any, source: str, triples: Any, sides: Any, filtered: str | None) -> None:

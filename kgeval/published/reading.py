@@ -27,6 +27,28 @@ SHARES = ("hits", "MRR", "AMRI")
 KNOWN = "hits@k (H@1, Hits@10, hits_at_3, ...), MRR, MR, GMR, HMR, AMRI"
 NOT_REPORTED = {"", "-", "–", "—", "na", "n/a", "nan", "none", "null"}
 SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": "\t", ".md": "|", ".markdown": "|"}
+# Words beside the name of a metric that make it another number, which is not checked.
+NOT_A_DATASET = {
+    "std",
+    "sd",
+    "stdev",
+    "se",
+    "sem",
+    "var",
+    "ci",
+    "±",
+    "+/-",
+    "δ",
+    "Δ",
+    "delta",
+    "diff",
+    "gain",
+    "adjusted",
+}
+SIDE_BY_SIDE = (
+    "For several datasets side by side, write columns such as 'FB15k-237 MRR', or two lines of names: each dataset "
+    "above the first column of its numbers, and the metrics below"
+)
 _HITS = re.compile(r"(?:h|hr|hits?(?:_?rate|_?ratio)?)_?(?:@|at)?_?([0-9]{1,9})")
 _NUMBER = re.compile(r"([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?)\s*(%?)\s*((?:±|\+/-|\\pm).*)?")
 
@@ -96,7 +118,9 @@ class ReportedCell:
         """
         scale = 100 if is_percent else 1
         slack = abs(self.number) * PRECISION
-        below, above = max(self.unit / 2, slack), max(self.unit / (1 if rounding == "any" else 2), slack)
+        # A number is cut off towards 0 or downwards: -0.123 can be -0.1239 or -0.1221, and -0.00 can be -0.009.
+        lower = 1 if rounding == "any" and self.number <= 0 else 2
+        below, above = max(self.unit / lower, slack), max(self.unit / (1 if rounding == "any" else 2), slack)
         text = self.text + ("%" if is_percent and "%" not in self.text else "")
         return Value(name, text, (self.number - below) / scale, (self.number + above) / scale)
 
@@ -114,12 +138,15 @@ class Row:
         Headings of the columns whose numbers are not checked.
     percent : frozenset of str
         Metrics whose heading has a percent sign.
+    dataset : str
+        The dataset of the numbers if the table has several datasets side by side, else empty.
     """
 
     label: str
     cells: dict[str, ReportedCell]
     ignored: tuple[str, ...] = ()
     percent: frozenset[str] = frozenset()
+    dataset: str = ""
 
 
 def kind_of_metric(name: str) -> str:
@@ -248,34 +275,92 @@ def reported_rows(values: Any, places: int | Mapping[str, int] | None = None) ->
     """
     frame = as_frame(values)
     frame = frame.drop(columns=REASON, errors="ignore")  # a column of kgeval's tables: why a number is undefined
-    names = [metric_name(str(column)) for column in frame.columns]
-    for i, name in enumerate(names):
-        if name is not None and name in names[:i]:
-            first, second = (str(frame.columns[j]) for j in (names.index(name), i))
-            raise DataError(f"columns {first!r} and {second!r} are both {name}; keep one of them")
-    if not any(names):
-        listed = ", ".join(repr(str(column)) for column in frame.columns) or "none"
+    columns = [_heading(column) for column in frame.columns]
+    parts_of = _columns_of(list(frame.columns))
+    if not any(parts_of):
+        listed = ", ".join(map(repr, columns)) or "none"
         raise MetricError(f"expected columns named {KNOWN}; got {listed}")
+    datasets = list(dict.fromkeys(part[0] for part in parts_of if part))
+    for i, part in enumerate(parts_of):
+        if part is not None and part in parts_of[:i]:
+            first, second = columns[parts_of.index(part)], columns[i]
+            where = f" of {part[0]}" if part[0] else ""
+            raise DataError(
+                f"columns {first!r} and {second!r} are both {part[1]}{where}; keep one of them. {SIDE_BY_SIDE}"
+            )
     decimals = _decimals(places)
-    percent = frozenset(n for n, column in zip(names, frame.columns) if n is not None and "%" in str(column))
+    percent = {d: frozenset(p[1] for p, c in zip(parts_of, columns) if p and p[0] == d and "%" in c) for d in datasets}
     lines, path = frame.attrs.get("lines", []), frame.attrs.get("path", "")
     has_index = not isinstance(frame.index, pd.RangeIndex)
     rows = []
     for i, (index, written) in enumerate(zip(frame.index, frame.itertuples(index=False, name=None))):
-        parts = [" ".join(map(str, index)) if isinstance(index, tuple) else str(index)] if has_index else []
-        cells, ignored = {}, []
-        for name, column, item in zip(names, frame.columns, written):
-            if name is not None:
-                where = f"{path}, line {lines[i]}" if lines else f"row {parts[0]!r}" if parts else f"row {i + 1}"
-                cell = read_cell(item, f"{where}, column {str(column)!r}", decimals.get(kind_of_metric(name)))
+        words = [" ".join(map(str, index)) if isinstance(index, tuple) else str(index)] if has_index else []
+        cells: dict[str, dict[str, ReportedCell]] = {dataset: {} for dataset in datasets}
+        ignored = []
+        for part, column, item in zip(parts_of, columns, written):
+            if part is not None:
+                dataset, name = part
+                where = f"{path}, line {lines[i]}" if lines else f"row {words[0]!r}" if words else f"row {i + 1}"
+                cell = read_cell(item, f"{where}, column {column!r}", decimals.get(kind_of_metric(name)))
                 if cell is not None:
-                    cells[name] = cell
+                    cells[dataset][name] = cell
             elif _is_label(item):
-                parts.append(re.sub(r"^(\*\*|__|\*|_|`)(.+)\1$", r"\2", str(item).strip()))
+                words.append(re.sub(r"^(\*\*|__|\*|_|`)(.+)\1$", r"\2", str(item).strip()))
             elif not _is_not_reported(item):
-                ignored.append(str(column))
-        rows.append(Row(" ".join(parts) or f"row {i + 1}", cells, tuple(ignored), percent))
+                ignored.append(column)
+        label = " ".join(words) or f"row {i + 1}"
+        rows += [
+            Row(f"{label} on {dataset}" if dataset else label, numbers, tuple(ignored), percent[dataset], dataset)
+            for dataset, numbers in cells.items()
+        ]
     return rows
+
+
+def _heading(column: Any) -> str:
+    """Return the heading of a column as messages show it: ``"WN18RR MRR"`` for the pair of a table with two headers."""
+    return " ".join(str(part) for part in column if str(part)) if isinstance(column, tuple) else str(column)
+
+
+def _columns_of(columns: Sequence[Any]) -> list[tuple[str, str] | None]:
+    """Return dataset and metric of each column, None for a column that names no metric.
+
+    The dataset is empty if the table has one dataset. A table has several if its headings are pairs (dataset, metric);
+    if no heading is a metric alone, and headings consist of a dataset and a metric; or if the same two or more metrics
+    are repeated in the same order: the datasets are then called "dataset 1", "dataset 2", ...
+    """
+    if columns and all(isinstance(column, tuple) and len(column) == 2 for column in columns):
+        names = [metric_name(str(metric)) for _, metric in columns]
+        return [None if name is None else (str(column[0]), name) for name, column in zip(names, columns)]
+    texts = [_heading(column) for column in columns]
+    plain = [metric_name(text) for text in texts]
+    if not any(plain):
+        return [_dataset_and_metric(text) for text in texts]
+    headings = [text for text, name in zip(texts, plain) if name is not None]
+    size = headings.index(headings[0], 1) if headings[0] in headings[1:] else len(headings)
+    n = len(headings) // size
+    if n == 1 or size == 1 or headings != headings[:size] * n:
+        return [None if name is None else ("", name) for name in plain]
+    numbers = iter(range(len(headings)))
+    return [None if name is None else (f"dataset {next(numbers) // size + 1}", name) for name in plain]
+
+
+def _dataset_and_metric(text: str) -> tuple[str, str] | None:
+    """Return dataset and metric of a heading such as ``"WN18RR Hits@10"`` or ``"MRR (WN18RR)"``, else None.
+
+    Examples
+    --------
+    >>> [_dataset_and_metric(text) for text in ("FB15k-237 Hits @ 10", "MRR (WN18RR)", "WN18RR std MRR", "Model name")]
+    [('FB15k-237', 'hits@10'), ('WN18RR', 'MRR'), None, None]
+    """
+    places = [match.span() for match in re.finditer(r"[\s/:_,()\[\]|-]+", text)]
+    pairs = [(text[:start], text[end:]) for start, end in places]
+    pairs += [(text[end:], text[:start]) for start, end in reversed(places)]
+    for dataset, metric in pairs:
+        dataset, name = dataset.strip(" /:_,()[]|-"), metric_name(metric.strip(" ()[]")) if metric.strip() else None
+        if dataset and name is not None:
+            words = set(re.split(r"[\s_]+", dataset.lower()))
+            return None if words & NOT_A_DATASET else (dataset, name)
+    return None
 
 
 def as_frame(values: Any) -> pd.DataFrame:
@@ -347,10 +432,11 @@ def read_reported(path: str | Path) -> pd.DataFrame:
     Parameters
     ----------
     path : str or path
-        UTF-8; the first line names the columns. ``.csv``: separated by commas, or by semicolons if the first line
-        has no comma. ``.tsv``, ``.txt``: separated by tabs. ``.md``: the first Markdown table (lines with ``|``);
-        other text is ignored. Other endings: the separator is the first of ``|``, tab, comma and
-        semicolon that the first line contains.
+        UTF-8; the first line names the columns. If the table has several datasets side by side, the first line may
+        instead name each dataset above the first column of its numbers, and the second line the metrics. ``.csv``:
+        separated by commas, or by semicolons if the first line has no comma. ``.tsv``, ``.txt``: separated by tabs.
+        ``.md``: the first Markdown table (lines with ``|``); other text is ignored. Other endings: the separator is the
+        first of ``|``, tab, comma and semicolon that the first line contains.
 
     Returns
     -------
@@ -361,8 +447,9 @@ def read_reported(path: str | Path) -> pd.DataFrame:
     Raises
     ------
     DataError
-        If there is no file, if the file has no row, if two columns have the same name, or if a line has more or fewer
-        cells than the header. The message names the file and, where possible, the line.
+        If there is no file, if the file has no row, if two columns have the same name, if a line has more or fewer
+        cells than the header, or if it is unclear to which dataset a column belongs. The message names the file and,
+        where possible, the line.
     """
     file = Path(path)
     text = read_text(file)
@@ -375,19 +462,59 @@ def read_reported(path: str | Path) -> pd.DataFrame:
     if len(table) < 2:
         lines_read = "1 line" if table else "no line"
         raise DataError(f"{file}: expected a line of column names and at least one row; found {lines_read}")
-    (_, header), *body = table
+    (line, header), *body = table
     for number, cells in body:
         if len(cells) != len(header):
             raise DataError(
                 f"{file}, line {number}: expected {len(header)} cells as in the first line, found {len(cells)}"
             )
-    repeated = sorted({name for name in header if header.count(name) > 1})
-    if repeated:
-        raise DataError(f"{file}, line {table[0][0]}: column {repeated[0]!r} occurs twice")
-    frame = pd.DataFrame([cells for _, cells in body], columns=header, dtype=object)
+    columns: list[Any] = header
+    if not any(map(_names_metric, header)) and sum(map(_is_metric, body[0][1])) > 1:
+        columns = _two_lines(header, body[0][1], f"{file}, line {line}")
+        body = body[1:]
+        if not body:
+            raise DataError(f"{file}: expected at least one row below the two lines of names; found none")
+    elif _columns_of(header) == [("", name) if name else None for name in map(metric_name, header)]:
+        repeated = sorted({name for name in header if header.count(name) > 1})
+        if repeated:
+            hint = f". {SIDE_BY_SIDE}" if _is_metric(repeated[0]) else ""
+            raise DataError(f"{file}, line {line}: column {repeated[0]!r} occurs twice{hint}")
+    frame = pd.DataFrame([cells for _, cells in body], dtype=object)
+    frame.columns = pd.MultiIndex.from_tuples(columns) if columns is not header else pd.Index(header)
     frame.attrs["path"] = str(file)
     frame.attrs["lines"] = [number for number, _ in body]
     return frame
+
+
+def _is_metric(heading: str) -> bool:
+    return metric_name(heading) is not None
+
+
+def _names_metric(heading: str) -> bool:
+    """Return whether a heading is the name of a metric, with or without a dataset."""
+    return _is_metric(heading) or _dataset_and_metric(heading) is not None
+
+
+def _two_lines(first: Sequence[str], second: Sequence[str], where: str) -> list[tuple[str, str]]:
+    """Return a pair (dataset, metric) for each column; for a column of labels, the dataset is empty.
+
+    `first` names the datasets, each above the first column of its numbers or above all of them; `second` names the
+    metrics.
+    """
+    pairs, dataset = [], ""
+    for above, below in zip(first, second):
+        if not _is_metric(below):
+            dataset = ""
+            pairs.append(("", " ".join(filter(None, (above, below)))))
+            continue
+        dataset = re.sub(r"^[*_`$]+|[*_`$]+$", "", above) or dataset
+        if not dataset or ("", dataset) in pairs:
+            raise DataError(f"{where}: no dataset stands above the column {below!r}. {SIDE_BY_SIDE}")
+        pairs.append((dataset, below))
+    for i, pair in enumerate(pairs):
+        if pair[0] and pair in pairs[:i]:
+            raise DataError(f"{where}: {pair[0]} has two columns {pair[1]!r}. {SIDE_BY_SIDE}")
+    return pairs
 
 
 def _separated_lines(text: str, separator: str) -> Iterable[tuple[int, list[str]]]:
@@ -401,8 +528,8 @@ def _separated_lines(text: str, separator: str) -> Iterable[tuple[int, list[str]
 def _pipe_lines(lines: Sequence[str]) -> Iterable[tuple[int, list[str]]]:
     """Yield a tuple (line number, cells) for each row of the first Markdown table; the first row is the header.
 
-    The table is the first block of consecutive lines that contain ``|``. The line of dashes below the header is left
-    out.
+    The table is the first block of consecutive lines that contain ``|``. The line of dashes below the header, of one or
+    two lines, is left out.
     """
     start = next((i for i, line in enumerate(lines) if "|" in line), len(lines))
     end = next((i for i in range(start, len(lines)) if "|" not in lines[i]), len(lines))
@@ -410,6 +537,6 @@ def _pipe_lines(lines: Sequence[str]) -> Iterable[tuple[int, list[str]]]:
         inner = lines[i].strip().removeprefix("|")
         inner = inner[:-1] if re.search(r"(?<!\\)\|$", inner) else inner
         cells = [cell.replace("\\|", "|").strip() for cell in re.split(r"(?<!\\)\|", inner)]
-        is_rule = i == start + 1 and all(re.fullmatch(r":?-+:?", cell) for cell in cells)
+        is_rule = i in (start + 1, start + 2) and all(re.fullmatch(r":?-+:?", cell) for cell in cells)
         if not is_rule:
             yield i + 1, cells

@@ -46,6 +46,8 @@ class RowCheck:
         Known mistakes that would explain why the row is impossible.
     notes : tuple of str
         Notes about the reading of the row, such as mixed units, and about numbers that were not checked.
+    dataset : str
+        The dataset of the numbers if the table has several datasets side by side, else empty.
     """
 
     label: str
@@ -54,6 +56,7 @@ class RowCheck:
     unless: str = ""
     hints: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    dataset: str = ""
 
     @property
     def possible(self) -> bool:
@@ -81,7 +84,7 @@ class RowCheck:
             "findings": findings,
             "hints": list(self.hints),
             "notes": list(self.notes),
-        }
+        } | ({"dataset": self.dataset} if self.dataset else {})
 
 
 @dataclass(frozen=True, repr=False)
@@ -184,8 +187,8 @@ class TableCheck:
 def check_table(
     values: Any,
     *,
-    n_candidates: int | None = None,
-    n_ranks: int | None = None,
+    n_candidates: int | Mapping[str, int] | None = None,
+    n_ranks: int | Mapping[str, int] | None = None,
     ties: str | None = None,
     places: int | Mapping[str, int] | None = None,
     percent: bool | None = None,
@@ -208,11 +211,13 @@ def check_table(
     values : mapping, sequence of mappings, mapping of mappings, or DataFrame
         One or more rows: hits@k for any k, MRR, MR, GMR, HMR, AMRI, in any usual spelling (``H@1``, ``Hits@10``,
         ``hits_at_3``, ``mean rank``). Other columns that contain text are used as labels of the row. Other columns
-        that contain numbers are not checked, and a note lists these columns. `read_reported` reads a file.
-    n_candidates : int, optional
+        that contain numbers are not checked, and a note lists these columns. `read_reported` reads a file. Several
+        datasets may stand side by side: columns such as ``"WN18RR MRR"``, pairs (dataset, metric) as headings, or the
+        same metrics again in the same order. The numbers of each row and dataset are then checked by themselves.
+    n_candidates : int, or mapping of str to int, optional
         The largest number of candidates of any query; if all entities are candidates, the number of
         entities. This number limits MR and AMRI.
-    n_ranks : int, optional
+    n_ranks : int, or mapping of str to int, optional
         The number of ranks over which each mean is computed, all with equal weight (test triples times sides). Then
         hits@k must be a multiple of 1 / n_ranks, and MR a multiple of 1 / n_ranks or, with half ranks, of 1/2 / n_ranks
         (the GRIM test). The GRIM test checks each number alone, and is not applied to MRR, to rows with a spread (±),
@@ -230,11 +235,13 @@ def check_table(
         three groups: all hits@k of the row, MRR, and AMRI. A group is read as percentages if at least one of its
         numbers exceeds 1 or has a percent sign. If only some of the groups are percentages by this rule, the other
         groups are first read as shares; if the row is then impossible, some or all of the other groups are read as
-        percentages.
+        percentages. If no number of the row exceeds 1, all are read as shares; an impossible row that is possible with
+        percentages then has the verdict ``"possible only if these are percent (percent=True)"``.
     rounding : str
         ``"nearest"``: the exact value is within half a unit of the number's last decimal, both ends included, so
-        halves may be rounded up or down. ``"any"``: numbers may also be cut off, so the range extends a whole unit
-        above the number. Every range extends at least a millionth of the number below and above the number.
+        halves may be rounded up or down. ``"any"``: numbers may also be cut off, towards 0 or downwards, so the range
+        extends a whole unit above the number and, below 0 or at 0, a whole unit below it. Every range extends at least
+        a millionth of the number below and above the number.
 
     Returns
     -------
@@ -269,15 +276,42 @@ H1 + (H10 - H1)/10 = 0.055 + 0.24/10
         check_one_of("ties", ties, TIE_POLICIES, MetricError)
     if percent not in (None, True, False):
         raise MetricError(f"percent must be True, False or None; got {percent!r}")
-    for name, number in (("n_candidates", n_candidates), ("n_ranks", n_ranks)):
-        if number is not None:
-            check_positive_int(name, number, MetricError)
-    table = _Table(Setting(n_candidates, n_ranks, ties), percent, rounding)
-    rows = tuple(table.check(row) for row in reported_rows(values, places))
+    reported = reported_rows(values, places)
+    datasets = list(dict.fromkeys(row.dataset for row in reported))
+    candidates_of = _by_dataset("n_candidates", n_candidates, datasets)
+    ranks_of = _by_dataset("n_ranks", n_ranks, datasets)
+    tables = {d: _Table(Setting(candidates_of[d], ranks_of[d], ties), percent, rounding) for d in datasets}
+    rows = tuple(tables[row.dataset].check(row) for row in reported)
     ranks = {None: "integer ranks", "realistic": "half ranks allowed"}.get(ties, f"integer ranks, {ties} ties")
-    limits = [f"{n} {noun}" for n, noun in ((n_candidates, "candidates"), (n_ranks, "ranks")) if n is not None]
+    limits = [
+        f"{n} {noun}{f' of {dataset}' if dataset else ''}"
+        for numbers, noun in ((candidates_of, "candidates"), (ranks_of, "ranks"))
+        for dataset, n in numbers.items()
+        if n is not None
+    ]
     assumed = ", ".join([ranks, "rounded to nearest" if rounding == "nearest" else "rounded or cut off", *limits])
     return TableCheck(rows, assumed, tuple(_mix_of_rows(rows)))
+
+
+def _by_dataset(name: str, given: int | Mapping[str, int] | None, datasets: list[str]) -> dict[str, int | None]:
+    """Return the number of each dataset; a single number is for a table with one dataset."""
+    if not isinstance(given, Mapping):
+        if given is not None:
+            check_positive_int(name, given, MetricError)
+            if len(datasets) > 1:
+                example = ", ".join(f"{dataset!r}: {given}" for dataset in datasets)
+                raise MetricError(
+                    f"{name}: the table has {len(datasets)} datasets side by side; expected a number for each, such as "
+                    f"{{{example}}}; got {given}"
+                )
+        return dict.fromkeys(datasets, given)
+    unknown = [dataset for dataset in given if dataset not in datasets or not dataset]
+    if unknown:
+        known = ", ".join(repr(dataset) for dataset in datasets if dataset) or "only one, without a name"
+        raise MetricError(f"{name}: {unknown[0]!r} is not a dataset of the table; its datasets: {known}")
+    for dataset, number in given.items():
+        check_positive_int(f"{name} of {dataset}", number, MetricError)
+    return {dataset: given.get(dataset) for dataset in datasets}
 
 
 @dataclass(frozen=True)
@@ -315,7 +349,10 @@ class _Table:
             hints = here._unit_or_count_hints(row, kinds) + ([] if unless else here._swap_hints(row))
         if findings and not hints and not unless:
             hints = here._single_number_hints(row)
-        return RowCheck(row.label, values, tuple(findings), unless, tuple(hints), tuple(notes))
+        if findings and here._may_be_percent(row, kinds):
+            hints.append("are these percent? The row is possible with percent=True (--percent)")
+            unless = unless or "if these are percent (percent=True)"
+        return RowCheck(row.label, values, tuple(findings), unless, tuple(hints), tuple(notes), row.dataset)
 
     def _for_row(self, cells: dict[str, ReportedCell]) -> _Table:
         """Return the assumptions for one row; `n_ranks` is dropped if a number of the row is a mean over runs (±)."""
@@ -353,6 +390,12 @@ class _Table:
                     half, rounding="any"
                 )
         return next((assumption for assumption, table in looser.items() if table._allows(row, row.cells)), "")
+
+    def _may_be_percent(self, row: Row, kinds: Kinds) -> bool:
+        """Return whether a row without any number above 1 is impossible as shares and possible as percentages."""
+        if self.percent is not None or not kinds or any(kinds.values()):
+            return False
+        return replace(self, percent=True)._allows(row, row.cells)
 
     def _mrr_mistakes(self, row: Row, kinds: Kinds) -> Iterator[str]:
         """Yield a hint if a known mistake explains MRR and the row would be possible without MRR."""

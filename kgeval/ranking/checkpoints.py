@@ -39,6 +39,7 @@ MIN_SECONDS, MIN_SHARE = 0.5, 0.01  # minimum time between two shard files: seco
 _SHARD = re.compile(r"shard-(\d{6,})\.npz")
 _TEMPORARY = re.compile(r"\.(checkpoint\.json|shard-\d{6,}\.npz)\.\w+")
 _HOLDER = re.compile(r"kgeval checkpoint, process (\d+) on (\S+)")
+_DAMAGED = "put the file back from a copy, or give another folder"
 _RESUME = "--resume (resume=True)"
 _DELETE_SHARD = "Delete this file: its queries are then ranked again"
 
@@ -56,7 +57,7 @@ class IdentityPart(typing.Protocol):
     def differences(self, before: Any) -> list[str]:
         """Return one text for each difference between this run and an earlier run.
 
-        `before` is the earlier run's result of `describe`.
+        `before` is the earlier run's result of `describe`. A DataError says that `before` cannot be one.
         """
 
 
@@ -136,7 +137,7 @@ class Checkpoint:
             if not resume:
                 n = counted(n_shards, "finished shard")
                 raise DataError(f"{folder} holds a checkpoint with {n}; go on with {_RESUME}, or give another folder")
-            differences = _differences(identity, description)
+            differences = _differences(identity, description, folder / DESCRIPTION)
             if differences:
                 raise DataError(
                     f"{folder} is the checkpoint of another run. {'; '.join(differences)}. Give another folder, or "
@@ -296,17 +297,23 @@ def _description(folder: Path) -> dict[str, Any] | None:
         return None
     try:
         description = json.loads(read_text(path))
-    except json.JSONDecodeError as error:
-        raise DataError(f"{path}: is damaged, or is not part of a checkpoint of kgeval; give another folder") from error
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise DataError(f"{path}: is damaged, or is not part of a checkpoint of kgeval; {_DAMAGED}") from error
+    except DataError as error:
+        raise DataError(f"{error}; {_DAMAGED}") from error
+    except ValueError as error:  # a number of more than 4,300 digits
+        raise DataError(f"{path}: is damaged: {error}; {_DAMAGED}") from error
     if not isinstance(description, dict) or description.get("format") != FORMAT:
         raise DataError(f"{path}: is not part of a checkpoint of kgeval; give another folder")
-    if description.get("format_version") != FORMAT_VERSION:
+    if json.dumps(description.get("format_version")) != str(FORMAT_VERSION):  # not compared as numbers: True == 1
         raise DataError(
             f"{path}: has format version {description.get('format_version')}, and kgeval {__version__} reads version "
             f"{FORMAT_VERSION}; go on with kgeval {description.get('kgeval')}, or give another folder"
         )
-    if not isinstance(description.get("identity"), dict) or not isinstance(description.get("key"), str):
-        raise DataError(f"{path}: is damaged: it lacks the identity of the run; give another folder")
+    kinds = {"identity": dict, "key": str, "kgeval": str}
+    wrong = [name for name, kind in kinds.items() if not isinstance(description.get(name), kind)]
+    if wrong:
+        raise DataError(f"{path}: is damaged: the field {wrong[0]!r} is missing or has a wrong type; {_DAMAGED}")
     return description
 
 
@@ -339,8 +346,8 @@ def _reason(error: DataError) -> str:
     return str(cause.strerror or cause) if isinstance(cause, OSError) else str(error)
 
 
-def _differences(identity: Mapping[str, Any], description: dict[str, Any]) -> list[str]:
-    """Return one text for each difference between this run and the run of a checkpoint.
+def _differences(identity: Mapping[str, Any], description: dict[str, Any], path: Path) -> list[str]:
+    """Return one text for each difference between this run and the run of a checkpoint, whose description is `path`.
 
     The list is empty if this run may continue the checkpoint.
     """
@@ -356,7 +363,11 @@ def _differences(identity: Mapping[str, Any], description: dict[str, Any]) -> li
     differences += [f"{name}: not in the checkpoint" for name in parts if name not in before]
     for name, part in parts.items():
         if not differences:
-            differences += [f"{name}: {difference}" for difference in part.differences(before[name])]
+            try:
+                found = part.differences(before[name])
+            except DataError as error:
+                raise DataError(f"{path}: is damaged: identity/{name}/{error}; {_DAMAGED}") from error
+            differences += [f"{name}: {difference}" for difference in found]
     return differences
 
 

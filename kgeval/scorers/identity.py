@@ -21,7 +21,7 @@ import numpy as np
 
 from kgeval.checks import Ids, Scores, cut_label
 from kgeval.data import SIDES, Dataset, Queries, triple_labels
-from kgeval.errors import ScoreError
+from kgeval.errors import DataError, ScoreError
 from kgeval.kernels import Array, StreamedTable, address, is_tensor, kind_of, library
 from kgeval.scorers.models import MODELS, EmbeddingModel
 from kgeval.scorers.rounding import Rounding, score_differences
@@ -120,9 +120,20 @@ class ScorerIdentity:
         ----------
         before : dict
             The earlier description: a result of `describe`, perhaps read back from JSON.
+
+        Raises
+        ------
+        DataError
+            If `before` cannot be a result of `describe`; the message names the part.
         """
+        n_queries = {side: len(given) for side, (given, _) in self._queries.items()}
+        _check_description(before, n_queries)
         settings, tables = self._read()
         found = _setting_differences(settings, before["settings"]) + _table_differences(tables, before["tables"])
+        if not found:  # with equal settings, the same parts are compared
+            sides = self.sides if self._is_foreign_geometry else ()
+            _check_names("queries", before["queries"], sides)
+            _check_names("probes", before["probes"], self._probe_names)
         for side, stored in before["queries"].items():
             if not found and self._hash_queries(side, stored["n"]) != stored:
                 found.append(f"the vectors of queries of the {side} side differ")
@@ -355,12 +366,11 @@ class _Probes:
         """
         if self.scores.dtype.name != before["dtype"]:
             return [f"the scores are {self.scores.dtype.name} here, {before['dtype']} in the checkpoint"]
-        dtype = np.dtype(before["dtype"])
-        stored = np.frombuffer(base64.b64decode(before["scores"]), dtype.newbyteorder("<")).astype(dtype)
+        stored = _stored_scores("scores", before)
         if len(stored) != len(self.scores):
             return [f"{len(self.scores)} triples are probed here, {len(stored)} in the checkpoint"]
         is_other = self.scores != stored
-        if dtype.kind == "f":
+        if stored.dtype.kind == "f":
             rounding = Rounding.of(stored)
             sizes = np.where(np.isfinite(stored), np.abs(stored.astype(np.float64)), 0.0)
             noises = np.maximum(before["noise"], before.get("relative_noise", 0.0) * sizes)
@@ -517,6 +527,74 @@ def _plain_number(value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
     raise TypeError(f"it holds a value of type {type(value).__name__}")
+
+
+def _check_description(before: Any, n_queries: dict[str, int]) -> None:
+    """Raise a DataError unless `before` has the form that `ScorerIdentity.describe` returns.
+
+    `n_queries` is the number of ranked queries of each side. A probe call of at least one score per query needs no more
+    calls than stored scores, so a damaged number never leads to a very long run.
+    """
+    parts = _fields("", before, {"settings": dict, "tables": dict, "queries": dict, "probes": dict})
+    for name, stored in parts["tables"].items():
+        digest = _fields(f"tables/{name}", stored, {"dtype": str, "shape": list, "sha256": str})
+        _check(all(_is_count(n) for n in digest["shape"]), f"tables/{name}/shape", "a list of counts", digest["shape"])
+    for name, stored in parts["queries"].items():
+        n = _fields(f"queries/{name}", stored, {"n": int, "sha256": str})["n"]
+        most = n_queries.get(name, 0)
+        _check(_is_count(n) and n <= most, f"queries/{name}/n", f"a count of at most {most}", n)
+    for name, stored in parts["probes"].items():
+        place = f"probes/{name}"
+        numbers = {"noise": (int, float), "relative_noise": (int, float)}
+        if isinstance(stored, dict):
+            stored = {"relative_noise": 0.0} | stored  # earlier versions did not measure it
+        probes = _fields(place, stored, {"calls": list, "dtype": str, "scores": str} | numbers)
+        for kind in numbers:
+            is_noise = not isinstance(probes[kind], bool) and 0 <= probes[kind] < float("inf")
+            _check(is_noise, f"{place}/{kind}", "a finite number of at least 0", probes[kind])
+        calls = probes["calls"]
+        scores = _stored_scores(f"{place}/scores", probes)
+        are_calls = bool(calls) and all(_is_count(n) and n > 0 for n in calls) and sum(calls) <= len(scores)
+        expected = f"a list of positive counts, together at most {len(scores)}, the number of scores"
+        _check(are_calls, f"{place}/calls", expected, calls)
+
+
+def _stored_scores(place: str, probes: dict[str, Any]) -> Scores:
+    """Return the scores of a description of probes; raise a DataError if they cannot be read."""
+    try:
+        dtype = np.dtype(probes["dtype"])
+        is_number = dtype.kind in "biuf"
+        content = base64.b64decode(probes["scores"], validate=True)
+    except (TypeError, ValueError, SyntaxError):
+        is_number, content = False, b""
+    if not is_number or len(content) % dtype.itemsize:
+        _check(False, place, f"numbers in base64, of the dtype {probes['dtype']!r}", probes["scores"])
+    return np.frombuffer(content, dtype.newbyteorder("<")).astype(dtype)
+
+
+def _fields(place: str, value: Any, kinds: dict[str, Any]) -> dict[str, Any]:
+    """Return a JSON object; raise a DataError unless it has exactly the fields and types of `kinds`."""
+    _check(isinstance(value, dict), place, "an object", value)
+    expected = f"an object with the fields {', '.join(kinds)}"
+    _check(set(value) == set(kinds), place, expected, sorted(value))
+    for name, kind in kinds.items():
+        words = {dict: "an object", list: "a list", str: "a text"}.get(kind, "a number")
+        _check(isinstance(value[name], kind), f"{place}/{name}".strip("/"), words, value[name])
+    return dict(value)
+
+
+def _check_names(place: str, stored: dict[str, Any], names: Sequence[str]) -> None:
+    _check(set(stored) == set(names), place, f"an object with the fields {', '.join(names) or 'of none'}", [*stored])
+
+
+def _check(is_right: bool, place: str, expected: str, value: Any) -> None:
+    """Raise a DataError that names a part of a damaged description unless `is_right`."""
+    if not is_right:
+        raise DataError(f"{f'{place}: ' if place else ''}expected {expected}; got {cut_label(repr(value))}")
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
 def _setting_differences(here: dict[str, Any], before: dict[str, Any]) -> list[str]:

@@ -1,9 +1,11 @@
 """The board: what stands in one table, what is averaged, what is said about doubtful files, and the page."""
 
 import copy
+import html
 import json
 import math
 import re
+import warnings
 
 import numpy as np
 import pytest
@@ -41,6 +43,8 @@ def card(result):
             content["metrics"]["mrr"] = {"value": None, "low": None, "high": None, "reason": "no rank"}
         else:
             content["metrics"]["mrr"] = {"value": mrr, "low": mrr - 0.05, "high": mrr + 0.05}
+            for name in ("hits@1", "hits@3", "hits@10", "mr", "amri"):  # without values, none contradicts this MRR
+                content["metrics"][name] = {"value": None, "low": None, "high": None, "reason": "left out"}
         content["hashes"]["ranks"] = ranks or f"{model} {seed} {mrr}"
         if dataset:
             content["dataset"]["fingerprint"] = dataset
@@ -387,3 +391,91 @@ def test_the_json_of_the_page_is_strict(card, tmp_path):
     assert run["tie_rate"] is None
     assert run["metrics"]["mrr"] == [None, None, None]
     assert json.dumps(run)
+
+
+# ---- cards that contradict themselves ----
+
+
+def changed_card(result, model, **values):
+    """The card of `result` with another name, and with some values of metrics changed by hand."""
+    content = copy.deepcopy(Card.of(result).content)
+    content["model"] |= {"name": model, "name_from": "user"}
+    content["hashes"]["ranks"] = model
+    for name, value in values.items():
+        content["metrics"][name.replace("_", "@")] = {"value": value, "low": value, "high": value}
+    return Card(content)
+
+
+def test_a_card_that_contradicts_itself_is_marked_and_not_ranked(result, tmp_path):
+    """With half ranks, MRR is at most 0.37 + 0.13/1.5 + 0.4/3.5 + 0.1/10.5 = 0.580476; numbers may be off by 1e-6."""
+    rows = [
+        changed_card(result, "good"),
+        changed_card(result, "wrong", mrr=0.9, hits_1=0.37, hits_3=0.5, hits_10=0.9),
+        changed_card(result, "other"),
+    ]
+    said = (
+        "MRR 0.9000000000 (at least 0.899999) exceeds 0.580477, the largest value that hits@1 0.3700000000, "
+        "hits@3 0.5000000000 and hits@10 0.9000000000 allow: "
+    )
+    assert [card.contradictions for card in (rows[0], rows[2])] == [(), ()]
+    assert rows[1].contradictions[0].startswith(said)
+    for card in rows:
+        write_card(card, tmp_path / f"{card.model}.json")
+    board = read_board(tmp_path)
+    (table,) = board.tables
+    assert [(row.model, row.is_ranked, row.marks) for row in table.rows] == [
+        ("good", True, ()),
+        ("other", True, ()),
+        ("wrong", False, ("contradicts itself, not ranked",)),
+    ]
+    (note,) = [text for text in board.notes if "contradicts" in text]
+    assert note.startswith("wrong.json: the card contradicts itself, so it is not ranked and in no mean: ")
+    write_board(board, tmp_path / "board.html")
+    page = (tmp_path / "board.html").read_text(encoding="utf-8")
+    row = page[page.index(">wrong<") :].partition("</tr>")[0]
+    assert ">contradicts itself, not ranked</strong>" in row
+    assert "0.9000" in row
+    assert 'data-v="0.9"' not in row  # a click on the heading cannot rank it
+    assert note in html.unescape(page)
+
+
+def test_a_seed_that_contradicts_itself_is_in_no_mean(result):
+    cards = [changed_card(result, "A"), changed_card(result, "A"), changed_card(result, "A", mrr=0.9)]
+    for seed, card in enumerate(cards):
+        card.content["model"]["seed"] = seed
+        card.content["hashes"]["ranks"] = str(seed)
+    mrr = cards[0].metrics["mrr"][0]
+    (table,) = read_board(cards).tables
+    assert [(len(row.runs), row.is_ranked, row.value("mrr")[0]) for row in table.rows] == [
+        (2, True, pytest.approx(mrr)),
+        (1, False, 0.9),
+    ]
+
+
+@pytest.mark.parametrize("seed", range(size(4, 60)))
+def test_no_card_of_kgeval_contradicts_itself(seed):
+    """Random graphs; constant scores, scores with many ties, and scores without; both sides or one."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(3, 40))
+    arrays = {name: rng.integers(0, [n, 3, n], (k, 3)) for name, k in (("train", 30), ("test", rng.integers(1, 12)))}
+    dataset = kg.Dataset.from_arrays(**arrays, n_entities=n, n_relations=3)
+    scores = rng.integers(0, rng.choice([1, 2, 5, 10**6]), (n, 3, n)).astype(float)
+    sides = ["both", "object"][seed // 2 % 2]
+    protocol = kg.Protocol(sides=sides)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", kg.KgevalWarning)
+        card = Card.of(kg.evaluate(lambda s, p, o: scores[s, p, o], dataset, protocol, progress=False))
+    assert card.contradictions == ()
+
+
+@pytest.mark.parametrize("date", ["today", "2026-13-01", "2026-02-29", "20260228", "2026-1-1", ""])
+def test_a_card_whose_date_is_no_date_is_not_read(result, tmp_path, date):
+    card = changed_card(result, "A")
+    write_card(Card({**card.content, "date": "2024-02-29"}), tmp_path / "good.json")
+    write_card(Card({**card.content, "date": date}), tmp_path / "bad.json")
+    board = read_board(tmp_path)
+    assert board.unread == (
+        ("bad.json", f"bad.json, date: expected a date, written YYYY-MM-DD, or null; got {json.dumps(date)}"),
+    )
+    with pytest.raises(DataError, match="must have the form YYYY-MM-DD and be a day of the calendar; got"):
+        card.dated(date)

@@ -182,7 +182,7 @@ def test_a_date_only_if_asked(card):
     """It has a form, and the verification says that it is not checked."""
     assert card.dated("2026-11-23").content["date"] == "2026-11-23"
     for wrong in ("23.11.2026", "2026-11-23 ", 2026, "２０２６-11-23"):
-        with pytest.raises(DataError, match="must have the form YYYY-MM-DD; got"):
+        with pytest.raises(DataError, match="must have the form YYYY-MM-DD and be a day of the calendar; got"):
             card.dated(wrong)
 
 

@@ -107,7 +107,10 @@ def test_paragraph_and_metadata(capsys, tmp_path):
     for arguments, message in (
         (["--format", "latex"], "--format is the form of the paragraph; give it with --paragraph"),
         (["--hub-dataset", "a"], "--hub-dataset is a field of the metadata; give it with --model-index"),
-        (["--date", "today"], "the date of a card must have the form YYYY-MM-DD; got 'today'"),
+        (
+            ["--date", "today"],
+            "the date of a card must have the form YYYY-MM-DD and be a day of the calendar; got 'today'",
+        ),
     ):
         status, _, error = run(capsys, "card", "near.kgeval", *arguments)
         assert status == 2
@@ -153,3 +156,24 @@ def test_labels_cannot_change_the_terminal(capsys):
     assert "\x1b" not in text
     _, text, _ = run(capsys, "card", "red.kgeval", "--paragraph")
     assert "\x1b" not in text
+
+
+def test_a_card_that_contradicts_itself_is_said_by_card_and_verify(capsys, tmp_path):
+    content = json.loads(str(Card.of(kg.load_result("near.kgeval"))))
+    content["metrics"]["mrr"] = {"value": 0.99, "low": 0.98, "high": 1.0}
+    content["metrics"]["hits@1"] = {"value": 0.37, "low": 0.3, "high": 0.4}
+    (tmp_path / "made.json").write_text(json.dumps(content))
+    said = "MRR 0.9900000000 (at least 0.989999) exceeds "
+    status, _, aside = run(capsys, "card", "made.json", "--paragraph")
+    assert (status, aside.startswith("kgeval: caution: made.json: the card contradicts itself: ")) == (0, True)
+    assert said in aside
+    status, text, _ = run(capsys, "verify", "made.json", "near.kgeval")
+    assert status == 1
+    assert f"the card contradicts itself: {said}" in " ".join(text.split())
+    content["date"] = "2026-02-30"
+    (tmp_path / "made.json").write_text(json.dumps(content))
+    status, _, error = run(capsys, "verify", "made.json", "near.kgeval")
+    assert (status, error) == (
+        2,
+        'kgeval: made.json, date: expected a date, written YYYY-MM-DD, or null; got "2026-02-30"\n',
+    )

@@ -742,3 +742,151 @@ def test_semicolons_and_emphasis(tmp_path):
     assert read_reported(tmp_path / "table.csv").to_numpy().tolist() == [["A", "0.31", "0.22"]]
     (tmp_path / "table.md").write_text("| model | MRR |\n|---|---|\n| **A** | 0.31 |\n")
     assert check_table(read_reported(tmp_path / "table.md")).rows[0].label == "A"
+
+
+# --- numbers that were cut off, and percentages below 1 -----------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("mr", "amri", "verdict"),
+    [
+        ("61.90", "-0.22", "possible"),
+        ("61.90", "-0.21", "possible only if numbers were cut off, not rounded (rounding='any')"),
+        ("61.90", "-0.20", "impossible"),
+        ("51.45", "-0.00", "possible only if numbers were cut off, not rounded (rounding='any')"),
+        ("51.45", "0.00", "possible only if numbers were cut off, not rounded (rounding='any')"),
+    ],
+)
+def test_a_negative_amri_may_be_cut_off_in_both_directions(mr, amri, verdict):
+    """101 candidates: AMRI is at most 1 - (MR - 1)/50.
+
+    For MR 61.90 that is -0.218: cut off downwards or rounded -0.22, cut off towards 0 -0.21, never -0.20.
+    For MR 51.45 it is -0.009, towards 0 -0.00.
+    """
+    (row,) = check_table({"MR": mr, "AMRI": amri}, n_candidates=101).rows
+    assert row.verdict == verdict
+    cut = check_table({"MR": mr, "AMRI": amri}, n_candidates=101, rounding="any")
+    assert cut.possible == (verdict != "impossible")
+
+
+def test_percentages_none_of_which_exceeds_1_get_a_hint():
+    """As shares, MRR is at most 0.1 + 0.1/2 + 0.2/4 + 0.6/11 = 0.2545; as percentages at most 0.0025 + 0.996/11.
+
+    With half ranks and numbers that were cut off, it is at most 0.2 + 0.1/1.5 + 0.2/3.5 + 0.5/10.5 = 0.371.
+    """
+    small = {"H@1": "0.1", "H@3": "0.2", "H@10": "0.4", "MRR": "0.6"}
+    (row,) = check_table(small).rows
+    assert (row.possible, row.verdict) == (False, "possible only if these are percent (percent=True)")
+    assert row.hints[-1] == "are these percent? The row is possible with percent=True (--percent)"
+    assert check_table(small, percent=True).possible
+    (row,) = check_table(small, percent=False).rows  # the user has said that they are not
+    assert row.verdict == "impossible"
+    assert "percent?" not in " ".join(row.hints)
+    (row,) = check_table({"H@1": "0.06", "H@10": "0.30", "MRR": "0.06"}).rows  # impossible in both units
+    assert (row.verdict, any("percent?" in hint for hint in row.hints)) == ("impossible", False)
+
+
+# --- several datasets side by side --------------------------------------------------------------------
+
+# TransE is possible on both datasets. DistMult on WN18RR is not: MRR is at most 0.2 + 0.1/2 + 0.7/11 = 0.3136.
+NUMBERS = (
+    ("TransE", "0.31", "0.22", "0.49", "0.23", "0.01", "0.53"),
+    ("DistMult", "0.24", "0.16", "0.42", "0.43", "0.2", "0.3"),
+)
+SIDE_BY_SIDE = {
+    "two.csv": ["Model,FB15k-237,,,WN18RR,,", ",MRR,H@1,H@10,MRR,H@1,H@10"],
+    "every.csv": ["Model,FB15k-237,FB15k-237,FB15k-237,WN18RR,WN18RR,WN18RR", "Model,MRR,H@1,H@10,MRR,H@1,H@10"],
+    "one.tsv": ["Model\tFB15k-237 MRR\tFB15k-237 H@1\tFB15k-237 Hits@10\tWN18RR_MRR\tWN18RR/hits@1\tH@10 (WN18RR)"],
+    "two.md": [
+        "| | FB15k-237 | | | WN18RR | | |",
+        "|-|-|-|-|-|-|-|",
+        "| Model | MRR | H@1 | H@10 | MRR | H@1 | H@10 |",
+    ],
+    "above.md": [
+        "| | **FB15k-237** | | | WN18RR | | |",
+        "| Model | MRR | H@1 | H@10 | MRR | H@1 | H@10 |",
+        "|-|-|-|-|-|-|-|",
+    ],
+}
+
+
+def written(path, header):
+    """A table of a paper in a file, with the rows of `NUMBERS`."""
+    mark = {".csv": ",", ".tsv": "\t", ".md": " | "}[path.suffix]
+    path.write_text("\n".join([*header, *(mark.join(row) for row in NUMBERS)]) + "\n")
+    return path
+
+
+def verdicts(check):
+    return {(row.label, row.dataset): row.verdict for row in check.rows}
+
+
+@pytest.mark.parametrize("name", SIDE_BY_SIDE)
+def test_each_dataset_of_a_row_is_checked_by_itself(tmp_path, name):
+    check = check_table(read_reported(written(tmp_path / name, SIDE_BY_SIDE[name])), percent=False)
+    assert verdicts(check) == {
+        ("TransE on FB15k-237", "FB15k-237"): "possible",
+        ("TransE on WN18RR", "WN18RR"): "possible",
+        ("DistMult on FB15k-237", "FB15k-237"): "possible",
+        ("DistMult on WN18RR", "WN18RR"): "impossible",
+    }
+    (finding,) = check.findings
+    assert finding.message.startswith("MRR 0.43 (at least 0.425) exceeds ")
+    assert [row.record().get("dataset") for row in check.rows] == ["FB15k-237", "WN18RR"] * 2
+
+
+def test_repeated_metrics_are_datasets_without_names(tmp_path):
+    path = written(tmp_path / "table.csv", ["Model,MRR,H@1,H@10,MRR,H@1,H@10"])
+    check = check_table(read_reported(path), percent=False)
+    assert list(verdicts(check)) == [
+        (f"{m} on {d}", d) for m in ("TransE", "DistMult") for d in ("dataset 1", "dataset 2")
+    ]
+    assert [row.possible for row in check.rows] == [True, True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("header", "text"),
+    [
+        (["Model,MRR,H@1,H@10,H@1,MRR,H@10"], "table.csv, line 1: column 'H@1' occurs twice"),
+        (
+            ["Model,,FB15k-237,,,WN18RR,", ",MRR,H@1,H@10,MRR,H@1,H@10"],
+            "line 1: no dataset stands above the column 'MRR'",
+        ),
+        (["Model,FB15k-237,,,,WN18RR,", ",MRR,H@1,H@10,MRR,H@1,H@10"], "line 1: FB15k-237 has two columns 'MRR'"),
+    ],
+)
+def test_unclear_datasets_are_refused_with_the_way_to_write_them(tmp_path, header, text):
+    with pytest.raises(DataError) as caught:
+        read_reported(written(tmp_path / "table.csv", header))
+    assert text in str(caught.value)
+    assert str(caught.value).endswith(
+        "For several datasets side by side, write columns such as 'FB15k-237 MRR', or two lines of names: each dataset "
+        "above the first column of its numbers, and the metrics below"
+    )
+
+
+def test_candidates_and_ranks_of_each_dataset():
+    """MR 5000 of WN18RR (40,943 entities) is not possible among the 14,541 entities of FB15k-237."""
+    frame = pd.DataFrame([["250", "5000"]], columns=["FB15k-237 MR", "WN18RR MR"])
+    check = check_table(frame, n_candidates={"FB15k-237": 14541, "WN18RR": 40943})
+    assert check.possible
+    assert check.assumed.endswith("14541 candidates of FB15k-237, 40943 candidates of WN18RR")
+    assert [row.possible for row in check_table(frame, n_candidates={"WN18RR": 4000}).rows] == [True, False]
+    with pytest.raises(MetricError, match=re.escape("such as {'FB15k-237': 14541, 'WN18RR': 14541}; got 14541")):
+        check_table(frame, n_candidates=14541)
+    with pytest.raises(MetricError, match="n_ranks: 'WN18' is not a dataset of the table; its datasets: 'FB15k-237'"):
+        check_table(frame, n_ranks={"WN18": 6268})
+    with pytest.raises(MetricError, match="its datasets: only one, without a name"):
+        check_table({"MR": 250}, n_ranks={"WN18": 6268})
+
+
+def test_headings_in_pairs_and_numbers_that_are_no_metric():
+    columns = pd.MultiIndex.from_tuples([("", "Model"), ("A", "MRR"), ("A", "H@1"), ("B", "MRR"), ("B", "H@1")])
+    check = check_table(pd.DataFrame([["TransE", "0.31", "0.22", "0.1", "0.3"]], columns=columns))
+    assert [(row.label, row.possible) for row in check.rows] == [("TransE on A", True), ("TransE on B", False)]
+    frame = pd.DataFrame([["0.31", "0.22", "0.002", "0.003"]], columns=["A MRR", "A H@1", "A std MRR", "A std H@1"])
+    (row,) = check_table(frame).rows
+    assert (row.possible, row.notes) == (True, ("not checked: A std MRR, A std H@1",))
+    frame = pd.DataFrame([["0.31", "0.22", "0.4"]], columns=["MRR", "H@1", "valid MRR"])  # one dataset, as ever
+    (row,) = check_table(frame).rows
+    assert (row.dataset, row.notes) == ("", ("not checked: valid MRR",))

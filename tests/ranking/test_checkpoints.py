@@ -243,7 +243,7 @@ def test_nothing_is_written_among_foreign_files(tmp_path, resume):
         ("[1]", "is not part of a checkpoint of kgeval"),
         ('{"format"', "is damaged, or is not part of a checkpoint of kgeval"),
         ('{"format": "kgeval checkpoint", "format_version": 2, "kgeval": "9.9"}', "has format version 2"),
-        ('{"format": "kgeval checkpoint", "format_version": 1}', "lacks the identity"),
+        ('{"format": "kgeval checkpoint", "format_version": 1}', "the field 'identity' is missing or has a wrong type"),
     ],
 )
 def test_a_strange_description_is_refused(tmp_path, content, message):
@@ -759,3 +759,118 @@ def test_two_programs_on_one_folder(tmp_path, root):
         program.communicate()
     assert outputs.count("wrote 0") == 1
     assert sum("process" in output and "writes to it" in output for output in outputs) == 2
+
+
+# A damaged description of a real run
+
+
+class Vectors:
+    """A foreign embedding model: dot products of vectors."""
+
+    geometry = "dot"
+
+    def __init__(self, table):
+        self.table = table
+
+    def query_vectors(self, side, given, relation):
+        return self.table[given] * (relation[:, None] + 1)
+
+    def candidate_vectors(self, side):
+        return self.table
+
+
+class Whole:
+    """A scorer of whole queries."""
+
+    def __init__(self, table):
+        self.table = table
+
+    def score_objects(self, subjects, relations):
+        return self.table[subjects] @ self.table.T
+
+    def score_subjects(self, relations, objects):
+        return self.table[objects] @ self.table.T
+
+
+def _leaves(value, path=()):
+    """The path of every value inside a JSON value, inner objects and lists included."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in items:
+        yield (*path, key)
+        yield from _leaves(item, (*path, key))
+
+
+DELETED = object()
+OTHERS = (DELETED, None, True, -1, 10**15, 1e400, "text", "AAAA!", "AAA", [], [[]], {}, {"x": 1}, "half", "none")
+
+
+def _damaged(text, path, other):
+    """A JSON text in which one value is deleted, replaced, cut to its first half or emptied."""
+    content = json.loads(text)
+    place = content
+    for key in path[:-1]:
+        place = place[key]
+    value = place[path[-1]]
+    if other is DELETED:
+        del place[path[-1]]
+    elif other in ("half", "none") and isinstance(value, (str, list, dict)):
+        n = len(value) // 2 if other == "half" else 0
+        place[path[-1]] = dict(list(value.items())[:n]) if isinstance(value, dict) else value[:n]
+    else:
+        place[path[-1]] = other
+    return json.dumps(content)
+
+
+def _check_damages(folder, kinds, n_cases):
+    """Every damage of checkpoint.json that changes the identity is a DataError of one line that names the folder."""
+    rng = np.random.default_rng(5)
+    table = rng.normal(size=(9, 4))
+    dataset = kg.Dataset.from_arrays(test=rng.integers(0, [9, 2, 9], (6, 3)), n_entities=9, n_relations=2)
+    scorers = {
+        "function": lambda s, p, o: table[s].sum(axis=1) * p - table[o].sum(axis=1),
+        "whole": Whole(table),
+        "vectors": Vectors(table),
+        "model": kg.models.DistMult(table, table[:2]),
+    }
+    silent = []
+    for kind in kinds:
+        run = folder / kind
+
+        def ranked(resume, kind=kind, run=run):
+            return kg.evaluate(scorers[kind], dataset, checkpoint=run, resume=resume, progress=False)
+
+        before = ranked(False)["mrr"]
+        file = run / "checkpoint.json"
+        text = file.read_text()
+        assert ranked(True)["mrr"] == before
+        cases = [(path, other) for path in _leaves(json.loads(text)) for other in OTHERS]
+        broken = (("identity", "scorer", "probes", "triples", "scores"), "AAAA!")  # the alphabet of base64 lacks "!"
+        chosen = range(len(cases)) if n_cases is None else rng.choice(len(cases), n_cases, replace=False)
+        damages = [(cases[i], _damaged(text, *cases[i])) for i in chosen]
+        damages += [(broken, _damaged(text, *broken))] if kind == "function" else []
+        damages += [((kind, n), text[:n]) for n in rng.integers(0, len(text), n_cases or 40)]
+        damages += [("deep", "[" * 100_000), ("long", text.replace(": 1,", f": {'1' * 5000},", 1))]
+        for case, damaged in damages:
+            file.write_text(damaged)
+            try:
+                ranked(True)
+            except kg.DataError as error:
+                assert str(run) in str(error), (case, error)
+                assert "give another folder" in str(error).lower() or "Delete this file" in str(error), (case, error)
+            else:
+                if json.dumps(json.loads(damaged)) != json.dumps(json.loads(text)):
+                    silent.append((kind, *case))
+        file.write_text(text)
+    return silent
+
+
+def test_a_damaged_description_is_a_data_error_that_names_the_file(tmp_path):
+    for kind, path, other in _check_damages(tmp_path, ["function"], 8):
+        # What is not noticed does not change what is compared: the noise of a call, and how probes were called.
+        assert path[-1] in ("noise", "relative_noise") or "calls" in path or "key" in path, (kind, path, other)
+
+
+@pytest.mark.thorough
+def test_every_damage_of_a_description_is_a_data_error(tmp_path):
+    for kind, path, other in _check_damages(tmp_path, ["function", "whole", "vectors", "model"], None):
+        assert path[-1] in ("noise", "relative_noise") or "calls" in path or "key" in path, (kind, path, other)

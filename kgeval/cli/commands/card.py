@@ -100,8 +100,9 @@ def _targets(options: argparse.Namespace) -> list[Path]:
 
 
 def _say_what_is_assumed(cards: Sequence[Card], options: argparse.Namespace) -> None:
-    """Print a note to standard error for each name that was not given."""
+    """Print a note to standard error for each name that was not given, and for each card that contradicts itself."""
     for path, card in zip(options.results, cards):
+        say_aside([f"caution: {path}: the card contradicts itself: {text}" for text in card.contradictions])
         if not card.is_named:
             say_aside(
                 [

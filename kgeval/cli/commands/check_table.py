@@ -20,9 +20,15 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         metavar="FILE|NAME=VALUE",
         help="a table (CSV, TSV, Markdown) with columns such as MRR and H@10, or numbers: mrr=0.31 hits@10=0.49 mr=219",
     )
-    parser.add_argument("--n-candidates", type=int, metavar="N", help="largest number of candidates of a query")
     parser.add_argument(
-        "--n-ranks", type=int, metavar="N", help="number of ranks in each metric: test triples times ranked sides"
+        "--n-candidates",
+        metavar="N",
+        help="largest number of candidates of a query; DATASET=N,DATASET=N if the table has several datasets",
+    )
+    parser.add_argument(
+        "--n-ranks",
+        metavar="N",
+        help="number of ranks in each metric: test triples times ranked sides; DATASET=N,DATASET=N as above",
     )
     parser.add_argument("--ties", choices=TIE_POLICIES, help="tie policy; realistic allows ranks such as 1.5")
     parser.add_argument("--percent", action="store_true", default=None, help="hits@k, MRR and AMRI are percentages")
@@ -40,8 +46,8 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 def _run_check(options: argparse.Namespace) -> Output:
     check = kgeval.check_table(
         _given_values(options.values),
-        n_candidates=options.n_candidates,
-        n_ranks=options.n_ranks,
+        n_candidates=_numbers("--n-candidates", options.n_candidates),
+        n_ranks=_numbers("--n-ranks", options.n_ranks),
         ties=options.ties,
         percent=options.percent,
         rounding=options.rounding,
@@ -50,6 +56,23 @@ def _run_check(options: argparse.Namespace) -> Output:
     if options.format == "json":
         return Output(json_text({"possible": check.possible, "rows": check.records()}), status)
     return Output(options.screen.lines(str(check).splitlines()), status)
+
+
+def _numbers(option: str, given: str | None) -> int | dict[str, int] | None:
+    """Return the number of an option, or the number of each dataset: ``"14541"``, ``"WN18RR=40943,NELL-995=75492"``."""
+    if given is None:
+        return None
+    numbers: dict[str, int] = {}
+    for part in given.split(","):
+        dataset, _, number = part.rpartition("=")
+        if not number.strip().isdecimal() or dataset.strip() in numbers:
+            raise DataError(f"{option}: expected N, or DATASET=N,DATASET=N with each dataset once; got {given!r}")
+        numbers[dataset.strip()] = int(number)
+    if "" not in numbers:
+        return numbers
+    if len(numbers) > 1:
+        raise DataError(f"{option}: expected N, or DATASET=N,DATASET=N; got {given!r}")
+    return numbers[""]
 
 
 def _given_values(given: list[str]) -> object:
