@@ -170,10 +170,7 @@ class Predictions:
         >>> predictions.answers.values, predictions.notes
         (array([-1,  0]), ('1 of 2 answers are not labels of entities; they count as wrong answers',))
         """
-        if not isinstance(answers, Mapping):
-            expected = "a dict from queries (s, p, None) or (None, p, o) to lists of labels"
-            raise DataError(f"answers: expected {expected}; got {_shown(answers)}")
-        _check_dataset(dataset)
+        _check_arguments(answers, dataset)
         answers = {query: _checked_answers(query, given) for query, given in answers.items()}
         entities, relations = dataset.entities, dataset.relations
         wanted = dict.fromkeys(
@@ -302,8 +299,11 @@ class GivenRanks:
         return len(self.triples)
 
 
-def _check_dataset(dataset: Any) -> None:
-    """Raise a DataError if an argument is no dataset."""
+def _check_arguments(answers: Any, dataset: Any) -> None:
+    """Raise a DataError unless the arguments of `Predictions.from_labels` are a dict and a dataset."""
+    if not isinstance(answers, Mapping):
+        expected = "a dict from queries (s, p, None) or (None, p, o) to lists of labels"
+        raise DataError(f"answers: expected {expected}; got {_shown(answers)}")
     if not isinstance(dataset, Dataset):
         raise DataError(f"dataset: expected a kgeval.Dataset; got {_shown(dataset)}")
 

@@ -121,8 +121,8 @@ def test_the_real_files_of_other_tools(shared):
     places = [place for place in Path(shared / "data").rglob("*") if place.is_dir() or place.stat().st_size < 5_000_000]
     found = {place.name: taken_for(place) for place in places if taken_for(place)}
     assert found == {
-        "simkgc-wn18rr": ["simkgc"],
-        "forward_predictions.json": ["simkgc"],
+        **{name: ["simkgc"] for name in ("simkgc-wn18rr", "simkgc-wikidata5m")},
+        **{name: ["simkgc"] for name in ("forward_predictions.json", "backward_predictions.json")},
         **{name: ["trec"] for name in ("results.test", "results.trunc", "results-302.test", "prefs.results.test")},
     }
 
