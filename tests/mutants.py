@@ -790,6 +790,9 @@ MUTANTS = (
     Mutant("H36", "datasets_side_by_side_are_one", "published/reading.py", "published/test_table.py",
         "columns = _two_lines(header, body[0][1], f\"{file}, line {line}\")",
         "columns = header"),
+    Mutant("H28", "a_seed_without_a_sample_is_ignored", "evaluation/evaluator.py", "evaluation/test_sample.py",
+        "if seed is not None and not is_count and max_seconds is None:",
+        "if False:"),
 )
 # fmt: on
 

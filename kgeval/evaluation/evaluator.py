@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from kgeval.checks import Ids, check_positive_int, counted, cut_label, names_unknown_arguments
+from kgeval.checks import Ids, check_positive_int, check_seed, counted, cut_label, names_unknown_arguments
 from kgeval.data import (
     PROTOCOL_HINTS,
     Candidates,
@@ -33,7 +33,7 @@ from kgeval.data import (
 from kgeval.errors import DataError, ProtocolError, Stopped
 from kgeval.evaluation.assembly import Positives, RankedSide, assemble, list_notes
 from kgeval.evaluation.recent import remember
-from kgeval.evaluation.row_order import KeptTasks, check_row_order
+from kgeval.evaluation.row_order import KeptTasks, check_row_order, unchecked
 from kgeval.evaluation.running import RunSettings, joined_sides
 from kgeval.evaluation.sources import ScorerSource
 from kgeval.ranking import Executor, ListTask, RankCounts, Task, TaskCounts, rank
@@ -66,11 +66,12 @@ def evaluate(
     device: str | None = None,
     progress: bool = True,
     triples: int | npt.ArrayLike | None = None,
-    seed: int = 0,
+    seed: int | None = None,
     executor: Executor | None = None,
     checkpoint: str | Path | None = None,
     resume: bool = False,
     max_seconds: float | None = None,
+    check_rows: bool = True,
 ) -> EvaluationResult:
     """Rank every triple of a split against its corruptions: the triples with another subject or another object.
 
@@ -107,8 +108,9 @@ def evaluate(
         the sample. If the triples were drawn at random, confidence intervals of metrics describe the whole splits, with
         the finite-population correction; confidence intervals of differences between models do not have this
         correction.
-    seed : int
-        The seed of the random triples, and of the order of the triples with `max_seconds`.
+    seed : int, optional
+        The seed of the random triples, and of the order of the triples with `max_seconds`; by default 0. Without either
+        of them, a seed is an error: it would change nothing.
     executor : Executor, optional
         Where to rank: ``kg.executors.Threads(n)`` (the default), ``kg.executors.Processes(n)`` or
         ``kg.executors.Ray(...)``. The counts are the same with every executor.
@@ -121,6 +123,9 @@ def evaluate(
     max_seconds : float, optional
         Stop after about this time, with a partial result. The triples are ranked in a random order. If the first m
         triples are ranked in time, the result is the same as with ``triples=m``; m can be the number of all triples.
+    check_rows : bool
+        Whether to rank some train triples too, and to caution if a trained model would rank them higher: its rows may
+        be in another order than the ids. The numbers are the same without this check.
 
     Returns
     -------
@@ -164,6 +169,7 @@ def evaluate(
         checkpoint=checkpoint,
         resume=resume,
         max_seconds=max_seconds,
+        check_rows=check_rows,
     )
 
 
@@ -256,11 +262,12 @@ class Evaluator:
         device: str | None = None,
         progress: bool = True,
         triples: int | npt.ArrayLike | None = None,
-        seed: int = 0,
+        seed: int | None = None,
         executor: Executor | None = None,
         checkpoint: str | Path | None = None,
         resume: bool = False,
         max_seconds: float | None = None,
+        check_rows: bool = True,
     ) -> EvaluationResult:
         """Rank the positives with `scorer`; parameters, result and errors are those of `kgeval.evaluate`."""
         for name, value in (("batch_size", batch_size), ("block_size", block_size), ("threads", threads)):
@@ -268,6 +275,14 @@ class Evaluator:
                 check_positive_int(name, value)
         limits = Limits(batch_size, block_size, check_positive_int("max_pairs", max_pairs), device)
         run = RunSettings.of(executor, threads, checkpoint, resume, max_seconds, progress)
+        is_count = isinstance(triples, (int, np.integer)) and not isinstance(triples, (bool, np.bool_))
+        if seed is not None and not is_count and max_seconds is None:
+            raise ProtocolError(
+                f"seed={seed!r} changes nothing here: it is the seed of triples=N (N random triples) and of "
+                "max_seconds=S; give it with one of them. The seed with which a model was trained is kept by "
+                "result.save(path, name=, seed=)"
+            )
+        seed = check_seed(0 if seed is None else seed)
         given, scorer = scorer, bound(scorer, self.dataset)
         rows = as_row_scorer(scorer, len(self.dataset.entities), limits)
         check_missing(scorer, self.dataset)
@@ -284,20 +299,22 @@ class Evaluator:
                 n_reached = run.reached(job, counts, places, plan.kept)
                 if n_reached is not None:
                     plan = self._plan(replace(plan.protocol, sample=None), n_reached, seed)
-                row_order = check_row_order(
-                    rows,
-                    self.dataset,
-                    plan.entities,
-                    plan.lists or plan.tasks,
-                    job.meter.seconds + (store.seconds if store else 0.0),
-                    run.limits_here(limits),
-                    run.threads,
-                    kept=self._row_order_tasks,
-                    n_processes=run.executor.n_processes,
-                    seconds_left=run.seconds_left,
-                    progress=progress,
-                    prepared=job.prepared,
-                )
+                row_order = unchecked("switched off by check_rows=False")
+                if check_rows:
+                    row_order = check_row_order(
+                        rows,
+                        self.dataset,
+                        plan.entities,
+                        plan.lists or plan.tasks,
+                        job.meter.seconds + (store.seconds if store else 0.0),
+                        run.limits_here(limits),
+                        run.threads,
+                        kept=self._row_order_tasks,
+                        n_processes=run.executor.n_processes,
+                        seconds_left=run.seconds_left,
+                        progress=progress,
+                        prepared=job.prepared,
+                    )
             except KeyboardInterrupt as error:
                 raise Stopped(job.describe_stop()) from error
             by_side = joined_sides(job, counts, store, plan.protocol.sides)

@@ -114,14 +114,14 @@ def check_row_order(
     """
     train = dataset.splits.get("train")
     if train is None or not len(train):
-        return _unchecked("the dataset has no train triples")
+        return unchecked("the dataset has no train triples")
     sides = list(dict.fromkeys(task.side for task in tasks))
     most = min(len(train), MAX_TRIPLES)
     n = _affordable(rows, tasks, most, len(entities), len(sides), seconds, n_processes, seconds_left)
     if seconds_left is not None and n < min(most, MIN_JUDGED):
-        return _unchecked("max_seconds left no time for the check")
+        return unchecked("max_seconds left no time for the check")
     if not n:
-        return _unchecked(f"one train triple would cost more than {MAX_SHARE:.0%} of the run")
+        return unchecked(f"one train triple would cost more than {MAX_SHARE:.0%} of the run")
     kept, prepared = {} if kept is None else kept, [] if prepared is None else prepared
     try:
         check_tasks = [_kept_task(kept, dataset, n, side, entities) for side in sides]
@@ -131,14 +131,21 @@ def check_row_order(
         job = Job(rows, check_tasks, limits, meter=meter, deadline=deadline, prepared=prepared)
         counts = rank(job, executors.Threads(threads))
     except ScoreError as error:  # for example, a scorer that knows only the queries of test
-        return _unchecked(f"the scorer cannot score train triples: {error}")
+        return unchecked(f"the scorer cannot score train triples: {error}")
     if any(len(part.rows) < len(task.rows) for part, task in zip(counts, check_tasks)):
-        return _unchecked("max_seconds left no time for the check")
+        return unchecked("max_seconds left no time for the check")
     statistic = {side: _measure(part) for side, part in zip(sides, counts) if part.filtered.rivals.any()}
     return {"triples": n, **statistic}, _caution(n, statistic)
 
 
-def _unchecked(reason: str) -> tuple[dict[str, Any], str]:
+def unchecked(reason: str) -> tuple[dict[str, Any], str]:
+    """Return the statistic and the caution of a check that did not run.
+
+    Parameters
+    ----------
+    reason : str
+        Why it did not run.
+    """
     return {"triples": 0, "reason": reason}, ""
 
 
@@ -217,8 +224,6 @@ def _caution(n: int, statistic: dict[str, dict[str, float]]) -> str:
     side = min(doubtful, key=lambda side: statistic[side]["amri"])
     amri, mrr = statistic[side]["amri"], statistic[side]["mrr"]
     return (
-        f"row order: {n} triples of train rank lower than a trained model ranks them ({side} side: AMRI {amri:.3f}, "
-        f"MRR {mrr:.3f}; all ranks 1 give 1). Are the rows of the model in the order of dataset.entities.labels and "
-        "dataset.relations.labels, and are norm, layout and inverse_relations right? If so, the model knows little of "
-        "train: it is undertrained, or a simple baseline"
+        f"row order: {n} train triples rank low ({side} side: AMRI {amri:.3f}, MRR {mrr:.3f}): are rows in the order of "
+        "the ids, and norm, layout, inverse_relations right, or is the model undertrained? See kgeval help models"
     )

@@ -451,7 +451,15 @@ def test_resources_reach_evaluate(capsys, monkeypatch):
     printed(capsys, "evaluate", "graph", "--score", "scorers:total", *options)
     sizes = {"batch_size": 2, "block_size": 3, "max_pairs": 4, "threads": 5}
     run = {"executor": None, "checkpoint": None, "resume": False, "max_seconds": None}  # see test_runs.py
-    assert given == {**sizes, **run, "device": None, "progress": False, "triples": None, "seed": 0}
+    assert given == {
+        **sizes,
+        **run,
+        "device": None,
+        "progress": False,
+        "triples": None,
+        "seed": None,
+        "check_rows": True,
+    }
 
 
 def test_device(capsys):

@@ -259,7 +259,8 @@ def test_command_line(tmp_path, monkeypatch, capsys):
     (tmp_path / "scorers.py").write_text("def score(s, p, o):\n    return (s + 2 * o) % 5 + 0.0\n")
     dataset = kg.read_dataset(tmp_path / "graph")
     found = {
-        n: kg.evaluate(lambda s, p, o: (s + 2 * o) % 5 + 0.0, dataset, triples=n, seed=4)["mrr"] for n in (6, None)
+        6: kg.evaluate(lambda s, p, o: (s + 2 * o) % 5 + 0.0, dataset, triples=6, seed=4)["mrr"],
+        None: kg.evaluate(lambda s, p, o: (s + 2 * o) % 5 + 0.0, dataset)["mrr"],
     }
     assert found[6] != found[None]
     call = ["evaluate", "graph", "--score", "scorers.py:score", "--format", "csv", "--metrics", "mrr"]
@@ -277,3 +278,17 @@ def test_command_line(tmp_path, monkeypatch, capsys):
             f"kgeval: argument --sample: expected a number of triples, such as --sample 1000; got {wrong!r}; see "
             "kgeval evaluate --help\n"
         )
+
+
+@pytest.mark.parametrize("options", [{}, {"triples": [0, 2]}, {"triples": np.array([True, False, True])}])
+def test_a_seed_that_changes_nothing_is_an_error(options):
+    """H28: without random triples the seed was ignored."""
+    dataset = kg.Dataset.from_arrays(test=[[0, 0, 1], [1, 0, 2], [2, 0, 0]], n_entities=3, n_relations=1)
+    message = (
+        r"^seed=3 changes nothing here: it is the seed of triples=N \(N random triples\) and of max_seconds=S; give"
+    )
+    with pytest.raises(kg.ProtocolError, match=message):
+        kg.evaluate(lambda s, p, o: o, dataset, seed=3, **options)
+    assert kg.evaluate(lambda s, p, o: o, dataset, seed=3, triples=2).protocol.sample.seed == 3
+    assert kg.evaluate(lambda s, p, o: o, dataset, triples=2).protocol.sample.seed == 0
+    assert kg.evaluate(lambda s, p, o: o, dataset, seed=3, max_seconds=100)["object.mr"] == 2

@@ -65,6 +65,12 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     add_predictions(parser)
     add_run(parser)
     resources = parser.add_argument_group("resources (change no number)")
+    resources.add_argument(
+        "--no-check-rows",
+        dest="check_rows",
+        action="store_false",
+        help="do not rank some train triples to find rows in a wrong order",
+    )
     resources.add_argument("--batch-size", type=int, metavar="N", help="queries scored at a time")
     resources.add_argument("--block-size", type=int, metavar="N", help="candidates scored at a time")
     resources.add_argument(
@@ -120,11 +126,12 @@ def _evaluate(options: argparse.Namespace) -> Output:
             device=options.device,
             progress=options.progress and not options.quiet,
             triples=options.sample,
-            seed=0 if options.sample_seed is None else options.sample_seed,
+            seed=options.sample_seed,
             executor=executor_of(options),
             checkpoint=options.checkpoint,
             resume=bool(options.resume),
             max_seconds=options.max_seconds,
+            check_rows=options.check_rows,
         )
     result = columns_to_add.added_to(result)
     if options.name is not None:
