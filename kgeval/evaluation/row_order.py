@@ -224,6 +224,6 @@ def _caution(n: int, statistic: dict[str, dict[str, float]]) -> str:
     side = min(doubtful, key=lambda side: statistic[side]["amri"])
     amri, mrr = statistic[side]["amri"], statistic[side]["mrr"]
     return (
-        f"row order: {n} train triples rank low ({side} side: AMRI {amri:.3f}, MRR {mrr:.3f}): are rows in the order of "
-        "the ids, and norm, layout, inverse_relations right, or is the model undertrained? See kgeval help models"
+        f"row order: {n} train triples rank low ({side} side: AMRI {amri:.3f}, MRR {mrr:.3f}): are rows in the order "
+        "of the ids, and norm, layout, inverse_relations right, or is the model undertrained? See kgeval help models"
     )
