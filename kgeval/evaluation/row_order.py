@@ -24,7 +24,8 @@ from kgeval.scorers import Limits, RowScorer
 # How many train triples are ranked: see `check_row_order`.
 MAX_TRIPLES, MIN_TRIPLES, MAX_SHARE = 500, 100, 0.05
 CHEAP_PAIRS, MANY_PAIRS = 100_000, 10_000_000  # scored pairs on each side
-QUICK_RUN, QUICK_CHECK = 60.0, 5.0  # seconds
+QUICK_RUN = 2.0  # seconds
+FREE_PAIRS = 500_000  # this many pairs of an embedding model are scored whatever the run cost, on all sides together
 MAX_KEPT = 8  # tasks that are kept for later checks
 SEED = 0
 # A side is doubtful if its AMRI is below LOW_AMRI, or if the AMRI is below GOOD_AMRI and the MRR below LOW_MRR: with
@@ -55,12 +56,11 @@ def check_row_order(
     """Rank a sample of train triples, filtered, among `entities`; return the statistic and a caution.
 
     The cost is the number of scored pairs (query, candidate). On each side, the check ranks as many triples as 5% of
-    the cost of the run allows, but at least a minimum. The minimum is the first of these three numbers for which there
-    is enough time: 100,000 / number of entities (if this is greater than 100); 100 (only among at most 100,000
-    entities); 50, the smallest number that can give a caution. There is enough time if run and check together take less
-    than a minute. If the run scored only some of the entities as candidates, as with lists of negatives, the check must
-    also take less than 5 seconds. The time of the check is estimated from its number of pairs and the time of the run.
-    The check never ranks more than 500 triples on a side.
+    the cost of the run allows, at most 500. If run and check together take less than two seconds by the check's
+    estimate, it ranks at least a minimum: the first of these three numbers for which there is enough time: 100,000 /
+    number of entities (if this is greater than 100); 100 (only among at most 100,000 entities); 50, the smallest number
+    that can give a caution. A longer run is not checked if 5% of its cost allow fewer than 50 triples, unless an
+    embedding model scores them in less than 500,000 pairs.
 
     The number of triples, the dataset and the side determine the sample. The same run therefore gives the same
     statistic again, unless a limit of time changes the number of triples.
@@ -81,8 +81,8 @@ def check_row_order(
     kept : dict, optional
         The tasks of earlier checks of this dataset. The check reuses them, and adds the tasks that it makes.
     n_processes : int
-        The number of processes that shared the run; the check uses only one process. If 5% of the pairs would take this
-        process more than 5 seconds, the share of 5% is divided by `n_processes`.
+        The number of processes that shared the run. The check uses only one process, so it may rank only this share of
+        the 5%.
     seconds_left : float, optional
         The seconds that the check may take; by default, only the limits above apply.
     progress : bool
@@ -121,7 +121,7 @@ def check_row_order(
     if seconds_left is not None and n < min(most, MIN_JUDGED):
         return unchecked("max_seconds left no time for the check")
     if not n:
-        return unchecked(f"one train triple would cost more than {MAX_SHARE:.0%} of the run")
+        return unchecked(f"{min(most, MIN_JUDGED)} train triples would cost more than {MAX_SHARE:.0%} of the run")
     kept, prepared = {} if kept is None else kept, [] if prepared is None else prepared
     try:
         check_tasks = [_kept_task(kept, dataset, n, side, entities) for side in sides]
@@ -162,21 +162,23 @@ def _affordable(
     """Return how many train triples the check may rank on each side, at most `most`; see `check_row_order`."""
     n_scored = max(1, sum(_count_pairs(rows, task, n_entities) for task in tasks))
     pairs_per_triple = n_entities * n_sides
-    longest = QUICK_RUN - seconds  # the seconds that the check may take
-    if n_scored < n_entities * sum(task.n_queries for task in tasks):
-        longest = min(longest, QUICK_CHECK)
+    longest = QUICK_RUN - seconds  # the seconds that the check may take if it ranks more than 5% of the pairs
     if seconds_left is not None:
         longest = min(longest, seconds_left)
-    seconds_each = seconds * n_processes * pairs_per_triple / n_scored  # for one train triple, on all sides
+    # For one train triple, on all sides: the time of the run, or the measured speed of calls if that is less,
+    # since a short run has fixed costs.
+    paced = None if rows.pace is None else rows.pace.pairs_within(1.0)
+    seconds_each = pairs_per_triple * min(seconds * n_processes / n_scored, 1 / paced if paced else np.inf)
     minima = [max(MIN_TRIPLES, CHEAP_PAIRS // n_entities), MIN_TRIPLES, MIN_JUDGED]
     enough = [min(most, n) for n in minima if n == MIN_JUDGED or n * n_entities <= MANY_PAIRS]
     least = next((n for n in enough if seconds_each * n < longest), 0)
-    share = int(MAX_SHARE * n_scored / pairs_per_triple)
-    if seconds_each * min(most, share) > QUICK_CHECK:
-        share //= n_processes
+    share = int(MAX_SHARE * n_scored / pairs_per_triple / n_processes)
     if seconds_left is not None and seconds_each:
         share = min(share, int(seconds_left / seconds_each))
-    return min(most, max(least, share))
+    if rows.pace is None and seconds_left is None:  # a few products of vectors take no time
+        least = max(least, FREE_PAIRS // pairs_per_triple)
+    n = min(most, max(least, share))
+    return n if n >= min(most, MIN_JUDGED) else 0
 
 
 def _count_pairs(rows: RowScorer, task: Task | ListTask, n_entities: int) -> int:
