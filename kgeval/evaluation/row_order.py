@@ -109,7 +109,7 @@ def check_row_order(
     >>> rows = as_row_scorer(lambda s, p, o: -np.abs((s + 1) % 50 - o), 50)
     >>> index = KnownIndex.of(*query_parts(ring, "object"))
     >>> task = Task.of(dataset, Queries.of(ring[:1], "object"), np.arange(50), index)
-    >>> check_row_order(rows, dataset, np.arange(50), [task], 0.1, Limits())
+    >>> check_row_order(rows, dataset, np.arange(50), [task], 0.01, Limits())
     ({'triples': 50, 'object': {'amri': 1.0, 'mrr': 1.0}}, '')
     """
     train = dataset.splits.get("train")
