@@ -24,6 +24,7 @@ from kgeval.errors import ProtocolError
 __all__ = ["All", "Candidates", "Listed", "Recorded"]
 
 DUPLICATES = ("keep", "drop")
+EMPTY = ("error", "drop", "first")
 PER_POSITIVE = "lists"  # the kind of `Listed`
 
 
@@ -157,6 +158,9 @@ class Listed(Candidates):
         The entities that compete with the subject of each positive. A side without lists is not ranked.
     duplicates : str
         ``"keep"``: an entity that a list contains twice counts as two rivals. ``"drop"``: as one rival.
+    empty : str
+        What happens to a positive whose list has no rival. ``"error"``: an error names the first one. ``"drop"``: it is
+        not ranked, and counted. ``"first"``: it gets rank 1 of 1, which raises every mean.
 
     Raises
     ------
@@ -165,8 +169,9 @@ class Listed(Candidates):
 
     Notes
     -----
-    Some negatives may be known triples. They are rivals in the raw setting, but not in the filtered setting. If a list
-    has no rival left in the filtered setting, its positive is not ranked; the result counts such positives.
+    Some negatives may be known triples. They are rivals in the raw setting, but not in the filtered setting. If all
+    rivals of a list are known, its positive has rank 1 of 1 in the filtered setting, as with any other candidates; a
+    note of the result counts such positives.
 
     Examples
     --------
@@ -182,20 +187,26 @@ class Listed(Candidates):
 
     kind = PER_POSITIVE
 
-    def __init__(self, objects: Any = None, subjects: Any = None, *, duplicates: str = "keep") -> None:
+    def __init__(
+        self, objects: Any = None, subjects: Any = None, *, duplicates: str = "keep", empty: str = "error"
+    ) -> None:
         given = {side: value for side, value in (("subject", subjects), ("object", objects)) if value is not None}
         if not given:
             raise ProtocolError("Listed needs lists of negatives: objects=..., subjects=... or both")
         self.lists = {side: _id_lists(f"{side}s", value) for side, value in given.items()}
         self.duplicates = check_one_of("duplicates", duplicates, DUPLICATES)
-        digest = hashlib.sha256(f"kgeval lists 1 {duplicates}".encode())
+        self.empty = check_one_of("empty", empty, EMPTY)
+        words = ["kgeval lists 1", duplicates, *([] if empty == "error" else [f"empty {empty}"])]
+        digest = hashlib.sha256(" ".join(words).encode())
         for side, lists in self.lists.items():
             digest.update(f"\n{side} {len(lists)}\n".encode())
             digest.update(lists.offsets.astype("<i8").tobytes() + lists.values.astype("<i8").tobytes())
         self.digest = digest.hexdigest()
 
     @classmethod
-    def from_negatives(cls, frame: pd.DataFrame, n_positives: int, *, duplicates: str = "keep") -> Listed:
+    def from_negatives(
+        cls, frame: pd.DataFrame, n_positives: int, *, duplicates: str = "keep", empty: str = "error"
+    ) -> Listed:
         """Make a `Listed` from a frame of negatives, such as the result of ``sample_negatives(..., ids=True)``.
 
         Parameters
@@ -205,7 +216,7 @@ class Listed(Candidates):
             positive in the ranked split.
         n_positives : int
             The number of rows of the ranked split; a positive without negatives gets an empty list.
-        duplicates : str
+        duplicates, empty : str
             As for `Listed`.
 
         Examples
@@ -236,7 +247,7 @@ class Listed(Candidates):
                         f"the column 'positive' contains {len(counts) - 1}; expected 0 to {n_positives - 1}"
                     )
                 given[f"{side}s"] = np.split(ids[order], np.cumsum(counts)[:-1])
-        return cls(**given, duplicates=duplicates)
+        return cls(**given, duplicates=duplicates, empty=empty)
 
     @classmethod
     def from_ogb(

@@ -17,8 +17,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from kgeval._version import __version__
-from kgeval.checks import Ids, counted
-from kgeval.data import SETTINGS, Dataset, Protocol
+from kgeval.checks import Bools, Ids, counted
+from kgeval.data import SETTINGS, Candidates, Dataset, Listed, Protocol, triple_labels
 from kgeval.errors import DataError, KgevalWarning, ProtocolError
 from kgeval.evaluation.row_order import MIN_JUDGED
 from kgeval.ranking import ListTask, RankCounts
@@ -29,7 +29,7 @@ TIE_RATE_SAID_ALOUD = 0.01  # a higher tie rate gives a caution
 # at least MANY_RANKS ranks.
 BELOW_CHANCE, ABOVE_CHANCE = -4.0, 2.0
 MANY_RANKS = 100
-NO_NEGATIVES = "the positive has no listed negative on this side, apart from known triples"  # why a rank is left out
+NO_NEGATIVES = "the positive has no listed negative on this side"  # why a rank is left out
 
 
 @dataclass(frozen=True)
@@ -119,8 +119,41 @@ class RankedSide:
 
     @classmethod
     def with_rivals(cls, scores: npt.NDArray[Any], counts: dict[str, RankCounts]) -> RankedSide:
-        """Make a `RankedSide` from the positives with at least one rival in the filtered setting."""
-        return cls.of(np.flatnonzero(counts["filtered"].rivals > 0), scores, counts)
+        """Make a `RankedSide` from the positives with at least one rival in the raw setting.
+
+        If all rivals of a positive are known, its filtered rank is 1 of 1.
+        """
+        return cls.of(np.flatnonzero(counts["raw"].rivals > 0), scores, counts)
+
+
+def check_empty(candidates: Candidates, dataset: Dataset, side: str, triples: Ids, n_rivals: Ids) -> Bools:
+    """Return which positives are ranked: those with a rival, or all if ``Listed(empty="first")`` says so.
+
+    Parameters
+    ----------
+    candidates : Candidates
+        Lists of negatives; other candidates rank all positives.
+    dataset : Dataset
+    side : str
+    triples : int64 array, shape (positives, 3)
+    n_rivals : int64 array, shape (positives,)
+        The number of rivals in the raw setting.
+
+    Raises
+    ------
+    DataError
+        If a list has no rival, and ``empty="error"``.
+    """
+    is_empty = n_rivals == 0
+    empty = candidates.empty if isinstance(candidates, Listed) else "first"
+    if empty == "error" and is_empty.any():
+        labels = triple_labels(dataset, *triples[int(np.argmax(is_empty))])
+        raise DataError(
+            f"{side} side: {counted(int(is_empty.sum()), 'positive')} of {len(triples):,} without a rival, first "
+            f"{labels}: the list is empty, or lists only the answer or entities that are no candidates. Choose "
+            "Listed(..., empty='drop'), which leaves such positives out, or empty='first', rank 1 of 1"
+        )
+    return ~is_empty | (empty == "first")
 
 
 def check_given_scores(protocol: Protocol, what: str) -> None:
@@ -195,7 +228,7 @@ def assemble(
     """
     n_ranked = sum(len(part.rows) for part in ranked)
     if not n_ranked:
-        raise DataError("no positive has a negative: every list is empty, or contains only known triples")
+        raise DataError("no positive has a negative: every list is empty")
     is_seen = positives.is_seen if chosen is None else positives.is_seen[chosen]
     n_read = len(is_seen) * len(protocol.sides)
     reasons = {**dropped, NO_NEGATIVES: n_read - n_ranked - sum(dropped.values())}
@@ -218,7 +251,7 @@ def assemble(
             **({"unknown": dict(unknown)} if unknown else {}),
         },
         dropped={reason: n for reason, n in reasons.items() if n},
-        notes=notes,
+        notes=[*notes, *_alone_notes(ranked)],
         source=source,
     )
     result = with_dataset_columns(result, dataset, np.concatenate([part.rows for part in ranked]))
@@ -226,6 +259,15 @@ def assemble(
     for caution in cautions:
         warnings.warn(caution, KgevalWarning, stacklevel=_frames_inside() + 1)
     return result.__replace__(notes=[*result.notes, *cautions])
+
+
+def _alone_notes(ranked: Sequence[RankedSide]) -> list[str]:
+    """Return a note if some positives have no rival in the filtered setting, where they therefore rank first."""
+    n_alone = sum(int((part.counts["filtered"].rivals == 0).sum()) for part in ranked)
+    if not n_alone:
+        return []
+    n = sum(len(part.rows) for part in ranked)
+    return [f"{n_alone:,} of {counted(n, 'filtered rank')} are 1 of 1: all other candidates are known answers"]
 
 
 def list_notes(tasks: Sequence[ListTask], unseen: str | None = None) -> list[str]:

@@ -27,7 +27,14 @@ from kgeval.data import (
     triple_labels,
 )
 from kgeval.errors import DataError, ProtocolError, ScoreError
-from kgeval.evaluation.assembly import Positives, RankedSide, assemble, check_given_scores, list_notes
+from kgeval.evaluation.assembly import (
+    Positives,
+    RankedSide,
+    assemble,
+    check_empty,
+    check_given_scores,
+    list_notes,
+)
 from kgeval.files import read_arrays
 from kgeval.ranking import ListTask, count_lists
 from kgeval.results import EvaluationResult
@@ -135,7 +142,12 @@ def evaluate_candidates(
             kept = Lists(task.rivals.offsets, negative_scores.values[task.kept])
             counts = count_lists(positive_scores, kept, task.is_known)
             tasks.append(_Scored(task, positive_scores, kept.values))
-        ranked.append(RankedSide.with_rivals(counts.scores, {"raw": counts.raw, "filtered": counts.filtered}))
+        by_setting = {"raw": counts.raw, "filtered": counts.filtered}
+        if listed is None:
+            ranked.append(RankedSide.with_rivals(counts.scores, by_setting))
+        else:
+            is_ranked = check_empty(listed, dataset, side, positives.triples, counts.raw.rivals)
+            ranked.append(RankedSide.of(np.flatnonzero(is_ranked), counts.scores, by_setting))
     return assemble(
         dataset,
         resolved,

@@ -31,7 +31,7 @@ from kgeval.data import (
     triple_labels,
 )
 from kgeval.errors import DataError, ProtocolError, Stopped
-from kgeval.evaluation.assembly import Positives, RankedSide, assemble, list_notes
+from kgeval.evaluation.assembly import Positives, RankedSide, assemble, check_empty, list_notes
 from kgeval.evaluation.recent import remember
 from kgeval.evaluation.row_order import KeptTasks, check_row_order, unchecked
 from kgeval.evaluation.running import RunSettings, joined_sides
@@ -506,10 +506,10 @@ def _make_plan(dataset: Dataset, protocol: Protocol, chosen: Ids) -> _Plan:
                 all_rivals[task.side, setting][task.rows] = n_rivals
     tasks, lists = tasks_of(kept, entities), lists_of(kept, entities)
     ranked_rows = dict.fromkeys(protocol.sides, chosen if protocol.unseen == "worst" else kept)
-    for part in lists:  # positives without a rival are left out
-        rows, rivals = ranked_rows[part.side], part.count_rivals()["filtered"]
-        n_rivals = all_rivals[part.side, "filtered"][rows] if protocol.unseen == "worst" else rivals
-        ranked_rows[part.side] = rows[n_rivals > 0]
+    for part in lists:
+        rows, rivals = ranked_rows[part.side], part.count_rivals()["raw"]
+        n_rivals = all_rivals[part.side, "raw"][rows] if protocol.unseen == "worst" else rivals
+        ranked_rows[part.side] = rows[check_empty(protocol.candidates, dataset, part.side, triples[rows], n_rivals)]
     noted_lists = lists if len(kept) == len(chosen) or protocol.unseen != "worst" else lists_of(chosen, entities)
     return _Plan(protocol, positives, chosen, kept, entities, tasks, lists, noted_lists, all_rivals, ranked_rows)
 

@@ -110,10 +110,15 @@ def evaluate_scores(
     known = known_triples(dataset, resolved.filter_splits or ())
     table = _Table.of(dataset, listed, values, known, positives.triples)
     parts = {side: _TableSide.of(table, side, known) for side in resolved.sides}
-    own_scores = values[table.rows]
-    ranked = {side: RankedSide.with_rivals(own_scores, part.counts()) for side, part in parts.items()}
+    own_scores, no_rows = values[table.rows], np.empty(0, dtype=np.int64)
+    counts = {side: part.counts() for side, part in parts.items()}
+    # Known answers alone are no list of negatives: a table of objects must not rank subjects.
+    n_with = {side: int((part["filtered"].rivals > 0).sum()) for side, part in counts.items()}
+    ranked = {
+        side: RankedSide.with_rivals(own_scores, part) if n_with[side] else RankedSide.of(no_rows, own_scores, part)
+        for side, part in counts.items()
+    }
     notes: list[str] = []
-    n_with = {side: len(part.rows) for side, part in ranked.items()}
     sides = _chosen_sides(given_protocol, n_with, len(positives.triples), notes)
     if not given_protocol.names_sides:
         sides = _full_sides([parts[side] for side in sides], notes)

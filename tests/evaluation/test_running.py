@@ -89,7 +89,7 @@ def draw(seed):
     splits["test"].append(splits["test"][0])
     dataset = kg.Dataset.from_arrays(**splits, n_entities=n, n_relations=m)
     table = np.random.default_rng(seed).integers(0, 4, (n, m, n)).astype(float)
-    listed = Listed(objects=[[rng.randrange(n) for _ in range(3)] for _ in splits["test"]])
+    listed = Listed(objects=[[rng.randrange(n) for _ in range(3)] for _ in splits["test"]], empty="drop")
     candidates = rng.choice([All(), All(), listed])
     return rng, dataset, table, kg.Protocol(candidates=candidates, unseen=rng.choice(["rank", "drop", "worst"]))
 

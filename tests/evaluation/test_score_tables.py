@@ -18,7 +18,7 @@ COUNTS = [f"{count}_{setting}" for setting in ("raw", "filtered") for count in (
 METRICS = ("mr", "mrr", "hits@1", "hits@2", "hits@5", "gmr", "median_rank", "hmr")
 POLICIES = ("optimistic", "pessimistic", "realistic", "expected")
 NUMBERS = [(name, policy) for name in METRICS for policy in POLICIES]
-NO_NEGATIVES = "the positive has no listed negative on this side, apart from known triples"
+NO_NEGATIVES = "the positive has no listed negative on this side"
 NOTHING = "no positive has a negative in the table; add triples that differ from a positive in one entity"
 
 
@@ -31,10 +31,14 @@ def scored(rows):
 
 
 def by_hand(score_of, splits, protocol, default):
-    """Rows (s, p, o, side, split, score, counts) side by side, and how many have no negative but known ones."""
+    """Rows (s, p, o, side, split, score, counts) side by side, and how many have no negative.
+
+    A side on which no positive has an unknown negative is not ranked.
+    """
     known = {triple for split in protocol.filter_splits for triple in splits[split]}
     rows, n_without = [], 0
     for side in protocol.sides:
+        of_side, has_negatives = [], False
         for split in protocol.splits:
             for s, p, o in splits[split]:
                 fixed = (p, o) if side == "subject" else (s, p)
@@ -43,9 +47,12 @@ def by_hand(score_of, splits, protocol, default):
                 for setting in (rivals, rivals - known):
                     scores, own = [score_of[t] for t in setting], score_of[s, p, o]
                     counts += [sum(x > own for x in scores), sum(x == own for x in scores), len(scores)]
-                n_without += not rivals - known
-                if rivals - known:
-                    rows.append((s, p, o, side, split, score_of[s, p, o], *counts))
+                has_negatives |= bool(rivals - known)
+                if rivals:
+                    of_side.append((s, p, o, side, split, score_of[s, p, o], *counts))
+        of_side = of_side if has_negatives else []
+        n_without += sum(len(splits[split]) for split in protocol.splits) - len(of_side)
+        rows += of_side
     if default:  # a side without any negative is not asked
         asked = {row[3] for row in rows}
         n_without -= sum(len(splits[split]) for side in SIDES if side not in asked for split in protocol.splits)

@@ -1,6 +1,7 @@
 """Every positive among its own list of negatives: `Listed` with any scorer, and `evaluate_candidates` with scores."""
 
 import random
+import re
 
 import numpy as np
 import pandas as pd
@@ -15,7 +16,9 @@ COUNTS = [f"{name}_{setting}" for setting in ("raw", "filtered") for name in ("b
 SIDES = ("subject", "object")
 
 
-def by_hand(splits, lists, score, *, duplicates="keep", unseen="rank", filters=("train", "valid", "test")):
+def by_hand(
+    splits, lists, score, *, duplicates="keep", unseen="rank", filters=("train", "valid", "test"), empty="drop"
+):
     """The rows of the table of ranks, by loops: (s, p, o, side, counts); and how many ranks are dropped."""
     known = {tuple(t) for name in filters for t in splits[name]}
     seen = {e for s, _, o in splits["train"] for e in (s, o)}
@@ -41,7 +44,7 @@ def by_hand(splits, lists, score, *, duplicates="keep", unseen="rank", filters=(
                 if unseen == "worst" and not is_seen:
                     better, tied = len(pairs), 0
                 counts += [better, tied, len(pairs)]
-            if counts[-1] == 0:
+            if counts[2] == 0 and empty == "drop":
                 n_empty += 1
             else:
                 rows.append((s, p, o, side, *counts))
@@ -92,27 +95,30 @@ def scorer_of(kind, table, seed):
 
 def test_lists_are_ranked_as_a_loop_does():
     """Functions, rows and embeddings; duplicates kept and dropped; every way to treat unseen triples."""
-    met = {"empty": 0, "rows": 0, "known": 0, "answers": 0}
+    met = {"empty": 0, "rows": 0, "known": 0, "answers": 0, "alone": 0}
     for seed in range(size(8, 700)):
         rng, n, m, splits, lists, table = draw(seed)
         dataset = kg.Dataset.from_arrays(**splits, n_entities=n, n_relations=m)
         scorer, score = scorer_of(rng.choice(["function", "rows", "model"]), table, seed)
         duplicates, unseen = rng.choice(["keep", "drop"]), rng.choice(["rank", "drop", "worst"])
+        empty = rng.choice(["drop", "first"])
         filters = rng.choice([("train", "valid", "test"), ("train",), ()])
-        candidates = Listed(**{f"{side}s": ids for side, ids in lists.items()}, duplicates=duplicates)
+        candidates = Listed(**{f"{side}s": ids for side, ids in lists.items()}, duplicates=duplicates, empty=empty)
         protocol = kg.Protocol(candidates=candidates, unseen=unseen, filter_splits=filters)
-        wanted, n_empty = by_hand(splits, lists, score, duplicates=duplicates, unseen=unseen, filters=filters)
+        settings = {"duplicates": duplicates, "unseen": unseen, "filters": filters, "empty": empty}
+        wanted, n_empty = by_hand(splits, lists, score, **settings)
         if not wanted or (unseen == "worst" and not dataset.is_seen("test").any()):
             continue
         result = kg.evaluate(scorer, dataset, protocol, progress=False)
         assert rows_of(result) == wanted, seed
-        assert (
-            result.dropped.get("the positive has no listed negative on this side, apart from known triples", 0)
-            == n_empty
-        )
+        assert result.dropped.get("the positive has no listed negative on this side", 0) == n_empty
         assert result.protocol.sides == tuple(side for side in SIDES if side in lists)
         met["empty"] += n_empty
         met["rows"] += len(wanted)
+        n_alone = sum(row[-1] == 0 for row in wanted)
+        said = [note for note in result.notes if "are 1 of 1" in note]
+        assert [note.split()[0] for note in said] == ([str(n_alone)] if n_alone else [])
+        met["alone"] += bool(said)
         met["known"] += any("form known triples" in note for note in result.notes)
         met["answers"] += any("answer of their own positive" in note for note in result.notes)
     assert min(met.values()) >= size(3, 100), met
@@ -124,7 +130,7 @@ def test_scores_of_lists_are_ranked_as_a_loop_does():
     for seed in range(size(4, 400)):
         _, n, m, splits, lists, table = draw(seed)
         dataset = kg.Dataset.from_arrays(**splits, n_entities=n, n_relations=m)
-        candidates, test = Listed(**{f"{side}s": ids for side, ids in lists.items()}), splits["test"]
+        candidates, test = Listed(**{f"{side}s": ids for side, ids in lists.items()}, empty="drop"), splits["test"]
         given = {}
         for side, rows in lists.items():
             triples = [
@@ -257,10 +263,43 @@ def test_what_the_lists_hold_is_said():
 
 
 def test_lists_without_any_rival_are_refused():
-    """Empty lists, or lists of known triples and of the answer alone: there is nothing to rank."""
-    for lists in ([[], [], []], [[1], [1, 3], [3]]):
-        with pytest.raises(kg.DataError, match="no positive has a negative: every list is empty, or contains only"):
+    """H5: an empty list is asked about; so is one that holds the answer alone."""
+    for lists, n, place in (([[], [], []], 3, "1"), ([[1], [4], [3]], 2, "1"), ([[4], [], [5]], 1, "2")):
+        message = (
+            f"object side: {n} positive{'s' * (n > 1)} of 3 without a rival, first ('0', '0', '{place}'): the list is "
+            "empty, or lists only the answer or entities that are no candidates. Choose Listed(..., empty='drop'), "
+            "which leaves such positives out, or empty='first', rank 1 of 1"
+        )
+        with pytest.raises(kg.DataError, match=f"^{re.escape(message)}$"):
             kg.evaluate(lambda s, p, o: o, graph(), kg.Protocol(candidates=Listed(objects=lists)))
+        first = kg.Protocol(candidates=Listed(objects=lists, empty="first"))
+        result = kg.evaluate(lambda s, p, o: o, graph(), first)
+        assert len(result.table) == 3
+        assert f"{n} of 3 filtered ranks are 1 of 1: all other candidates are known answers" in result.notes
+    dropped = kg.Protocol(candidates=Listed(objects=[[4], [], [5]], empty="drop"))
+    result = kg.evaluate(lambda s, p, o: o, graph(), dropped)
+    assert result.table["o"].tolist() == [1, 3]
+    assert result.dropped == {"the positive has no listed negative on this side": 1}
+    words = ("error", "drop", "first")
+    assert len({kg.Protocol(candidates=Listed(objects=[[4]], empty=word)).fingerprint for word in words}) == 3
+
+
+def test_a_positive_whose_rivals_are_all_known_ranks_first_of_one():
+    """H5: 1, 2 and 3 answer one query: in the list [2, 3] the raw rank is 3 of 3, the filtered one 1 of 1."""
+    lists = [[2, 3], [4], [1, 2]]
+    result = kg.evaluate(lambda s, p, o: o, graph(), kg.Protocol(candidates=Listed(objects=lists)))
+    assert result.table[["better_raw", "rivals_raw", "better_filtered", "rivals_filtered"]].to_numpy().tolist() == [
+        [2, 2, 0, 0],
+        [1, 1, 1, 1],
+        [0, 2, 0, 0],
+    ]
+    assert result["mrr"] == pytest.approx((1 + 1 / 2 + 1) / 3)
+    assert result.dropped == {}
+    assert "2 of 3 filtered ranks are 1 of 1: all other candidates are known answers" in result.notes
+    dataset = kg.Dataset.from_arrays(test=[[0, 0, o] for o in range(3)], n_entities=3, n_relations=1)
+    whole = kg.evaluate(lambda s, p, o: o, dataset, kg.Protocol(sides="object"))
+    assert whole.table["rivals_filtered"].tolist() == [0, 0, 0]
+    assert "3 of 3 filtered ranks are 1 of 1: all other candidates are known answers" in whole.notes
 
 
 def test_a_part_of_the_triples_with_lists():
@@ -422,7 +461,7 @@ def test_wrong_lists_are_refused(make, message):
         ),
         (
             {"objects": ([1, 2, 3], [[], [], []])},
-            "no positive has a negative: every list is empty, or contains only known triples",
+            "no positive has a negative: every list is empty",
         ),
         (
             {"objects": ([1, 2, 3], [[1], [2], [3]]), "negatives": {"objects": [[4], [5, 6], [7]]}},

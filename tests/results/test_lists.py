@@ -343,18 +343,19 @@ def test_evaluate(name):
 
 
 def listed_by_hand(scores, splits, protocol, side, setting):
-    """Ladders among listed triples; an answer without a listed unknown rival is not ranked."""
+    """Ladders among listed triples; an answer without a listed rival is not ranked, known rivals included."""
     listed = queries_of(scores, side)
     known = queries_of([t for split in protocol.filter_splits for t in splits[split]], side)
-    found = {}
+    found, has_negatives = {}, False
     for (p, given), answers in queries_of([t for split in protocol.splits for t in splits[split]], side).items():
         here, others = listed[p, given], known.get((p, given), set())
-        ranked = {answer for answer in answers if here - {answer} - others}
+        ranked = {answer for answer in answers if here - {answer}}
         candidates = here - (others - ranked if setting == "filtered" else set())
         triples = {e: (e, p, given) if side == "subject" else (given, p, e) for e in candidates}
+        has_negatives |= any(here - {answer} - others for answer in answers)
         if ranked:
             found[p, given] = ladder_of(ranked, {e: scores[triple] for e, triple in triples.items()})
-    return found
+    return found if has_negatives else {}
 
 
 GIVEN = ({}, {}, {"filter_splits": ()}, {"splits": ("valid", "test")}, {"filter_splits": "valid"})
