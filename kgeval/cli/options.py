@@ -20,6 +20,7 @@ from kgeval.comparison import check_names
 from kgeval.data import FILTERED, ONE_FILE, SIDE_NAMES, SPLITS, UNSEEN, Dataset, GivenRanks, Predictions, Protocol
 from kgeval.errors import DataError, ProtocolError, ScoreError
 from kgeval.evaluation import MISSING
+from kgeval.features import FEATURES
 from kgeval.files import check_source, check_target
 from kgeval.formats import dataset_formats, has_named_header, model_formats, prediction_formats, read_candidates
 from kgeval.markup import printable
@@ -52,7 +53,13 @@ def add_input(parser: argparse.ArgumentParser, with_scores: bool, with_side: boo
     with_side : bool
         Whether to add ``--side``.
     """
-    parser.add_argument("dataset", metavar="DATASET", help="folder with train.txt, valid.txt, test.txt")
+    parser.add_argument(
+        "dataset",
+        nargs="?" if with_scores else None,
+        metavar="DATASET",
+        help="folder with train.txt, valid.txt, test.txt"
+        + ("; not needed for --predictions that hold a rank for every query" if with_scores else ""),
+    )
     scorer = parser.add_mutually_exclusive_group(required=True)
     scorer.add_argument(
         "--model", metavar="PATH", help="checkpoint of an embedding model: a file, or the folder that a tool wrote"
@@ -273,6 +280,12 @@ def _option(name: str) -> str:
 PREDICTION_OPTIONS = ("filtered", "missing", "names", "relation_names", "matching")
 
 
+NEED_DATASET = (  # options that mean nothing for ranks without a dataset
+    *("columns", "sep", "splits", "ignore_files", "labelled", "dataset_format", "split_fractions", "split_seed"),
+    *("split_inverse_free", "split", "filter", "unseen", "names", "relation_names", "ids", "types", "means_from"),
+)
+
+
 def add_predictions(parser: argparse.ArgumentParser) -> None:
     """Add the options for ``--predictions``.
 
@@ -362,12 +375,28 @@ def check_options(options: argparse.Namespace) -> None:
     for name in PREDICTION_OPTIONS if hasattr(options, "predictions") and not is_predicted else ():
         if getattr(options, name) is not None:
             raise ProtocolError(f"{_option(name)} needs --predictions")
+    if options.dataset is None:
+        _check_alone(options, is_predicted)
     if getattr(options, "lists", None) is not None and options.scores is None:
         raise ProtocolError("--lists needs --scores")
     if hasattr(options, "sample"):
         _check_seeds(options)
     if hasattr(options, "executor"):
         _check_run(options)
+
+
+def _check_alone(options: argparse.Namespace, is_predicted: bool) -> None:
+    """Raise an error unless the options make sense without a dataset: only ranks of another tool do."""
+    if not is_predicted:
+        raise DataError("DATASET is missing: the folder of the dataset, or the name of a registered dataset")
+    for name in NEED_DATASET:
+        if getattr(options, name, None):
+            raise ProtocolError(f"{_option(name)} needs DATASET")
+    if options.header is not None:
+        raise ProtocolError("--header and --no-header need DATASET")
+    for column in words(getattr(options, "by", None) or ""):
+        if column in FEATURES:
+            raise ProtocolError(f"--by {column} needs DATASET")
 
 
 def _check_seeds(options: argparse.Namespace) -> None:
@@ -627,14 +656,14 @@ def scorer_of(options: argparse.Namespace, dataset: kgeval.Dataset) -> Any:
     return getattr(module, name)
 
 
-def predictions_of(options: argparse.Namespace, dataset: kgeval.Dataset) -> Predictions | GivenRanks:
+def predictions_of(options: argparse.Namespace, dataset: kgeval.Dataset | None) -> Predictions | GivenRanks:
     """Read the predictions that the options name.
 
     Parameters
     ----------
     options : argparse.Namespace
         The parsed options.
-    dataset : Dataset
+    dataset : Dataset or None
 
     Raises
     ------

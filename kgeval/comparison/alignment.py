@@ -531,6 +531,12 @@ def differing_facts(results: Sequence[EvaluationResult], names: Sequence[str]) -
                 f"the numbers of {setting} rivals are unknown in {listed(without)}, so it was not checked whether "
                 "all results have equal numbers"
             )
+    of_tools = [name for name, result in zip(names, results) if result.protocol.is_of_tool]
+    if of_tools:
+        texts.append(
+            f"{listed(of_tools)} {'was' if len(of_tools) == 1 else 'were'} read without a dataset: which candidates and"
+            " which filter the tool used is not known, so it was not checked whether they are the same"
+        )
     if any(result.protocol.candidates == Recorded("listed") for result in results):
         texts.append(
             "files of version 0.1.0 do not contain the listed negatives; only the number of negatives per row was "

@@ -26,6 +26,7 @@ __all__ = ["All", "Candidates", "Listed", "Recorded"]
 DUPLICATES = ("keep", "drop")
 EMPTY = ("error", "drop", "first")
 PER_POSITIVE = "lists"  # the kind of `Listed`
+NOT_KNOWN = "unknown"  # the kind of a `Recorded` if nobody said which candidates a tool ranked
 
 
 class Candidates:
@@ -373,9 +374,10 @@ class Recorded(Candidates):
     Parameters
     ----------
     kind : str
-        For example ``"listed"``.
+        For example ``"listed"``; `NOT_KNOWN` if the candidates are not known.
     digest : str
-        Digest of the lists; empty in files of version 0.1.0, which did not store it.
+        Digest of the lists; empty in files of version 0.1.0, which did not store it, and if the candidates are not
+        known.
     text : str
         Description for people; comparisons ignore it.
     """
@@ -422,7 +424,7 @@ def candidates_from_json(value: Any) -> Candidates:
     """
     if value == All.kind:
         return All()
-    if value == "listed":  # written by version 0.1.0, which stored no digest
+    if value in ("listed", NOT_KNOWN):  # version 0.1.0 wrote "listed" and stored no digest
         return Recorded(value)
     is_dict = isinstance(value, dict) and {"kind", "digest"} <= set(value) <= {"kind", "digest", "text"}
     if is_dict and all(isinstance(part, str) for part in value.values()):

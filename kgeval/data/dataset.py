@@ -349,7 +349,7 @@ class Dataset:
     def __getitem__(self, split: str) -> TripleSet:
         if split not in self.splits:
             names = ", ".join(self.splits)
-            hint = suggest(split, SPLITS)
+            hint = "" if split in SPLITS else suggest(split, self.splits)
             if ONE_FILE in self.notes:
                 hint = "; dataset.split({'train': .8, 'valid': .1, 'test': .1}, seed=0) makes valid and test"
             raise ProtocolError(f"dataset {self.name!r} has no split {split!r}; it has {names}{hint}")

@@ -17,6 +17,7 @@ from kgeval.checks import Ids, Reals, check_one_of, cut_label, suggest
 from kgeval.data.dataset import Dataset
 from kgeval.data.lists import Lists
 from kgeval.data.queries import SIDES, check_side
+from kgeval.data.vocabulary import Vocabulary
 from kgeval.errors import DataError
 
 # Whether known answers were removed from the lists: not at all, after the ranking, or before a re-ranker saw the lists.
@@ -238,6 +239,9 @@ class GivenRanks:
     notes : tuple of str
     source : str
         The file and its format, for messages.
+    labels : tuple of two Vocabulary, optional
+        The entities and the relations of the file, if it was read without a dataset. `triples` then holds ids of these
+        vocabularies. None: `triples` holds ids of a dataset.
 
     Examples
     --------
@@ -252,6 +256,7 @@ class GivenRanks:
     filtered: str | None = None
     notes: tuple[str, ...] = ()
     source: str = "ranks"
+    labels: tuple[Vocabulary, Vocabulary] | None = None
 
     def __post_init__(self) -> None:
         _check_rows(self, self.source, self.triples, self.sides, self.filtered)

@@ -16,7 +16,7 @@ import numpy as np
 
 from kgeval import markup_cards as cards
 from kgeval.checks import Ids, check_one_of, check_positive_int, check_seed, names_unknown_arguments, suggest
-from kgeval.data.candidates import All, Candidates, candidates_from_json
+from kgeval.data.candidates import NOT_KNOWN, All, Candidates, candidates_from_json
 from kgeval.data.dataset import SPLITS, Dataset
 from kgeval.data.queries import check_sides
 from kgeval.errors import ProtocolError
@@ -185,7 +185,8 @@ class Protocol:
         the candidates are lists of negatives, the sides that have lists.
     filter_splits : sequence of str, optional
         The splits whose triples are known; the filtered setting removes known answers from the rivals. None: all
-        splits of the dataset.
+        splits of the dataset. In a result of ranks that were read without a dataset, None means that the tool removed
+        known answers, and that their splits are not known.
     unseen : str, optional
         What happens to triples with an entity or relation that does not occur in train (unseen triples).
         ``"rank"``: unseen triples are ranked like all other triples, among all entities.
@@ -247,6 +248,11 @@ class Protocol:
         """Whether the user gave `sides`; False if they follow from `candidates`."""
         return bool(getattr(self, "_names_sides", True))
 
+    @property
+    def is_of_tool(self) -> bool:
+        """Whether another tool chose filter and candidates, and its choice is not known: ranks without a dataset."""
+        return self.candidates.kind == NOT_KNOWN
+
     def resolved(self, dataset: Dataset, unseen: str = "rank") -> Protocol:
         """Return the protocol with a value in place of each None.
 
@@ -307,7 +313,9 @@ class Protocol:
 
     def describe(self) -> str:
         """Return the protocol as one line of English."""
-        filters = "every split" if self.filter_splits is None else "+".join(self.filter_splits) or "nothing"
+        filters = "+".join(self.filter_splits or ()) or "nothing"
+        if self.filter_splits is None:
+            filters = "the tool (splits not known)" if self.is_of_tool else "every split"
         sides = "both sides" if len(self.sides) == 2 else f"{self.sides[0]} side"
         among = self.candidates.describe()
         if self.unseen == "drop":
@@ -318,7 +326,9 @@ class Protocol:
         return f"filtered by {filters}, {among}, {sides}{part}"
 
     def _repr_html_(self) -> str:
-        filters = "all splits of the dataset" if self.filter_splits is None else ", ".join(self.filter_splits)
+        filters = ", ".join(self.filter_splits or ())
+        if self.filter_splits is None:
+            filters = "not known, chosen by the tool" if self.is_of_tool else "all splits of the dataset"
         return cards.card(
             f"Protocol {self.fingerprint}",
             cards.line(f"{'+'.join(self.splits)}: {self.describe()}"),

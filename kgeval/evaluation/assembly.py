@@ -183,7 +183,7 @@ def assemble(
     ranked: Sequence[RankedSide],
     dropped: dict[str, int],
     about: dict[str, Any],
-    source: Source,
+    source: Source | None,
     notes: Sequence[str] = (),
     chosen: Ids | None = None,
     cautions: Sequence[str] = (),
@@ -205,8 +205,9 @@ def assemble(
     about : dict
         Entries of the result's `about`: ``scorer``, ``n_queries`` and, if the row order was checked, ``row_order``.
         This function adds the entries about the dataset, the versions and the counts.
-    source : Source
-        The object that returns the scores of a query when the user asks for the explanation of a rank.
+    source : Source or None
+        The object that returns the scores of a query when the user asks for the explanation of a rank. None: there
+        is neither a dataset nor a scorer.
     notes : sequence of str
         Further notes for the result.
     chosen : int64 array, optional

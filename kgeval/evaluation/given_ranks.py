@@ -7,13 +7,25 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import NoReturn
 
 import numpy as np
+import pandas as pd
 
 from kgeval.checks import Bools, Ids, counted
-from kgeval.data import Dataset, GivenRanks, Protocol, Recorded, query_parts, triple_labels
-from kgeval.errors import DataError
+from kgeval.data import (
+    NOT_KNOWN,
+    Dataset,
+    GivenRanks,
+    Protocol,
+    Recorded,
+    TripleSet,
+    Vocabulary,
+    query_parts,
+    triple_labels,
+)
+from kgeval.errors import DataError, ProtocolError
 from kgeval.evaluation.assembly import Positives, RankedSide, assemble
 from kgeval.evaluation.predicted_rows import (
     LEAK,
@@ -25,6 +37,8 @@ from kgeval.evaluation.predicted_rows import (
     match_rows,
     missing_rows,
     repeat_cautions,
+    resolved_protocol,
+    said_filter,
     splits_with_others,
 )
 from kgeval.ranking import RankCounts
@@ -33,6 +47,10 @@ from kgeval.results import UNKNOWN_COUNT, EvaluationResult
 TIES = "the file has one rank per positive, with the tie policy of the tool that computed the ranks"
 RIVALS = "the file does not say among how many candidates it ranks"
 ONE_SETTING = {"raw": "the file has filtered ranks only", "filtered": "the file has raw ranks only"}
+NO_DATASET = (
+    "read without a dataset: filter and candidates are those of the tool that computed the ranks, and nobody checked "
+    "them; numbers are comparable only with ranks among the same candidates"
+)
 ALL_ASSUMED = (
     "the file does not say among how many candidates it ranks (column n_candidates), so kgeval assumes that all "
     "entities are candidates; if they are not, as with sampled negatives, the ranks are not comparable with results of "
@@ -56,7 +74,8 @@ def evaluate_ranks(
     missing : str or None
         The argument of `kgeval.evaluate_predictions`.
     """
-    _check_ranks(given, dataset)
+    n_entities = None if given.n_candidates is not None else len(dataset.entities)
+    _check_ranks(given, n_entities, f"{dataset.name!r} has {n_entities or 0:,} entities")
     positives = Positives.of(dataset, protocol)
 
     def are_same(rows: Ids, others: Ids) -> Bools:
@@ -115,6 +134,104 @@ def evaluate_ranks(
     )
 
 
+def evaluate_ranks_alone(
+    given: GivenRanks, protocol: Protocol | None, filtered: str | None, missing: str | None
+) -> EvaluationResult:
+    """Make a result from ranks that were read without a dataset; see `kgeval.evaluate_predictions`.
+
+    The triples of the file are the split test of a dataset that has nothing else. Each row counts, as in the averages
+    of the tool: a triple that the file repeats on a side is repeated in the split.
+
+    Parameters
+    ----------
+    given : GivenRanks
+    protocol : Protocol or None
+        Only its `sides` may be set.
+    filtered, missing : str or None
+        The arguments of `kgeval.evaluate_predictions`.
+
+    Raises
+    ------
+    DataError
+        If it is not known whether the ranks are filtered, or if ranks are missing or impossible.
+    ProtocolError
+        If `protocol` has a setting that means nothing without a dataset.
+    """
+    if given.labels is None:
+        raise DataError(
+            f"{given.source}: the triples hold ids of a dataset; give this dataset: evaluate_predictions(predictions, "
+            "dataset)"
+        )
+    if protocol is not None and replace(protocol, sides=None) != Protocol():
+        raise ProtocolError(
+            f"{given.source}: was read without a dataset, so the tool chose filter, splits and candidates; a protocol "
+            "can only name the sides. For other settings give the dataset"
+        )
+    frame = pd.DataFrame(given.triples, columns=list("spo")).assign(side=given.sides)
+    frame["copy"] = frame.groupby(["side", *"spo"], sort=False).cumcount()
+    n_repeated = int((frame["copy"] > 0).sum())
+    triple_of = frame.groupby([*"spo", "copy"], sort=False).ngroup().to_numpy()  # in the order of the file
+    triples = frame[list("spo")].to_numpy()[np.unique(triple_of, return_index=True)[1]]
+    dataset = _own_dataset(given, triples)
+    resolved = resolved_protocol(given, dataset, protocol)
+    said = said_filter(given, filtered, resolved)
+    if said is None:
+        raise DataError(f"{given.source}: are these raw or filtered ranks? The file does not say it. {WORDS}")
+    _check_ranks(given)
+    parts = []
+    for side in resolved.sides:
+        rows = np.flatnonzero(given.sides == side)
+        row_of = np.full(len(triples), -1, dtype=np.int64)
+        row_of[triple_of[rows]] = rows
+        parts.append(Matched(side, row_of, np.zeros(len(triples), dtype=np.bool_), 0))
+    positives = Positives.of(dataset, resolved)
+    n_missing = missing_rows(given, dataset, positives, parts, missing)
+    if missing == "bound" and n_missing:
+        raise DataError(f"{given.source}: missing='bound' needs the dataset; use missing='drop', or give the dataset")
+    setting = "raw" if said == "no" else "filtered"
+    unknown = {"ties": TIES, **{other: text for other, text in ONE_SETTING.items() if other != setting}}
+    notes = [*given.notes, NO_DATASET]
+    candidates = Recorded(NOT_KNOWN)
+    if given.n_candidates is None:
+        unknown["rivals"] = f"{RIVALS}, and it was read without its dataset"
+    else:
+        candidates = Recorded(NOT_KNOWN, _counts_digest(given), "unknown candidates (the file has their numbers)")
+    sides = [_ranked_side(given, part, np.zeros(len(triples), dtype=np.int64), (setting,), False) for part in parts]
+    cautions = [LEAK.format(splits="+".join(resolved.splits))] if said == "before" else []
+    if n_repeated:
+        repeat = "row repeats" if n_repeated == 1 else "rows repeat"
+        cautions.append(
+            f"{n_repeated:,} {repeat} triple and side of another row, and each row counts: without the dataset nobody "
+            "knows whether the test split holds the triple several times, other entities have the same names, or a "
+            "distributed run padded its last batch"
+        )
+    return assemble(
+        dataset,
+        replace(resolved, candidates=candidates, filter_splits=() if setting == "raw" else None),
+        positives,
+        sides,
+        {NO_ROW["rank"]: n_missing},
+        {"scorer": given.source, "n_queries": count_queries(positives, sides, parts)},
+        None,
+        notes,
+        cautions=cautions,
+        unknown=unknown,
+    )
+
+
+def _own_dataset(given: GivenRanks, triples: Ids) -> Dataset:
+    """Return the dataset whose split test has these triples, with the labels of the file."""
+    entities, relations = given.labels or (Vocabulary([]), Vocabulary([]))
+    note = (
+        f"made from the {counted(len(triples), 'triple')} of the file of ranks: it has only their entities and "
+        "relations; the other splits, and so known and unseen triples, are not known"
+    )
+    first, _, others = given.source.partition(", ")  # a folder holds one file for each side
+    name = (Path(first).parent.name if others else "") or Path(first).name
+    test = TripleSet(triples, len(entities), len(relations), "test")
+    return Dataset(entities, relations, {"test": test}, name=f"triples of {name}", notes=[note])
+
+
 @dataclass(frozen=True)
 class RankSource:
     """The `kgeval.results.explanations.Source` of ranks that another tool computed.
@@ -138,9 +255,13 @@ class RankSource:
         )
 
 
-def _check_ranks(given: GivenRanks, dataset: Dataset) -> None:
-    """Raise a DataError for ranks and numbers of candidates that are impossible; the message names the first row."""
-    ranks, n_candidates, n_entities = given.ranks, given.n_candidates, len(dataset.entities)
+def _check_ranks(given: GivenRanks, n_entities: int | None = None, of_dataset: str = "") -> None:
+    """Raise a DataError for ranks and numbers of candidates that are impossible; the message names the first row.
+
+    `n_entities` and `of_dataset` (a text with this number) apply if the file has no numbers of candidates; without
+    them, ranks of such a file have no upper limit.
+    """
+    ranks, n_candidates = given.ranks, given.n_candidates
     with np.errstate(invalid="ignore"):
         is_wrong = ~((ranks >= 1) & np.isfinite(ranks) & (2 * ranks == np.floor(2 * ranks)))
     if is_wrong.any():
@@ -149,13 +270,13 @@ def _check_ranks(given: GivenRanks, dataset: Dataset) -> None:
             f"{given.source}, row {row}: rank {ranks[row]:g} on the {given.sides[row]} side; ranks must be at least 1, "
             "and multiples of 0.5. If ranks count from 0, add 1"
         )
+    if n_candidates is None and n_entities is None:
+        return
     most = np.full(len(ranks), n_entities) if n_candidates is None else n_candidates
     is_wrong = np.ceil(ranks) > most
     if is_wrong.any():
         row = int(np.argmax(is_wrong))
-        among = (
-            f"{dataset.name!r} has {n_entities:,} entities" if n_candidates is None else f"n_candidates is {most[row]}"
-        )
+        among = of_dataset if n_candidates is None else f"n_candidates is {most[row]}"
         raise DataError(
             f"{given.source}, row {row}: rank {ranks[row]:g} on the {given.sides[row]} side is beyond the number of "
             f"candidates: {among}"
@@ -196,10 +317,16 @@ def _with_counts(given: GivenRanks, protocol: Protocol, setting: str, notes: lis
         f"the file ranks among {span} candidates, not among all entities ({most:,} at most, in the {setting} setting): "
         "its ranks are comparable only with ranks among the same candidates"
     )
+    return replace(protocol, candidates=Recorded("listed", _counts_digest(given)))
+
+
+def _counts_digest(given: GivenRanks) -> str:
+    """Return a hash of the numbers of candidates, which does not depend on the order of the rows."""
     digest = hashlib.sha256(b"kgeval numbers of candidates 1")
-    order = np.lexsort((*given.triples.T[::-1], given.sides))
-    digest.update(counts[order].astype("<i8").tobytes())
-    return replace(protocol, candidates=Recorded("listed", digest.hexdigest()))
+    if given.n_candidates is not None:
+        order = np.lexsort((*given.triples.T[::-1], given.sides))
+        digest.update(given.n_candidates[order].astype("<i8").tobytes())
+    return digest.hexdigest()
 
 
 def _ranked_side(

@@ -27,7 +27,7 @@ from kgeval.data import (
 )
 from kgeval.errors import DataError, ProtocolError
 from kgeval.evaluation.assembly import Positives, RankedSide, assemble
-from kgeval.evaluation.given_ranks import evaluate_ranks
+from kgeval.evaluation.given_ranks import evaluate_ranks, evaluate_ranks_alone
 from kgeval.evaluation.predicted_rows import (
     LEAK,
     NO_ROW,
@@ -61,7 +61,7 @@ MIN_ASCENTS = 20  # if scores increase along the lists at least this often, and 
 @names_unknown_arguments(**PROTOCOL_HINTS)
 def evaluate_predictions(
     predictions: Predictions | GivenRanks,
-    dataset: Dataset,
+    dataset: Dataset | None = None,
     protocol: Protocol | None = None,
     *,
     filtered: str | None = None,
@@ -77,8 +77,10 @@ def evaluate_predictions(
     ----------
     predictions : Predictions or GivenRanks
         `kgeval.read_predictions` reads them from a file.
-    dataset : Dataset
-        Its splits define the positives and the known triples.
+    dataset : Dataset, optional
+        Its splits define the positives and the known triples. Not needed for ranks that
+        ``kgeval.read_predictions(path)`` read without a dataset: their triples are the split ``test``, and filter and
+        candidates are those of the tool. What needs the number of candidates is NaN, unless the file has this number.
     protocol : Protocol, optional
         Without `sides`, all sides with predictions are ranked. All entities are candidates.
     filtered : str, optional
@@ -98,7 +100,8 @@ def evaluate_predictions(
     Raises
     ------
     DataError
-        If a list belongs to no positive, if lists of a positive contradict each other, if a positive has no list, if a
+        If there is no dataset, and the predictions are ranked answers or ids of a dataset. If a list belongs to no
+        positive, if lists of a positive contradict each other, if a positive has no list, if a
         score is NaN, if it is unclear whether the lists were filtered, or if a rank is impossible.
     ProtocolError
         If the protocol contradicts the predictions.
@@ -119,6 +122,19 @@ def evaluate_predictions(
         )
     if protocol is not None and not isinstance(protocol, Protocol):
         raise ProtocolError(f"expected a kgeval.Protocol; got {protocol!r}")
+    if dataset is None:
+        if isinstance(predictions, GivenRanks):
+            return evaluate_ranks_alone(predictions, protocol, filtered, missing)
+        raise DataError(
+            f"{predictions.source}: ranked answers need a dataset: the rank of a positive depends on the known "
+            "answers that the filter removes, and on the number of candidates. Call evaluate_predictions(predictions, "
+            "dataset)"
+        )
+    if isinstance(predictions, GivenRanks) and predictions.labels is not None:
+        raise DataError(
+            f"{predictions.source}: was read without a dataset, so its ids are not those of {dataset.name!r}; read it "
+            "again: kgeval.read_predictions(path, dataset)"
+        )
     resolved = resolved_protocol(predictions, dataset, protocol)
     said = said_filter(predictions, filtered, resolved)
     check_rows(predictions, dataset)

@@ -31,12 +31,16 @@ class Format:
         parameters.
     about : str
         A short description of the format, for messages and notes: ``"OpenKE (ids with count lines)"``.
+    may_hold_ranks : bool
+        For predictions: whether files of this format may hold a rank for each query, so that `read` also takes None
+        in place of the dataset.
     """
 
     name: str
     sniff: Callable[[Path], bool]
     read: Callable[..., Any]
     about: str
+    may_hold_ranks: bool = False
 
 
 def formats_of(modules: Sequence[ModuleType]) -> dict[str, Format]:

@@ -919,11 +919,12 @@ def header_lines(result: EvaluationResult, ties: str = "realistic") -> list[str]
     about, protocol, dropped = result.about, result.protocol, sum(result.dropped.values())
     part = "" if protocol.sample is None else f"{protocol.sample.n:,} of "
     n_triples = about["n_triples"] if protocol.sample is None else protocol.sample.of
+    unseen = "unseen not known" if protocol.is_of_tool else f"{about['n_unseen']:,} unseen"
     lines = [
         f"{about['dataset']}: {counted(len(result.entities), 'entity')}, "
         f"{counted(len(result.relations), 'relation')}; {'+'.join(protocol.splits)} "
         f"{part}{counted(n_triples, 'triple')}, {counted(about['n_queries'], 'query')}; "
-        f"{about['n_unseen']:,} unseen, {dropped:,} dropped",
+        f"{unseen}, {dropped:,} dropped",
         f"{protocol.describe()}, {ties} ties (tie rate {_share(result.tie_rate)}); "
         f"protocol {protocol.fingerprint}, dataset {about['dataset_fingerprint'][:8]}, "
         f"kgeval {about['version']}",

@@ -7,6 +7,7 @@ import re
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import kgeval
 from kgeval.cli.command import Command, Output
@@ -38,7 +39,8 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     add_input(parser, with_scores=True)
     parser.usage = (
         "kgeval evaluate DATASET [OPTIONS]\n"
-        "       with one of --model PATH, --score MODULE:NAME, --scores FILE.tsv, --predictions FILE"
+        "       with one of --model PATH, --score MODULE:NAME, --scores FILE.tsv, --predictions FILE\n"
+        "       kgeval evaluate --predictions FILE [OPTIONS]   (ranks of another tool, without their dataset)"
     )
     parser.add_argument(
         "--lists",
@@ -97,6 +99,9 @@ def _evaluate(options: argparse.Namespace) -> Output:
     check_options(options)
     if options.name is not None:
         check_model_name(options.name)
+    if options.dataset is None:
+        check_output(options)
+        return _shown(_evaluate_alone(options), options, start)
     dataset = given_dataset(options)
     further = {str(name) for frame in dataset.columns.values() for name in frame}
     check_output(options, [*further, *(f"dataset.{name}" for name in further)])
@@ -133,7 +138,24 @@ def _evaluate(options: argparse.Namespace) -> Output:
             max_seconds=options.max_seconds,
             check_rows=options.check_rows,
         )
-    result = columns_to_add.added_to(result)
+    return _shown(columns_to_add.added_to(result), options, start, dataset, scores)
+
+
+def _evaluate_alone(options: argparse.Namespace) -> EvaluationResult:
+    """Return the result of ranks that are read without a dataset."""
+    predictions = predictions_of(options, None)
+    protocol = None if options.side is None else kgeval.Protocol(sides=options.side)
+    return kgeval.evaluate_predictions(predictions, None, protocol, filtered=options.filtered, missing=options.missing)
+
+
+def _shown(
+    result: EvaluationResult,
+    options: argparse.Namespace,
+    start: float,
+    dataset: kgeval.Dataset | None = None,
+    scores: Any = None,
+) -> Output:
+    """Save a result if the options say so, and return the output of the command; `scores` are those of --scores."""
     if options.name is not None:
         result = named(result, options.name, options.seed)
     ended = _ended_early(result, options)
@@ -147,7 +169,8 @@ def _evaluate(options: argparse.Namespace) -> Output:
     is_listed = options.format == "table" and not options.quiet
     # No other format lists these ranks, so only a wider terminal can show the columns that do not fit.
     screen = replace(options.screen, whole="a wider terminal")
-    ranks = [listed_ranks(result, scores, dataset, screen)] if is_listed and scores is not None else []
+    has_list = is_listed and scores is not None and dataset is not None
+    ranks = [listed_ranks(result, scores, dataset, screen)] if has_list else []
     if ended and (options.format != "table" or options.quiet):
         say_aside([ended])
     text = result_text(result, options, ranks, f"{ended}\n{done}" if ended else done)

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from kgeval.checks import Bools, Ids, Reals, counted, cut_label, suggest
 from kgeval.data import (
@@ -40,6 +41,11 @@ from kgeval.formats.checkpoints import labels_of_ids
 MIN_SHARE = 0.5  # if at least this share of the texts in queries is known, an unknown text is an error
 OF_DATASET = "dataset"  # the value of ids= if the ids are those of the dataset
 ALWAYS_USED = ("split", "ids", "side")  # options that all formats use
+NEEDS_DATASET = (
+    "{file}: contains ranked answers, but no rank for every query, so a dataset is needed: the rank of a positive "
+    "depends on the known answers that the filter removes, and on the number of candidates. Name the dataset: "
+    "read_predictions(path, dataset); kgeval evaluate DATASET --predictions FILE"
+)
 NAMES_HINT = "if these are names and no labels, give names= (--names FILE)"
 
 
@@ -193,7 +199,7 @@ def _said(options: PredictionOptions) -> str:
 
 def predictions(
     rows: Rows,
-    dataset: Dataset,
+    dataset: Dataset | None,
     options: PredictionOptions,
     *,
     filtered: str | None = None,
@@ -227,6 +233,8 @@ def predictions(
     DataError
         If a label is unknown and `is_generated` is False; see `kgeval.read_predictions`.
     """
+    if dataset is None:
+        raise DataError(NEEDS_DATASET.format(file=_source(rows)))
     mapped = _map(rows, dataset, options)
     notes = [*notes, *mapped.notes]
     lists = rows.answers
@@ -275,7 +283,7 @@ def predictions(
 
 def given_ranks(
     rows: Rows,
-    dataset: Dataset,
+    dataset: Dataset | None,
     options: PredictionOptions,
     ranks: Reals,
     n_candidates: Ids | None = None,
@@ -288,7 +296,9 @@ def given_ranks(
     Parameters
     ----------
     rows : Rows
-    dataset : Dataset
+        A text that is None is a null name: nobody knows which entity it is.
+    dataset : Dataset or None
+        None: the triples of the file are numbered as they are; see `_own_triples`.
     options : PredictionOptions
     ranks : float64 array, shape (rows,)
     n_candidates : int64 array, shape (rows,), optional
@@ -310,9 +320,67 @@ def given_ranks(
         raise DataError(
             f"{rows.where(row)}: rank {ranks[row]:g} of only {counted(int(n_candidates[row]), 'candidate')}"
         )
+    if dataset is None:
+        triples, labels, own_notes = _own_triples(rows)
+        all_notes = (*notes, *own_notes)
+        return GivenRanks(triples, _sides(rows), ranks, n_candidates, filtered, all_notes, _source(rows), labels)
     mapped = _map(rows, dataset, options)
+    unnamed = np.flatnonzero((mapped.triples == UNMAPPED).any(axis=1))
+    if len(unnamed):
+        raise DataError(
+            f"{rows.where(int(unnamed[0]))}: a name is null, so nobody knows which entity of {dataset.name!r} it is "
+            f"({counted(len(unnamed), 'row')} in all); the file holds ranks, so read it without the dataset "
+            "(kgeval.read_predictions(path), kgeval evaluate --predictions FILE)"
+        )
     all_notes = (*notes, *mapped.notes)
     return GivenRanks(mapped.triples, _sides(rows), ranks, n_candidates, filtered, all_notes, _source(rows))
+
+
+def _own_triples(rows: Rows) -> tuple[Ids, tuple[Vocabulary, Vocabulary], list[str]]:
+    """Number the triples of a file that was read without a dataset; the ids are those of its own sorted texts.
+
+    Two null names may be two different entities. So each triple with a null name gets an entity of its own, which no
+    other triple has; only the row of the same triple on the other side has it too. If several triples with null names
+    have the same texts, the first on one side is the first on the other.
+
+    Parameters
+    ----------
+    rows : Rows
+
+    Returns
+    -------
+    triples : int64 array, shape (rows, 3)
+    labels : tuple of two Vocabulary
+        The entities and the relations.
+    notes : list of str
+    """
+    parts, texts, notes = rows.parts, list(rows.entities), []
+    unnamed = np.flatnonzero((parts[:, [0, 2]] == UNSAID).any(axis=1))
+    if len(unnamed):
+        frame = pd.DataFrame(parts[unnamed], columns=list("spo")).assign(is_subject=rows.is_subject[unnamed])
+        frame["copy"] = frame.groupby(["is_subject", *"spo"], sort=False).cumcount()
+        triple_of = frame.groupby([*"spo", "copy"], sort=False).ngroup().to_numpy()
+        name = "null name"
+        while any(text.startswith(f"({name} ") for text in texts):
+            name = f"other {name}"
+        for column, word in ((0, "as subject"), (2, "as object")):
+            is_null = parts[unnamed, column] == UNSAID
+            numbers, places = np.unique(triple_of[is_null], return_inverse=True)
+            parts[unnamed[is_null], column] = len(texts) + places.reshape(-1)
+            texts += [f"({name} {number} {word})" for number in (numbers + 1).tolist()]
+        notes = [
+            f"{counted(len(unnamed), 'row')} of {counted(int(triple_of.max()) + 1, 'triple')} with a null name: each "
+            "of these triples got an entity of its own, since two null names may be two different entities"
+        ]
+    labels = []
+    for columns, known in (([0, 2], texts), ([1], list(rows.relations))):
+        used = np.unique(parts[:, columns])  # a file may hold answers, too, which are in no triple
+        used = used[np.argsort(np.array([known[code] for code in used.tolist()], dtype=object))]
+        ids = np.zeros(len(known), dtype=np.int64)
+        ids[used] = np.arange(len(used))
+        parts[:, columns] = ids[parts[:, columns]]
+        labels.append(Vocabulary([known[code] for code in used.tolist()]))
+    return parts, (labels[0], labels[1]), notes
 
 
 def _sides(rows: Rows) -> Any:

@@ -14,7 +14,7 @@ from kgeval.data import Dataset, GivenRanks, Predictions, check_side
 from kgeval.discovery import import_modules
 from kgeval.errors import DataError
 from kgeval.files import check_source
-from kgeval.formats.answers import Names, PredictionOptions
+from kgeval.formats.answers import NEEDS_DATASET, Names, PredictionOptions
 from kgeval.formats.predictions import plain
 from kgeval.formats.registry import Format, format_of, formats_of
 
@@ -23,7 +23,7 @@ __all__ = ["prediction_formats", "read_predictions"]
 
 def read_predictions(
     path: str | Path,
-    dataset: Dataset,
+    dataset: Dataset | None = None,
     *,
     format: str | None = None,
     split: str = "test",
@@ -39,7 +39,9 @@ def read_predictions(
     ----------
     path : str or path
         A file, or a folder with one file for each side. The guide ("predictions") lists the tools.
-    dataset : Dataset
+    dataset : Dataset, optional
+        Not needed if the file holds a rank for every query: its triples are then numbered as they are, and
+        ``kgeval.evaluate_predictions(predictions)`` makes the split ``test`` from them.
     format : str, optional
         The name of the file format, such as ``"anyburl"``; by default the format is recognised by the names and the
         first bytes of the files.
@@ -77,7 +79,8 @@ def read_predictions(
     Raises
     ------
     DataError
-        If the file has no known format or is damaged, if a label is unknown, or if names cannot be mapped to entities.
+        If the file has ranked answers and no ranks, and there is no dataset. If the file has no known format or is
+        damaged, if a label is unknown, or if names cannot be mapped to entities.
         Also if a side, a matching rule or the meaning of ids is needed, but neither the file nor the call gives it. The
         message names file and line.
 
@@ -95,7 +98,8 @@ def read_predictions(
     file = Path(path)
     if not file.is_dir():
         check_source(file)
-    check_one_of("split", split, dataset.splits, DataError)
+    if dataset is not None:
+        check_one_of("split", split, dataset.splits, DataError)
     formats = prediction_formats()
     file_format = format_of(file, formats, plain.FORMAT, format, "format=NAME (on the command line: --from NAME)")
     if format is None and not file_format.sniff(file):
@@ -105,8 +109,21 @@ def read_predictions(
             f"kgeval's own format (kgeval help predictions). Formats are {listed}"
         )
     options = PredictionOptions(split, names, relation_names, matching, side, ids)
+    if dataset is None:
+        _check_alone(file, file_format, options)
     result: Predictions | GivenRanks = file_format.read(file, dataset, options)
     return result if side is None else _on_side(result, check_side(side))
+
+
+def _check_alone(file: Path, file_format: Format, options: PredictionOptions) -> None:
+    """Raise a DataError if a file cannot be read without a dataset, or if an option has no meaning without one."""
+    if not file_format.may_hold_ranks:
+        raise DataError(NEEDS_DATASET.format(file=file))
+    if options.split != "test":
+        raise DataError(f"split={options.split!r}: without a dataset, the triples of the file are the split test")
+    for name in ("names", "relation_names", "ids"):
+        if getattr(options, name) is not None:
+            raise DataError(f"{name}= says which entities of a dataset the texts of the file mean; give the dataset")
 
 
 def _on_side(found: Predictions | GivenRanks, side: str) -> Predictions | GivenRanks:

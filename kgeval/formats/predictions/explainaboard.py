@@ -47,7 +47,7 @@ def sniff(path: Path) -> bool:
     return first.kind == "object" and key.count("\t") == 2 and isinstance(first.values[key], (list, type(None)))
 
 
-def read(path: Path, dataset: Dataset, options: PredictionOptions) -> Predictions | GivenRanks:
+def read(path: Path, dataset: Dataset | None, options: PredictionOptions) -> Predictions | GivenRanks:
     """Read a system output of ExplainaBoard for link prediction."""
     if next(iter(first_record(path).values), "").count("\t") == 2 and first_record(path).kind == "object":
         return _read_object(path, dataset, options)
@@ -103,7 +103,7 @@ def _records(path: Path) -> Iterator[tuple[int, Any]]:
             yield from ((line, record) for record in value)
 
 
-def _read_object(path: Path, dataset: Dataset, options: PredictionOptions) -> Predictions:
+def _read_object(path: Path, dataset: Dataset | None, options: PredictionOptions) -> Predictions:
     """Read the older form, ``{"s TAB p TAB o": [top answers]}``."""
     options.check_used("explainaboard", ("names", "relation_names", "side"))
     side = options.side_of_file(f"{path}")
@@ -117,4 +117,6 @@ def _read_object(path: Path, dataset: Dataset, options: PredictionOptions) -> Pr
     return predictions(rows, dataset, options, notes=notes)
 
 
-FORMAT = Format("explainaboard", sniff, read, "ExplainaBoard (gold_head, gold_predicate, gold_tail, predict)")
+FORMAT = Format(
+    "explainaboard", sniff, read, "ExplainaBoard (gold_head, gold_predicate, gold_tail, predict)", may_hold_ranks=True
+)

@@ -44,7 +44,7 @@ def sniff(path: Path) -> bool:
         return False
 
 
-def read(path: Path, dataset: Dataset, options: PredictionOptions) -> GivenRanks:
+def read(path: Path, dataset: Dataset | None, options: PredictionOptions) -> GivenRanks:
     """Read a table of ranks."""
     lines = _table(path)
     _, names = next(lines)
@@ -179,4 +179,4 @@ def _integer(where: str, name: str, word: str) -> int:
     return int(number)
 
 
-FORMAT = Format("ranks", sniff, read, "a table of ranks (s, p, o, rank)")
+FORMAT = Format("ranks", sniff, read, "a table of ranks (s, p, o, rank)", may_hold_ranks=True)

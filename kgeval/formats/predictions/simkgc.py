@@ -5,6 +5,7 @@ and ``head`` is the object of the triple. ``topk_score_info`` is a JSON text of 
 same name share one entry. A list with such an entry is shorter, and only its first place is certain, so only the first
 answer of the list is used. The scores are rounded to 3 decimals, so the order of the list is the ranking. ``correct``
 compares entities, not names. ``rank`` is missing in some files; if every row has a ``rank``, these ranks are used.
+A name may be null (entities without a text): the row then needs a ``rank``.
 SimKGC gives known answers of all splits the score -1 before it ranks: the lists are filtered.
 """
 
@@ -36,6 +37,7 @@ FILTER = (
     "the tool read"
 )
 _FILE = re.compile(r"(forward|backward)_predictions?\.json|eval_.*_(forward|backward)_.*\.json")
+_List = tuple[int, tuple["str | None", str, "str | None"], str, list[str]]  # line, triple, side, answers
 NOT_THE_POSITIVE = "\0"  # appended to an answer that has the name of the positive, but is another entity
 
 
@@ -46,7 +48,7 @@ def sniff(path: Path) -> bool:
     return first_record(path).kind == "list" and first_record(path).has("head", "relation", "tail", "topk_score_info")
 
 
-def read(path: Path, dataset: Dataset, options: PredictionOptions) -> Predictions | GivenRanks:
+def read(path: Path, dataset: Dataset | None, options: PredictionOptions) -> Predictions | GivenRanks:
     """Read the predictions of SimKGC for one side, or a folder with one file for each side."""
     options.check_used("simkgc")
     files = _files(path) if path.is_dir() else [path]
@@ -59,7 +61,7 @@ def read(path: Path, dataset: Dataset, options: PredictionOptions) -> Prediction
     ranks: list[Any] = []
     n_cut = 0
     longest = 0
-    lists: list[tuple[int, tuple[str, str, str], str, list[str]]] = []
+    lists: list[_List] = []
     for i, file in enumerate(files):
         if i:
             rows.start_file(file)
@@ -86,13 +88,18 @@ def read(path: Path, dataset: Dataset, options: PredictionOptions) -> Prediction
     return predictions(rows, dataset, options, filtered="after", notes=notes)
 
 
-def _list_of(rows: Rows, line: int, record: Any) -> tuple[int, tuple[str, str, str], str, list[str]]:
+def _list_of(rows: Rows, line: int, record: Any) -> _List:
     """Return the line, the triple, the side and the answers of one JSON object."""
     where = f"{rows.paths[-1]}, line {line}"
     needed = ("head", "relation", "tail", "topk_score_info")
     if not isinstance(record, dict) or not set(needed) <= set(record):
         raise DataError(f"{where}: expected an object with {', '.join(needed)}; got {cut_label(repr(record))}")
-    head, relation, tail = (rows.label(record[key], line, f"the {key}") for key in needed[:3])
+    has_rank = record.get("rank") is not None
+    head, tail = (
+        None if record[key] is None and has_rank else rows.label(record[key], line, f"the {key}")
+        for key in ("head", "tail")
+    )
+    relation = rows.label(record["relation"], line, "the relation")
     info = record["topk_score_info"]
     scores = parse_json(info, f"{where}, topk_score_info") if isinstance(info, str) else info
     if not isinstance(scores, dict) or not scores:
@@ -103,7 +110,7 @@ def _list_of(rows: Rows, line: int, record: Any) -> tuple[int, tuple[str, str, s
         rows.number(score, line)
     answers = list(scores)
     best, correct = record.get("pred_tail", answers[0]), record.get("correct")
-    if best != answers[0]:
+    if best != answers[0] and not (best is None and answers[0] == "null"):  # a key of JSON is a text, also null
         raise DataError(
             f"{where}: pred_tail {cut_label(repr(best))} is not the first of topk_score_info, {answers[0]!r}"
         )
@@ -118,9 +125,9 @@ def _list_of(rows: Rows, line: int, record: Any) -> tuple[int, tuple[str, str, s
 
 def _of_ranks(
     rows: Rows,
-    dataset: Dataset,
+    dataset: Dataset | None,
     options: PredictionOptions,
-    lists: list[tuple[int, tuple[str, str, str], str, list[str]]],
+    lists: list[_List],
     ranks: list[Any],
     longest: int,
     notes: list[str],
@@ -133,7 +140,8 @@ def _of_ranks(
         if not isinstance(rank, int) or isinstance(rank, bool):
             raise DataError(f"{rows.where(row)}: expected an integer as rank; got {cut_label(repr(rank))}")
         positive = triple[0] if side == "subject" else triple[2]
-        if len(answers) == longest and (answers[rank - 1 : rank] or [positive])[0] != positive and rank >= 1:
+        listed = answers[rank - 1 : rank] if rank >= 1 and len(answers) == longest and positive is not None else []
+        if listed not in ([], [positive]):
             raise DataError(
                 f"{rows.where(row)}: rank is {rank}, but number {rank} of topk_score_info is {answers[rank - 1]!r} and "
                 f"not {positive!r}"
@@ -157,4 +165,4 @@ def _direction(file: Path) -> str:
     return "" if match is None else match[1] or match[2]
 
 
-FORMAT = Format("simkgc", sniff, read, "SimKGC (head, relation, tail, topk_score_info)")
+FORMAT = Format("simkgc", sniff, read, "SimKGC (head, relation, tail, topk_score_info)", may_hold_ranks=True)
