@@ -44,6 +44,8 @@ class Mutant(NamedTuple):
 AVERAGED = "comparison/test_averages.py"
 ASSEMBLED = "formats/checkpoints/test_assembly.py"
 BENCHMARKS = "benchmarks/test_many_runs.py"
+LISTED_RANKS = "ranking/test_listed.py"
+NPZ_FILES = "formats/models/test_npz.py"
 ROUNDED = "scorers/test_rounding.py"
 BOOTSTRAP = "stats/test_intervals.py"
 CLASSES = "classification/test_classification_result.py"
@@ -793,6 +795,27 @@ MUTANTS = (
     Mutant("H28", "a_seed_without_a_sample_is_ignored", "evaluation/evaluator.py", "evaluation/test_sample.py",
         "if seed is not None and not is_count and max_seconds is None:",
         "if False:"),
+    Mutant("H27", "a_scorer_is_checked_in_each_evaluation", "evaluation/evaluator.py", "evaluation/test_row_order.py",
+        "return any(checked() is owner for checked in self._well_ordered)",
+        "return False"),
+    Mutant("H5", "positives_whose_rivals_are_all_known_are_left_out", "evaluation/evaluator.py", LISTED_RANKS,
+        'rows, rivals = ranked_rows[part.side], part.count_rivals()["raw"]',
+        'rows, rivals = ranked_rows[part.side], part.count_rivals()["filtered"]'),
+    Mutant("H5", "an_empty_list_is_left_out_without_a_word", "data/candidates.py", LISTED_RANKS,
+        'self.empty = check_one_of("empty", empty, EMPTY)',
+        'self.empty = "drop"'),
+    Mutant("H23", "null_names_are_one_entity", "formats/answers/mapping.py", "evaluation/test_ranks_alone.py",
+        "numbers, places = np.unique(triple_of[is_null], return_inverse=True)",
+        "numbers, places = np.unique(0 * triple_of[is_null], return_inverse=True)"),
+    Mutant("H23", "predictions_are_not_inspected", "formats/inspection.py", "formats/test_inspection.py",
+        "predictions = [one for one in prediction_formats().values() if one.sniff(place)]",
+        "predictions = []"),
+    Mutant("H30", "missing_settings_are_asked_for_singly", "formats/checkpoints/assembly.py", NPZ_FILES,
+        "*_unsaid_settings(kind, [*unsaid, *doubled])",
+        "*_unsaid_settings(kind, unsaid[:1])"),
+    Mutant("H32", "a_loaded_result_explains_another_row", "results/explanations.py", "results/test_explanations.py",
+        'of_row, stored = rivals[rivals["row"] == row], ranks.frame.iloc[row]',
+        'of_row, stored = rivals[rivals["row"] == rivals["row"].max()], ranks.frame.iloc[row]'),
 )
 # fmt: on
 

@@ -17,7 +17,18 @@ from typing import Any
 import kgeval
 from kgeval.checks import check_positive_int, suggest
 from kgeval.comparison import check_names
-from kgeval.data import FILTERED, ONE_FILE, SIDE_NAMES, SPLITS, UNSEEN, Dataset, GivenRanks, Predictions, Protocol
+from kgeval.data import (
+    EMPTY,
+    FILTERED,
+    ONE_FILE,
+    SIDE_NAMES,
+    SPLITS,
+    UNSEEN,
+    Dataset,
+    GivenRanks,
+    Predictions,
+    Protocol,
+)
 from kgeval.errors import DataError, ProtocolError, ScoreError
 from kgeval.evaluation import MISSING
 from kgeval.features import FEATURES
@@ -347,6 +358,12 @@ def add_protocol(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="rank each triple among its own negatives: one file per side, in blocks (a triple, then its negatives)",
     )
+    protocol.add_argument(
+        "--empty-lists",
+        choices=EMPTY,
+        help="for --candidates; a triple whose list has no rival: an error (the default), left out (drop), or rank 1 "
+        "of 1 (first)",
+    )
 
 
 def check_options(options: argparse.Namespace) -> None:
@@ -375,6 +392,8 @@ def check_options(options: argparse.Namespace) -> None:
     for name in PREDICTION_OPTIONS if hasattr(options, "predictions") and not is_predicted else ():
         if getattr(options, name) is not None:
             raise ProtocolError(f"{_option(name)} needs --predictions")
+    if getattr(options, "empty_lists", None) is not None and not options.candidates:
+        raise ProtocolError("--empty-lists needs --candidates")
     if options.dataset is None:
         _check_alone(options, is_predicted)
     if getattr(options, "lists", None) is not None and options.scores is None:
@@ -726,7 +745,10 @@ def protocol_of(options: argparse.Namespace, dataset: Dataset) -> Protocol | Non
         header = True if are_texts and all(has_named_header(file) for file in options.candidates) else None
         if header is None and options.header is False:
             header = False
-        settings["candidates"] = read_candidates(options.candidates, dataset, split=split[0], header=header)
+        empty = options.empty_lists or "error"
+        settings["candidates"] = read_candidates(
+            options.candidates, dataset, split=split[0], header=header, empty=empty
+        )
     if options.side is not None:
         settings["sides"] = options.side
     return Protocol(

@@ -4,7 +4,7 @@ Packages that evaluate, rank, report or compare import these names from this pac
 """
 
 from kgeval.data import candidates
-from kgeval.data.candidates import NOT_KNOWN, PER_POSITIVE, All, Candidates, Listed, Recorded
+from kgeval.data.candidates import EMPTY, NOT_KNOWN, PER_POSITIVE, All, Candidates, Listed, Recorded
 from kgeval.data.column_names import (
     COLUMN_NAMES,
     TRUTH_NAMES,
@@ -52,6 +52,7 @@ from kgeval.data.vocabulary import Vocabulary, triple_ids
 
 __all__ = [
     "COLUMN_NAMES",
+    "EMPTY",
     "FILTERED",
     "NOT_KNOWN",
     "ONE_FILE",

@@ -258,6 +258,7 @@ class Listed(Candidates):
         *,
         splits: Sequence[str] = ("test",),
         duplicates: str = "keep",
+        empty: str = "error",
         source: str = "negatives",
     ) -> Listed:
         """Make a `Listed` from the dictionary of an OGB split (ogbl-wikikg2, ogbl-biokg), or from a similar dictionary.
@@ -277,6 +278,8 @@ class Listed(Candidates):
             The ranked splits (`Protocol.splits`).
         duplicates : str
             As for `Listed`; OGB counts an entity that a list contains twice as two rivals.
+        empty : str
+            As for `Listed`.
         source : str
             The name of the dictionary in messages.
 
@@ -294,7 +297,8 @@ class Listed(Candidates):
         >>> Listed.from_ogb(split, dataset).describe()
         'a list of 2 negatives for each object'
         """
-        return cls(**ogb_lists(negatives, dataset, splits, source), duplicates=duplicates)
+        lists: dict[str, Any] = {**ogb_lists(negatives, dataset, splits, source)}
+        return cls(**lists, duplicates=duplicates, empty=empty)
 
     def to_json(self) -> Any:
         """Return kind, digest and description."""

@@ -153,7 +153,7 @@ def check_empty(candidates: Candidates, dataset: Dataset, side: str, triples: Id
             f"{labels}: the list is empty, or lists only the answer or entities that are no candidates. Choose "
             "Listed(..., empty='drop'), which leaves such positives out, or empty='first', rank 1 of 1"
         )
-    return ~is_empty | (empty == "first")
+    return np.ones_like(is_empty) if empty == "first" else ~is_empty
 
 
 def check_given_scores(protocol: Protocol, what: str) -> None:

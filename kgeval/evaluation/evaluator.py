@@ -6,6 +6,8 @@ candidates, filter) once; `kgeval.ranking.rank` counts the rivals; `kgeval.evalu
 
 from __future__ import annotations
 
+import contextlib
+import weakref
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -33,7 +35,7 @@ from kgeval.data import (
 from kgeval.errors import DataError, ProtocolError, Stopped
 from kgeval.evaluation.assembly import Positives, RankedSide, assemble, check_empty, list_notes
 from kgeval.evaluation.recent import remember
-from kgeval.evaluation.row_order import KeptTasks, check_row_order, unchecked
+from kgeval.evaluation.row_order import MIN_JUDGED, KeptTasks, check_row_order, unchecked
 from kgeval.evaluation.running import RunSettings, joined_sides
 from kgeval.evaluation.sources import ScorerSource
 from kgeval.ranking import Executor, ListTask, RankCounts, Task, TaskCounts, rank
@@ -247,6 +249,8 @@ class Evaluator:
         self.protocol.resolved(dataset)  # raises an error for a wrong split before anything is scored
         self._plans: dict[Protocol, _Plan] = {}
         self._row_order_tasks: KeptTasks = {}
+        self._well_ordered: list[weakref.ref[Any]] = []  # scorers whose row order was checked, without a caution
+        self._has_cautioned = False
         if self.protocol.sample is not None:
             raise ProtocolError("a protocol's sample is set by evaluate(..., triples=...); leave sample= out")
 
@@ -300,7 +304,9 @@ class Evaluator:
                 if n_reached is not None:
                     plan = self._plan(replace(plan.protocol, sample=None), n_reached, seed)
                 row_order = unchecked("switched off by check_rows=False")
-                if check_rows:
+                if check_rows and self._is_well_ordered(given):
+                    row_order = unchecked("this Evaluator has checked the scorer before")
+                elif check_rows:
                     row_order = check_row_order(
                         rows,
                         self.dataset,
@@ -315,6 +321,7 @@ class Evaluator:
                         progress=progress,
                         prepared=job.prepared,
                     )
+                    self._keep_check(given, row_order)
             except KeyboardInterrupt as error:
                 raise Stopped(job.describe_stop()) from error
             by_side = joined_sides(job, counts, store, plan.protocol.sides)
@@ -323,6 +330,19 @@ class Evaluator:
             n = counted(len(plan.positives.triples), "triple")
             notes.append(f"sample: the splits to rank have {n}, fewer than the {triples:,} that were to be drawn")
         return self._result(plan, by_side, rows, notes, row_order)
+
+    def _is_well_ordered(self, scorer: Any) -> bool:
+        """Return whether an earlier check of this scorer, or of the object of this method, gave no caution."""
+        owner = getattr(scorer, "__self__", scorer)
+        return any(checked() is owner for checked in self._well_ordered)
+
+    def _keep_check(self, scorer: Any, row_order: tuple[dict[str, Any], str]) -> None:
+        """Keep a scorer whose train triples rank high; others are checked again, since they may be in training."""
+        statistic, caution = row_order
+        if statistic["triples"] >= MIN_JUDGED and not caution:
+            with contextlib.suppress(TypeError):  # not all objects have weak references
+                self._well_ordered.append(weakref.ref(getattr(scorer, "__self__", scorer)))
+            self._well_ordered = [checked for checked in self._well_ordered if checked() is not None]
 
     def explain(
         self, scorer: Any, s: str | int, p: str | int, o: str | int, side: str = "object", limit: int | None = None
@@ -408,6 +428,10 @@ class Evaluator:
         row_order: tuple[dict[str, Any], str],
     ) -> EvaluationResult:
         statistic, caution = row_order
+        warned = [caution] if caution and not self._has_cautioned else []  # as a warning once, as a note each time
+        self._has_cautioned |= bool(caution)
+        if caution and not warned:
+            notes = [*notes, caution]
         n_unseen = 0 if plan.protocol.unseen == "worst" else len(plan.chosen) - len(plan.kept)
         ranked = [self._ranked_side(plan, side, by_side[side]) for side in plan.protocol.sides]
         return assemble(
@@ -424,7 +448,7 @@ class Evaluator:
             self._source(plan, rows, np.concatenate([part.rows for part in ranked])),
             [*notes, *list_notes(plan.noted_lists, plan.protocol.unseen)],
             plan.chosen,
-            [caution] if caution else [],
+            warned,
         )
 
     def _source(self, plan: _Plan, rows: RowScorer, positive_rows: Ids) -> ScorerSource:

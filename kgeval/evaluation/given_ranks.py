@@ -162,7 +162,7 @@ def evaluate_ranks_alone(
             f"{given.source}: the triples hold ids of a dataset; give this dataset: evaluate_predictions(predictions, "
             "dataset)"
         )
-    if protocol is not None and replace(protocol, sides=None) != Protocol():
+    if protocol is not None and protocol != Protocol(sides=protocol.sides):
         raise ProtocolError(
             f"{given.source}: was read without a dataset, so the tool chose filter, splits and candidates; a protocol "
             "can only name the sides. For other settings give the dataset"

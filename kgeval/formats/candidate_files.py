@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from kgeval.checks import Ids, cut_label
+from kgeval.checks import Ids, counted, cut_label
 from kgeval.data import Dataset, Listed, group_rows, triple_labels
-from kgeval.errors import DataError
+from kgeval.errors import DataError, KgevalError
 from kgeval.files import read_arrays
 from kgeval.formats.text_tables import read_columns
 
@@ -20,6 +21,7 @@ def read_candidates(
     *,
     split: str = "test",
     duplicates: str = "keep",
+    empty: str = "error",
     header: bool | None = None,
 ) -> Listed:
     """Read lists of negatives, one per positive, from files of blocks of 1 + m lines, or from an ``.npz`` file.
@@ -41,6 +43,8 @@ def read_candidates(
         The split whose triples are the positives; each file has one block per triple, in any order.
     duplicates : str
         Whether an entity that a list contains twice counts as two rivals (``"keep"``) or as one rival (``"drop"``).
+    empty : str
+        What happens to a positive whose list has no rival; see `kgeval.candidates.Listed`.
     header : bool, optional
         Whether the first line of every file names the columns; see `read_dataset`.
 
@@ -62,8 +66,9 @@ def read_candidates(
         raise DataError(f"{archives[0]}: holds the negatives of all sides; give this file alone")
     if archives:
         arrays = read_arrays(archives[0])
-        return Listed.from_ogb(arrays, dataset, splits=(split,), duplicates=duplicates, source=str(archives[0]))
-    lists: dict[str, Ids] = {}
+        source = str(archives[0])
+        return Listed.from_ogb(arrays, dataset, splits=(split,), duplicates=duplicates, empty=empty, source=source)
+    lists: dict[str, Any] = {}
     for path in paths:
         side, ids = _read_blocks(path, dataset, split, header)
         if f"{side}s" in lists:
@@ -71,7 +76,35 @@ def read_candidates(
                 f"{path}: this file and an earlier one both have negatives for the {side}; give one per side"
             )
         lists[f"{side}s"] = ids
-    return Listed(**lists, duplicates=duplicates)
+    return Listed(**lists, duplicates=duplicates, empty=empty)
+
+
+def describe_candidates(path: Path) -> str:
+    """Return what a file looks like if it holds lists of negatives, and an empty text if it does not.
+
+    Parameters
+    ----------
+    path : Path
+        The file is one that `read_candidates` may read: blocks of lines, or an ``.npz`` file.
+    """
+    try:
+        if path.suffix == ".npz":
+            names = set(read_arrays(path))
+            has_lists = {"head", "relation", "tail"} <= names and names & {"head_neg", "tail_neg"}
+            return "lists of negatives (a split dictionary of OGB)" if has_lists else ""
+        codes = np.column_stack([column.codes for column in read_columns(path)]).astype(np.int64)
+    except KgevalError:
+        return ""
+    for side, others in (("object", codes[:, :2]), ("subject", codes[:, 1:])):
+        # A block ends where the other two columns change; two blocks in a row may have the same values there.
+        ends = 1 + np.flatnonzero((others[1:] != others[:-1]).any(axis=1))
+        size = int(np.gcd.reduce(np.append(ends, len(codes))))
+        if size > 1 and len(ends):
+            return (
+                f"lists of negatives, {counted(len(codes) // size, 'block')} of {size} lines (a positive, then "
+                f"{counted(size - 1, 'negative')} with another {side})"
+            )
+    return ""
 
 
 def _read_blocks(path: Path, dataset: Dataset, split: str, header: bool | None) -> tuple[str, Ids]:

@@ -15,11 +15,15 @@ import pandas as pd
 from kgeval.checks import counted, cut_label
 from kgeval.errors import DataError, KgevalError
 from kgeval.files import check_source, read_archive, read_arrays, read_text
+from kgeval.formats.answers import NEEDS_DATASET
+from kgeval.formats.candidate_files import describe_candidates
 from kgeval.formats.checkpoints import Stub, is_torch_file, parse_json, read_torch, safetensors_header, state_dict
 from kgeval.formats.datasets import dataset_formats, read_dataset
 from kgeval.formats.models import model_formats
+from kgeval.formats.predictions import prediction_formats, read_predictions
 from kgeval.formats.registered import find_registered
 from kgeval.formats.registry import Format
+from kgeval.formats.scores import is_scores
 from kgeval.formats.tables import TABLE_SUFFIXES, table_suffix
 from kgeval.formats.unpacking import is_archive
 from kgeval.scorers.models import MODELS
@@ -139,15 +143,28 @@ def _takes_for(place: Path) -> Iterator[str]:
     """Yield one sentence for each format that recognises the path."""
     models = [one for one in model_formats().values() if one.sniff(place)]
     datasets = [one for one in dataset_formats().values() if one.sniff(place)]
+    predictions = [one for one in prediction_formats().values() if one.sniff(place)]
+    is_table = place.is_file() and table_suffix(place) in TABLE_SUFFIXES
+    negatives = describe_candidates(place) if is_table or place.suffix == ".npz" else ""
+    are_scores = is_table and is_scores(place)
     for one in models:
         yield f"a model, read as {one.about} ({one.name}): {_described_model(place, one)}"
     for one in datasets:
-        if (one.name == REFUSED and models) or (one.name in (REFUSED, PLAIN) and len(datasets) > 1):
+        if one.name == REFUSED and (models or predictions):
             continue  # another format describes the path more precisely
+        if one.name in (REFUSED, PLAIN) and len(datasets) > 1:
+            continue
         prefix = "" if one.name == REFUSED else f"a dataset, read as {one.about} ({one.name}): "
         yield prefix + _described_dataset(place, one.name)
-    if not models and not datasets and place.is_file() and (is_archive(place) or table_suffix(place) in TABLE_SUFFIXES):
-        yield f"a dataset: {_described_dataset(place, None)}"
+    for one in predictions:
+        yield f"predictions, read as {one.about} ({one.name}): {_described_predictions(place, one)}"
+    if negatives:
+        yield f"{negatives}; kgeval evaluate DATASET --candidates {place} ranks among them"
+    if are_scores:
+        yield f"a table of scored triples; kgeval evaluate DATASET --scores {place}"
+    is_taken = models or datasets or predictions or are_scores
+    if not is_taken and place.is_file() and (is_archive(place) or is_table):
+        yield f"{'or ' if negatives else ''}a dataset: {_described_dataset(place, None)}"
     if not models and not datasets and _is_result(place):
         yield f"a result of kgeval; kgeval show {place} prints it"
 
@@ -169,6 +186,17 @@ def _described_dataset(place: Path, name: str | None) -> str:
     sizes = repr(dataset).split("\n", 1)[0].partition(": ")[2]
     notes = [note for note in dataset.notes if not note.startswith("read as ")]
     return "; ".join([sizes, *notes])
+
+
+def _described_predictions(place: Path, prediction_format: Format) -> str:
+    """Return how many ranks a file holds, or that it needs a dataset; and how to evaluate it."""
+    try:
+        ranks = read_predictions(place, format=prediction_format.name)
+    except KgevalError as error:
+        if str(error).endswith(NEEDS_DATASET.removeprefix("{file}")):
+            return f"ranked answers; kgeval evaluate DATASET --predictions {place}"
+        return f"reading without a dataset fails: {error}"
+    return f"{counted(len(ranks), 'rank')}; kgeval evaluate --predictions {place} (needs no dataset)"
 
 
 def _described_model(place: Path, model_format: Format) -> str:

@@ -73,6 +73,25 @@ def read_scores(file: str | Path, *, header: bool | None = None, columns: str | 
     return pd.DataFrame({**labels, "score": values})
 
 
+def is_scores(file: str | Path) -> bool:
+    """Return whether a file is a table of scored triples: four columns, the last is named score or has decimals.
+
+    A fourth column of integers without a header may be a time, so it does not count.
+
+    Parameters
+    ----------
+    file : str or path
+    """
+    try:
+        labels = first_labels(file)
+        if len(labels) != 4:
+            return False
+        scores = read_scores(file)["score"]
+    except DataError:
+        return False
+    return labels[3].strip().lower() == "score" or bool((scores % 1 != 0).any())
+
+
 def has_named_header(file: str | Path) -> bool:
     """Return whether the first line of a file names the columns s, p and o with names that kgeval knows.
 

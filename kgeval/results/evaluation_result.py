@@ -59,7 +59,7 @@ from kgeval.results.columns import (
     says_splits,
 )
 from kgeval.results.display import html_table, metric_bars, show_text
-from kgeval.results.explanations import Source, explain_row, extreme_rows, nearest_rivals, no_rivals
+from kgeval.results.explanations import Source, explain_kept, explain_row, extreme_rows, nearest_rivals, no_rivals
 from kgeval.results.files import READERS, pack_ranks, unpack_ranks, write_result
 from kgeval.results.keys import SIDE_WORDS, Key
 from kgeval.results.lists import no_lists, query_columns, query_lists, triples_of
@@ -700,6 +700,9 @@ class EvaluationResult:
     ) -> pd.DataFrame:
         """Return the candidates that score above a positive or equal to it; the scorer scores the query again.
 
+        A result that was loaded from a file has no scorer. It explains the rows whose best rivals the file contains
+        (the worst and the best ranks), by these rivals.
+
         Parameters
         ----------
         s, p, o : str or int
@@ -717,20 +720,24 @@ class EvaluationResult:
             the triple with this candidate), and ``counts`` (whether the candidate counts in the filtered rank). The
             attribute ``attrs`` of the table has numbers that do not depend on `limit`: ``n_candidates``; ``n_above``
             and ``n_tied``, the numbers of candidates above the positive and tied with it; ``n_above_counting`` and
-            ``n_tied_counting``, how many of these candidates count in the filtered rank.
+            ``n_tied_counting``, how many of these candidates count in the filtered rank. For a loaded result also
+            ``n_not_kept``, how many candidates above or tied are not in the file and so not in the table.
 
         Raises
         ------
         DataError
-            If the triple was not ranked, if the result has no scorer (because it was loaded from a file), or if `limit`
-            is not an integer of at least 0.
+            If the triple was not ranked, if the result was loaded from a file that has no rivals for this triple, if it
+            was made without a model, or if `limit` is not an integer of at least 0.
         ScoreError
             If re-scoring gives other counts than the stored counts.
         """
+        if self._source is None and self._rivals is not None:
+            row = self._row(s, p, o, check_side(side))
+            return explain_kept(self.rank_table, self._rivals, self.entities.labels, row, limit)
         if self._source is None:
             raise DataError(
-                "this result has no scorer: it was loaded from a file, or made without a model. Evaluate again, or run "
-                "kgeval explain"
+                "this result has no scorer: it was loaded from a file without rivals, or made without a model. "
+                "Evaluate again, or run kgeval explain"
             )
         return explain_row(self.rank_table, self._source, self._row(s, p, o, check_side(side)), limit)
 

@@ -168,6 +168,61 @@ def explain_row(ranks: RankTable, source: Source, row: int, limit: int | None) -
     return _explained_frame(_rescored_row(ranks, source, row), source.dataset, ranks.protocol, limit)
 
 
+def explain_kept(
+    ranks: RankTable, rivals: pd.DataFrame, labels: Sequence[str], row: int, limit: int | None
+) -> pd.DataFrame:
+    """Return the table of `explain_triple` for a row whose best rivals a saved file contains; nothing is scored.
+
+    Known answers are no rivals, so they are not in the table. The attribute ``n_not_kept`` counts the candidates above
+    the positive or tied with it that the file does not contain.
+
+    Parameters
+    ----------
+    ranks : RankTable
+    rivals : pandas.DataFrame
+        See `nearest_rivals`.
+    labels : sequence of str
+        The labels of the entities.
+    row : int
+        Index in the table of ranks.
+    limit : int or None
+        As in `explain_triple`.
+
+    Raises
+    ------
+    DataError
+        If the file has no rivals for this row, or if `limit` is not an integer of at least 0.
+    """
+    _check_limit(limit)
+    of_row, stored = rivals[rivals["row"] == row], ranks.frame.iloc[row]
+    if not len(of_row):
+        raise DataError(
+            f"this result was loaded from a file, so nothing can score the query again, and the file contains the best "
+            f"rivals of {rivals['row'].nunique():,} rows only: those with the worst and the best ranks "
+            "(kgeval.results.kept_rivals(result)). Evaluate again, or run kgeval explain"
+        )
+    score = stored["score"]
+    of_row = of_row.assign(stands=np.where(of_row["score"] > score, "above", "tied"))[of_row["score"] >= score]
+    shown = of_row if limit is None else of_row.groupby("stands", sort=False).head(limit)
+    answer = int(stored["s" if stored["side"] == "subject" else "o"])
+    ids = np.append(shown["entity"].to_numpy(), answer)
+    frame = pd.DataFrame(
+        {
+            "candidate": pd.Series([labels[i] for i in ids], dtype=object),
+            "id": ids,
+            "score": np.append(shown["score"].to_numpy(), score),
+            "stands": [*shown["stands"], "answer"],
+            "known_in": [""] * len(shown) + [str(stored["split"])],
+            "counts": [True] * len(shown) + [False],
+        }
+    )
+    names = {"n_above": "better_raw", "n_tied": "tied_raw", "n_above_counting": "better_filtered"}
+    frame.attrs |= {name: int(stored[column]) for name, column in names.items()}
+    frame.attrs |= {"n_tied_counting": int(stored["tied_filtered"]), "n_candidates": int(stored["rivals_raw"]) + 1}
+    frame.attrs["n_not_kept"] = frame.attrs["n_above"] + frame.attrs["n_tied"] - len(of_row)
+    return frame
+
+
 def _check_limit(limit: int | None) -> None:
     if limit is not None and (isinstance(limit, bool) or not isinstance(limit, (int, np.integer)) or limit < 0):
         raise DataError(f"limit must be an integer of at least 0, or None; got {limit!r}")

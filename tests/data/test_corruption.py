@@ -306,7 +306,7 @@ def test_negatives_name_what_is_unknown(triple, said):
         ),
         (
             {"side": "object", "filter_splits": ("test", "trian")},
-            "dataset 'toy' has no split 'trian'; it has test; did you mean 'train'?",
+            "dataset 'toy' has no split 'trian'; it has test",
         ),
     ],
 )

@@ -311,7 +311,7 @@ def test_a_missing_split_is_named():
     """The message says which splits there are and what may be meant."""
     dataset = Dataset.from_frames(train=pd.DataFrame([["a", "b", "c"]]), name="mine")
     assert ("train" in dataset, "test" in dataset) == (True, False)
-    for split, hint in (("test", "; did you mean 'test'?"), ("zz", "")):
+    for split, hint in (("test", ""), ("tran", "; did you mean 'train'?"), ("zz", "")):
         with pytest.raises(ProtocolError) as caught:
             dataset[split]
         assert str(caught.value) == f"dataset 'mine' has no split {split!r}; it has train{hint}"

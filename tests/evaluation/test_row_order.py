@@ -6,6 +6,7 @@ relations in other rows.
 
 import json
 import shutil
+import warnings
 
 import numpy as np
 import pytest
@@ -269,14 +270,53 @@ def test_the_check_of_a_run_with_few_candidates_is_short(seconds, n):
 
 
 def test_an_evaluator_makes_the_tasks_of_the_check_once(monkeypatch):
-    """Two sides are two tasks, in the first evaluation only, whatever is ranked later."""
+    """Two sides are two tasks, made in the first evaluation only, whatever is ranked later."""
     made = []
     make = row_order._task
     monkeypatch.setattr(row_order, "_task", lambda *arguments: made.append(arguments[2]) or make(*arguments))
     evaluator = kg.Evaluator(ring())
-    results = [evaluator.evaluate(next_entity, triples=10, seed=seed, progress=False) for seed in (0, 0, 1)]
+    scorers = [lambda s, p, o: next_entity(s, p, o) for _ in range(3)]
+    results = [
+        evaluator.evaluate(scorer, triples=10, seed=seed, progress=False) for scorer, seed in zip(scorers, (0, 0, 1))
+    ]
     assert made == ["subject", "object"]
     assert {str(result.about["row_order"]) for result in results} == {str(results[0].about["row_order"])}
+    assert results[0].about["row_order"]["triples"] >= 50
+
+
+class Rows:
+    """Scores of the next entity, or of the one after it: of rows in another order."""
+
+    def __init__(self, shift):
+        self.shift, self.asked = shift, 0
+
+    def score(self, s, p, o):
+        self.asked += len(s)
+        return next_entity(s + self.shift, p, o)
+
+    __call__ = score
+
+
+@pytest.mark.parametrize("method", [False, True])
+def test_an_evaluator_checks_a_scorer_once(method):
+    """H27: once per scorer that passes; a doubtful one each time, with one warning for all of them."""
+    evaluator, good = kg.Evaluator(ring()), Rows(0)
+    asked, reasons = [], []
+    for _ in range(3):
+        before = good.asked
+        row_order = evaluator.evaluate(good.score if method else good, progress=False).about["row_order"]
+        asked.append(good.asked - before)
+        reasons.append(row_order.get("reason", ""))
+    assert reasons == ["", *["this Evaluator has checked the scorer before"] * 2]
+    assert asked[1] == asked[2] < asked[0]
+    assert evaluator.evaluate(Rows(0), progress=False).about["row_order"]["triples"] >= 50  # another object
+    wrong = Rows(20)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        results = [evaluator.evaluate(wrong, progress=False) for _ in range(3)]
+    for result in results:
+        assert sum("train triples rank low" in note for note in result.notes) == 1
+    assert sum("train triples rank low" in str(one.message) for one in caught) == 1
 
 
 def test_kept_tasks_depend_on_the_entities_and_are_few():

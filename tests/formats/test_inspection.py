@@ -174,3 +174,71 @@ def test_tensors_in_lists_and_folders_in_folders_are_listed(tmp_path):
     inspection = kg.inspect(tmp_path)
     assert rows(inspection) == [("model.pt", "model.0.rows.weight", "3 x 2", "float64")]
     assert inspection.files[-1] == "training_triples/"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        (
+            "ranks.tsv",
+            "s\tp\to\tside\trank\na\tr\tb\ttail\t2\n",
+            "predictions, read as a table of ranks (s, p, o, rank) (ranks): 1 rank; kgeval evaluate --predictions "
+            "{path} (needs no dataset)",
+        ),
+        (
+            "lists.jsonl",
+            '{"query": ["a", "r", null], "predictions": ["b"], "gold": "b"}\n',
+            "predictions, read as kgeval's own JSON lines (query, predictions, gold) (plain): ranked answers; kgeval "
+            "evaluate DATASET --predictions {path}",
+        ),
+        (
+            "negatives.txt",
+            "a\tr\tb\na\tr\tc\na\tr\td\na\tr\td\na\tr\tb\na\tr\tc\ne\tr\tb\ne\tr\ta\ne\tr\td\n",
+            "lists of negatives, 3 blocks of 3 lines (a positive, then 2 negatives with another object); kgeval "
+            "evaluate DATASET --candidates {path} ranks among them",
+        ),
+        (
+            "scores.tsv",
+            "s\tp\to\tscore\na\tr\tb\t1\n",
+            "a table of scored triples; kgeval evaluate DATASET --scores {path}",
+        ),
+        ("scores.tsv", "a\tr\tb\t0.5\n", "a table of scored triples; kgeval evaluate DATASET --scores {path}"),
+    ],
+)
+def test_files_that_are_no_dataset_and_no_model(tmp_path, name, text, said):
+    """H23: what ``--predictions``, ``--candidates`` and ``--scores`` read is not called unread."""
+    path = tmp_path / name
+    path.write_text(text)
+    assert kg.inspect(path).takes_for[0] == said.format(path=path)
+
+
+def test_negatives_of_ogb_are_recognised(tmp_path):
+    path = tmp_path / "split.npz"
+    ids = np.zeros(2, dtype=np.int64)
+    np.savez(path, head=ids, relation=ids, tail=ids, tail_neg=np.ones((2, 3), dtype=np.int64))
+    said = "lists of negatives (a split dictionary of OGB); kgeval evaluate DATASET --candidates {} ranks among them"
+    assert said.format(path) in kg.inspect(path).takes_for
+
+
+@pytest.mark.thorough
+def test_real_files_are_taken_for_what_the_commands_read(shared):
+    """Each file and folder of the real formats: a reader that takes it is named, and what is named can be read."""
+    root, met = shared / "data" / "formats", []
+    paths = [path for path in sorted(root.rglob("*")) if path.name not in ("README.md", "SOURCE.txt")]
+    for path in paths:
+        said = " / ".join(kg.inspect(path).takes_for)
+        for word, read in (
+            ("ranks; kgeval evaluate --predictions", kg.read_predictions),
+            ("a dataset", kg.read_dataset),
+        ):
+            try:
+                read(path)
+                is_read = True
+            except kg.DataError:
+                is_read = False
+            starts = word in said and f"{word}: reading fails" not in said and "reading fails" not in said
+            assert starts == is_read, (path, word, said)
+            met += [word] * is_read
+        assert ("lists of negatives" in said) == path.name.startswith("ranking_"), path
+    assert met.count("ranks; kgeval evaluate --predictions") == 3
+    assert met.count("a dataset") > 20

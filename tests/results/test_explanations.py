@@ -333,3 +333,36 @@ def test_scores_that_rounding_explains():
     assert not could_have_stood(scores, 2, 3.0, (3, 0))
     assert not could_have_stood(scores, 2, 3.0, (0, 1))
     assert not could_have_stood(scores, 2, 3.1, (1, 1))
+
+
+def test_a_loaded_result_explains_what_it_keeps(tmp_path):
+    """H32: by the rivals in the file; the counts of all candidates are those of the rank."""
+    dataset, score = graph(3)
+    result = kg.evaluate(score, dataset, progress=False)
+    result.save(tmp_path / "run.kgeval")
+    loaded = kg.load_result(tmp_path / "run.kgeval")
+    kept, _ = kept_rivals(loaded)
+    explained = 0
+    for row in range(len(result.table)):
+        s, p, o, side = result.table.loc[row, ["s", "p", "o", "side"]]
+        if row not in set(kept["row"]):
+            with pytest.raises(kg.DataError, match=f"the best rivals of {kept['row'].nunique()} rows only: those with"):
+                loaded.explain(s, p, o, side)
+            continue
+        frame, whole = loaded.explain(s, p, o, side), result.explain(s, p, o, side)
+        rivals = set(kept[kept["row"] == row]["entity"])
+        wanted = whole[whole["id"].isin(rivals) | (whole["stands"] == "answer")]
+        assert frame[:-1].values.tolist() == wanted[:-1].values.tolist()
+        columns = ["candidate", "id", "score", "stands", "counts"]
+        assert frame.loc[len(frame) - 1, columns].tolist() == whole.loc[len(whole) - 1, columns].tolist()
+        left = len(whole) - len(frame)
+        assert frame.attrs == whole.attrs | {"n_not_kept": left}
+        short = loaded.explain(s, p, o, side, limit=1)
+        assert short["stands"].value_counts().to_dict() == {
+            stands: min(n, 1) for stands, n in frame["stands"].value_counts().items()
+        }
+        explained += len(frame) > 1
+    assert explained > 5
+    result.save(tmp_path / "bare.kgeval", details=False)
+    with pytest.raises(kg.DataError, match="it was loaded from a file without rivals"):
+        kg.load_result(tmp_path / "bare.kgeval").explain(*dataset["test"].array[0].tolist())

@@ -169,8 +169,9 @@ def _shown(
     is_listed = options.format == "table" and not options.quiet
     # No other format lists these ranks, so only a wider terminal can show the columns that do not fit.
     screen = replace(options.screen, whole="a wider terminal")
-    has_list = is_listed and scores is not None and dataset is not None
-    ranks = [listed_ranks(result, scores, dataset, screen)] if has_list else []
+    ranks = []
+    if is_listed and scores is not None and dataset is not None:
+        ranks = [listed_ranks(result, scores, dataset, screen)]
     if ended and (options.format != "table" or options.quiet):
         say_aside([ended])
     text = result_text(result, options, ranks, f"{ended}\n{done}" if ended else done)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import math
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kgeval.checks import Ids, check_number, check_one_of, cut_label
+from kgeval.checks import Ids, check_number, check_one_of, cut_label, listed
 from kgeval.data import Dataset, Vocabulary
 from kgeval.errors import DataError
 from kgeval.files import Arrays
@@ -42,6 +42,8 @@ HOW_TO_SAY = {
     "integers must be saved as int32 or as floats",
     "batch_norm_eps": "batch_norm_eps=1e-5 (the default of torch), or another number that was added to the variances "
     "(--batch-norm-eps)",
+    "inverse_relations": "inverse_relations='after' or 'alternating' if half of the rows of relations are of inverse "
+    "relations (--inverse-relations)",
 }
 BFLOAT16 = "bfloat16"  # the value of the setting "dtype"
 SORTED = "sorted by label"  # the `row_order` of PyKEEN
@@ -138,7 +140,9 @@ def build_model(parts: Parts, dataset: Dataset, said: Mapping[str, Any]) -> Embe
         if option in said and option != "model" and not _is_same(np.array(value), said[option])
     ]
     options = {**beside, **said}
-    arrays = _in_dtype(file, arrays, options)
+    gaps = _unsaid_bits(arrays, options)  # what neither the file nor the caller says; one error names everything
+    arrays = _in_dtype(file, arrays, options, BFLOAT16 if gaps else _said_dtype(arrays, options))
+    doubled = ["inverse_relations"] if _may_be_doubled({**arrays, **options}, dataset) else []
     text = {name: str(array) for name, array in arrays.items() if array.ndim == 0}  # the settings in the file
     notes += [
         f"the model file says {option}={text[option]!r}; the setting {option}={value!r} replaced this"
@@ -147,10 +151,12 @@ def build_model(parts: Parts, dataset: Dataset, said: Mapping[str, Any]) -> Embe
     ]
     name = str(options.pop("model", text.get("model", "")) or "").lower()
     if not name:
-        raise DataError(f"{file}: does not name its model; set model= (--model-type) to one of {', '.join(MODELS)}")
+        which = f"does not name its model; set model= (--model-type) to one of {', '.join(MODELS)}"
+        raise DataError(f"{file}: {'. It '.join([which, *gaps])}{_settings_of_models(arrays, options, doubled)}")
     kind = MODELS[check_one_of("model", name, MODELS, DataError)]
     accepted = inspect.signature(kind).parameters
-    parameters: dict[str, Any] = {**arrays, **_batch_norms(file, arrays, kind, options), **options}
+    unsaid: list[str] = []
+    parameters: dict[str, Any] = {**arrays, **_batch_norms(file, arrays, kind, options, unsaid), **options}
     unknown = [option for option in options if option not in accepted]
     if unknown:
         raise DataError(f"{kind.__name__} has no setting {unknown[0]!r}; it has {', '.join(accepted)}")
@@ -164,7 +170,9 @@ def build_model(parts: Parts, dataset: Dataset, said: Mapping[str, Any]) -> Embe
     if isinstance(values.get("norm"), float) and values["norm"].is_integer():
         values["norm"] = int(values["norm"])  # 1.0 is 1
     _check_tables(file, values)
-    _check_said(file, kind, kind.unsaid(values))
+    unsaid += kind.unsaid(values)
+    if unsaid or gaps:
+        raise DataError(f"{file}: {'. It '.join([*gaps, *_unsaid_settings(kind, [*unsaid, *doubled])])}")
     if parts.row_order == SORTED:
         notes += _add_sorted_labels(file, values, arrays, dataset)
     model = _align_rows(file, kind, values, arrays, dataset)
@@ -174,28 +182,62 @@ def build_model(parts: Parts, dataset: Dataset, said: Mapping[str, Any]) -> Embe
     return model
 
 
-def _in_dtype(file: Path, arrays: Arrays, options: dict[str, Any]) -> Arrays:
-    """Return the arrays, with 16-bit integers as bfloat16 if the setting ``dtype`` says so; remove this setting."""
-    dtype = options.pop("dtype", arrays.get("dtype"))
-    bits = [name for name, array in arrays.items() if array.ndim and may_be_bits(array)]
-    held = {name: str(array.dtype) for name, array in arrays.items() if array.ndim > 1}
-    if dtype is not None and set(held.values()) == {str(dtype)}:  # all tables have this dtype already
-        dtype = None
-    if dtype is None and bits:
-        found = ", ".join(f"{name} ({arrays[name].dtype})" for name in bits)
-        raise DataError(f"{file}: does not say what the 16-bit numbers are in {found}; set {HOW_TO_SAY['dtype']}")
+def _in_dtype(file: Path, arrays: Arrays, options: dict[str, Any], dtype: Any) -> Arrays:
+    """Return the arrays, with 16-bit integers as bfloat16 if `dtype` says so; remove this setting from `options`."""
+    bits = _tables_of_bits(arrays)
+    options.pop("dtype", None)
     if dtype is not None:
         check_one_of("dtype", str(dtype), [BFLOAT16], DataError)
         if not bits or any(
             array.ndim and array.dtype.kind in "iu" for name, array in arrays.items() if name not in bits
         ):
-            found = ", ".join(f"{name} {its}" for name, its in held.items())
+            found = ", ".join(f"{name} {array.dtype}" for name, array in arrays.items() if array.ndim > 1)
             raise DataError(f"{file}: dtype={BFLOAT16!r} is for tables of uint16 or int16; found {found}")
     tables: dict[str, Any] = {name: array for name, array in arrays.items() if name != "dtype"}
     for name in bits:
         table = bfloat16(tables[name])
         tables[name] = np.asarray(table) if is_kept(table.nbytes) else table
     return tables
+
+
+def _tables_of_bits(arrays: Arrays) -> list[str]:
+    """Return the names of the arrays that may hold the bits of bfloat16 numbers."""
+    return [name for name, array in arrays.items() if array.ndim and may_be_bits(array)]
+
+
+def _said_dtype(arrays: Arrays, options: Mapping[str, Any]) -> Any:
+    """Return the setting ``dtype``; None if nothing sets it, or if all tables have this dtype already."""
+    dtype = options.get("dtype", arrays.get("dtype"))
+    return None if {str(array.dtype) for array in arrays.values() if array.ndim > 1} == {str(dtype)} else dtype
+
+
+def _unsaid_bits(arrays: Arrays, options: Mapping[str, Any]) -> list[str]:
+    """Return what to set if nothing says what 16-bit integers mean: one text, or none."""
+    bits = _tables_of_bits(arrays)
+    if not bits or _said_dtype(arrays, options) is not None:
+        return []
+    found = ", ".join(f"{name} ({arrays[name].dtype})" for name in bits)
+    return [f"does not say what the 16-bit numbers are in {found}; set {HOW_TO_SAY['dtype']}"]
+
+
+def _may_be_doubled(values: Mapping[str, Any], dataset: Dataset) -> bool:
+    """Return whether half of the rows of relations may be inverse relations, although nothing says it."""
+    shape = np.shape(values.get("relations", ()))
+    is_doubled = len(shape) > 1 and shape[0] == 2 * len(dataset.relations)
+    return is_doubled and values.get("inverse_relations") is None and LABEL_ARRAYS["relations"] not in values
+
+
+def _settings_of_models(arrays: Arrays, options: Mapping[str, Any], doubled: Sequence[str]) -> str:
+    """Return a sentence on the settings that each model also needs; empty if none needs any."""
+    values = {name: _scalar(value) for name, value in {**arrays, **options}.items()}
+    by_settings: dict[str, list[str]] = {}
+    for name, kind in MODELS.items():
+        needed = [p.name for p in inspect.signature(kind).parameters.values() if p.default is p.empty]
+        if all(table in values and np.ndim(values[table]) >= 2 for table in needed):
+            unsaid = [*kind.unsaid(values), *doubled]
+            by_settings.setdefault(listed([f"{setting}=" for setting in unsaid]), []).append(name)
+    also = [f"{', '.join(names)}: {settings}" for settings, names in by_settings.items() if settings]
+    return f". Also needed, by model: {'; '.join(also)}" if also else ""
 
 
 def _without(file: Path, arrays: Arrays, ignore: str | Iterable[str]) -> tuple[Arrays, list[str]]:
@@ -252,13 +294,14 @@ def _check_used(file: Path, arrays: Arrays, kind: type[EmbeddingModel]) -> None:
         )
 
 
-def _check_said(file: Path, kind: type[EmbeddingModel], unsaid: list[str]) -> None:
-    """Raise a DataError if `unsaid`, the settings that change the scores but have no value, is not empty."""
-    if unsaid:
-        raise DataError(
-            f"{file}: does not say {' and '.join(unsaid)}, which {'changes' if len(unsaid) == 1 else 'change'} the "
-            f"scores of {kind.__name__}; set {'; set '.join(HOW_TO_SAY.get(name, name + '=') for name in unsaid)}"
-        )
+def _unsaid_settings(kind: type[EmbeddingModel], unsaid: Sequence[str]) -> list[str]:
+    """Return what to set for the settings `unsaid`, which change the scores but have no value: one text, or none."""
+    if not unsaid:
+        return []
+    return [
+        f"does not say {listed(unsaid)}, which {'changes' if len(unsaid) == 1 else 'change'} the scores of "
+        f"{kind.__name__}; set {'; set '.join(HOW_TO_SAY.get(name, name + '=') for name in unsaid)}"
+    ]
 
 
 def _check_tables(file: Path, values: dict[str, Any]) -> None:
@@ -304,12 +347,12 @@ def _is_same(array: npt.NDArray[Any], value: Any) -> bool:
 
 
 def _batch_norms(
-    file: Path, arrays: Arrays, kind: type[EmbeddingModel], options: dict[str, Any]
+    file: Path, arrays: Arrays, kind: type[EmbeddingModel], options: dict[str, Any], unsaid: list[str]
 ) -> dict[str, BatchNorm]:
     """Return the batch normalisations of a TuckER model, from its tensors ``bn_0.*`` and ``bn_1.*``.
 
     Their epsilon is the setting ``batch_norm_eps``, which is removed from `options`. If `options` lacks this setting,
-    the epsilon is the array ``batch_norm_eps`` of the file.
+    the epsilon is the array ``batch_norm_eps`` of the file. If nothing gives it, its name is added to `unsaid`.
     """
     tensors = {}
     for prefix, setting in BATCH_NORMS.items():
@@ -324,7 +367,8 @@ def _batch_norms(
         return {}
     eps = options.pop("batch_norm_eps", arrays.get("batch_norm_eps"))
     if eps is None and tensors:
-        _check_said(file, kind, ["batch_norm_eps"])
+        unsaid.append("batch_norm_eps")
+        return {}
     if eps is not None and not tensors:
         first = ", ".join(prefix + BATCH_NORM_PARTS[0] for prefix in BATCH_NORMS)
         raise DataError(

@@ -40,9 +40,8 @@ KINDS = (
     ),
     (
         r".*(forward|backward).*\.json",
-        "holds predictions of SimKGC (the best answers to each query, by name), which kgeval does not read. Give the "
-        "folder of the triples as the dataset; a table of scores (query, answer, score) is read by kgeval.read_scores, "
-        "--scores",
+        "holds predictions of SimKGC (the best answers to each query, by name), not triples. Give the folder of the "
+        "triples as the dataset, and this as the predictions (kgeval.read_predictions, --predictions)",
     ),
     (
         r"trained_model\.pkl|entity_embedding\.npy|.*_entity\.npy|.*\.(ckpt|safetensors|npz|pth?|h5)|embeddings\.bin",

@@ -55,7 +55,7 @@ def _of_pykeen(file: Path, content: Arrays, model: str) -> Arrays:
     if model not in PYKEEN_MODELS:
         raise DataError(
             f"{file}: its tensors have the names of PyKEEN; set model= (--model-type) to one of "
-            f"{', '.join(PYKEEN_MODELS)}"
+            f"{', '.join(PYKEEN_MODELS)}; transe needs norm= (--norm) too"
         )
     tensors = {name: array for name, array in content.items() if "." in name}
     others = {name: array for name, array in content.items() if "." not in name}

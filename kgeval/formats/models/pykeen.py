@@ -165,7 +165,7 @@ def _of_state_dict(file: Path, tree: Any, said: Mapping[str, Any], settings: Map
     if not model:
         raise DataError(
             f"{file}: a state dict of PyKEEN does not name its model; set model= (--model-type) to one of "
-            f"{', '.join(PYKEEN_MODELS)}"
+            f"{', '.join(PYKEEN_MODELS)}; transe needs norm= (--norm) too"
         )
     if model not in PYKEEN_MODELS:
         raise not_a_model(file, f"PyKEEN's {cut_label(model)}")

@@ -12,7 +12,7 @@ FEW_SHOT = (
     "holds few-shot tasks ({relation: [triples]}), which kgeval does not read. Write the background graph and the "
     "support triples of each task as train.txt and the query triples as test.txt (head TAB relation TAB tail)."
 )
-PREDICTIONS = "holds predictions of SimKGC (the best answers to each query, by name), which kgeval does not read."
+PREDICTIONS = "holds predictions of SimKGC (the best answers to each query, by name), not triples."
 CANDIDATES = "holds lists of candidates for each relation, not triples. Give the folder of the triples as the dataset;"
 MODEL = (
     "belongs to a model, not to a dataset. Give it as the model (kgeval.load_model, --model), and the folder of its "

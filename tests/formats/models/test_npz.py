@@ -923,3 +923,27 @@ def test_the_command_needs_little_memory(shared, root):
     assert code == "0"
     assert [line.split()[:3] for line in table.splitlines() if line.startswith("both")] == [["both", "40876", "219.1"]]
     assert 0.05 < float(gigabytes) < 0.5
+
+
+def test_all_that_is_missing_is_named_at_once(dataset, tmp_path):
+    """H30: model, norm, normalise, inverse relations and the type of the numbers, in one error each time."""
+    rows = {"entities": np.ones((len(ENTITIES), D)), "relations": np.ones((2 * len(RELATIONS), D))}
+    said = failure(saved(tmp_path, **rows), dataset)
+    assert said.startswith(
+        f"does not name its model; set model= (--model-type) to one of {KINDS}. Also needed, by model: "
+    )
+    assert "transe: norm=, normalise= and inverse_relations=; rotate: norm=, layout= and inverse_relations=" in said
+    bits = {name: np.ones(table.shape, dtype=np.uint16) for name, table in rows.items()}
+    path = saved(tmp_path, model="transe", **bits)
+    said = failure(path, dataset)
+    assert said.startswith(
+        "does not say what the 16-bit numbers are in entities (uint16), relations (uint16); set dtype="
+    )
+    assert (
+        "It does not say norm, normalise and inverse_relations, which change the scores of TransE; set norm=1" in said
+    )
+    settings = {"norm": 1, "normalise": "none", "inverse_relations": "after", "dtype": "bfloat16"}
+    assert load_model(path, dataset, **settings).inverse_relations == "after"
+    for name in settings:
+        others = {other: value for other, value in settings.items() if other != name}
+        assert f"set {name}=" in failure(path, dataset, **others)
