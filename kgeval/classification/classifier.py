@@ -39,6 +39,7 @@ from kgeval.scorers import (
     as_row_scorer,
     bound,
     check_missing,
+    check_precedence,
     check_triple_scores,
     missing_ids,
     pair_side,
@@ -138,6 +139,7 @@ def classify(
     scorer = bound(scorer, dataset)
     rows = as_row_scorer(scorer, len(dataset.entities), Limits(max_pairs=check_positive_int("max_pairs", max_pairs)))
     check_missing(scorer, dataset)
+    check_precedence(scorer, rows, dataset)
     positives = {"test": negative_sets.positives}
     valid, test = (
         _Examples.of(dataset, part, negative_sets.triples[part], scorer, positives.get(part)) for part in PARTS

@@ -47,6 +47,7 @@ from kgeval.scorers import (
     as_row_scorer,
     bound,
     check_missing,
+    check_precedence,
     missing_ids,
     probe,
     scorer_notes,
@@ -290,6 +291,7 @@ class Evaluator:
         given, scorer = scorer, bound(scorer, self.dataset)
         rows = as_row_scorer(scorer, len(self.dataset.entities), limits)
         check_missing(scorer, self.dataset)
+        check_precedence(scorer, rows, self.dataset)
         run.check_device(rows, device)
         plan = self._plan(self._protocol_for(scorer), triples, seed)
         places = run.places(plan.protocol, len(plan.positives.triples), seed)
@@ -369,6 +371,7 @@ class Evaluator:
         scorer = bound(scorer, self.dataset)
         rows = as_row_scorer(scorer, len(self.dataset.entities))
         check_missing(scorer, self.dataset)
+        check_precedence(scorer, rows, self.dataset)
         plan = self._plan(self._protocol_for(scorer))
         triple = triple_ids(self.dataset.entities, self.dataset.relations, (s, p, o))
         side = check_side(side)

@@ -8,6 +8,7 @@ from kgeval.scorers.check import ScorerReport, check_missing, check_scorer, prob
 from kgeval.scorers.identity import ScorerIdentity
 from kgeval.scorers.libraries import adapter_of, bound, register_adapter, scorer_notes
 from kgeval.scorers.pace import OutOfTime, Pace
+from kgeval.scorers.precedence import check_precedence
 from kgeval.scorers.rounding import TOLERANCE, TOLERANCE_OF_HALVES, Rounding, score_differences
 from kgeval.scorers.row_scorers import (
     BATCH_SECONDS,
@@ -48,6 +49,7 @@ __all__ = [
     "check_dimensions",
     "check_missing",
     "check_no_nan",
+    "check_precedence",
     "check_scorer",
     "check_triple_scores",
     "describe_query",

@@ -18,6 +18,7 @@ from kgeval.data import SIDES, Dataset, Queries, check_sides, given_and_asked
 from kgeval.errors import ScoreError
 from kgeval.scorers.libraries import bound
 from kgeval.scorers.models import EmbeddingModel
+from kgeval.scorers.precedence import check_precedence
 from kgeval.scorers.rounding import Rounding, score_differences
 from kgeval.scorers.row_scorers import FunctionRows, Limits, MatrixRows, RowScorer, as_row_scorer, missing_ids
 from kgeval.scorers.values import as_scores, check_no_nan, describe_query
@@ -57,7 +58,9 @@ def check_scorer(scorer: Any, dataset: Dataset, sides: Sequence[str] = SIDES) ->
     The scores must be real numbers without NaN, in an array of the expected shape. The number of queries never equals
     the number of candidates, so that a transposed array has the wrong shape. A triple must get the same score in two
     equal calls, and the same score whether its query is scored alone or in a batch. Every entity and relation of the
-    train split must have a vector. A slow scorer is checked on fewer candidates or queries, within about a second; see
+    train split must have a vector. If a scorer has several ways to score, the first of these is used: vectors
+    (``query_vectors``), ``score_objects`` and ``score_subjects``, a call; the others must not give other scores. A slow
+    scorer is checked on fewer candidates or queries, within about a second; see
     `probe`.
 
     Parameters
@@ -88,6 +91,7 @@ def check_scorer(scorer: Any, dataset: Dataset, sides: Sequence[str] = SIDES) ->
     scorer = bound(scorer, dataset)
     check_missing(scorer, dataset)
     rows = as_row_scorer(scorer, len(dataset.entities), Limits())
+    check_precedence(scorer, rows, dataset)
     triples = np.concatenate([split.array for split in reversed(dataset.splits.values())])
     usable = ~np.isin(triples[:, [0, 2]], missing_ids(scorer, "entities")).any(axis=1)
     usable &= ~np.isin(triples[:, 1], missing_ids(scorer, "relations"))

@@ -1,0 +1,159 @@
+"""Scorers with several ways to score a triple: the way that is used must not leave out a change that another contains.
+
+kgeval uses the vectors of a scorer if it has any, else ``score_objects`` and ``score_subjects``, else it calls the
+scorer. A subclass may inherit vectors and change only ``score``; its change would then be ignored.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+
+from kgeval.checks import Ids
+from kgeval.data import Dataset, triple_labels
+from kgeval.errors import ScoreError
+from kgeval.scorers.models import EmbeddingModel
+from kgeval.scorers.rounding import Rounding, score_differences
+from kgeval.scorers.row_scorers import (
+    FunctionRows,
+    Limits,
+    MatrixRows,
+    RowScorer,
+    missing_ids,
+    pair_side,
+    score_triples,
+)
+
+# The methods that kgeval uses, by the kind of the scorer; and the methods that it then leaves out.
+USED = {
+    "geometry": ("query_vectors", "candidate_vectors", "_object_queries", "_subject_queries"),
+    "matrix": ("score_objects", "score_subjects"),
+}
+LEFT_OUT = {"geometry": ("score", "score_objects", "score_subjects", "__call__", "forward"), "matrix": ("__call__",)}
+N_TRIPLES, N_QUERIES = 256, 8  # how many random triples are compared; fewer if each is a query with all entities
+
+
+def check_precedence(scorer: Any, rows: RowScorer, dataset: Dataset) -> None:
+    """Raise a ScoreError if a scorer has a way to score that is left out, and that would give other scores.
+
+    A way that a subclass (or the object itself) redefines beside inherited vectors is refused. Another way must give
+    the same scores for some random triples, but for rounding, unless it fails: then it is not meant for ids.
+
+    Parameters
+    ----------
+    scorer : function, object or model
+    rows : RowScorer
+        Its adapter.
+    dataset : Dataset
+
+    Raises
+    ------
+    ScoreError
+        The message says what to pass instead.
+
+    Examples
+    --------
+    >>> from kgeval.scorers import as_row_scorer, models
+    >>> class Biased(models.DistMult):
+    ...     def score(self, s, p, o):
+    ...         return super().score(s, p, o) + o
+    >>> dataset = Dataset.from_arrays(test=[[0, 0, 1]], n_entities=3, n_relations=1)
+    >>> biased = Biased(np.ones((3, 2)), np.ones((1, 2)))
+    >>> try:
+    ...     check_precedence(biased, as_row_scorer(biased, 3), dataset)
+    ... except ScoreError as error:
+    ...     print(str(error).partition(", and")[0])
+    Biased.score is defined in Biased, but query_vectors and candidate_vectors are inherited
+    """
+    if rows.kind not in USED:
+        return
+    depths = {name: _depth(scorer, name) for name in (*USED[rows.kind], *LEFT_OUT[rows.kind])}
+    used = min(depths[name] for name in USED[rows.kind])
+    for name in LEFT_OUT[rows.kind]:
+        if not _takes_ids(scorer, name):
+            continue
+        if depths[name] < used and rows.kind == "geometry":
+            place = "the object itself" if depths[name] < 0 else type(scorer).__mro__[int(depths[name])].__name__
+            raise ScoreError(
+                f"{rows.name}.{name} is defined in {place}, but query_vectors and candidate_vectors are inherited, "
+                f"and kgeval ranks by them: it would leave out what {name} changes. {_ways_out(rows, name)}"
+            )
+        if depths[name] < np.inf:
+            _check_equal(scorer, rows, dataset, name)
+
+
+def _depth(scorer: Any, name: str) -> float:
+    """Return the place in the method resolution order of the class that defines an attribute.
+
+    -1 if the object itself defines it; infinity if no class does, or only a base class of kgeval or of torch.
+    """
+    if name in getattr(scorer, "__dict__", {}):
+        return -1
+    for i, cls in enumerate(type(scorer).__mro__):
+        if name in vars(cls):
+            is_base = cls is EmbeddingModel or f"{cls.__module__}.".startswith(("torch.", "builtins."))
+            return np.inf if is_base and name not in USED["geometry"] else i
+    return np.inf
+
+
+def _takes_ids(scorer: Any, name: str) -> bool:
+    """Return whether a method may score ids; ``forward`` of a network often takes a batch for training."""
+    method = getattr(scorer, name, None)
+    if not callable(method) or name != "forward":
+        return callable(method)
+    try:
+        inspect.signature(method).bind(None, None, None)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _ways_out(rows: RowScorer, name: str) -> str:
+    """Return what to pass instead of a scorer whose method `name` would be left out."""
+    used = " and ".join(USED[rows.kind][:2])
+    way = f"an object that has {name} and no {used}" if name.startswith("score_") else f"the function, scorer.{name}"
+    return (
+        f"Pass {way}; or redefine {used} so that they contain the change (a bias is one more dimension); or pass a "
+        "scorer without this method if the inherited scores are meant"
+    )
+
+
+def _check_equal(scorer: Any, rows: RowScorer, dataset: Dataset, name: str) -> None:
+    """Raise a ScoreError if a method gives other scores than the way that is used."""
+    is_function = rows.kind == "geometry" and not name.startswith("score_")
+    triples = _random_triples(scorer, dataset, N_TRIPLES if is_function else N_QUERIES)
+    side = {"score_objects": "object", "score_subjects": "subject"}.get(name, pair_side(rows))
+    other: RowScorer = (
+        MatrixRows(scorer, len(dataset.entities), Limits(), rows.name)
+        if name.startswith("score_")
+        else FunctionRows(getattr(scorer, name), Limits(), f"{rows.name}.{name}")
+    )
+    try:
+        scores = score_triples(other, triples, side)
+    except Exception:  # the method is not one of kgeval's, and may do anything with ids
+        return
+    expected = score_triples(rows, triples, side)
+    differs = score_differences(expected, scores) > Rounding.of(expected).slack(expected, scores.astype(np.float64))
+    if differs.any():
+        i = int(np.argmax(differs))
+        raise ScoreError(
+            f"{rows.name}.{name} gives {triple_labels(dataset, *triples[i])} the score {scores[i]:.9g}, but "
+            f"{' and '.join(USED[rows.kind][:2])} give {expected[i]:.9g}, and kgeval ranks by these. "
+            f"{_ways_out(rows, name)}"
+        )
+
+
+def _random_triples(scorer: Any, dataset: Dataset, size: int) -> Ids:
+    """Return random triples of ids that have vectors; triples of the dataset would show its answers."""
+    rng = np.random.default_rng(0)
+    columns = []
+    for kind, vocabulary in (("entities", dataset.entities), ("relations", dataset.relations)):
+        n = len(vocabulary)
+        ids = np.setdiff1d(np.unique(rng.integers(0, n, 2 * size)), missing_ids(scorer, kind))
+        columns.append(ids if len(ids) else np.setdiff1d(np.arange(n), missing_ids(scorer, kind)))
+    entities, relations = columns
+    if not (len(entities) and len(relations)):
+        return np.empty((0, 3), dtype=np.int64)
+    return np.column_stack([rng.choice(ids, size) for ids in (entities, relations, entities)])
