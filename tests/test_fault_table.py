@@ -137,6 +137,13 @@ FAULTS = {
         "scorers/test_precedence.py::test_what_inherited_vectors_would_leave_out_is_refused",
         "scorers/test_precedence.py::test_two_ways_of_one_class_must_agree",
     ],
+    "H3 negatives that are not known, lists hashed by row": [
+        "comparison/test_negatives.py::test_the_order_of_rows_and_of_negatives_does_not_matter",
+        "comparison/test_negatives.py::test_other_lists_have_another_identity",
+        "comparison/test_negatives.py::test_negatives_that_are_given_as_scores_are_not_known",
+        "comparison/test_negatives.py::test_a_board_does_not_rank_unknown_negatives",
+        "comparison/test_negatives.py::test_candidates_without_an_identity_are_refused",
+    ],
     "H5 a positive whose listed rivals are all known": [
         "ranking/test_listed.py::test_a_positive_whose_rivals_are_all_known_ranks_first_of_one",
         "ranking/test_listed.py::test_lists_without_any_rival_are_refused",
@@ -190,7 +197,7 @@ FAULTS = {
     ],
 }
 
-MENDED = (1, 2, 5, 10, 11, 21, 23, 24, 27, 28, 29, 30, 32, 36)  # of H
+MENDED = (1, 2, 3, 5, 10, 11, 21, 23, 24, 27, 28, 29, 30, 32, 36)  # of H
 
 
 @functools.cache

@@ -15,6 +15,7 @@ from typing import Any
 
 from kgeval.benchmarks.card import Card, read_card
 from kgeval.checks import counted, cut_label, listed
+from kgeval.data import All, candidates_from_json
 from kgeval.errors import DataError, KgevalError
 from kgeval.metrics import display_of
 from kgeval.results import DEFAULT_METRICS, EvaluationResult, Key, load_result, run_name
@@ -25,6 +26,7 @@ SEED_IN_NAME = r"(?:seed|(?<![a-z])s)[-_=. ]?(\d{1,9})(?!\d)"  # "seed3", "seed-
 CLOSE = 1e-9  # relative difference up to which two values of the same ranks are equal
 MAX_NAMED = 4  # names that a note lists; further names are only counted
 CONTRADICTS = "contradicts itself, not ranked"  # the mark of a row whose metrics no ranks can give
+UNKNOWN_NEGATIVES = "negatives not known, not ranked"  # the mark of a row that may rank among other entities
 N_HEX = 8  # characters of a fingerprint in a sentence
 # If the reason for left-out ranks contains this text, dataset and protocol determine which ranks are left out.
 SAME_FOR_ALL = "unseen='drop'"
@@ -115,6 +117,17 @@ class BoardRun:
         """Why no ranks can give the metrics of the card; such a run has no place in the order. See `Card`."""
         return self.card.contradictions
 
+    @cached_property
+    def has_known_negatives(self) -> bool:
+        """Whether the card says among which candidates the run ranks; else the run has no place in the order."""
+        candidates = self.card.content["protocol"]["settings"].get("candidates", All.kind)
+        return candidates_from_json(candidates).is_known
+
+    @property
+    def is_ranked(self) -> bool:
+        """Whether the run has a place in the order, and counts in means over seeds."""
+        return not self.contradictions and self.has_known_negatives
+
     @property
     def coverage(self) -> Coverage:
         """How many of the rows have a rank."""
@@ -169,8 +182,8 @@ class BoardRow:
 
     @property
     def is_ranked(self) -> bool:
-        """Whether the row has a place in the order; a row whose card contradicts itself stands below all others."""
-        return not any(run.contradictions for run in self.runs)
+        """Whether the row has a place in the order; a row with a run that has none stands below all others."""
+        return all(run.is_ranked for run in self.runs)
 
     def value(self, metric: str) -> tuple[float, float, float, float]:
         """Return value, lower and upper limit, and standard deviation over the seeds of a metric; NaN where unknown.
@@ -516,15 +529,21 @@ def _table_of(runs: Sequence[BoardRun]) -> tuple[BoardTable, list[str]]:
     of_model: dict[str, list[BoardRun]] = {}
     for run in runs:
         of_model.setdefault(run.card.model, []).append(run)
-    rows = [BoardRow(run.card.model, (run,)) for run in runs if run.contradictions]
+    rows = [BoardRow(run.card.model, (run,)) for run in runs if not run.is_ranked]
     notes = [
         f"{run.place}: the card contradicts itself, so it is not ranked and in no mean: {run.contradictions[0]}"
         + (f"; and {counted(len(run.contradictions) - 1, 'more contradiction')}" if run.contradictions[1:] else "")
         for run in runs
         if run.contradictions
     ]
+    unknown = [run.place for run in runs if not run.has_known_negatives]
+    if unknown:
+        notes.append(
+            f"{_listed(unknown)}: the negatives are not known ({first.protocol_sentence}), so nobody can tell whether "
+            "the ranks are among the same; not ranked and in no mean"
+        )
     for model, every in of_model.items():
-        same = [run for run in every if not run.contradictions]
+        same = [run for run in every if run.is_ranked]
         seeds = [run.card.seed for run in same]
         reason = ""
         if len(same) > 1 and not all(run.card.is_named for run in same):
@@ -584,14 +603,16 @@ def _columns(cards: Sequence[Card]) -> tuple[str, ...]:
 
 
 def _marks(row: BoardRow, runs: Sequence[BoardRun]) -> tuple[str, ...]:
-    """Return the marks of a row: ``same ranks as NAME`` for each run with the same ranks, and `CONTRADICTS`."""
+    """Return the marks of a row: ``same ranks as NAME`` for each run with the same ranks, and why it is not ranked."""
     found: dict[str, None] = {}
     for run in row.runs:
         for other in runs:
             if other is not run and other.card.hash == run.card.hash:
                 found[f"same ranks as {other.name}"] = None
-    if not row.is_ranked:
+    if any(run.contradictions for run in row.runs):
         found[CONTRADICTS] = None
+    if not all(run.has_known_negatives for run in row.runs):
+        found[UNKNOWN_NEGATIVES] = None
     return tuple(found)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from kgeval.benchmarks.board import Board, BoardRow, BoardRun, BoardTable, read_board
+from kgeval.benchmarks.board import UNKNOWN_NEGATIVES, Board, BoardRow, BoardRun, BoardTable, read_board
 from kgeval.benchmarks.card import Card
 from kgeval.checks import counted
 from kgeval.files import replacing
@@ -275,8 +275,8 @@ def _run_cells(run: BoardRun, one: BoardTable, limits: dict[str, Any], links: di
     cells = []
     for metric in one.metrics:
         cell = run.cell(metric)
-        if run.contradictions:  # the value as text, without a number by which a click could sort the row
-            title = "; ".join(run.contradictions)
+        if not run.is_ranked:  # the value as text, without a number by which a click could sort the row
+            title = "; ".join(run.contradictions) or UNKNOWN_NEGATIVES
             cells.append(page_parts.number(page_numbers.written(_none_if_nan(cell[0]), metric), title=title))
             continue
         drawn = page_parts.bar_of(cell, limits[metric])

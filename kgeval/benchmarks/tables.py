@@ -79,7 +79,7 @@ def marked_models(benchmark: Any, dataset: str) -> set[str]:
     benchmark : Benchmark
     dataset : str
     """
-    if benchmark.terms.baseline is None or benchmark.alignments[dataset].overridden:
+    if benchmark.terms.baseline is None or benchmark.alignments[dataset].differing:
         return set()
     table = benchmark.differences
     return set(table.loc[(table["dataset"] == dataset) & (table["better"] != UNDECIDED), "first"])
@@ -137,7 +137,7 @@ def table_notes(benchmark: Any) -> list[str]:
         return [*notes, *cautions]
     how = f"{CORRECTION_NAMES[benchmark.terms.correction]}, {counted(n_tests, 'test')}"
     if benchmark.terms.baseline is not None:
-        with_verdict = [name for name, alignment in benchmark.alignments.items() if not alignment.overridden]
+        with_verdict = [name for name, alignment in benchmark.alignments.items() if not alignment.differing]
         if any(marked_models(benchmark, dataset) for dataset in benchmark.datasets):
             against = f"differs significantly from {benchmark.terms.baseline} in {heading}"
             notes.append(f"{MARK} {against}, p <= {alpha:g} ({how})")
@@ -166,11 +166,12 @@ def _cautions(benchmark: Any) -> list[str]:
     """Return the notes below the table about overrides, datasets without a verdict, single runs and equal runs."""
     overridden = _overridden(benchmark)
     notes = [f"overridden in {dataset}: {text}" for dataset, text in overridden.items()]
-    if overridden and len(benchmark.models) > 1:
-        notes.append(f"no verdict on {listed(list(overridden))}: the results differ, and the benchmark accepted it")
+    differing = [dataset for dataset, alignment in benchmark.alignments.items() if alignment.differing]
+    if differing and len(benchmark.models) > 1:
+        notes.append(f"no verdict on {listed(differing)}: the results differ, and the benchmark accepted it")
     if benchmark.terms.baseline is None and len(benchmark.models) > 1:
         for dataset in benchmark.datasets:
-            reason = "" if dataset in overridden else why_none(benchmark, dataset)
+            reason = "" if dataset in differing else why_none(benchmark, dataset)
             notes += [f"no verdict on {dataset}: {reason}"] if reason else []
     notes += borrowed_spreads(benchmark.differences)
     return [*notes, *(note for note in benchmark.notes if note.endswith(EQUAL_RANKS))]

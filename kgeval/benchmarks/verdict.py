@@ -201,9 +201,9 @@ def why_none(benchmark: Any, dataset: str) -> str:
     benchmark : Benchmark
     dataset : str
     """
-    overridden = benchmark.alignments[dataset].overridden
-    if overridden:
-        return f"the results differ, and the benchmark accepted it: {overridden[0]}"
+    differing = benchmark.alignments[dataset].differing
+    if differing:
+        return f"the results differ, and the benchmark accepted it: {differing[0]}"
     cells = benchmark.table[(benchmark.table["dataset"] == dataset) & (benchmark.table["metric"] == benchmark.metric)]
     present = cells[cells["n_seeds"] > 0]
     for row in present.to_dict("records"):
@@ -287,7 +287,7 @@ def _baseline_parts(benchmark: Any) -> list[str]:
         rows = table[table["first"] == model].to_dict("records")
         answers: dict[str, list[str]] = {}
         for row in rows:
-            if benchmark.alignments[row["dataset"]].overridden:
+            if benchmark.alignments[row["dataset"]].differing:
                 answer = "no verdict"
             elif math.isnan(row["p"]):
                 answer = "not tested"
@@ -306,9 +306,9 @@ def _baseline_parts(benchmark: Any) -> list[str]:
         return [f"only the baseline {_shown(baseline)} has runs"]
     heading = display_of(benchmark.metric).heading
     parts[0] = f"{heading} against the baseline {_shown(baseline)}: {parts[0]}"
-    overridden = [dataset for dataset, alignment in benchmark.alignments.items() if alignment.overridden]
-    if overridden:
-        parts.append(f"the results on {listed([_shown(name) for name in overridden])} differ, which was accepted")
+    differing = [dataset for dataset, alignment in benchmark.alignments.items() if alignment.differing]
+    if differing:
+        parts.append(f"the results on {listed([_shown(name) for name in differing])} differ, which was accepted")
     return parts
 
 

@@ -14,7 +14,20 @@ from typing import Any
 import numpy as np
 
 from kgeval.checks import Ids, check_one_of, listed
-from kgeval.data import SETTINGS, SIDES, SPLITS, All, Candidates, Protocol, Recorded, Sample, Vocabulary, group_rows
+from kgeval.data import (
+    NOT_KNOWN,
+    OF_TOOL,
+    SETTINGS,
+    SIDES,
+    SPLITS,
+    All,
+    Candidates,
+    Protocol,
+    Recorded,
+    Sample,
+    Vocabulary,
+    group_rows,
+)
 from kgeval.errors import ProtocolError
 from kgeval.results import MODEL, UNKNOWN_COUNT, EvaluationResult, Key
 
@@ -25,6 +38,7 @@ OVERRIDES = {
     "unseen": "accepts different policies for unseen entities",
     "filter_splits": "accepts that the filters remove different known answers",
     "splits": "accepts rows from different splits",
+    "negatives": "says that the ranks are among the same negatives",
 }
 CHANGE_RIVALS = ("filter_splits", "unseen", "dataset")  # overrides that also accept different numbers of rivals
 TIE_RATES_APART = 0.01  # a larger difference between two tie rates gives a caution
@@ -74,6 +88,14 @@ class Alignment:
     overridden: tuple[Mismatch, ...]
     unneeded: tuple[str, ...]
     sample: Sample | None = None
+
+    @property
+    def differing(self) -> tuple[Mismatch, ...]:
+        """The overridden differences that leave no verdict: all but negatives that are not known.
+
+        Who overrides ``"negatives"`` says that they are the same.
+        """
+        return tuple(mismatch for mismatch in self.overridden if mismatch.field != "negatives")
 
 
 def align(
@@ -174,6 +196,7 @@ def _differences(
     is_nested = any(with_smallest) and len(shared) > 0 and bool(has_row[has_row[:, with_smallest].any(axis=1)].all())
     differences = [
         *_protocol_mismatches(results, names, ("sample",) if is_nested else ()),
+        *_negatives_mismatches(results, names),
         *side_mismatches,
         *_dataset_mismatches(results, names),
         *(_row_mismatches(results, names, paired_rows) if sides and not is_nested else []),
@@ -314,15 +337,27 @@ def _protocol_mismatches(
     return differing
 
 
-def _known_candidates(values: Sequence[Candidates]) -> list[Candidates]:
-    """Return the candidates of each protocol, changed so that a missing digest does not count as a difference.
+def _negatives_mismatches(results: Sequence[EvaluationResult], names: Sequence[str]) -> list[Mismatch]:
+    """Return a mismatch if the candidates of some results are not known, so that nobody can compare them."""
+    values = [result.protocol.candidates for result in results]
+    unknown = [name for name, value in zip(names, values) if not value.is_known]
+    if not unknown or len(results) < 2:
+        return []
+    shown = "; ".join(dict.fromkeys(value.describe() for value in values if not value.is_known))
+    text = f"not known in {listed(unknown)} ({shown}); nobody can tell whether all ranks are among the same"
+    return [Mismatch("negatives", text, ("negatives",))]
 
-    A digest is a hash of the lists of candidates. Results that version 0.1.0 saved have no digest; their lists are
-    unknown and cannot be compared. Therefore an element without a digest is replaced by the first element of the same
-    kind that has a digest, if there is one.
+
+def _known_candidates(values: Sequence[Candidates]) -> list[Candidates]:
+    """Return the candidates of each protocol, changed so that what is not known does not count as a difference.
+
+    A value of an unknown kind is replaced by a value of another result; lists without a usable digest by lists of the
+    same kind, if there are any. `_negatives_mismatches` names what is not known.
     """
-    with_content = {value.kind: value for value in reversed(values) if value.digest}
-    return [value if value.digest else with_content.get(value.kind, value) for value in values]
+    of_kind = {value.kind: value for value in reversed(values) if value.is_known}
+    some = next((value for value in values if value.kind not in (NOT_KNOWN, OF_TOOL)), Recorded(NOT_KNOWN))
+    named = [some if value.kind in (NOT_KNOWN, OF_TOOL) else value for value in values]
+    return [value if value.is_known else of_kind.get(value.kind, Recorded(value.kind)) for value in named]
 
 
 def _side_mismatches(results: Sequence[EvaluationResult], names: Sequence[str], keys: Sequence[Key]) -> list[Mismatch]:
@@ -531,17 +566,6 @@ def differing_facts(results: Sequence[EvaluationResult], names: Sequence[str]) -
                 f"the numbers of {setting} rivals are unknown in {listed(without)}, so it was not checked whether "
                 "all results have equal numbers"
             )
-    of_tools = [name for name, result in zip(names, results) if result.protocol.is_of_tool]
-    if of_tools:
-        texts.append(
-            f"{listed(of_tools)} {'was' if len(of_tools) == 1 else 'were'} read without a dataset: which candidates and"
-            " which filter the tool used is not known, so it was not checked whether they are the same"
-        )
-    if any(result.protocol.candidates == Recorded("listed") for result in results):
-        texts.append(
-            "files of version 0.1.0 do not contain the listed negatives; only the number of negatives per row was "
-            "compared"
-        )
     facts: tuple[tuple[str, Callable[[EvaluationResult], str]], ...] = (
         ("made with different versions of kgeval", lambda result: str(result.about["version"])),
         ("the dataset has different names", lambda result: str(result.about["dataset"])),
@@ -558,7 +582,7 @@ def _shown_value(value: Any) -> str:
     if value is None:
         return "not set"
     if isinstance(value, Candidates):
-        return value.describe() if value == All() else f"{value.kind} candidates {value.digest[:8]}".strip()
+        return value.describe() if value == All() else f"{value.kind} candidates {value.shown_digest}".strip()
     return "+".join(map(str, value)) or "none" if isinstance(value, tuple) else str(value)
 
 

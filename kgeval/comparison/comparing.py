@@ -555,7 +555,8 @@ def compare(
         Differences between the results to accept: ``"queries"`` (compare only the rows that all results have),
         ``"sample"`` (compare only the triples of the smallest sample; a larger sample with the same seed, or a result
         of all triples, contains these triples), ``"dataset"`` (same labels, different triples), ``"unseen"``,
-        ``"filter_splits"``, ``"splits"``.
+        ``"filter_splits"``, ``"splits"``, ``"negatives"`` (the negatives of some results are not known, and you say
+        that they are the same). There is a verdict only without differences, or with ``"negatives"`` alone.
     confidence : float
         Nominal coverage of the intervals, such as 0.95. A difference is undecided unless its p-value, corrected by
         Holm's method, is at most ``1 - confidence``.

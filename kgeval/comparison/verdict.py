@@ -435,8 +435,8 @@ def is_like_chance(interval: tuple[float, float, float], chance: float, higher_i
 
 def _why_none(comparison: Any, label: str) -> str:
     """Return the reason why there is no verdict on a metric of a comparison; empty if there is a verdict."""
-    if comparison.overridden:
-        texts = [f"{field}: {values}" for field, values in comparison.overridden.items()]
+    if comparison.alignment.differing:
+        texts = [str(mismatch) for mismatch in comparison.alignment.differing]
         return f"the results differ, and the comparison accepted it: {_first_of(texts)}"
     key, heading = comparison.keys[label], _heading(label)
     texts = []

@@ -4,7 +4,17 @@ Packages that evaluate, rank, report or compare import these names from this pac
 """
 
 from kgeval.data import candidates
-from kgeval.data.candidates import EMPTY, NOT_KNOWN, PER_POSITIVE, All, Candidates, Listed, Recorded
+from kgeval.data.candidates import (
+    EMPTY,
+    NOT_KNOWN,
+    OF_TOOL,
+    PER_POSITIVE,
+    All,
+    Candidates,
+    Listed,
+    Recorded,
+    candidates_from_json,
+)
 from kgeval.data.column_names import (
     COLUMN_NAMES,
     TRUTH_NAMES,
@@ -55,6 +65,7 @@ __all__ = [
     "EMPTY",
     "FILTERED",
     "NOT_KNOWN",
+    "OF_TOOL",
     "ONE_FILE",
     "PER_POSITIVE",
     "PROTOCOL_HINTS",
@@ -87,6 +98,7 @@ __all__ = [
     "Vocabulary",
     "as_labels",
     "candidates",
+    "candidates_from_json",
     "check_columns",
     "check_further_column",
     "check_roles",

@@ -6,6 +6,7 @@ The field `candidates` of a `Protocol` is an instance of a class in this module;
 
 from __future__ import annotations
 
+import copy
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +27,9 @@ __all__ = ["All", "Candidates", "Listed", "Recorded"]
 DUPLICATES = ("keep", "drop")
 EMPTY = ("error", "drop", "first")
 PER_POSITIVE = "lists"  # the kind of `Listed`
-NOT_KNOWN = "unknown"  # the kind of a `Recorded` if nobody said which candidates a tool ranked
+# Kinds of a `Recorded`: nobody said which negatives were ranked; nobody said which candidates and filter a tool used
+NOT_KNOWN, OF_TOOL = "unknown", "tool"
+BY_TRIPLE = "2."  # the start of a digest of lists that does not depend on the order of the rows
 
 
 class Candidates:
@@ -57,7 +60,28 @@ class Candidates:
     @property
     def is_per_positive(self) -> bool:
         """Whether two positives of the same query can have different candidates."""
-        return self.kind == PER_POSITIVE
+        return self.kind in (PER_POSITIVE, NOT_KNOWN)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether kind and digest tell these candidates from others, so that two results can be compared."""
+        return True
+
+    @property
+    def shown_digest(self) -> str:
+        """The first 8 characters of the hash in `digest`, for messages."""
+        return self.digest.removeprefix(BY_TRIPLE)[:8]
+
+    def of_triples(self, dataset: Dataset, splits: Sequence[str]) -> Candidates:
+        """Return these candidates with a digest for the triples of the ranked splits; `Protocol.resolved` calls this.
+
+        Parameters
+        ----------
+        dataset : Dataset
+        splits : sequence of str
+            The ranked splits.
+        """
+        return self
 
     def pools(self, queries: Queries, entities: Ids) -> Iterator[tuple[Queries, Ids]]:
         """Group the queries that have the same candidates; yield each group and its candidates.
@@ -82,14 +106,14 @@ class Candidates:
 
     def describe(self) -> str:
         """Return a short description for people; by default the kind and the start of the digest."""
-        return f"{self.kind} candidates {self.digest[:8]}".strip()
+        return f"{self.kind} candidates {self.shown_digest}".strip()
 
     def to_json(self) -> Any:
         """Return the JSON value for fingerprints and files: kind and digest."""
         return {"kind": self.kind, "digest": self.digest}
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.digest[:8]})"
+        return f"{type(self).__name__}({self.shown_digest})"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Candidates) and (self.kind, self.digest) == (other.kind, other.digest)
@@ -145,6 +169,34 @@ class Rivals:
     counts: dict[str, int]
 
 
+def check_identity(candidates: Candidates) -> None:
+    """Raise a ProtocolError if candidates have no identity: results could be compared that rank among others.
+
+    Parameters
+    ----------
+    candidates : Candidates
+        Its class must name a kind; a class that redefines `pools` must name its own; an instance with data needs a
+        digest.
+    """
+    kind = type(candidates)
+    if kind is Recorded:
+        return
+    places = {name: next(i for i, cls in enumerate(kind.__mro__) if name in vars(cls)) for name in ("kind", "pools")}
+    has_own = "kind" in vars(candidates) or places["kind"] <= places["pools"]
+    says = ""
+    if not candidates.kind:
+        says = "has no kind"
+    elif not has_own:
+        says = "redefines pools(), but has the kind of another class"
+    elif not candidates.digest and set(vars(candidates)) - {"kind", "digest"}:
+        says = f"has the data {', '.join(map(repr, vars(candidates)))}, but no digest"
+    if says:
+        raise ProtocolError(
+            f"{kind.__name__} {says}, so nobody could tell its results from those among other candidates. Set kind (a "
+            "word of its own) and digest (a hash of the entities that it lists; empty if kind alone defines them)"
+        )
+
+
 class Listed(Candidates):
     """Each positive is ranked among its own list of negatives, as in OGB, GraIL, BERTRL and many papers.
 
@@ -197,12 +249,60 @@ class Listed(Candidates):
         self.lists = {side: _id_lists(f"{side}s", value) for side, value in given.items()}
         self.duplicates = check_one_of("duplicates", duplicates, DUPLICATES)
         self.empty = check_one_of("empty", empty, EMPTY)
-        words = ["kgeval lists 1", duplicates, *([] if empty == "error" else [f"empty {empty}"])]
-        digest = hashlib.sha256(" ".join(words).encode())
+        digest = hashlib.sha256(f"kgeval lists 1 {duplicates} {empty}".encode())
         for side, lists in self.lists.items():
             digest.update(f"\n{side} {len(lists)}\n".encode())
             digest.update(lists.offsets.astype("<i8").tobytes() + lists.values.astype("<i8").tobytes())
-        self.digest = digest.hexdigest()
+        self.digest = digest.hexdigest()  # of the rows alone; `of_triples` replaces it
+        self._of_triples: dict[tuple[str, tuple[str, ...]], Listed] = {}
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the digest covers the triples, and not only the rows; see `of_triples`."""
+        return self.digest.startswith(BY_TRIPLE)
+
+    def of_triples(self, dataset: Dataset, splits: Sequence[str]) -> Listed:
+        """Return the lists with a digest of (triple, side, list), which depends on no order of triples or negatives.
+
+        Parameters
+        ----------
+        dataset : Dataset
+        splits : sequence of str
+            The ranked splits; the lists belong to their rows.
+        """
+        key = dataset.fingerprint, tuple(splits)
+        if key not in self._of_triples:
+            triples = np.concatenate([dataset[split].array for split in splits])
+            bound = copy.copy(self)
+            if all(len(lists) == len(triples) for lists in self.lists.values()):  # else `ListTask` raises an error
+                bound.digest = BY_TRIPLE + self._digest_of(triples)
+            self._of_triples[key] = bound
+        return self._of_triples[key]
+
+    def _digest_of(self, triples: Ids) -> str:
+        """Return a hash of the set of (triple, side, list); with duplicate triples, their lists may be exchanged."""
+        digest = hashlib.sha256(f"kgeval lists 2 {self.duplicates}".encode())
+        for side, lists in self.lists.items():
+            values = lists.values[np.lexsort((lists.values, lists.list_of))]
+            if self.duplicates == "drop":
+                is_first = np.append(True, (np.diff(values) != 0) | (np.diff(lists.list_of) != 0))[: len(values)]
+                ordered = Lists(lists.offsets, values).where(is_first)
+            else:
+                ordered = Lists(lists.offsets, values)
+            rows = np.lexsort(triples.T[::-1])
+            is_same = (np.diff(triples[rows], axis=0) == 0).all(axis=1)
+            if is_same.any():  # the lists of equal triples in the order of their contents
+                group = np.cumsum(np.append(True, ~is_same)).tolist()
+                texts = [ordered.part(i, i + 1).values.astype(">i8").tobytes() for i in rows.tolist()]
+                rows = rows[sorted(range(len(rows)), key=lambda i: (group[i], texts[i]))]
+            ordered = ordered.take(rows)
+            answers = triples[rows][:, 0 if side == "subject" else 2]
+            n_rivals = np.bincount(ordered.list_of[ordered.values != answers[ordered.list_of]], minlength=len(rows))
+            # What happens to empty lists changes nothing where there are none.
+            empty = self.empty if not n_rivals.all() else ""
+            digest.update(f"\n{side} {len(rows)} {empty}\n".encode() + triples[rows].astype("<i8").tobytes())
+            digest.update(ordered.offsets.astype("<i8").tobytes() + ordered.values.astype("<i8").tobytes())
+        return digest.hexdigest()
 
     @classmethod
     def from_negatives(
@@ -378,10 +478,10 @@ class Recorded(Candidates):
     Parameters
     ----------
     kind : str
-        For example ``"listed"``; `NOT_KNOWN` if the candidates are not known.
+        For example ``"listed"``; `NOT_KNOWN` or `OF_TOOL` if the candidates are not known.
     digest : str
-        Digest of the lists; empty in files of version 0.1.0, which did not store it, and if the candidates are not
-        known.
+        Digest of the lists; empty in files of version 0.1.0, which did not store it. If the candidates are not known,
+        empty or a digest of their numbers.
     text : str
         Description for people; comparisons ignore it.
     """
@@ -389,6 +489,16 @@ class Recorded(Candidates):
     kind: str = "listed"
     digest: str = ""
     text: str = ""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the digest tells the candidates from others.
+
+        False if nobody said what was ranked, for files of version 0.1.0 (no digest), and for lists whose digest covers
+        the rows and not the triples, as it did before.
+        """
+        is_of_rows = self.kind == PER_POSITIVE and not self.digest.startswith(BY_TRIPLE)
+        return bool(self.digest) and self.kind not in (NOT_KNOWN, OF_TOOL) and not is_of_rows
 
     def describe(self) -> str:
         """Return the stored description of the original candidates, or their kind and the start of their digest."""
@@ -402,8 +512,8 @@ class Recorded(Candidates):
         )
 
     def to_json(self) -> Any:
-        """Return kind, digest and text; only the kind if the digest is unknown, as in files of version 0.1.0."""
-        if not self.digest:
+        """Return kind, digest and text; only the kind if there is nothing else, as in files of version 0.1.0."""
+        if not self.digest and not self.text:
             return self.kind
         return super().to_json() | ({"text": self.text} if self.text else {})
 
@@ -428,7 +538,7 @@ def candidates_from_json(value: Any) -> Candidates:
     """
     if value == All.kind:
         return All()
-    if value in ("listed", NOT_KNOWN):  # version 0.1.0 wrote "listed" and stored no digest
+    if value in ("listed", NOT_KNOWN, OF_TOOL):  # version 0.1.0 wrote "listed" and stored no digest
         return Recorded(value)
     is_dict = isinstance(value, dict) and {"kind", "digest"} <= set(value) <= {"kind", "digest", "text"}
     if is_dict and all(isinstance(part, str) for part in value.values()):

@@ -16,7 +16,7 @@ import numpy as np
 
 from kgeval import markup_cards as cards
 from kgeval.checks import Ids, check_one_of, check_positive_int, check_seed, names_unknown_arguments, suggest
-from kgeval.data.candidates import NOT_KNOWN, All, Candidates, candidates_from_json
+from kgeval.data.candidates import OF_TOOL, All, Candidates, candidates_from_json, check_identity
 from kgeval.data.dataset import SPLITS, Dataset
 from kgeval.data.queries import check_sides
 from kgeval.errors import ProtocolError
@@ -228,6 +228,7 @@ class Protocol:
         object.__setattr__(self, "_names_sides", self.sides is not None)
         if not isinstance(self.candidates, Candidates):
             raise ProtocolError(f"candidates must be a value such as kgeval.candidates.All(); got {self.candidates!r}")
+        check_identity(self.candidates)
         object.__setattr__(self, "sides", check_sides(self.candidates.sides if self.sides is None else self.sides))
         without = [side for side in self.sides if side not in self.candidates.sides]
         if without:
@@ -251,7 +252,7 @@ class Protocol:
     @property
     def is_of_tool(self) -> bool:
         """Whether another tool chose filter and candidates, and its choice is not known: ranks without a dataset."""
-        return self.candidates.kind == NOT_KNOWN
+        return self.candidates.kind == OF_TOOL
 
     def resolved(self, dataset: Dataset, unseen: str = "rank") -> Protocol:
         """Return the protocol with a value in place of each None.
@@ -275,7 +276,8 @@ class Protocol:
                     f"dataset {dataset.name!r} has no split {split!r}, which the protocol names; its splits are "
                     f"{', '.join(dataset.splits)}"
                 )
-        return replace(self, filter_splits=filter_splits, unseen=self.unseen or unseen)
+        candidates = self.candidates.of_triples(dataset, self.splits)
+        return replace(self, filter_splits=filter_splits, unseen=self.unseen or unseen, candidates=candidates)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as values that JSON can store."""

@@ -12,6 +12,7 @@ import numpy as np
 
 from kgeval.checks import Ids, Scores, names_unknown_arguments
 from kgeval.data import (
+    NOT_KNOWN,
     PROTOCOL_HINTS,
     SIDES,
     All,
@@ -416,11 +417,11 @@ def _resolved(protocol: Protocol, dataset: Dataset, scored: Mapping[str, Any], l
 
 
 def _lengths_alone(scored: Mapping[str, tuple[Scores, Lists]]) -> Recorded:
-    """Return the candidates for lists without ids: a `Recorded` whose digest is a hash of the lengths of the lists."""
+    """Return the candidates for lists without ids: not known, with a digest of the lengths of the lists."""
     digest = hashlib.sha256(b"kgeval lengths of lists 1")
     for side, (_, lists) in scored.items():
         digest.update(f"\n{side}\n".encode() + lists.lengths.astype("<i8").tobytes())
-    return Recorded(Listed.kind, digest.hexdigest())
+    return Recorded(NOT_KNOWN, digest.hexdigest(), "negatives that are not known (scores without ids)")
 
 
 def _check_rows(side: str, found: int, expected: int, protocol: Protocol) -> None:

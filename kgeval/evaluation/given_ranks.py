@@ -16,6 +16,7 @@ import pandas as pd
 from kgeval.checks import Bools, Ids, counted
 from kgeval.data import (
     NOT_KNOWN,
+    OF_TOOL,
     Dataset,
     GivenRanks,
     Protocol,
@@ -191,11 +192,11 @@ def evaluate_ranks_alone(
     setting = "raw" if said == "no" else "filtered"
     unknown = {"ties": TIES, **{other: text for other, text in ONE_SETTING.items() if other != setting}}
     notes = [*given.notes, NO_DATASET]
-    candidates = Recorded(NOT_KNOWN)
+    candidates = Recorded(OF_TOOL, text="unknown candidates")
     if given.n_candidates is None:
         unknown["rivals"] = f"{RIVALS}, and it was read without its dataset"
     else:
-        candidates = Recorded(NOT_KNOWN, _counts_digest(given), "unknown candidates (the file has their numbers)")
+        candidates = Recorded(OF_TOOL, _counts_digest(given), "unknown candidates (the file has their numbers)")
     sides = [_ranked_side(given, part, np.zeros(len(triples), dtype=np.int64), (setting,), False) for part in parts]
     cautions = [LEAK.format(splits="+".join(resolved.splits))] if said == "before" else []
     if n_repeated:
@@ -317,7 +318,7 @@ def _with_counts(given: GivenRanks, protocol: Protocol, setting: str, notes: lis
         f"the file ranks among {span} candidates, not among all entities ({most:,} at most, in the {setting} setting): "
         "its ranks are comparable only with ranks among the same candidates"
     )
-    return replace(protocol, candidates=Recorded("listed", _counts_digest(given)))
+    return replace(protocol, candidates=Recorded(NOT_KNOWN, _counts_digest(given), "unknown candidates"))
 
 
 def _counts_digest(given: GivenRanks) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from kgeval.checks import check_ids
-from kgeval.data import NOT_KNOWN, PER_POSITIVE, SETTINGS, Labels, Protocol, TextLabels, TripleSet, Vocabulary
+from kgeval.data import NOT_KNOWN, OF_TOOL, PER_POSITIVE, SETTINGS, Labels, Protocol, TextLabels, TripleSet, Vocabulary
 from kgeval.errors import DataError, KgevalError
 from kgeval.files import Arrays, read_archive, unpack_labels, write_archive
 from kgeval.results.columns import text_codes
@@ -335,7 +335,7 @@ def _check_table(arrays: Arrays, header: dict[str, Any], n_entities: int, n_rela
     # If each positive has its own list of candidates, a list may contain an entity more than once. Its length may
     # then exceed the number of entities. Ranks that were read without a dataset are among entities that are not here.
     kind = _kind(header["protocol"]) if isinstance(header["protocol"], dict) else ""
-    most = np.iinfo(np.int64).max if kind in (PER_POSITIVE, NOT_KNOWN) else n_entities
+    most = np.iinfo(np.int64).max if kind in (PER_POSITIVE, NOT_KNOWN, OF_TOOL) else n_entities
     are_unknown = unknown_counts(header["about"].get("unknown", {}))
     for setting in SETTINGS:
         known = {

@@ -880,16 +880,20 @@ def test_listed_against_all_candidates_cannot_be_overridden():
     result = towns()
     protocol = replaced(result.protocol, candidates=Recorded("listed"))
     listed = replaced(result, protocol=protocol)
-    assert refusal([result, listed], override=("dataset", "queries", "unseen", "filter_splits", "splits")) == [
+    assert refusal([result, listed], override=("negatives", "queries", "unseen", "filter_splits", "splits")) == [
         REFUSED,
         "  candidates: all entities in A, listed candidates in B (cannot be overridden)",
+        "  negatives: not known in B (listed candidates); nobody can tell whether all ranks are among the same "
+        "(overridden)",
         NO_WAY,
     ]
-    said = (
-        "note: files of version 0.1.0 do not contain the listed negatives; only the number of negatives per row was "
-        "compared"
-    )
-    assert said in compare([listed, listed]).header()
+    assert refusal([listed, listed]) == [
+        REFUSED,
+        "  negatives: not known in A and B (listed candidates); nobody can tell whether all ranks are among the same "
+        "(override 'negatives' says that the ranks are among the same negatives)",
+        way_out("negatives"),
+    ]
+    assert list(compare([listed, listed], override="negatives").overridden) == ["negatives"]
 
 
 def test_other_lists_of_as_many_negatives_are_refused():
@@ -950,7 +954,9 @@ TWO = [RESULT, RESULT]
 LIST = "compare needs a list of at least two results, such as compare([a, b]); got "
 RESULTS = "result 1 must be an EvaluationResult, from kgeval.evaluate or kgeval.load_result; got "
 NAMES = "names must be 2 different words, one for each result; got "
-OVERRIDES = "override must be one of 'queries', 'sample', 'dataset', 'unseen', 'filter_splits', 'splits'; got "
+OVERRIDES = (
+    "override must be one of 'queries', 'sample', 'dataset', 'unseen', 'filter_splits', 'splits', 'negatives'; got "
+)
 
 
 @pytest.mark.parametrize(

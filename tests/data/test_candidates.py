@@ -22,7 +22,7 @@ class ByRelation(Candidates):
     kind = "by_relation"
 
     def __init__(self, pools):
-        self.of = pools
+        self.of, self.digest = pools, str(pools)
 
     def pools(self, queries, entities):
         for relation in np.unique(queries.relation):
@@ -119,7 +119,7 @@ class Broken(All):
     kind = "broken"
 
     def __init__(self, change):
-        self.change = change
+        self.change, self.digest = change, "of a change"
 
     def pools(self, queries, entities):
         yield from self.change(queries, entities)
