@@ -83,8 +83,8 @@ def classify(
         The false triples; required. A folder with ``valid_negatives.txt`` and ``test_negatives.txt``; or a mapping with
         the keys ``"valid"`` and ``"test"``, whose values are arrays of ids, shape (n, 3), DataFrames of labels, or
         DataFrames from `kgeval.sample_negatives`; or ``"uniform"``: one negative per positive from
-        ``kgeval.sample_negatives(dataset, split, seed=seed)``. Negatives that are known triples, or that occur more
-        than once, are kept; notes contain their numbers.
+        ``kgeval.sample_negatives(dataset, split, seed=seed, distinct="query")``. Negatives that are known triples, or
+        that occur more than once, are kept; notes contain their numbers.
     threshold_at : str
         The place of the threshold in the gap between two neighbouring validation scores of the relation.
         ``"score"``: at the upper score, which is the score of a true triple. ``"midpoint"``: halfway between the two

@@ -20,12 +20,12 @@ from kgeval.data import (
     Dataset,
     KnownIndex,
     TripleSet,
+    draw_negatives,
     fingerprint_triples,
     frame_ids,
     group_rows,
     known_triples,
     query_parts,
-    sample_negatives,
 )
 from kgeval.errors import DataError
 from kgeval.formats import read_negatives
@@ -85,7 +85,7 @@ class NegativeSets:
             )
         if isinstance(negatives, str) and negatives == UNIFORM:
             source = UNIFORM
-            samples = {part: sample_negatives(dataset, part, seed=seed, ids=True) for part in PARTS}
+            samples = {part: draw_negatives(dataset, part, 1, "both", seed, distinct="query") for part in PARTS}
             by_split = {part: frame[["s", "p", "o"]].to_numpy() for part, frame in samples.items()}
             positives = samples["test"]["positive"].to_numpy()
             n_short = {part: len(dataset[part]) - len(by_split[part]) for part in PARTS}

@@ -27,7 +27,7 @@ from kgeval.data.column_names import (
     parse_columns,
     proposed_columns,
 )
-from kgeval.data.corruption import negatives, sample_negatives
+from kgeval.data.corruption import draw_negatives, negatives, sample_negatives
 from kgeval.data.dataset import ONE_FILE, SPLITS, Dataset, triple_labels
 from kgeval.data.fingerprints import fingerprint_triples
 from kgeval.data.frames import (
@@ -105,6 +105,7 @@ __all__ = [
     "check_side",
     "check_sides",
     "chosen_columns",
+    "draw_negatives",
     "fingerprint_triples",
     "frame_columns",
     "frame_ids",

@@ -19,6 +19,7 @@ from kgeval.checks import Bools, Ids, check_one_of
 from kgeval.data.dataset import Dataset
 from kgeval.data.lists import Lists
 from kgeval.data.ogb_negatives import ogb_lists
+from kgeval.data.pandas_index import in_row_order
 from kgeval.data.queries import SIDES, Queries
 from kgeval.errors import ProtocolError
 
@@ -548,6 +549,7 @@ def candidates_from_json(value: Any) -> Candidates:
 
 def _id_lists(name: str, value: Any) -> Lists:
     """Return lists of ids from an array of shape (n, m) or a sequence of arrays; raise a ProtocolError if not valid."""
+    value = in_row_order(name, value)
     if isinstance(value, (str, bytes, dict)) or not hasattr(value, "__len__"):
         raise ProtocolError(f"{name} must be an array of ids (n, m), or n arrays of ids; got {type(value).__name__}")
     if isinstance(value, np.ndarray) and value.ndim == 2:

@@ -5,19 +5,26 @@ Users call both functions; `kgeval.classify` calls `sample_negatives` to draw ra
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
-from kgeval.checks import Ids, check_one_of, check_positive_int, check_seed
-from kgeval.data.dataset import Dataset
+from kgeval.checks import Ids, Reals, check_one_of, check_positive_int, check_seed, counted, cut_label
+from kgeval.data.dataset import Dataset, triple_labels
 from kgeval.data.frames import with_labels
 from kgeval.data.known import SETTINGS, KnownIndex, known_triples
+from kgeval.data.pandas_index import by_label
 from kgeval.data.queries import Queries, check_side, check_sides, query_parts
+from kgeval.data.row_keys import rank_in
 from kgeval.data.vocabulary import triple_ids
-from kgeval.errors import DataError
+from kgeval.errors import DataError, KgevalWarning, ProtocolError
+
+DISTINCT = ("positive", "query")
 
 
 def negatives(
@@ -97,13 +104,18 @@ def sample_negatives(
     seed: int = 0,
     filter_splits: Sequence[str] | None = None,
     *,
+    replace: bool = False,
+    distinct: str = "positive",
+    pool: Sequence[str] | npt.ArrayLike | None = None,
+    weights: npt.ArrayLike | None = None,
     ids: bool = False,
 ) -> pd.DataFrame:
     """Draw `n` random negatives for every positive (triple of a split); no negative is a known triple.
 
     A negative is the positive with another entity as subject or as object. All entities that do not form a known triple
-    have the same probability. All negatives of one query, (s, p, ?) or (?, p, o), are distinct, even if several
-    positives have this query. A negative with a new subject and a negative with a new object can be the same triple.
+    have the same probability, unless `weights` says otherwise. Each positive has its own draw: the negatives of one
+    positive are distinct, those of two positives of one query may be equal. A negative with a new subject and a
+    negative with a new object can be the same triple.
 
     Parameters
     ----------
@@ -119,6 +131,16 @@ def sample_negatives(
     filter_splits : sequence of str, optional
         The splits whose triples are known; by default all splits of the dataset. The triples of `split` are always
         known.
+    replace : bool
+        Whether a positive can get the same negative several times.
+    distinct : str
+        ``"positive"``: the negatives of each positive are distinct. ``"query"``: all negatives of one query, (s, p, ?)
+        or (?, p, o), are distinct, even if several positives have this query, as a set of false triples needs it. As
+        lists to rank among, such negatives are too few: the positives of a query share its unknown triples.
+    pool : sequence of labels, or int array of ids, optional
+        The entities that may be drawn; by default all.
+    weights : float array, shape (entities,), or Series by label, optional
+        Entities are drawn with probabilities in proportion to these numbers, such as degrees ** 0.75.
     ids : bool
         Whether the frame holds ids instead of labels.
 
@@ -126,14 +148,15 @@ def sample_negatives(
     -------
     pandas.DataFrame
         One row per negative, in the order of the positives. Columns: ``s``, ``p`` and ``o``; ``side``, the side whose
-        entity was replaced; ``positive``, the row of the positive in the split. If a query has fewer unknown
-        triples than negatives to draw, all of its unknown triples are drawn, and some positives get fewer than n
-        negatives.
+        entity was replaced; ``positive``, the row of the positive in the split. A positive with fewer unknown triples
+        than negatives to draw gets all of them, and fewer than n negatives; a `KgevalWarning` counts such positives.
 
     Raises
     ------
     ProtocolError
-        If `dataset` lacks `split` or one of `filter_splits`, or if `n`, `sides` or `seed` is invalid.
+        If `dataset` lacks `split` or one of `filter_splits`, or if another setting is invalid.
+    DataError
+        If `pool` or `weights` do not fit the entities of `dataset`.
 
     References
     ----------
@@ -143,12 +166,57 @@ def sample_negatives(
     Examples
     --------
     >>> dataset = Dataset.from_arrays(train=[[0, 0, 1]], test=[[0, 0, 2]], n_entities=4, n_relations=1)
-    >>> negatives = sample_negatives(dataset, "test", n=3, sides="object")
+    >>> negatives = sample_negatives(dataset, "test", n=2, sides="object")
     >>> sorted(negatives["o"])  # objects 1 and 2 make known triples, so only entities 0 and 3 are left
     ['0', '3']
+    >>> sample_negatives(dataset, "test", n=3, sides="object", replace=True, pool=["3"])["o"].tolist()
+    ['3', '3', '3']
+    """
+    settings: dict[str, Any] = {"replace": replace, "distinct": distinct, "pool": pool, "weights": weights}
+    frame = draw_negatives(dataset, split, n, sides, seed, filter_splits, **settings)
+    n_positives = len(dataset[split])
+    n_drawn = np.bincount(frame["positive"], minlength=n_positives)
+    short = np.flatnonzero(n_drawn < n)
+    if len(short):
+        labels = triple_labels(dataset, *dataset[split].array[short[0]])
+        warnings.warn(
+            f"{len(short):,} of {counted(n_positives, 'positive')} got fewer than {n} negatives (at least "
+            f"{n_drawn.min()}), first {labels}: they have no more unknown triples. Among fewer rivals ranks are "
+            "better, so hits@k and MRR come out higher",
+            KgevalWarning,
+            stacklevel=2,
+        )
+    return frame if ids else with_labels(frame, dataset.entities, dataset.relations)
+
+
+def draw_negatives(
+    dataset: Dataset,
+    split: str,
+    n: int,
+    sides: Sequence[str] | str,
+    seed: int,
+    filter_splits: Sequence[str] | None = None,
+    *,
+    replace: bool = False,
+    distinct: str = "positive",
+    pool: Sequence[str] | npt.ArrayLike | None = None,
+    weights: npt.ArrayLike | None = None,
+) -> pd.DataFrame:
+    """Draw the negatives of `sample_negatives`, with ids, and without a warning about positives that got fewer.
+
+    Parameters
+    ----------
+    dataset, split, n, sides, seed, filter_splits, replace, distinct, pool, weights
+        See `sample_negatives`.
     """
     n, side_names = check_positive_int("n", n), check_sides(sides)
+    check_one_of("distinct", distinct, DISTINCT)
+    if not isinstance(replace, (bool, np.bool_)):
+        raise ProtocolError(f"replace must be True or False; got {replace!r}")
+    if replace and distinct == "query":
+        raise ProtocolError("replace=True repeats negatives, so distinct='query' cannot hold; give one of them")
     rng = np.random.default_rng(check_seed(seed))
+    drawable = _Drawable.of(dataset, pool, weights)
     positives = dataset[split].array
     known = known_triples(dataset, [*_known_splits(dataset, filter_splits), split])
     # coin[i], (positives,): the index of the side on which positive i gets the one additional negative if n is odd.
@@ -161,9 +229,10 @@ def sample_negatives(
         has_one_more = (coin == code) & (n % len(side_names) == 1)
         # repeated_rows, (draws,): the row of each positive, repeated once per negative to draw on this side.
         repeated_rows = np.repeat(np.arange(len(positives)), n // len(side_names) + has_one_more)
-        # The draws are grouped by query, because the negatives of one query are drawn together, without repeats.
+        # The draws are grouped by query, which has one set of known answers.
         queries = Queries.of(positives[repeated_rows], side)
-        drawn = _draw_unknown(queries, KnownIndex.of(*query_parts(known, side)), len(dataset.entities), rng)
+        groups = queries.rows * 0 if distinct == "query" else repeated_rows[queries.rows]
+        drawn = drawable.draw(queries, KnownIndex.of(*query_parts(known, side)), groups, bool(replace), rng)
         is_drawn = drawn >= 0
         # rows, (negatives,): for each drawn negative, the row of its positive in `positives`. queries.rows are indices
         # of repeated_rows.
@@ -177,36 +246,102 @@ def sample_negatives(
     order = np.argsort(positive_row, kind="stable")
     columns: dict[str, Any] = dict(zip("spo", np.concatenate(parts)[order].T))
     columns["side"] = pd.Categorical.from_codes(np.concatenate(side_codes)[order], pd.Index(side_names))
-    frame = pd.DataFrame({**columns, "positive": positive_row[order]})
-    return frame if ids else with_labels(frame, dataset.entities, dataset.relations)
+    return pd.DataFrame({**columns, "positive": positive_row[order]})
 
 
-def _draw_unknown(queries: Queries, index: KnownIndex, n_entities: int, rng: np.random.Generator) -> Ids:
-    """Draw one entity for each positive of `queries`, without repeats within a query.
+@dataclass(frozen=True)
+class _Drawable:
+    """The entities that may be drawn.
 
-    An entity is allowed if it is not a known answer of the query. A random number k is drawn for each positive. The
-    result is the entity at position k (counted from 0) in the list of allowed entities, sorted by id. Example: of 6
-    entities, 1 and 2 are known answers, so 0, 3, 4 and 5 are allowed. k = 1 gives entity 3, because 2 known answers
-    have lower ids: 1 + 2 = 3.
-
-    Returns
-    -------
-    int64 array, shape (positives,)
-        In the order of ``queries.rows``; -1 for a positive for which no allowed entity is left.
+    Parameters
+    ----------
+    pool : int64 array, shape (pool,)
+        Sorted distinct ids.
+    weights : float64 array, shape (pool,), optional
+        None: all entities are equally probable.
     """
-    offsets, known = index.lookup(queries.relation, queries.given)
-    drawn = np.full(len(queries.rows), -1, dtype=np.int64)
-    for i in range(len(queries)):
-        known_answers = known[offsets[i] : offsets[i + 1]]  # sorted and distinct
-        first, last = queries.offsets[i], queries.offsets[i + 1]
-        n_allowed = n_entities - len(known_answers)
-        # (draws,): the numbers k, distinct, each in 0 .. n_allowed - 1.
-        positions = rng.choice(n_allowed, size=min(last - first, n_allowed), replace=False)
-        # n_allowed_before[j], (known answers,): how many allowed entities have a lower id than known answer j; these
-        # counts never decrease.
-        n_allowed_before = known_answers - np.arange(len(known_answers))
-        # (draws,): for each k, how many known answers have a lower id than the allowed entity at position k. The id of
-        # this entity is k plus this count.
-        n_known_before = np.searchsorted(n_allowed_before, positions, side="right")
-        drawn[first : first + len(positions)] = positions + n_known_before
-    return drawn
+
+    pool: Ids
+    weights: Reals | None
+
+    @classmethod
+    def of(cls, dataset: Dataset, pool: Any, weights: Any) -> _Drawable:
+        """Check the arguments `pool` and `weights` of `sample_negatives`."""
+        n = len(dataset.entities)
+        ids = np.arange(n)
+        if pool is not None:
+            given = np.asarray(pool)
+            if given.ndim != 1 or not given.size or given.dtype.kind not in "iuUOT":
+                raise DataError(f"pool must be labels or ids of entities, at least one; got {cut_label(repr(pool))}")
+            is_id = given.dtype.kind in "iu"
+            found = given.astype(np.int64) if is_id else dataset.entities.find(given.tolist())
+            is_wrong = (found < 0) | (found >= n)
+            if is_wrong.any():
+                wrong = given.tolist()[int(np.argmax(is_wrong))]
+                raise DataError(f"pool contains {cut_label(repr(wrong))}, which is no entity of {dataset.name!r}")
+            ids = np.unique(found)
+        if weights is None:
+            return cls(ids, None)
+        values = np.asarray(by_label("weights", weights, dataset.entities), dtype=np.float64)
+        if values.shape != (n,) or not np.isfinite(values).all() or (values < 0).any() or not values[ids].any():
+            raise DataError(
+                f"weights must be {n:,} finite numbers of at least 0, one per entity of {dataset.name!r}, not all 0; "
+                f"got shape {values.shape}"
+            )
+        return cls(ids, values[ids])
+
+    def draw(
+        self, queries: Queries, index: KnownIndex, groups: Ids, is_repeated: bool, rng: np.random.Generator
+    ) -> Ids:
+        """Draw one entity for each positive of `queries`; -1 if no allowed entity is left.
+
+        An entity is allowed if it is in the pool and no known answer of the query. A random number k is drawn for each
+        positive. The result is the entity at position k (counted from 0) among the allowed ones, sorted by id. Example:
+        of 6 entities, 1 and 2 are known answers, so 0, 3, 4 and 5 are allowed. k = 1 gives entity 3, because 2 known
+        answers have lower ids: 1 + 2 = 3.
+
+        Parameters
+        ----------
+        queries : Queries
+        index : KnownIndex
+        groups : int64 array, shape (positives,)
+            In the order of ``queries.rows``: within a query, equal neighbours belong to one draw, whose entities are
+            distinct unless `is_repeated`.
+        is_repeated : bool
+        rng : numpy.random.Generator
+
+        Returns
+        -------
+        int64 array, shape (positives,)
+            In the order of ``queries.rows``.
+        """
+        offsets, known = index.lookup(queries.relation, queries.given)
+        drawn = np.full(len(queries.rows), -1, dtype=np.int64)
+        starts = np.append(True, np.diff(groups) != 0)[: len(groups)]
+        starts[queries.offsets[:-1]] = True
+        ends = np.append(np.flatnonzero(starts)[1:], len(groups))
+        query_of = np.repeat(np.arange(len(queries)), np.diff(queries.offsets))
+        last_query, places, chances = -1, known, self.weights
+        for first, last in zip(np.flatnonzero(starts).tolist(), ends.tolist()):
+            i = int(query_of[first])
+            if i != last_query:
+                # places, (known,): the positions of the known answers in the pool, sorted
+                places, is_in_pool = rank_in(self.pool, known[offsets[i] : offsets[i + 1]])
+                places, last_query = places[is_in_pool], i
+                if self.weights is not None:
+                    chances = self.weights.copy()
+                    chances[places] = 0.0
+            n_allowed = len(self.pool) - len(places) if chances is None else np.count_nonzero(chances)
+            size = last - first if is_repeated and n_allowed else min(last - first, n_allowed)
+            if chances is not None:
+                total = chances.sum()
+                positions = rng.choice(len(self.pool), size, replace=is_repeated, p=chances / total) if size else []
+                drawn[first : first + size] = self.pool[np.asarray(positions, dtype=np.int64)]
+                continue
+            # (draws,): the numbers k, each in 0 .. n_allowed - 1.
+            numbers = rng.choice(n_allowed, size=size, replace=is_repeated) if size else np.zeros(0, dtype=np.int64)
+            # For each k, how many known answers have a lower position than the allowed entity number k: of known answer
+            # j, places[j] - j allowed entities have a lower position, and these counts never decrease.
+            n_known_before = np.searchsorted(places - np.arange(len(places)), numbers, side="right")
+            drawn[first : first + size] = self.pool[numbers + n_known_before]
+        return drawn

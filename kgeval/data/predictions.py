@@ -16,6 +16,7 @@ import numpy.typing as npt
 from kgeval.checks import Ids, Reals, check_one_of, cut_label, suggest
 from kgeval.data.dataset import Dataset
 from kgeval.data.lists import Lists
+from kgeval.data.pandas_index import in_same_order
 from kgeval.data.queries import SIDES, check_side
 from kgeval.data.vocabulary import Vocabulary
 from kgeval.errors import DataError
@@ -117,6 +118,8 @@ class Predictions:
         >>> len(Predictions.from_arrays([[0, 0, 1], [2, 0, -1]], "object", [[3, 1], [1]]))
         2
         """
+        named = in_same_order({"triples": triples, "sides": sides, "answers": answers, "scores": scores})
+        triples, sides, answers, scores = named.values()
         ids = _as_ids("triples", triples)
         parts = [
             _as_ids(f"answers[{i}]", _as_list(part, f"answers[{i}]", "a list of ids, best answer first"))
@@ -286,6 +289,8 @@ class GivenRanks:
         DataError
             If an array has a wrong shape or dtype.
         """
+        named = in_same_order({"triples": triples, "sides": sides, "ranks": ranks, "n_candidates": n_candidates})
+        triples, sides, ranks, n_candidates = named.values()
         ids = _as_ids("triples", triples)
         counts = None
         if n_candidates is not None:

@@ -299,6 +299,28 @@ def list_notes(tasks: Sequence[ListTask], unseen: str | None = None) -> list[str
     return notes
 
 
+def short_lists(lengths: Mapping[str, Ids]) -> list[str]:
+    """Return a caution for each side on which some lists are shorter than the others, which are equally long.
+
+    Lists of very different lengths, such as the entities of a type, are meant to be so.
+
+    Parameters
+    ----------
+    lengths : mapping of str to int64 array, shape (positives,)
+        For each side, the number of negatives in each list.
+    """
+    cautions = []
+    for side, n in lengths.items():
+        most = n.max(initial=0)
+        short = n[n < most]
+        if 0 < 2 * len(short) <= len(n):
+            cautions.append(
+                f"{side} side: {len(short):,} of {len(n):,} lists are shorter than the others, {short.min()} negatives "
+                f"at least and not {most}: ranks among fewer rivals are better, so hits@k and MRR come out higher"
+            )
+    return cautions
+
+
 def _cautions(result: EvaluationResult) -> list[str]:
     """Return one caution for each reason why the metrics may be misleading."""
     cautions = []

@@ -35,6 +35,7 @@ from kgeval.evaluation.assembly import (
     check_empty,
     check_given_scores,
     list_notes,
+    short_lists,
 )
 from kgeval.files import read_arrays
 from kgeval.ranking import ListTask, count_lists
@@ -158,6 +159,7 @@ def evaluate_candidates(
         {"scorer": "scores", "n_queries": len(rows) * len(ranked)},
         ListSource(dataset, tuple(tasks), np.concatenate([part.rows for part in ranked])),
         [*_padding_notes(scored), *([NO_IDS] if listed is None else list_notes([part.task for part in tasks]))],
+        cautions=short_lists({side: lists.lengths for side, (_, lists) in scored.items()}),
     )
 
 

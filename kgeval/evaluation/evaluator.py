@@ -33,7 +33,7 @@ from kgeval.data import (
     triple_labels,
 )
 from kgeval.errors import DataError, ProtocolError, Stopped
-from kgeval.evaluation.assembly import Positives, RankedSide, assemble, check_empty, list_notes
+from kgeval.evaluation.assembly import Positives, RankedSide, assemble, check_empty, list_notes, short_lists
 from kgeval.evaluation.recent import remember
 from kgeval.evaluation.row_order import MIN_JUDGED, KeptTasks, check_row_order, unchecked
 from kgeval.evaluation.running import RunSettings, joined_sides
@@ -437,6 +437,9 @@ class Evaluator:
             notes = [*notes, caution]
         n_unseen = 0 if plan.protocol.unseen == "worst" else len(plan.chosen) - len(plan.kept)
         ranked = [self._ranked_side(plan, side, by_side[side]) for side in plan.protocol.sides]
+        listed, lengths = plan.protocol.candidates, {}
+        if isinstance(listed, Listed):
+            lengths = {side: listed.lists[side].lengths[plan.chosen] for side in plan.protocol.sides}
         return assemble(
             self.dataset,
             plan.protocol,
@@ -451,7 +454,7 @@ class Evaluator:
             self._source(plan, rows, np.concatenate([part.rows for part in ranked])),
             [*notes, *list_notes(plan.noted_lists, plan.protocol.unseen)],
             plan.chosen,
-            warned,
+            [*warned, *short_lists(lengths)],
         )
 
     def _source(self, plan: _Plan, rows: RowScorer, positive_rows: Ids) -> ScorerSource:

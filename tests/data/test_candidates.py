@@ -4,11 +4,12 @@ import random
 
 import numpy as np
 import oracle
+import pandas as pd
 import pytest
 from grids import size
 
 import kgeval as kg
-from kgeval.data.candidates import All, Candidates, Recorded, candidates_from_json
+from kgeval.data.candidates import All, Candidates, Listed, Recorded, candidates_from_json
 from kgeval.data.known import KnownIndex
 
 pytestmark = pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")
@@ -254,3 +255,71 @@ def test_a_time_stamp_is_one_more_given_part():
     index = KnownIndex.of((p, s, t), o)
     offsets, answers = index.lookup(np.array([0, 0, 0]), np.array([0, 0, 0]), np.array([7, 8, 9]))
     assert (offsets.tolist(), answers.tolist()) == ([0, 2, 3, 3], [1, 2, 3])
+
+
+class Pool(Candidates):
+    """One list for all queries."""
+
+    kind = "pool"
+
+    def __init__(self, ids):
+        self.ids, self.digest = ids, str(ids)
+
+    def pools(self, queries, entities):
+        yield queries, np.intersect1d(self.ids, entities)
+
+
+def test_all_entities_one_list_and_a_list_each_give_equal_tables():
+    """H4, H5: the same entities, in three ways, on random graphs: every count of every row is equal."""
+    met = 0
+    for seed in range(size(20, 2000)):
+        rng, n, m, splits, dataset, table, _ = draw(seed)
+        lists = {f"{side}s": [range(n)] * len(splits["test"]) for side in ("subject", "object")}
+        unseen = rng.choice(["rank", "drop", "worst"])
+        if unseen != "rank" and not dataset.is_seen("test").any():
+            continue
+        results = [
+            kg.evaluate(
+                lambda s, p, o, table=table: table[s, p, o],
+                dataset,
+                kg.Protocol(candidates=candidates, unseen=unseen),
+                progress=False,
+            )
+            for candidates in (All(), Pool(list(range(n))), Listed(**lists, empty="first"))
+        ]
+        for other in results[1:]:
+            assert other.table.equals(results[0].table), (seed, unseen)
+            assert (other["mrr"], other["mr"]) == (results[0]["mrr"], results[0]["mr"])
+        met += (results[0].table["rivals_filtered"] == 0).any()
+    assert met >= size(1, 100)
+
+
+def test_series_of_lists_are_aligned_or_refused():
+    """H25: a shuffled index puts the lists in their rows; another index is refused."""
+    lists = [[3, 4], [0], [1, 2, 5]]
+    plain = Listed(objects=lists)
+    shuffled = pd.Series(lists).sample(frac=1, random_state=3)
+    assert shuffled.index.tolist() != [0, 1, 2]
+    assert Listed(objects=shuffled) == plain
+    frame = pd.DataFrame([[1, 2], [3, 4], [5, 6]])
+    assert Listed(objects=frame.iloc[[2, 0, 1]]) == Listed(objects=frame.to_numpy())
+    for index in ([3, 8, 12], ["a", "b", "c"], [0, 0, 1]):
+        with pytest.raises(kg.DataError, match="objects has an index that does not say to which row"):
+            Listed(objects=pd.Series(lists, index=index))
+
+
+def test_rows_of_predictions_with_an_index_are_aligned_or_refused():
+    """H25: ranks follow the triples of their frame; beside arrays, an index must number the rows."""
+    frame = pd.DataFrame({"s": [0, 2, 4], "p": [0, 0, 1], "o": [1, 3, 5]}, index=[7, 8, 9])
+    ranks = pd.Series([1.0, 2.0, 3.0], index=[7, 8, 9])
+    plain = kg.GivenRanks.from_arrays(frame.to_numpy(), "object", [1, 2, 3])
+    for given in (ranks, ranks.iloc[[2, 0, 1]]):
+        assert kg.GivenRanks.from_arrays(frame, "object", given).ranks.tolist() == plain.ranks.tolist()
+    turned = ranks.reset_index(drop=True).iloc[[2, 0, 1]]
+    assert kg.GivenRanks.from_arrays(frame.to_numpy(), "object", turned).ranks.tolist() == [1, 2, 3]
+    with pytest.raises(kg.DataError, match="ranks has an index that does not say to which row its values belong"):
+        kg.GivenRanks.from_arrays(frame.to_numpy(), "object", ranks)
+    with pytest.raises(kg.DataError, match="ranks has another index than triples"):
+        kg.GivenRanks.from_arrays(frame, "object", turned)
+    answers = pd.Series([[1], [2], [3]], index=[9, 8, 7])
+    assert kg.Predictions.from_arrays(frame, "object", answers).answers.values.tolist() == [3, 2, 1]

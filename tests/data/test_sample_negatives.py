@@ -1,5 +1,6 @@
 """Drawn negatives: never known, distinct within a query, uniform, repeatable, and counted where there are too few."""
 
+import math
 import random
 import re
 from collections import Counter
@@ -10,6 +11,7 @@ import pandas as pd
 import pytest
 from grids import light
 from oracle import random_graph
+from scipy.stats import hypergeom
 
 import kgeval as kg
 from kgeval.errors import ProtocolError
@@ -26,9 +28,12 @@ def make(splits, n, m):
     )
 
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*got fewer than:kgeval.errors.KgevalWarning")
+
+
 def draw(dataset, *args, **kwargs):
-    """The drawn triples as tuples of ids, in order."""
-    frame = kg.sample_negatives(dataset, *args, ids=True, **kwargs)
+    """The drawn triples as tuples of ids, in order; distinct within a query, unless said otherwise."""
+    frame = kg.sample_negatives(dataset, *args, ids=True, **{"distinct": "query", **kwargs})
     return list(frame[["s", "p", "o"]].itertuples(index=False, name=None))
 
 
@@ -180,7 +185,7 @@ def test_each_row_names_its_positive_and_side():
     a, so b and c are. n = 4 asks two of each side for each positive; the objects share one allowed entity.
     """
     dataset = kg.Dataset.from_frames(test=pd.DataFrame({"s": ["a", "a"], "p": ["r", "r"], "o": ["b", "c"]}))
-    frame = kg.sample_negatives(dataset, "test", 4)
+    frame = kg.sample_negatives(dataset, "test", 4, distinct="query")
     assert list(frame.columns) == ["s", "p", "o", "side", "positive"]
     rows = Counter(frame.itertuples(index=False, name=None))
     [(owner,)] = [row[4:] for row in rows if row[3] == "object"]
@@ -195,7 +200,7 @@ def test_each_row_names_its_positive_and_side():
     )
     assert frame["positive"].is_monotonic_increasing
     names = {label: i for i, label in enumerate(dataset.entities.labels)}
-    ids = kg.sample_negatives(dataset, "test", 4, ids=True)
+    ids = kg.sample_negatives(dataset, "test", 4, ids=True, distinct="query")
     assert ids["s"].tolist() == [names[s] for s in frame["s"]]
     assert ids["o"].tolist() == [names[o] for o in frame["o"]]
 
@@ -210,6 +215,9 @@ def test_each_row_names_its_positive_and_side():
         ({"seed": None}, "seed must be an integer of at least 0; got None"),
         ({"sides": "left"}, "side must be 'subject' or 'object'"),
         ({"split": "valid"}, "has no split 'valid'; it has test"),
+        ({"distinct": "triple"}, "distinct must be one of 'positive', 'query'; got 'triple'"),
+        ({"replace": 1}, "replace must be True or False; got 1"),
+        ({"replace": True, "distinct": "query"}, "replace=True repeats negatives, so distinct='query' cannot hold"),
         ({"filter_splits": ["train"]}, "has no split 'train'; it has test"),
     ],
 )
@@ -218,3 +226,174 @@ def test_refusals(arguments, message):
     dataset = make({"test": [(0, 0, 1)]}, 3, 1)
     with pytest.raises(ProtocolError, match=re.escape(message)):
         kg.sample_negatives(**{"dataset": dataset, "split": "test", **arguments})
+
+
+# --- Each positive by itself: lists to rank among -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", light(range(60), 3))
+def test_each_positive_draws_by_itself(seed):
+    """H4: min(asked, allowed) distinct negatives of every positive, whatever the other positives of its query are."""
+    rng = random.Random(seed)
+    n, m, splits = random_graph(rng)
+    splits = {split: rows for split, rows in splits.items() if rows}
+    dataset = make(splits, n, m)
+    known = {row for rows in splits.values() for row in rows}
+    for split in splits:
+        side, asked = rng.choice(SIDES), rng.choice([1, 2, 3, n])
+        pool = sorted(rng.sample(range(n), rng.randint(1, n)))
+        replace = rng.random() < 0.3
+        weights = [rng.choice([0.0, 1.0, 2.5]) for _ in range(n)] if rng.random() < 0.5 else None
+        if weights is not None and not sum(weights[e] for e in pool):
+            weights = None
+        frame = kg.sample_negatives(
+            dataset, split, asked, side, seed, pool=pool, weights=weights, replace=replace, ids=True
+        )
+        for i, (triple, query) in enumerate(zip(splits[split], queries_of(splits[split], side))):
+            rows = frame[frame["positive"] == i]
+            drawn = rows["s" if side == "subject" else "o"].tolist()
+            fixed = ["p", "o"] if side == "subject" else ["s", "p"]
+            assert (rows[fixed] == [triple["spo".index(name)] for name in fixed]).all(axis=None)
+            may = [e for e in allowed(known, query, side, n) if e in pool and (weights is None or weights[e] > 0)]
+            assert set(drawn) <= set(may)
+            if replace:
+                assert len(drawn) == (asked if may else 0)
+            else:
+                assert len(drawn) == len(set(drawn)) == min(asked, len(may))
+
+
+def test_a_short_draw_is_said():
+    """Two of the three positives: (0, 0, ?) knows 1, 2, 3 of five entities, so it has 2 negatives and not 3."""
+    dataset = make({"test": [(0, 0, 1), (0, 0, 2), (4, 0, 3)], "train": [(0, 0, 3)]}, 5, 1)
+    message = (
+        "2 of 3 positives got fewer than 3 negatives (at least 2), first ('0', '0', '1'): they have no more unknown "
+        "triples. Among fewer rivals ranks are better, so hits@k and MRR come out higher"
+    )
+    with pytest.warns(kg.KgevalWarning, match=re.escape(message)):
+        frame = kg.sample_negatives(dataset, "test", 3, "object", ids=True)
+    assert np.bincount(frame["positive"]).tolist() == [2, 2, 3]
+
+
+@pytest.mark.thorough
+def test_weighted_draws_follow_the_weights():
+    """Weights 1, 2, 3 of the allowed entities, with replacement: 6,000 draws, chi-square with 2 degrees below 13.8."""
+    dataset = make({"test": [(0, 0, 1)]}, 5, 1)
+    weights = pd.Series({"4": 3.0, "3": 2.0, "2": 1.0, "1": 9.0, "0": 0.0})
+    drawn = draw(dataset, "test", 6000, "object", distinct="positive", replace=True, weights=weights)
+    counts = Counter(o for _, _, o in drawn)
+    assert set(counts) == {2, 3, 4}
+    expected = {2: 1000, 3: 2000, 4: 3000}
+    assert sum((counts[e] - n) ** 2 / n for e, n in expected.items()) < 13.8
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"pool": ["0", "x"]}, "pool contains 'x', which is no entity of 'dataset'"),
+        ({"pool": [0, 7]}, "pool contains 7, which is no entity"),
+        ({"pool": []}, "pool must be labels or ids of entities, at least one; got []"),
+        ({"pool": [True, False, True]}, "pool must be labels or ids of entities"),
+        (
+            {"weights": [1.0, 2.0]},
+            "weights must be 3 finite numbers of at least 0, one per entity of 'dataset', not all",
+        ),
+        ({"weights": [1.0, -2.0, 1.0]}, "weights must be 3 finite numbers"),
+        ({"weights": [0.0, 0.0, 0.0]}, "weights must be 3 finite numbers"),
+        ({"weights": pd.Series([1.0, 2.0, 3.0], index=["0", "1", "9"])}, "weights: the index must hold each of the 3"),
+        ({"weights": pd.Series([1.0, 2.0, 3.0], index=[0, 1, 7])}, "weights has an index that does not say to which"),
+    ],
+)
+def test_pools_and_weights_that_do_not_fit(arguments, message):
+    dataset = make({"test": [(0, 0, 1)]}, 3, 1)
+    with pytest.raises(kg.DataError, match=re.escape(message)):
+        kg.sample_negatives(dataset, "test", **arguments)
+
+
+def test_an_index_of_weights_is_used():
+    """H25: by label or by id, in any order."""
+    dataset = make({"test": [(0, 0, 1)]}, 5, 1)
+    weights = np.array([1.0, 1.0, 0.0, 5.0, 2.0])
+    plain = draw(dataset, "test", 2, weights=weights, distinct="positive")
+    series = pd.Series(weights).sample(frac=1, random_state=1)
+    assert draw(dataset, "test", 2, weights=series, distinct="positive") == plain
+    series.index = series.index.astype(str)
+    assert draw(dataset, "test", 2, weights=series, distinct="positive") == plain
+
+
+@pytest.mark.parametrize("distinct", ["positive", "query"])
+def test_lists_of_a_crowded_query_are_full(distinct):
+    """H4: 40 positives of one query and 60 unknown entities: lists of 30 each, or what is left for each."""
+    dataset = make({"test": [(0, 0, o) for o in range(40)]}, 100, 1)
+    frame = kg.sample_negatives(dataset, "test", 30, "object", distinct=distinct, ids=True)
+    lengths = np.bincount(frame["positive"], minlength=40)
+    if distinct == "positive":
+        assert lengths.tolist() == [30] * 40
+        listed = kg.candidates.Listed.from_negatives(frame, 40)
+        result = kg.evaluate(lambda s, p, o: o, dataset, kg.Protocol(candidates=listed), progress=False)
+        assert result.table["rivals_filtered"].tolist() == [30] * 40
+    else:
+        assert lengths.sum() == 60
+        listed = kg.candidates.Listed.from_negatives(frame, 40)
+        with pytest.raises(kg.DataError, match="without a rival"):
+            kg.evaluate(lambda s, p, o: o, dataset, kg.Protocol(candidates=listed), progress=False)
+
+
+def test_short_lists_are_a_caution_of_the_result():
+    """One list of three is short by one: its count, and what it does to the numbers."""
+    dataset = make({"test": [(0, 0, 1), (1, 0, 2), (2, 0, 3)]}, 9, 1)
+    listed = kg.candidates.Listed(objects=[[5, 6], [7], [8, 4]])
+    said = (
+        "object side: 1 of 3 lists are shorter than the others, 1 negatives at least and not 2: ranks among fewer "
+        "rivals are better, so hits@k and MRR come out higher"
+    )
+    with pytest.warns(kg.KgevalWarning, match=re.escape(said)):
+        result = kg.evaluate(lambda s, p, o: o, dataset, kg.Protocol(candidates=listed), progress=False)
+    assert said in result.notes
+
+
+def hits_of_samples(counts, n, k=10):
+    """For each row, the probability of a rank of at most k among n of its rivals; scores without ties."""
+    better, tied, rivals = counts
+    assert not tied.any()
+    return hypergeom.cdf(k - 1, rivals, better, np.minimum(n, rivals))
+
+
+def check_samples(dataset, scorer, n, sides, n_seeds, k=10):
+    """The mean over seeds of hits@k of sampled lists, within 3 standard errors of its value from the full counts."""
+    whole = kg.evaluate(scorer, dataset, kg.Protocol(sides=sides), progress=False)
+    counts = [whole.table[f"{name}_filtered"].to_numpy() for name in ("better", "tied", "rivals")]
+    chances = hits_of_samples(counts, n, k)
+    values = []
+    for seed in range(n_seeds):
+        per_positive = n * len(whole.protocol.sides)
+        frame = kg.sample_negatives(dataset, "test", per_positive, sides, seed, ids=True)
+        listed = kg.candidates.Listed.from_negatives(frame, len(dataset["test"]))
+        result = kg.evaluate(scorer, dataset, kg.Protocol(candidates=listed), progress=False, check_rows=False)
+        assert len(result.table) == len(whole.table)
+        assert result.dropped == {}
+        assert (result.table["rivals_filtered"].to_numpy() <= n).all()
+        values.append(result[f"hits@{k}"])
+    error = math.sqrt((chances * (1 - chances)).sum()) / len(chances) / math.sqrt(n_seeds)
+    assert abs(np.mean(values) - chances.mean()) < 3 * error, (np.mean(values), chances.mean(), error)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("sides", ["object", "both"])
+def test_sampled_hits_are_those_of_the_full_counts(shared, sides):
+    """GraIL's NELL v1, 49 negatives for each positive without replacement, 20 seeds; scores without ties."""
+    dataset = kg.read_dataset(shared / "data" / "formats" / "grail-nell_v1" / "nell_v1_ind")
+    rng = np.random.default_rng(0)
+    n, m = len(dataset.entities), len(dataset.relations)
+    train = np.concatenate([dataset[split].array for split in dataset.splits])
+    degrees = np.bincount(train[:, [0, 2]].ravel(), minlength=n)
+    table = rng.normal(size=(n, m, n)) + np.log1p(degrees)[:, None, None] + np.log1p(degrees)
+    check_samples(dataset, lambda s, p, o: table[s, p, o], 49, sides, 20)
+
+
+@pytest.mark.thorough
+def test_sampled_hits_of_fb15k_237(shared):
+    """ComplEx on FB15k-237, 500 negatives for each side of each positive, one seed."""
+    dataset = kg.read_dataset(shared / "data" / "fb15k-237")
+    file = shared / "data" / "models" / "fb15k-237-complex.npz"
+    model = kg.load_model(file, dataset, model="complex", layout="halves", inverse_relations="after")
+    check_samples(dataset, model, 500, "both", 1)
