@@ -11,7 +11,6 @@ import pandas as pd
 import pytest
 from grids import light
 from oracle import random_graph
-from scipy.stats import hypergeom
 
 import kgeval as kg
 from kgeval.errors import ProtocolError
@@ -355,6 +354,7 @@ def hits_of_samples(counts, n, k=10):
     """For each row, the probability of a rank of at most k among n of its rivals; scores without ties."""
     better, tied, rivals = counts
     assert not tied.any()
+    hypergeom = pytest.importorskip("scipy.stats", reason="needs scipy (extra stats)").hypergeom
     return hypergeom.cdf(k - 1, rivals, better, np.minimum(n, rivals))
 
 
