@@ -186,6 +186,9 @@ FAULTS = {
         "data/test_candidates.py::test_rows_of_predictions_with_an_index_are_aligned_or_refused",
         "data/test_sample_negatives.py::test_an_index_of_weights_is_used",
     ],
+    "H26 one query by all candidates": [
+        "scorers/test_row_scorers.py::test_many_queries_are_asked_by_a_block_of_candidates",
+    ],
     "H27 the check of the row order": [
         "evaluation/test_row_order.py::test_the_check_can_be_switched_off",
         "evaluation/test_row_order.py::test_an_evaluator_checks_a_scorer_once",
@@ -210,7 +213,7 @@ FAULTS = {
     ],
 }
 
-MENDED = (1, 2, 3, 4, 5, 10, 11, 21, 23, 24, 25, 27, 28, 29, 30, 32, 36)  # of H
+MENDED = (1, 2, 3, 4, 5, 10, 11, 21, 23, 24, 25, 26, 27, 28, 29, 30, 32, 36)  # of H
 
 
 @functools.cache

@@ -55,6 +55,10 @@ from kgeval.scorers.values import as_rows, as_scores, check_same_dtype
 
 MAX_PAIRS = 1 << 17  # the ids and scores of this many triples fit in the cache of a processor
 ROW_BATCH_BYTES = 1 << 26
+# A scorer that takes candidates is asked for blocks of at most so many candidates, each with many queries: it often
+# copies the vectors of the candidates, and one copy then serves all queries of the call. So its batches are larger.
+BLOCK_CANDIDATES = 1 << 17
+BLOCK_BATCH_BYTES = 1 << 30
 FUNCTION_BATCH_BYTES = 1 << 23
 BATCH_SECONDS = 1.0
 MIN_QUERIES, MAX_QUERIES = 4, 1024
@@ -224,10 +228,10 @@ class MatrixRows:
         """See `RowScorer`."""
         takes_candidates = self.takes_candidates(side)
         all_entities = None if takes_candidates else self.n_entities
-        per_query = all_entities or len(candidates)
+        block_size = self.limits.block_size or BLOCK_CANDIDATES if takes_candidates else None
+        per_query = all_entities or min(len(candidates), block_size or len(candidates))
         n_in_memory = max(MIN_QUERIES, ROW_BATCH_BYTES // (8 * max(1, per_query)))
         limit = per_query * (self.limits.batch_size or n_in_memory)
-        block_size = self.limits.block_size if takes_candidates else None
         calls = _Calls(f"score_{side}s", limit, per_query, block_size, True, all_entities)
         are_all = _are_all(candidates, self.n_entities)
 
@@ -491,8 +495,9 @@ def as_row_scorer(scorer: Any, n_entities: int, limits: Limits | None = None) ->
 def row_batch(rows: RowScorer, limits: Limits, n_candidates: int) -> int:
     """Return the number of queries that are scored at a time, each with all its candidates.
 
-    The scores of these queries fit into `ROW_BATCH_BYTES`, and into an eighth of the free memory. If the scorer's speed
-    is known, the queries take about `BATCH_SECONDS`, or one call if that takes longer.
+    The scores of these queries fit into `ROW_BATCH_BYTES` (`BLOCK_BATCH_BYTES` for blocks of candidates), and into an
+    eighth of the free memory. If the scorer's speed is known, the queries take about `BATCH_SECONDS`, or one call if
+    that takes longer.
 
     Parameters
     ----------
@@ -510,6 +515,8 @@ def row_batch(rows: RowScorer, limits: Limits, n_candidates: int) -> int:
     if limits.batch_size:
         return limits.batch_size
     n_bytes = ROW_BATCH_BYTES
+    if n_candidates > BLOCK_CANDIDATES and isinstance(rows, MatrixRows) and any(map(rows.takes_candidates, SIDES)):
+        n_bytes = BLOCK_BATCH_BYTES
     if isinstance(rows, FunctionRows):  # a batch needs several calls anyway, and a small batch stays in the cache
         n_bytes = max(FUNCTION_BATCH_BYTES, 8 * limits.max_pairs)
     free = free_bytes()

@@ -27,7 +27,7 @@ from scorer_cases import (
 )
 
 import kgeval as kg
-from kgeval.scorers import pace
+from kgeval.scorers import pace, row_scorers
 from kgeval.scorers.models.distances import TransE
 from kgeval.scorers.row_scorers import as_row_scorer
 from kgeval.scorers.values import as_rows, as_scores
@@ -538,3 +538,32 @@ def test_ids_that_nobody_keeps_are_used_again():
         rows.rows("subject", np.array([1, 2]), np.array([0, 0]), np.arange(6))
     assert len(addresses) == 3
     assert addresses[0] == addresses[1] == addresses[2]
+
+
+def test_many_queries_are_asked_by_a_block_of_candidates(monkeypatch):
+    """H26: a scorer that copies the vectors of the candidates copies each block once for many queries."""
+    monkeypatch.setattr(row_scorers, "BLOCK_CANDIDATES", 100)
+    rng = np.random.default_rng(2)
+    entities, relations = rng.integers(-9, 10, (730, 3)).astype(float), rng.integers(-3, 4, (2, 3)).astype(float)
+    test = np.column_stack([rng.permutation(730)[:40], rng.integers(0, 2, 40), rng.permutation(730)[:40]])
+    graph = kg.Dataset.from_arrays(test=test, n_entities=730, n_relations=2)
+    calls = []
+
+    class Copying:
+        def score_objects(self, s, p, candidates):
+            calls.append((len(s), len(candidates)))
+            return (entities[s] * relations[p]) @ entities[candidates].T
+
+        def score_subjects(self, p, o, candidates):
+            return self.score_objects(o, p, candidates)
+
+    result = kg.evaluate(Copying(), graph, check_rows=False, progress=False)
+    assert same_ranks(result, kg.evaluate(lambda s, p, o: (entities[s] * relations[p] * entities[o]).sum(1), graph))
+    asked = [call for call in calls if call[1] == 100]
+    assert max(n for _, n in calls) <= 256  # the check before the run; else no more than a block
+    assert sum(n_queries == 40 for n_queries, _ in asked) >= 10  # of 7 whole blocks on each side
+    copied = sum(n for n_queries, n in calls if n <= 100)
+    assert copied < 80 * 730 / 3  # each query by itself would copy 80 * 730 rows
+    few = kg.evaluate(Copying(), graph, block_size=50, batch_size=5, check_rows=False, progress=False)
+    assert same_ranks(result, few)
+    assert max(n_queries for n_queries, n in calls[-100:] if n == 50) == 5
