@@ -337,6 +337,9 @@ class Listed(Candidates):
         rows_of_positives = frame["positive"].to_numpy()
         if rows_of_positives.dtype.kind not in "iu" or (rows_of_positives < 0).any():
             raise ProtocolError("the column 'positive' must contain row numbers of positives (integers, at least 0)")
+        words = [str(word) for word in frame["side"].unique()]
+        if not set(words) <= set(SIDES):
+            raise ProtocolError(f"the column 'side' contains {', '.join(words)}; expected {' and '.join(SIDES)}")
         given = {}
         for side, column in (("subject", "s"), ("object", "o")):
             rows = frame[(frame["side"] == side).to_numpy()]

@@ -282,7 +282,11 @@ class _Drawable:
             ids = np.unique(found)
         if weights is None:
             return cls(ids, None)
-        values = np.asarray(by_label("weights", weights, dataset.entities), dtype=np.float64)
+        given = by_label("weights", weights, dataset.entities)
+        try:
+            values = np.asarray(given, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise DataError(f"weights must be {n:,} numbers, one per entity; got {cut_label(repr(weights))}") from None
         if values.shape != (n,) or not np.isfinite(values).all() or (values < 0).any() or not values[ids].any():
             raise DataError(
                 f"weights must be {n:,} finite numbers of at least 0, one per entity of {dataset.name!r}, not all 0; "

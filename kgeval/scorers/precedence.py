@@ -30,8 +30,14 @@ from kgeval.scorers.row_scorers import (
 USED = {
     "geometry": ("query_vectors", "candidate_vectors", "_object_queries", "_subject_queries"),
     "matrix": ("score_objects", "score_subjects"),
+    "function": ("__call__", "forward"),
 }
-LEFT_OUT = {"geometry": ("score", "score_objects", "score_subjects", "__call__", "forward"), "matrix": ("__call__",)}
+LEFT_OUT = {
+    "geometry": ("score", "score_objects", "score_subjects", "__call__", "forward"),
+    "matrix": ("__call__", "score"),
+    "function": ("score",),
+}
+MADE_UP = 10_000  # more than any class has base classes
 N_TRIPLES, N_QUERIES = 256, 8  # how many random triples are compared; fewer if each is a query with all entities
 
 
@@ -67,8 +73,6 @@ def check_precedence(scorer: Any, rows: RowScorer, dataset: Dataset) -> None:
     ...     print(str(error).partition(", and")[0])
     Biased.score is defined in Biased, but query_vectors and candidate_vectors are inherited
     """
-    if rows.kind not in USED:
-        return
     depths = {name: _depth(scorer, name) for name in (*USED[rows.kind], *LEFT_OUT[rows.kind])}
     used = min(depths[name] for name in USED[rows.kind])
     for name in LEFT_OUT[rows.kind]:
@@ -80,14 +84,15 @@ def check_precedence(scorer: Any, rows: RowScorer, dataset: Dataset) -> None:
                 f"{rows.name}.{name} is defined in {place}, but query_vectors and candidate_vectors are inherited, "
                 f"and kgeval ranks by them: it would leave out what {name} changes. {_ways_out(rows, name)}"
             )
-        if depths[name] < np.inf:
+        if depths[name] < np.inf and (name != "score" or rows.kind == "geometry" or depths[name] < used):
             _check_equal(scorer, rows, dataset, name)
 
 
 def _depth(scorer: Any, name: str) -> float:
     """Return the place in the method resolution order of the class that defines an attribute.
 
-    -1 if the object itself defines it; infinity if no class does, or only a base class of kgeval or of torch.
+    -1 if the object itself defines it; infinity if nothing does, or only a base class of kgeval or of torch; a large
+    number if the object makes it up, as a wrapper does that passes on the methods of another object.
     """
     if name in getattr(scorer, "__dict__", {}):
         return -1
@@ -95,7 +100,7 @@ def _depth(scorer: Any, name: str) -> float:
         if name in vars(cls):
             is_base = cls is EmbeddingModel or f"{cls.__module__}.".startswith(("torch.", "builtins."))
             return np.inf if is_base and name not in USED["geometry"] else i
-    return np.inf
+    return MADE_UP if hasattr(scorer, name) else np.inf
 
 
 def _takes_ids(scorer: Any, name: str) -> bool:
@@ -110,9 +115,14 @@ def _takes_ids(scorer: Any, name: str) -> bool:
     return True
 
 
+def _used(rows: RowScorer) -> str:
+    """Return the names of the methods that are used, for messages."""
+    return " and ".join(name for name in USED[rows.kind][:2] if name != "forward")
+
+
 def _ways_out(rows: RowScorer, name: str) -> str:
     """Return what to pass instead of a scorer whose method `name` would be left out."""
-    used = " and ".join(USED[rows.kind][:2])
+    used = _used(rows)
     way = f"an object that has {name} and no {used}" if name.startswith("score_") else f"the function, scorer.{name}"
     return (
         f"Pass {way}; or redefine {used} so that they contain the change (a bias is one more dimension); or pass a "
@@ -140,7 +150,7 @@ def _check_equal(scorer: Any, rows: RowScorer, dataset: Dataset, name: str) -> N
         i = int(np.argmax(differs))
         raise ScoreError(
             f"{rows.name}.{name} gives {triple_labels(dataset, *triples[i])} the score {scores[i]:.9g}, but "
-            f"{' and '.join(USED[rows.kind][:2])} give {expected[i]:.9g}, and kgeval ranks by these. "
+            f"{_used(rows)} give {expected[i]:.9g}, and kgeval ranks by these. "
             f"{_ways_out(rows, name)}"
         )
 

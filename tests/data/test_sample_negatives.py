@@ -298,6 +298,7 @@ def test_weighted_draws_follow_the_weights():
         ),
         ({"weights": [1.0, -2.0, 1.0]}, "weights must be 3 finite numbers"),
         ({"weights": [0.0, 0.0, 0.0]}, "weights must be 3 finite numbers"),
+        ({"weights": {"0": 1.0}}, "weights must be 3 numbers, one per entity; got {'0': 1.0}"),
         ({"weights": pd.Series([1.0, 2.0, 3.0], index=["0", "1", "9"])}, "weights: the index must hold each of the 3"),
         ({"weights": pd.Series([1.0, 2.0, 3.0], index=[0, 1, 7])}, "weights has an index that does not say to which"),
     ],

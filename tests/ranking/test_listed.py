@@ -302,6 +302,12 @@ def test_a_positive_whose_rivals_are_all_known_ranks_first_of_one():
     assert "3 of 3 filtered ranks are 1 of 1: all other candidates are known answers" in whole.notes
 
 
+def test_a_frame_with_other_words_for_sides_is_refused():
+    frame = pd.DataFrame({"s": [4], "p": [0], "o": [1], "side": ["head"], "positive": [0]})
+    with pytest.raises(kg.ProtocolError, match="the column 'side' contains head; expected subject and object"):
+        Listed.from_negatives(frame, 3)
+
+
 def test_a_part_of_the_triples_with_lists():
     """Row 2 alone: its own list, not that of row 0."""
     protocol = kg.Protocol(candidates=Listed(objects=[[4, 5], [6], [0, 4, 5, 6]]))

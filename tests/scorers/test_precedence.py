@@ -53,6 +53,20 @@ class Wrapper:
         return exact(s, p, o) + BIAS[o]
 
 
+class Proxy:
+    """A wrapper whose own method is in no class."""
+
+    def __init__(self, model):
+        object.__setattr__(self, "model", model)
+
+    def __getattribute__(self, name):
+        if name in ("__class__", "__dict__"):
+            return object.__getattribute__(self, name)
+        if name == "score":
+            return lambda s, p, o: exact(s, p, o) + BIAS[o]
+        return getattr(object.__getattribute__(self, "model"), name)
+
+
 class Rows:
     def score_objects(self, s, p):
         return (E[s] * R[p]) @ E.T
@@ -64,6 +78,11 @@ class Rows:
 class CalledRows(Rows):
     def __call__(self, s, p, o):
         return exact(s, p, o) + BIAS[o]
+
+
+class Plain:
+    def __call__(self, s, p, o):
+        return exact(s, p, o)
 
 
 def on_the_object():
@@ -80,6 +99,9 @@ REDEFINED = {
     "object": (on_the_object, r"DistMult\.score is defined in the object itself"),
     "wrapper": (lambda: Wrapper(kg.models.DistMult(E, R)), r"Wrapper\.__call__ is defined in Wrapper"),
     "wrapped rows": (lambda: Wrapper(Rows()), r"Wrapper\.__call__ gives .* but score_objects and score_subjects give"),
+    "proxy": (lambda: Proxy(kg.models.DistMult(E, R)), r"Proxy\.score gives .* but query_vectors and candidate_vec"),
+    "score of rows": (type("Scored", (Rows,), {"score": Called.__call__}), r"Scored\.score gives .* but score_objects"),
+    "score of a function": (type("Scored", (Plain,), {"score": Called.__call__}), r"score gives .* but __call__ give"),
     "rows": (CalledRows, r"CalledRows\.__call__ gives .* but score_objects and score_subjects give"),
     "further down": (lambda: type("Further", (Biased,), {})(E, R), r"Further\.score is defined in Biased"),
 }  # fmt: skip
