@@ -64,7 +64,8 @@ def cases(seed):
     entities, relations = (rng.integers(-2, 3, size=(n, 8)) for n in (N_ENTITIES, N_RELATIONS))
     n = len(random_dataset(seed)["test"])
     lists = [rng.integers(N_ENTITIES, size=rng.integers(1, 9)).tolist() for _ in range(n)]
-    listed = kg.Protocol(candidates=kg.candidates.Listed(objects=lists, subjects=lists[::-1], duplicates="drop"))
+    settings = {"duplicates": "drop", "empty": "drop"}
+    listed = kg.Protocol(candidates=kg.candidates.Listed(objects=lists, subjects=lists[::-1], **settings))
 
     def function(s, p, o):
         return (table[s, p] * table[o, p]).sum(axis=-1)
