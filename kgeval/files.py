@@ -6,12 +6,16 @@ The packages that read file formats, save results and export reports call these 
 from __future__ import annotations
 
 import codecs
+import contextlib
 import difflib
 import errno
+import hashlib
 import json
 import os
+import platform
+import secrets
 import stat
-import tempfile
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,13 +25,17 @@ import numpy as np
 import numpy.typing as npt
 
 from kgeval.errors import DataError
+from kgeval.limits import check_unfolded
 
 Arrays = dict[str, npt.NDArray[Any]]
+MEMBERS = "members"  # the key of the header under which the checksums of the arrays are
 MIN_SIMILARITY = 0.7  # an error message suggests only names that are at least this similar to the missing name
 
 
 def write_archive(path: str | Path, arrays: Arrays, header: dict[str, Any], overwrite: bool = False) -> None:
     """Write arrays and a header to an ``.npz`` file. The file appears only when it is complete (see `replacing`).
+
+    The header lists the arrays with their checksums, so that `read_archive` notices if one is missing or changed.
 
     Parameters
     ----------
@@ -52,7 +60,8 @@ def write_archive(path: str | Path, arrays: Arrays, header: dict[str, Any], over
         raise DataError(
             f"{target}: array {objects[0]!r} contains Python objects, which cannot be stored without pickle"
         )
-    text = json.dumps(header, allow_nan=False)
+    members = {name: _checksum(array) for name, array in arrays.items()}
+    text = json.dumps({**header, MEMBERS: members}, allow_nan=False)
     with replacing(target, overwrite) as stream:
         np.savez_compressed(stream, **{"header": np.array(text), **arrays})  # type: ignore[arg-type]
 
@@ -84,8 +93,12 @@ def replacing(path: str | Path, overwrite: bool) -> Iterator[BinaryIO]:
     """
     check_target(path, overwrite)
     target = Path(os.path.realpath(path))
+    _remove_abandoned(target.parent)
+    temporary = target.parent / f"{_abandoned_start()}{os.getpid()}-{secrets.token_hex(8)}.part"
     try:
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
+        # The system applies the umask to the mode of a new file. The file to replace may be private.
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666 if mode is None else mode)
     except OSError as error:
         raise DataError(f"{path}: cannot be written: {error.strerror or error}") from error
     try:
@@ -93,14 +106,65 @@ def replacing(path: str | Path, overwrite: bool) -> Iterator[BinaryIO]:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
-        os.chmod(temporary, _mode_of(target))  # mkstemp makes a private file
-        os.replace(temporary, target)
+        if mode is not None:
+            os.chmod(temporary, mode)
+        if overwrite:
+            os.replace(temporary, target)
+        else:
+            _rename_to_new(temporary, target)
         _sync_folder(target.parent)
     except BaseException as error:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
+        if isinstance(error, FileExistsError):
+            raise DataError(
+                f"{path}: another process wrote this file in the meantime; it is unchanged. Choose another name, or "
+                "use overwrite=True (--overwrite)"
+            ) from error
         if isinstance(error, OSError):
             raise DataError(f"{path}: cannot be written: {error.strerror or error}") from error
         raise
+
+
+def _rename_to_new(temporary: Path, target: Path) -> None:
+    """Give a file its name, unless the name is taken: of two processes that do this at the same time, one succeeds."""
+    try:
+        os.link(temporary, target)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without links: an empty file takes the name first
+        os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+        os.replace(temporary, target)
+    else:
+        temporary.unlink()
+
+
+def _abandoned_start() -> str:
+    """Return how the names of the temporary files of this machine begin; the number of the process follows."""
+    host = "".join(character if character.isalnum() else "_" for character in platform.node())[:64]
+    return f".kgeval-{host}-"
+
+
+def _remove_abandoned(folder: Path) -> None:
+    """Delete the temporary files in a folder whose processes ended before they were complete, for example by a kill."""
+    if os.name != "posix":
+        return
+    start = _abandoned_start()
+    for child in folder.glob(f"{start}*.part"):
+        process = child.name.removeprefix(start).partition("-")[0]
+        if process.isdigit() and int(process) != os.getpid() and not _is_running(int(process)):
+            with contextlib.suppress(OSError):  # another process deletes it at the same time
+                child.unlink()
+
+
+def _is_running(process: int) -> bool:
+    """Return whether a process of this machine is running."""
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # the process of another user
+        return True
+    return True
 
 
 def _sync_folder(folder: Path) -> None:
@@ -115,15 +179,6 @@ def _sync_folder(folder: Path) -> None:
         pass
     finally:
         os.close(handle)
-
-
-def _mode_of(target: Path) -> int:
-    """Return the mode of the file `target`; if there is no such file, the mode that open() would give to a new file."""
-    if target.exists():
-        return stat.S_IMODE(target.stat().st_mode)
-    umask = os.umask(0)
-    os.umask(umask)
-    return 0o666 & ~umask
 
 
 def check_target(path: str | Path, overwrite: bool) -> None:
@@ -404,6 +459,7 @@ def read_arrays(path: str | Path) -> Arrays:
     source = Path(path)
     check_source(source)
     check_not_empty(source)
+    _check_size(source)
     try:
         loaded = np.load(source, allow_pickle=False)
         if isinstance(loaded, np.ndarray):
@@ -427,6 +483,16 @@ def read_arrays(path: str | Path) -> Arrays:
     if not_arrays:
         raise DataError(f"{source}: member {not_arrays[0]!r} is not an array; is this an .npz file?")
     return arrays
+
+
+def _check_size(path: Path) -> None:
+    """Raise a DataError if the members of a zip archive unfold to more bytes than `kgeval.limits` allows."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            n_bytes = sum(member.file_size for member in archive.infolist())
+    except Exception:  # not a zip archive, or a damaged one: the reader explains it
+        return
+    check_unfolded(path, n_bytes, what="unfolds to")
 
 
 def read_archive(path: str | Path) -> tuple[Arrays, dict[str, Any]]:
@@ -457,7 +523,35 @@ def read_archive(path: str | Path) -> tuple[Arrays, dict[str, Any]]:
         raise DataError(f"{path}: its header is not JSON: {error}") from error
     if not isinstance(header, dict):
         raise DataError(f"{path}: its header is not a JSON object")
+    _check_members(path, arrays, header.pop(MEMBERS, None))
     return arrays, header
+
+
+def _check_members(path: str | Path, arrays: Arrays, members: Any) -> None:
+    """Raise a DataError unless the arrays are those that the header lists; earlier versions wrote no list."""
+    if members is None:
+        return
+    if not isinstance(members, dict) or not all(isinstance(text, str) for text in members.values()):
+        raise DataError(f"{path}: its header has no valid list of members; the file is damaged")
+    for what, names in (("lacks", set(members) - set(arrays)), ("has the unlisted", set(arrays) - set(members))):
+        if names:
+            raise DataError(
+                f"{path}: {what} member {min(names)!r}; its header lists {', '.join(sorted(members))}. The file is "
+                "damaged, or was changed by another program"
+            )
+    for name, array in arrays.items():
+        if _checksum(array) != members[name]:
+            raise DataError(
+                f"{path}: member {name!r} does not have the checksum in the header; the file is damaged, or was "
+                "changed by another program"
+            )
+
+
+def _checksum(array: npt.NDArray[Any]) -> str:
+    """Return a hash of the dtype, the shape and the values of an array."""
+    digest = hashlib.blake2b(f"{array.dtype.newbyteorder('=').str} {array.shape}".encode(), digest_size=16)
+    digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
 
 
 def pack_labels(labels: tuple[str, ...]) -> npt.NDArray[Any]:

@@ -41,6 +41,7 @@ ORDER = (  # who imports whom: each row from the rows below it only, never from 
     ("markup_cards",),
     ("markup_charts", "terminal"),
     ("checks", "files", "discovery", "markup"),
+    ("limits",),
     ("errors", "_version"),
 )
 FLOOR = {part: len(ORDER) - i for i, row in enumerate(ORDER) for part in row}
@@ -52,6 +53,7 @@ LOOSE = {
     "discovery",
     "errors",
     "files",
+    "limits",
     "markup",
     "markup_cards",
     "markup_charts",

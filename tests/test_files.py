@@ -3,7 +3,11 @@
 import io
 import json
 import os
+import signal
 import stat
+import subprocess
+import sys
+import time
 import zipfile
 from pathlib import Path
 
@@ -12,7 +16,7 @@ import pytest
 from grids import size
 
 from kgeval.errors import DataError
-from kgeval.files import pack_labels, read_archive, read_arrays, read_text, unpack_labels, write_archive
+from kgeval.files import pack_labels, read_archive, read_arrays, read_text, replacing, unpack_labels, write_archive
 
 ARRAYS = {
     "ids": np.array([[0, -1], [2**62, 7]]),
@@ -325,3 +329,147 @@ def test_packed_labels_must_be_a_list():
     for text in (b'"abc"', b"{}", b"1"):
         with pytest.raises(DataError, match="expected a list of labels in the file"):
             unpack_labels(np.frombuffer(text, dtype=np.uint8))
+
+
+# --- Nothing lost: races, kills, missing members -----------------------------------------------------------------
+
+SAVE = """
+import sys, time
+import numpy as np
+from kgeval.files import write_archive
+while time.time() < float(sys.argv[2]):
+    pass
+try:
+    write_archive(sys.argv[1], {"a": np.full(1000, int(sys.argv[3]))}, {"n": int(sys.argv[3])})
+    print("saved")
+except Exception as error:
+    print(type(error).__name__, error)
+"""
+
+
+def check_races(tmp_path, n):
+    """Two processes save to one name at the same time: one of them, and its content is that of the file."""
+    for i in range(n):
+        file, start = tmp_path / f"run{i}.kgeval", str(time.time() + 1.0)
+        command = [sys.executable, "-c", SAVE, str(file), start]
+        both = [subprocess.Popen([*command, str(k)], stdout=subprocess.PIPE, text=True) for k in (1, 2)]
+        said = [process.communicate()[0].strip() for process in both]
+        winner = said.index("saved")
+        assert said[1 - winner].startswith("DataError")
+        assert "another process wrote this file" in said[1 - winner] or "exists; choose" in said[1 - winner]
+        arrays, header = read_archive(file)
+        assert (header["n"], int(arrays["a"][0])) == (winner + 1, winner + 1)
+    assert sorted(os.listdir(tmp_path)) == sorted(f"run{i}.kgeval" for i in range(n))
+
+
+@pytest.mark.thorough
+def test_of_two_savers_one_succeeds(tmp_path):
+    """H38: without overwrite no result is lost."""
+    check_races(tmp_path, 8)
+
+
+def test_a_file_that_appears_while_another_is_written_is_kept(tmp_path):
+    """H38: the same in one process; also on a file system without links."""
+    for i, has_links in enumerate((True, False)):
+        file = tmp_path / f"run{i}"
+        with pytest.MonkeyPatch.context() as patch:
+            if not has_links:
+                patch.setattr(os, "link", lambda *_: (_ for _ in ()).throw(PermissionError(1, "no links")))
+            with pytest.raises(DataError, match="another process wrote this file in the meantime; it is unchanged"):
+                save_late(file)
+            assert file.read_bytes() == b"theirs"
+            file.unlink()
+            with replacing(file, overwrite=False) as stream:
+                stream.write(b"ours")
+            assert file.read_bytes() == b"ours"
+    assert sorted(os.listdir(tmp_path)) == ["run0", "run1"]
+
+
+def save_late(file):
+    """Write a file whose name another process takes before the end."""
+    with replacing(file, overwrite=False) as stream:
+        stream.write(b"ours")
+        file.write_bytes(b"theirs")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="processes are looked up by POSIX")
+def test_what_a_killed_process_left_is_removed_by_the_next_save(tmp_path):
+    """H45: the hidden file of a process that is gone; those of running processes and of other machines stay."""
+    code = f"""
+import os, signal
+from kgeval.files import replacing
+with replacing({str(tmp_path / "run")!r}, overwrite=True) as stream:
+    stream.write(b"half")
+    stream.flush()
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+    (tmp_path / "run").write_bytes(b"old")
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == -signal.SIGKILL
+    (left,) = (name for name in os.listdir(tmp_path) if name != "run")
+    assert left.startswith(".kgeval-")
+    start, process = left.rsplit("-", 2)[0], left.rsplit("-", 2)[1]
+    others = [f"{start}-{os.getppid()}-aa.part", f".kgeval-elsewhere-{process}-aa.part", ".hidden"]
+    for name in others:
+        (tmp_path / name).touch()
+    assert (tmp_path / "run").read_bytes() == b"old"
+    write_archive(tmp_path / "other", {}, {})
+    assert sorted(os.listdir(tmp_path)) == sorted(["run", "other", *others])
+
+
+def test_the_umask_is_never_changed(tmp_path, monkeypatch):
+    """H47: not for a moment, in which another thread could write a file for all."""
+    monkeypatch.setattr(os, "umask", lambda mask: pytest.fail("the umask was changed"))
+    write_archive(tmp_path / "run", {}, {})
+    write_archive(tmp_path / "run", {}, {}, overwrite=True)
+
+
+def rewritten(file, change):
+    """Change the arrays and the header of a file, as another program would."""
+    with np.load(file) as loaded:
+        members = dict(loaded)
+    change(members)
+    with open(file, "wb") as stream:
+        np.savez(stream, **members)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda members: members.pop("a"), "lacks member 'a'; its header lists a, b. The file is damaged"),
+        (lambda members: members.update(c=np.ones(2)), "has the unlisted member 'c'; its header lists a, b"),
+        (lambda members: members.update(a=members["a"] + 1), "member 'a' does not have the checksum in the header"),
+        (lambda members: members.update(a=members["a"].astype(float)), "member 'a' does not have the checksum"),
+        (lambda members: members.update(a=members["a"][None]), "member 'a' does not have the checksum"),
+        (lambda members: members.update(header=np.array('{"members": 3}')), "its header has no valid list of members"),
+    ],
+)
+def test_a_member_that_is_missing_or_changed_is_noticed(tmp_path, change, said):
+    """H46: the header lists the members with their checksums; files without the list are of earlier versions."""
+    file = tmp_path / "run"
+    write_archive(file, {"a": np.arange(3), "b": np.zeros((0, 2))}, {"n": 1})
+    assert read_archive(file)[1] == {"n": 1}
+    rewritten(file, change)
+    with pytest.raises(DataError) as caught:
+        read_archive(file)
+    assert str(caught.value).startswith(f"{file}: {said}")
+    rewritten(file, lambda members: members.update(header=np.array('{"n": 2}')))
+    assert read_archive(file)[1] == {"n": 2}
+
+
+def test_an_archive_that_fills_the_memory_is_refused(tmp_path, monkeypatch):
+    """H40: zeros that unfold to 1,000 times the size of the file; the setting raises the limit."""
+    file = tmp_path / "zeros.npz"
+    np.savez_compressed(file, a=np.zeros(80 << 17))  # 80 MiB
+    said = (
+        f"{file}: unfolds to more than 200 times its size, like files that are made to fill a disk or the memory; if "
+        "you trust it, set the environment variable KGEVAL_LIMITS=10, which makes the limits 10 times as large"
+    )
+    with pytest.raises(DataError) as caught:
+        read_arrays(file)
+    assert str(caught.value) == said
+    monkeypatch.setenv("KGEVAL_LIMITS", "10")
+    assert read_arrays(file)["a"].shape == (80 << 17,)
+    for wrong in ("0.5", "many", "inf", "nan"):
+        monkeypatch.setenv("KGEVAL_LIMITS", wrong)
+        with pytest.raises(DataError, match=f"KGEVAL_LIMITS='{wrong}': expected a number of at least 1"):
+            read_arrays(file)

@@ -22,7 +22,7 @@ from kgeval.formats.datasets import dataset_formats, read_dataset
 from kgeval.formats.models import model_formats
 from kgeval.formats.predictions import prediction_formats, read_predictions
 from kgeval.formats.registered import find_registered
-from kgeval.formats.registry import Format
+from kgeval.formats.registry import Format, check_regular
 from kgeval.formats.scores import is_scores
 from kgeval.formats.tables import TABLE_SUFFIXES, table_suffix
 from kgeval.formats.unpacking import is_archive
@@ -103,7 +103,9 @@ def inspect(path: str | Path) -> Inspection:
         raise DataError(
             f"{path} is the name of a registered dataset, not of a file here; kgeval datasets {path} describes it"
         )
-    if not place.is_dir():
+    if place.is_dir():
+        check_regular(place)
+    else:
         check_source(place)
     files = sorted(child for child in place.iterdir() if child.is_file()) if place.is_dir() else [place]
     tensors: list[tuple[str, str, str, str]] = []

@@ -12,10 +12,8 @@ import pandas as pd
 
 from kgeval.errors import DataError, MissingExtra
 from kgeval.files import check_source
-from kgeval.formats.unpacking import MAX_BYTES
+from kgeval.limits import check_unfolded
 
-MAX_ROWS_PER_BYTE = 200  # a file with more rows per byte is refused; usual files of triples have far fewer
-MIN_JUDGED = 1_000_000  # `MAX_ROWS_PER_BYTE` applies only to files with more rows than these
 MIN_PYARROW = (14, 0, 1)  # earlier versions unpickle types from a file, which can run code
 
 
@@ -67,8 +65,5 @@ def read_parquet(file: Path) -> pd.DataFrame:
 def _check_size(file: Path, metadata: Any) -> None:
     """Raise a DataError if a file claims far more rows or bytes than a file of its size can hold."""
     n_bytes = sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups))
-    if metadata.num_rows > max(MIN_JUDGED, MAX_ROWS_PER_BYTE * file.stat().st_size) or n_bytes > MAX_BYTES:
-        raise DataError(
-            f"{file}: unpacks to {metadata.num_rows:,} rows and {n_bytes:,} bytes, like files that are made to fill "
-            "the memory; if you trust it, give its triples as a frame: Dataset.from_frames"
-        )
+    # A column of equal values takes no bytes in the file, but at least 8 per row in memory.
+    check_unfolded(file, max(n_bytes, 8 * metadata.num_rows * metadata.num_columns), what="unfolds to")

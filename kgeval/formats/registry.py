@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import stat
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +13,8 @@ from typing import Any
 
 from kgeval.checks import suggest
 from kgeval.errors import DataError
+
+MAX_LEVELS, MAX_CHECKED = 3, 10_000  # how deep `check_regular` goes, and how many files of a folder it looks at
 
 
 @dataclass(frozen=True)
@@ -54,6 +59,38 @@ def formats_of(modules: Sequence[ModuleType]) -> dict[str, Format]:
     return {module.FORMAT.name: module.FORMAT for module in modules}
 
 
+def check_regular(path: Path) -> None:
+    """Raise a DataError if a folder contains a pipe, a device, a socket or a link to itself: opening one may never end.
+
+    Hidden files are not read, so they are not checked. Subfolders are checked, `MAX_LEVELS` deep.
+
+    Parameters
+    ----------
+    path : Path
+        A folder; anything else is not checked here.
+    """
+    folders = [(path, 0)] if path.is_dir() else []
+    for folder, level in folders:
+        try:
+            children = sorted(folder.iterdir())
+        except OSError:
+            continue
+        for child in children[:MAX_CHECKED]:
+            if child.name.startswith("."):
+                continue
+            try:
+                mode = child.stat().st_mode
+            except OSError as error:
+                if error.errno == errno.ELOOP:
+                    link = f"is a symbolic link to {os.readlink(child)}, which does not exist"
+                    raise DataError(f"{child}: {link}: it leads to itself") from None
+                continue  # a link to nothing: the reader that needs the file explains it
+            if stat.S_ISDIR(mode) and level < MAX_LEVELS:
+                folders.append((child, level + 1))
+            elif not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+                raise DataError(f"{child}: is a pipe, a socket or a device, not a file; move it out of the folder")
+
+
 def format_of(path: Path, formats: dict[str, Format], default: Format, forced: str | None, option: str) -> Format:
     """Return the format named `forced`; without `forced`, the only format that recognises the path, else `default`.
 
@@ -80,11 +117,13 @@ def format_of(path: Path, formats: dict[str, Format], default: Format, forced: s
         If `forced` is not the name of a format, or if several formats other than `default` recognise the path.
     """
     if forced is not None:
+        check_regular(path)
         if forced not in formats:
             raise DataError(
                 f"unknown format {forced!r}{suggest(str(forced), list(formats))}; formats are {', '.join(formats)}"
             )
         return formats[forced]
+    check_regular(path)
     found = [one for one in formats.values() if one is not default and one.sniff(path)]
     if len(found) > 1:
         names = ", ".join(f"{one.name} ({one.about})" for one in found)

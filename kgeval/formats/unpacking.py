@@ -14,6 +14,7 @@ import re
 import stat
 import tarfile
 import tempfile
+import warnings
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,21 +22,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from kgeval.errors import DataError
+from kgeval.errors import DataError, KgevalWarning
 from kgeval.files import check_source
+from kgeval.limits import check_unfolded
 
 PACKED: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 # The suffixes of archives, and the function that opens the tar file in them; None for a zip file.
 ARCHIVES: dict[str, Callable[..., Any] | None] = {".zip": None, ".tar": open}
 ARCHIVES |= {".tar" + ending: opener for ending, opener in PACKED.items()}
 ARCHIVES |= {".tgz": gzip.open, ".tbz2": bz2.open, ".txz": lzma.open}
-MAX_BYTES = 8 << 30  # unpacked bytes of one packed file, or of all members of an archive together
-MAX_RATIO = 200  # unpacked bytes per byte of the file; for triples as text, this ratio is often 10, rarely 50
-MIN_JUDGED = 64 << 20  # `MAX_RATIO` applies only to files that unpack to more bytes than these
 MAX_MEMBERS = 10_000
 MAX_DEPTH = 8  # levels of nested folders; an archive inside an archive is not unpacked
 _CHUNK = 1 << 20
 _BLOCK = tarfile.BLOCKSIZE
+_MAX_CLOSING = tarfile.RECORDSIZE  # tar fills its last record with zeros
 _MAX_END = 22 + 0xFFFF  # the largest size of the record at the end of a zip file, with its comment, in bytes
 _MANY = 0xFFFF  # in this record: the number of members is too large to be stored there
 _ABOUT = re.compile(r"(readme|licen[cs]e|copying|notice|changelog|citation)\b.*|.*\.md", re.IGNORECASE)
@@ -51,17 +51,10 @@ class _Source:
 
     def copy(self, stream: Any, out: BinaryIO) -> None:
         """Copy a stream of unpacked bytes; raise a DataError if there are too many bytes."""
-        packed = max(self.path.stat().st_size, 1)
+        packed = self.path.stat().st_size
         while chunk := stream.read(_CHUNK):
             self.n_bytes += len(chunk)
-            too_many = f"{MAX_BYTES:,} bytes" if self.n_bytes > MAX_BYTES else ""
-            if self.n_bytes > max(MIN_JUDGED, MAX_RATIO * packed):
-                too_many = f"{MAX_RATIO} times its size"
-            if too_many:
-                raise DataError(
-                    f"{self.path}: unpacks to more than {too_many}, like files that are made to fill a disk; if you "
-                    "trust it, unpack it yourself and give the folder"
-                )
+            check_unfolded(self.path, self.n_bytes, packed)
             out.write(chunk)
 
     def target(self, root: Path, name: str) -> Path:
@@ -127,8 +120,8 @@ def open_packed(file: str | Path) -> bytes:
     Raises
     ------
     DataError
-        If the file does not exist, if it is damaged or cut off, or if it unpacks to more than `MAX_BYTES` bytes or to
-        more than `MAX_RATIO` times its size.
+        If the file does not exist, if it is damaged or cut off, or if it unpacks to more bytes than `kgeval.limits`
+        allows.
     """
     path = Path(file)
     check_source(path)
@@ -158,7 +151,7 @@ def unpacked(path: str | Path) -> Iterator[Path]:
     Raises
     ------
     DataError
-        If the archive is damaged or cut off, if it is larger than the limits of this module allow, or if a member has
+        If the archive is damaged or cut off, if it is larger than `kgeval.limits` allows, or if a member has
         an absolute path, leads out of the archive, occurs twice, is encrypted, or is neither a file nor a folder (a
         link, a device). The message names the member.
     """
@@ -254,14 +247,36 @@ def _untar(source: _Source, opener: Callable[..., Any], plain: Path, root: Path)
                 content = archive.extractfile(member)
                 if content is not None:
                     _write(source, content, target)
-        # If a header is damaged, or the file is cut off, tarfile stops without an error: later members would be lost.
-        # A block of zeros marks the true end of the archive.
-        stream.seek(archive.offset)
-        if stream.read(_BLOCK) != bytes(_BLOCK):
-            raise DataError(
-                f"{source.path}: is damaged or cut off after the member {name[:200]!r}: no header of a further member "
-                "and no mark of the end; fetch it again"
-            )
+        _check_end(source.path, stream, archive.offset, name)
+
+
+def _check_end(path: Path, stream: BinaryIO, start: int, name: str) -> None:
+    """Raise a DataError unless a tar file ends at `start`: with two blocks of zeros, and nothing but zeros after them.
+
+    If a header is damaged, or the file is cut off, tarfile stops without an error, and later members would be lost. A
+    hole of zeros (a damaged disk, a download that stopped) looks like an end; so a long end is said.
+    """
+    stream.seek(start)
+    n_zeros, rest = 0, b""
+    while not rest and (chunk := stream.read(_CHUNK)):
+        rest = chunk.lstrip(b"\0")
+        n_zeros += len(chunk) - len(rest)
+    fault = ""
+    if n_zeros < _BLOCK:
+        fault = "no header of a further member and no mark of the end"
+    elif rest:
+        fault = f"{n_zeros:,} bytes of zeros, as at the end, but content follows"
+    elif n_zeros < 2 * _BLOCK:
+        fault = "the end of a tar file is two blocks of zeros, and there is only one"
+    if fault:
+        raise DataError(f"{path}: is damaged or cut off after the member {name[:200]!r}: {fault}; fetch it again")
+    if n_zeros > _MAX_CLOSING:
+        warnings.warn(
+            f"{path}: ends with {n_zeros:,} bytes of zeros, more than tar writes: is a part of the file missing after "
+            f"the member {name[:200]!r}?",
+            KgevalWarning,
+            stacklevel=2,
+        )
 
 
 def _not_a_file(path: Path, name: str) -> DataError:

@@ -189,6 +189,13 @@ class EvaluationResult:
             raise DataError(f"rivals: row {self._rivals['row'].max()} does not exist; the table has {n} rows")
         check_undecided(self.table, self.rank_table.unknown)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a pickle or a deep copy contains: everything but the scorer, which `explain` then lacks."""
+        return vars(self) | {"_source": None}
+
+    def __copy__(self) -> EvaluationResult:
+        return self.__replace__()
+
     def __replace__(self, **changes: Any) -> EvaluationResult:
         """Return a copy of the result; `changes` contains new values for arguments of the constructor."""
         return EvaluationResult(**({**self._parts(), "source": self._source} | changes))
@@ -736,8 +743,8 @@ class EvaluationResult:
             return explain_kept(self.rank_table, self._rivals, self.entities.labels, row, limit)
         if self._source is None:
             raise DataError(
-                "this result has no scorer: it was loaded from a file without rivals, or made without a model. "
-                "Evaluate again, or run kgeval explain"
+                "this result has no scorer: it was loaded from a file without rivals, pickled or copied, or made "
+                "without a model. Evaluate again, or run kgeval explain"
             )
         return explain_row(self.rank_table, self._source, self._row(s, p, o, check_side(side)), limit)
 

@@ -1,8 +1,12 @@
 """What a folder holds, and which of its files were not read."""
 
+import os
+
+import numpy as np
 import pytest
 from dataset_folders import write
 
+import kgeval as kg
 from kgeval.errors import DataError
 from kgeval.formats.dataset_options import DatasetOptions
 from kgeval.formats.folders import SNIFFED_BYTES, check_folder, first_lines, given_splits, names_in, unread_notes
@@ -47,3 +51,27 @@ def test_folders_and_splits_are_checked(tmp_path):
     assert given_splits(DatasetOptions(splits={"test": "x"})) == {"test": "x"}
     with pytest.raises(DataError, match="splits must map names of splits to files"):
         given_splits(DatasetOptions(splits="test.txt"))
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes are of POSIX")
+@pytest.mark.parametrize("name", ["train.txt", "notes.txt", "inner/model.npz", "entity_embedding.npy"])
+@pytest.mark.parametrize("kind", ["pipe", "loop"])
+def test_h41_pipes_and_loops_inside_a_folder_are_named(tmp_path, name, kind):
+    """Opening a pipe waits for ever; a link to itself was a RuntimeError. Hidden ones are not read."""
+    write(tmp_path, {"test.txt": "a\tr\tb\n", "inner/x": "", "entities.dict": "0\ta\n"})
+    np.savez(tmp_path / "arrays.npz", entities=np.ones((2, 2)))
+    place = tmp_path / name
+    if kind == "pipe":
+        os.mkfifo(place)
+        said = f"{place}: is a pipe, a socket or a device, not a file; move it out of the folder"
+    else:
+        place.symlink_to(place.name)
+        said = f"{place}: is a symbolic link to {place.name}, which does not exist: it leads to itself"
+    dataset = kg.Dataset.from_arrays(test=[[0, 0, 1]], n_entities=2, n_relations=1)
+    for read in (kg.read_dataset, kg.inspect, kg.read_predictions, lambda path: kg.load_model(path, dataset)):
+        with pytest.raises(DataError) as caught:
+            read(tmp_path)
+        assert str(caught.value) == said
+    place.unlink()
+    os.mkfifo(tmp_path / ".hidden")
+    assert list(kg.read_dataset(tmp_path).splits) == ["test"]

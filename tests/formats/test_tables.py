@@ -10,6 +10,7 @@ import pytest
 from grids import light, size
 
 import kgeval as kg
+from kgeval import limits
 from kgeval.errors import DataError, MissingExtra
 from kgeval.formats import parquet_tables
 from kgeval.formats.tables import read_table
@@ -587,11 +588,10 @@ def test_what_is_no_parquet_file(tmp_path, monkeypatch):
 
 def test_parquet_files_that_are_made_to_fill_the_memory(tmp_path, monkeypatch):
     """One row, repeated two hundred thousand times in a few thousand bytes."""
-    monkeypatch.setattr(parquet_tables, "MIN_JUDGED", 1000)
-    monkeypatch.setattr(parquet_tables, "MAX_ROWS_PER_BYTE", 20)
+    monkeypatch.setattr(limits, "MIN_JUDGED", 1000)
     same = pd.DataFrame({"s": ["a"], "p": ["r"], "o": ["b"]}).loc[np.zeros(200_000, dtype=int)]
     parquet_file(tmp_path / "test.parquet", same, index=False)
-    assert failure(tmp_path).startswith("DIR/test.parquet: unpacks to 200,000 rows and ")
+    assert failure(tmp_path).startswith("DIR/test.parquet: unfolds to more than 200 times its size")
 
 
 @pytest.mark.parametrize("name", ["all.tsv", "all.txt", "all.csv", "all.csv.gz", "all"])

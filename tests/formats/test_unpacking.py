@@ -17,6 +17,7 @@ import pytest
 from grids import light, size
 
 import kgeval
+from kgeval import limits
 from kgeval.errors import DataError
 from kgeval.formats import unpacking
 from kgeval.formats.unpacking import is_archive, open_packed, unpacked
@@ -263,15 +264,17 @@ def test_too_many_bytes_are_refused(tmp_path, monkeypatch):
     """Zeros that fill a disk: a packed file, a packed tar file, a zip file whose members share their bytes."""
     judged = size(1 << 16, 1 << 20)
     zeros = bytes(3 * judged)
-    monkeypatch.setattr(unpacking, "MIN_JUDGED", judged)
-    said = "unpacks to more than 200 times its size, like files that are made to fill a disk; if you trust it, unpack"
+    monkeypatch.setattr(limits, "MIN_JUDGED", judged)
+    said = (
+        "unpacks to more than 200 times its size, like files that are made to fill a disk or the memory; if you trust"
+    )
     for pack, compress in PACK.items():
         (tmp_path / f"train.txt{pack}").write_bytes(compress(zeros))
         assert failure(open_packed, tmp_path / f"train.txt{pack}").startswith(f"train.txt{pack}: {said}")
     for ending in (".zip", ".tgz", ".tar.xz"):
         path = archive_of(tmp_path / f"x{ending}", {"train.txt": zeros})
         assert failure(contents, path).startswith(f"x{ending}: {said}")
-    monkeypatch.setattr(unpacking, "MAX_BYTES", 1000)
+    monkeypatch.setattr(limits, "MAX_BYTES", 1000)
     random_bytes = random.Random(0).randbytes(2000)
     for ending in ENDINGS:
         path = archive_of(tmp_path / f"x{ending}", {"train.txt": random_bytes[:600], "test.txt": random_bytes[600:]})
@@ -280,7 +283,7 @@ def test_too_many_bytes_are_refused(tmp_path, monkeypatch):
 
 def test_members_that_share_their_bytes(tmp_path, monkeypatch):
     """One packed content, named by many entries of the table of a zip file: the sum counts."""
-    monkeypatch.setattr(unpacking, "MIN_JUDGED", 1 << 20)
+    monkeypatch.setattr(limits, "MIN_JUDGED", 1 << 20)
     raw = zip_bytes([("a", bytes(60_000))])
     start = raw.index(b"PK\1\2")
     head, entry, end = raw[:start], raw[start : raw.index(b"PK\5\6")], raw[raw.index(b"PK\5\6") :]
@@ -350,3 +353,59 @@ def test_a_file_of_a_private_folder(tmp_path):
     with unpacked(archive_of(tmp_path / "x.tar", [(member, b"a\tr\tb\n")])) as folder:
         assert stat.S_IMODE(os.stat(folder / "train.txt").st_mode) & 0o6111 == 0
         assert stat.S_IMODE(os.stat(Path(folder).parents[1]).st_mode) == 0o700
+
+
+ZEROS = bytes(512)
+
+
+@pytest.mark.parametrize(
+    ("name", "damage", "said"),
+    [
+        (
+            "one header of zeros",
+            lambda raw: raw[: 2 * 512] + ZEROS + raw[3 * 512 :],
+            "after the member 'train.txt': 512 bytes of zeros, as at the end, but content follows; fetch it again",
+        ),
+        (
+            "a hole",
+            lambda raw: raw[: 2 * 512] + 2 * ZEROS + raw[4 * 512 :],
+            "after the member 'train.txt': 1,024 bytes of zeros, as at the end, but content follows; fetch it again",
+        ),
+        (
+            "one block at the end",
+            lambda raw: raw[: 6 * 512] + ZEROS,
+            "after the member 'test.txt': the end of a tar file is two blocks of zeros, and there is only one",
+        ),
+        (
+            "no end",
+            lambda raw: raw[: 6 * 512],
+            "after the member 'test.txt': no header of a further member and no mark",
+        ),
+        (
+            "half a block",
+            lambda raw: raw[: 6 * 512] + ZEROS[:100],
+            "after the member 'test.txt': no header of a further",
+        ),
+    ],
+)
+@pytest.mark.parametrize("ending", [".tar", ".tar.gz"])
+def test_h37_splits_never_vanish_behind_zeros(tmp_path, name, damage, said, ending):
+    """tarfile ends at the first block of zeros without a word: valid and test would be lost."""
+    raw = tar_bytes(list(FILES.items()))
+    assert raw[2 * 512 : 2 * 512 + 9] == b"valid.txt"  # a header and a block of content for each member
+    path = tmp_path / f"x{ending}"
+    content = damage(raw)
+    path.write_bytes(gzip.compress(content) if ending == ".tar.gz" else content)
+    assert failure(kgeval.read_dataset, path).startswith(f"x{ending}: is damaged or cut off {said}")
+
+
+def test_h37_a_long_end_is_a_caution(tmp_path):
+    """A hole that reaches to the end cannot be told from an end; tar itself writes at most 10,240 bytes of zeros."""
+    raw = tar_bytes(list(FILES.items()))
+    path = tmp_path / "x.tar"
+    path.write_bytes(raw[: 2 * 512] + bytes(len(raw) + 10_240))
+    said = "bytes of zeros, more than tar writes: is a part of the file missing after the member 'train.txt'"
+    with pytest.warns(kgeval.KgevalWarning, match=said):
+        assert list(kgeval.read_dataset(path).splits) == ["train"]
+    path.write_bytes(raw)
+    assert list(kgeval.read_dataset(path).splits) == ["train", "valid", "test"]

@@ -1,8 +1,12 @@
 """EvaluationResult: keys, tables, breakdowns, cautions, and the file it is saved to."""
 
+import concurrent.futures
+import copy
 import itertools
 import json
 import math
+import multiprocessing
+import pickle
 import random
 
 import numpy as np
@@ -633,3 +637,34 @@ def test_no_chance_level_where_unseen_triples_are_forced_last():
         assert result.interval(key).reason == reason
     assert result.chance("mrr").reason == result.chance("query.map").reason == reason
     assert result["expected.mr"] == (1.5 + 1.5 + 4 + 3) / 4
+
+
+def test_results_and_comparisons_can_be_pickled_and_copied():
+    """H39: everything but the scorer, which explain says."""
+    fresh = kg.evaluate(lambda s, p, o: s - o, small_dataset(), progress=False)
+    comparison = kg.compare(
+        [fresh, kg.evaluate(lambda s, p, o: o - s, small_dataset(), progress=False)], names=["A", "B"]
+    )
+    s, p, o = fresh.table.loc[0, ["s", "p", "o"]]
+    for copied in (pickle.loads(pickle.dumps(fresh)), copy.deepcopy(fresh)):
+        assert copied == fresh
+        assert copied["mrr"] == fresh["mrr"]
+        with pytest.raises(kg.DataError, match="this result has no scorer: .* pickled or copied"):
+            copied.explain(s, p, o, fresh.table["side"][0])
+    assert len(copy.copy(fresh).explain(s, p, o, fresh.table["side"][0])) >= 1
+    for copied in (pickle.loads(pickle.dumps(comparison)), copy.deepcopy(comparison)):
+        pd.testing.assert_frame_equal(copied.table, comparison.table)
+        assert copied.verdict == comparison.verdict
+
+
+@pytest.mark.thorough
+def test_a_result_comes_back_from_another_process():
+    """H39: as an argument and as the value of a function."""
+    fresh = kg.evaluate(lambda s, p, o: s - o, small_dataset(), progress=False)
+    with concurrent.futures.ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        assert pool.submit(copy.deepcopy, fresh).result() == fresh
+
+
+def small_dataset():
+    """A few triples of five entities."""
+    return kg.Dataset.from_arrays(train=[[0, 0, 1]], test=[[0, 0, 2], [3, 0, 4]], n_entities=5, n_relations=1)
