@@ -13,6 +13,7 @@ import hashlib
 import json
 import os
 import platform
+import re
 import secrets
 import stat
 import zipfile
@@ -28,6 +29,7 @@ from kgeval.errors import DataError
 from kgeval.limits import check_unfolded
 
 Arrays = dict[str, npt.NDArray[Any]]
+TEMPORARY = re.compile(r"\.kgeval-\w+-\d+-\w+\.part")  # the name of a file that is not complete
 MEMBERS = "members"  # the key of the header under which the checksums of the arrays are
 MIN_SIMILARITY = 0.7  # an error message suggests only names that are at least this similar to the missing name
 
@@ -519,7 +521,7 @@ def read_archive(path: str | Path) -> tuple[Arrays, dict[str, Any]]:
         raise DataError(f"{path}: is an .npz file, but not one that kgeval wrote (it has no header)")
     try:
         header = json.loads(str(arrays.pop("header")))
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise DataError(f"{path}: its header is not JSON: {error}") from error
     if not isinstance(header, dict):
         raise DataError(f"{path}: its header is not a JSON object")

@@ -119,6 +119,8 @@ def _from_json(path: Path, text: str) -> dict[str, dict[str, None]]:
         content = json.loads(text, object_pairs_hook=distinct)
     except json.JSONDecodeError as error:
         raise DataError(f"{path}, line {error.lineno}, column {error.colno}: not JSON: {error.msg}") from None
+    except RecursionError as error:
+        raise DataError(f"{path}: not JSON: {error}") from None
     if not isinstance(content, dict):
         raise DataError(f"{path}, line 1: expected an object {{entity: type or [types]}}; got {type(content).__name__}")
     types_of: dict[str, dict[str, None]] = {}

@@ -252,7 +252,11 @@ def _tensors(file: Path, configuration: dict[str, Any]) -> Iterator[tuple[str, t
     elif suffix == ".json" and file.stat().st_size <= MAX_CONFIGURATION:
         _add_values(configuration, f"{file.name}: ", parse_json(read_text(file), file), MAX_DEPTH)
     elif zipfile.is_zipfile(file):
-        with zipfile.ZipFile(file) as archive:
+        try:
+            archive = zipfile.ZipFile(file)
+        except Exception as error:  # zipfile raises many types of errors for damaged files
+            raise DataError(f"{file}: is damaged, or no zip archive: {error}") from None
+        with archive:
             configuration[f"{file.name}: members"] = [cut_label(name) for name in archive.namelist()[:20]]
 
 

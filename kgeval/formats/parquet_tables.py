@@ -51,7 +51,9 @@ def read_parquet(file: Path) -> pd.DataFrame:
         with open(file, "rb") as stream:
             parquet = pyarrow.parquet.ParquetFile(stream)
             _check_size(file, parquet.metadata)
-            frame: pd.DataFrame = parquet.read().to_pandas(integer_object_nulls=True)
+            table = parquet.read()
+            table.validate(full=True)  # texts that are not UTF-8 would raise an error of pyarrow later
+            frame: pd.DataFrame = table.to_pandas(integer_object_nulls=True)
     except DataError:
         raise
     except Exception as error:  # pyarrow raises many types of errors for damaged files

@@ -28,7 +28,7 @@ from kgeval._version import __version__
 from kgeval.checks import Bools, Ids, counted, cut_label
 from kgeval.data import SIDES
 from kgeval.errors import DataError
-from kgeval.files import Arrays, read_archive, read_text, replacing
+from kgeval.files import TEMPORARY, Arrays, read_archive, read_text, replacing
 from kgeval.ranking.counts import RankCounts, TaskCounts
 
 FORMAT, FORMAT_VERSION = "kgeval checkpoint", 1
@@ -37,7 +37,6 @@ DESCRIPTION, LOCK = "checkpoint.json", "lock"
 MIN_SECONDS, MIN_SHARE = 0.5, 0.01  # minimum time between two shard files: seconds, and share of the time since opening
 
 _SHARD = re.compile(r"shard-(\d{6,})\.npz")
-_TEMPORARY = re.compile(r"\.(checkpoint\.json|shard-\d{6,}\.npz)\.\w+")
 _HOLDER = re.compile(r"kgeval checkpoint, process (\d+) on (\S+)")
 _DAMAGED = "put the file back from a copy, or give another folder"
 _RESUME = "--resume (resume=True)"
@@ -129,7 +128,7 @@ class Checkpoint:
         lock = _Lock(folder)
         try:
             for entry in folder.iterdir():
-                if _TEMPORARY.fullmatch(entry.name):  # the file of a process that was killed
+                if TEMPORARY.fullmatch(entry.name):  # the file of a process that was killed: this one holds the lock
                     entry.unlink()
             description, n_shards = _description(folder), len(_shard_files(folder))
             if description is None or not n_shards:  # no earlier run (perhaps of another scorer) finished a shard

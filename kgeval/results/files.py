@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import check_ids
+from kgeval.checks import check_ids, cut_label
 from kgeval.data import NOT_KNOWN, OF_TOOL, PER_POSITIVE, SETTINGS, Labels, Protocol, TextLabels, TripleSet, Vocabulary
 from kgeval.errors import DataError, KgevalError
 from kgeval.files import Arrays, read_archive, unpack_labels, write_archive
@@ -33,6 +33,15 @@ VERSION = 4
 READERS: dict[str, Callable[[Arrays, dict[str, Any], int], Any]] = {}
 _HEADER_KEYS = ("protocol", "about", "dropped", "notes", "categories_side", "categories_split")
 _ABOUT_KEYS = ("dataset", "dataset_fingerprint", "observations", "n_triples", "n_queries", "n_unseen", "version")
+# For entries of `about` that texts and comparisons use: the type, and the type of the parts.
+_KINDS: dict[str, tuple[type, type | tuple[type, ...]]] = {
+    **dict.fromkeys(("scorer", "dataset", "dataset_fingerprint", "version"), (str, str)),
+    "observations": (list, str),
+    "versions": (dict, str),
+    "split_sizes": (dict, int),
+    "row_order": (dict, (int, str, dict)),
+    "unknown": (dict, str),
+}
 _ENTITIES, _RELATIONS, _COLUMN, _RIVAL = "entity_labels", "relation_labels", "column_{}", "rival_{}"
 _LENGTHS = "{}_lengths"
 
@@ -259,7 +268,7 @@ def unpack_ranks(arrays: Arrays, header: dict[str, Any], version: int) -> dict[s
 
 
 def check_about(about: Any, wanted: Sequence[str]) -> None:
-    """Raise a DataError if the entry ``"about"`` of a saved result lacks one of the keys in `wanted`.
+    """Raise a DataError if the entry ``"about"`` of a saved result lacks a key, or has a value of a wrong type.
 
     Parameters
     ----------
@@ -271,6 +280,16 @@ def check_about(about: Any, wanted: Sequence[str]) -> None:
     missing = [name for name in wanted if not isinstance(about, dict) or name not in about]
     if missing:
         raise DataError(f"'about' lacks the keys {', '.join(missing)}")
+    for name, value in about.items():
+        is_right = True
+        if name.startswith("n_"):
+            is_right = isinstance(value, int) and not isinstance(value, bool) and value >= 0
+        elif name in _KINDS:
+            kind, inner = _KINDS[name]
+            parts = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
+            is_right = isinstance(value, kind) and all(isinstance(part, inner) for part in parts)
+        if not is_right:
+            raise DataError(f"'about' has an impossible {name!r}: {cut_label(repr(value))}")
 
 
 def unpack_columns(arrays: Arrays, header: dict[str, Any], n_rows: int) -> pd.DataFrame | None:

@@ -132,7 +132,11 @@ def _check_lines(path: Path, raw: bytes, error_of: Callable[[list[str]], str]) -
     A line is wrong if `error_of` returns an error for it, or if an earlier line has the same query and document.
     """
     seen: dict[tuple[str, str], int] = {}
-    for number, line in enumerate(raw.decode("utf-8").split("\n"), start=1):
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError:
+        raise encoding_error(path) from None
+    for number, line in enumerate(text.split("\n"), start=1):
         words = line.replace("\t", " ").split(" ")
         words = [word for word in words if word]
         if not words:

@@ -201,8 +201,7 @@ def test_a_folder_without_a_checkpoint_starts_anew(tmp_path, content, resume):
     if content == "lock":  # a run that was killed before it wrote anything
         (folder / "lock").write_text("kgeval checkpoint, process 1 on elsewhere\n")
     if content == "temporary":
-        (folder / ".checkpoint.json.ab_1").write_text("{")
-        (folder / ".shard-000004.npz.x7d9q2").write_text("PK")
+        (folder / ".kgeval-a_host-99999999-ab12.part").write_text("{")
     with opened(folder, resume) as store:
         assert store.n_shards == 0
     names = {path.name for path in folder.iterdir()} - {".DS_Store"}
