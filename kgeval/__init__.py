@@ -48,7 +48,7 @@ if TYPE_CHECKING:
         read_scores,
         registered_datasets,
     )
-    from kgeval.published import check_table
+    from kgeval.plausibility import check_table
     from kgeval.results import load_result
 
 __all__ = [
@@ -108,7 +108,7 @@ __all__ = [
 # Names that are loaded at their first use, and their modules: `import kgeval` takes little longer than `import pandas`.
 _LOADED_LATER = {
     "benchmark": "kgeval.benchmarks",
-    "check_table": "kgeval.published",
+    "check_table": "kgeval.plausibility",
     "classify": "kgeval.classification",
     "compare": "kgeval.comparison",
     "compare_classifications": "kgeval.classification",

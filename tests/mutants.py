@@ -42,7 +42,7 @@ class Mutant(NamedTuple):
 
 
 AVERAGED = "comparison/test_averages.py"
-ASSEMBLED = "formats/checkpoints/test_assembly.py"
+ASSEMBLED = "formats/checkpoints/test_model_file.py"
 BENCHMARKS = "benchmarks/test_many_runs.py"
 LISTED_RANKS = "ranking/test_listed.py"
 NPZ_FILES = "formats/models/test_npz.py"
@@ -52,13 +52,13 @@ CLASSES = "classification/test_classification_result.py"
 CLASSIFIED = "classification/test_classifier.py"
 PREDICTED = "evaluation/test_predicted_lists.py"
 CLUSTERED = "results/test_clustering.py"
-COMPARED = "comparison/test_comparing.py"
+COMPARED = "comparison/test_comparison.py"
 CORRECTED = "stats/test_corrections.py"
 EQUIVALENT = "comparison/test_equivalence.py"
 DRAWN = "data/test_sample_negatives.py"
 FILTER = "data/test_filter_traps.py"
 FORMULAS = "scorers/models/test_formulas.py"
-GATED = "comparison/test_gating.py"
+GATED = "comparison/test_regression_gate.py"
 MARGINS = "stats/test_equivalence.py"
 PLANNED = "comparison/test_planned.py"
 KERNELS = "kernels/test_numpy_kernels.py"
@@ -70,10 +70,10 @@ PAIRED = "stats/test_paired.py"
 PLAIN_RANKS = "metrics/test_plain_ranks.py"
 POINTS = "metrics/pointwise/test_traps.py"
 PROTOCOL = "data/test_protocol.py"
-CHECKPOINTS = "ranking/test_checkpoints.py"
+CHECKPOINTS = "ranking/test_resume.py"
 DISPATCHED = "ranking/executors/test_dispatch.py"
 WORKERS = "ranking/executors/test_workers.py"
-RUNNING = "evaluation/test_running.py"
+RUNNING = "evaluation/test_run_settings.py"
 RUNS = "trec/test_run_files.py"
 SEEDS = "stats/test_runs.py"
 TIES = "ranking/test_tie_traps.py"
@@ -199,15 +199,15 @@ MUTANTS = (
         "order = np.lexsort((-code, query))",
         "order = np.lexsort((-np.arange(len(code)), -code, query))"),
     Mutant("C9", "order_of_input_breaks_ties_by_default", "metrics/retrieval/base.py", LISTS,
-        'def compute(self, lists: Lists, ties: str = "expected"',
-        'def compute(self, lists: Lists, ties: str = "stable"'),
+        'def compute(self, lists: RankedLists, ties: str = "expected"',
+        'def compute(self, lists: RankedLists, ties: str = "stable"'),
     Mutant("C10", "a_sigmoid_in_float32_makes_ties", "ranking/ranker.py", TIES,
         "counts = count_rows(rows, task.places(self.start, self.stop))",
         "counts = count_rows((1 / (1 + np.exp(-rows.astype(np.float32)))), task.places(self.start, self.stop))"),
     Mutant("C10", "half_precision_makes_ties", "kernels/rows.py", TIES,
         "dtype=np.float32 if scores.dtype == np.float16 else None",
         "dtype=np.float16"),
-    Mutant("C10", "many_ties_are_not_said", "evaluation/assembly.py", TIES,
+    Mutant("C10", "many_ties_are_not_said", "evaluation/build_result.py", TIES,
         "if result.tie_rate > TIE_RATE_SAID_ALOUD:",
         "if False:"),
     Mutant("C11", "integers_are_cast_to_floats", "scorers/values.py", TIES,
@@ -386,7 +386,7 @@ MUTANTS = (
     Mutant("C25", "unseen_triples_are_dropped_unasked", "evaluation/evaluator.py", PROTOCOL,
         'self.protocol.resolved(self.dataset, "drop" if lacks else "rank")',
         'self.protocol.resolved(self.dataset, "drop")'),
-    Mutant("C25", "positives_without_listed_negatives_vanish", "evaluation/assembly.py", FILTER,
+    Mutant("C25", "positives_without_listed_negatives_vanish", "evaluation/build_result.py", FILTER,
         "n_read - n_ranked - sum(dropped.values())",
         "0"),
     Mutant("C25", "examples_without_a_vector_vanish", "classification/classifier.py", CLASSES,
@@ -555,10 +555,10 @@ MUTANTS = (
     Mutant("C34", "equivalence_of_many_pairs_is_not_corrected", "comparison/margins.py", EQUIVALENT,
         '[frame["p_holm"] <= alpha, frame["p_beyond_holm"] <= alpha]',
         '[frame["p"] <= alpha, frame["p_beyond"] <= alpha]'),
-    Mutant("C34", "the_gate_fails_on_what_is_undecided", "comparison/gating.py", GATED,
+    Mutant("C34", "the_gate_fails_on_what_is_undecided", "comparison/regression_gate.py", GATED,
         'if is_strict else frame["decision"] != INFERIOR',
         'if True else frame["decision"] != INFERIOR'),
-    Mutant("C34", "the_gate_passes_on_what_is_undecided_though_strict", "comparison/gating.py", GATED,
+    Mutant("C34", "the_gate_passes_on_what_is_undecided_though_strict", "comparison/regression_gate.py", GATED,
         'frame["decision"] == NOT_INFERIOR if is_strict else',
         'frame["decision"] == NOT_INFERIOR if False else'),
     Mutant("C34", "a_plan_ignores_the_number_of_tests", "comparison/planned.py", PLANNED,
@@ -664,13 +664,13 @@ MUTANTS = (
     Mutant("S7", "phases_of_rotates_code_are_radians", "formats/models/rotate.py", "formats/models/test_rotate.py",
         'settings["phase_unit"] = PI / embedding_range',
         'settings["phase_unit"] = 1.0'),
-    Mutant("S9", "id_files_of_any_tool_order_the_rows", "formats/checkpoints/assembly.py", ASSEMBLED,
+    Mutant("S9", "id_files_of_any_tool_order_the_rows", "formats/checkpoints/model_file.py", ASSEMBLED,
         'is_same_tool = dataset.id_format in ("", *parts.id_formats)',
         "is_same_tool = True"),
     Mutant("S10", "pytorch_geometric_does_not_normalise", "formats/models/pyg.py", "formats/models/test_pyg.py",
         '{"normalise": f"entities-l{norm}"}',
         '{"normalise": "none"}'),
-    Mutant("S11", "the_batch_norm_of_the_subject_is_dropped", "formats/checkpoints/assembly.py",
+    Mutant("S11", "the_batch_norm_of_the_subject_is_dropped", "formats/checkpoints/model_file.py",
         "formats/models/test_pykeen.py",
         'BATCH_NORMS = {"bn_0.": "subject_norm", "bn_1.": "product_norm"}',
         'BATCH_NORMS = {"bn_1.": "product_norm"}'),
@@ -681,7 +681,7 @@ MUTANTS = (
     Mutant("S12", "inverse_relations_of_libkge_alternate", "formats/models/libkge.py", "formats/models/test_libkge.py",
         'settings["inverse_relations"] = "after"',
         'settings["inverse_relations"] = "alternating"'),
-    Mutant("S15", "arrays_that_a_model_does_not_use_are_ignored", "formats/checkpoints/assembly.py",
+    Mutant("S15", "arrays_that_a_model_does_not_use_are_ignored", "formats/checkpoints/model_file.py",
         "formats/models/test_npz.py",
         """    if unused:
         raise DataError(
@@ -698,10 +698,10 @@ MUTANTS = (
     Mutant("P1", "known_answers_in_a_list_stay_rivals", "evaluation/predicted_lists.py", PREDICTED,
         'above["other"] + above["unmapped"], tied["other"]',
         'above["known"] + above["other"] + above["unmapped"], tied["other"]'),
-    Mutant("P1", "undecided_ranks_are_always_at_their_best", "results/undecided.py", "results/test_undecided.py",
+    Mutant("P1", "undecided_ranks_are_always_at_their_best", "results/bounded.py", "results/test_bounded.py",
         "worst = counts.better + np.where(is_undecided, counts.tied, 0)",
         "worst = counts.better + np.where(is_undecided, 0, 0)"),
-    Mutant("P1", "undecided_queries_get_their_best_value", "results/undecided.py", "results/test_undecided.py",
+    Mutant("P1", "undecided_queries_get_their_best_value", "results/bounded.py", "results/test_bounded.py",
         "best[keys] != worst[keys]",
         "best[keys] != best[keys]"),
     Mutant("S9", "ids_of_a_live_model_are_those_of_the_dataset", "adapters/base.py", "adapters/test_pykeen.py",
@@ -732,23 +732,23 @@ MUTANTS = (
     Mutant("E45", "a_partial_query_counts_as_finished", "ranking/shards.py", RUNNING,
         "np.flatnonzero(n_open > 0)",
         "np.flatnonzero(n_open > 1)"),
-    Mutant("E46", "what_was_taken_over_is_forgotten", "evaluation/running.py", RUNNING,
+    Mutant("E46", "what_was_taken_over_is_forgotten", "evaluation/run_settings.py", RUNNING,
         "kept = store.finished if store else {}",
         "kept: dict[str, TaskCounts] = {}"),
-    Mutant("E48", "a_run_of_another_dataset_is_resumed", "evaluation/running.py", RUNNING,
+    Mutant("E48", "a_run_of_another_dataset_is_resumed", "evaluation/run_settings.py", RUNNING,
         '"dataset": dataset.fingerprint[:16],',
         '"dataset": "",'),
-    Mutant("E48", "a_run_of_another_protocol_is_resumed", "evaluation/running.py", RUNNING,
+    Mutant("E48", "a_run_of_another_protocol_is_resumed", "evaluation/run_settings.py", RUNNING,
         '"protocol": protocol.to_dict(),',
         '"protocol": {},'),
-    Mutant("E45", "what_was_finished_beyond_the_first_gap_is_in_the_sample", "evaluation/running.py", RUNNING,
+    Mutant("E45", "what_was_finished_beyond_the_first_gap_is_in_the_sample", "evaluation/run_settings.py", RUNNING,
         "first_open = [int(places[rows].min()) for rows in open_rows if len(rows)]",
         "first_open = [len(places) - sum(map(len, open_rows))] if any(map(len, open_rows)) else []"),
-    Mutant("E45", "queries_are_taken_in_the_order_of_the_file", "evaluation/running.py", RUNNING,
-        "places[Sample.order(n_positives, seed)] = np.arange(n_positives)",
+    Mutant("E45", "queries_are_taken_in_the_order_of_the_file", "evaluation/run_settings.py", RUNNING,
+        "places[RandomSample.order(n_positives, seed)] = np.arange(n_positives)",
         "places[:] = np.arange(n_positives)"),
     Mutant("E43", "a_shard_whose_worker_died_is_left_out", "ranking/executors/dispatch.py", DISPATCHED,
-        "if self._strikes[shard] > retries:",
+        "if self._failures[shard] > retries:",
         "if True:"),
     Mutant("E43", "answers_in_other_blocks_are_rivals_of_each_block", "ranking/executors/blocks.py", WORKERS,
         "owner.append((held, 1 - len(blocks)))",
@@ -759,7 +759,7 @@ MUTANTS = (
     Mutant("E44", "a_worker_that_scores_otherwise_is_accepted", "ranking/executors/dispatch.py", WORKERS,
         "if differs.any():",
         "if False:"),
-    Mutant("E47", "two_processes_write_one_checkpoint", "ranking/checkpoints.py", CHECKPOINTS,
+    Mutant("E47", "two_processes_write_one_checkpoint", "ranking/resume.py", CHECKPOINTS,
         "            _take_lock(handle)",
         "            pass"),
     Mutant("E48", "a_run_of_another_scorer_is_resumed", "scorers/identity.py", RUNNING,
@@ -780,7 +780,7 @@ MUTANTS = (
     Mutant("H10", "a_text_is_a_list_of_answers", "data/predictions.py", "data/test_predictions.py",
         "is_text = isinstance(values, (str, bytes, bytearray, memoryview))",
         "is_text = False"),
-    Mutant("H11", "negative_numbers_are_cut_off_one_way", "published/reading.py", "published/test_table.py",
+    Mutant("H11", "negative_numbers_are_cut_off_one_way", "plausibility/reading.py", "plausibility/test_table.py",
         "lower = 1 if rounding == \"any\" and self.number <= 0 else 2",
         "lower = 2"),
     Mutant("H21", "a_card_that_contradicts_itself_is_ranked", "benchmarks/card.py", "benchmarks/test_board.py",
@@ -789,7 +789,7 @@ MUTANTS = (
     Mutant("H24", "a_damaged_description_is_believed", "scorers/identity.py", CHECKPOINTS,
         "        _check_description(before, n_queries)",
         "        pass"),
-    Mutant("H36", "datasets_side_by_side_are_one", "published/reading.py", "published/test_table.py",
+    Mutant("H36", "datasets_side_by_side_are_one", "plausibility/reading.py", "plausibility/test_table.py",
         "columns = _two_lines(header, body[0][1], f\"{file}, line {line}\")",
         "columns = header"),
     Mutant("H28", "a_seed_without_a_sample_is_ignored", "evaluation/evaluator.py", "evaluation/test_sample.py",
@@ -813,7 +813,7 @@ MUTANTS = (
     Mutant("H4", "positives_of_a_query_share_their_negatives", "data/corruption.py", "data/test_sample_negatives.py",
         'groups = queries.rows * 0 if distinct == "query" else repeated_rows[queries.rows]',
         "groups = queries.rows * 0"),
-    Mutant("H4", "short_lists_are_not_said", "evaluation/assembly.py", "data/test_sample_negatives.py",
+    Mutant("H4", "short_lists_are_not_said", "evaluation/build_result.py", "data/test_sample_negatives.py",
         "if 0 < 2 * len(short) <= len(n):",
         "if False:"),
     Mutant("H25", "the_index_of_a_series_is_ignored", "data/pandas_index.py", "data/test_candidates.py",
@@ -861,7 +861,7 @@ MUTANTS = (
     Mutant("H23", "predictions_are_not_inspected", "formats/inspection.py", "formats/test_inspection.py",
         "predictions = [one for one in prediction_formats().values() if one.sniff(place)]",
         "predictions = []"),
-    Mutant("H30", "missing_settings_are_asked_for_singly", "formats/checkpoints/assembly.py", NPZ_FILES,
+    Mutant("H30", "missing_settings_are_asked_for_singly", "formats/checkpoints/model_file.py", NPZ_FILES,
         "*_unsaid_settings(kind, [*unsaid, *doubled])",
         "*_unsaid_settings(kind, unsaid[:1])"),
     Mutant("H32", "a_loaded_result_explains_another_row", "results/explanations.py", "results/test_explanations.py",

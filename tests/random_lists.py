@@ -10,7 +10,7 @@ import numpy as np
 import oracle_lists as oracle
 
 from kgeval.metrics.retrieval.inputs import from_run, from_scores
-from kgeval.metrics.retrieval.lists import Lists
+from kgeval.metrics.retrieval.lists import RankedLists
 
 
 class Query(NamedTuple):
@@ -30,7 +30,7 @@ class Query(NamedTuple):
 class Table(NamedTuple):
     """Ranked lists, and the queries that they were made of."""
 
-    lists: Lists
+    lists: RankedLists
     queries: tuple
     level: float | None
 

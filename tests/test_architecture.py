@@ -29,7 +29,7 @@ PUBLIC = next(
 ORDER = (  # who imports whom: each row from the rows below it only, never from its own
     ("cli", "__init__", "__main__"),
     ("benchmarks", "trec", "integrations"),
-    ("report", "published"),
+    ("report", "plausibility"),
     ("audit", "comparison", "classification"),
     ("evaluation",),
     ("results", "adapters"),

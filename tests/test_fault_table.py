@@ -60,7 +60,7 @@ FAULTS = {
         "report/test_page_content.py::test_pairs_of_test_that_train_reverses_are_no_clean_dataset",
     ],
     "S18 a winner at p = 1": [
-        "comparison/test_comparing.py::test_a_difference_is_undecided_unless_the_corrected_test_decides_it",
+        "comparison/test_comparison.py::test_a_difference_is_undecided_unless_the_corrected_test_decides_it",
     ],
     "S19 realistic ties described as random": [
         "report/test_page.py::test_the_glossary_does_not_take_realistic_ties_for_random_ones",
@@ -163,8 +163,8 @@ FAULTS = {
         "data/test_predictions.py::test_arrays_of_wrong_shapes_are_refused",
     ],
     "H11 negative numbers that were cut off, and percentages below 1": [
-        "published/test_table.py::test_a_negative_amri_may_be_cut_off_in_both_directions",
-        "published/test_table.py::test_percentages_none_of_which_exceeds_1_get_a_hint",
+        "plausibility/test_table.py::test_a_negative_amri_may_be_cut_off_in_both_directions",
+        "plausibility/test_table.py::test_percentages_none_of_which_exceeds_1_get_a_hint",
     ],
     "H21 cards that contradict themselves": [
         "benchmarks/test_board.py::test_a_card_that_contradicts_itself_is_marked_and_not_ranked",
@@ -178,8 +178,8 @@ FAULTS = {
         "evaluation/test_ranks_alone.py::test_simkgc_on_wikidata5m_gives_its_metrics",
     ],
     "H24 a damaged checkpoint.json": [
-        "ranking/test_checkpoints.py::test_a_damaged_description_is_a_data_error_that_names_the_file",
-        "ranking/test_checkpoints.py::test_every_damage_of_a_description_is_a_data_error",
+        "ranking/test_resume.py::test_a_damaged_description_is_a_data_error_that_names_the_file",
+        "ranking/test_resume.py::test_every_damage_of_a_description_is_a_data_error",
     ],
     "H25 Series with a shuffled index": [
         "data/test_candidates.py::test_series_of_lists_are_aligned_or_refused",
@@ -207,9 +207,9 @@ FAULTS = {
         "results/test_explanations.py::test_a_loaded_result_explains_what_it_keeps",
     ],
     "H36 several datasets side by side": [
-        "published/test_table.py::test_each_dataset_of_a_row_is_checked_by_itself",
-        "published/test_table.py::test_repeated_metrics_are_datasets_without_names",
-        "published/test_table.py::test_unclear_datasets_are_refused_with_the_way_to_write_them",
+        "plausibility/test_table.py::test_each_dataset_of_a_row_is_checked_by_itself",
+        "plausibility/test_table.py::test_repeated_metrics_are_datasets_without_names",
+        "plausibility/test_table.py::test_unclear_datasets_are_refused_with_the_way_to_write_them",
     ],
     "H37 splits behind a block of zeros of a tar": [
         "formats/test_unpacking.py::test_h37_splits_never_vanish_behind_zeros",

@@ -213,7 +213,7 @@ def _without_messages(model: Any) -> Iterator[None]:
 
 def _exact_model(model: Any, dataset: Dataset, ids: IdMap) -> EmbeddingModel:
     """Make the model of `kgeval.models` from the current parameters; raise a DataError if there is no such model."""
-    from kgeval.formats.checkpoints import PYKEEN_MODELS, Parts, build_model, not_a_model, pykeen_module
+    from kgeval.formats.checkpoints import PYKEEN_MODELS, ModelFile, build_model, not_a_model, pykeen_module
 
     file = Path("the live model")  # for messages
     name = type(model).__name__
@@ -222,7 +222,7 @@ def _exact_model(model: Any, dataset: Dataset, ids: IdMap) -> EmbeddingModel:
     arrays = pykeen_module(file, _inert(model), {})
     arrays["entity_labels"] = np.array(ids.entity_labels, dtype=np.str_)
     arrays["relation_labels"] = np.array(ids.relation_labels, dtype=np.str_)
-    return build_model(Parts(file, arrays, source="PyKEEN"), dataset, {})
+    return build_model(ModelFile(file, arrays, source="PyKEEN"), dataset, {})
 
 
 def _inert(value: Any) -> Any:

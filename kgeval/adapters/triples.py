@@ -16,7 +16,7 @@ from kgeval.adapters.geometry import certified
 from kgeval.checks import Ids
 from kgeval.data import Dataset
 from kgeval.files import Arrays
-from kgeval.formats.checkpoints import Parts, build_model, settings_as_arrays
+from kgeval.formats.checkpoints import ModelFile, build_model, settings_as_arrays
 from kgeval.kernels import Array, library, load_torch
 from kgeval.scorers.models import EmbeddingModel
 
@@ -162,7 +162,7 @@ def exact_model(
         "relation_labels": np.array(ids.relation_labels, dtype=np.str_),
     }
     return build_model(
-        Parts(LIVE, {**tables, **labels, **settings_as_arrays(**settings)}, {"model": model}), dataset, {}
+        ModelFile(LIVE, {**tables, **labels, **settings_as_arrays(**settings)}, {"model": model}), dataset, {}
     )
 
 

@@ -1,15 +1,15 @@
 """Benchmarks: models x seeds x datasets in one table, cards of runs, and boards of many runs."""
 
 from kgeval.benchmarks.across import AcrossDatasets, across_datasets
-from kgeval.benchmarks.aligned import CORRECTIONS
+from kgeval.benchmarks.benchmark_text import format_means, format_pairs
 from kgeval.benchmarks.board import Board, read_board
 from kgeval.benchmarks.board_page import write_board
 from kgeval.benchmarks.card import Card, card_of_file, read_card, write_card
+from kgeval.benchmarks.cells import CORRECTIONS
 from kgeval.benchmarks.many_runs import BENCHMARK_METRICS, Benchmark, benchmark
 from kgeval.benchmarks.model_index import front_matter
 from kgeval.benchmarks.page import write_benchmark_page
-from kgeval.benchmarks.run_names import Run, check_all_named, checked_runs
-from kgeval.benchmarks.shown import format_means, format_pairs
+from kgeval.benchmarks.runs import Run, check_all_named, checked_runs
 from kgeval.benchmarks.verdict import BenchmarkVerdict
 from kgeval.benchmarks.verification import Verification, verify_card
 from kgeval.results import named

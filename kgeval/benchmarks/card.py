@@ -20,7 +20,7 @@ from kgeval.benchmarks.rank_hashes import labels_digest, ranks_digest, scores_di
 from kgeval.data import SETTINGS
 from kgeval.errors import DataError
 from kgeval.files import check_source, check_target, replacing
-from kgeval.published import check_table
+from kgeval.plausibility import check_table
 from kgeval.results import (
     CONFIDENCE,
     DEFAULT_METRICS,

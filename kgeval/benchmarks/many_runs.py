@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from kgeval.benchmarks import shown, tables
-from kgeval.benchmarks.aligned import COLUMNS, CORRECTIONS, NUMBERS, BenchmarkTerms, aligned_parts, difference_table
+from kgeval.benchmarks import benchmark_text, tables
+from kgeval.benchmarks.cells import COLUMNS, CORRECTIONS, NUMBERS, BenchmarkTerms, aligned_parts, difference_table
 from kgeval.benchmarks.margins import benchmark_equivalence
 from kgeval.benchmarks.notes import benchmark_notes
-from kgeval.benchmarks.run_names import Run, read_runs
+from kgeval.benchmarks.runs import Run, read_runs
 from kgeval.benchmarks.verdict import BenchmarkVerdict, benchmark_verdict
 from kgeval.checks import check_one_of, check_positive_int, check_seed, counted, listed
 from kgeval.comparison import Alignment
@@ -163,7 +163,7 @@ class Benchmark:
 
     def header(self) -> list[str]:
         """Return the lines about the benchmark: runs, protocol of each dataset, tests, and notes."""
-        return [*self.about(), *self.fine_print(), *(f"note: {note}" for note in self.notes)]
+        return [*self.about(), *self.notes_on_method(), *(f"note: {note}" for note in self.notes)]
 
     def about(self) -> list[str]:
         """Return the lines of `header` that say what was compared, and under which protocol."""
@@ -193,9 +193,9 @@ class Benchmark:
         texts = [ties if len(by_ties) == 1 else f"{ties} in {listed(labels)}" for ties, labels in by_ties.items()]
         return [*lines, f"ties: {'; '.join(texts)}"]
 
-    def fine_print(self) -> list[str]:
+    def notes_on_method(self) -> list[str]:
         """Return the lines of `header` that say what the numbers mean, and how differences were tested."""
-        return shown.fine_print(self)
+        return benchmark_text.notes_on_method(self)
 
     def to_latex(self, siunitx: bool = False) -> str:
         """Return the table for a paper: rows are models, columns are datasets and metrics; needs the package booktabs.
@@ -237,10 +237,10 @@ class Benchmark:
         return tables.csv_table(self, path, overwrite, has_differences)
 
     def __repr__(self) -> str:
-        return shown.screen_text(self)
+        return benchmark_text.screen_text(self)
 
     def _repr_html_(self) -> str:
-        return shown.benchmark_card(self)
+        return benchmark_text.benchmark_card(self)
 
 
 def benchmark(

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from kgeval.benchmarks.aligned import BenchmarkTerms, Part
-from kgeval.benchmarks.run_names import Run
+from kgeval.benchmarks.cells import BenchmarkTerms, Part
+from kgeval.benchmarks.runs import Run
 from kgeval.benchmarks.verdict import borrowed_spreads
 from kgeval.checks import counted, listed
 from kgeval.comparison import differing_facts

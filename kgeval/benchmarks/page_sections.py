@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kgeval.benchmarks.shown import METHODS
+from kgeval.benchmarks.benchmark_text import METHODS
 from kgeval.benchmarks.tables import bold_models, marked_models, table_notes
 from kgeval.benchmarks.verdict import corrected_text
 from kgeval.checks import counted
@@ -540,7 +540,7 @@ def background(benchmark: Any, command: str, version: str) -> Markup:
     protocol = [
         page_parts.line_list(benchmark.about()),
         tag("h3", "Numbers and tests"),
-        page_parts.line_list(benchmark.fine_print()),
+        page_parts.line_list(benchmark.notes_on_method()),
     ]
     parts = [page_parts.folded("Protocol of each dataset, and how the numbers were computed", *protocol, id="protocol")]
     if len(benchmark.differences):

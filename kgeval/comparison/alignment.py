@@ -23,8 +23,8 @@ from kgeval.data import (
     All,
     Candidates,
     Protocol,
+    RandomSample,
     Recorded,
-    Sample,
     Vocabulary,
     group_rows,
 )
@@ -79,7 +79,7 @@ class Alignment:
         The differences that an override accepted.
     unneeded : tuple of str
         Keys of `OVERRIDES` that were passed, although the results have no difference that these keys accept.
-    sample : Sample, optional
+    sample : RandomSample, optional
         The random sample of the triples of the ranked splits that the shared triples form. None if the shared triples
         are all triples, or an unknown part of them.
     """
@@ -87,7 +87,7 @@ class Alignment:
     rows: tuple[Ids, ...]
     overridden: tuple[Mismatch, ...]
     unneeded: tuple[str, ...]
-    sample: Sample | None = None
+    sample: RandomSample | None = None
 
     @property
     def differing(self) -> tuple[Mismatch, ...]:
@@ -164,11 +164,11 @@ def _sides_of_all(results: Sequence[EvaluationResult]) -> list[str]:
     return [side for side in SIDES if all(side in result.protocol.sides for result in results)]
 
 
-def _smallest_sample(results: Sequence[EvaluationResult]) -> Sample | None:
+def _smallest_sample(results: Sequence[EvaluationResult]) -> RandomSample | None:
     """Return the sample that is a part of the ranked triples of every result; None if there is none.
 
     All triples contain every sample. Of two samples that were drawn with the same seed from equally many triples, the
-    smaller one is a part of the larger one (`Sample.order`).
+    smaller one is a part of the larger one (`RandomSample.order`).
     """
     samples = {result.protocol.sample for result in results} - {None}
     drawn_from = {(sample.of, sample.seed) for sample in samples if sample is not None}

@@ -1,6 +1,6 @@
 """Tables of differences between results on the same ranks, and the contribution of each group of ranks.
 
-`compare` in `comparing.py` calls `samples_of`, `value_table` and `difference_table`; `Comparison.by` calls
+`compare` in `comparison.py` calls `samples_of`, `value_table` and `difference_table`; `Comparison.by` calls
 `group_table`, and `verdict.py` calls `pair_row`.
 """
 
@@ -18,7 +18,7 @@ from kgeval.checks import Ids, Reals
 from kgeval.data import group_rows
 from kgeval.errors import MetricError
 from kgeval.metrics import AgainstChance, Cell, QueryLevel, RankMetric, display_of, metric_frame, ranks_under
-from kgeval.metrics.retrieval import Lists
+from kgeval.metrics.retrieval import RankedLists
 from kgeval.ranking import RankCounts
 from kgeval.results import (
     EXTREMES,
@@ -221,7 +221,7 @@ class Sample:
         values = [self._case_merits(case, i, plain) for case in table.cases(plain, self.rows[i])]
         return np.minimum(values[0], values[-1]), np.maximum(values[0], values[-1])
 
-    def _case_merits(self, case: RankCounts | Lists, i: int, key: Key) -> Reals:
+    def _case_merits(self, case: RankCounts | RankedLists, i: int, key: Key) -> Reals:
         """Return the value of a metric in each observation for one element of `RankTable.cases`; higher is better."""
         metric = key.metric
         if isinstance(metric, QueryLevel):  # for every query-level metric, higher is better

@@ -42,9 +42,9 @@ from kgeval.data.frames import (
 from kgeval.data.known import SETTINGS, KnownIndex, known_triples
 from kgeval.data.labels import Labels, NumberLabels, TextLabels
 from kgeval.data.library_objects import LibraryLabels, library_labels
-from kgeval.data.lists import Lists, joined_ranges
+from kgeval.data.lists import Ragged, joined_ranges
 from kgeval.data.predictions import FILTERED, UNMAPPED, GivenRanks, Predictions
-from kgeval.data.protocol import PROTOCOL_HINTS, UNSEEN, Protocol, Sample
+from kgeval.data.protocol import PROTOCOL_HINTS, UNSEEN, Protocol, RandomSample
 from kgeval.data.queries import (
     SIDE_NAMES,
     SIDES,
@@ -85,14 +85,14 @@ __all__ = [
     "Labels",
     "LibraryLabels",
     "Listed",
-    "Lists",
     "NumberLabels",
     "Predictions",
     "Protocol",
     "Queries",
+    "Ragged",
+    "RandomSample",
     "Recorded",
     "RowKeys",
-    "Sample",
     "TextLabels",
     "TripleSet",
     "Vocabulary",

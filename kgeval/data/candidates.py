@@ -17,7 +17,7 @@ import pandas as pd
 
 from kgeval.checks import Bools, Ids, check_one_of
 from kgeval.data.dataset import Dataset
-from kgeval.data.lists import Lists
+from kgeval.data.lists import Ragged
 from kgeval.data.ogb_negatives import ogb_lists
 from kgeval.data.pandas_index import in_row_order
 from kgeval.data.queries import SIDES, Queries
@@ -153,7 +153,7 @@ class Rivals:
 
     Parameters
     ----------
-    lists : Lists
+    lists : Ragged
         One list of entity ids per positive, without the answer of the positive.
     kept : int64 array, shape (rivals,)
         The position of each rival in ``Listed.lists[side].values``, the array of all listed entities of one side.
@@ -165,7 +165,7 @@ class Rivals:
         ``"duplicates"``: repetitions of an entity within a list; they are removed only with ``duplicates="drop"``.
     """
 
-    lists: Lists
+    lists: Ragged
     kept: Ids
     counts: dict[str, int]
 
@@ -287,9 +287,9 @@ class Listed(Candidates):
             values = lists.values[np.lexsort((lists.values, lists.list_of))]
             if self.duplicates == "drop":
                 is_first = np.append(True, (np.diff(values) != 0) | (np.diff(lists.list_of) != 0))[: len(values)]
-                ordered = Lists(lists.offsets, values).where(is_first)
+                ordered = Ragged(lists.offsets, values).where(is_first)
             else:
-                ordered = Lists(lists.offsets, values)
+                ordered = Ragged(lists.offsets, values)
             rows = np.lexsort(triples.T[::-1])
             is_same = (np.diff(triples[rows], axis=0) == 0).all(axis=1)
             if is_same.any():  # the lists of equal triples in the order of their contents
@@ -550,14 +550,14 @@ def candidates_from_json(value: Any) -> Candidates:
     raise ProtocolError(f"expected 'all', or a dict with the texts 'kind' and 'digest'; got {value!r}")
 
 
-def _id_lists(name: str, value: Any) -> Lists:
+def _id_lists(name: str, value: Any) -> Ragged:
     """Return lists of ids from an array of shape (n, m) or a sequence of arrays; raise a ProtocolError if not valid."""
     value = in_row_order(name, value)
     if isinstance(value, (str, bytes, dict)) or not hasattr(value, "__len__"):
         raise ProtocolError(f"{name} must be an array of ids (n, m), or n arrays of ids; got {type(value).__name__}")
     if isinstance(value, np.ndarray) and value.ndim == 2:
-        return Lists.of_rows(_ids(name, value.reshape(-1)).reshape(value.shape))
-    return Lists.of([_ids(f"{name}[{i}]", part) for i, part in enumerate(value)])
+        return Ragged.of_rows(_ids(name, value.reshape(-1)).reshape(value.shape))
+    return Ragged.of([_ids(f"{name}[{i}]", part) for i, part in enumerate(value)])
 
 
 def _ids(name: str, value: Any) -> Ids:

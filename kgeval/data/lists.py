@@ -1,4 +1,4 @@
-"""`Lists` stores lists of different lengths in one array, for example one list of candidates for each positive.
+"""`Ragged` stores lists of different lengths in one array, for example one list of candidates for each positive.
 
 `joined_ranges` returns the positions of the elements of chosen lists. Queries, known answers and features use this
 function too.
@@ -17,7 +17,7 @@ from kgeval.checks import Ids
 
 
 @dataclass(frozen=True)
-class Lists:
+class Ragged:
     """Lists of different lengths in one array.
 
     Parameters
@@ -28,7 +28,7 @@ class Lists:
 
     Examples
     --------
-    >>> lists = Lists(np.array([0, 2, 2, 3]), np.array([7, 8, 9]))
+    >>> lists = Ragged(np.array([0, 2, 2, 3]), np.array([7, 8, 9]))
     >>> lists.take(np.array([2, 0])).values
     array([9, 7, 8])
     """
@@ -50,33 +50,33 @@ class Lists:
         return np.repeat(np.arange(len(self)), self.lengths)
 
     @classmethod
-    def of(cls, arrays: Sequence[npt.NDArray[Any]]) -> Lists:
-        """Build a `Lists` from 1-dimensional arrays; each array becomes one list."""
+    def of(cls, arrays: Sequence[npt.NDArray[Any]]) -> Ragged:
+        """Build a `Ragged` from 1-dimensional arrays; each array becomes one list."""
         lengths = np.array([len(array) for array in arrays], dtype=np.int64)
         return cls(_ends(lengths), np.concatenate(arrays) if len(arrays) else np.zeros(0, dtype=np.int64))
 
     @classmethod
-    def of_rows(cls, table: npt.NDArray[Any]) -> Lists:
-        """Build a `Lists` from an array of shape (n, m); each row becomes one list."""
+    def of_rows(cls, table: npt.NDArray[Any]) -> Ragged:
+        """Build a `Ragged` from an array of shape (n, m); each row becomes one list."""
         return cls(np.arange(len(table) + 1, dtype=np.int64) * table.shape[1], table.reshape(-1))
 
     def elements(self, chosen: Ids) -> Ids:
         """Return the positions in `values` of the elements of the lists `chosen` (list numbers), list after list."""
         return joined_ranges(self.offsets[chosen], self.lengths[chosen])
 
-    def take(self, chosen: Ids) -> Lists:
+    def take(self, chosen: Ids) -> Ragged:
         """Return the lists at the indices `chosen`, in this order."""
-        return Lists(_ends(self.lengths[chosen]), self.values[self.elements(chosen)])
+        return Ragged(_ends(self.lengths[chosen]), self.values[self.elements(chosen)])
 
-    def part(self, start: int, stop: int) -> Lists:
+    def part(self, start: int, stop: int) -> Ragged:
         """Return the lists ``start:stop``; their elements are not copied."""
         first, last = self.offsets[start], self.offsets[stop]
-        return Lists(self.offsets[start : stop + 1] - first, self.values[first:last])
+        return Ragged(self.offsets[start : stop + 1] - first, self.values[first:last])
 
-    def where(self, is_kept: npt.NDArray[np.bool_]) -> Lists:
+    def where(self, is_kept: npt.NDArray[np.bool_]) -> Ragged:
         """Return the lists with only those elements for which the bool array `is_kept`, shape (elements,), is True."""
         lengths = np.bincount(self.list_of[is_kept], minlength=len(self))
-        return Lists(_ends(lengths), self.values[is_kept])
+        return Ragged(_ends(lengths), self.values[is_kept])
 
 
 def joined_ranges(starts: Ids, counts: Ids) -> Ids:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from kgeval.checks import Ids, Reals, check_one_of, cut_label, suggest
 from kgeval.data.dataset import Dataset
-from kgeval.data.lists import Lists
+from kgeval.data.lists import Ragged
 from kgeval.data.pandas_index import in_same_order
 from kgeval.data.queries import SIDES, check_side
 from kgeval.data.vocabulary import Vocabulary
@@ -38,7 +38,7 @@ class Predictions:
         of its query.
     sides : array of str, shape (n,)
         The side of each query: ``"subject"`` or ``"object"``.
-    answers : Lists
+    answers : Ragged
         For each list, the ids of the answers; `UNMAPPED` for a name that no entity has.
     scores : float64 array, shape (answers,), optional
         One score per answer, higher is better: answers with equal scores tie. Without scores, the order of a list is
@@ -64,7 +64,7 @@ class Predictions:
 
     triples: Ids
     sides: npt.NDArray[np.str_]
-    answers: Lists
+    answers: Ragged
     scores: Reals | None = None
     filtered: str | None = None
     unmapped_may_be_known: bool = False
@@ -73,7 +73,7 @@ class Predictions:
 
     def __post_init__(self) -> None:
         _check_rows(self, self.source, self.triples, self.sides, self.filtered)
-        if not isinstance(self.answers, Lists):
+        if not isinstance(self.answers, Ragged):
             raise DataError(f"{self.source}: Predictions.from_arrays and .from_labels take lists of answers")
         if len(self.answers) != len(self.triples):
             raise DataError(f"{self.source}: {len(self.triples)} triples, but {len(self.answers)} lists of answers")
@@ -136,7 +136,7 @@ class Predictions:
             ]
             if [part.shape for part in worth] != [part.shape for part in parts]:
                 raise DataError("scores: expected one score for each answer, in lists of the same lengths")
-        lists = Lists.of(parts)
+        lists = Ragged.of(parts)
         flat = None if worth is None else np.concatenate([*worth, np.zeros(0)])
         return cls(ids, _as_sides(sides, len(ids)), lists, flat, **facts)
 
@@ -200,7 +200,7 @@ class Predictions:
         scored = [given for given in answers.values() if isinstance(given, Mapping)]
         if scored and len(scored) < len(answers):
             raise DataError(f"{len(scored)} of {len(answers)} queries have scores; give scores for all queries or none")
-        values = Lists.of(lists).values
+        values = Ragged.of(lists).values
         n_unmapped = int((values == UNMAPPED).sum())
         notes = (
             (f"{n_unmapped:,} of {len(values):,} answers are not labels of entities; they count as wrong answers",)

@@ -36,7 +36,7 @@ PROTOCOL_HINTS = {
 
 
 @dataclass(frozen=True)
-class Sample:
+class RandomSample:
     """A sample of the triples of the ranked splits: only the sample is ranked, but the filter uses all known triples.
 
     Parameters
@@ -52,7 +52,7 @@ class Sample:
 
     Examples
     --------
-    >>> rows, sample = Sample.drawn(2, 5, seed=0)
+    >>> rows, sample = RandomSample.drawn(2, 5, seed=0)
     >>> rows, str(sample), round(sample.share, 1)
     (array([2, 3]), '2 of 5 triples (drawn at random, seed 0)', 0.4)
     """
@@ -93,9 +93,9 @@ class Sample:
 
         Examples
         --------
-        >>> Sample.order(5, seed=0)
+        >>> RandomSample.order(5, seed=0)
         array([3, 2, 1, 0, 4])
-        >>> Sample.drawn(3, 5, seed=0)[0]
+        >>> RandomSample.drawn(3, 5, seed=0)[0]
         array([1, 2, 3])
         """
         # Each row gets a key: a random number of 64 bits, whose last bits are replaced by the row. So no two keys are
@@ -107,8 +107,8 @@ class Sample:
         return (keys & last_bits).astype(np.int64)
 
     @classmethod
-    def drawn(cls, triples: Any, of: int, seed: int = 0) -> tuple[Ids, Sample | None]:
-        """Return the row numbers of the triples to rank, ascending, and the `Sample` (None if all are ranked).
+    def drawn(cls, triples: Any, of: int, seed: int = 0) -> tuple[Ids, RandomSample | None]:
+        """Return the row numbers of the triples to rank, ascending, and the `RandomSample` (None if all are ranked).
 
         Parameters
         ----------
@@ -201,7 +201,7 @@ class Protocol:
     candidates : Candidates
         The entities that compete with each positive; see `kgeval.candidates`. In results of `kgeval.evaluate_scores`,
         these are the candidates that the table of scores lists.
-    sample : Sample, optional
+    sample : RandomSample, optional
         The part of the triples that was ranked; None: all triples. ``kgeval.evaluate(..., triples=...)`` sets it.
 
     Raises
@@ -222,7 +222,7 @@ class Protocol:
     unseen: str | None = None
     splits: Sequence[str] = ("test",)
     candidates: Candidates = field(default_factory=All)
-    sample: Sample | None = None
+    sample: RandomSample | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_names_sides", self.sides is not None)
@@ -301,10 +301,10 @@ class Protocol:
         if "candidates" in values:
             parsed["candidates"] = candidates_from_json(values["candidates"])
         if "sample" in values:
-            names = {field.name for field in fields(Sample)}
+            names = {field.name for field in fields(RandomSample)}
             if not isinstance(values["sample"], dict) or set(values["sample"]) != names:
                 raise ProtocolError(f"sample must be a dict with the keys {', '.join(sorted(names))}")
-            parsed["sample"] = Sample(**values["sample"])
+            parsed["sample"] = RandomSample(**values["sample"])
         return cls(**parsed)
 
     @property

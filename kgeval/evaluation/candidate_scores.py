@@ -19,8 +19,8 @@ from kgeval.data import (
     Dataset,
     KnownIndex,
     Listed,
-    Lists,
     Protocol,
+    Ragged,
     Recorded,
     given_and_asked,
     known_triples,
@@ -28,7 +28,7 @@ from kgeval.data import (
     triple_labels,
 )
 from kgeval.errors import DataError, ProtocolError, ScoreError
-from kgeval.evaluation.assembly import (
+from kgeval.evaluation.build_result import (
     Positives,
     RankedSide,
     assemble,
@@ -141,7 +141,7 @@ def evaluate_candidates(
             task = ListTask.of(dataset, listed, side, positives.triples, rows, entities, index)
             if listed.duplicates == "drop":
                 _check_repeated(dataset, side, positives.triples, listed.lists[side], negative_scores)
-            kept = Lists(task.rivals.offsets, negative_scores.values[task.kept])
+            kept = Ragged(task.rivals.offsets, negative_scores.values[task.kept])
             counts = count_lists(positive_scores, kept, task.is_known)
             tasks.append(_Scored(task, positive_scores, kept.values))
         by_setting = {"raw": counts.raw, "filtered": counts.filtered}
@@ -163,7 +163,7 @@ def evaluate_candidates(
     )
 
 
-def _padding_notes(scored: Mapping[str, tuple[Scores, Lists]]) -> list[str]:
+def _padding_notes(scored: Mapping[str, tuple[Scores, Ragged]]) -> list[str]:
     """Return a note for each side on which negatives score -infinity, as padding of shorter lists does."""
     notes = []
     for side, (_, negatives) in scored.items():
@@ -216,14 +216,14 @@ class ListSource:
         scored, i = found[0], self.positive_rows[row]
         _, answers = given_and_asked(triple[None], side)
         rivals = scored.task.rivals
-        scores = Lists(rivals.offsets, scored.negatives)
+        scores = Ragged(rivals.offsets, scored.negatives)
         candidates = np.append(rivals.part(i, i + 1).values, answers)
         order = np.argsort(candidates, kind="stable")
         return candidates[order], np.append(scores.part(i, i + 1).values, scored.positives[i])[order]
 
 
-def _scores_of(side: str, given: Any) -> tuple[Scores, Lists]:
-    """Check the scores of a side; return the scores of positives, (n,), and of negatives (`Lists`), in one dtype."""
+def _scores_of(side: str, given: Any) -> tuple[Scores, Ragged]:
+    """Check the scores of a side; return the scores of positives, (n,), and of negatives (`Ragged`), in one dtype."""
     name = f"{side}s"
     if isinstance(given, (str, Path)):
         name = f"{name} ({given})"
@@ -286,7 +286,7 @@ def _joined_calls(name: str, calls: Sequence[Mapping[str, Any]]) -> tuple[Scores
 
 def _checked_scores(
     name: str, positives_name: str, negatives_name: str, positives: Any, negatives: Any
-) -> tuple[Scores, Lists]:
+) -> tuple[Scores, Ragged]:
     """Check the scores of one side, and return them as `_scores_of` does; the names are for messages."""
     for array_name, values in ((positives_name, positives), (negatives_name, negatives)):
         if hasattr(values, "iloc"):
@@ -301,7 +301,7 @@ def _checked_scores(
         if negatives.ndim != 2:
             raise ScoreError(f"{negatives_name} must have shape (n, m); got shape {negatives.shape}")
         positives, negatives = _in_one_dtype(name, [positives, negatives])
-        lists = Lists.of_rows(negatives)
+        lists = Ragged.of_rows(negatives)
     else:
         if not hasattr(negatives, "__len__"):
             raise ScoreError(
@@ -311,7 +311,7 @@ def _checked_scores(
         if any(part.ndim != 1 for part in parts):
             raise ScoreError(f"{negatives_name} must have shape (n, m), or be n arrays of scores")
         positives, *parts = _in_one_dtype(name, [positives, *parts])
-        lists = Lists.of(parts)
+        lists = Ragged.of(parts)
     if np.isnan(positives).any():
         raise ScoreError(f"{positives_name}: the score of positive {int(np.argmax(np.isnan(positives)))} is NaN")
     if np.isnan(lists.values).any():
@@ -351,7 +351,7 @@ def _in_one_dtype(name: str, parts: list[Scores]) -> list[Scores]:
 
 
 def _listed(
-    negatives: Any, scored: Mapping[str, tuple[Scores, Lists]], dataset: Dataset, splits: Sequence[str]
+    negatives: Any, scored: Mapping[str, tuple[Scores, Ragged]], dataset: Dataset, splits: Sequence[str]
 ) -> Listed | None:
     """Check and return the ids of the negatives, one for each score; None if the user gave no ids."""
     if negatives is None:
@@ -418,7 +418,7 @@ def _resolved(protocol: Protocol, dataset: Dataset, scored: Mapping[str, Any], l
     return replace(protocol, sides=sides, candidates=candidates, filter_splits=filters).resolved(dataset)
 
 
-def _lengths_alone(scored: Mapping[str, tuple[Scores, Lists]]) -> Recorded:
+def _lengths_alone(scored: Mapping[str, tuple[Scores, Ragged]]) -> Recorded:
     """Return the candidates for lists without ids: not known, with a digest of the lengths of the lists."""
     digest = hashlib.sha256(b"kgeval lengths of lists 1")
     for side, (_, lists) in scored.items():
@@ -439,7 +439,7 @@ def _check_rows(side: str, found: int, expected: int, protocol: Protocol) -> Non
         )
 
 
-def _check_repeated(dataset: Dataset, side: str, triples: Ids, ids: Lists, scores: Lists) -> None:
+def _check_repeated(dataset: Dataset, side: str, triples: Ids, ids: Ragged, scores: Ragged) -> None:
     """Raise a ScoreError if a list contains an entity twice with different scores."""
     keys = ids.list_of * len(dataset.entities) + ids.values
     order = np.lexsort((scores.values, keys))

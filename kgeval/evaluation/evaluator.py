@@ -1,7 +1,7 @@
 """`evaluate` and the class `Evaluator` rank the positives of a dataset with a scorer.
 
 Users and the command line call `evaluate` and `Evaluator`. An `Evaluator` makes the plan (positives, queries,
-candidates, filter) once; `kgeval.ranking.rank` counts the rivals; `kgeval.evaluation.assembly` builds the result.
+candidates, filter) once; `kgeval.ranking.rank` counts the rivals; `kgeval.evaluation.build_result` builds the result.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from kgeval.data import (
     Listed,
     Protocol,
     Queries,
-    Sample,
+    RandomSample,
     check_side,
     known_triples,
     query_parts,
@@ -33,11 +33,11 @@ from kgeval.data import (
     triple_labels,
 )
 from kgeval.errors import DataError, ProtocolError, Stopped
-from kgeval.evaluation.assembly import Positives, RankedSide, assemble, check_empty, list_notes, short_lists
+from kgeval.evaluation.build_result import Positives, RankedSide, assemble, check_empty, list_notes, short_lists
 from kgeval.evaluation.recent import remember
+from kgeval.evaluation.rescoring import ScorerSource
 from kgeval.evaluation.row_order import MIN_JUDGED, KeptTasks, check_row_order, unchecked
-from kgeval.evaluation.running import RunSettings, joined_sides
-from kgeval.evaluation.sources import ScorerSource
+from kgeval.evaluation.run_settings import RunSettings, joined_sides
 from kgeval.ranking import Executor, ListTask, RankCounts, Task, TaskCounts, rank
 from kgeval.results import EvaluationResult, explain_triple
 from kgeval.scorers import (
@@ -177,7 +177,7 @@ def evaluate(
 
 
 @dataclass(frozen=True)
-class _Plan:
+class RankingPlan:
     """A protocol applied to a dataset: the positives to rank, the candidates, and the tasks of the ranker.
 
     Parameters
@@ -248,7 +248,7 @@ class Evaluator:
             raise ProtocolError(f"expected a kgeval.Protocol; got {protocol!r}")
         self.protocol = protocol or Protocol()
         self.protocol.resolved(dataset)  # raises an error for a wrong split before anything is scored
-        self._plans: dict[Protocol, _Plan] = {}
+        self._plans: dict[Protocol, RankingPlan] = {}
         self._row_order_tasks: KeptTasks = {}
         self._well_ordered: list[weakref.ref[Any]] = []  # scorers whose row order was checked, without a caution
         self._has_cautioned = False
@@ -380,7 +380,7 @@ class Evaluator:
         row = int(in_table[0]) if len(in_table) else None
         return explain_triple(source, plan.protocol, side, triple, row, limit)
 
-    def _notes(self, scorer: Any, plan: _Plan, by_side: dict[str, TaskCounts]) -> list[str]:
+    def _notes(self, scorer: Any, plan: RankingPlan, by_side: dict[str, TaskCounts]) -> list[str]:
         """Return notes about the scorer: how its file was read, missing vectors, infinite scores."""
         notes = scorer_notes(scorer)
         if self.protocol.unseen is None and plan.protocol.unseen == "drop":
@@ -416,15 +416,15 @@ class Evaluator:
             )
         return self.protocol.resolved(self.dataset, "drop" if lacks else "rank")
 
-    def _plan(self, protocol: Protocol, triples: int | npt.ArrayLike | None = None, seed: int = 0) -> _Plan:
+    def _plan(self, protocol: Protocol, triples: int | npt.ArrayLike | None = None, seed: int = 0) -> RankingPlan:
         n_positives = sum(len(self.dataset[split]) for split in protocol.splits)
-        chosen, sample = Sample.drawn(triples, n_positives, seed)
+        chosen, sample = RandomSample.drawn(triples, n_positives, seed)
         protocol = replace(protocol, sample=sample)
         return remember(self._plans, protocol, lambda: _make_plan(self.dataset, protocol, chosen), MAX_PLANS)
 
     def _result(
         self,
-        plan: _Plan,
+        plan: RankingPlan,
         by_side: dict[str, TaskCounts],
         rows: RowScorer,
         notes: list[str],
@@ -457,10 +457,10 @@ class Evaluator:
             [*warned, *short_lists(lengths)],
         )
 
-    def _source(self, plan: _Plan, rows: RowScorer, positive_rows: Ids) -> ScorerSource:
+    def _source(self, plan: RankingPlan, rows: RowScorer, positive_rows: Ids) -> ScorerSource:
         return ScorerSource(self.dataset, rows, plan.protocol.candidates, plan.entities, positive_rows)
 
-    def _ranked_side(self, plan: _Plan, side: str, joined: TaskCounts) -> RankedSide:
+    def _ranked_side(self, plan: RankingPlan, side: str, joined: TaskCounts) -> RankedSide:
         """Return the ranks of one side, in the order of the positives.
 
         `joined` contains the positives in another order. With unseen='worst', positives with an entity or relation that
@@ -484,7 +484,7 @@ class Evaluator:
         return RankedSide.of(plan.ranked_rows[side], score, by_setting)
 
 
-def _make_plan(dataset: Dataset, protocol: Protocol, chosen: Ids) -> _Plan:
+def _make_plan(dataset: Dataset, protocol: Protocol, chosen: Ids) -> RankingPlan:
     """Choose the positives and the candidates, index the known triples, and make the tasks of each side."""
     positives = Positives.of(dataset, protocol)
     triples, is_seen = positives.triples, positives.is_seen
@@ -541,7 +541,7 @@ def _make_plan(dataset: Dataset, protocol: Protocol, chosen: Ids) -> _Plan:
         n_rivals = all_rivals[part.side, "raw"][rows] if protocol.unseen == "worst" else rivals
         ranked_rows[part.side] = rows[check_empty(protocol.candidates, dataset, part.side, triples[rows], n_rivals)]
     noted_lists = lists if len(kept) == len(chosen) or protocol.unseen != "worst" else lists_of(chosen, entities)
-    return _Plan(protocol, positives, chosen, kept, entities, tasks, lists, noted_lists, all_rivals, ranked_rows)
+    return RankingPlan(protocol, positives, chosen, kept, entities, tasks, lists, noted_lists, all_rivals, ranked_rows)
 
 
 def _make_tasks(

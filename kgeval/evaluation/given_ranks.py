@@ -27,7 +27,7 @@ from kgeval.data import (
     triple_labels,
 )
 from kgeval.errors import DataError, ProtocolError
-from kgeval.evaluation.assembly import Positives, RankedSide, assemble
+from kgeval.evaluation.build_result import Positives, RankedSide, assemble
 from kgeval.evaluation.predicted_rows import (
     LEAK,
     NO_ROW,

@@ -17,16 +17,16 @@ from kgeval.data import (
     UNMAPPED,
     Dataset,
     GivenRanks,
-    Lists,
     Predictions,
     Protocol,
     Queries,
+    Ragged,
     given_and_asked,
     query_parts,
     triple_labels,
 )
 from kgeval.errors import DataError, ProtocolError
-from kgeval.evaluation.assembly import Positives, RankedSide, assemble
+from kgeval.evaluation.build_result import Positives, RankedSide, assemble
 from kgeval.evaluation.given_ranks import evaluate_ranks, evaluate_ranks_alone
 from kgeval.evaluation.predicted_rows import (
     LEAK,
@@ -109,7 +109,7 @@ def evaluate_predictions(
     Examples
     --------
     >>> dataset = Dataset.from_arrays(test=[[0, 0, 1], [2, 0, 3]], n_entities=5, n_relations=1)
-    >>> lists = Lists.of([np.array([4, 1]), np.array([0, 2])])
+    >>> lists = Ragged.of([np.array([4, 1]), np.array([0, 2])])
     >>> predictions = Predictions(dataset["test"].array, np.array(["object", "object"]), lists)
     >>> result = evaluate_predictions(predictions, dataset)
     >>> result["hits@2"], result["optimistic.mr"], result["pessimistic.mr"]
@@ -187,7 +187,7 @@ class _Answers:
 
     Parameters
     ----------
-    lists : Lists
+    lists : Ragged
         Ids of entities, or `UNMAPPED`.
     worth : float64 array, shape (answers,)
         The score of each answer. Without scores, it is minus the position in the list, so that no answers of a list
@@ -196,7 +196,7 @@ class _Answers:
     notes, cautions : list of str
     """
 
-    lists: Lists
+    lists: Ragged
     worth: Reals
     has_scores: bool
     notes: list[str]
@@ -228,7 +228,7 @@ class _Answers:
             notes.append(f"{n_repeated:,} of {len(values):,} answers {repeat} of the same list; the first place counts")
         if n_empty:
             notes.append(f"{n_empty:,} of {counted(len(lists), 'list')} hold no answer")
-        kept = Lists(lists.offsets, values).where(is_kept)
+        kept = Ragged(lists.offsets, values).where(is_kept)
         places = np.arange(len(kept.values)) - np.repeat(kept.offsets[:-1], kept.lengths) + 1
         worth = -places.astype(np.float64) if scores is None else scores[order][is_kept].astype(np.float64)
         return cls(kept, worth, scores is not None, notes, cautions)

@@ -28,7 +28,7 @@ from kgeval.data import (
     query_parts,
 )
 from kgeval.errors import DataError, ProtocolError
-from kgeval.evaluation.assembly import Positives, RankedSide, check_given_scores
+from kgeval.evaluation.build_result import Positives, RankedSide, check_given_scores
 
 MISSING = ("drop", "bound")
 NO_ROW = {"list": "the file has no list for it", "rank": "the file has no rank for it"}  # why a rank is left out

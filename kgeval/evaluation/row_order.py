@@ -196,7 +196,7 @@ def _kept_task(kept: KeptTasks, dataset: Dataset, n: int, side: str, entities: I
 def _task(dataset: Dataset, n: int, side: str, entities: Ids) -> Task:
     """Return the task that ranks `n` random train triples on `side`; the filter uses all splits."""
     train = dataset["train"].array
-    # not `Sample.drawn`, which orders all triples: train may have millions
+    # not `RandomSample.drawn`, which orders all triples: train may have millions
     triples = train[np.sort(np.random.default_rng(SEED).choice(len(train), n, replace=False))]
     known = known_triples(dataset, tuple(dataset.splits))
     known = known[shares_query(known, triples, side)]  # the other known triples are not indexed, to save time

@@ -34,7 +34,7 @@ from kgeval.data import (
     triple_labels,
 )
 from kgeval.errors import DataError, ProtocolError, ScoreError
-from kgeval.evaluation.assembly import Positives, RankedSide, assemble, check_given_scores
+from kgeval.evaluation.build_result import Positives, RankedSide, assemble, check_given_scores
 from kgeval.evaluation.candidate_scores import evaluate_candidates
 from kgeval.kernels import Places, count_known
 from kgeval.ranking import RankCounts

@@ -44,9 +44,7 @@ from kgeval.kernels.best import Best, best_candidates, best_columns
 from kgeval.kernels.counts import Counts, Places, count_known
 from kgeval.kernels.derived import clamped_dot, squared_l2
 from kgeval.kernels.geometry import GEOMETRIES, MAX_DIMENSION, Vectors, exact_pair_scores, exact_scores, pair_parts
-from kgeval.kernels.memory import MEMORY_SHARE, check_fits, check_row_memory, free_bytes, is_out_of_memory, size_text
-from kgeval.kernels.rows import first_nan, largest_score, row_counter
-from kgeval.kernels.tables import (
+from kgeval.kernels.mapped_tables import (
     StreamedTable,
     bfloat16,
     check_file,
@@ -57,6 +55,8 @@ from kgeval.kernels.tables import (
     taken,
     unpacked,
 )
+from kgeval.kernels.memory import MEMORY_SHARE, check_fits, check_row_memory, free_bytes, is_out_of_memory, size_text
+from kgeval.kernels.rows import first_nan, largest_score, row_counter
 
 __all__ = [
     "GEOMETRIES",

@@ -17,7 +17,7 @@ from kgeval.checks import Reals
 from kgeval.errors import DataError, KgevalError, MissingExtra
 from kgeval.kernels.compiled import load_compiled
 from kgeval.kernels.geometry import per_row
-from kgeval.kernels.tables import StreamedTable
+from kgeval.kernels.mapped_tables import StreamedTable
 
 Array = Any  # a numpy array, a torch tensor on any device, or a table of vectors that is a `StreamedTable`
 

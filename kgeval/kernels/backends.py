@@ -22,6 +22,7 @@ from kgeval.kernels.arrays import Array, is_on_device, is_tensor, load_torch
 from kgeval.kernels.compiled import is_compiled
 from kgeval.kernels.counts import Counts, Places
 from kgeval.kernels.geometry import GEOMETRIES
+from kgeval.kernels.mapped_tables import is_kept
 from kgeval.kernels.memory import MEMORY_SHARE, check_fits, device_free_bytes, free_bytes
 from kgeval.kernels.numpy_kernels import (
     BYTE_CELL_BYTES,
@@ -32,7 +33,6 @@ from kgeval.kernels.numpy_kernels import (
     NumpyCounter,
     even_width,
 )
-from kgeval.kernels.tables import is_kept
 from kgeval.kernels.torch_kernels import TorchCounter
 from kgeval.kernels.torch_screens import make_screen
 
@@ -99,7 +99,7 @@ def check_device(device: Any) -> str | None:
 
 
 @dataclass(frozen=True)
-class _Plan:
+class PassPlan:
     """The chosen counter (`NumpyCounter` or `TorchCounter`), and the sizes of batches and blocks.
 
     Parameters
@@ -252,18 +252,20 @@ def check_counter_memory(
 
 def _plan(
     geometry: str, candidates: Array, device: Any, block_size: int | None, threads: int, batch_size: int | None = None
-) -> _Plan:
+) -> PassPlan:
     """Choose the counter, and the sizes of batches and blocks; see `make_counter`."""
     device = check_device(device)
     place = device or (candidates.device.type if is_tensor(candidates) else "numpy")
     definition, n = GEOMETRIES[geometry], max(1, len(candidates))
     if place not in ("numpy", "cpu") and definition.screen is not None:
-        return _Plan(device or str(candidates.device), batch_size or TorchCounter.batch_size, block_size or n, threads)
+        return PassPlan(
+            device or str(candidates.device), batch_size or TorchCounter.batch_size, block_size or n, threads
+        )
     with_bytes = place == "cpu" and definition.byte_tile is not None and multiplies_bytes()
     rows, columns = definition.byte_tile if with_bytes and definition.byte_tile else definition.tile
     columns = block_size or columns
     width = min(columns, -(-even_width(n, columns) // 8) * 8)  # rounded up to a multiple of eight, as in `NumpyCounter`
-    plan = _Plan(None, batch_size or rows, width, threads, with_bytes)
+    plan = PassPlan(None, batch_size or rows, width, threads, with_bytes)
     free = free_bytes() if block_size is None else None
     if free is not None:
         fitting = free // (MEMORY_SHARE * threads * plan.batch_size * plan.cell_bytes) // 8 * 8
@@ -277,7 +279,7 @@ def _sample(candidates: Array) -> Array:
     return sample.detach().cpu() if is_tensor(sample) else sample
 
 
-def _copied_bytes(geometry: str, sample: Array, candidates: Array, plan: _Plan) -> int:
+def _copied_bytes(geometry: str, sample: Array, candidates: Array, plan: PassPlan) -> int:
     """Estimate the bytes of the copies of `candidates` that a counter prepares, from the copies of `sample`."""
     factor = len(candidates) / max(1, len(sample))
     if plan.device is None:
@@ -317,7 +319,7 @@ def _held_bytes(parts: list[Any], besides: Array | None) -> list[int]:
     return list(sizes.values())
 
 
-def _remedy(geometry: str, candidates: Array, plan: _Plan, copied: int, free: int) -> str:
+def _remedy(geometry: str, candidates: Array, plan: PassPlan, copied: int, free: int) -> str:
     """Return the advice for an error message: each setting that suffices alone, with the largest value that fits."""
     (n, d), settings = candidates.shape, []
     for name in ("threads", "batch_size", "block_size"):

@@ -1,6 +1,6 @@
 """Find the best candidates of a few queries among all candidates, exactly, in one pass over the candidates.
 
-`kgeval.evaluation.sources` calls `best_candidates` for embedding models; `kgeval.results.explanations` calls
+`kgeval.evaluation.rescoring` calls `best_candidates` for embedding models; `kgeval.results.explanations` calls
 `best_columns` for rows of scores.
 """
 

@@ -47,7 +47,7 @@ import numpy.typing as npt
 from kgeval.checks import Ids, Reals
 from kgeval.kernels.float_passes import DotPass
 from kgeval.kernels.geometry import MAX_MAGNITUDE, TileBuffer, V, is_in_range
-from kgeval.kernels.tables import is_kept
+from kgeval.kernels.mapped_tables import is_kept
 
 Bytes = npt.NDArray[np.int8]
 Integers = npt.NDArray[np.integer[Any]]

@@ -83,7 +83,7 @@ from kgeval.kernels.geometry import (
     per_row,
     power_above,
 )
-from kgeval.kernels.tables import is_kept, streamed
+from kgeval.kernels.mapped_tables import is_kept, streamed
 
 Floats = npt.NDArray[np.float32]
 

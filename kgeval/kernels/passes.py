@@ -18,7 +18,7 @@ from kgeval.kernels.arrays import largest_in_rows
 from kgeval.kernels.byte_passes import ByteDotPass
 from kgeval.kernels.float_passes import DistancePass, DotPass, DoubleDotPass
 from kgeval.kernels.geometry import GEOMETRIES, Vectors, exact_pair_scores, exact_scores, pair_parts
-from kgeval.kernels.tables import is_kept
+from kgeval.kernels.mapped_tables import is_kept
 
 MIN_BYTES = 8  # smallest dimension for 8-bit products: torch 2.13 is wrong for dimension 1; short vectors gain nothing
 

@@ -13,7 +13,7 @@ import numpy as np
 from kgeval.checks import Ids, check_one_of
 from kgeval.errors import MetricError
 from kgeval.metrics.base import Metric, MetricValue
-from kgeval.metrics.retrieval import AVERAGES, LISTS, ListMetric, Lists
+from kgeval.metrics.retrieval import AVERAGES, LISTS, ListMetric, RankedLists
 from kgeval.stats import Moments
 
 PREFIX = "query"
@@ -67,11 +67,11 @@ class QueryLevel(Metric):
         average = head if head in AVERAGES else "macro"
         return cls(LISTS.parse(tail if head in AVERAGES else rest), average)
 
-    def compute_lists(self, lists: Lists, ties: str) -> MetricValue:
+    def compute_lists(self, lists: RankedLists, ties: str) -> MetricValue:
         """Return the value of the metric over all lists, one list per query."""
         return self.metric.compute(lists, ties, self.average)
 
-    def moments_of(self, lists: Lists, ties: str) -> Moments:
+    def moments_of(self, lists: RankedLists, ties: str) -> Moments:
         """Return the contribution of each list to the metric, one row per list; see `ListMetric.moments`.
 
         Raises
@@ -81,7 +81,7 @@ class QueryLevel(Metric):
         """
         return self.metric.moments(lists, ties, self.average)
 
-    def chance_of(self, lists: Lists) -> MetricValue:
+    def chance_of(self, lists: RankedLists) -> MetricValue:
         """Return the chance level: the expected metric if all orders of the items of a list are equally likely."""
         return self.metric.chance(lists, self.average)
 
@@ -94,7 +94,7 @@ class QueryLevel(Metric):
         return str(self)
 
 
-def lists_of_counts(query: Ids, n_queries: int, better: Ids, tied: Ids, rivals: Ids, is_removed: bool) -> Lists:
+def lists_of_counts(query: Ids, n_queries: int, better: Ids, tied: Ids, rivals: Ids, is_removed: bool) -> RankedLists:
     """Build the ranked list of each query from the three counts (`better`, `tied`, `rivals`) of each answer.
 
     The rivals of an answer are the other candidates of its query; if `is_removed` is True, the query's other answers
@@ -117,7 +117,7 @@ def lists_of_counts(query: Ids, n_queries: int, better: Ids, tied: Ids, rivals: 
 
     Returns
     -------
-    Lists
+    RankedLists
         One list per query; its relevant items, of grade 1, are the query's answers.
 
     Examples
@@ -158,7 +158,7 @@ def lists_of_counts(query: Ids, n_queries: int, better: Ids, tied: Ids, rivals: 
         length = rivals[first] + 1
     # (answers,): every answer has grade 1.
     ones = np.ones(len(query))
-    return Lists(
+    return RankedLists(
         length=length.astype(np.int64),
         query=query,
         before=np.repeat(before, n_here),

@@ -6,11 +6,11 @@ calls `rank` with a `Job` and an executor (see `executors`).
 """
 
 from kgeval.ranking import executors
-from kgeval.ranking.checkpoints import Checkpoint
 from kgeval.ranking.counts import RankCounts, TaskCounts
 from kgeval.ranking.jobs import Executor, Job, rank
 from kgeval.ranking.listed import ListTask, count_lists
 from kgeval.ranking.progress import Meter, said_while
+from kgeval.ranking.resume import Checkpoint
 from kgeval.ranking.shards import Work, in_order, without_finished
 from kgeval.ranking.tasks import Task
 

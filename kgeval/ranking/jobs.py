@@ -14,11 +14,11 @@ import numpy as np
 
 from kgeval.data import Dataset
 from kgeval.errors import KgevalError, ScoreError
-from kgeval.ranking.checkpoints import Checkpoint
 from kgeval.ranking.counts import TaskCounts
 from kgeval.ranking.listed import ListTask
 from kgeval.ranking.progress import Meter
 from kgeval.ranking.ranker import Ranker
+from kgeval.ranking.resume import Checkpoint
 from kgeval.ranking.shards import Failed, Finished, Shard, Work
 from kgeval.ranking.tasks import Task
 from kgeval.scorers import GeometryRows, Limits, RowScorer

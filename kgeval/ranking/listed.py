@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kgeval.checks import Bools, Ids, Scores
-from kgeval.data import Dataset, KnownIndex, Listed, Lists, query_parts
+from kgeval.data import Dataset, KnownIndex, Listed, Ragged, query_parts
 from kgeval.errors import ProtocolError
 from kgeval.ranking.counts import RankCounts, TaskCounts
 from kgeval.scorers import RowScorer, check_triple_scores, score_triples
@@ -28,12 +28,12 @@ class ListTask:
     triples : int64 array, shape (positives, 3)
     rows : int64 array, shape (positives,)
         The index of each positive among all positives of the protocol.
-    rivals : Lists
+    rivals : Ragged
         One list of entity ids per positive, without the answer of the positive.
     is_known : bool array, shape (rivals,)
         Whether the rival forms a known triple.
     kept : int64 array, shape (rivals,)
-        For each rival, its position in the ``values`` of the `Lists` object that the user gave for this side.
+        For each rival, its position in the ``values`` of the `Ragged` object that the user gave for this side.
     counts : dict of str to int
         The counts of `kgeval.data.candidates.Rivals`, and ``"known"``: the number of rivals that form known triples.
     has_dropped_duplicates : bool
@@ -44,7 +44,7 @@ class ListTask:
     side: str
     triples: Ids
     rows: Ids
-    rivals: Lists
+    rivals: Ragged
     is_known: Bools
     kept: Ids
     counts: dict[str, int]
@@ -132,12 +132,12 @@ class ListTask:
             kept=self.kept[elements],
         )
 
-    def triples_of(self, rivals: Lists, start: int) -> Ids:
+    def triples_of(self, rivals: Ragged, start: int) -> Ids:
         """Return the triples that rivals form, one row per rival, int64, shape (rivals, 3).
 
         Parameters
         ----------
-        rivals : Lists
+        rivals : Ragged
             The rivals of consecutive positives.
         start : int
             The index of the first of these positives.
@@ -164,18 +164,18 @@ class ListBatch:
         scores = score_triples(self.scorer, triples, task.side)
         check_triple_scores(scores, triples, task.dataset, self.scorer)
         is_known = task.is_known[task.rivals.offsets[self.start] : task.rivals.offsets[self.stop]]
-        counts = count_lists(scores[:n], Lists(rivals.offsets, scores[n:]), is_known)
+        counts = count_lists(scores[:n], Ragged(rivals.offsets, scores[n:]), is_known)
         return replace(counts, rows=task.rows[self.start : self.stop])
 
 
-def count_lists(positives: Scores, rivals: Lists, is_known: Bools) -> TaskCounts:
+def count_lists(positives: Scores, rivals: Ragged, is_known: Bools) -> TaskCounts:
     """Count, for each positive, the rivals with a higher score and the rivals with the same score.
 
     Parameters
     ----------
     positives : array, shape (positives,)
         The score of each positive.
-    rivals : Lists
+    rivals : Ragged
         One list per positive: the scores of its rivals, in the dtype of `positives`.
     is_known : bool array, shape (rivals,)
         Whether the rival forms a known triple.
@@ -187,7 +187,7 @@ def count_lists(positives: Scores, rivals: Lists, is_known: Bools) -> TaskCounts
 
     Examples
     --------
-    >>> rivals = Lists(np.array([0, 3, 4]), np.array([3.0, 2.0, 1.0, 5.0]))
+    >>> rivals = Ragged(np.array([0, 3, 4]), np.array([3.0, 2.0, 1.0, 5.0]))
     >>> found = count_lists(np.array([2.0, 4.0]), rivals, np.array([True, False, False, False]))
     >>> found.raw.better.tolist(), found.raw.tied.tolist(), found.filtered.better.tolist()
     ([1, 1], [1, 0], [0, 1])

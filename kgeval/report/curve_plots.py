@@ -15,7 +15,7 @@ import pandas as pd
 from kgeval.checks import Reals, check_positive_int
 from kgeval.errors import MetricError
 from kgeval.metrics.pointwise import reliability_curve
-from kgeval.metrics.retrieval import Lists, check_lists, mean_pr_curve, pr_curves, roc_curves
+from kgeval.metrics.retrieval import RankedLists, check_lists, mean_pr_curve, pr_curves, roc_curves
 from kgeval.report.figures import GREY, PALETTE, Sheet
 from kgeval.results import EvaluationResult
 
@@ -80,7 +80,7 @@ def calibration_curve(
 
 
 def precision_recall(
-    lists: Lists | EvaluationResult,
+    lists: RankedLists | EvaluationResult,
     ties: str = "expected",
     *,
     points: int = 11,
@@ -96,7 +96,7 @@ def precision_recall(
 
     Parameters
     ----------
-    lists : Lists or EvaluationResult
+    lists : RankedLists or EvaluationResult
         For a result, the filtered lists of all its queries are drawn.
     ties : str
         As in `kgeval.metrics.retrieval.pr_curves`.
@@ -134,7 +134,7 @@ def precision_recall(
 
 
 def roc(
-    lists: Lists | EvaluationResult,
+    lists: RankedLists | EvaluationResult,
     *,
     limit: int = MAX_FAINT,
     seed: int = 0,
@@ -150,7 +150,7 @@ def roc(
 
     Parameters
     ----------
-    lists : Lists or EvaluationResult
+    lists : RankedLists or EvaluationResult
     limit, seed, style, ax, title
         As in `precision_recall`.
 

@@ -1,6 +1,6 @@
 """Tables of metrics as aligned text that fits the terminal, JSON, CSV, Markdown or LaTeX.
 
-Users and the commands of `kgeval.cli` call these functions. `kgeval.published` and `kgeval.trec` use `printable`.
+Users and the commands of `kgeval.cli` call these functions. `kgeval.plausibility` and `kgeval.trec` use `printable`.
 """
 
 from __future__ import annotations

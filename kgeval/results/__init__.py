@@ -1,5 +1,6 @@
 """Results of an evaluation: the result class, its table of ranks, metric keys, breakdowns, explanations and files."""
 
+from kgeval.results.bounded import EXTREMES, UNKNOWN_COUNT, unknown_reason
 from kgeval.results.clustering import CLUSTERS, PURPOSES, RowClusters, given_labels, row_numbers
 from kgeval.results.columns import (
     by_position,
@@ -42,7 +43,6 @@ from kgeval.results.keys import Key
 from kgeval.results.lists import query_columns
 from kgeval.results.rank_table import CONFIDENCE, RankTable
 from kgeval.results.run_names import MODEL, SEED, check_model_name, named, run_name
-from kgeval.results.undecided import EXTREMES, UNKNOWN_COUNT, unknown_reason
 
 __all__ = [
     "BREAKDOWNS",

@@ -44,7 +44,16 @@ from kgeval.metrics import (
     parse_all,
     split_list,
 )
-from kgeval.metrics.retrieval import ListMetric, Lists, Steps, tabulate
+from kgeval.metrics.retrieval import ListMetric, RankedLists, Steps, tabulate
+from kgeval.results.bounded import (
+    EXTREMES,
+    UNDECIDED_COLUMNS,
+    UNKNOWN,
+    check_undecided,
+    shown_bounds,
+    unknown_counts,
+    where_equal,
+)
 from kgeval.results.clustering import PURPOSES
 from kgeval.results.columns import (
     TAKEN_OVER,
@@ -66,15 +75,6 @@ from kgeval.results.lists import no_lists, query_columns, query_lists, triples_o
 from kgeval.results.rank_table import CONFIDENCE, INTERVALS, RankTable
 from kgeval.results.run_names import MODEL, SEED, run_facts, run_name
 from kgeval.results.steps import steps_of_row
-from kgeval.results.undecided import (
-    EXTREMES,
-    UNDECIDED_COLUMNS,
-    UNKNOWN,
-    check_undecided,
-    shown_bounds,
-    unknown_counts,
-    where_equal,
-)
 from kgeval.stats import FEW_CLUSTERS, Interval, check_confidence, robust_interval
 
 CARD_METRICS = ("mrr", "hits@1", "hits@10")  # the metrics that notebooks show first
@@ -546,7 +546,7 @@ class EvaluationResult:
         counts = [len(self.table), len(groups)]
         return metric_frame(index, [micro, macro], map(str, parsed), counts, with_intervals=confidence is not None)
 
-    def lists(self, side: str = "both", setting: str = "filtered", undecided: str | None = None) -> Lists:
+    def lists(self, side: str = "both", setting: str = "filtered", undecided: str | None = None) -> RankedLists:
         """Return one ranked list per query, for the metrics and curves of `kgeval.metrics.retrieval`.
 
         The relevant items of a list are the ranked answers of its query. In the raw setting, the other items are all
@@ -564,7 +564,7 @@ class EvaluationResult:
 
         Returns
         -------
-        Lists
+        RankedLists
             The names of the lists are (side, label of the relation, label of the given entity).
 
         Raises

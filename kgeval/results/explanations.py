@@ -38,7 +38,7 @@ class Source(typing.Protocol):
 
     If a source has the attribute ``is_stored = True``, it looks up stored lists and scores nothing again, so counts are
     not compared. A source may have a method ``best_rivals``, which finds the best candidates of many triples faster
-    than `candidate_scores`; see `kgeval.evaluation.sources.ScorerSource`.
+    than `candidate_scores`; see `kgeval.evaluation.rescoring.ScorerSource`.
     """
 
     @property

@@ -18,8 +18,8 @@ from kgeval.checks import check_ids, cut_label
 from kgeval.data import NOT_KNOWN, OF_TOOL, PER_POSITIVE, SETTINGS, Labels, Protocol, TextLabels, TripleSet, Vocabulary
 from kgeval.errors import DataError, KgevalError
 from kgeval.files import Arrays, read_archive, unpack_labels, write_archive
+from kgeval.results.bounded import COUNTS, UNDECIDED_COLUMNS, unknown_counts
 from kgeval.results.columns import text_codes
-from kgeval.results.undecided import COUNTS, UNDECIDED_COLUMNS, unknown_counts
 
 TABLE_COLUMNS = (
     "s", "p", "o", "side", "split", "score",

@@ -13,8 +13,8 @@ import pandas as pd
 from kgeval.checks import Ids
 from kgeval.data import Protocol, given_and_asked_where, group_rows
 from kgeval.metrics import lists_of_counts
-from kgeval.metrics.retrieval import Lists
-from kgeval.results.undecided import UNKNOWN_COUNT, undecided_rows
+from kgeval.metrics.retrieval import RankedLists
+from kgeval.results.bounded import UNKNOWN_COUNT, undecided_rows
 
 
 def no_lists(protocol: Protocol, setting: str) -> str:
@@ -72,7 +72,7 @@ def query_columns(table: pd.DataFrame) -> tuple[Ids, Ids, Ids]:
     return table["side"].cat.codes.to_numpy().astype(np.int64), triples[:, 1], given
 
 
-def query_lists(table: pd.DataFrame, protocol: Protocol, setting: str) -> tuple[Lists, pd.DataFrame]:
+def query_lists(table: pd.DataFrame, protocol: Protocol, setting: str) -> tuple[RankedLists, pd.DataFrame]:
     """Return one ranked list per query (s, p, ?) or (?, p, o); the ranked answers of the query are the relevant items.
 
     Parameters
@@ -85,7 +85,7 @@ def query_lists(table: pd.DataFrame, protocol: Protocol, setting: str) -> tuple[
 
     Returns
     -------
-    lists : Lists
+    lists : RankedLists
         One list per query; the queries are sorted by side, relation and given entity.
     rows : pandas.DataFrame
         For each query, one row of `table` that contains the side, relation and given entity of the query.
@@ -102,7 +102,7 @@ def query_lists(table: pd.DataFrame, protocol: Protocol, setting: str) -> tuple[
     return lists, table.iloc[distinct[first[:-1]]]
 
 
-def bounded_lists(table: pd.DataFrame, protocol: Protocol, setting: str) -> tuple[Lists, ...]:
+def bounded_lists(table: pd.DataFrame, protocol: Protocol, setting: str) -> tuple[RankedLists, ...]:
     """Return the lists of `query_lists`; if ranks are undecided, also the lists with these ranks at both bounds.
 
     Parameters
@@ -112,7 +112,7 @@ def bounded_lists(table: pd.DataFrame, protocol: Protocol, setting: str) -> tupl
 
     Returns
     -------
-    tuple of Lists
+    tuple of RankedLists
         Either one element; or three: the lists in which undecided ranks are ties, the lists with all undecided ranks at
         their worst, and the lists with all of them at their best.
     """

@@ -28,12 +28,12 @@ from kgeval.metrics import (
     metric_frame,
     ranks_under,
 )
-from kgeval.metrics.retrieval import Lists
+from kgeval.metrics.retrieval import RankedLists
 from kgeval.ranking import RankCounts
+from kgeval.results.bounded import EXTREMES, at_extremes, between_reason, undecided_rows, unknown_reason
 from kgeval.results.clustering import RowClusters
 from kgeval.results.keys import Key
 from kgeval.results.lists import bounded_lists, no_lists
-from kgeval.results.undecided import EXTREMES, at_extremes, between_reason, undecided_rows, unknown_reason
 from kgeval.stats import (
     BOOTSTRAPS,
     CROSSED,
@@ -209,34 +209,34 @@ class RankTable:
             reason = NO_CHANCE
         return reason or unknown_reason(self.unknown, key, at_chance)
 
-    def bounded_lists(self, setting: str, rows: Ids) -> tuple[Lists, ...]:
+    def bounded_lists(self, setting: str, rows: Ids) -> tuple[RankedLists, ...]:
         """Return one ranked list per query of `rows`, for the raw or filtered setting.
 
         Returns
         -------
-        tuple of Lists
+        tuple of RankedLists
             The lists, in which undecided ranks are ties. If there are undecided ranks, also the lists with all of them
             at their worst, and the lists with all of them at their best.
         """
         return bounded_lists(self.frame.iloc[rows], self.protocol, setting)
 
     def cases(
-        self, key: Key, rows: Ids, lists: tuple[Lists, ...] | None = None, *, at_bounds: bool = False
-    ) -> tuple[RankCounts, ...] | tuple[Lists, ...]:
+        self, key: Key, rows: Ids, lists: tuple[RankedLists, ...] | None = None, *, at_bounds: bool = False
+    ) -> tuple[RankCounts, ...] | tuple[RankedLists, ...]:
         """Return the counts, or the lists of a query-level metric, from which the metric `key` is computed.
 
         Parameters
         ----------
         key : Key
         rows : int64 array
-        lists : tuple of Lists, optional
+        lists : tuple of RankedLists, optional
             As in `value`.
         at_bounds : bool
             If True, undecided ranks stay undecided even with optimistic or pessimistic ties.
 
         Returns
         -------
-        tuple of RankCounts or tuple of Lists
+        tuple of RankCounts or tuple of RankedLists
             One element if no rank is undecided, or if the tie policy decides the undecided ranks. Otherwise two
             elements: first with all undecided ranks at their worst, then with all of them at their best.
         """
@@ -262,7 +262,7 @@ class RankTable:
         rows: Ids | None = None,
         *,
         at_chance: bool = False,
-        lists: tuple[Lists, ...] | None = None,
+        lists: tuple[RankedLists, ...] | None = None,
         cases: tuple[Any, ...] | None = None,
     ) -> MetricValue:
         """Return the value of the metric `key`; NaN with a reason if it is undefined.
@@ -273,9 +273,9 @@ class RankTable:
         rows : int64 array, optional
         at_chance : bool
             If True, return the expected value of the metric for a random ranking.
-        lists : tuple of Lists, optional
+        lists : tuple of RankedLists, optional
             The `bounded_lists` of `rows`, if the caller has computed them already; only query-level metrics use them.
-        cases : tuple of RankCounts or tuple of Lists, optional
+        cases : tuple of RankCounts or tuple of RankedLists, optional
             By default the `cases` of the key.
         """
         key = Key.parse(key)
@@ -317,7 +317,7 @@ class RankTable:
         self,
         key: str | Metric | Key,
         rows: Ids | None = None,
-        lists: tuple[Lists, ...] | None = None,
+        lists: tuple[RankedLists, ...] | None = None,
         weights: Reals | None = None,
     ) -> Moments:
         """Return the terms whose means give the metric `key`, for intervals, tests and other statistics.
@@ -376,7 +376,7 @@ class RankTable:
         confidence: float,
         clusters: RowClusters | None = None,
         method: str = "robust",
-        lists: tuple[Lists, ...] | None = None,
+        lists: tuple[RankedLists, ...] | None = None,
         n_resamples: int = 2000,
         seed: int = 0,
     ) -> Interval:
@@ -548,7 +548,7 @@ class RankTable:
         return between_reason(key, low, high, n_undecided, sum(map(len, groups)))
 
 
-def _moments_of(key: Key, case: RankCounts | Lists) -> Moments:
+def _moments_of(key: Key, case: RankCounts | RankedLists) -> Moments:
     if isinstance(key.metric, QueryLevel):
         return key.metric.moments_of(case, key.ties)  # type: ignore[arg-type]
     return key.metric.moments(case.better, case.tied, case.rivals, key.ties)  # type: ignore[union-attr]

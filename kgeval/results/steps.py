@@ -10,11 +10,11 @@ import pandas as pd
 from kgeval.data import Vocabulary, given_and_asked_where
 from kgeval.errors import MetricError
 from kgeval.metrics import MR, MRR, Hits, QueryLevel, RankMetric, ranks_under
-from kgeval.metrics.retrieval import Lists, Steps, steps
+from kgeval.metrics.retrieval import RankedLists, Steps, steps
+from kgeval.results.bounded import EXTREMES
 from kgeval.results.keys import Key
 from kgeval.results.lists import query_columns, query_lists, triples_of
 from kgeval.results.rank_table import RankTable
-from kgeval.results.undecided import EXTREMES
 
 RANKS_IN_STEPS = (MR, MRR, Hits)
 
@@ -60,7 +60,7 @@ def steps_of_row(ranks: RankTable, entities: Vocabulary, relations: Vocabulary, 
     return replace(found, metric=str(key), query=name)
 
 
-def _labels_in_order(frame: pd.DataFrame, setting: str, lists: Lists, entities: Vocabulary) -> list[str | None]:
+def _labels_in_order(frame: pd.DataFrame, setting: str, lists: RankedLists, entities: Vocabulary) -> list[str | None]:
     """Return one entry for each item of the single list, in ranked order: the label of an answer, or None for a rival.
 
     `frame` has the rows of the query.

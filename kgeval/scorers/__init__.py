@@ -4,10 +4,10 @@
 """
 
 from kgeval.scorers import models
+from kgeval.scorers.call_size import OutOfTime, Pace
 from kgeval.scorers.check import ScorerReport, check_missing, check_scorer, probe
 from kgeval.scorers.identity import ScorerIdentity
 from kgeval.scorers.libraries import adapter_of, bound, register_adapter, scorer_notes
-from kgeval.scorers.pace import OutOfTime, Pace
 from kgeval.scorers.precedence import check_precedence
 from kgeval.scorers.rounding import TOLERANCE, TOLERANCE_OF_HALVES, Rounding, score_differences
 from kgeval.scorers.row_scorers import (

@@ -48,9 +48,9 @@ from kgeval.kernels import (
     streamed,
     taken,
 )
+from kgeval.scorers.call_size import FIRST_PAIRS, OutOfTime, Pace
 from kgeval.scorers.libraries import refuse_library_model
 from kgeval.scorers.models import EmbeddingModel
-from kgeval.scorers.pace import FIRST_PAIRS, OutOfTime, Pace
 from kgeval.scorers.values import as_rows, as_scores, check_same_dtype
 
 MAX_PAIRS = 1 << 17  # the ids and scores of this many triples fit in the cache of a processor

@@ -27,8 +27,8 @@ from kgeval.metrics.retrieval import (
     FBeta,
     HitCounts,
     ListMetric,
-    Lists,
     Precision,
+    RankedLists,
     Recall,
     RPrecision,
     Success,
@@ -40,7 +40,7 @@ CUT_OFFS = "5,10,15,20,30,100,200,500,1000"
 RECALLS = "0,.1,.2,.3,.4,.5,.6,.7,.8,.9,1"
 MULTIPLES = ".2,.4,.6,.8,1,1.2,1.4,1.6,1.8,2"
 
-Ratio = Callable[[Lists], tuple[Reals, Reals]]
+Ratio = Callable[[RankedLists], tuple[Reals, Reals]]
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class TrecMeasure:
     has_expectation: bool = True
     undefined_when: ClassVar[str] = ""  # `lacking` gives the only reason; otherwise every query has a value
 
-    def per_query(self, lists: Lists, ties: str) -> Reals:
+    def per_query(self, lists: RankedLists, ties: str) -> Reals:
         """Return the value of the measure for each list, float64, shape (queries,).
 
         A value is 0 if its denominator is 0. All values are NaN if the measure is undefined (see `lacking`).
@@ -76,7 +76,7 @@ class TrecMeasure:
         above, below = self.ratio(lists.under(ties))
         return np.divide(above, below, out=np.zeros(len(lists)), where=below > 0)
 
-    def compute(self, lists: Lists, ties: str) -> MetricValue:
+    def compute(self, lists: RankedLists, ties: str) -> MetricValue:
         """Return the value of the measure for all lists together."""
         reason = self.lacking(lists, ties)
         if reason:
@@ -86,7 +86,7 @@ class TrecMeasure:
             return MetricValue(math.exp(np.log(np.maximum(values, MIN_IN_GM_MAP)).mean()))
         return MetricValue(float(values.sum() if self.total == "sum" else values.mean()))
 
-    def lacking(self, lists: Lists, ties: str) -> str:
+    def lacking(self, lists: RankedLists, ties: str) -> str:
         """Return the reason why the measure is undefined under `ties`, or an empty string."""
         is_undefined = ties == "expected" and not self.has_expectation and lists.has_mixed_ties
         return (
@@ -169,7 +169,7 @@ def _plain_measure(ratio: Ratio, total: str = "mean", has_expectation: bool = Tr
     return make
 
 
-def _count(values: Callable[[Lists], Any]) -> Maker:
+def _count(values: Callable[[RankedLists], Any]) -> Maker:
     """Return a function (a `Maker`) that makes a count: the sum of ``values(lists)`` over the queries."""
     return _plain_measure(lambda lists: (np.asarray(values(lists), dtype=np.float64), np.ones(len(lists))), "sum")
 
@@ -218,7 +218,7 @@ def _numbers(name: str, text: str, kind: type, expected: str, is_right: Callable
     return numbers
 
 
-def _hits(lists: Lists) -> Reals:
+def _hits(lists: RankedLists) -> Reals:
     return expected_hits(lists, INFINITY)
 
 
@@ -231,11 +231,11 @@ def _relative_precision(k: int) -> Ratio:
     return lambda lists: (expected_hits(lists, k), np.minimum(lists.n_relevant, k).astype(np.float64))
 
 
-def _set_relative_precision(lists: Lists) -> tuple[Reals, Reals]:
+def _set_relative_precision(lists: RankedLists) -> tuple[Reals, Reals]:
     return _hits(lists), np.minimum(lists.n_relevant, lists.length).astype(np.float64)
 
 
-def _set_map(lists: Lists) -> tuple[Reals, Reals]:
+def _set_map(lists: RankedLists) -> tuple[Reals, Reals]:
     return _hits(lists) ** 2, (lists.length * lists.n_relevant).astype(np.float64)
 
 
@@ -246,7 +246,7 @@ def _precision_at_share(share: float) -> Ratio:
     query. ``share * R`` is rounded up to an integer, but rounded down if it is less than 0.1 above an integer.
     """
 
-    def ratio(lists: Lists) -> tuple[Reals, Reals]:
+    def ratio(lists: RankedLists) -> tuple[Reals, Reals]:
         reach: Ids = (share * lists.n_relevant + 0.9).astype(np.int64)
         return expected_hits(lists, reach), reach.astype(np.float64)
 
@@ -262,7 +262,7 @@ def _interpolated_precision(recalls: Sequence[float]) -> Ratio:
     integer; `kgeval.metrics.retrieval.InterpolatedPrecision` rounds it up.
     """
 
-    def ratio(lists: Lists) -> tuple[Reals, Reals]:
+    def ratio(lists: RankedLists) -> tuple[Reals, Reals]:
         hits, total = HitCounts.of(lists), np.zeros(len(lists))
         for recall in recalls:
             # needed, (queries,): how many relevant documents must be retrieved. reaches, (hits,): True for the hit that

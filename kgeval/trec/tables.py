@@ -13,7 +13,7 @@ from kgeval.checks import check_one_of, check_positive_int, counted
 from kgeval.errors import DataError, MetricError
 from kgeval.markup import printable
 from kgeval.metrics import REASON, Cell, join_reasons
-from kgeval.metrics.retrieval import ListMetric, Lists, from_run, query_reasons
+from kgeval.metrics.retrieval import ListMetric, RankedLists, from_run, query_reasons
 from kgeval.trec.measures import TrecMeasure
 
 TREC_TIES = ("trec", "expected", "optimistic", "pessimistic")
@@ -61,7 +61,7 @@ class TrecOptions:
             check_positive_int("depth (-M)", self.depth, MetricError)
 
 
-def trec_lists(qrels: pd.DataFrame, run: pd.DataFrame, options: TrecOptions = TrecOptions()) -> Lists:
+def trec_lists(qrels: pd.DataFrame, run: pd.DataFrame, options: TrecOptions = TrecOptions()) -> RankedLists:
     """Make the ranked list of each query of a run, as trec_eval makes it.
 
     Parameters
@@ -75,7 +75,7 @@ def trec_lists(qrels: pd.DataFrame, run: pd.DataFrame, options: TrecOptions = Tr
 
     Returns
     -------
-    Lists
+    RankedLists
         The lists of the judged queries. ``notes`` tell how many queries and documents were left out, and in how many
         queries the order of tied documents depends on their names.
 
@@ -186,7 +186,7 @@ def _first_documents(run: pd.DataFrame, depth: int) -> tuple[pd.DataFrame, list[
     return ordered[position <= depth], list(tied["query"])
 
 
-def _n_tied(lists: Lists) -> int:
+def _n_tied(lists: RankedLists) -> int:
     """Return the number of lists in which tied items differ in grade, so that their order matters."""
     items = pd.DataFrame({"query": lists.query, "before": lists.before, "size": lists.size, "grade": lists.grade})
     # `items` has one row per item. Items of a query with the same `before` form a tie group of `size` items.
@@ -216,13 +216,13 @@ class TrecTable:
 
 
 def trec_table(
-    lists: Lists, measures: Sequence[TrecMeasure | ListMetric], ties: str = "trec", tag: str = ""
+    lists: RankedLists, measures: Sequence[TrecMeasure | ListMetric], ties: str = "trec", tag: str = ""
 ) -> TrecTable:
     """Tabulate measures, one row per query; the last row is for all queries together.
 
     Parameters
     ----------
-    lists : Lists
+    lists : RankedLists
         The result of `trec_lists`; its options must have the same `ties` as this call.
     measures : sequence of TrecMeasure or ListMetric
         See `kgeval.trec.measures.parse_measures`.

@@ -25,7 +25,7 @@ import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import kgeval as kg
-from kgeval.data import Sample
+from kgeval.data import RandomSample
 from kgeval.results import RankTable
 
 RUNS = 1000
@@ -78,13 +78,13 @@ class Split:
 
     def part(self, m: int, seed: int) -> RankTable:
         """The ranks of m random triples, with the protocol that they have in a result."""
-        rows, sample = Sample.drawn(m, self.n, seed)
+        rows, sample = RandomSample.drawn(m, self.n, seed)
         frame = self.table.frame.take(np.concatenate([rows, rows + self.n])).reset_index(drop=True)
         return RankTable(frame, replace(self.table.protocol, sample=sample))
 
     def stopped(self, share: float, seed: int) -> int:
         """How many triples are complete on both sides when a share of the cost of all queries is spent."""
-        order = Sample.order(self.n, seed)
+        order = RandomSample.order(self.n, seed)
         paid = np.zeros((self.n, 2))
         for side in range(2):
             _, first = np.unique(self.queries[order, side], return_index=True)

@@ -18,7 +18,7 @@ from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.support.ui import WebDriverWait
 
-from kgeval.comparison.comparing import compare
+from kgeval.comparison.comparison import compare
 from kgeval.report.page import write_page
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # where the tests keep what they share

@@ -33,7 +33,7 @@ import kgeval as kg
 from kgeval.ranking import Job
 from kgeval.ranking.executors import processes
 from kgeval.ranking.executors.dispatch import RETRIES, Lost, drive
-from kgeval.ranking.executors.workers import Greeting, Report, Shipment, fingerprint_of
+from kgeval.ranking.executors.workers import Handshake, Report, Shipment, fingerprint_of
 from kgeval.ranking.ranker import BATCHES, MIN_BATCH
 from kgeval.scorers import GeometryRows, Limits, as_row_scorer
 
@@ -166,7 +166,7 @@ class SimulatedCrew:
         self.events, self.order, self.results = [], itertools.count(), {}
         self.now, self.n_pairs, self.first_count = 0.0, 0, None
         self.waiting_for, self.fetched = {}, {0}  # machine -> the calls that need the job; machines that have it
-        self.here = Greeting.here()
+        self.here = Handshake.here()
 
     def speed(self, worker):
         return self.nodes[worker.place].speed * self.shares[worker.place]
@@ -184,10 +184,10 @@ class SimulatedCrew:
         self.results[handle] = result
         heapq.heappush(self.events, (moment, next(self.order), handle))
 
-    def hire(self):
+    def start(self):
         return PretendedWorker(self.free.pop() if self.free else None)
 
-    def greet(self, worker):
+    def handshake(self, worker):
         if worker.place is None:  # no room is left in the cluster
             return object()
         return self.call(worker, self.costs.start / self.speed(worker), self.here)
@@ -256,7 +256,7 @@ class SimulatedCrew:
             return result[1]
         return result
 
-    def dismiss(self, worker):
+    def stop(self, worker):
         pass
 
     def close(self):
@@ -292,18 +292,18 @@ class RecordedCrew:
         self.crew, self.begun = crew, {}
         self.times = {"start": [], "prepare": [], "first": [], "latency": []}
         self.speeds, self.seen, self.first_count = [], set(), None
-        for name in ("n_workers", "wait", "dismiss", "close"):
+        for name in ("n_workers", "wait", "stop", "close"):
             setattr(self, name, getattr(crew, name))
 
     def _noted(self, kind, worker, call, n_queries=0):
         self.begun[call] = kind, worker, time.perf_counter(), n_queries
         return call
 
-    def hire(self):
-        return self.crew.hire()
+    def start(self):
+        return self.crew.start()
 
-    def greet(self, worker):
-        return self._noted("start", worker, self.crew.greet(worker))
+    def handshake(self, worker):
+        return self._noted("start", worker, self.crew.handshake(worker))
 
     def prepare(self, worker):
         return self._noted("prepare", worker, self.crew.prepare(worker))

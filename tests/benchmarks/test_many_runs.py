@@ -216,8 +216,8 @@ def test_maxt_is_never_surer_than_the_bound_for_few_runs(seeds, column):
     found = whole.differences
     assert (found["p_maxt"] >= found[column]).all()
     assert (found["p_maxt"] == found[column]).any()
-    fine_print = whole.fine_print()
-    assert any("a model with two runs have at least Holm's p-value" in line for line in fine_print) == (len(seeds) == 2)
+    method = whole.notes_on_method()
+    assert any("a model with two runs have at least Holm's p-value" in line for line in method) == (len(seeds) == 2)
 
 
 def test_single_runs_beside_several():
@@ -226,11 +226,11 @@ def test_single_runs_beside_several():
     found = kg.benchmark(runs, metrics="mrr", n_resamples=99)
     assert found.differences["test"].tolist() == ["t", "t", "swaps"]
     assert "B - C on ring-24 compares two single runs, so other seeds may give another order" in found.verdict.sentence
-    assert "; for models with one run, other seeds are not included" in found.fine_print()[0]
+    assert "; for models with one run, other seeds are not included" in found.notes_on_method()[0]
     for seeds in ((1,), (1, 2)):
         alike = kg.benchmark(cases.runs_of((24,), seeds=seeds), metrics="mrr", n_resamples=99)
         assert "two single runs" not in alike.verdict.sentence
-        assert "not included" not in alike.fine_print()[0]
+        assert "not included" not in alike.notes_on_method()[0]
 
 
 def test_protocols_that_differ_between_datasets_are_noted():

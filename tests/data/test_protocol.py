@@ -13,13 +13,13 @@ import pytest
 
 import kgeval as kg
 from kgeval.data.candidates import Recorded
-from kgeval.data.protocol import Protocol, Sample
+from kgeval.data.protocol import Protocol, RandomSample
 
 pytestmark = pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")
 
 # One value, unlike the default, of each field; a new field must get its own here.
 OTHERS = {
-    "sample": Sample(2, 5, "ab", 0),
+    "sample": RandomSample(2, 5, "ab", 0),
     "sides": ("object",),
     "filter_splits": ("train",),
     "unseen": "drop",
@@ -381,35 +381,35 @@ def test_the_order_of_a_sample_is_that_of_pcg64(of, seed):
     """Rows sorted by raw numbers, whose last bits are those of the row: the same with every version of numpy."""
     n_bits = (of - 1).bit_length()
     keys = [number >> n_bits << n_bits | row for row, number in enumerate(pcg64(seed, of))]
-    order = Sample.order(of, seed)
+    order = RandomSample.order(of, seed)
     assert order.tolist() == sorted(range(of), key=keys.__getitem__)
     assert order.dtype == np.int64
 
 
 def test_samples_of_a_seed_are_nested():
     for seed in range(20):
-        order = Sample.order(200, seed)
+        order = RandomSample.order(200, seed)
         assert sorted(order.tolist()) == list(range(200))
         for n in (1, 7, 100, 199):
-            rows, sample = Sample.drawn(n, 200, seed)
+            rows, sample = RandomSample.drawn(n, 200, seed)
             assert rows.tolist() == sorted(order[:n].tolist())
             assert (sample.n, sample.of, sample.seed) == (n, 200, seed)
-    assert Sample.drawn(200, 200, 0)[1] is None
-    assert Sample.order(0).tolist() == []
+    assert RandomSample.drawn(200, 200, 0)[1] is None
+    assert RandomSample.order(0).tolist() == []
 
 
 def test_every_order_is_equally_likely():
     """Chi-squared of the 24 orders of 4 rows, 4,800 seeds: 23 degrees of freedom, so below 60 nearly always."""
-    orders = [tuple(Sample.order(4, seed).tolist()) for seed in range(10**6, 10**6 + 4800)]
+    orders = [tuple(RandomSample.order(4, seed).tolist()) for seed in range(10**6, 10**6 + 4800)]
     counts = np.array([orders.count(order) for order in itertools.permutations(range(4))])
     assert ((counts - 200.0) ** 2 / 200.0).sum() < 60.0
 
 
 def test_how_a_sample_is_shown():
-    assert str(Sample(1200, 20466, "ab", 0)) == "1,200 of 20,466 triples (drawn at random, seed 0)"
-    assert str(Sample(1200, 20466, "ab")) == "1,200 of 20,466 triples (chosen by the user)"
+    assert str(RandomSample(1200, 20466, "ab", 0)) == "1,200 of 20,466 triples (drawn at random, seed 0)"
+    assert str(RandomSample(1200, 20466, "ab")) == "1,200 of 20,466 triples (chosen by the user)"
     assert (
-        Protocol(sample=Sample(2, 5, "ab", 3))
+        Protocol(sample=RandomSample(2, 5, "ab", 3))
         .describe()
         .endswith("both sides, 2 of 5 triples (drawn at random, seed 3)")
     )
@@ -418,7 +418,7 @@ def test_how_a_sample_is_shown():
 @pytest.mark.parametrize("seed", [-1, True, 0.5, "0"])
 def test_wrong_seeds_of_a_sample(seed):
     with pytest.raises(kg.ProtocolError) as caught:
-        Sample.order(5, seed)
+        RandomSample.order(5, seed)
     assert str(caught.value) == f"seed must be an integer of at least 0; got {seed!r}"
 
 

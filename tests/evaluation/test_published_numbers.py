@@ -16,7 +16,7 @@ import pytest
 from baselines import Frequency, InverseRule
 
 import kgeval as kg
-from kgeval.published.table import check_table
+from kgeval.plausibility.table import check_table
 from kgeval.scorers.models.distances import RotatE, TransE
 from kgeval.scorers.models.products import ComplEx
 from kgeval.scorers.models.tensors import BatchNorm, TuckER

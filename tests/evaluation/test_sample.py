@@ -11,7 +11,7 @@ from grids import size
 
 import kgeval as kg
 from kgeval.cli import main
-from kgeval.data import Sample
+from kgeval.data import RandomSample
 from kgeval.results import header_lines, interval_notes
 from kgeval.stats import student_quantile
 
@@ -85,7 +85,7 @@ def drawn_and_chosen():
     """Results of 150 of 200 triples: drawn at random, and the same triples chosen by the user."""
     dataset, table = graph()
     score = lambda s, p, o: table[s, p, o]  # noqa: E731
-    rows = Sample.drawn(150, 200, seed=2)[0]
+    rows = RandomSample.drawn(150, 200, seed=2)[0]
     return kg.evaluate(score, dataset, triples=150, seed=2), kg.evaluate(score, dataset, triples=rows)
 
 
@@ -94,7 +94,7 @@ def test_the_rest_of_test_stays_in_the_filter():
     dataset, table = graph()
     score = lambda s, p, o: table[s, p, o]  # noqa: E731
     part = kg.evaluate(score, dataset, triples=50, seed=1)
-    rows = Sample.drawn(50, 200, seed=1)[0]
+    rows = RandomSample.drawn(50, 200, seed=1)[0]
     alone = kg.Dataset.from_arrays(
         train=dataset["train"].array, test=dataset["test"].array[rows], n_entities=40, n_relations=3
     )

@@ -10,7 +10,7 @@ from grids import size
 from kgeval.candidates import Listed
 
 import kgeval as kg
-from kgeval.data import Sample
+from kgeval.data import RandomSample
 
 COUNTS = [f"{name}_{setting}" for setting in ("raw", "filtered") for name in ("better", "tied", "rivals")]
 SIDES = ("subject", "object")
@@ -478,7 +478,7 @@ def test_wrong_lists_are_refused(make, message):
             "negatives has ids for the sides subject, but scores were given for object",
         ),
         (
-            {"objects": ([1, 2, 3], [[1]] * 3), "protocol": kg.Protocol(sample=Sample(1, 3, "ab", 0))},
+            {"objects": ([1, 2, 3], [[1]] * 3), "protocol": kg.Protocol(sample=RandomSample(1, 3, "ab", 0))},
             "only kgeval.evaluate(..., triples=...) sets the sample of a protocol; with given scores, all triples are "
             "ranked",
         ),

@@ -3,7 +3,7 @@
 import pytest
 from page_cases import NAMES, Reader, made_results
 
-from kgeval.comparison.comparing import compare
+from kgeval.comparison.comparison import compare
 from kgeval.report import page as page_module
 from kgeval.report.page import write_page
 from kgeval.report.page_content import page_data

@@ -12,7 +12,7 @@ from made_results import like_fb15k237, noted, replaced
 from page_cases import HOSTILE, LINK, N_ENTITIES, N_RELATIONS, NAMES, Reader, mean_of, ranks_of, rounded
 
 import kgeval as kg
-from kgeval.comparison.comparing import compare
+from kgeval.comparison.comparison import compare
 from kgeval.markup import shown_label
 from kgeval.report.colours import COLOURS, DARK_COLOURS
 from kgeval.report.page import write_page

@@ -12,7 +12,7 @@ from made_results import like_fb15k237
 from page_cases import HOSTILE, N_RELATIONS
 
 import kgeval as kg
-from kgeval.comparison.comparing import compare
+from kgeval.comparison.comparison import compare
 from kgeval.markup import shown_label
 from kgeval.report.page import write_page
 

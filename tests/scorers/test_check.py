@@ -9,7 +9,7 @@ from scorer_cases import LABELS, TABLE, TEST, Columns, Rows, dataset, integer_mo
 
 import kgeval as kg
 from kgeval.data import triple_labels
-from kgeval.scorers import pace
+from kgeval.scorers import call_size
 
 
 @pytest.mark.parametrize("kind", ["function", "rows", "columns", "model"])
@@ -217,7 +217,7 @@ class Slow:
         self.now, self.seconds, self.first, self.change = 0.0, seconds, first, change
         self.shapes = []
         self.table = large_table(n)
-        monkeypatch.setattr(pace, "clock", lambda: self.now)
+        monkeypatch.setattr(call_size, "clock", lambda: self.now)
 
     def spent(self, scores):
         self.now += scores.size * self.seconds + self.first

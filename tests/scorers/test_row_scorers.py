@@ -27,7 +27,7 @@ from scorer_cases import (
 )
 
 import kgeval as kg
-from kgeval.scorers import pace, row_scorers
+from kgeval.scorers import call_size, row_scorers
 from kgeval.scorers.models.distances import TransE
 from kgeval.scorers.row_scorers import as_row_scorer
 from kgeval.scorers.values import as_rows, as_scores
@@ -346,7 +346,7 @@ def test_no_query_is_scored_twice(make_scorer, limits):
 @pytest.mark.parametrize("make_scorer", [RecordingFunction, RecordingColumns])
 def test_answers_are_never_shown(make_scorer, monkeypatch):
     """Two datasets with equal queries and different answers: the scorer is asked exactly the same."""
-    monkeypatch.setattr(pace, "clock", lambda: 0.0)  # the sizes of calls depend on time
+    monkeypatch.setattr(call_size, "clock", lambda: 0.0)  # the sizes of calls depend on time
     calls = []
     for shift in (1, 2):
         test = [[s, 0, (7 * s + shift) % 300] for s in range(0, 300, 20)]

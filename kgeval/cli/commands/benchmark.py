@@ -190,7 +190,7 @@ def _as_text(benchmark: Benchmark, options: argparse.Namespace, page: str) -> st
     if len(benchmark.datasets) >= MIN_DATASETS and len(benchmark.models) >= MIN_MODELS:
         parts.append(screen.lines(benchmark.across().lines()))
     if not options.quiet:
-        parts.append(screen.dim(screen.lines(benchmark.fine_print())))
+        parts.append(screen.dim(screen.lines(benchmark.notes_on_method())))
         parts += [screen.lines(f"note: {note}" for note in benchmark.notes)] if benchmark.notes else []
     return "\n\n".join([*parts, *([page] if page else [])])
 

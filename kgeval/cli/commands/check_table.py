@@ -10,7 +10,7 @@ from kgeval.cli.command import Command, Output
 from kgeval.cli.options import json_text
 from kgeval.errors import DataError
 from kgeval.metrics import TIE_POLICIES
-from kgeval.published import ROUNDINGS, read_reported
+from kgeval.plausibility import ROUNDINGS, read_reported
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:

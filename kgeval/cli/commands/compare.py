@@ -148,7 +148,7 @@ def _compare(options: argparse.Namespace) -> str:
     verdict = screen.bold(screen.wrapped(comparison.verdict.sentence))
     header = comparison.header()
     about = [line for line in header if not line.startswith((*FINE_PRINT, "note: "))]
-    fine_print = [line for line in header if line.startswith(FINE_PRINT)]
+    notes_on_method = [line for line in header if line.startswith(FINE_PRINT)]
     notes = [line for line in header if line.startswith("note: ")]
     parts = [verdict, *([] if options.quiet else [screen.dim(screen.lines(about))]), values]
     parts.append(format_differences(comparison, screen))
@@ -159,7 +159,7 @@ def _compare(options: argparse.Namespace) -> str:
         title = f"difference in {heading} by relation, {pair}: the relations that contribute most"
         parts.append(f"{screen.lines([title])}\n{_relation_table(relations, comparison, screen)}")
     if not options.quiet:
-        parts.append(screen.dim(screen.lines(fine_print)))
+        parts.append(screen.dim(screen.lines(notes_on_method)))
         parts += [screen.lines([*undefined, *notes])] if undefined or notes else []
     return "\n\n".join(parts)
 

@@ -26,8 +26,8 @@ from kgeval.data import (
     UNMAPPED,
     Dataset,
     GivenRanks,
-    Lists,
     Predictions,
+    Ragged,
     Vocabulary,
     check_side,
     given_and_asked_where,
@@ -272,7 +272,7 @@ def predictions(
     return Predictions(
         triples=mapped.triples,
         sides=_sides(rows),
-        answers=Lists(lists.offsets, np.where(ids >= 0, ids, UNMAPPED)),
+        answers=Ragged(lists.offsets, np.where(ids >= 0, ids, UNMAPPED)),
         scores=rows.scores,
         filtered=filtered,
         unmapped_may_be_known=bool(n_ambiguous) or (bool(len(unknown)) and is_doubtful),
@@ -392,7 +392,7 @@ def _source(rows: Rows) -> str:
     return ", ".join(str(path) for path in rows.paths)
 
 
-def _answer_ids(rows: Rows, lists: Lists, mapped: _Mapped) -> tuple[Ids, int, int]:
+def _answer_ids(rows: Rows, lists: Ragged, mapped: _Mapped) -> tuple[Ids, int, int]:
     """Return the id of each answer (or `UNKNOWN`, `AMBIGUOUS`), and two counts.
 
     Several entities may have the same name. If one of these entities is the positive of the list, the name is read as

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from kgeval.checks import Bools, Ids, Reals, cut_label
-from kgeval.data import Lists
+from kgeval.data import Ragged
 from kgeval.errors import DataError
 
 UNSAID = -1  # in place of a code: the file does not name this part of the triple
@@ -132,9 +132,9 @@ class Rows:
         return np.frombuffer(bytes(self._is_subject), dtype=np.bool_)
 
     @property
-    def answers(self) -> Lists:
+    def answers(self) -> Ragged:
         """The codes of the answers of each row."""
-        return Lists(np.array(self._ends, dtype=np.int64), np.array(self._answers, dtype=np.int64))
+        return Ragged(np.array(self._ends, dtype=np.int64), np.array(self._answers, dtype=np.int64))
 
     @property
     def scores(self) -> Reals | None:

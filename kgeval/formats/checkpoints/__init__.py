@@ -1,6 +1,5 @@
 """Functions that all readers of model files use: torch files, id files, settings of PyKEEN, and `build_model`."""
 
-from kgeval.formats.checkpoints.assembly import Parts, build_model
 from kgeval.formats.checkpoints.containers import (
     read_tensors,
     root_attributes,
@@ -11,6 +10,7 @@ from kgeval.formats.checkpoints.containers import (
 )
 from kgeval.formats.checkpoints.id_files import find_id_files, labels_of_ids, read_ids
 from kgeval.formats.checkpoints.json_text import parse_json
+from kgeval.formats.checkpoints.model_file import ModelFile, build_model
 from kgeval.formats.checkpoints.pickles import Stub
 from kgeval.formats.checkpoints.plain_files import (
     GAMMA_EPSILON,
@@ -67,7 +67,7 @@ __all__ = [
     "PYKEEN_BATCH_NORMS",
     "PYKEEN_MODELS",
     "TEXT_SETTINGS",
-    "Parts",
+    "ModelFile",
     "Stub",
     "add_id_files",
     "add_labels",

@@ -177,7 +177,7 @@ def add_id_files(folder: Path, arrays: Arrays) -> str:
     Returns
     -------
     str
-        The names of the id files that were read, for the `label_source` of `kgeval.formats.checkpoints.Parts`.
+        The names of the id files that were read, for the `label_source` of `kgeval.formats.checkpoints.ModelFile`.
     """
     pair = find_id_files(folder) if not all(name in arrays for name in LABEL_ARRAYS) else None
     id_files = (id_file if name not in arrays else None for id_file, name in zip(pair or (), LABEL_ARRAYS))
@@ -222,7 +222,7 @@ def label_arrays(*files: Path | None) -> tuple[Arrays, str]:
     arrays : dict of str to array
         ``entity_labels`` and ``relation_labels``, str arrays; a key is missing if its file is missing.
     label_source : str
-        The names of these files and the word "beside it", for the `label_source` of `kgeval.formats.checkpoints.Parts`.
+        The names of these files and the word "beside it", for the `label_source` of a `ModelFile`.
 
     Raises
     ------

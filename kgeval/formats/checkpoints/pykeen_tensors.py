@@ -29,7 +29,7 @@ import numpy as np
 from kgeval.checks import cut_label
 from kgeval.errors import DataError
 from kgeval.files import Arrays
-from kgeval.formats.checkpoints.assembly import SORTED
+from kgeval.formats.checkpoints.model_file import SORTED
 from kgeval.formats.checkpoints.plain_files import LABEL_ARRAYS
 from kgeval.formats.checkpoints.state_dicts import as_matrices, renamed
 from kgeval.formats.checkpoints.torch_files import read_torch
@@ -160,10 +160,10 @@ def pykeen_labels(folder: Path) -> tuple[Arrays, str, str]:
     arrays : dict of str to array
         ``entity_labels`` and ``relation_labels``; empty if the folder has no labels.
     row_order : str
-        For `Parts.row_order`: ``"sorted by label"``, the default of PyKEEN, if the folder has no training triples; else
+        For `ModelFile.row_order`: ``"sorted by label"``, PyKEEN's default, if the folder has no training triples; else
         empty.
     label_source : str
-        For `Parts.label_source`: the files from which the labels were read; empty if the folder has no labels.
+        For `ModelFile.label_source`: the files from which the labels were read; empty if the folder has no labels.
 
     Raises
     ------

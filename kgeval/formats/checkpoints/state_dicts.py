@@ -312,7 +312,7 @@ def said_norm(said: Mapping[str, Any], attribute: Any = None) -> int | None:
 
 
 def settings_as_arrays(**settings: str | float) -> Arrays:
-    """Return settings of the file or its tool as arrays without dimensions, the form of `Parts.arrays`.
+    """Return settings of the file or its tool as arrays without dimensions, the form of `ModelFile.arrays`.
 
     If the user gives another value for such a setting, `build_model` adds a note.
 
@@ -353,7 +353,7 @@ def add_labels(folder: Path, arrays: Arrays) -> str:
     Returns
     -------
     str
-        The `label_source` of `kgeval.formats.checkpoints.Parts`; empty if there are no id files.
+        The `label_source` of `kgeval.formats.checkpoints.ModelFile`; empty if there are no id files.
     """
     labels, label_source = label_arrays(*(find_id_files(folder) or ()))
     arrays |= labels

@@ -1,7 +1,7 @@
 """Functions that read embedding models: `load_model`, and one module for each file format.
 
 The function `read` of a format takes a path and the settings that the caller gives (a mapping). It returns
-`kgeval.formats.checkpoints.Parts`: tables and settings, named as in `kgeval.models`.
+`kgeval.formats.checkpoints.ModelFile`: tables and settings, named as in `kgeval.models`.
 """
 
 from __future__ import annotations

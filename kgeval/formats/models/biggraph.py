@@ -34,7 +34,7 @@ import numpy.typing as npt
 from kgeval.checks import cut_label
 from kgeval.errors import DataError, MissingExtra
 from kgeval.files import Arrays, check_source, read_text
-from kgeval.formats.checkpoints import Parts, parse_json, settings_as_arrays
+from kgeval.formats.checkpoints import ModelFile, parse_json, settings_as_arrays
 from kgeval.formats.registry import Format
 
 Table = npt.NDArray[Any]
@@ -84,7 +84,7 @@ def _folder(path: Path) -> Path:
     return path.parent if MODEL_FILE.fullmatch(path.name) and path.is_file() else path
 
 
-def _read(path: Path, said: Mapping[str, Any]) -> Parts:
+def _read(path: Path, said: Mapping[str, Any]) -> ModelFile:
     """Read the folder; see `kgeval.load_model`."""
     folder = _folder(path)
     model_file = _model_file(folder)
@@ -117,7 +117,7 @@ def _read(path: Path, said: Mapping[str, Any]) -> Parts:
     if said_model != model:
         raise DataError(f"{folder}: its operator and comparator are those of {model}; got model={said['model']!r}")
     arrays |= more | settings_as_arrays(**settings)
-    return Parts(model_file, arrays, {"model": model}, notes=notes, source="config.json")
+    return ModelFile(model_file, arrays, {"model": model}, notes=notes, source="config.json")
 
 
 def _model_file(folder: Path) -> Path:

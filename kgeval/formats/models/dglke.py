@@ -33,7 +33,7 @@ import numpy as np
 from kgeval.data import Dataset
 from kgeval.errors import DataError
 from kgeval.files import Arrays
-from kgeval.formats.checkpoints import GAMMA_EPSILON, Parts, check_gamma, label_arrays, read_config, read_npy
+from kgeval.formats.checkpoints import GAMMA_EPSILON, ModelFile, check_gamma, label_arrays, read_config, read_npy
 from kgeval.formats.registry import Format
 from kgeval.scorers.models import EmbeddingModel
 
@@ -79,7 +79,7 @@ def _beside(entity_file: Path) -> Path:
     return entity_file.with_name(entity_file.name.removesuffix("_entity.npy") + "_relation.npy")
 
 
-def _read(path: Path, said: Mapping[str, Any]) -> Parts:
+def _read(path: Path, said: Mapping[str, Any]) -> ModelFile:
     """Read the folder; see `kgeval.load_model`."""
     folder = path if path.is_dir() else path.parent
     config = read_config(folder / CONFIG) if (folder / CONFIG).is_file() else {}
@@ -108,7 +108,7 @@ def _read(path: Path, said: Mapping[str, Any]) -> Parts:
         else:
             check = _check_clamp
     labels, label_source = label_arrays(*(_id_file(folder, config, keys) for keys in ID_FILES))
-    return Parts(
+    return ModelFile(
         file, arrays | labels, settings, notes=notes, label_source=label_source, check=check, id_formats=("dglke",)
     )
 

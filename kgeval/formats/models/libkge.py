@@ -30,7 +30,7 @@ import numpy as np
 from kgeval.errors import DataError
 from kgeval.files import Arrays
 from kgeval.formats.checkpoints import (
-    Parts,
+    ModelFile,
     Stub,
     add_labels,
     as_matrices,
@@ -94,7 +94,7 @@ def _file(path: Path) -> Path | None:
     return numbers[max(numbers)] if numbers else None
 
 
-def _read(path: Path, said: Mapping[str, Any]) -> Parts:
+def _read(path: Path, said: Mapping[str, Any]) -> ModelFile:
     """Read the file; see `kgeval.load_model`."""
     file = _file(path)
     if file is None:
@@ -127,7 +127,7 @@ def _read(path: Path, said: Mapping[str, Any]) -> Parts:
     notes: tuple[str, ...] = ()
     if path.is_dir() and file.name != "checkpoint_best.pt":
         notes = (f"{file.name} was read, as the folder has no checkpoint_best.pt",)
-    return Parts(
+    return ModelFile(
         file,
         arrays | settings_as_arrays(**settings),
         {"model": MODELS[name]},

@@ -31,7 +31,7 @@ import pandas as pd
 from kgeval.checks import cut_label
 from kgeval.errors import DataError, MissingExtra
 from kgeval.files import Arrays, read_text
-from kgeval.formats.checkpoints import Parts, label_arrays, read_npy, read_torch, state_dict
+from kgeval.formats.checkpoints import ModelFile, label_arrays, read_npy, read_torch, state_dict
 from kgeval.formats.registry import Format
 
 ENTITY_STEMS = ("encoded_nodes", "nodes/encoded_nodes", "embeddings", "nodes/embeddings")
@@ -73,7 +73,7 @@ def _first(folder: Path, stems: tuple[str, ...], endings: tuple[str, ...]) -> Pa
     return next((file for file in files if file.is_file()), None)
 
 
-def _read(path: Path, said: Mapping[str, Any]) -> Parts:
+def _read(path: Path, said: Mapping[str, Any]) -> ModelFile:
     """Read the folder; see `kgeval.load_model`."""
     folder = path if path.is_dir() else path.parent
     if not path.is_dir() and folder.name == "nodes" and not (folder / MODEL).is_file():
@@ -105,7 +105,7 @@ def _read(path: Path, said: Mapping[str, Any]) -> Parts:
         settings["inverse_relations"] = "after"
     entities = _entities(folder, file, relations.shape[1], config, labels)
     arrays = {"entities": entities, "relations": relations, **further, **labels}
-    return Parts(file, arrays, settings, notes=tuple(notes), source=CONFIG, label_source=label_source)
+    return ModelFile(file, arrays, settings, notes=tuple(notes), source=CONFIG, label_source=label_source)
 
 
 def _values(text: str) -> Iterator[tuple[str, str]]:

@@ -19,7 +19,7 @@ from typing import Any
 
 from kgeval.errors import DataError
 from kgeval.files import Arrays
-from kgeval.formats.checkpoints import Parts, add_id_files, read_npy, read_settings
+from kgeval.formats.checkpoints import ModelFile, add_id_files, read_npy, read_settings
 from kgeval.formats.registry import Format
 
 ENDING, CONFIG = ".npy", "config.json"
@@ -36,7 +36,7 @@ def _sniff(path: Path) -> bool:
         return False
 
 
-def _read(path: Path, said: Mapping[str, Any]) -> Parts:
+def _read(path: Path, said: Mapping[str, Any]) -> ModelFile:
     """Read the folder; see `kgeval.load_model`."""
     if not path.is_dir():
         raise DataError(f"{path}: expected a folder with {ENTITIES[0]} and {RELATIONS}; give the folder, {path.parent}")
@@ -44,7 +44,7 @@ def _read(path: Path, said: Mapping[str, Any]) -> Parts:
     config = path / CONFIG
     settings, notes = read_settings(config) if config.is_file() else ({}, ())
     label_source = add_id_files(path, arrays)
-    return Parts(path, arrays, settings, notes=notes, label_source=label_source, row_order="in id order")
+    return ModelFile(path, arrays, settings, notes=notes, label_source=label_source, row_order="in id order")
 
 
 FORMAT = Format("npy", _sniff, _read, "a folder of .npy tables under kgeval's names")

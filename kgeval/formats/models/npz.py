@@ -16,7 +16,7 @@ from kgeval.formats.checkpoints import (
     PYKEEN_ANCHORS,
     PYKEEN_BATCH_NORMS,
     PYKEEN_MODELS,
-    Parts,
+    ModelFile,
     pykeen_settings,
     pykeen_tables,
     said_model,
@@ -32,7 +32,7 @@ def _sniff(path: Path) -> bool:
     return path.suffix == ".npz" or (path.is_dir() and any(path.glob("[!.]*.npz")))
 
 
-def _read(path: Path, said: Mapping[str, Any]) -> Parts:
+def _read(path: Path, said: Mapping[str, Any]) -> ModelFile:
     """Read the file; see `kgeval.load_model`."""
     file = _npz_file(path)
     settings, notes = pykeen_settings(file.parent / "config.json")
@@ -47,7 +47,7 @@ def _read(path: Path, said: Mapping[str, Any]) -> Parts:
             "names of the tensors. Save the arrays under the names of model.state_dict(), or load the file that "
             "PyKEEN wrote itself"
         )
-    return Parts(file, _with_full_names(file, content), settings, notes, row_order="in id order")
+    return ModelFile(file, _with_full_names(file, content), settings, notes, row_order="in id order")
 
 
 def _of_pykeen(file: Path, content: Arrays, model: str) -> Arrays:

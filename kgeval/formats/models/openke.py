@@ -33,7 +33,7 @@ from kgeval.checks import cut_label
 from kgeval.errors import DataError
 from kgeval.files import Arrays, read_text
 from kgeval.formats.checkpoints import (
-    Parts,
+    ModelFile,
     add_labels,
     as_matrices,
     checkpoint_file,
@@ -81,7 +81,7 @@ def _sniff(path: Path) -> bool:
     return is_checkpoint(path, ANCHORS) or _is_json(path) or _is_legacy(path)
 
 
-def _read(path: Path, said: Mapping[str, Any]) -> Parts:
+def _read(path: Path, said: Mapping[str, Any]) -> ModelFile:
     """Read the file; see `kgeval.load_model`."""
     file = _file(path)
     if file.suffix == ".json":
@@ -96,7 +96,7 @@ def _read(path: Path, said: Mapping[str, Any]) -> Parts:
         settings = _transe_settings(file, said)
     label_source = add_labels(file.parent, arrays)
     model = {"SimplE": "distmult", "Analogy": "complex"}.get(kind, kind.lower())
-    return Parts(
+    return ModelFile(
         file,
         arrays | settings_as_arrays(**settings),
         {"model": model},

@@ -22,7 +22,7 @@ from typing import Any
 from kgeval.errors import DataError
 from kgeval.files import Arrays
 from kgeval.formats.checkpoints import (
-    Parts,
+    ModelFile,
     add_labels,
     checkpoint_file,
     chosen_model,
@@ -55,7 +55,7 @@ def _sniff(path: Path) -> bool:
     return is_checkpoint(path, ANCHORS)
 
 
-def _read(path: Path, said: Mapping[str, Any]) -> Parts:
+def _read(path: Path, said: Mapping[str, Any]) -> ModelFile:
     """Read the file; see `kgeval.load_model`."""
     file = checkpoint_file(path, ANCHORS) or path
     tensors = model_tensors(file, read_tensors(file), ANCHORS)
@@ -73,7 +73,7 @@ def _read(path: Path, said: Mapping[str, Any]) -> Parts:
     arrays = renamed(file, tensors, {NODES: "entities", RELATIONS: "relations"})
     label_source = add_labels(file.parent, arrays)
     arrays |= settings_as_arrays(**settings)
-    return Parts(file, arrays, {"model": model}, source=file.name, label_source=label_source)
+    return ModelFile(file, arrays, {"model": model}, source=file.name, label_source=label_source)
 
 
 def _model(file: Path, tensors: Arrays, said: Mapping[str, Any]) -> str:

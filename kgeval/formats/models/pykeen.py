@@ -33,7 +33,7 @@ from kgeval.files import Arrays
 from kgeval.formats.checkpoints import (
     PYKEEN_ANCHORS,
     PYKEEN_MODELS,
-    Parts,
+    ModelFile,
     Stub,
     find_pykeen_config,
     labels_of_mappings,
@@ -89,7 +89,7 @@ def _model_files(folder: Path) -> list[Path]:
     return files or sorted(folder.glob(f"{REPLICATES}/*/{MODEL_FILE}"))
 
 
-def _read(path: Path, said: Mapping[str, Any]) -> Parts:
+def _read(path: Path, said: Mapping[str, Any]) -> ModelFile:
     """Read the file; see `kgeval.load_model`."""
     file = path
     if path.is_dir():
@@ -127,7 +127,7 @@ def _read(path: Path, said: Mapping[str, Any]) -> Parts:
             )
         model = str(arrays["model"])
         notes += (ASSUMED[model],) if model in ASSUMED and "clamp" not in {**settings, **said} else ()
-    return Parts(
+    return ModelFile(
         file,
         arrays | labels,
         settings,

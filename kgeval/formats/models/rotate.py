@@ -35,7 +35,7 @@ from kgeval.errors import DataError
 from kgeval.files import Arrays
 from kgeval.formats.checkpoints import (
     GAMMA_EPSILON,
-    Parts,
+    ModelFile,
     check_gamma,
     label_arrays,
     read_config,
@@ -84,7 +84,7 @@ def _is_checkpoint(file: Path) -> bool:
     return tensor_names(file).keys() >= TENSORS
 
 
-def _read(path: Path, said: Mapping[str, Any]) -> Parts:
+def _read(path: Path, said: Mapping[str, Any]) -> ModelFile:
     """Read the folder; see `kgeval.load_model`."""
     folder = path if path.is_dir() else path.parent
     if _has_tables(folder) and (path.is_dir() or path.name in TABLES.values()):
@@ -109,7 +109,7 @@ def _read(path: Path, said: Mapping[str, Any]) -> Parts:
     if gamma is not None and gamma.size != 1:
         raise DataError(f"{file}: gamma must be one number; got shape {gamma.shape}")
     labels, label_source = label_arrays(*(folder / name for name in DICTIONARIES))
-    return Parts(file, arrays | labels, settings, notes, label_source=label_source, id_formats=("rotate",))
+    return ModelFile(file, arrays | labels, settings, notes, label_source=label_source, id_formats=("rotate",))
 
 
 def _of_checkpoint(file: Path) -> Arrays:

@@ -27,7 +27,7 @@ from kgeval.formats.checkpoints import (
     LABEL_ARRAYS,
     NUMBER_SETTINGS,
     TEXT_SETTINGS,
-    Parts,
+    ModelFile,
     add_id_files,
     parse_json,
     read_settings,
@@ -59,7 +59,7 @@ def _files(path: Path) -> list[Path]:
     return [path] if path.suffix == ENDING else []
 
 
-def _read(path: Path, said: Mapping[str, Any]) -> Parts:
+def _read(path: Path, said: Mapping[str, Any]) -> ModelFile:
     """Read the file; see `kgeval.load_model`."""
     files = _files(path)
     if path.is_dir() and len(files) != 1:
@@ -82,7 +82,7 @@ def _read(path: Path, said: Mapping[str, Any]) -> Parts:
         settings.pop("dtype", None)
         notes += unused
     label_source = add_id_files(file.parent, arrays)
-    return Parts(file, arrays, settings, notes=notes, label_source=label_source)
+    return ModelFile(file, arrays, settings, notes=notes, label_source=label_source)
 
 
 def _metadata(file: Path) -> dict[str, str]:

@@ -27,7 +27,7 @@ import numpy as np
 from kgeval.errors import DataError
 from kgeval.files import Arrays
 from kgeval.formats.checkpoints import (
-    Parts,
+    ModelFile,
     add_labels,
     as_matrices,
     checkpoint_file,
@@ -66,7 +66,7 @@ def _sniff(path: Path) -> bool:
     return is_checkpoint(path, ANCHORS)
 
 
-def _read(path: Path, said: Mapping[str, Any]) -> Parts:
+def _read(path: Path, said: Mapping[str, Any]) -> ModelFile:
     """Read the file; see `kgeval.load_model`."""
     file = checkpoint_file(path, ANCHORS) or path
     tensors = model_tensors(file, read_tensors(file), ANCHORS)
@@ -91,7 +91,7 @@ def _read(path: Path, said: Mapping[str, Any]) -> Parts:
         notes = (SQUARED,) if said.get("norm", settings.get("norm")) in (2, 2.0) else ()
     label_source = add_labels(file.parent, arrays)
     arrays |= settings_as_arrays(**settings)
-    return Parts(
+    return ModelFile(
         file,
         arrays,
         {"model": model},

@@ -28,7 +28,7 @@ import pandas as pd
 from kgeval.checks import cut_label
 from kgeval.errors import DataError
 from kgeval.files import Arrays, check_source
-from kgeval.formats.checkpoints import Parts, find_id_files, label_arrays
+from kgeval.formats.checkpoints import ModelFile, find_id_files, label_arrays
 from kgeval.formats.registry import Format
 from kgeval.formats.unpacking import PACKED, open_packed
 
@@ -62,7 +62,7 @@ def _named(folder: Path, start: str) -> list[Path]:
     return sorted(file for file in folder.iterdir() if _has_name(file, (start,)) and file.is_file())
 
 
-def _read(path: Path, said: Mapping[str, Any]) -> Parts:
+def _read(path: Path, said: Mapping[str, Any]) -> ModelFile:
     """Read both files; see `kgeval.load_model`."""
     entity_file, relation_file = _files(path)
     folder = entity_file.parent
@@ -83,7 +83,7 @@ def _read(path: Path, said: Mapping[str, Any]) -> Parts:
     for file in sorted(folder.iterdir()):
         if MATRICES.fullmatch(file.name) and file.suffix == entity_file.suffix:
             arrays[file.name] = np.zeros(0)  # not read; no model uses it, so `build_model` raises an error
-    return Parts(entity_file, arrays, label_source=label_source, id_formats=("openke",))
+    return ModelFile(entity_file, arrays, label_source=label_source, id_formats=("openke",))
 
 
 def _files(path: Path) -> tuple[Path, Path]:

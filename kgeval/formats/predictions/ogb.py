@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kgeval.checks import Ids, counted, cut_label
-from kgeval.data import Dataset, Lists, Predictions
+from kgeval.data import Dataset, Predictions, Ragged
 from kgeval.errors import DataError
 from kgeval.files import read_arrays
 from kgeval.formats.answers import PredictionOptions, id_map
@@ -83,7 +83,7 @@ def read(path: Path, dataset: Dataset, options: PredictionOptions) -> Prediction
             "such a row as a miss)"
         )
     sides = np.full(len(positives), "object")
-    return Predictions(positives.copy(), sides, Lists.of_rows(answers), notes=tuple(notes), source=str(path))
+    return Predictions(positives.copy(), sides, Ragged.of_rows(answers), notes=tuple(notes), source=str(path))
 
 
 def _arrays(path: Path) -> dict[str, Any]:

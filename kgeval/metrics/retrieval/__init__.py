@@ -18,7 +18,7 @@ from kgeval.metrics.retrieval.curves import mean_pr_curve, pr_curves, roc_curves
 from kgeval.metrics.retrieval.graded import DCG, ERR, NDCG
 from kgeval.metrics.retrieval.inputs import from_ranking, from_run, from_scores
 from kgeval.metrics.retrieval.interpolated import HitCounts, InterpolatedAP, InterpolatedPrecision
-from kgeval.metrics.retrieval.lists import INFINITY, LIST_TIES, Lists
+from kgeval.metrics.retrieval.lists import INFINITY, LIST_TIES, RankedLists
 from kgeval.metrics.retrieval.listwise import MAP, RR, FBeta, ListAuc, Precision, Recall, RPrecision, Success
 from kgeval.metrics.retrieval.positions import expected_hits
 from kgeval.metrics.retrieval.stepwise import Steps, steps
@@ -42,9 +42,9 @@ __all__ = [
     "InterpolatedPrecision",
     "ListAuc",
     "ListMetric",
-    "Lists",
     "Precision",
     "RPrecision",
+    "RankedLists",
     "Recall",
     "Steps",
     "Success",

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from kgeval.checks import Reals, check_one_of, check_positive_int
 from kgeval.errors import MetricError
 from kgeval.metrics.base import Family, Metric, MetricValue, quotient
-from kgeval.metrics.retrieval.lists import INFINITY, LIST_TIES, Lists
+from kgeval.metrics.retrieval.lists import INFINITY, LIST_TIES, RankedLists
 from kgeval.stats import Moments
 
 AVERAGES = ("macro", "micro")
@@ -35,16 +35,16 @@ class ListMetric(Metric):
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
     has_moments: ClassVar[bool] = True
 
-    def ratio(self, lists: Lists) -> tuple[Reals, Reals]:
+    def ratio(self, lists: RankedLists) -> tuple[Reals, Reals]:
         """Return the numerators and the denominators of all queries, as two float64 arrays (queries,)."""
         raise TypeError(f"{type(self).__name__} does not define ratio(lists)")
 
-    def compute(self, lists: Lists, ties: str = "expected", average: str = "macro") -> MetricValue:
+    def compute(self, lists: RankedLists, ties: str = "expected", average: str = "macro") -> MetricValue:
         """Return the metric averaged over all lists.
 
         Parameters
         ----------
-        lists : Lists
+        lists : RankedLists
             Made by `from_scores`, `from_ranking` or `from_run`.
         ties : str
             Order of tied items. ``"expected"``: the exact expectation over all orders; ``"optimistic"``: higher
@@ -60,12 +60,12 @@ class ListMetric(Metric):
             return MetricValue.undefined(reason, *excluded)
         return MetricValue(float(self._moments(above, below, average).number), "", *excluded)
 
-    def moments(self, lists: Lists, ties: str = "expected", average: str = "macro") -> Moments:
+    def moments(self, lists: RankedLists, ties: str = "expected", average: str = "macro") -> Moments:
         """Return the contribution of each list to the metric, for confidence intervals and tests.
 
         Parameters
         ----------
-        lists : Lists
+        lists : RankedLists
         ties, average : str
             As for `compute`.
 
@@ -86,7 +86,7 @@ class ListMetric(Metric):
             raise MetricError(reason)
         return self._moments(above, below, average)
 
-    def _reason_and_ratio(self, lists: Lists, ties: str, average: str) -> tuple[str, Reals, Reals]:
+    def _reason_and_ratio(self, lists: RankedLists, ties: str, average: str) -> tuple[str, Reals, Reals]:
         """Return three values: the reason why the metric has no value, the numerators, and the denominators.
 
         The reason is an empty string if the metric has a value. Numerators and denominators are the two arrays that
@@ -115,7 +115,7 @@ class ListMetric(Metric):
         value = quotient(above, below, is_defined, 0.0)
         return _ratio_of_means(value, np.ones(len(below)) if self._empty == "zero" else is_defined, np.nan)
 
-    def per_query(self, lists: Lists, ties: str = "expected") -> Reals:
+    def per_query(self, lists: RankedLists, ties: str = "expected") -> Reals:
         """Return the metric of each list, float64 (queries,).
 
         For a list without a value, the result is NaN, or 0 if the metric has ``empty="zero"``.
@@ -125,11 +125,11 @@ class ListMetric(Metric):
         above, below = self.ratio(self.ordered(lists, ties))
         return quotient(above, below, below > 0, 0.0 if self._empty == "zero" else np.nan)
 
-    def ordered(self, lists: Lists, ties: str) -> Lists:
+    def ordered(self, lists: RankedLists, ties: str) -> RankedLists:
         """Return the lists with ties broken; a metric overrides this method if a higher grade is not always better."""
         return lists.under(ties)
 
-    def chance(self, lists: Lists, average: str = "macro") -> MetricValue:
+    def chance(self, lists: RankedLists, average: str = "macro") -> MetricValue:
         """Return the chance level: the expected value of the metric if all orders of each list are equally likely."""
         if "expected" not in self.tie_policies and len(lists):
             return MetricValue.undefined(f"{self} has no closed form of its chance level")
@@ -163,7 +163,7 @@ class ListMetric(Metric):
         k: int | None = getattr(self, "k", None)
         return INFINITY if k is None else min(k, INFINITY)
 
-    def lacking(self, lists: Lists, ties: str) -> str:
+    def lacking(self, lists: RankedLists, ties: str) -> str:
         """Return the reason why the metric has no value under this tie policy, or an empty string."""
         if ties == "realistic":
             return f"{self} does not support ties='realistic': several answers have no single rank; use ties='expected'"
@@ -176,7 +176,7 @@ class ListMetric(Metric):
 
 
 def check_lists(lists: Any) -> None:
-    """Raise a MetricError unless `lists` is an instance of `Lists`.
+    """Raise a MetricError unless `lists` is an instance of `RankedLists`.
 
     Parameters
     ----------
@@ -186,9 +186,9 @@ def check_lists(lists: Any) -> None:
     Raises
     ------
     MetricError
-        If `lists` is not an instance of `Lists`. The message names the type of `lists`, and functions that make lists.
+        If `lists` is not an instance of `RankedLists`. The message names its type, and functions that make lists.
     """
-    if not isinstance(lists, Lists):
+    if not isinstance(lists, RankedLists):
         raise MetricError(
             "expected ranked lists, made by kgeval.metrics.retrieval.from_scores, from_ranking or from_run; "
             f"got {type(lists).__name__}"

@@ -14,15 +14,15 @@ import pandas as pd
 from kgeval.checks import Ids, check_one_of
 from kgeval.errors import MetricError
 from kgeval.metrics.retrieval.interpolated import HitCounts, interpolated_precision
-from kgeval.metrics.retrieval.lists import LIST_TIES, Lists
+from kgeval.metrics.retrieval.lists import LIST_TIES, RankedLists
 
 
-def pr_curves(lists: Lists, ties: str = "expected") -> pd.DataFrame:
+def pr_curves(lists: RankedLists, ties: str = "expected") -> pd.DataFrame:
     """Return the precision-recall points of every list: one point for each relevant item in the list.
 
     Parameters
     ----------
-    lists : Lists
+    lists : RankedLists
     ties : str
         Order of tied items: ``"optimistic"``, ``"pessimistic"`` or ``"stable"``, as in `ListMetric.compute`.
         ``"expected"``, the default, is allowed only if no relevant item ties with an irrelevant item.
@@ -61,12 +61,12 @@ def pr_curves(lists: Lists, ties: str = "expected") -> pd.DataFrame:
     )
 
 
-def mean_pr_curve(lists: Lists, ties: str = "expected", points: int = 11) -> pd.DataFrame:
+def mean_pr_curve(lists: RankedLists, ties: str = "expected", points: int = 11) -> pd.DataFrame:
     """Return the interpolated precision at equally spaced recalls from 0 to 1, averaged over the queries.
 
     Parameters
     ----------
-    lists : Lists
+    lists : RankedLists
     ties : str
         As in `pr_curves`.
     points : int
@@ -106,7 +106,7 @@ def mean_pr_curve(lists: Lists, ties: str = "expected", points: int = 11) -> pd.
     return pd.DataFrame({"recall": grid, "precision": means, "n": n})
 
 
-def roc_curves(lists: Lists) -> pd.DataFrame:
+def roc_curves(lists: RankedLists) -> pd.DataFrame:
     """Return the points of the ROC curve of every list that has relevant and irrelevant items.
 
     Draw straight lines between the points. Each group of tied items is one line, so the area below the lines is the AUC
@@ -115,7 +115,7 @@ def roc_curves(lists: Lists) -> pd.DataFrame:
 
     Parameters
     ----------
-    lists : Lists
+    lists : RankedLists
 
     Returns
     -------
@@ -173,12 +173,12 @@ def roc_curves(lists: Lists) -> pd.DataFrame:
     return frame.assign(query=_query_names(lists, frame["query"].to_numpy()))
 
 
-def running(lists: Lists, ties: str = "expected") -> pd.DataFrame:
+def running(lists: RankedLists, ties: str = "expected") -> pd.DataFrame:
     """Return hits, precision, recall and average precision of the first 1, 2, 3, ... items of every list.
 
     Parameters
     ----------
-    lists : Lists
+    lists : RankedLists
     ties : str
         As in `pr_curves`.
 
@@ -235,7 +235,7 @@ def running(lists: Lists, ties: str = "expected") -> pd.DataFrame:
     )
 
 
-def _untied(lists: Lists, ties: str) -> Lists:
+def _untied(lists: RankedLists, ties: str) -> RankedLists:
     """Return the lists with ties broken.
 
     Raises
@@ -252,7 +252,7 @@ def _untied(lists: Lists, ties: str) -> Lists:
     return lists.under(ties)
 
 
-def _query_names(lists: Lists, query: Ids) -> Any:
+def _query_names(lists: RankedLists, query: Ids) -> Any:
     """Return the names of the queries with the indices `query`; if the queries have no names, return `query`."""
     return query if lists.names is None else lists.names[query].to_numpy()
 

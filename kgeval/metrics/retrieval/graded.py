@@ -16,7 +16,7 @@ from kgeval.checks import Ids, Reals, check_number
 from kgeval.errors import MetricError
 from kgeval.metrics.base import UNBOUNDED
 from kgeval.metrics.retrieval.base import EMPTY, LISTS, ListMetric
-from kgeval.metrics.retrieval.lists import Lists
+from kgeval.metrics.retrieval.lists import RankedLists
 from kgeval.metrics.retrieval.positions import discount_sums, expected_reciprocal
 
 _JARVELIN = "Järvelin and Kekäläinen (2002), Cumulated Gain-based Evaluation of IR Techniques, TOIS 20(4)"
@@ -85,14 +85,14 @@ class _Discounted(ListMetric):
         self._check()
         gains(np.zeros(0), self.gain)  # raises if `gain` is wrong
 
-    def ordered(self, lists: Lists, ties: str) -> Lists:
+    def ordered(self, lists: RankedLists, ties: str) -> RankedLists:
         """Return the lists with ties broken.
 
         Tied items are ordered by gain, not by grade, because an item with a higher grade may have a lower gain.
         """
         return lists.under(ties, gains(lists.grade, self.gain))
 
-    def _dcg(self, lists: Lists, base: float) -> Reals:
+    def _dcg(self, lists: RankedLists, base: float) -> Reals:
         """Return the expected DCG of each list, float64 (queries,); `base` is the base of the logarithm."""
         if not len(lists.query):
             return np.zeros(len(lists))
@@ -102,7 +102,7 @@ class _Discounted(ListMetric):
         mean_gain = np.add.reduceat(gains(lists.grade, self.gain), lists.starts) / groups.size
         return lists.per_list(groups.query, mean_gain * discount_sums(groups.before, groups.size, self._reach, base))
 
-    def _ideal_dcg(self, lists: Lists, base: float) -> Reals:
+    def _ideal_dcg(self, lists: RankedLists, base: float) -> Reals:
         """Return the DCG of each ideal list, float64 (queries,); `base` is the base of the logarithm."""
         # (judged,) each: the gains of the judged items, and the order of the items by query, then by descending gain.
         gain = gains(lists.ideal_grade, self.gain)
@@ -152,7 +152,7 @@ class DCG(_Discounted):
         super().__post_init__()
         check_number("base of dcg", self.base, 1.0, UNBOUNDED, "a number above 1")
 
-    def ratio(self, lists: Lists) -> tuple[Reals, Reals]:
+    def ratio(self, lists: RankedLists) -> tuple[Reals, Reals]:
         """Return the numerators (the DCG of each list) and the denominators (all 1)."""
         return self._dcg(lists, self.base), np.ones(len(lists))
 
@@ -196,7 +196,7 @@ class NDCG(_Discounted):
         super().__post_init__()
         self._check(empty=EMPTY)
 
-    def ratio(self, lists: Lists) -> tuple[Reals, Reals]:
+    def ratio(self, lists: RankedLists) -> tuple[Reals, Reals]:
         """Return the numerators (the DCG of each list) and the denominators (the DCG of each ideal list)."""
         return self._dcg(lists, 2.0), self._ideal_dcg(lists, 2.0)
 
@@ -239,7 +239,7 @@ class ERR(ListMetric):
         self._check()
         check_number("g_max of err", self.g_max, 0.0, UNBOUNDED, "a positive number")
 
-    def ratio(self, lists: Lists) -> tuple[Reals, Reals]:
+    def ratio(self, lists: RankedLists) -> tuple[Reals, Reals]:
         """Return the numerators (the ERR of each list) and the denominators (all 1)."""
         above = np.flatnonzero(lists.ideal_grade > self.g_max)
         if len(above):

@@ -1,6 +1,6 @@
 """Ranked lists from plain data: `from_scores`, `from_ranking` (labels in ranked order), `from_run` (TREC judgements).
 
-Users call these functions, and `kgeval.trec` calls `from_run`. Each function checks its input and returns `Lists`.
+Users call these functions, and `kgeval.trec` calls `from_run`. Each checks its input and returns `RankedLists`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pandas as pd
 
 from kgeval.checks import Ids, Reals, check_number, check_one_of
 from kgeval.errors import DataError, MetricError, ScoreError
-from kgeval.metrics.retrieval.lists import Lists, lists_of_items
+from kgeval.metrics.retrieval.lists import RankedLists, lists_of_items
 
 MISSING_LABELS = ("irrelevant", "drop")
 
@@ -26,7 +26,7 @@ def from_scores(
     *,
     relevance_level: float | None = None,
     missing: str | float | None = None,
-) -> Lists:
+) -> RankedLists:
     """Make ranked lists from the relevance and the score of every item.
 
     Parameters
@@ -48,7 +48,7 @@ def from_scores(
 
     Returns
     -------
-    Lists
+    RankedLists
         The field ``notes`` contains the number of grades that are NaN, and the treatment of these items.
 
     Raises
@@ -71,7 +71,7 @@ def from_scores(
 
 def from_ranking(
     relevance: Any, query: Any = None, *, relevance_level: float | None = None, missing: str | float | None = None
-) -> Lists:
+) -> RankedLists:
     """Make ranked lists from the relevance of items that are already in ranked order, with the best item first.
 
     Parameters
@@ -81,7 +81,7 @@ def from_ranking(
 
     Returns
     -------
-    Lists
+    RankedLists
         No items are tied.
 
     Examples
@@ -101,7 +101,7 @@ def from_run(
     relevance_level: float | None = None,
     missing: str | float = "irrelevant",
     queries: str = "judged",
-) -> Lists:
+) -> RankedLists:
     """Make ranked lists from judgements and the items that a system returned.
 
     Parameters
@@ -124,7 +124,7 @@ def from_run(
 
     Returns
     -------
-    Lists
+    RankedLists
         The queries are sorted by name. With ties ``"stable"``, tied items are in descending order of their labels, as
         in trec_eval.
 
@@ -278,7 +278,7 @@ def _checked_lists(
     missing: str | float | None,
     unlisted: tuple[Ids, Reals] | None = None,
     notes: Sequence[str] = (),
-) -> Lists:
+) -> RankedLists:
     """Check the grades, replace or drop missing grades, and return the ranked lists.
 
     Parameters

@@ -14,7 +14,7 @@ import pandas as pd
 from kgeval.checks import Ids, Reals, check_number
 from kgeval.errors import MetricError
 from kgeval.metrics.retrieval.base import EMPTY, LISTS, NO_EXPECTATION, ListMetric
-from kgeval.metrics.retrieval.lists import Lists
+from kgeval.metrics.retrieval.lists import RankedLists
 
 _MANNING = "Manning et al. (2008), Introduction to Information Retrieval, section 8.4"
 RECALL_ROUNDING = 1e-9  # subtracted before rounding up, since 0.1 * 30 is 3.0000000000000004 instead of 3
@@ -52,7 +52,7 @@ class HitCounts:
     interpolated: Reals
 
     @classmethod
-    def of(cls, lists: Lists) -> HitCounts:
+    def of(cls, lists: RankedLists) -> HitCounts:
         """Return the hits of `lists`; within each tie group, all items must have the same grade (not checked)."""
         # (items,): 0-based index of each item in its tie group.
         in_group = np.arange(len(lists.query)) - np.repeat(lists.starts, np.diff(lists.bounds))
@@ -67,13 +67,13 @@ class HitCounts:
         return cls(query, place, number, precision, np.asarray(backwards[::-1], dtype=np.float64))
 
 
-def interpolated_precision(lists: Lists, hits: HitCounts, recall: float) -> Reals:
+def interpolated_precision(lists: RankedLists, hits: HitCounts, recall: float) -> Reals:
     """Return the highest precision of each list at the given recall or at any higher recall.
 
     Parameters
     ----------
-    lists : Lists
-        Lists without ties between relevant and irrelevant items.
+    lists : RankedLists
+        RankedLists without ties between relevant and irrelevant items.
     hits : HitCounts
         The hits of `lists`.
     recall : float
@@ -127,7 +127,7 @@ class InterpolatedPrecision(ListMetric):
         if self.recall not in (0, 1):
             check_number("recall of iprec", self.recall, 0.0, 1.0, "a number from 0 to 1")
 
-    def ratio(self, lists: Lists) -> tuple[Reals, Reals]:
+    def ratio(self, lists: RankedLists) -> tuple[Reals, Reals]:
         """Return the numerators (the interpolated precision of each query) and the denominators.
 
         A denominator is 1, or 0 for a query without relevant items.
@@ -180,7 +180,7 @@ class InterpolatedAP(ListMetric):
                 f"points of iap must be 'all', or a number of at least 2 as a string such as '11'; got {self.points!r}"
             )
 
-    def ratio(self, lists: Lists) -> tuple[Reals, Reals]:
+    def ratio(self, lists: RankedLists) -> tuple[Reals, Reals]:
         """Return the numerators (the sum of the interpolated precisions of each query) and the denominators.
 
         A denominator is the number of recalls at which the precision is read, or 0 for a query without relevant items.

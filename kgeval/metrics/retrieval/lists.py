@@ -1,7 +1,7 @@
-"""The class `Lists`: ranked lists with any number of relevant items.
+"""The class `RankedLists`: ranked lists with any number of relevant items.
 
-All metrics of `kgeval.metrics.retrieval` read `Lists`. `inputs` makes `Lists` from users' data, and
-`kgeval.metrics.query_level` makes `Lists` from the counts of a result.
+All metrics of `kgeval.metrics.retrieval` read `RankedLists`. `inputs` makes `RankedLists` from users' data, and
+`kgeval.metrics.query_level` makes `RankedLists` from the counts of a result.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ INFINITY = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True, eq=False)
-class Lists:
+class RankedLists:
     """Ranked lists, one per query; only the items of positive grade are stored.
 
     A list is sorted by descending score, and its items with equal scores form a tie group. For each item of positive
@@ -85,7 +85,7 @@ class Lists:
         name = self.names[query]
         return repr(name.item() if isinstance(name, np.generic) else name)
 
-    def under(self, ties: str, worth: Reals | None = None, among: npt.NDArray[np.bool_] | None = None) -> Lists:
+    def under(self, ties: str, worth: Reals | None = None, among: npt.NDArray[np.bool_] | None = None) -> RankedLists:
         """Return the lists with ties broken: tied items of different grades are put in an order.
 
         Tied items of the same grade may remain tied, since their order does not matter.
@@ -119,7 +119,7 @@ class Lists:
             return replace(self, **columns, place=place)._under(ties, worth[order])
         return self._under(ties, self.grade, among)
 
-    def _under(self, ties: str, worth: Reals, among: npt.NDArray[np.bool_] | None = None) -> Lists:
+    def _under(self, ties: str, worth: Reals, among: npt.NDArray[np.bool_] | None = None) -> RankedLists:
         """Return the lists with ties broken; the items of each tie group must be sorted by descending `worth`."""
         if ties == "stable":
             if self.place is None:
@@ -146,14 +146,14 @@ class Lists:
             ahead, count = np.where(is_broken, ahead, 0), np.where(is_broken, count, self.size)
         return self._sorted(self.before + ahead, count)
 
-    def _sorted(self, before: Ids, size: Ids) -> Lists:
+    def _sorted(self, before: Ids, size: Ids) -> RankedLists:
         """Return the lists with new `before` and `size`, and items sorted by query, `before` and descending grade."""
         order = np.lexsort((-self.grade, before, self.query))
         return replace(
             self, query=self.query[order], before=before[order], size=size[order], grade=self.grade[order], place=None
         )
 
-    def shuffled(self) -> Lists:
+    def shuffled(self) -> RankedLists:
         """Return the lists with a single tie group per list, as if all scores of a list were equal."""
         order = np.lexsort((-self.grade, self.query))
         query = self.query[order]
@@ -279,7 +279,7 @@ def lists_of_items(
     score: npt.NDArray[Any],
     unlisted: tuple[Ids, Reals] | None = None,
     **about: Any,
-) -> Lists:
+) -> RankedLists:
     """Make ranked lists from the query, the grade and the score of each item.
 
     Parameters
@@ -295,11 +295,11 @@ def lists_of_items(
         The judged items of positive grade that are missing from the list of their query. The first array has the query
         of each such item, the second array has the grade of the item.
     **about
-        Other fields of `Lists`.
+        Other fields of `RankedLists`.
 
     Returns
     -------
-    Lists
+    RankedLists
 
     Examples
     --------
@@ -331,7 +331,7 @@ def lists_of_items(
     if unlisted is not None:
         ideal_query, ideal_grade = np.append(ideal_query, unlisted[0]), np.append(ideal_grade, unlisted[1])
     by_grade = np.lexsort((-ideal_grade, ideal_query))
-    return Lists(
+    return RankedLists(
         length=np.bincount(query, minlength=n_queries).astype(np.int64),
         query=query[kept],
         before=(starts - first_of_query)[kept_group],

@@ -14,7 +14,7 @@ import numpy as np
 from kgeval.checks import Reals, check_number
 from kgeval.metrics.base import UNBOUNDED
 from kgeval.metrics.retrieval.base import EMPTY, LISTS, ListMetric
-from kgeval.metrics.retrieval.lists import Lists
+from kgeval.metrics.retrieval.lists import RankedLists
 from kgeval.metrics.retrieval.positions import (
     chance_of_hit,
     expected_hits,
@@ -71,7 +71,7 @@ class Precision(ListMetric):
         """Whether a denominator is the length of a list."""
         return self.k is None or self.short == "cut"
 
-    def ratio(self, lists: Lists) -> tuple[Reals, Reals]:
+    def ratio(self, lists: RankedLists) -> tuple[Reals, Reals]:
         """Return the numerators (number of relevant items among the first k) and the denominators.
 
         A denominator is k or the length of the list; see the parameter `short`.
@@ -116,7 +116,7 @@ class Recall(ListMetric):
     def __post_init__(self) -> None:
         self._check(empty=EMPTY)
 
-    def ratio(self, lists: Lists) -> tuple[Reals, Reals]:
+    def ratio(self, lists: RankedLists) -> tuple[Reals, Reals]:
         """Return the numerators (relevant items among the first k) and the denominators (all relevant items)."""
         return expected_hits(lists, self._reach), lists.n_relevant.astype(np.float64)
 
@@ -171,7 +171,7 @@ class FBeta(ListMetric):
         """Whether a denominator is the length of a list."""
         return self.k is None or self.short == "cut"
 
-    def ratio(self, lists: Lists) -> tuple[Reals, Reals]:
+    def ratio(self, lists: RankedLists) -> tuple[Reals, Reals]:
         """Return the numerators, (1 + beta^2) * h, and the denominators, k + beta^2 * R; `FBeta` defines h and R."""
         hits, divisor = Precision(self.k, self.short).ratio(lists)
         weight = self.beta**2
@@ -216,7 +216,7 @@ class Success(ListMetric):
     def __post_init__(self) -> None:
         self._check()
 
-    def ratio(self, lists: Lists) -> tuple[Reals, Reals]:
+    def ratio(self, lists: RankedLists) -> tuple[Reals, Reals]:
         """Return the numerators (the chance that a relevant item is among the first k) and the denominators (all 1)."""
         return chance_of_hit(lists, self.k), np.ones(len(lists))
 
@@ -254,7 +254,7 @@ class RR(ListMetric):
     def __post_init__(self) -> None:
         self._check()
 
-    def ratio(self, lists: Lists) -> tuple[Reals, Reals]:
+    def ratio(self, lists: RankedLists) -> tuple[Reals, Reals]:
         """Return the numerators (the expected 1 / position of the first relevant item) and the denominators (all 1)."""
         groups = lists.groups
         # (groups,): whether the group is the first tie group with a relevant item; at most one group per list.
@@ -305,7 +305,7 @@ class MAP(ListMetric):
     def __post_init__(self) -> None:
         self._check(empty=EMPTY)
 
-    def ratio(self, lists: Lists) -> tuple[Reals, Reals]:
+    def ratio(self, lists: RankedLists) -> tuple[Reals, Reals]:
         """Return the numerators (sum of the precisions) and the denominators (number of all relevant items)."""
         sums = expected_precision_sums(lists.groups, self._reach)
         return lists.per_list(lists.groups.query, sums), lists.n_relevant.astype(np.float64)
@@ -342,7 +342,7 @@ class RPrecision(ListMetric):
     def __post_init__(self) -> None:
         self._check(empty=EMPTY)
 
-    def ratio(self, lists: Lists) -> tuple[Reals, Reals]:
+    def ratio(self, lists: RankedLists) -> tuple[Reals, Reals]:
         """Return the numerators (number of relevant items among the first R) and the denominators (R)."""
         return expected_hits(lists, lists.n_relevant), lists.n_relevant.astype(np.float64)
 
@@ -382,7 +382,7 @@ class ListAuc(ListMetric):
     def __post_init__(self) -> None:
         self._check(empty=EMPTY)
 
-    def ratio(self, lists: Lists) -> tuple[Reals, Reals]:
+    def ratio(self, lists: RankedLists) -> tuple[Reals, Reals]:
         """Return the numerators (number of pairs in which the relevant item ranks higher) and the denominators.
 
         A denominator is the number of all (relevant, irrelevant) pairs of the query.

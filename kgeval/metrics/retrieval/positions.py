@@ -12,18 +12,18 @@ import math
 import numpy as np
 
 from kgeval.checks import Ids, Reals
-from kgeval.metrics.retrieval.lists import Lists, TieGroups
+from kgeval.metrics.retrieval.lists import RankedLists, TieGroups
 from kgeval.metrics.sums import MAX_TABLE, sums_over_ranges
 
 _MAX_DEGREE = 200  # `_integrated` is used only for groups with at most this many relevant items
 
 
-def expected_hits(lists: Lists, k: int | Ids) -> Reals:
+def expected_hits(lists: RankedLists, k: int | Ids) -> Reals:
     """Return the expected number of relevant items among the first `k` items of each list.
 
     Parameters
     ----------
-    lists : Lists
+    lists : RankedLists
     k : int, or int64 array of shape (queries,)
         One cut-off for all lists, or one for each list.
 
@@ -46,7 +46,7 @@ def expected_hits(lists: Lists, k: int | Ids) -> Reals:
     return lists.per_list(groups.query, groups.relevant * share)
 
 
-def chance_of_hit(lists: Lists, k: int) -> Reals:
+def chance_of_hit(lists: RankedLists, k: int) -> Reals:
     """Return the chance that at least one relevant item is among the first `k` items of each list.
 
     Only the first tie group with a relevant item matters. Let n be the number of items of this group, r the number of
@@ -57,7 +57,7 @@ def chance_of_hit(lists: Lists, k: int) -> Reals:
 
     Parameters
     ----------
-    lists : Lists
+    lists : RankedLists
     k : int
 
     Returns

@@ -20,7 +20,7 @@ from kgeval.errors import MetricError
 from kgeval.markup import printable
 from kgeval.metrics.retrieval.base import LISTS, ListMetric, check_lists
 from kgeval.metrics.retrieval.graded import DCG, ERR, NDCG, gains
-from kgeval.metrics.retrieval.lists import INFINITY, Lists
+from kgeval.metrics.retrieval.lists import INFINITY, RankedLists
 from kgeval.metrics.retrieval.listwise import MAP, RR, FBeta, ListAuc, Precision, Recall, RPrecision, Success
 
 MAX_ITEM = 30
@@ -59,7 +59,7 @@ class Steps:
 
 
 def steps(
-    lists: Lists,
+    lists: RankedLists,
     metric: str | ListMetric,
     query: Any = None,
     *,
@@ -70,7 +70,7 @@ def steps(
 
     Parameters
     ----------
-    lists : Lists
+    lists : RankedLists
         Made by `from_scores`, `from_ranking`, `from_run` or ``EvaluationResult.lists``.
     metric : str or ListMetric
         DCG, nDCG, MAP, RR, ERR, AUC, success, precision, recall, F-beta or R-precision, such as ``"ndcg@10"``.
@@ -162,7 +162,7 @@ class _Places:
 
     Parameters
     ----------
-    lists : Lists
+    lists : RankedLists
         The single list.
     reach : int
         The cut-off, or `INFINITY`.
@@ -182,7 +182,7 @@ class _Places:
         Whether the items have labels.
     """
 
-    lists: Lists
+    lists: RankedLists
     reach: int
     place: Any
     size: Any
@@ -195,7 +195,7 @@ class _Places:
     has_items: bool
 
     @classmethod
-    def of(cls, lists: Lists, metric: ListMetric, ties: str, items: Sequence[Any] | None) -> _Places:
+    def of(cls, lists: RankedLists, metric: ListMetric, ties: str, items: Sequence[Any] | None) -> _Places:
         """Return the places of the only list in `lists`, up to the last place that the metric uses."""
         parts = _parts(lists, ties, getattr(metric, "gain", "linear"), items)
         length, level = int(lists.length[0]), lists.relevance_level
@@ -410,7 +410,7 @@ def _n_places(metric: Precision | FBeta, places: _Places) -> int:
     return min(metric.k, length) if metric.short == "cut" else metric.k
 
 
-def _parts(lists: Lists, ties: str, gain: str, items: Sequence[Any] | None) -> list[_Part]:
+def _parts(lists: RankedLists, ties: str, gain: str, items: Sequence[Any] | None) -> list[_Part]:
     """Return the parts of a single list that have an item of positive grade, with ties broken."""
     parts = []
     for start, stop in zip(lists.bounds[:-1].tolist(), lists.bounds[1:].tolist()):
@@ -435,7 +435,7 @@ def _parts(lists: Lists, ties: str, gain: str, items: Sequence[Any] | None) -> l
     return parts
 
 
-def _position(lists: Lists, query: Any) -> int:
+def _position(lists: RankedLists, query: Any) -> int:
     """Return the position of the query with this name; 0 (the first query) if `query` is None."""
     if query is None and len(lists):
         return 0
@@ -447,7 +447,7 @@ def _position(lists: Lists, query: Any) -> int:
     return int(positions[0])
 
 
-def _single(lists: Lists, position: int) -> Lists:
+def _single(lists: RankedLists, position: int) -> RankedLists:
     """Return the list of one query."""
     kept, judged = lists.query == position, lists.ideal_query == position
     return replace(

@@ -14,11 +14,11 @@ import pandas as pd
 from kgeval.metrics.base import Metric, split_list
 from kgeval.metrics.metric_frames import REASON, Cell, join_reasons, metric_frame
 from kgeval.metrics.retrieval.base import LISTS, ListMetric, check_lists
-from kgeval.metrics.retrieval.lists import Lists
+from kgeval.metrics.retrieval.lists import RankedLists
 
 
 def tabulate(
-    lists: Lists,
+    lists: RankedLists,
     metrics: Sequence[str | ListMetric] | str | ListMetric,
     ties: str = "expected",
     average: str | None = "macro",
@@ -27,7 +27,7 @@ def tabulate(
 
     Parameters
     ----------
-    lists : Lists
+    lists : RankedLists
     metrics : sequence of str or ListMetric, or a single ListMetric, or one string with commas
         For example ``"map,ndcg@10,err(g_max=3)@20"``.
     ties : str

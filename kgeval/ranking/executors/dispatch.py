@@ -1,4 +1,4 @@
-"""Distribute queries to workers: `Plan` chooses the sizes of shards, `drive` keeps the workers of a `Crew` busy.
+"""Distribute queries to workers: `ShardPlan` chooses the sizes of shards, `drive` keeps the workers of a `Crew` busy.
 
 `Processes` and `Ray` call `drive`, each with its own crew.
 """
@@ -16,7 +16,7 @@ import numpy as np
 from kgeval.checks import check_positive_int
 from kgeval.errors import ScoreError
 from kgeval.ranking.executors.threads import FIRST_QUERIES
-from kgeval.ranking.executors.workers import Greeting, Report, Trouble, triples_of
+from kgeval.ranking.executors.workers import Handshake, Report, Trouble, triples_of
 from kgeval.ranking.jobs import Job, RemoteTraceback
 from kgeval.ranking.listed import ListTask
 from kgeval.ranking.ranker import MIN_BATCH
@@ -57,11 +57,11 @@ class Crew(typing.Protocol):
     def n_workers(self) -> int:
         """The number of workers that can run at the same time."""
 
-    def hire(self) -> Any:
+    def start(self) -> Any:
         """Start a worker process."""
 
-    def greet(self, worker: Any) -> Any:
-        """Call `WorkerProcess.greet`."""
+    def handshake(self, worker: Any) -> Any:
+        """Call `WorkerProcess.handshake`."""
 
     def prepare(self, worker: Any) -> Any:
         """Call `WorkerProcess.prepare`."""
@@ -75,14 +75,14 @@ class Crew(typing.Protocol):
     def result(self, call: Any) -> Any:
         """Return the result of a call that has ended; raise `Lost` if the worker process died."""
 
-    def dismiss(self, worker: Any) -> None:
+    def stop(self, worker: Any) -> None:
         """End a worker process, even if it has not finished its shard."""
 
     def close(self) -> None:
         """End all worker processes, and release the resources of the crew."""
 
 
-class Plan:
+class ShardPlan:
     """Chooses the sizes of the shards of a run, from the measured speed of each worker.
 
     The first shards of a worker are small. Later shards take about `SHARD_SECONDS`. Near the end, shards are smaller,
@@ -114,7 +114,7 @@ class Plan:
         self._speeds: dict[Any, float] = {}  # worker -> pairs per second
         self._returned: list[Shard] = []  # shards of workers that died, to be counted again
         self._open: set[Shard] = set()  # shards that were given to a worker and are not finished
-        self._strikes: dict[Shard, int] = {}  # shard -> the number of workers that died while counting the shard
+        self._failures: dict[Shard, int] = {}  # shard -> the number of workers that died while counting the shard
         self._n_pairs_left = work.n_pairs  # the pairs of queries that were never given to a worker
 
     @property
@@ -128,7 +128,7 @@ class Plan:
         Parameters
         ----------
         worker : object
-            The worker, as `Crew.hire` returned it.
+            The worker, as `Crew.start` returned it.
         seconds_left : float, optional
             The time left. If the speed of the worker is known, the shard is planned to take no longer.
         """
@@ -175,8 +175,8 @@ class Plan:
         self._speeds.pop(worker, None)
         if shard is None or shard not in self._open:
             return True
-        self._strikes[shard] = self._strikes.get(shard, 0) + 1
-        if self._strikes[shard] > retries:
+        self._failures[shard] = self._failures.get(shard, 0) + 1
+        if self._failures[shard] > retries:
             self._open.remove(shard)
             return False
         self._returned.append(shard)
@@ -188,7 +188,7 @@ class Plan:
 
 @dataclass
 class _Call:
-    """A running call of a worker; its `stage` is ``"greeting"``, ``"preparing"`` or ``"counting"`` (a shard)."""
+    """A running call of a worker; its `stage` is ``"handshake"``, ``"preparing"`` or ``"counting"`` (a shard)."""
 
     worker: Any
     stage: str
@@ -202,20 +202,20 @@ class _Run:
     job: Job
     crew: Crew
     retries: int
-    plan: Plan
+    plan: ShardPlan
     clock: Callable[[], float]
-    here: Greeting = field(default_factory=Greeting.here)
+    here: Handshake = field(default_factory=Handshake.here)
     calls: dict[Any, _Call] = field(default_factory=dict)
     n_failed_starts: int = 0  # the number of consecutive workers that died while they started
     n_ready: int = 0  # the number of workers that were prepared
     idle: list[Any] = field(default_factory=list)  # workers that have nothing to do
     checked: set[Any] = field(default_factory=set)  # workers whose scores were compared with scores of this process
 
-    def hire(self) -> None:
-        worker = self.crew.hire()
-        self.calls[self.crew.greet(worker)] = _Call(worker, "greeting")
+    def start(self) -> None:
+        worker = self.crew.start()
+        self.calls[self.crew.handshake(worker)] = _Call(worker, "handshake")
 
-    def employ(self, worker: Any) -> None:
+    def assign(self, worker: Any) -> None:
         """Give a worker its next shard, if there is one."""
         shard = None if self.job.is_over else self.plan.next(worker, self.job.seconds_left)
         if shard is None:
@@ -254,12 +254,12 @@ def drive(
     n_workers = min(crew.n_workers, job.work.n_queries)
     target = SHARD_SECONDS if job.deadline is None else TIMED_SECONDS
     least = MIN_BATCH * n_threads if job.is_geometry and job.deadline is None else 1
-    plan = Plan(job.work, n_workers, lambda task: max(least, _first_queries(job, task)), target, least)
+    plan = ShardPlan(job.work, n_workers, lambda task: max(least, _first_queries(job, task)), target, least)
     run = _Run(job, crew, retries, plan, clock)
     told, since = False, clock()
     try:
         for _ in range(n_workers):
-            run.hire()
+            run.start()
         while not run.plan.is_done:
             left = job.seconds_left
             if (
@@ -287,7 +287,7 @@ def _outcomes(run: _Run, call: _Call, handle: Any) -> Generator[Finished | Faile
     except Lost as reason:
         yield from _replace(run, call, reason)
         return
-    if call.stage == "greeting":
+    if call.stage == "handshake":
         _check_greeting(result, run.here)
         run.calls[run.crew.prepare(call.worker)] = _Call(call.worker, "preparing")
     elif call.stage == "preparing":
@@ -298,12 +298,12 @@ def _outcomes(run: _Run, call: _Call, handle: Any) -> Generator[Finished | Faile
         if not run.n_ready:
             run.job.meter.begin()
         run.n_ready += 1
-        run.employ(call.worker)
+        run.assign(call.worker)
     elif call.shard is not None:
         if isinstance(result, Trouble):
             result = Report([Failed(call.shard, result.error, result.traceback)], 0.0)
         is_new = run.plan.finished(call.worker, call.shard, result.seconds)
-        run.employ(call.worker)
+        run.assign(call.worker)
         if not is_new:
             return
         if call.worker not in run.checked:
@@ -314,7 +314,7 @@ def _outcomes(run: _Run, call: _Call, handle: Any) -> Generator[Finished | Faile
 
 def _replace(run: _Run, call: _Call, reason: Lost) -> Generator[Failed, None, None]:
     """Start a new worker in place of a dead worker; yield a failure if too many workers died on the same shard."""
-    run.crew.dismiss(call.worker)
+    run.crew.stop(call.worker)
     is_left = run.plan.lost(call.worker, call.shard, run.retries)
     if call.shard is None:
         run.n_failed_starts += 1
@@ -328,9 +328,9 @@ def _replace(run: _Run, call: _Call, reason: Lost) -> Generator[Failed, None, No
         )
         yield Failed(call.shard, error, f"the last of {n} worker processes: {reason}")
     if run.idle and not run.plan.is_done:
-        run.employ(run.idle.pop())
+        run.assign(run.idle.pop())
     if not run.plan.is_done:
-        run.hire()
+        run.start()
 
 
 def _first_queries(job: Job, task: int) -> int:
@@ -344,7 +344,7 @@ def _first_queries(job: Job, task: int) -> int:
     return max(1, first if n_queries is None else n_queries)
 
 
-def _check_greeting(greeting: Greeting, here: Greeting) -> None:
+def _check_greeting(greeting: Handshake, here: Handshake) -> None:
     """Raise a ScoreError if a worker runs another version of kgeval than this process."""
     if greeting.version != here.version:
         what = f"kgeval {greeting.version}, and this process kgeval {here.version}"

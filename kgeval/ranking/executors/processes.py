@@ -110,7 +110,7 @@ class _Pools:
             self.close()
             raise
 
-    def hire(self) -> Any:
+    def start(self) -> Any:
         """Start a worker process."""
         from loky import ProcessPoolExecutor
 
@@ -118,7 +118,7 @@ class _Pools:
         self._pools.append(pool)
         return pool
 
-    def greet(self, worker: Any) -> Future[Any]:
+    def handshake(self, worker: Any) -> Future[Any]:
         """See `Crew`."""
         return worker.submit(_greet)  # type: ignore[no-any-return]
 
@@ -143,7 +143,7 @@ class _Pools:
         except BrokenProcessPool as error:
             raise Lost(" ".join(str(error).split())) from error
 
-    def dismiss(self, worker: Any) -> None:
+    def stop(self, worker: Any) -> None:
         """See `Crew`."""
         worker.shutdown(wait=True, kill_workers=True)
         self._pools.remove(worker)
@@ -208,7 +208,7 @@ def _end_with(parent: int) -> None:
 
 
 def _greet() -> Any:
-    return WorkerProcess().greet()
+    return WorkerProcess().handshake()
 
 
 def _prepare(path: str) -> Any:

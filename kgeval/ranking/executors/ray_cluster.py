@@ -230,7 +230,7 @@ class _Actors:
             )
         return n
 
-    def hire(self) -> Any:
+    def start(self) -> Any:
         """Request an actor; Ray starts it as soon as the cluster has free processors and GPUs for it."""
         settings = self._settings
         kind = self._ray.remote(_Actor).options(
@@ -244,9 +244,9 @@ class _Actors:
         self._actors.append(actor)
         return actor
 
-    def greet(self, worker: Any) -> Any:
+    def handshake(self, worker: Any) -> Any:
         """See `Crew`."""
-        return worker.greet.remote()
+        return worker.handshake.remote()
 
     def prepare(self, worker: Any) -> Any:
         """See `Crew`."""
@@ -279,7 +279,7 @@ class _Actors:
                 ) from error
             raise Lost(text[:500]) from error
 
-    def dismiss(self, worker: Any) -> None:
+    def stop(self, worker: Any) -> None:
         """See `Crew`."""
         self._ray.kill(worker)
         self._actors.remove(worker)

@@ -46,7 +46,7 @@ PROBED = 1000  # the number of queries of each task with which a scorer is probe
 
 
 @dataclass(frozen=True)
-class Greeting:
+class Handshake:
     """The versions that a worker process reports before it receives a job; the main process must have equal versions.
 
     Parameters
@@ -64,7 +64,7 @@ class Greeting:
     place: str
 
     @classmethod
-    def here(cls) -> Greeting:
+    def here(cls) -> Handshake:
         """Return the greeting of this process."""
         return cls(
             __version__, source_digest(Path(__file__).parents[2]), f"process {os.getpid()} on {socket.gethostname()}"
@@ -311,9 +311,9 @@ class WorkerProcess:
         ignore_interrupts()
         self._worker: Any = None
 
-    def greet(self) -> Greeting:
-        """Return the `Greeting` of this process."""
-        return Greeting.here()
+    def handshake(self) -> Handshake:
+        """Return the `Handshake` of this process."""
+        return Handshake.here()
 
     def prepare(self, shipment: Shipment) -> str | Trouble:
         """Make the worker; return the fingerprint of the dataset as this process computes it."""

@@ -11,7 +11,7 @@ import kgeval as kg
 from kgeval import DataError, load_model
 from kgeval.cli.program import main
 from kgeval.kernels import StreamedTable
-from kgeval.kernels import tables as kernel_tables
+from kgeval.kernels import mapped_tables as kernel_tables
 
 D = 4
 LABELS = {"entity_labels": np.array(ENTITIES), "relation_labels": np.array(RELATIONS)}

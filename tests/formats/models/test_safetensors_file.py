@@ -11,8 +11,8 @@ from table_cases import bits
 
 from kgeval import DataError, evaluate, load_model, models
 from kgeval.kernels import StreamedTable, packed
-from kgeval.kernels import tables as kernel_tables
-from kgeval.kernels.tables import MappedArray
+from kgeval.kernels import mapped_tables as kernel_tables
+from kgeval.kernels.mapped_tables import MappedArray
 
 pytest.importorskip("safetensors", reason="needs kgeval[safetensors]")
 from safetensors.numpy import save_file

@@ -167,7 +167,7 @@ def test_ties_and_averages_have_names(metric):
 
 
 def test_an_unknown_order_does_not_matter_without_ties():
-    """Lists made from counts are in stable order as they are, where all tied items have one grade."""
+    """RankedLists made from counts are in stable order as they are, where all tied items have one grade."""
     lists = from_scores([[0, 1, 1], [0, 0, 1]], [[2, 1, 1], [3, 2, 1]])
     assert per_query("rr", replace(lists, place=None), "stable").tolist() == [1 / 2, 1 / 3]
 

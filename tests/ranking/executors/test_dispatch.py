@@ -11,8 +11,8 @@ import kgeval as kg
 from kgeval.ranking import Job, Meter, TaskCounts, jobs
 from kgeval.ranking.counts import RankCounts
 from kgeval.ranking.executors import dispatch
-from kgeval.ranking.executors.dispatch import Lost, Plan, drive
-from kgeval.ranking.executors.workers import Greeting, Report
+from kgeval.ranking.executors.dispatch import Lost, ShardPlan, drive
+from kgeval.ranking.executors.workers import Handshake, Report
 from kgeval.ranking.shards import Failed, Finished, Work
 from kgeval.scorers import Limits
 
@@ -21,11 +21,11 @@ class Pretended:
     """A crew on a simulated clock; `seconds_of(worker, pairs)` is the time that a worker takes."""
 
     def __init__(self, n_workers, seconds_of, deaths=lambda worker: False, start=0.5, process=None):
-        self.n_workers, self.seconds_of, self.deaths, self.start = n_workers, seconds_of, deaths, start
+        self.n_workers, self.seconds_of, self.deaths, self.seconds_to_start = n_workers, seconds_of, deaths, start
         self.now, self.queue, self.n_hired, self.counted, self.closed = 0.0, [], 0, [], False
         self.results, self.dismissed, self.job = {}, [], None
         self.process = process or (
-            lambda worker: SimpleNamespace(greet=Greeting.here, prepare=self.prepare, count=self.count)
+            lambda worker: SimpleNamespace(handshake=Handshake.here, prepare=self.prepare, count=self.count)
         )
 
     def clock(self):
@@ -49,12 +49,12 @@ class Pretended:
         heapq.heappush(self.queue, (self.now + seconds, id(handle), handle))
         return handle
 
-    def hire(self):
+    def start(self):
         self.n_hired += 1
         return self.n_hired
 
-    def greet(self, worker):
-        return self._call(worker, self.start, lambda: self.process(worker).greet())
+    def handshake(self, worker):
+        return self._call(worker, self.seconds_to_start, lambda: self.process(worker).handshake())
 
     def prepare_(self, worker):
         return self._call(worker, 0.0, lambda: self.process(worker).prepare(None))
@@ -84,7 +84,7 @@ class Pretended:
             raise value
         return value()
 
-    def dismiss(self, worker):
+    def stop(self, worker):
         self.dismissed.append(worker)
 
     def close(self):
@@ -93,7 +93,7 @@ class Pretended:
     def crew(self, job):
         """This crew with the names of `Crew`; `prepare` and `count` above are those of the pretended process."""
         self.job = job
-        names = ("n_workers", "hire", "greet", "wait", "result", "dismiss", "close")
+        names = ("n_workers", "start", "handshake", "wait", "result", "stop", "close")
         return SimpleNamespace(
             **{name: getattr(self, name) for name in names}, prepare=self.prepare_, count=self.count_
         )
@@ -120,14 +120,14 @@ def pretended_job(*sizes, deadline=None):
 @pytest.fixture(scope="module")
 def here():
     """The greeting of this process, for which all source files are read."""
-    return Greeting.here()
+    return Handshake.here()
 
 
 @pytest.fixture(autouse=True)
 def _pretend(monkeypatch, here):
     """Scores are compared in a test of their own; the source files are read once."""
     monkeypatch.setattr(dispatch, "_check_scores", lambda *_, **__: None)
-    monkeypatch.setattr(Greeting, "here", classmethod(lambda cls: here))
+    monkeypatch.setattr(Handshake, "here", classmethod(lambda cls: here))
 
 
 def run(job, crew, retries=3):
@@ -153,7 +153,7 @@ def test_every_query_is_counted_once_and_the_workers_end_together():
         assert_once(job, run(job, crew))
         ideal = 100 * sizes.sum() / speeds[1 : n_workers + 1].sum()
         if ideal > 60:
-            ratios.append((crew.now - crew.start) / ideal)
+            ratios.append((crew.now - crew.seconds_to_start) / ideal)
         assert crew.closed
     assert ratios
     assert max(ratios) < 1.3
@@ -209,7 +209,7 @@ def test_workers_that_die_while_they_start_end_the_run():
 
 def test_a_late_duplicate_is_dropped():
     work = Work([pretended_task(100)])
-    plan = Plan(work, 2, lambda task: 40)
+    plan = ShardPlan(work, 2, lambda task: 40)
     shard = plan.next("a")
     assert plan.lost("a", shard, retries=3)
     assert plan.next("b") == shard
@@ -249,7 +249,7 @@ def test_closing_the_run_closes_the_crew():
 
 def test_shards_start_small_and_grow_to_five_seconds():
     work = Work([pretended_task(1_000_000)])
-    plan = Plan(work, 2, lambda task: 8)
+    plan = ShardPlan(work, 2, lambda task: 8)
     first = plan.next("a")
     assert first.stop - first.start == 8
     plan.finished("a", first, 0.125)  # 64 queries a second
@@ -282,20 +282,20 @@ def test_a_worker_that_does_not_answer_after_the_deadline_is_left_behind(monkeyp
 
 
 def test_another_kgeval_is_refused():
-    here = Greeting.here()
+    here = Handshake.here()
     for theirs, text in (
         (
-            Greeting("0.0.9", here.digest, "process 7 on n1"),
+            Handshake("0.0.9", here.digest, "process 7 on n1"),
             f"the worker process 7 on n1 has kgeval 0.0.9, and this process kgeval {here.version}",
         ),
         (
-            Greeting(here.version, "f" * 64, "process 7 on n1"),
+            Handshake(here.version, "f" * 64, "process 7 on n1"),
             f"has other source files of kgeval {here.version} \\(SHA-256 ffffffffffff\\) than this process "
             f"\\({here.digest[:12]}\\)",
         ),
     ):
         crew = Pretended(1, lambda worker, pairs: 1.0)
-        crew.process = lambda worker, theirs=theirs: SimpleNamespace(greet=lambda: theirs)
+        crew.process = lambda worker, theirs=theirs: SimpleNamespace(handshake=lambda: theirs)
         with pytest.raises(kg.errors.ScoreError, match=text):
             run(pretended_job(10), crew)
         assert crew.closed

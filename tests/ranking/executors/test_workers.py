@@ -20,7 +20,7 @@ import kgeval as kg
 from kgeval.errors import OutOfMemory
 from kgeval.ranking import rank
 from kgeval.ranking.executors import blocks, dispatch, workers
-from kgeval.ranking.executors.workers import Greeting, Shipment, Trouble, Worker, WorkerProcess
+from kgeval.ranking.executors.workers import Handshake, Shipment, Trouble, Worker, WorkerProcess
 from kgeval.ranking.shards import Failed, Finished, Shard
 from kgeval.scorers import Limits, as_row_scorer
 
@@ -278,7 +278,7 @@ def test_the_digest_sees_every_source_file(tmp_path):
     changed = workers.source_digest(tmp_path)
     (tmp_path / "sub" / "b.py").rename(tmp_path / "sub" / "d.py")
     assert len({before, changed, workers.source_digest(tmp_path)}) == 3
-    assert Greeting.here() == Greeting.here()
+    assert Handshake.here() == Handshake.here()
 
 
 def test_the_time_that_is_left_ends_a_shard_with_its_first_queries(monkeypatch):
@@ -290,12 +290,12 @@ def test_the_time_that_is_left_ends_a_shard_with_its_first_queries(monkeypatch):
         return s * 0.1 + o
 
     from kgeval.ranking.executors import outcomes
-    from kgeval.scorers import pace
+    from kgeval.scorers import call_size
 
     job = job_of(slow, dataset, batch_size=1)
     for module in (workers, outcomes):
         monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: clock.now))
-    monkeypatch.setattr(pace, "clock", lambda: clock.now)
+    monkeypatch.setattr(call_size, "clock", lambda: clock.now)
     started = clock.now
     report = Worker(Shipment.of(job)).count(Shard(0, 0, job.tasks[0].n_queries), seconds_left=1.0)
     (finished,) = report.outcomes

@@ -11,7 +11,7 @@ from model_cases import CASES, real_tables
 from table_cases import STORAGES, bits, stored
 
 import kgeval as kg
-from kgeval.kernels import StreamedTable, tables
+from kgeval.kernels import StreamedTable, mapped_tables
 from kgeval.scorers.models.distances import RotatE, TransE
 from kgeval.scorers.models.products import ComplEx, DistMult
 
@@ -35,7 +35,7 @@ def draw(name):
 @pytest.fixture
 def streams(monkeypatch):
     """No table is small enough to be copied."""
-    monkeypatch.setattr(tables, "MAX_COPY", 0)
+    monkeypatch.setattr(mapped_tables, "MAX_COPY", 0)
 
 
 @pytest.fixture(scope="module")

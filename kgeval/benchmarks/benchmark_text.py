@@ -48,8 +48,8 @@ def screen_text(benchmark: Any, screen: Screen | None = None) -> str:
     return "\n\n".join(parts)
 
 
-def fine_print(benchmark: Any) -> list[str]:
-    """Return `Benchmark.fine_print`.
+def notes_on_method(benchmark: Any) -> list[str]:
+    """Return `Benchmark.notes_on_method`.
 
     Parameters
     ----------

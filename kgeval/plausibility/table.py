@@ -1,7 +1,7 @@
 """`check_table` checks whether reported rows of hits@k, MRR and MR are possible, and gives hints for impossible rows.
 
-Users and ``kgeval check-table`` call `check_table`. `kgeval.published.reading` reads the rows, and
-`kgeval.published.rules` judges them. This module tries the ways to read a row (numbers as shares or as percentages),
+Users and ``kgeval check-table`` call `check_table`. `kgeval.plausibility.reading` reads the rows, and
+`kgeval.plausibility.rules` judges them. This module tries the ways to read a row (numbers as shares or as percentages),
 and looks for known mistakes.
 """
 
@@ -20,8 +20,8 @@ from kgeval.checks import check_one_of, check_positive_int, counted
 from kgeval.errors import MetricError
 from kgeval.markup import printable
 from kgeval.metrics import TIE_POLICIES
-from kgeval.published.reading import SHARES, ReportedCell, Row, Value, cut_off, kind_of_metric, reported_rows
-from kgeval.published.rules import Finding, Setting, judge
+from kgeval.plausibility.reading import SHARES, ReportedCell, Row, Value, cut_off, kind_of_metric, reported_rows
+from kgeval.plausibility.rules import Finding, Setting, judge
 
 ROUNDINGS = ("nearest", "any")
 MAX_SWAPS = 2
@@ -197,7 +197,7 @@ def check_table(
     """Check whether reported hits@k, MRR and MR are possible together; name each inequality that fails.
 
     A row is impossible only if no list of ranks gives values that are rounded to the reported numbers; the decision is
-    exact (see `kgeval.published.bounds`). The numbers may be means over both sides, weighted means, or means over
+    exact (see `kgeval.plausibility.bounds`). The numbers may be means over both sides, weighted means, or means over
     several runs. But all numbers of a row must be means over the same ranks, and GMR and HMR must not be
     means of several GMR or HMR values.
 
@@ -258,7 +258,7 @@ def check_table(
     References
     ----------
     Brown and Heathers (2017), The GRIM Test, Social Psychological and Personality Science 8(4), for the
-    multiples of 1 / n_ranks. The bounds are derived in `kgeval.published.bounds`.
+    multiples of 1 / n_ranks. The bounds are derived in `kgeval.plausibility.bounds`.
 
     Examples
     --------

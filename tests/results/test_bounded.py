@@ -18,7 +18,7 @@ import kgeval as kg
 from kgeval.errors import DataError, MetricError
 from kgeval.report import format_frame, frame_records, undefined_lines
 from kgeval.results import UNKNOWN_COUNT, extreme_rows, header_lines, metric_cautions
-from kgeval.results.undecided import undecided_rows
+from kgeval.results.bounded import undecided_rows
 
 PLAIN = ("mr", "mrr", "hits@1", "hits@3", "gmr", "hmr", "median_rank")
 WRAPPED = ("amri", "adjusted(hits@3)", "z(mrr)")

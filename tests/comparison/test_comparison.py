@@ -13,7 +13,7 @@ from made_results import noted, replaced
 
 import kgeval as kg
 from kgeval.comparison.alignment import align, pair_rows
-from kgeval.comparison.comparing import compare
+from kgeval.comparison.comparison import compare
 from kgeval.data.candidates import Recorded
 from kgeval.metrics.ranks import MRR, MedianRank
 from kgeval.results.keys import Key

@@ -1,6 +1,6 @@
 """Reading of reported numbers: names of metrics, numbers with their rounding, tables in files.
 
-`kgeval.published.table` calls `reported_rows`; users call `read_reported` for a file.
+`kgeval.plausibility.table` calls `reported_rows`; users call `read_reported` for a file.
 """
 
 from __future__ import annotations

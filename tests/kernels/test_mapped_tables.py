@@ -23,9 +23,9 @@ from kernel_cases import (
 from table_cases import STORAGES, stored
 
 from kgeval import DataError
-from kgeval.kernels import bfloat16, check_file, counter_bytes, largest_in_rows, tables, taken
+from kgeval.kernels import bfloat16, check_file, counter_bytes, largest_in_rows, mapped_tables, taken
+from kgeval.kernels.mapped_tables import MappedArray, StreamedTable, from_float16, packed, streamed, unpacked
 from kgeval.kernels.numpy_kernels import NumpyCounter
-from kgeval.kernels.tables import MappedArray, StreamedTable, from_float16, packed, streamed, unpacked
 
 INPUTS = (gaussian, lattice, mixed_norms, huge_queries, tiny, far_norms)
 
@@ -33,7 +33,7 @@ INPUTS = (gaussian, lattice, mixed_norms, huge_queries, tiny, far_norms)
 @pytest.fixture
 def streams(monkeypatch):
     """No table is small enough to be copied."""
-    monkeypatch.setattr(tables, "MAX_COPY", 0)
+    monkeypatch.setattr(mapped_tables, "MAX_COPY", 0)
 
 
 def fitting(storage, array):
@@ -72,7 +72,7 @@ def test_kept_and_streamed_passes_are_equal(geometry, monkeypatch):
     places = draw_places(rng, 3, 40, 9)
     counts = []
     for limit in (1 << 20, 0):
-        monkeypatch.setattr(tables, "MAX_COPY", limit)
+        monkeypatch.setattr(mapped_tables, "MAX_COPY", limit)
         counter = NumpyCounter(geometry, candidates, 16)
         counts.append(as_lists(counter.count(queries, places)))
         screen = counter.of_pairs
@@ -101,10 +101,10 @@ def test_rows_of_a_streamed_table(streams):
 
 def test_the_limit(monkeypatch):
     """A copy of exactly MAX_COPY bytes is kept."""
-    monkeypatch.setattr(tables, "MAX_COPY", 96)
+    monkeypatch.setattr(mapped_tables, "MAX_COPY", 96)
     source = np.arange(12.0).reshape(6, 2)
     assert isinstance(streamed(np.negative, source), np.ndarray)
-    monkeypatch.setattr(tables, "MAX_COPY", 95)
+    monkeypatch.setattr(mapped_tables, "MAX_COPY", 95)
     assert isinstance(streamed(np.negative, source), StreamedTable)
 
 
@@ -228,7 +228,7 @@ def test_the_estimate_leaves_out_what_is_streamed(geometry, monkeypatch):
     """Per candidate, some numbers remain: order (its own inverse), norms, sizes, errors and squares."""
     candidates, sizes = np.zeros((100_000, 64)), {"block_size": 8, "batch_size": 1}
     kept = counter_bytes(geometry, candidates, **sizes)
-    monkeypatch.setattr(tables, "MAX_COPY", 1 << 20)
+    monkeypatch.setattr(mapped_tables, "MAX_COPY", 1 << 20)
     least = counter_bytes(geometry, candidates, **sizes)
     assert 100_000 * 2 * 8 <= least <= 100_000 * 5 * 8
     assert kept - least >= 100_000 * 64

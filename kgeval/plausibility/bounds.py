@@ -1,6 +1,6 @@
 """Exact bounds, in rational numbers: which values of hits@k, MRR and MR can occur together.
 
-`kgeval.published.rules` calls this module for `check_table`.
+`kgeval.plausibility.rules` calls this module for `check_table`.
 
 Question. Given ranges for some hits@k, which MRR and MR can a distribution of ranks have? Ranks are the integers
 1..C or, under realistic ties, 1, 1.5, .., C, where C is the number of candidates (it may be unknown). Every mean over
@@ -42,7 +42,7 @@ MR + j * (j + 1) * MRR >= 2 * j + 1. This bound is sharper than MRR >= 1 / MR.
 
 Some impossible rows are not detected, for two reasons. First, a value counts as possible even if it needs infinite
 ranks. Second, if the number of ranks is known, this number is used to check each metric alone, and not several metrics
-together (see `kgeval.published.table`).
+together (see `kgeval.plausibility.table`).
 """
 
 from __future__ import annotations

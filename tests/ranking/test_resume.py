@@ -20,9 +20,9 @@ from grids import size
 
 import kgeval as kg
 from kgeval import files
-from kgeval.ranking import checkpoints
-from kgeval.ranking.checkpoints import Checkpoint
+from kgeval.ranking import resume
 from kgeval.ranking.counts import RankCounts, TaskCounts
+from kgeval.ranking.resume import Checkpoint
 
 IDENTITY = {"dataset": "abc", "protocol": {"sides": ["subject", "object"], "tie": "realistic"}}
 forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
@@ -142,7 +142,7 @@ def test_numbers_of_files_go_on_after_the_largest(tmp_path):
 def test_files_are_written_by_time(tmp_path, monkeypatch):
     """After 0.5 s, and after 1% of the time since opening: many small shards make few files."""
     now, n_steps = 0.0, size(400, 1800)
-    monkeypatch.setattr(checkpoints, "monotonic", lambda: now)
+    monkeypatch.setattr(resume, "monotonic", lambda: now)
     monkeypatch.setattr(files.os, "fsync", lambda handle: None)
     with opened(tmp_path / "run") as store:
         times = []
@@ -175,7 +175,7 @@ def test_an_interrupt_after_the_file_is_there_writes_no_row_twice(tmp_path, monk
 
     store = opened(tmp_path / "run")
     store.add("object", counts([1]), 1.0)
-    monkeypatch.setattr(checkpoints, "replacing", interrupted)
+    monkeypatch.setattr(resume, "replacing", interrupted)
     with pytest.raises(KeyboardInterrupt):
         store.flush()
     monkeypatch.undo()
@@ -264,8 +264,8 @@ def test_other_files_beside_a_checkpoint_do_no_harm(tmp_path):
 def test_shards_without_their_description_are_refused(tmp_path):
     folder = written(tmp_path / "run", [0])
     (folder / "checkpoint.json").unlink()
-    for resume in (False, True):
-        refused("holds 1 shard file but no checkpoint.json", resume=resume, folder=folder)
+    for is_resumed in (False, True):
+        refused("holds 1 shard file but no checkpoint.json", resume=is_resumed, folder=folder)
 
 
 def test_the_folder_must_be_one_and_have_a_parent(tmp_path):
@@ -520,7 +520,7 @@ FULL = """
 import os, subprocess, sys, json
 import numpy as np
 import kgeval as kg
-from kgeval.ranking.checkpoints import Checkpoint
+from kgeval.ranking.resume import Checkpoint
 from kgeval.ranking.counts import RankCounts, TaskCounts
 
 def counts(rows):
@@ -594,10 +594,10 @@ def test_a_small_disk_that_is_really_full(tmp_path, root):
 def test_a_second_writer_is_refused_and_told_who_writes(tmp_path):
     with opened(tmp_path / "run") as store:
         store.add("object", counts([0]), 1.0)
-        for resume in (False, True):
+        for is_resumed in (False, True):
             refused(
                 f"run: process {os.getpid()} writes to it; wait until it ends, or give another folder",
-                resume=resume,
+                resume=is_resumed,
                 folder=tmp_path / "run",
             )
         (tmp_path / "run" / "lock").write_text("")
@@ -692,8 +692,8 @@ def test_the_lock_dies_with_its_process(tmp_path):
 @pytest.mark.thorough
 def test_a_killed_writer_leaves_whole_shards_only(tmp_path, monkeypatch):
     """SIGKILL at random moments, 40 times; each run goes on where the last one ended."""
-    monkeypatch.setattr(checkpoints, "MIN_SECONDS", 0.0)
-    monkeypatch.setattr(checkpoints, "MIN_SHARE", 0.0)
+    monkeypatch.setattr(resume, "MIN_SECONDS", 0.0)
+    monkeypatch.setattr(resume, "MIN_SHARE", 0.0)
     folder, rng, n_rows = tmp_path / "run", random.Random(0), 0
     n_leftovers = 0
 
@@ -734,7 +734,7 @@ def test_two_programs_on_one_folder(tmp_path, root):
         """
         import sys
         import kgeval as kg
-        from kgeval.ranking.checkpoints import Checkpoint
+        from kgeval.ranking.resume import Checkpoint
         print("ready", flush=True)
         sys.stdin.readline()
         try:

@@ -1,8 +1,8 @@
-"""`Parts`, the content of a model file, and `build_model`, which makes a model from `Parts`.
+"""`ModelFile`, the content of a model file, and `build_model`, which makes a model from it.
 
-Each module of `kgeval.formats.models` reads one format and returns `Parts`. `kgeval.load_model` calls `build_model`,
-which checks that every setting has a value and that every array is used. It then puts the rows of the tables in the
-order of the ids of a dataset.
+Each module of `kgeval.formats.models` reads one format and returns a `ModelFile`. `kgeval.load_model` calls
+`build_model`, which checks that every setting has a value and that every array is used. It then puts the rows of the
+tables in the order of the ids of a dataset.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ SETTING_OPTIONS = {"model": "--model-type"}  # for all other settings, the optio
 
 
 @dataclass(frozen=True)
-class Parts:
+class ModelFile:
     """The content of a model file, under the names of the parameters of `kgeval.models`.
 
     Parameters
@@ -102,12 +102,12 @@ class Parts:
     check: Callable[[EmbeddingModel, Dataset], list[str]] | None = None
 
 
-def build_model(parts: Parts, dataset: Dataset, said: Mapping[str, Any]) -> EmbeddingModel:
+def build_model(parts: ModelFile, dataset: Dataset, said: Mapping[str, Any]) -> EmbeddingModel:
     """Make a model from the content of a file, and put its rows in the order of the ids of a dataset.
 
     Parameters
     ----------
-    parts : Parts
+    parts : ModelFile
     dataset : Dataset
     said : mapping of str to object
         The settings that the caller gives; see `kgeval.load_model`. They replace the settings of the file.
@@ -250,7 +250,7 @@ def _without(file: Path, arrays: Arrays, ignore: str | Iterable[str]) -> tuple[A
     return {name: array for name, array in arrays.items() if name not in names}, notes
 
 
-def _take_labels(parts: Parts, arrays: Arrays, said: dict[str, Any]) -> list[str]:
+def _take_labels(parts: ModelFile, arrays: Arrays, said: dict[str, Any]) -> list[str]:
     """Move the row labels that the caller gives from `said` to `arrays`; return notes about the sources of labels."""
     labels = {name: _label_array(name, said.pop(name)) for name in LABEL_ARRAYS.values() if name in said}
     replaced = [name for name in labels if name in arrays and not np.array_equal(arrays[name], labels[name])]
@@ -314,7 +314,7 @@ def _check_tables(file: Path, values: dict[str, Any]) -> None:
 
 
 def _without_contradictions(
-    parts: Parts, arrays: Arrays, beside: dict[str, Any], said: dict[str, Any]
+    parts: ModelFile, arrays: Arrays, beside: dict[str, Any], said: dict[str, Any]
 ) -> dict[str, Any]:
     """Return the settings of the configuration (`beside`) that neither the model file nor the caller (`said`) gives.
 
@@ -592,7 +592,7 @@ def _placed(table: Any, ids: Ids, n: int) -> Any:
     return taken(table, rows)
 
 
-def _add_dictionaries(parts: Parts, arrays: Arrays, dataset: Dataset) -> list[str]:
+def _add_dictionaries(parts: ModelFile, arrays: Arrays, dataset: Dataset) -> list[str]:
     """Add missing row labels to `arrays`, from the dictionaries of the dataset; return a list of notes (one or none).
 
     Raise a DataError if the dataset has no dictionaries of the same tool, because the order of the rows is then

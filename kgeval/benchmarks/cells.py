@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kgeval.benchmarks.run_names import Run
+from kgeval.benchmarks.runs import Run
 from kgeval.checks import check_one_of
 from kgeval.comparison import OVERRIDES, SUM_ROUNDING, Alignment, Sample, align, better_models, samples_of
 from kgeval.errors import MetricError, ProtocolError

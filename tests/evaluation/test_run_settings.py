@@ -11,12 +11,12 @@ from grids import size
 from kgeval.candidates import All, Listed
 
 import kgeval as kg
-from kgeval.data import Sample
+from kgeval.data import RandomSample
 from kgeval.evaluation import evaluator, row_order
 from kgeval.ranking import in_order, listed, without_finished
 from kgeval.ranking.shards import Shard, Work
 from kgeval.scorers import ScorerReport
-from kgeval.scorers import pace as paces
+from kgeval.scorers import call_size as paces
 
 KINDS = ("function", "matrix", "columns", "geometry")
 
@@ -366,7 +366,7 @@ def test_the_check_of_a_scorer_ends_in_time(monkeypatch, tmp_path, kept):
 
 def test_triples_that_are_dropped_are_no_sample(monkeypatch):
     """The first triples of the order are unseen and dropped, and there is no time for the others."""
-    first = Sample.order(9, 0)[:3]
+    first = RandomSample.order(9, 0)[:3]
     test = np.array([[0, 0, 1]] * 9)
     test[first] = [0, 0, 2]
     dataset = kg.Dataset.from_arrays(train=[[0, 0, 1]], test=test, n_entities=1000, n_relations=1)
@@ -513,10 +513,10 @@ def test_tasks_keep_their_queries_together():
 
 def test_the_order_of_samples_is_a_permutation():
     """The samples of one seed are the first rows of one order."""
-    order = Sample.order(50, 3)
+    order = RandomSample.order(50, 3)
     assert sorted(order) == list(range(50))
     for n in (1, 7, 49):
-        assert Sample.drawn(n, 50, 3)[0].tolist() == sorted(order[:n])
+        assert RandomSample.drawn(n, 50, 3)[0].tolist() == sorted(order[:n])
 
 
 class Late:

@@ -12,7 +12,7 @@ from grids import light, size
 from scorer_cases import TABLE, Columns, M, N, Rows, dataset, make, raises, same_ranks
 
 import kgeval as kg
-from kgeval.scorers import OutOfTime, Pace, as_row_scorer, pace, queries_within, row_batch, score_triples
+from kgeval.scorers import OutOfTime, Pace, as_row_scorer, call_size, queries_within, row_batch, score_triples
 from kgeval.scorers.row_scorers import Limits
 
 MANY = 14_541  # entities of FB15k-237
@@ -43,9 +43,9 @@ class Clock:
 
 @pytest.fixture
 def clock(monkeypatch):
-    """The clock of `kgeval.scorers.pace`."""
+    """The clock of `kgeval.scorers.call_size`."""
     simulated = Clock()
-    monkeypatch.setattr(pace, "clock", simulated)
+    monkeypatch.setattr(call_size, "clock", simulated)
     return simulated
 
 
@@ -293,7 +293,7 @@ def test_without_memory_calls_are_halved(name, monkeypatch):
     nn = SimpleNamespace(Module=Clock)
     torch = SimpleNamespace(cuda=cuda, no_grad=nullcontext, nn=nn, Tensor=Clock)
     monkeypatch.setitem(sys.modules, "torch", torch)
-    monkeypatch.setattr(pace, "gc", SimpleNamespace(collect=lambda: 0))  # it takes long in a process of many tests
+    monkeypatch.setattr(call_size, "gc", SimpleNamespace(collect=lambda: 0))  # it takes long in a process of many tests
     rng = np.random.default_rng(0)
     for kind, most in product(KINDS, (1, 6, 13) if name == "python" else (6,)):
         given, relation = rng.integers(0, N, 9), rng.integers(0, M, 9)
@@ -325,7 +325,7 @@ def test_without_memory_calls_are_halved(name, monkeypatch):
 )
 def test_without_memory_for_the_smallest_call(kind, message, monkeypatch):
     """Halving ends with an error that says what would help; the scorer's own error is its cause."""
-    monkeypatch.setattr(pace, "gc", SimpleNamespace(collect=lambda: 0))
+    monkeypatch.setattr(call_size, "gc", SimpleNamespace(collect=lambda: 0))
     scorer = short_of_memory(kind, 0, MemoryError, [])
     with raises(message) as caught:
         kg.evaluate(scorer, dataset(), kg.Protocol(sides="object"))
@@ -396,8 +396,8 @@ def test_one_call_is_not_copied():
 
 def test_a_gpu_is_waited_for(clock, monkeypatch):
     """A call that returns before its scores are computed is measured until the last score has come."""
-    monkeypatch.setattr(pace, "is_on_device", lambda scores: True)
-    monkeypatch.setattr(pace, "fetched", lambda scores: clock.spend(scores.size, 2.0))
+    monkeypatch.setattr(call_size, "is_on_device", lambda scores: True)
+    monkeypatch.setattr(call_size, "fetched", lambda scores: clock.spend(scores.size, 2.0))
     found = Pace()
     found.timed(lambda: np.zeros((2, 3)), 6)
     assert (clock.sizes, found.seconds(6)) == ([1], 2.0)
@@ -408,8 +408,8 @@ def test_a_gpu_is_waited_for(clock, monkeypatch):
 def test_short_calls_of_a_gpu_are_not_waited_for_one_by_one(clock, monkeypatch):
     """Calls of 64 pairs and 20 ms: after the first, the GPU is waited for once in three calls, or after a pause."""
     queued = []  # seconds that the GPU still computes
-    monkeypatch.setattr(pace, "is_on_device", lambda scores: True)
-    monkeypatch.setattr(pace, "fetched", lambda scores: (clock.spend(len(queued), sum(queued)), queued.clear()))
+    monkeypatch.setattr(call_size, "is_on_device", lambda scores: True)
+    monkeypatch.setattr(call_size, "fetched", lambda scores: (clock.spend(len(queued), sum(queued)), queued.clear()))
     found = Pace()
     for _ in range(7):
         found.timed(lambda: queued.append(0.02) or np.zeros(64), 64)

@@ -15,7 +15,7 @@ import pandas as pd
 
 from kgeval.checks import check_number, check_one_of, check_positive_int, check_seed, names_unknown_arguments
 from kgeval.comparison.alignment import Alignment, align, cautions
-from kgeval.comparison.averaged import average_table, checked_weights
+from kgeval.comparison.averages import average_table, checked_weights
 from kgeval.comparison.cards import comparison_card
 from kgeval.comparison.differences import (
     UNDECIDED,

@@ -1,7 +1,7 @@
 """The inequalities that the numbers of one row must satisfy, and messages for the inequalities that fail.
 
-`kgeval.published.table` calls `judge` once for each way to read a row (shares or percentages).
-`kgeval.published.bounds` computes the bounds.
+`kgeval.plausibility.table` calls `judge` once for each way to read a row (shares or percentages).
+`kgeval.plausibility.bounds` computes the bounds.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from fractions import Fraction
 from typing import Any
 
 from kgeval.checks import listed
-from kgeval.published.bounds import HALF, ONE, WHOLE, Bands, Corner, Line
-from kgeval.published.reading import Value, cut_off, kind_of_metric
+from kgeval.plausibility.bounds import HALF, ONE, WHOLE, Bands, Corner, Line
+from kgeval.plausibility.reading import Value, cut_off, kind_of_metric
 
 FLOAT_SLACK = 1e-9
 _RANKS = ("MR", "GMR", "HMR")

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from kgeval.checks import Ids, counted
-from kgeval.data import Dataset, Protocol, Sample
+from kgeval.data import Dataset, Protocol, RandomSample
 from kgeval.errors import ProtocolError, ScoreError
 from kgeval.kernels import check_device
 from kgeval.ranking import (
@@ -224,7 +224,7 @@ class RunSettings:
                 "rows. Give a number of triples, or leave max_seconds out"
             )
         places = np.empty(n_positives, dtype=np.int64)
-        places[Sample.order(n_positives, seed)] = np.arange(n_positives)
+        places[RandomSample.order(n_positives, seed)] = np.arange(n_positives)
         return places
 
     def reached(self, job: Job, counts: Sequence[TaskCounts], places: Ids | None, kept: Ids) -> int | None:

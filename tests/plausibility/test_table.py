@@ -13,10 +13,10 @@ import pytest
 from grids import light
 
 from kgeval.errors import DataError, MetricError
-from kgeval.published.bounds import HALF, WHOLE, Bands
-from kgeval.published.reading import Value, metric_name, read_cell, read_reported
-from kgeval.published.rules import Setting, judge
-from kgeval.published.table import check_table
+from kgeval.plausibility.bounds import HALF, WHOLE, Bands
+from kgeval.plausibility.reading import Value, metric_name, read_cell, read_reported
+from kgeval.plausibility.rules import Setting, judge
+from kgeval.plausibility.table import check_table
 
 INTEGERS = " if ranks are integers (no ties)"
 

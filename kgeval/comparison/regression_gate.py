@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from kgeval.checks import counted
-from kgeval.comparison.comparing import Comparison, compare
+from kgeval.comparison.comparison import Comparison, compare
 from kgeval.comparison.margins import INFERIOR, NOT_INFERIOR, check_margin, columns_of, decided, margin_test_of
 from kgeval.errors import MetricError
 from kgeval.markup_cards import between, enough_decimals, p_text, signed, written
