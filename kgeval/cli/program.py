@@ -151,6 +151,8 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
             if len(unknown) == 1
             else f"{len(unknown)} arguments too many: {extra}; a label with spaces needs quotation marks"
         )
+    if getattr(options, "spreadsheet", False) and getattr(options, "format", "csv") != "csv":
+        commands[arguments[0]].error("--spreadsheet needs --format csv")
     return options
 
 

@@ -1,6 +1,8 @@
 """`Processes`: real worker processes of this machine."""
 
+import errno
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -14,6 +16,7 @@ import numpy as np
 import pytest
 
 import kgeval as kg
+from kgeval.ranking.executors import processes
 
 pytest.importorskip("loky", reason="needs kgeval[processes]")
 pytestmark = pytest.mark.thorough
@@ -114,6 +117,63 @@ def test_what_cannot_be_pickled_is_an_error():
         handle.close()
 
 
+def refusal(dataset):
+    """What a run with two processes says."""
+    with pytest.raises(kg.KgevalError) as caught:
+        cases.evaluated(lambda s, p, o: s - o, dataset, executor=kg.executors.Processes(2))
+    return type(caught.value).__name__, str(caught.value)
+
+
+def test_h44_a_full_folder_for_temporary_files_is_named(tmp_path, monkeypatch):
+    """H44: the folder, the reason and TMPDIR; the folder is empty afterwards."""
+    dataset = cases.random_dataset(1)
+
+    def full(path, shipment):
+        path.write_bytes(b"half")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(processes, "_write", full)
+    way_out = (
+        "Free disk space there, or name another folder in the environment variable TMPDIR; executor Threads needs no "
+        "such folder"
+    )
+    said = f"the folder {tmp_path} cannot hold the scorer and the dataset for the worker processes: No space left on"
+    assert refusal(dataset) == ("DataError", f"{said} device. {way_out}")
+    assert list(tmp_path.iterdir()) == []
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "none"))
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "none"))
+    said = f"the folder {tmp_path / 'none'} cannot hold the scorer and the dataset for the worker processes: No such"
+    assert refusal(dataset) == ("DataError", f"{said} file or directory. {way_out}")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="limits of POSIX")
+def test_h44_too_few_handles_name_the_number_of_workers(tmp_path, monkeypatch):
+    """H44: before a worker starts; and if the system refuses one all the same."""
+    dataset, n_open = cases.random_dataset(1), len(os.listdir("/dev/fd"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with monkeypatch.context() as patch:
+        patch.setattr(processes.resource, "getrlimit", lambda _: (n_open + 23, n_open + 23))
+        kind, said = refusal(dataset)
+    assert kind == "ScoreError"
+    assert re.fullmatch(
+        r"2 worker processes need 24 open files, and this process may open (1\d|2[0-3]) more of \d+\. "
+        r"Use fewer workers \(Processes\(n\), --workers N\), or raise the limit \(ulimit -n\)",
+        said,
+    )
+
+    def too_many(*_, **__):
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr("loky.ProcessPoolExecutor", too_many)
+    assert refusal(dataset) == (
+        "ScoreError",
+        "worker process 1 of 2 cannot start: Too many open files. Use fewer workers (Processes(n), --workers N), or "
+        "raise the limits of the system (ulimit -a)",
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_time_ends_a_run():
     dataset = cases.random_dataset(5)
 
@@ -170,11 +230,13 @@ def interrupted(script, tmp_path, signal_number, in_group):
     path.write_text(script, encoding="utf-8")
     folder = tmp_path / "pids"
     folder.mkdir()
+    (tmp_path / "temporary").mkdir()
     driver = subprocess.Popen(
         [sys.executable, path, folder],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True, env=environment(),
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+        env=environment() | {"TMPDIR": str(tmp_path / "temporary")},
     )  # fmt: skip
-    pids = []
+    pids, temporary = [], tmp_path / "temporary"
     for _ in range(600):
         pids = [int(entry.name) for entry in folder.iterdir() if int(entry.name) != driver.pid]
         if len(pids) >= 2 or driver.poll() is not None:
@@ -187,15 +249,20 @@ def interrupted(script, tmp_path, signal_number, in_group):
         if not any(alive(pid) for pid in pids):
             break
         time.sleep(0.1)
-    return SimpleNamespace(code=driver.returncode, errors=errors, left=[pid for pid in pids if alive(pid)], n=len(pids))
+    left = [pid for pid in pids if alive(pid)]
+    folders = [path.name for path in temporary.glob("kgeval-*")]
+    return SimpleNamespace(code=driver.returncode, errors=errors, left=left, n=len(pids), folders=folders)
 
 
-@pytest.mark.parametrize(("number", "in_group"), [(signal.SIGINT, True), (signal.SIGKILL, False)])
+@pytest.mark.parametrize(
+    ("number", "in_group"), [(signal.SIGINT, True), (signal.SIGKILL, False), (signal.SIGTERM, False)]
+)
 def test_a_driver_that_ends_leaves_no_worker(number, in_group, tmp_path):
+    """Neither a process nor the folder with the scorer; a driver without kgeval's handler dies of SIGTERM at once."""
     script = SCRIPT.format(seconds=1e-3, executor="kg.executors.Processes(2)")
     ended = interrupted(script, tmp_path, number, in_group)
     assert ended.n == 2
-    assert ended.left == []
+    assert (ended.left, ended.folders) == ([], [])
     if number == signal.SIGINT:
         assert "Stopped: stopped at " in ended.errors
         assert ended.errors.count("Traceback") == 2  # of the driver alone: KeyboardInterrupt, and Stopped from it
