@@ -338,40 +338,6 @@ def test_packed_labels_must_be_a_list():
 
 # --- Nothing lost: races, kills, missing members -----------------------------------------------------------------
 
-SAVE = """
-import sys, time
-import numpy as np
-from kgeval.files import write_archive
-while time.time() < float(sys.argv[2]):
-    pass
-try:
-    write_archive(sys.argv[1], {"a": np.full(1000, int(sys.argv[3]))}, {"n": int(sys.argv[3])})
-    print("saved")
-except Exception as error:
-    print(type(error).__name__, error)
-"""
-
-
-def check_races(tmp_path, n):
-    """Two processes save to one name at the same time: one of them, and its content is that of the file."""
-    for i in range(n):
-        file, start = tmp_path / f"run{i}.kgeval", str(time.time() + 1.0)
-        command = [sys.executable, "-c", SAVE, str(file), start]
-        both = [subprocess.Popen([*command, str(k)], stdout=subprocess.PIPE, text=True) for k in (1, 2)]
-        said = [process.communicate()[0].strip() for process in both]
-        winner = said.index("saved")
-        assert said[1 - winner].startswith("DataError")
-        assert "another process wrote this file" in said[1 - winner] or "exists; choose" in said[1 - winner]
-        arrays, header = read_archive(file)
-        assert (header["n"], int(arrays["a"][0])) == (winner + 1, winner + 1)
-    assert sorted(os.listdir(tmp_path)) == sorted(f"run{i}.kgeval" for i in range(n))
-
-
-@pytest.mark.thorough
-def test_of_two_savers_one_succeeds(tmp_path):
-    """H38: without overwrite no result is lost."""
-    check_races(tmp_path, 8)
-
 
 def test_a_file_that_appears_while_another_is_written_is_kept(tmp_path):
     """H38: the same in one process; also on a file system without links."""

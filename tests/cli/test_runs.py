@@ -325,7 +325,7 @@ def test_ctrl_c_outside_a_ranking(capsys, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(kgeval, "read_dataset", interrupt)
-    assert ended(capsys, *BASE) == (130, "", ["interrupted; nothing was written"])
+    assert ended(capsys, *BASE) == (130, "", ["interrupted before the end; each file is as it was, or complete"])
 
 
 def test_ctrl_c_after_a_ranking(capsys, monkeypatch):
