@@ -234,8 +234,8 @@ FAULTS = {
         "test_own_errors.py::test_h43_parquet_with_text_of_another_encoding",
     ],
     "H44 full folders and too few handles": [
-        "ranking/executors/test_processes.py::test_h44_a_full_folder_for_temporary_files_is_named",
-        "ranking/executors/test_processes.py::test_h44_too_few_handles_name_the_number_of_workers",
+        "ranking/executors/test_process_limits.py::test_h44_a_full_folder_for_temporary_files_is_named",
+        "ranking/executors/test_process_limits.py::test_h44_too_few_handles_name_the_number_of_workers",
         "test_files.py::test_too_few_handles_are_an_own_error",
     ],
     "H45 hidden files of a killed save": [
