@@ -599,7 +599,8 @@ def _check_members(path: str | Path, arrays: Arrays, members: Any) -> None:
 
 def _checksum(array: npt.NDArray[Any]) -> str:
     """Return a hash of the dtype, the shape and the values of an array."""
-    digest = hashlib.blake2b(f"{array.dtype.newbyteorder('=').str} {array.shape}".encode(), digest_size=16)
+    # The byte order as it is stored: a file of a machine with the other order is whole, too.
+    digest = hashlib.blake2b(f"{array.dtype.str} {array.shape}".encode(), digest_size=16)
     digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()
 

@@ -1,6 +1,7 @@
 """One file of arrays and a header: complete or absent, exact, and never a pickle."""
 
 import errno
+import hashlib
 import io
 import json
 import os
@@ -493,6 +494,19 @@ def test_a_member_that_is_missing_or_changed_is_noticed(tmp_path, change, said):
     assert str(caught.value).startswith(f"{file}: {said}")
     rewritten(file, lambda members: members.update(header=np.array('{"n": 2}')))
     assert read_archive(file)[1] == {"n": 2}
+
+
+@pytest.mark.parametrize("dtype", ["<i8", ">i8", ">f4", "<U2", ">U2", "|u1", "|b1"])
+def test_checksums_are_of_the_bytes_in_the_file(tmp_path, dtype):
+    """H46: dtype with byte order, shape and bytes, so that every machine computes the same."""
+    file, array = tmp_path / "run", np.array([[1, 0], [1, 1], [0, 0]]).astype(dtype)
+    write_archive(file, {"a": array}, {"n": 1})
+    with np.load(file) as loaded:
+        stored, members = loaded["a"], json.loads(str(loaded["header"]))["members"]
+    text = f"{dtype} (3, 2)".encode() + array.tobytes()
+    assert stored.dtype.str == dtype
+    assert members == {"a": hashlib.blake2b(text, digest_size=16).hexdigest()}
+    assert read_archive(file)[0]["a"].tolist() == array.tolist()
 
 
 def test_an_archive_that_fills_the_memory_is_refused(tmp_path, monkeypatch):
