@@ -106,8 +106,7 @@ def replacing(path: str | Path, overwrite: bool) -> Iterator[BinaryIO]:
     try:
         before = target.stat() if target.exists() else None
         # The system applies the umask to the mode of a new file. The file to replace may be private.
-        mode = 0o666 if before is None else stat.S_IMODE(before.st_mode) | stat.S_IWUSR
-        temporary, handle, lock = _create_temporary(target.parent, mode)
+        temporary, handle, lock = _create_temporary(target.parent, 0o666 if before is None else 0o600)
     except OSError as error:
         raise DataError(f"{path}: cannot be written: {error.strerror or error}") from error
     try:

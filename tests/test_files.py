@@ -436,7 +436,10 @@ def test_a_replaced_file_keeps_its_owner(tmp_path):
     write_archive(file, {}, {})
     os.chown(file, 1234, 2345)
     file.chmod(0o440)
-    write_archive(file, {}, {"n": 2}, overwrite=True)
+    with replacing(file, overwrite=True) as stream:
+        (written,) = (path for path in tmp_path.iterdir() if path != file)
+        assert stat.S_IMODE(written.stat().st_mode) == 0o600  # nobody else reads it before it has its group
+        stream.write(b"new")
     found = file.stat()
     assert (found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode)) == (1234, 2345, 0o440)
 
