@@ -16,6 +16,7 @@ import platform
 import re
 import secrets
 import stat
+import sys
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,9 +29,13 @@ import numpy.typing as npt
 from kgeval.errors import DataError
 from kgeval.limits import check_unfolded
 
+if sys.platform != "win32":
+    import fcntl
+
 Arrays = dict[str, npt.NDArray[Any]]
 TEMPORARY = re.compile(r"\.kgeval-\w+-\d+-\w+\.part")  # the name of a file that is not complete
 MEMBERS = "members"  # the key of the header under which the checksums of the arrays are
+ABANDONED_SECONDS = 86_400  # another machine's file is abandoned if it has not grown for this time
 MIN_SIMILARITY = 0.7  # an error message suggests only names that are at least this similar to the missing name
 
 
@@ -75,7 +80,10 @@ def replacing(path: str | Path, overwrite: bool) -> Iterator[BinaryIO]:
     The bytes go to a temporary file in the same folder; at the end, this file replaces `path`. The file and its name
     are flushed to the disk. After an error, `path` is unchanged and the temporary file is deleted. If `path` is a
     symbolic link, the file to which it leads is replaced and the link stays. The new file has the mode of the file that
-    it replaces.
+    it replaces, and its owner and group if the system allows it.
+
+    The process locks its temporary file. What a killed process left, which is not locked, is deleted by the next call
+    for the same folder.
 
     Parameters
     ----------
@@ -95,21 +103,20 @@ def replacing(path: str | Path, overwrite: bool) -> Iterator[BinaryIO]:
     """
     check_target(path, overwrite)
     target = Path(os.path.realpath(path))
-    _remove_abandoned(target.parent)
-    temporary = target.parent / f"{_abandoned_start()}{os.getpid()}-{secrets.token_hex(8)}.part"
     try:
-        mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
+        before = target.stat() if target.exists() else None
         # The system applies the umask to the mode of a new file. The file to replace may be private.
-        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666 if mode is None else mode)
+        temporary, handle, lock = _create_temporary(target.parent, 0o666 if before is None else 0o600)
     except OSError as error:
         raise DataError(f"{path}: cannot be written: {error.strerror or error}") from error
     try:
         with os.fdopen(handle, "wb") as stream:
+            _remove_abandoned(target.parent, os.fstat(handle).st_mtime)
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
-        if mode is not None:
-            os.chmod(temporary, mode)
+        if before is not None:
+            _copy_rights(before, temporary)
         if overwrite:
             os.replace(temporary, target)
         else:
@@ -125,6 +132,9 @@ def replacing(path: str | Path, overwrite: bool) -> Iterator[BinaryIO]:
         if isinstance(error, OSError):
             raise DataError(f"{path}: cannot be written: {error.strerror or error}") from error
         raise
+    finally:
+        if lock is not None:
+            os.close(lock)
 
 
 def _rename_to_new(temporary: Path, target: Path) -> None:
@@ -135,38 +145,75 @@ def _rename_to_new(temporary: Path, target: Path) -> None:
         raise
     except OSError:  # a file system without links: an empty file takes the name first
         os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
-        os.replace(temporary, target)
+        try:
+            os.replace(temporary, target)
+        except BaseException:
+            target.unlink()
+            raise
     else:
         temporary.unlink()
 
 
-def _abandoned_start() -> str:
+def _copy_rights(before: os.stat_result, path: Path) -> None:
+    """Give a file the owner, the group (if the system allows it) and the mode of the file that it will replace."""
+    if sys.platform != "win32":
+        with contextlib.suppress(OSError):
+            os.chown(path, before.st_uid, before.st_gid)
+    os.chmod(path, stat.S_IMODE(before.st_mode))
+
+
+def _temporary_start() -> str:
     """Return how the names of the temporary files of this machine begin; the number of the process follows."""
     host = "".join(character if character.isalnum() else "_" for character in platform.node())[:64]
-    return f".kgeval-{host}-"
+    return f".kgeval-{host or 'host'}-"
 
 
-def _remove_abandoned(folder: Path) -> None:
-    """Delete the temporary files in a folder whose processes ended before they were complete, for example by a kill."""
-    if os.name != "posix":
+def _create_temporary(folder: Path, mode: int) -> tuple[Path, int, int | None]:
+    """Create a temporary file, and lock it until its second handle is closed or the process ends.
+
+    Windows, and file systems without locks, lock nothing; there, `_remove_abandoned` deletes nothing.
+    """
+    while True:
+        path = folder / f"{_temporary_start()}{os.getpid()}-{secrets.token_hex(8)}.part"
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        if sys.platform == "win32":
+            return path, handle, None
+        try:
+            with contextlib.suppress(OSError):  # the file system has no locks
+                fcntl.flock(handle, fcntl.LOCK_EX)
+            if path.exists():
+                return path, handle, os.dup(handle)
+        except BaseException:
+            os.close(handle)
+            path.unlink(missing_ok=True)
+            raise
+        os.close(handle)  # another process deleted the file before it was locked
+
+
+def _remove_abandoned(folder: Path, now: float) -> None:
+    """Delete the temporary files in a folder that no process writes any more, for example after a kill.
+
+    Parameters
+    ----------
+    folder : Path
+    now : float
+        The time of the file system, which may be another machine's.
+    """
+    if sys.platform == "win32":
         return
-    start = _abandoned_start()
-    for child in folder.glob(f"{start}*.part"):
-        process = child.name.removeprefix(start).partition("-")[0]
-        if process.isdigit() and int(process) != os.getpid() and not _is_running(int(process)):
-            with contextlib.suppress(OSError):  # another process deletes it at the same time
-                child.unlink()
-
-
-def _is_running(process: int) -> bool:
-    """Return whether a process of this machine is running."""
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:  # the process of another user
-        return True
-    return True
+    for child in folder.glob(".kgeval-*.part"):
+        if TEMPORARY.fullmatch(child.name) is None:
+            continue
+        with contextlib.suppress(OSError):  # its writer holds the lock, or another process has just deleted it
+            handle = os.open(child, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                # A network file system may hide the locks of other machines.
+                is_old = now - os.fstat(handle).st_mtime > ABANDONED_SECONDS
+                if is_old or child.name.startswith(_temporary_start()):
+                    child.unlink()
+            finally:
+                os.close(handle)
 
 
 def _sync_folder(folder: Path) -> None:
@@ -551,7 +598,8 @@ def _check_members(path: str | Path, arrays: Arrays, members: Any) -> None:
 
 def _checksum(array: npt.NDArray[Any]) -> str:
     """Return a hash of the dtype, the shape and the values of an array."""
-    digest = hashlib.blake2b(f"{array.dtype.newbyteorder('=').str} {array.shape}".encode(), digest_size=16)
+    # The byte order as it is stored: a file of a machine with the other order is whole, too.
+    digest = hashlib.blake2b(f"{array.dtype.str} {array.shape}".encode(), digest_size=16)
     digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()
 

@@ -221,7 +221,14 @@ class Benchmark:
         """Return the table of `to_latex` in Markdown, then lines about the numbers and the protocols."""
         return tables.markdown_table(self)
 
-    def to_csv(self, path: str | Path | None = None, *, overwrite: bool = False, has_differences: bool = False) -> str:
+    def to_csv(
+        self,
+        path: str | Path | None = None,
+        *,
+        overwrite: bool = False,
+        has_differences: bool = False,
+        spreadsheet: bool = False,
+    ) -> str:
         """Return `table` as CSV text, with full precision, and write it to a file if a path is given.
 
         If differences between the results were overridden, a last column ``overridden`` lists them.
@@ -233,8 +240,10 @@ class Benchmark:
             Whether to replace an existing file.
         has_differences : bool
             Whether to return `differences` in place of `table`.
+        spreadsheet : bool
+            Whether to put an apostrophe before names that a spreadsheet would read as formulas.
         """
-        return tables.csv_table(self, path, overwrite, has_differences)
+        return tables.csv_table(self, path, overwrite, has_differences, spreadsheet)
 
     def __repr__(self) -> str:
         return benchmark_text.screen_text(self)

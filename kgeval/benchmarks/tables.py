@@ -25,6 +25,7 @@ from kgeval.report import (
     markdown_lines,
     number_text,
     protocol_comment,
+    without_formulas,
 )
 
 MARK = "†"  # differs significantly from the baseline
@@ -254,7 +255,11 @@ def markdown_table(benchmark: Any) -> str:
 
 
 def csv_table(
-    benchmark: Any, path: str | Path | None = None, overwrite: bool = False, has_differences: bool = False
+    benchmark: Any,
+    path: str | Path | None = None,
+    overwrite: bool = False,
+    has_differences: bool = False,
+    spreadsheet: bool = False,
 ) -> str:
     """Return `Benchmark.to_csv`.
 
@@ -262,11 +267,12 @@ def csv_table(
     ----------
     benchmark : Benchmark
     path : path, optional
-    overwrite, has_differences : bool
+    overwrite, has_differences, spreadsheet : bool
     """
     frame, overridden = benchmark.differences if has_differences else benchmark.table, _overridden(benchmark)
     if overridden:
         frame = frame.assign(overridden=[overridden.get(dataset, "") for dataset in frame["dataset"]])
+    frame = without_formulas(frame) if spreadsheet else frame
     text = str(frame.to_csv(index=False, lineterminator="\n"))
     if path is not None:
         with replacing(path, overwrite) as stream:

@@ -55,7 +55,8 @@ def classes_text(results: Sequence[Any], names: Sequence[str], options: argparse
     if options.format != "table":
         if not options.quiet:
             say_aside([*lines, *undefined])
-        return format_frame(compared.values if options.format != "csv" else differences, options.format)
+        shown = compared.values if options.format != "csv" else differences
+        return format_frame(shown, options.format, spreadsheet=options.spreadsheet)
     return _table_text(compared, undefined, options)
 
 

@@ -35,6 +35,7 @@ from kgeval.features import FEATURES
 from kgeval.files import check_source, check_target
 from kgeval.formats import dataset_formats, has_named_header, model_formats, prediction_formats, read_candidates
 from kgeval.markup import printable
+from kgeval.report import FORMATS
 from kgeval.results import MODEL, SEED, EvaluationResult
 from kgeval.scorers.models import INVERSE_ROWS, LAYOUTS, MODELS, NORMALISATIONS
 
@@ -209,6 +210,24 @@ def add_quiet(parser: argparse.ArgumentParser | argparse._ArgumentGroup, about: 
         The help text.
     """
     parser.add_argument("--quiet", action="store_true", help=about)
+
+
+def add_format(parser: argparse.ArgumentParser | argparse._ArgumentGroup, first: str = "") -> None:
+    """Add the options ``--format`` and ``--spreadsheet``.
+
+    Parameters
+    ----------
+    parser : argparse.ArgumentParser or argparse group
+    first : str
+        A further format, which is the default; without it, ``"table"`` is the default.
+    """
+    formats = (first, *FORMATS) if first else FORMATS
+    parser.add_argument("--format", choices=formats, default=formats[0], help="output format (default: %(default)s)")
+    parser.add_argument(
+        "--spreadsheet",
+        action="store_true",
+        help="with --format csv: put a ' before labels that a spreadsheet would read as formulas",
+    )
 
 
 EXECUTORS = ("threads", "processes", "ray")

@@ -14,13 +14,12 @@ import kgeval
 from kgeval.checks import check_one_of
 from kgeval.classification import ClassificationResult, ExampleClusters, interval_lines
 from kgeval.cli.interval_options import add_intervals, check_level
-from kgeval.cli.options import add_quiet, json_text, say_aside, words
+from kgeval.cli.options import add_format, add_quiet, json_text, say_aside, words
 from kgeval.errors import KgevalError, ProtocolError
 from kgeval.features import FEATURES, NEED_TYPES, OVER_SPLITS, read_types
 from kgeval.markup import printable
 from kgeval.metrics import TIE_POLICIES, parse_all, split_list
 from kgeval.report import (
-    FORMATS,
     format_frame,
     frame_records,
     protocol_comment,
@@ -85,7 +84,7 @@ def add_output(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
         help="splits from which cardinality and pattern are computed, comma-separated (default: all)",
     )
     output.add_argument("--types", metavar="FILE", help="file of entity types, for --by type_given or type_asked")
-    output.add_argument("--format", choices=FORMATS, default="table", help="output format (default: %(default)s)")
+    add_format(output)
     add_quiet(output, "print only the tables: no lines about the run, no notes, no progress bar")
     return output
 
@@ -265,7 +264,8 @@ def result_text(
         if not options.quiet:
             say_aside([*dropped, *observations, *notes, *reasons])
         comment = protocol_comment({"": result}, ties) if options.format == "latex" else ""
-        return format_frame(frame if groups is None else groups, options.format, comment=comment)
+        shown = frame if groups is None else groups
+        return format_frame(shown, options.format, comment=comment, spreadsheet=options.spreadsheet)
     tables = [format_frame(frame, "table", screen)]
     if groups is not None:  # then --format csv has the groups only
         json_screen = replace(screen, whole="--format json or a wider terminal")
@@ -325,7 +325,8 @@ def classification_text(result: ClassificationResult, options: argparse.Namespac
         observations = [f"dataset: {observation}" for observation in result.about["observations"]]
         if not options.quiet:
             say_aside([*dropped, *observations, *(f"note: {note}" for note in result.notes), *notes])
-        return format_frame(frames.get("by", frames["metrics"]), options.format)
+        shown = frames.get("by", frames["metrics"])
+        return format_frame(shown, options.format, spreadsheet=options.spreadsheet)
     tables = [format_frame(frame, "table", screen) for frame in frames.values()]
     if options.quiet:
         return "\n\n".join(tables)

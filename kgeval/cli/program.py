@@ -20,7 +20,7 @@ from kgeval.checks import suggest
 from kgeval.cli.command import Output
 from kgeval.cli.commands import all_commands
 from kgeval.cli.output import error_text
-from kgeval.cli.stopping import Stop, signals_stop, stop_message
+from kgeval.cli.stopping import signals_stop, stop_message
 from kgeval.errors import KgevalError, KgevalWarning
 from kgeval.markup import printable
 from kgeval.terminal import Screen
@@ -60,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _options(sys.argv[1:] if arguments is None else arguments)
     # Now, since `_stdout_to_stderr` replaces standard output while a command runs.
     options.screen = Screen.of(sys.stdout, whole="--format csv or a wider terminal")
-    with signals_stop(is_program=arguments is None) if options.runs_scorer else contextlib.nullcontext(Stop()) as stop:
+    with signals_stop(is_program=arguments is None) as stop:
         try:
             output = _run(options)
             status = _written(output.text) or output.status
@@ -151,6 +151,8 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
             if len(unknown) == 1
             else f"{len(unknown)} arguments too many: {extra}; a label with spaces needs quotation marks"
         )
+    if getattr(options, "spreadsheet", False) and getattr(options, "format", "csv") != "csv":
+        commands[arguments[0]].error("--spreadsheet needs --format csv")
     return options
 
 

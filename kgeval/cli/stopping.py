@@ -113,4 +113,4 @@ def stop_message(error: BaseException, folder: Path | None) -> str:
         cause = cause.__context__  # a second signal, while the first one was handled
     if folder is not None and folder.is_dir():  # the signal arrived before or after the ranking
         return f"interrupted; the ranks in {folder} are kept; go on with --resume"
-    return "interrupted; nothing was written"
+    return "interrupted before the end; each file is as it was, or complete"

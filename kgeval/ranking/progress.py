@@ -103,6 +103,9 @@ class Meter:
             ncols=_bar_width(),
             bar_format=BAR if self.limit is None else BAR_OF_TIME.replace("LIMIT", f"{self.limit:.0f}"),
         )
+        # tqdm reads the time of day: after a jump of this clock the bar would stand still, or show a wrong time.
+        self._bar._time = time.monotonic
+        self._bar.start_t = self._bar.last_print_t = time.monotonic()
         self.begin()
         return self
 

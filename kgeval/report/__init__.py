@@ -4,6 +4,7 @@ from kgeval.report import charts, exports, page_numbers, page_parts, plots
 from kgeval.report.exports import write_ranks
 from kgeval.report.page import write_page
 from kgeval.report.page_frame import check_page_target, whole_page
+from kgeval.report.table_files import without_formulas
 from kgeval.report.table_text import (
     escaped_latex,
     escaped_markdown,
@@ -53,6 +54,7 @@ __all__ = [
     "summary_frame",
     "undefined_lines",
     "whole_page",
+    "without_formulas",
     "write_page",
     "write_ranks",
 ]

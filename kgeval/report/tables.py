@@ -20,6 +20,7 @@ from kgeval.errors import MetricError, ProtocolError
 from kgeval.markup import printable, shown_label
 from kgeval.markup_cards import p_text
 from kgeval.metrics import N_EFFECTIVE, REASON, Cell, Metric, display_of, metric_frame, parse_all
+from kgeval.report.table_files import without_formulas
 from kgeval.report.table_text import (
     escaped_latex,
     escaped_markdown,
@@ -86,6 +87,7 @@ def format_frame(
     screen: Screen = PIPE,
     optional: Sequence[str] = OPTIONAL_COLUMNS,
     comment: str = "",
+    spreadsheet: bool = False,
 ) -> str:
     """Return a table of metrics in one of `FORMATS`.
 
@@ -110,6 +112,8 @@ def format_frame(
         then columns from right to left; the MRR (without an MRR: the first metric) is left out last.
     comment : str
         A first line for the style ``"latex"``, such as the text that `protocol_comment` returns.
+    spreadsheet : bool
+        For the style ``"csv"``: as in `kgeval.report.exports.format_csv`.
 
     Raises
     ------
@@ -120,7 +124,7 @@ def format_frame(
     if style == "json":
         return json.dumps(frame_records(frame), indent=2, allow_nan=False, ensure_ascii=False)
     if style == "csv":
-        return frame.to_csv().rstrip("\n")
+        return (without_formulas(frame) if spreadsheet else frame).to_csv().rstrip("\n")
     columns = _shown_columns(frame)
     header = [*(str(name) for name in frame.index.names), *(_heading(str(name)) for name in columns)]
     labels = [_index_parts(label) for label in frame.index]

@@ -624,7 +624,7 @@ def test_ctrl_c(tmp_path, capsys, monkeypatch):
 
     monkeypatch.setattr(kgeval, "evaluate", interrupt)
     assert main(["evaluate", "graph", "--score", "scorers:total", "--out", "run.kgeval"]) == 130
-    assert capsys.readouterr() == ("", "kgeval: interrupted; nothing was written\n")
+    assert capsys.readouterr() == ("", "kgeval: interrupted before the end; each file is as it was, or complete\n")
     assert not (tmp_path / "run.kgeval").exists()
 
 

@@ -294,6 +294,23 @@ def test_a_signal_stops_the_ranking(capsys, monkeypatch, name, status):
 
 
 @needs_signals
+@pytest.mark.parametrize("command", [["show"], ["report", "-o", "page.html"], ["export", "-o", "ranks.csv"]])
+def test_a_signal_stops_a_command_without_a_scorer(capsys, monkeypatch, command):
+    """SIGTERM while a saved result is read: one line, the exit code of the signal, and no file."""
+    assert ended(capsys, *BASE, "--out", "run.kgeval")[0] == 0
+    before = sorted(path.name for path in Path().iterdir())
+
+    def terminate(*_, **__):
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(10)
+
+    monkeypatch.setattr(kgeval, "load_result", terminate)
+    said = "interrupted before the end; each file is as it was, or complete"
+    assert ended(capsys, command[0], "run.kgeval", *command[1:]) == (143, "", [said])
+    assert sorted(path.name for path in Path().iterdir()) == before
+
+
+@needs_signals
 def test_handlers_of_a_program_that_calls_main_stay(capsys, monkeypatch):
     """A server that has its own handler for SIGTERM gets the signal, also while kgeval ranks."""
     came = []
@@ -325,7 +342,7 @@ def test_ctrl_c_outside_a_ranking(capsys, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(kgeval, "read_dataset", interrupt)
-    assert ended(capsys, *BASE) == (130, "", ["interrupted; nothing was written"])
+    assert ended(capsys, *BASE) == (130, "", ["interrupted before the end; each file is as it was, or complete"])
 
 
 def test_ctrl_c_after_a_ranking(capsys, monkeypatch):

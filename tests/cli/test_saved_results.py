@@ -1,5 +1,7 @@
 """The commands on saved results: what they print is what the library says; what they refuse."""
 
+import csv
+import io
 import json
 import re
 from pathlib import Path
@@ -10,6 +12,7 @@ import pytest
 
 import kgeval as kg
 from kgeval.cli import main
+from kgeval.cli.program import _parser
 
 SCORERS = """
 import numpy as np
@@ -391,3 +394,77 @@ def test_the_files_of_the_dataset_may_have_a_header(capsys, tmp_path):
     assert kg.read_dataset(graph, header=True).fingerprint == kg.read_dataset("graph").fingerprint
     by = ("show", "near.kgeval", "--by", "pattern", "--dataset")
     assert printed(capsys, *by, graph, "--header") == printed(capsys, *by, "graph")
+
+
+# --- CSV for a spreadsheet ---------------------------------------------------------------------------------------
+
+
+def test_spreadsheet_is_offered_wherever_csv_is(capsys):
+    """--spreadsheet stands beside each --format that offers csv, and nowhere without effect."""
+    _, commands = _parser()
+    options = {name: parser._option_string_actions for name, parser in commands.items()}
+    formats = {name: known["--format"].choices for name, known in options.items() if "--format" in known}
+    with_csv = {name for name, choices in formats.items() if "csv" in choices}
+    offered = {name for name, known in options.items() if "--spreadsheet" in known}
+    assert with_csv == {"benchmark", "classify", "compare", "datasets", "evaluate", "explain", "show", "trec"}
+    assert offered == with_csv | {"export"}
+    with pytest.raises(SystemExit) as ended:
+        main(["show", "near.kgeval", "--spreadsheet"])
+    assert ended.value.code == 2
+    said = "kgeval: --spreadsheet needs --format csv; see kgeval show --help\n"
+    assert capsys.readouterr().err == said
+
+
+@pytest.fixture(scope="module")
+def formulas(folder):
+    """A graph whose labels are formulas, two results, two classifications, judgements and a run."""
+    formulas = folder / "formulas"
+    formulas.mkdir()
+    lines = [f"=e{i}\t-r{j}\t@e{(i + j) % 4}\n" for i in range(4) for j in range(3)]
+    for name, part in (("train", lines[:6]), ("valid", lines[6:8]), ("test", lines[8:])):
+        (formulas / f"{name}.txt").write_text("".join(part))
+    dataset = kg.read_dataset(formulas)
+    scorers = {"A": lambda s, p, o: -(s + o) % 7.0, "B": lambda s, p, o: (s * 3 + o) % 5.0}
+    for name, scorer in scorers.items():
+        kg.evaluate(scorer, dataset, progress=False).save(folder / f"{name}.kgeval")
+        kg.classify(scorer, dataset, "uniform").save(folder / f"{name}.class.kgeval")
+    (folder / "qrels.txt").write_text("=q 0 D 1\n-q 0 D 1\n")
+    (folder / "run.txt").write_text("=q Q0 D 1 2.0 @tag\n-q Q0 D 1 1.0 @tag\n")
+    return formulas
+
+
+@pytest.mark.parametrize(
+    ("arguments", "labels"),
+    [
+        (["show", "A.kgeval", "--by", "relation"], {"-r0", "-r1", "-r2"}),
+        (["show", "A.class.kgeval", "--by", "relation"], {"-r1", "-r2"}),
+        (["compare", "A.kgeval", "B.kgeval", "--names", "=A,+B"], {"=A", "+B"}),
+        (["compare", "A.kgeval", "B.kgeval", "--names", "=A,+B", "--by-relation", "mrr"], {"-r0", "-r1", "-r2"}),
+        (["compare", "A.class.kgeval", "B.class.kgeval", "--names", "=A,+B"], {"=A", "+B"}),
+        (["benchmark", "@A:1=A.kgeval", "+B:1=B.kgeval"], {"@A", "+B"}),
+        (["benchmark", "@A:1=A.kgeval", "+B:1=B.kgeval", "--differences"], {"@A", "+B"}),
+        (["trec", "qrels.txt", "run.txt", "-q"], {"=q", "-q"}),
+    ],
+)
+def test_labels_reach_a_spreadsheet_as_text(capsys, formulas, arguments, labels):
+    """An apostrophe before each label that starts a formula; all other cells, numbers too, are as without it."""
+    plain = list(csv.reader(io.StringIO(printed(capsys, *arguments, "--format", "csv"))))
+    safe = list(csv.reader(io.StringIO(printed(capsys, *arguments, "--format", "csv", "--spreadsheet"))))
+    cells, safe_cells = ([cell for row in rows for cell in row] for rows in (plain, safe))
+    assert labels <= set(cells)
+    assert {f"'{label}" for label in labels} <= set(safe_cells)
+    assert len(cells) == len(safe_cells) > len(labels)
+    for cell, shown in zip(cells, safe_cells):
+        is_number = re.fullmatch(r"[-+]?[\d.]+(e[-+]?\d+)?|-?inf", cell) is not None
+        assert shown == ("'" + cell if cell[:1] in ("=", "+", "-", "@") and cell and not is_number else cell)
+
+
+def test_explain_and_classify_reach_a_spreadsheet_as_text(capsys, formulas):
+    """The commands that run a scorer."""
+    scorer = ["--score", "decision_scorers:near", "--format", "csv", "--spreadsheet"]
+    said = printed(capsys, "explain", formulas, *scorer, "--", "=e0", "-r0", "@e0")
+    assert "'=e1" in said
+    assert ",=e" not in said
+    by_relation = [*scorer, "--by", "relation"]
+    assert "'-r1" in printed(capsys, "evaluate", formulas, *by_relation, "--no-progress")
+    assert "'-r1" in printed(capsys, "classify", formulas, *by_relation, "--negatives", "uniform")

@@ -1,5 +1,8 @@
 """`Meter`: what it says about the progress and the time of a ranking."""
 
+import io
+import sys
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -46,3 +49,28 @@ def test_without_progress_nothing_is_said(clock, capsys):
             clock.now += 100.0
         meter.say("took over 3 shards")
     assert capsys.readouterr().err == ""
+
+
+class Terminal(io.StringIO):
+    """A text that says it is a terminal."""
+
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize("jump", [-1e9, -3600.0, 3600.0, 1e9])
+@pytest.mark.parametrize("limit", [None, 60.0])
+def test_the_bar_follows_no_jump_of_the_time_of_day(monkeypatch, jump, limit):
+    """It moves with each step, and shows the 2 seconds that passed."""
+    terminal, clock, real = Terminal(), SimpleNamespace(now=100.0), time.time
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr("kgeval.ranking.progress.time", SimpleNamespace(monotonic=lambda: clock.now))
+    with Meter(1_000, 100, limit=limit) as meter:
+        monkeypatch.setattr("tqdm.std.time", lambda: real() + jump)
+        monkeypatch.setattr(time, "time", lambda: real() + jump)
+        for _ in range(4):
+            clock.now += 0.5
+            meter.scored(100)
+    last = terminal.getvalue().split("\r")[-3]
+    assert "400/1.00k pairs" in last
+    assert ("2 s of 60 s" if limit else "40%, 00:03 left") in last

@@ -21,9 +21,9 @@ from kgeval.benchmarks import (
 )
 from kgeval.cli.command import Command
 from kgeval.cli.interval_options import add_cluster, add_confidence, add_override, add_resamples
-from kgeval.cli.options import add_quiet, check_out, json_text, ranked_result, say_aside, written
+from kgeval.cli.options import add_format, add_quiet, check_out, json_text, ranked_result, say_aside, written
 from kgeval.errors import DataError, ProtocolError
-from kgeval.report import FORMATS, frame_records
+from kgeval.report import frame_records
 from kgeval.results import MODEL, SEED, EvaluationResult
 from kgeval.stats import INTERVALS
 
@@ -67,7 +67,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     )
     add_resamples(parser, "resamples of maxt and of the bootstrap", "--resample-seed", "resamples")
     add_override(parser, "the results of a dataset")
-    parser.add_argument("--format", choices=FORMATS, default="table", help="output format (default: %(default)s)")
+    add_format(parser)
     parser.add_argument(
         "--differences", action="store_true", help="with --format csv: print the differences in place of the means"
     )
@@ -113,7 +113,7 @@ def _benchmark(options: argparse.Namespace) -> str:
         return benchmark.to_latex(siunitx=options.siunitx)
     if options.format == "markdown":
         return benchmark.to_markdown()
-    return benchmark.to_csv(has_differences=options.differences).rstrip("\n")
+    return benchmark.to_csv(has_differences=options.differences, spreadsheet=options.spreadsheet).rstrip("\n")
 
 
 def _expanded(text: str) -> list[tuple[list[str], Path]]:

@@ -13,6 +13,7 @@ from kgeval.classification import CLASSIFIED_METRICS, CLUSTERS, PROBABILITY_METR
 from kgeval.cli.command import Command, Output
 from kgeval.cli.interval_options import add_intervals, check_level
 from kgeval.cli.options import (
+    add_format,
     add_input,
     add_quiet,
     add_reading,
@@ -28,7 +29,6 @@ from kgeval.features import FEATURES, NEED_SIDE
 from kgeval.files import check_target
 from kgeval.metrics import split_list
 from kgeval.metrics.pointwise import CALIBRATIONS, THRESHOLD_PLACES
-from kgeval.report import FORMATS
 from kgeval.scorers import MAX_PAIRS
 
 
@@ -81,7 +81,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     )
     output.add_argument("--out", type=Path, metavar="FILE", help="save the result, conventionally as run.kgeval")
     output.add_argument("--overwrite", action="store_true", help="replace FILE if it exists")
-    output.add_argument("--format", choices=FORMATS, default="table", help="output format (default: %(default)s)")
+    add_format(output)
     add_quiet(output, "print only the tables: no lines about the run, no notes")
     parser.add_argument(
         "--max-pairs", type=int, metavar="N", help="largest number of triples in one call of a scoring function"

@@ -14,7 +14,7 @@ from kgeval.classification import ClassificationResult
 from kgeval.cli.class_comparison import classes_text
 from kgeval.cli.command import Command
 from kgeval.cli.interval_options import add_cluster, add_confidence, add_override, add_resamples
-from kgeval.cli.options import add_quiet, add_results, json_text, result_names, say_aside
+from kgeval.cli.options import add_format, add_quiet, add_results, json_text, result_names, say_aside
 from kgeval.comparison import (
     COMPARED_METRICS,
     Comparison,
@@ -25,7 +25,6 @@ from kgeval.comparison import (
 from kgeval.errors import ProtocolError
 from kgeval.metrics import display_of, split_list
 from kgeval.report import (
-    FORMATS,
     format_compared,
     format_differences,
     format_frame,
@@ -88,7 +87,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     margins.add_argument(
         "--power", type=float, metavar="SHARE", help="with --plan: probability to find the difference (default: 0.8)"
     )
-    parser.add_argument("--format", choices=FORMATS, default="table", help="output format (default: %(default)s)")
+    add_format(parser)
     add_quiet(parser, "print only the verdict and the tables: no lines about the results and the test, no notes")
 
 
@@ -135,8 +134,8 @@ def _compare(options: argparse.Namespace) -> str:
     if options.format != "table" and not options.quiet:
         say_aside([comparison.verdict.sentence, *comparison.header(), *undefined])
     if options.format == "csv":
-        frame, has_index = (comparison.table, False) if relations is None else (relations, True)
-        return frame.to_csv(index=has_index).rstrip("\n")
+        frame = comparison.table.set_index(comparison.table.columns[0]) if relations is None else relations
+        return format_frame(frame, "csv", spreadsheet=options.spreadsheet)
     screen = replace(options.screen, whole="--format json or a wider terminal")  # csv has no intervals of the values
     if options.format != "table" and relations is not None:
         ties = Key.parse(options.by_relation).ties

@@ -6,10 +6,10 @@ import argparse
 from typing import Any
 
 from kgeval.cli.command import Command
-from kgeval.cli.options import json_text
+from kgeval.cli.options import add_format, json_text
 from kgeval.formats import cache_home, describe_registered, registered_datasets, registered_files
 from kgeval.markup import printable
-from kgeval.report import FORMATS, format_frame, frame_records
+from kgeval.report import format_frame, frame_records
 from kgeval.terminal import Screen
 
 TEXTS = ["verified", "counted", "licence", "folder"]  # columns of text; the table shows them after the name
@@ -19,17 +19,17 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "name", nargs="?", metavar="NAME", help="a registered dataset, to describe in detail: URLs, checksums, sources"
     )
-    parser.add_argument("--format", choices=FORMATS, default="table", help="output format (default: %(default)s)")
+    add_format(parser)
 
 
 def _datasets(options: argparse.Namespace) -> str:
     if options.name is not None:
-        return _description(options.name, options.format, options.screen)
+        return _description(options)
     frame = registered_datasets()
     if options.format == "json":
         return json_text({"home": str(cache_home()), "datasets": frame_records(frame)})
     if options.format == "csv":
-        return format_frame(frame, "csv")
+        return format_frame(frame, "csv", spreadsheet=options.spreadsheet)
     frame = frame.drop(columns="about")
     if options.format != "table":
         return format_frame(frame.set_index(TEXTS, append=True), options.format)
@@ -39,13 +39,16 @@ def _datasets(options: argparse.Namespace) -> str:
     return f"{table}\n\n{screen.dim(screen.wrapped(last))}"
 
 
-def _description(name: str, style: str, screen: Screen) -> str:
+def _description(options: argparse.Namespace) -> str:
     """Return the text about one registered dataset."""
-    files, about = registered_files(name), describe_registered(name)
+    screen: Screen = options.screen
+    style = options.format
+    files, about = registered_files(options.name), describe_registered(options.name)
     if style == "json":
         return json_text({**about, "files": frame_records(files)})
     if style != "table":
-        return format_frame(files.set_index(list(files.columns), append=True) if style != "csv" else files, style)
+        shown = files.set_index(list(files.columns), append=True) if style != "csv" else files
+        return format_frame(shown, style, spreadsheet=options.spreadsheet)
     lines = [f"{about['name']}: {about['about']}"]
     counts = ", ".join(f"{what} {n:,}" for what, n in about["counts"].items())
     lines.append(f"counts: {counts} ({about['counted']})" if counts else f"counts: {about['counted']}")

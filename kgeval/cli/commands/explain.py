@@ -11,6 +11,7 @@ import pandas as pd
 import kgeval
 from kgeval.cli.command import Command
 from kgeval.cli.options import (
+    add_format,
     add_input,
     add_protocol,
     add_reading,
@@ -22,7 +23,7 @@ from kgeval.cli.options import (
 )
 from kgeval.errors import ProtocolError
 from kgeval.metrics import ranks_under
-from kgeval.report import FORMATS, format_frame
+from kgeval.report import format_frame
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
@@ -38,7 +39,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     )
     add_protocol(parser)
     add_reading(parser, with_scores=False)
-    parser.add_argument("--format", choices=FORMATS, default="table", help="output format (default: %(default)s)")
+    add_format(parser)
 
 
 def _explain(options: argparse.Namespace) -> str:
@@ -56,7 +57,7 @@ def _explain(options: argparse.Namespace) -> str:
         return json_text({"triple": triple, **content})
     tables = {side: _candidate_table(side, frame) for side, frame in frames.items()}
     if options.format == "csv":
-        return format_frame(pd.concat(tables.values()), "csv")
+        return format_frame(pd.concat(tables.values()), "csv", spreadsheet=options.spreadsheet)
     parts = [options.screen.lines([" ".join(triple)])]
     for side, frame in frames.items():
         n = frame.attrs

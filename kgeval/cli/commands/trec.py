@@ -6,8 +6,8 @@ import argparse
 import dataclasses
 
 from kgeval.cli.command import Command
-from kgeval.cli.options import add_quiet, json_text, say_aside
-from kgeval.report import FORMATS, format_frame, frame_records, undefined_lines
+from kgeval.cli.options import add_format, add_quiet, json_text, say_aside
+from kgeval.report import format_frame, frame_records, undefined_lines
 from kgeval.trec import (
     TREC_TIES,
     TrecOptions,
@@ -48,7 +48,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         default="trec",
         help="tie policy (default: trec, which sorts tied documents by name in descending order)",
     )
-    add("--format", choices=("trec", *FORMATS), default="trec", help="output format (default: %(default)s)")
+    add_format(parser, first="trec")
     add_quiet(parser, "print only the measures, no notes")
 
 
@@ -67,7 +67,7 @@ def _trec(options: argparse.Namespace) -> str:
         say_aside([*(f"note: {note}" for note in notes), *undefined_lines(frame)])
     if options.format == "trec":
         return format_trec(table, options.per_query)
-    return format_frame(frame, options.format, options.screen)
+    return format_frame(frame, options.format, options.screen, spreadsheet=options.spreadsheet)
 
 
 COMMAND = Command(

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import io
 import mmap
 import os
 import pickle
+import shutil
+import sys
 import tempfile
 import threading
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from kgeval.checks import check_positive_int
-from kgeval.errors import MissingExtra, ScoreError
+from kgeval.errors import DataError, MissingExtra, ScoreError
 from kgeval.ranking.executors.blocks import in_blocks
 from kgeval.ranking.executors.dispatch import RETRIES, Lost, check_retries, drive
 from kgeval.ranking.executors.threads import available_threads
@@ -25,7 +28,11 @@ from kgeval.ranking.executors.workers import Shipment, Trouble, WorkerProcess, b
 from kgeval.ranking.jobs import Job
 from kgeval.ranking.shards import Failed, Finished, Shard
 
+if sys.platform != "win32":
+    import resource
+
 ORPHAN_SECONDS = 1.0  # a worker process checks at this interval whether its driver (the main process) is still running
+HANDLES_OF_WORKER, SPARE_HANDLES = 8, 8  # a pool of loky takes 7 open files; some are for the process itself
 ENVIRONMENT = {  # environment variables of the worker processes, set before these processes import anything
     **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS"), "1"),
     "LOKY_MAX_MEMORY_LEAK_SIZE": "1e18",  # loky ends workers whose memory grows; kgeval's workers keep the candidates
@@ -78,8 +85,11 @@ class Processes:
         ------
         MissingExtra
             If loky is not installed.
+        DataError
+            If the folder for temporary files is full or cannot be written.
         ScoreError
-            If the scorer cannot be sent to another process, or if the workers cannot start.
+            If the scorer cannot be sent to another process, or if the workers cannot start, for example because this
+            process may not open enough files.
         """
         try:
             import loky  # noqa: F401
@@ -93,7 +103,8 @@ class Processes:
             yield from self._run(job)
 
     def _run(self, job: Job) -> Generator[Finished | Failed, None, None]:
-        yield from drive(job, _Pools(self.n_processes, Shipment.of(job)), self.retries)
+        n_workers = min(self.n_processes, job.work.n_queries)
+        yield from drive(job, _Pools(n_workers, Shipment.of(job)), self.retries)
 
 
 class _Pools:
@@ -101,11 +112,18 @@ class _Pools:
 
     def __init__(self, n_workers: int, shipment: Shipment) -> None:
         self.n_workers = n_workers
-        self._folder = tempfile.TemporaryDirectory(prefix="kgeval-")
+        _check_handles(n_workers)
+        try:
+            self._folder = tempfile.TemporaryDirectory(prefix="kgeval-", ignore_cleanup_errors=True)
+        except OSError as error:
+            raise _folder_error(os.environ.get("TMPDIR", "for temporary files"), error) from error
         self._path = Path(self._folder.name) / "job"
         self._pools: list[Any] = []
         try:
             _write(self._path, shipment)
+        except OSError as error:
+            self.close()
+            raise _folder_error(Path(self._folder.name).parent, error) from error
         except BaseException:
             self.close()
             raise
@@ -114,13 +132,17 @@ class _Pools:
         """Start a worker process."""
         from loky import ProcessPoolExecutor
 
-        pool = ProcessPoolExecutor(1, initializer=_start, initargs=(os.getpid(),), env=ENVIRONMENT)
+        with self._starting():
+            pool = ProcessPoolExecutor(
+                1, initializer=_start, initargs=(os.getpid(), self._folder.name), env=ENVIRONMENT
+            )
         self._pools.append(pool)
         return pool
 
     def handshake(self, worker: Any) -> Future[Any]:
         """See `Crew`."""
-        return worker.submit(_greet)  # type: ignore[no-any-return]
+        with self._starting():
+            return worker.submit(_greet)  # type: ignore[no-any-return]
 
     def prepare(self, worker: Any) -> Future[Any]:
         """See `Crew`."""
@@ -148,6 +170,18 @@ class _Pools:
         worker.shutdown(wait=True, kill_workers=True)
         self._pools.remove(worker)
 
+    @contextlib.contextmanager
+    def _starting(self) -> Iterator[None]:
+        """Raise a ScoreError if the system has no files, semaphores or processes left for a worker."""
+        try:
+            yield
+        except OSError as error:
+            n_started = max(1, len(self._pools))
+            raise ScoreError(
+                f"worker process {n_started} of {self.n_workers} cannot start: {error.strerror or error}. Use "
+                "fewer workers (Processes(n), --workers N), or raise the limits of the system (ulimit -a)"
+            ) from error
+
     def close(self) -> None:
         """See `Crew`."""
         for pool in self._pools:
@@ -156,6 +190,37 @@ class _Pools:
             pool.shutdown(wait=True, kill_workers=True)
         self._pools.clear()
         self._folder.cleanup()
+
+
+def _check_handles(n_workers: int) -> None:
+    """Raise a ScoreError if this process may not open enough files for its workers.
+
+    Without this check, loky fails in the middle, and cannot end the workers that it has started.
+    """
+    if sys.platform == "win32":
+        return
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    if limit == resource.RLIM_INFINITY:
+        return
+    try:
+        n_open = len(os.listdir("/dev/fd"))
+    except OSError:  # not one is left, not even for this question
+        n_open = limit
+    n_free, needed = max(0, limit - n_open), n_workers * HANDLES_OF_WORKER + SPARE_HANDLES
+    if n_free < needed:
+        raise ScoreError(
+            f"{n_workers} worker processes need {needed} open files, and this process may open {n_free} more of "
+            f"{limit}. Use fewer workers (Processes(n), --workers N), or raise the limit (ulimit -n)"
+        )
+
+
+def _folder_error(folder: object, error: OSError) -> DataError:
+    """Return the error of the folder that holds the scorer and the dataset for the workers."""
+    return DataError(
+        f"the folder {folder} cannot hold the scorer and the dataset for the worker processes: "
+        f"{error.strerror or error}. Free disk space there, or name another folder in the environment variable TMPDIR; "
+        "executor Threads needs no such folder"
+    )
 
 
 def _write(path: Path, shipment: Shipment) -> None:
@@ -194,16 +259,17 @@ def _read(path: str) -> Shipment:
 _PROCESS: dict[str, WorkerProcess] = {}  # in a worker process: path of the shipment -> the object that counts shards
 
 
-def _start(driver: int) -> None:
+def _start(driver: int, folder: str) -> None:
     """Prepare a worker process: it ignores Ctrl-C, and ends when the driver (a process id) has ended or was killed."""
     ignore_interrupts()
-    threading.Thread(target=_end_with, args=(driver,), daemon=True).start()
+    threading.Thread(target=_end_with, args=(driver, folder), daemon=True).start()
 
 
-def _end_with(parent: int) -> None:
-    """End this process soon after its parent process has ended."""
+def _end_with(parent: int, folder: str) -> None:
+    """End this process soon after its parent process has ended, and delete the folder that a kill left."""
     while os.getppid() == parent:
         time.sleep(ORPHAN_SECONDS)
+    shutil.rmtree(folder, ignore_errors=True)
     os._exit(1)
 
 

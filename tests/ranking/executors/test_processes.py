@@ -170,11 +170,13 @@ def interrupted(script, tmp_path, signal_number, in_group):
     path.write_text(script, encoding="utf-8")
     folder = tmp_path / "pids"
     folder.mkdir()
+    (tmp_path / "temporary").mkdir()
     driver = subprocess.Popen(
         [sys.executable, path, folder],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True, env=environment(),
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+        env=environment() | {"TMPDIR": str(tmp_path / "temporary")},
     )  # fmt: skip
-    pids = []
+    pids, temporary = [], tmp_path / "temporary"
     for _ in range(600):
         pids = [int(entry.name) for entry in folder.iterdir() if int(entry.name) != driver.pid]
         if len(pids) >= 2 or driver.poll() is not None:
@@ -187,15 +189,20 @@ def interrupted(script, tmp_path, signal_number, in_group):
         if not any(alive(pid) for pid in pids):
             break
         time.sleep(0.1)
-    return SimpleNamespace(code=driver.returncode, errors=errors, left=[pid for pid in pids if alive(pid)], n=len(pids))
+    left = [pid for pid in pids if alive(pid)]
+    folders = [path.name for path in temporary.glob("kgeval-*")]
+    return SimpleNamespace(code=driver.returncode, errors=errors, left=left, n=len(pids), folders=folders)
 
 
-@pytest.mark.parametrize(("number", "in_group"), [(signal.SIGINT, True), (signal.SIGKILL, False)])
+@pytest.mark.parametrize(
+    ("number", "in_group"), [(signal.SIGINT, True), (signal.SIGKILL, False), (signal.SIGTERM, False)]
+)
 def test_a_driver_that_ends_leaves_no_worker(number, in_group, tmp_path):
+    """Neither a process nor the folder with the scorer; a driver without kgeval's handler dies of SIGTERM at once."""
     script = SCRIPT.format(seconds=1e-3, executor="kg.executors.Processes(2)")
     ended = interrupted(script, tmp_path, number, in_group)
     assert ended.n == 2
-    assert ended.left == []
+    assert (ended.left, ended.folders) == ([], [])
     if number == signal.SIGINT:
         assert "Stopped: stopped at " in ended.errors
         assert ended.errors.count("Traceback") == 2  # of the driver alone: KeyboardInterrupt, and Stopped from it
