@@ -112,12 +112,15 @@ def _function(scorer: Any, name: str, of_batches: bool) -> Callable[..., Any] | 
 
     ``forward`` of a network often takes a batch for training; with `of_batches` it gets an array of triples.
     """
-    method = getattr(scorer, name, None)
-    if not callable(method) or name != "forward":
-        return method if callable(method) else None
+    method: Callable[..., Any] | None = getattr(scorer, name, None)
+    if not callable(method):
+        return None
+    if name != "forward":
+        return method
     if _takes(method, 3):
         # torch calls forward by __call__, with the hooks of the module
-        return scorer if callable(scorer) and _depth(scorer, "__call__") == np.inf else method
+        is_called: bool = callable(scorer) and _depth(scorer, "__call__") == np.inf
+        return scorer if is_called else method
     return (lambda s, p, o: method(np.column_stack([s, p, o]))) if of_batches and _takes(method, 1) else None
 
 
