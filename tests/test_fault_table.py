@@ -156,6 +156,7 @@ FAULTS = {
     "H5 a positive whose listed rivals are all known": [
         "ranking/test_listed.py::test_a_positive_whose_rivals_are_all_known_ranks_first_of_one",
         "ranking/test_listed.py::test_lists_without_any_rival_are_refused",
+        "ranking/test_listed.py::test_an_empty_list_of_scores_is_refused",
         "ranking/test_listed.py::test_lists_are_ranked_as_a_loop_does",
         "evaluation/test_score_tables.py::test_random_tables_equal_a_computation_by_sets",
     ],
