@@ -483,8 +483,8 @@ def test_wrong_lists_are_refused(make, message):
         (
             {"objects": ([1, 2, 3], [[], [], []])},
             "object side: 3 positives of 3 without a rival, first ('0', '0', '1'): the list is empty, or lists only "
-            "the answer or entities that are no candidates. Choose negatives=Listed(..., empty='drop'), which leaves such "
-            "positives out, or empty='first', rank 1 of 1",
+            "the answer or entities that are no candidates. Choose negatives=Listed(..., empty='drop'), which leaves "
+            "such positives out, or empty='first', rank 1 of 1",
         ),
         (
             {"objects": ([1, 2, 3], [[1], [2], [3]]), "negatives": {"objects": [[4], [5, 6], [7]]}},
