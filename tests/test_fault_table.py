@@ -136,6 +136,7 @@ FAULTS = {
     "H2 a score that inherited vectors leave out": [
         "scorers/test_precedence.py::test_what_inherited_vectors_would_leave_out_is_refused",
         "scorers/test_precedence.py::test_two_ways_of_one_class_must_agree",
+        "scorers/test_precedence.py::test_forward_for_training_is_no_conflict",
     ],
     "H3 negatives that are not known, lists hashed by row": [
         "comparison/test_negatives.py::test_the_order_of_rows_and_of_negatives_does_not_matter",
@@ -155,6 +156,8 @@ FAULTS = {
     "H5 a positive whose listed rivals are all known": [
         "ranking/test_listed.py::test_a_positive_whose_rivals_are_all_known_ranks_first_of_one",
         "ranking/test_listed.py::test_lists_without_any_rival_are_refused",
+        "ranking/test_listed.py::test_an_empty_list_of_scores_is_refused",
+        "evaluation/test_score_tables.py::test_a_list_without_negatives_on_a_named_side_is_left_out",
         "ranking/test_listed.py::test_lists_are_ranked_as_a_loop_does",
         "evaluation/test_score_tables.py::test_random_tables_equal_a_computation_by_sets",
     ],
@@ -188,6 +191,7 @@ FAULTS = {
     ],
     "H26 one query by all candidates": [
         "scorers/test_row_scorers.py::test_many_queries_are_asked_by_a_block_of_candidates",
+        "scorers/test_row_scorers.py::test_a_slow_copy_of_candidates_does_not_keep_batches_small",
     ],
     "H27 the check of the row order": [
         "evaluation/test_row_order.py::test_the_check_can_be_switched_off",

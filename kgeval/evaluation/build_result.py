@@ -126,13 +126,13 @@ class RankedSide:
         return cls.of(np.flatnonzero(counts["raw"].rivals > 0), scores, counts)
 
 
-def check_empty(candidates: Candidates, dataset: Dataset, side: str, triples: Ids, n_rivals: Ids) -> Bools:
+def check_empty(candidates: Candidates | None, dataset: Dataset, side: str, triples: Ids, n_rivals: Ids) -> Bools:
     """Return which positives are ranked: those with a rival, or all if ``Listed(empty="first")`` says so.
 
     Parameters
     ----------
     candidates : Candidates
-        Lists of negatives; other candidates rank all positives.
+        Lists of negatives; other candidates rank all positives. None: lists of negatives whose ids are not known.
     dataset : Dataset
     side : str
     triples : int64 array, shape (positives, 3)
@@ -142,16 +142,17 @@ def check_empty(candidates: Candidates, dataset: Dataset, side: str, triples: Id
     Raises
     ------
     DataError
-        If a list has no rival, and ``empty="error"``.
+        If a list has no rival, and ``empty="error"`` or the ids are not known.
     """
     is_empty = n_rivals == 0
-    empty = candidates.empty if isinstance(candidates, Listed) else "first"
+    empty = candidates.empty if isinstance(candidates, Listed) else "error" if candidates is None else "first"
     if empty == "error" and is_empty.any():
         labels = triple_labels(dataset, *triples[int(np.argmax(is_empty))])
         raise DataError(
             f"{side} side: {counted(int(is_empty.sum()), 'positive')} of {len(triples):,} without a rival, first "
             f"{labels}: the list is empty, or lists only the answer or entities that are no candidates. Choose "
-            "Listed(..., empty='drop'), which leaves such positives out, or empty='first', rank 1 of 1"
+            f"{'' if candidates else 'negatives='}Listed(..., empty='drop'), which leaves such positives out, or "
+            "empty='first', rank 1 of 1"
         )
     return np.ones_like(is_empty) if empty == "first" else ~is_empty
 

@@ -91,8 +91,8 @@ def evaluate_candidates(
     Raises
     ------
     DataError
-        If no side is given, if no positive has a negative, if a file cannot be read, or if the triples of a split
-        dictionary are not those of the ranked split.
+        If no side is given, if a positive has no negative (see ``empty=`` of `Listed`), if a file cannot be read, or if
+        the triples of a split dictionary are not those of the ranked split.
     ProtocolError
         If the numbers of rows or the lengths of the lists do not match, or if the protocol contradicts the scores.
     ScoreError
@@ -145,11 +145,8 @@ def evaluate_candidates(
             counts = count_lists(positive_scores, kept, task.is_known)
             tasks.append(_Scored(task, positive_scores, kept.values))
         by_setting = {"raw": counts.raw, "filtered": counts.filtered}
-        if listed is None:
-            ranked.append(RankedSide.with_rivals(counts.scores, by_setting))
-        else:
-            is_ranked = check_empty(listed, dataset, side, positives.triples, counts.raw.rivals)
-            ranked.append(RankedSide.of(np.flatnonzero(is_ranked), counts.scores, by_setting))
+        is_ranked = check_empty(listed, dataset, side, positives.triples, counts.raw.rivals)
+        ranked.append(RankedSide.of(np.flatnonzero(is_ranked), counts.scores, by_setting))
     return assemble(
         dataset,
         resolved,

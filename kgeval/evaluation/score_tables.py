@@ -19,6 +19,7 @@ from kgeval.data import (
     All,
     Dataset,
     KnownIndex,
+    Listed,
     Protocol,
     Queries,
     Recorded,
@@ -315,7 +316,10 @@ def _by_positive(
         cuts = np.cumsum(counts[side])[:-1]
         ids[f"{side}s"] = np.split(given_and_asked(listed, side)[1][rows], cuts)
         given[f"{side}s"] = own_scores, np.split(values[rows], cuts)
-    result = evaluate_candidates(dataset, **given, negatives=ids, protocol=protocol)
+    # a positive without negatives on a side that the protocol names is left out, and counted
+    lacks = any((counts[side] == 0).any() for side in sides)
+    negatives = Listed(**ids, empty="drop" if lacks else "error")
+    result = evaluate_candidates(dataset, **given, negatives=negatives, protocol=protocol)
     return result.__replace__(notes=[*notes, *result.notes])
 
 

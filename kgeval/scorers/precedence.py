@@ -7,6 +7,7 @@ scorer. A subclass may inherit vectors and change only ``score``; its change wou
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -34,18 +35,19 @@ USED = {
 }
 LEFT_OUT = {
     "geometry": ("score", "score_objects", "score_subjects", "__call__", "forward"),
-    "matrix": ("__call__", "score"),
+    "matrix": ("__call__", "score", "forward"),
     "function": ("score",),
 }
 MADE_UP = 10_000  # more than any class has base classes
-N_TRIPLES, N_QUERIES = 256, 8  # how many random triples are compared; fewer if each is a query with all entities
+N_TRIPLES, N_QUERIES = 256, 8  # so many random triples are compared, of so few queries if each scores all entities
 
 
 def check_precedence(scorer: Any, rows: RowScorer, dataset: Dataset) -> None:
     """Raise a ScoreError if a scorer has a way to score that is left out, and that would give other scores.
 
     A way that a subclass (or the object itself) redefines beside inherited vectors is refused. Another way must give
-    the same scores for some random triples, but for rounding, unless it fails: then it is not meant for ids.
+    the same scores for some random triples, but for rounding, unless it fails: then it is not meant for ids. A
+    ``forward`` that takes one argument is called with an array of triples if it is redefined beside inherited vectors.
 
     Parameters
     ----------
@@ -76,16 +78,18 @@ def check_precedence(scorer: Any, rows: RowScorer, dataset: Dataset) -> None:
     depths = {name: _depth(scorer, name) for name in (*USED[rows.kind], *LEFT_OUT[rows.kind])}
     used = min(depths[name] for name in USED[rows.kind])
     for name in LEFT_OUT[rows.kind]:
-        if not _takes_ids(scorer, name):
+        is_redefined = depths[name] < used and rows.kind == "geometry"
+        function = _function(scorer, name, is_redefined)
+        if function is None:
             continue
-        if depths[name] < used and rows.kind == "geometry":
+        if is_redefined and (name != "forward" or _takes(scorer.forward, 3)):
             place = "the object itself" if depths[name] < 0 else type(scorer).__mro__[int(depths[name])].__name__
             raise ScoreError(
                 f"{rows.name}.{name} is defined in {place}, but query_vectors and candidate_vectors are inherited, "
                 f"and kgeval ranks by them: it would leave out what {name} changes. {_ways_out(rows, name)}"
             )
-        if depths[name] < np.inf and (name != "score" or rows.kind == "geometry" or depths[name] < used):
-            _check_equal(scorer, rows, dataset, name)
+        if depths[name] < np.inf and (rows.kind == "geometry" or name == "__call__" or depths[name] < used):
+            _check_equal(scorer, rows, dataset, name, function)
 
 
 def _depth(scorer: Any, name: str) -> float:
@@ -103,13 +107,27 @@ def _depth(scorer: Any, name: str) -> float:
     return MADE_UP if hasattr(scorer, name) else np.inf
 
 
-def _takes_ids(scorer: Any, name: str) -> bool:
-    """Return whether a method may score ids; ``forward`` of a network often takes a batch for training."""
-    method = getattr(scorer, name, None)
-    if not callable(method) or name != "forward":
-        return callable(method)
+def _function(scorer: Any, name: str, of_batches: bool) -> Callable[..., Any] | None:
+    """Return the function (s, p, o) that a method is; None if it is none.
+
+    ``forward`` of a network often takes a batch for training; with `of_batches` it gets an array of triples.
+    """
+    method: Callable[..., Any] | None = getattr(scorer, name, None)
+    if not callable(method):
+        return None
+    if name != "forward":
+        return method
+    if _takes(method, 3):
+        # torch calls forward by __call__, with the hooks of the module
+        is_called: bool = callable(scorer) and _depth(scorer, "__call__") == np.inf
+        return scorer if is_called else method
+    return (lambda s, p, o: method(np.column_stack([s, p, o]))) if of_batches and _takes(method, 1) else None
+
+
+def _takes(method: Any, n: int) -> bool:
+    """Return whether a method can be called with n arguments."""
     try:
-        inspect.signature(method).bind(None, None, None)
+        inspect.signature(method).bind(*[None] * n)
     except (TypeError, ValueError):
         return False
     return True
@@ -130,15 +148,15 @@ def _ways_out(rows: RowScorer, name: str) -> str:
     )
 
 
-def _check_equal(scorer: Any, rows: RowScorer, dataset: Dataset, name: str) -> None:
+def _check_equal(scorer: Any, rows: RowScorer, dataset: Dataset, name: str, function: Callable[..., Any]) -> None:
     """Raise a ScoreError if a method gives other scores than the way that is used."""
-    is_function = rows.kind == "geometry" and not name.startswith("score_")
-    triples = _random_triples(scorer, dataset, N_TRIPLES if is_function else N_QUERIES)
+    is_rows = rows.kind == "matrix" or name.startswith("score_")
     side = {"score_objects": "object", "score_subjects": "subject"}.get(name, pair_side(rows))
+    triples = _random_triples(scorer, dataset, N_QUERIES if is_rows else N_TRIPLES, side)
     other: RowScorer = (
         MatrixRows(scorer, len(dataset.entities), Limits(), rows.name)
         if name.startswith("score_")
-        else FunctionRows(getattr(scorer, name), Limits(), f"{rows.name}.{name}")
+        else FunctionRows(function, Limits(), f"{rows.name}.{name}")
     )
     try:
         scores = score_triples(other, triples, side)
@@ -155,15 +173,23 @@ def _check_equal(scorer: Any, rows: RowScorer, dataset: Dataset, name: str) -> N
         )
 
 
-def _random_triples(scorer: Any, dataset: Dataset, size: int) -> Ids:
-    """Return random triples of ids that have vectors; triples of the dataset would show its answers."""
+def _random_triples(scorer: Any, dataset: Dataset, n_queries: int, side: str) -> Ids:
+    """Return random triples of ids that have vectors; triples of the dataset would show its answers.
+
+    They have at most `n_queries` queries of a side, of as many relations as possible.
+    """
     rng = np.random.default_rng(0)
     columns = []
     for kind, vocabulary in (("entities", dataset.entities), ("relations", dataset.relations)):
         n = len(vocabulary)
-        ids = np.setdiff1d(np.unique(rng.integers(0, n, 2 * size)), missing_ids(scorer, kind))
+        ids = np.setdiff1d(np.unique(rng.integers(0, n, 2 * N_TRIPLES)), missing_ids(scorer, kind))
         columns.append(ids if len(ids) else np.setdiff1d(np.arange(n), missing_ids(scorer, kind)))
     entities, relations = columns
     if not (len(entities) and len(relations)):
         return np.empty((0, 3), dtype=np.int64)
-    return np.column_stack([rng.choice(ids, size) for ids in (entities, relations, entities)])
+    # np.resize repeats the queries until there are N_TRIPLES
+    relation = np.resize(np.resize(rng.permutation(relations), n_queries), N_TRIPLES)
+    given = np.resize(rng.choice(entities, n_queries), N_TRIPLES)
+    asked = rng.choice(entities, N_TRIPLES)
+    s, o = (asked, given) if side == "subject" else (given, asked)
+    return np.column_stack([s, relation, o])

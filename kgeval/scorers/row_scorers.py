@@ -61,6 +61,8 @@ BLOCK_CANDIDATES = 1 << 17
 BLOCK_BATCH_BYTES = 1 << 30
 FUNCTION_BATCH_BYTES = 1 << 23
 BATCH_SECONDS = 1.0
+# Such batches take longer, too: the copies for few queries would make the scorer look slow, and the batches stay small.
+BLOCK_BATCH_SECONDS = 8.0
 MIN_QUERIES, MAX_QUERIES = 4, 1024
 
 
@@ -496,8 +498,8 @@ def row_batch(rows: RowScorer, limits: Limits, n_candidates: int) -> int:
     """Return the number of queries that are scored at a time, each with all its candidates.
 
     The scores of these queries fit into `ROW_BATCH_BYTES` (`BLOCK_BATCH_BYTES` for blocks of candidates), and into an
-    eighth of the free memory. If the scorer's speed is known, the queries take about `BATCH_SECONDS`, or one call if
-    that takes longer.
+    eighth of the free memory. If the scorer's speed is known, the queries take about `BATCH_SECONDS`
+    (`BLOCK_BATCH_SECONDS` for blocks of candidates), or one call if that takes longer.
 
     Parameters
     ----------
@@ -514,15 +516,15 @@ def row_batch(rows: RowScorer, limits: Limits, n_candidates: int) -> int:
     """
     if limits.batch_size:
         return limits.batch_size
-    n_bytes = ROW_BATCH_BYTES
+    n_bytes, seconds = ROW_BATCH_BYTES, BATCH_SECONDS
     if n_candidates > BLOCK_CANDIDATES and isinstance(rows, MatrixRows) and any(map(rows.takes_candidates, SIDES)):
-        n_bytes = BLOCK_BATCH_BYTES
+        n_bytes, seconds = BLOCK_BATCH_BYTES, BLOCK_BATCH_SECONDS
     if isinstance(rows, FunctionRows):  # a batch needs several calls anyway, and a small batch stays in the cache
         n_bytes = max(FUNCTION_BATCH_BYTES, 8 * limits.max_pairs)
     free = free_bytes()
     n_bytes = n_bytes if free is None else min(n_bytes, free // MEMORY_SHARE)
     size = min(MAX_QUERIES, n_bytes // (8 * n_candidates))
-    n_pairs = None if rows.pace is None else rows.pace.batch_pairs(BATCH_SECONDS)
+    n_pairs = None if rows.pace is None else rows.pace.batch_pairs(seconds)
     if n_pairs is not None:
         size = min(size, n_pairs // _pairs_per_query(rows, n_candidates))
     return max(1, size)

@@ -255,6 +255,18 @@ def test_lists_of_queries_still_ask_for_the_sides():
         evaluate_scores(scored(rows), dataset, lists="query")
 
 
+def test_a_list_without_negatives_on_a_named_side_is_left_out():
+    """H5: as the message says; the other list has ranks 2 of 3, and a full table has lists as `Listed` has them."""
+    own = pd.DataFrame(OWN_LISTS, columns=["s", "p", "o", "score", "positive"])
+    short = own[:4]  # of the second list the positive alone
+    with pytest.raises(DataError, match=r"1 of 2 positives on the object side; name the sides to rank"):
+        evaluate_scores(short, of_two())
+    result = evaluate_scores(short, of_two(), Protocol(sides="object"))
+    assert (result["mr"], len(result.table), result.dropped) == (2.0, 1, {NO_NEGATIVES: 1})
+    whole = evaluate_scores(own, of_two())
+    assert whole.protocol.candidates.empty == "error"
+
+
 def test_lists_of_positives_are_not_pooled_without_a_word():
     """S2: pooled, the ranks are 4 and 2 (MRR .375); each in its own list, they are 2 and 1 (MRR .75)."""
     dataset, pooled = of_two(), scored([row[:4] for row in OWN_LISTS])

@@ -146,12 +146,27 @@ def test_scores_of_lists_are_ranked_as_a_loop_does():
         same = kg.evaluate(lambda s, p, o, table=table: table[s, p, o], dataset, kg.Protocol(candidates=candidates))
         assert (result.protocol, result.notes) == (same.protocol, same.notes)
         assert result.table.equals(same.table)
+        compared += 1
+        if not all(ids for rows in lists.values() for ids in rows):
+            with pytest.raises(kg.DataError, match="without a rival, first .* Choose negatives=Listed"):
+                kg.evaluate_candidates(dataset, **given)
+            continue
         bare = kg.evaluate_candidates(dataset, **given)
         assert bare.protocol.filter_splits == ()
         assert any("the filtered setting equals the raw setting" in note for note in bare.notes)
         assert (bare.table[COUNTS[:3]].to_numpy() == bare.table[COUNTS[3:]].to_numpy()).all()
-        compared += 1
     assert compared > size(2, 200)
+
+
+def test_an_empty_list_of_scores_is_refused():
+    """H5: without ids too; the mean of the others, 1/2 and 1/3, would be .4167 for .6111 or .2778."""
+    message = (
+        "object side: 1 positive of 3 without a rival, first ('0', '0', '2'): the list is empty, or lists only the "
+        "answer or entities that are no candidates. Choose negatives=Listed(..., empty='drop'), which leaves such "
+        "positives out, or empty='first', rank 1 of 1"
+    )
+    with pytest.raises(kg.DataError, match=re.escape(message)):
+        kg.evaluate_candidates(graph(), objects=(POSITIVES, [NEGATIVES[0], [], NEGATIVES[2]]))
 
 
 # Three positives among 4 rivals each: ranks 2, 1 and 3 (of the third two rivals tie with it and one is above).
@@ -467,7 +482,9 @@ def test_wrong_lists_are_refused(make, message):
         ),
         (
             {"objects": ([1, 2, 3], [[], [], []])},
-            "no positive has a negative: every list is empty",
+            "object side: 3 positives of 3 without a rival, first ('0', '0', '1'): the list is empty, or lists only "
+            "the answer or entities that are no candidates. Choose negatives=Listed(..., empty='drop'), which leaves "
+            "such positives out, or empty='first', rank 1 of 1",
         ),
         (
             {"objects": ([1, 2, 3], [[1], [2], [3]]), "negatives": {"objects": [[4], [5, 6], [7]]}},

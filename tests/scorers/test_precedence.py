@@ -85,6 +85,54 @@ class Plain:
         return exact(s, p, o)
 
 
+class ForwardRows(Rows):
+    def forward(self, s, p, o):
+        return exact(s, p, o) + BIAS[o]
+
+
+class ForwardBatch(kg.models.DistMult):
+    def forward(self, triples):
+        return exact(*triples.T) + BIAS[triples[:, 2]]
+
+
+class OneEntity(Rows):
+    """The call agrees for all but one of the 12 entities."""
+
+    def __call__(self, s, p, o):
+        return exact(s, p, o) + (o == 3)
+
+
+class OneRelation(Rows):
+    def __call__(self, s, p, o):
+        return exact(s, p, o) + (p == 1)
+
+
+class TorchModule:
+    """As in torch, the call runs forward and the hooks."""
+
+    __module__ = "torch.nn.modules.module"
+    hook = None
+
+    def __call__(self, *args):
+        scores = self.forward(*args)
+        return scores if self.hook is None else self.hook(args, scores)
+
+
+def hooked():
+    """A module whose hook changes what its call gives."""
+
+    class Module(TorchModule, Own):
+        def forward(self, s, p, o):
+            return exact(s, p, o)
+
+        query_vectors, candidate_vectors = Own.query_vectors, Own.candidate_vectors
+
+    module = Module()
+    kg.check_scorer(module, DATASET)
+    module.hook = lambda triples, scores: scores + BIAS[triples[2]]
+    return module
+
+
 def on_the_object():
     model = kg.models.DistMult(E, R)
     model.score = lambda s, p, o: exact(s, p, o) + BIAS[o]
@@ -103,6 +151,15 @@ REDEFINED = {
     "score of rows": (type("Scored", (Rows,), {"score": Called.__call__}), r"Scored\.score gives .* but score_objects"),
     "score of a function": (type("Scored", (Plain,), {"score": Called.__call__}), r"score gives .* but __call__ give"),
     "rows": (CalledRows, r"CalledRows\.__call__ gives .* but score_objects and score_subjects give"),
+    "forward of rows": (ForwardRows, r"ForwardRows\.forward gives .* but score_objects and score_subjects give"),
+    "wrapped forward": (
+        lambda: type("Passing", (Wrapper,), {"__call__": None, "forward": Wrapper.__call__})(Rows()),
+        r"Passing\.forward gives .* but score_objects",
+    ),
+    "batches": (lambda: ForwardBatch(E, R), r"ForwardBatch\.forward gives .* but query_vectors and candidate_vectors"),
+    "hook": (hooked, r"Module\.forward gives .* but query_vectors and candidate_vectors give"),
+    "one entity": (OneEntity, r"OneEntity\.__call__ gives .*'3'\) the score .* but score_objects"),
+    "one relation": (OneRelation, r"OneRelation\.__call__ gives .*'1', .* but score_objects"),
     "further down": (lambda: type("Further", (Biased,), {})(E, R), r"Further\.score is defined in Biased"),
 }  # fmt: skip
 NEGATIVES = {"valid": TRIPLES[8:12], "test": TRIPLES[12:16]}
@@ -177,6 +234,24 @@ def test_a_subclass_that_changes_vectors_is_ranked_by_them():
 
     turned = kg.evaluate(lambda s, p, o: -exact(s, p, o), DATASET, progress=False)
     assert kg.evaluate(Doubled(E, R), DATASET, progress=False)["mrr"] == turned["mrr"]
+
+
+def test_forward_for_training_is_no_conflict():
+    """One loss for a batch, or another meaning of forward beside rows of the same class."""
+
+    class Trained(kg.models.DistMult):
+        def forward(self, batch):
+            return exact(*np.asarray(batch).T).sum()
+
+    class Both(Rows):
+        score_objects = Rows.score_objects
+
+        def forward(self, s, p, o):
+            return 1 / (1 + np.exp(-exact(s, p, o)))
+
+    expected = kg.evaluate(exact, DATASET, progress=False)["mrr"]
+    assert kg.evaluate(Trained(E, R), DATASET, progress=False)["mrr"] == expected
+    assert kg.evaluate(Both(), DATASET, progress=False)["mrr"] == expected
 
 
 def test_the_check_shows_no_triples_of_the_dataset():

@@ -567,3 +567,29 @@ def test_many_queries_are_asked_by_a_block_of_candidates(monkeypatch):
     few = kg.evaluate(Copying(), graph, block_size=50, batch_size=5, check_rows=False, progress=False)
     assert same_ranks(result, few)
     assert max(n_queries for n_queries, n in calls[-100:] if n == 50) == 5
+
+
+def test_a_slow_copy_of_candidates_does_not_keep_batches_small(monkeypatch):
+    """H26, on a slow machine: a call of a block copies for 0.06 s, and needs 0.005 s for each query.
+
+    20 blocks, so a query by itself takes 1.3 s: in batches of a second each of the 40 queries would stay by itself, and
+    copy the table, on both sides.
+    """
+    monkeypatch.setattr(row_scorers, "BLOCK_CANDIDATES", 100)
+    now = [0.0]
+    monkeypatch.setattr(pace, "clock", lambda: now[0])
+    calls = []
+
+    class Slow:
+        def score_objects(self, s, p, candidates):
+            now[0] += 6e-4 * len(candidates) + 5e-5 * len(s) * len(candidates)
+            calls.append(len(candidates))
+            return np.add.outer(s * 1.0, candidates)
+
+        def score_subjects(self, p, o, candidates):
+            return self.score_objects(o, p, candidates)
+
+    test = np.column_stack([np.arange(40), np.zeros(40, dtype=int), np.arange(40)])
+    graph = kg.Dataset.from_arrays(test=test, n_entities=2000, n_relations=1)
+    kg.evaluate(Slow(), graph, check_rows=False, progress=False)
+    assert sum(calls) < 10 * 2000  # about 2 copies of the table on each side, and one of the check before the run
