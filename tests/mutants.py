@@ -876,7 +876,7 @@ MUTANTS = (
     Mutant("H43", "a_header_nested_too_deeply_is_no_own_error", "files.py", "test_own_errors.py",
         "    except (ValueError, RecursionError) as error:\n        raise DataError(f\"{path}: its header",
         "    except ValueError as error:\n        raise DataError(f\"{path}: its header"),
-    Mutant("H5", "empty_lists_of_scores_are_dropped", "evaluation/assembly.py", "ranking/test_listed.py",
+    Mutant("H5", "empty_lists_of_scores_are_dropped", "evaluation/build_result.py", "ranking/test_listed.py",
         'else "error" if candidates is None else "first"',
         'else "drop" if candidates is None else "first"'),
     Mutant("H5", "named_sides_refuse_empty_lists", "evaluation/score_tables.py", "evaluation/test_score_tables.py",

@@ -577,7 +577,7 @@ def test_a_slow_copy_of_candidates_does_not_keep_batches_small(monkeypatch):
     """
     monkeypatch.setattr(row_scorers, "BLOCK_CANDIDATES", 100)
     now = [0.0]
-    monkeypatch.setattr(pace, "clock", lambda: now[0])
+    monkeypatch.setattr(call_size, "clock", lambda: now[0])
     calls = []
 
     class Slow:
