@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from grids import size
 
+from kgeval import limits
 from kgeval.errors import DataError
 from kgeval.files import pack_labels, read_archive, read_arrays, read_text, replacing, unpack_labels, write_archive
 
@@ -458,17 +459,19 @@ def test_a_member_that_is_missing_or_changed_is_noticed(tmp_path, change, said):
 
 def test_an_archive_that_fills_the_memory_is_refused(tmp_path, monkeypatch):
     """H40: zeros that unfold to 1,000 times the size of the file; the setting raises the limit."""
+    monkeypatch.setattr(limits, "FREE_BYTES", 1 << 20)
     file = tmp_path / "zeros.npz"
-    np.savez_compressed(file, a=np.zeros(80 << 17))  # 80 MiB
+    np.savez_compressed(file, a=np.zeros(1 << 20))
     said = (
-        f"{file}: unfolds to more than 200 times its size, like files that are made to fill a disk or the memory; if "
-        "you trust it, set the environment variable KGEVAL_LIMITS=10, which makes the limits 10 times as large"
+        f"{file}: unfolds to more than 1,048,576 bytes, but has {file.stat().st_size:,} bytes, like files that are "
+        "made to fill a disk or the memory; if you trust it, set the environment variable KGEVAL_LIMITS=10, which "
+        "makes the limits 10 times as large"
     )
     with pytest.raises(DataError) as caught:
         read_arrays(file)
     assert str(caught.value) == said
     monkeypatch.setenv("KGEVAL_LIMITS", "10")
-    assert read_arrays(file)["a"].shape == (80 << 17,)
+    assert read_arrays(file)["a"].shape == (1 << 20,)
     for wrong in ("0.5", "many", "inf", "nan"):
         monkeypatch.setenv("KGEVAL_LIMITS", wrong)
         with pytest.raises(DataError, match=f"KGEVAL_LIMITS='{wrong}': expected a number of at least 1"):

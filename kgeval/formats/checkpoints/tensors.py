@@ -23,10 +23,9 @@ import numpy as np
 import numpy.typing as npt
 
 from kgeval.formats.checkpoints.pickles import Fault, Meanings, Stub, describe
+from kgeval.limits import MAX_COPIED, MAX_REPEATED, factor
 
 Array = npt.NDArray[Any]
-MAX_REPEATED = 2**26  # repeated elements of all tensors together
-MAX_COPIED = 2**30  # bytes of all numpy arrays, and of all tensors saved as a conjugate or with the sign reversed
 MAX_DIMENSIONS = 32  # of an array, as in numpy 1
 MAX_SIZE = 2**62  # of an array, in bytes
 BFLOAT16 = "bfloat16"
@@ -236,7 +235,7 @@ class _Arrays:
                 f"storage {describe(storage.key)} has {len(values):,}"
             )
         self.repeated += max(total - len(values), 0)
-        if self.repeated > MAX_REPEATED:
+        if self.repeated > MAX_REPEATED * factor():
             raise Fault(
                 f"tensors whose strides repeat elements have more than {MAX_REPEATED:,} elements beyond their storages"
             )
@@ -266,7 +265,7 @@ class _Arrays:
         A pickle can repeat a copy many times.
         """
         self.copied += size
-        if self.copied > MAX_COPIED:
+        if self.copied > MAX_COPIED * factor():
             raise Fault(
                 "tensors saved as a conjugate or with the sign reversed, and numpy arrays, take more than "
                 f"{MAX_COPIED:,} bytes; call resolve_conj() and resolve_neg() before torch.save, and save tensors "

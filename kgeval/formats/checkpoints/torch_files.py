@@ -32,10 +32,10 @@ from kgeval.errors import DataError
 from kgeval.files import check_source
 from kgeval.formats.checkpoints.pickles import MAX_BYTES, MAX_DEPTH, Fault, Stub, describe, read_pickle
 from kgeval.formats.checkpoints.tensors import STORAGES, Array, Storage, tensor_meanings
+from kgeval.limits import MAX_STORED_RATIO, factor, most_unfolded
 
 MAX_MEMBERS = 100_000  # of a zip archive
 MAX_DIRECTORY_BYTES = 8 * 2**20  # of the list of members at the end of a zip archive
-MAX_INFLATION = 100  # limit of the size of all members divided by the size of the file; torch itself does not compress
 MAX_KEY = 100  # characters of the key of a storage
 MAX_VERSION = 10  # of the format, as in torch 2
 MAX_NAMES = 100_000  # tensors that `state_dict` lists
@@ -395,10 +395,11 @@ class _Archive:
         infos, end = _directory(stream)
         size = _size_of(stream)
         inflated = sum(info.file_size for info in infos.values())
-        if inflated > MAX_INFLATION * size:
+        if inflated > min(MAX_STORED_RATIO * size * factor(), most_unfolded(size)):
             raise Fault(
-                f"the members of the zip archive have {inflated:,} bytes, more than {MAX_INFLATION} times the "
-                f"{size:,} bytes of the file. Is it a zip bomb? If not, zip the same files without compression"
+                f"the members of the zip archive have {inflated:,} bytes, far more than the {size:,} bytes of the file "
+                f"(more than {MAX_STORED_RATIO} times as many, or too many for a small file). Is it a zip bomb? If "
+                "not, zip the same files without compression"
             )
         self.names: dict[str, _Member] = {}
         for name, info in sorted(infos.items(), key=lambda item: item[1].header_offset, reverse=True):
