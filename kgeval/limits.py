@@ -20,14 +20,22 @@ SETTING = "KGEVAL_LIMITS"  # the environment variable: a factor of at least 1
 FREE_BYTES, SMALL, MAX_RATIO = 128 << 20, 10 << 20, 50
 MAX_STORED_RATIO = 100  # torch and HDF5 files, which their libraries do not compress: bytes of tensors per byte of file
 MAX_BYTES = 64 << 30  # unfolded bytes of a compressed file, of all members together
+# Lines of a packed text, and triples of an RDF file: FREE_LINES, or in a larger file one per so many bytes of the file.
+# Packed triples take 7 to 10 bytes each, in RDF without packing 8 and more.
+FREE_LINES, MIN_PACKED_LINE, MIN_TRIPLE = 1 << 20, 4, 8
+MAX_LINE = 1 << 24  # bytes of one line of a table
+MAX_ITEMS = 1 << 22  # values inside one element of a JSON text: one line, or one entry of the list that is the text
 MAX_TEXT = 1 << 30  # characters of one JSON text
 MAX_DEPTH = 200  # levels of JSON lists and objects inside each other
-# Numbers that a torch file repeats without storing them (strides of 0), and bytes of the copies its pickle asks for.
-MAX_REPEATED, MAX_COPIED = 1 << 26, 1 << 30
-_QUOTE, _MARKS, _CHUNK = ord('"'), b'"[]{}', 1 << 20
+# Torch files: numbers that are repeated without being stored (strides of 0); bytes of the copies that the pickle asks
+# for, in all and per byte of a file (of a small one: FREE_BYTES); bytes of the pickle, the list of the tensors.
+MAX_REPEATED, MAX_COPIED, MAX_COPIED_RATIO = 1 << 26, 1 << 30, 8
+FREE_PICKLE, MAX_PICKLE_RATIO = 8 << 20, 2
+_QUOTE, _MARKS, _CHUNK = ord('"'), b'"[]{},', 1 << 20
 _NO_MARKS = bytes(set(range(256)) - set(_MARKS))
 _STEPS = np.zeros(256, dtype=np.int8)  # of the depth at each byte
 _STEPS[[*b"[{"]], _STEPS[[*b"]}"]] = 1, -1
+_IS_ITEM = np.isin(np.arange(256), [*b"[{,"])
 
 
 def factor() -> float:
@@ -91,8 +99,56 @@ def check_unfolded(path: str | Path, n_bytes: int, n_packed: int | None = None, 
         )
 
 
+def check_rows(path: str | Path, n_rows: int, n_bytes: int, per_row: int, what: str) -> None:
+    """Raise a DataError if a file holds far more rows than others of its size.
+
+    Parameters
+    ----------
+    path : str or path
+    n_rows : int
+        The number of rows so far.
+    n_bytes : int
+        The size of the file.
+    per_row : int
+        At least so many bytes of the file per row, beyond `FREE_LINES`.
+    what : str
+        What the rows are, for the message.
+
+    Examples
+    --------
+    >>> check_rows("small.gz", 1_000_000, 1000, 4, "lines")
+    """
+    most = int(max(FREE_LINES, n_bytes // per_row) * factor())
+    if n_rows > most:
+        raise DataError(
+            f"{path}: more than {most:,} {what} in {n_bytes:,} bytes, like files that are made to fill the memory; "
+            f"{_way_out()}"
+        )
+
+
+def check_lines(path: str | Path, raw: bytes) -> None:
+    """Raise a DataError if a line of a text is longer than `MAX_LINE`.
+
+    Parameters
+    ----------
+    path : str or path
+    raw : bytes
+
+    Examples
+    --------
+    >>> check_lines("train.txt", b"Jack\\tlives in\\tItaly\\n")
+    """
+    most, start = int(MAX_LINE * factor()), 0
+    while len(raw) - start > most:
+        end = raw.rfind(b"\n", start, start + most + 1)
+        if end < 0:
+            number = raw.count(b"\n", 0, start) + 1
+            raise DataError(f"{path}, line {number}: is longer than {most:,} bytes; {_way_out()}")
+        start = end + 1
+
+
 def check_json(text: str, start: str) -> None:
-    """Raise a DataError if a JSON text is too long, or nested too deeply.
+    """Raise a DataError if a JSON text is too long, nested too deeply, or if one element has too many values.
 
     Parameters
     ----------
@@ -107,18 +163,22 @@ def check_json(text: str, start: str) -> None:
     most, deepest = int(MAX_TEXT * factor()), MAX_DEPTH
     if len(text) > most:
         raise DataError(f"{start}: {len(text):,} characters, more than {most:,}; {_way_out()}")
-    if text.count("[") + text.count("{") <= deepest:
+    if text.count("[") + text.count("{") <= deepest and text.count(",") <= MAX_ITEMS:
         return
     text = text.replace("\\\\", "").replace('\\"', "")  # the remaining quotes begin and end a string
     marks = np.frombuffer(text.encode("utf-8", "surrogatepass").translate(None, _NO_MARKS), dtype=np.uint8)
-    depth = is_inside = 0
+    depth = is_inside = n_items = n_before = 0  # `n_before`: of the values at the end of the last element
     for place in range(0, len(marks), _CHUNK):
         part = marks[place : place + _CHUNK]
         inside = (is_inside + np.cumsum(part == _QUOTE)) % 2
         depths = depth + np.cumsum(np.where(inside, 0, _STEPS[part]))
         if depths.max() > deepest:
             raise DataError(f"{start}: lists and objects are nested more than {deepest} levels deep")
-        depth, is_inside = depths[-1], inside[-1]
+        items = n_items + np.cumsum(_IS_ITEM[part] & (inside == 0))
+        before = np.maximum.accumulate(np.where(depths <= 1, items, n_before))
+        if (items - before).max() > MAX_ITEMS * factor():
+            raise DataError(f"{start}: one element has more than {MAX_ITEMS * factor():,.0f} values; {_way_out()}")
+        depth, is_inside, n_items, n_before = (int(of[-1]) for of in (depths, inside, items, before))
 
 
 def _way_out() -> str:

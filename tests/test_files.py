@@ -457,6 +457,17 @@ def test_a_member_that_is_missing_or_changed_is_noticed(tmp_path, change, said):
     assert read_archive(file)[1] == {"n": 2}
 
 
+def test_a_result_that_compresses_well_is_read_again(tmp_path, monkeypatch):
+    """Constant columns take a thousandth of their bytes; such a file is stored without compression."""
+    monkeypatch.setattr(limits, "FREE_BYTES", 1 << 20)
+    file = tmp_path / "run"
+    write_archive(file, {"a": np.zeros(1 << 18)}, {"n": 1})
+    assert file.stat().st_size > 8 << 18
+    assert read_archive(file)[0]["a"].shape == (1 << 18,)
+    write_archive(tmp_path / "small", {"a": np.zeros(1000)}, {"n": 1})
+    assert (tmp_path / "small").stat().st_size < 2000
+
+
 def test_an_archive_that_fills_the_memory_is_refused(tmp_path, monkeypatch):
     """H40: zeros that unfold to 1,000 times the size of the file; the setting raises the limit."""
     monkeypatch.setattr(limits, "FREE_BYTES", 1 << 20)

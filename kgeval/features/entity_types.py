@@ -134,6 +134,11 @@ def _from_json(path: Path, text: str) -> dict[str, dict[str, None]]:
                 f"{path}, {_where(text, label)}: entity {label!r}: expected a type or a list of types, each a string "
                 f"that is not empty; got {wrong[0]!r}"
             )
+        if any("\ud800" <= character <= "\udfff" for character in "".join(types)):
+            raise DataError(
+                f"{path}, {_where(text, label)}: a type of entity {label!a} contains a lone surrogate (half a "
+                "character), which UTF-8 cannot encode"
+            )
         types_of[label] = dict.fromkeys(types)
     return types_of
 

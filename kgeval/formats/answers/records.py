@@ -230,6 +230,8 @@ class _Reader:
         except json.JSONDecodeError as error:
             self._move(min(max(error.pos, self.place), len(self.text)))
             raise self._error(error.msg) from None
+        except ValueError as error:  # a number of more than 4,300 digits
+            raise self._error(str(error)) from None
         self._move(place)
         return value
 

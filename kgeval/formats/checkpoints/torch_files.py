@@ -32,7 +32,7 @@ from kgeval.errors import DataError
 from kgeval.files import check_source
 from kgeval.formats.checkpoints.pickles import MAX_BYTES, MAX_DEPTH, Fault, Stub, describe, read_pickle
 from kgeval.formats.checkpoints.tensors import STORAGES, Array, Storage, tensor_meanings
-from kgeval.limits import MAX_STORED_RATIO, factor, most_unfolded
+from kgeval.limits import FREE_PICKLE, MAX_PICKLE_RATIO, MAX_STORED_RATIO, factor, most_unfolded
 
 MAX_MEMBERS = 100_000  # of a zip archive
 MAX_DIRECTORY_BYTES = 8 * 2**20  # of the list of members at the end of a zip archive
@@ -101,11 +101,12 @@ def read_torch(path: str | Path, with_values: bool = True) -> Any:
         with _open(file) as stream:
             return _read(file, stream, with_values)
     except Fault as fault:
-        raise DataError(f"{file}: {fault}") from None
+        problem = str(fault)
     except OSError as error:
         raise DataError(f"{file}: cannot be read: {error.strerror or error}") from error
     except MemoryError:
-        raise DataError(f"{file}: there is not enough memory to read {file.stat().st_size:,} bytes") from None
+        problem = f"there is not enough memory to read {file.stat().st_size:,} bytes"
+    raise DataError(f"{file}: {problem}")  # outside of `except`: the context of an error keeps what was read in memory
 
 
 def is_torch_file(path: str | Path) -> bool:
@@ -296,10 +297,12 @@ def _read(file: Path, stream: _Stream, with_values: bool) -> Any:
             raise Fault(f"describes storage {describe(key)} in two ways")
         return storages[key]
 
-    if archive.names[pickles[0]].size > MAX_BYTES:
-        raise Fault(f"{pickles[0]} has {archive.names[pickles[0]].size:,} bytes, but at most {MAX_BYTES:,} are read")
+    n_bytes = _size_of(stream)
+    most = min(MAX_BYTES, int(max(FREE_PICKLE, MAX_PICKLE_RATIO * n_bytes) * factor()))
+    if archive.names[pickles[0]].size > most:
+        raise Fault(f"{pickles[0]} has {archive.names[pickles[0]].size:,} bytes, but at most {most:,} are read")
     content = archive.read(pickles[0]).tobytes()
-    return read_pickle(content, f"{file}, {cut_label(pickles[0])}", tensor_meanings(storage_of))
+    return read_pickle(content, f"{file}, {cut_label(pickles[0])}", tensor_meanings(storage_of, n_bytes))
 
 
 def _check_start(stream: _Stream) -> None:
