@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kgeval.errors import DataError
-from kgeval.limits import check_json, check_unfolded, most_unfolded
+from kgeval.limits import check_json, check_unfolded, factor, most_unfolded
 
 Arrays = dict[str, npt.NDArray[Any]]
 TEMPORARY = re.compile(r"\.kgeval-\w+-\d+-\w+\.part")  # the name of a file that is not complete
@@ -67,7 +67,8 @@ def write_archive(path: str | Path, arrays: Arrays, header: dict[str, Any], over
     with replacing(target, overwrite) as stream:
         content: Any = {"header": np.array(text), **arrays}
         np.savez_compressed(stream, **content)
-        if sum(array.nbytes for array in content.values()) > most_unfolded(stream.tell()) // 2:
+        n_bytes = sum(array.nbytes + 1024 for array in content.values())  # at most, with the headers of the members
+        if n_bytes > most_unfolded(stream.tell()) / factor():
             stream.seek(0)  # compressed, the file would look like one that is made to fill the memory
             stream.truncate()
             np.savez(stream, **content)

@@ -28,9 +28,9 @@ MAX_ITEMS = 1 << 22  # values inside one element of a JSON text: one line, or on
 MAX_TEXT = 1 << 30  # characters of one JSON text
 MAX_DEPTH = 200  # levels of JSON lists and objects inside each other
 # Torch files: numbers that are repeated without being stored (strides of 0); bytes of the copies that the pickle asks
-# for, in all and per byte of a file (of a small one: FREE_BYTES); bytes of the pickle, the list of the tensors.
+# for, in all and per byte of a file (of a small one: FREE_COPIED); bytes of the pickle, the list of the tensors.
 MAX_REPEATED, MAX_COPIED, MAX_COPIED_RATIO = 1 << 26, 1 << 30, 8
-FREE_PICKLE, MAX_PICKLE_RATIO = 8 << 20, 2
+FREE_COPIED, FREE_PICKLE, MAX_PICKLE_RATIO = 64 << 20, 8 << 20, 2
 _QUOTE, _MARKS, _CHUNK = ord('"'), b'"[]{},', 1 << 20
 _NO_MARKS = bytes(set(range(256)) - set(_MARKS))
 _STEPS = np.zeros(256, dtype=np.int8)  # of the depth at each byte

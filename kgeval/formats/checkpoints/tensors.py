@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kgeval.formats.checkpoints.pickles import Fault, Meanings, Stub, describe
-from kgeval.limits import FREE_BYTES, MAX_COPIED, MAX_COPIED_RATIO, MAX_REPEATED, factor
+from kgeval.limits import FREE_COPIED, MAX_COPIED, MAX_COPIED_RATIO, MAX_REPEATED, factor
 
 Array = npt.NDArray[Any]
 MAX_DIMENSIONS = 32  # of an array, as in numpy 1
@@ -158,7 +158,7 @@ def tensor_meanings(persistent: Callable[[Any], Any], n_bytes: int) -> Meanings:
     Meanings
         For one pickle only: the functions count the repeated elements of all its tensors.
     """
-    arrays = _Arrays(min(MAX_COPIED, max(FREE_BYTES, MAX_COPIED_RATIO * n_bytes)))
+    arrays = _Arrays(min(MAX_COPIED, max(FREE_COPIED, MAX_COPIED_RATIO * n_bytes)))
     calls: dict[str, Callable[[tuple[Any, ...]], Any]] = {
         "torch._utils._rebuild_tensor": arrays.rebuild,
         "torch._utils._rebuild_tensor_v2": arrays.rebuild,
