@@ -18,7 +18,7 @@ import secrets
 import stat
 import sys
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kgeval.errors import DataError
-from kgeval.limits import check_unfolded
+from kgeval.limits import check_json, check_unfolded, factor, most_unfolded
 
 if sys.platform != "win32":
     import fcntl
@@ -70,7 +70,13 @@ def write_archive(path: str | Path, arrays: Arrays, header: dict[str, Any], over
     members = {name: _checksum(array) for name, array in arrays.items()}
     text = json.dumps({**header, MEMBERS: members}, allow_nan=False)
     with replacing(target, overwrite) as stream:
-        np.savez_compressed(stream, **{"header": np.array(text), **arrays})  # type: ignore[arg-type]
+        content: Any = {"header": np.array(text), **arrays}
+        np.savez_compressed(stream, **content)
+        n_bytes = sum(array.nbytes + 1024 for array in content.values())  # at most, with the headers of the members
+        if n_bytes > most_unfolded(stream.tell()) / factor():
+            stream.seek(0)  # compressed, the file would look like one that is made to fill the memory
+            stream.truncate()
+            np.savez(stream, **content)
 
 
 @contextmanager
@@ -427,6 +433,50 @@ def read_text(path: str | Path) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
+def parse_json(
+    text: str | bytes,
+    where: str | Path,
+    advice: str = "",
+    pairs_hook: Callable[[list[tuple[str, Any]]], Any] | None = None,
+) -> Any:
+    """Return the content of a JSON text.
+
+    Parameters
+    ----------
+    text : str or bytes
+    where : str or path
+        The file, for messages.
+    advice : str
+        Advice for the user, the end of the message if the text is not JSON.
+    pairs_hook : function, optional
+        Takes the list of pairs (name, value) of a JSON object and returns the value for this object; by default a dict.
+
+    Returns
+    -------
+    object
+
+    Raises
+    ------
+    DataError
+        If the text is not JSON, is longer or nested more deeply than `kgeval.limits` allows, or if
+        `pairs_hook` raises this error.
+
+    Examples
+    --------
+    >>> parse_json('{"norm": 1}', "config.json")
+    {'norm': 1}
+    """
+    try:
+        if isinstance(text, bytes):
+            text = text.decode(json.detect_encoding(text))
+        check_json(text, f"{where}: not JSON that is read")
+        return json.loads(text, object_pairs_hook=pairs_hook)
+    except DataError:
+        raise
+    except ValueError as error:  # also UnicodeDecodeError, and an int of too many digits
+        raise DataError(f"{where}: not JSON ({error}){advice}") from None
+
+
 def check_no_nul(path: str | Path, raw: bytes) -> None:
     """Raise a DataError if a text file contains a NUL character.
 
@@ -566,9 +616,11 @@ def read_archive(path: str | Path) -> tuple[Arrays, dict[str, Any]]:
     arrays = read_arrays(path)
     if "header" not in arrays or arrays["header"].dtype.kind != "U" or arrays["header"].ndim:
         raise DataError(f"{path}: is an .npz file, but not one that kgeval wrote (it has no header)")
+    text = str(arrays.pop("header"))
+    check_json(text, f"{path}: its header is not JSON that is read")
     try:
-        header = json.loads(str(arrays.pop("header")))
-    except (ValueError, RecursionError) as error:
+        header = json.loads(text)
+    except ValueError as error:
         raise DataError(f"{path}: its header is not JSON: {error}") from error
     if not isinstance(header, dict):
         raise DataError(f"{path}: its header is not a JSON object")
@@ -604,6 +656,29 @@ def _checksum(array: npt.NDArray[Any]) -> str:
     return digest.hexdigest()
 
 
+def text_array(texts: Sequence[str]) -> npt.NDArray[Any]:
+    """Return texts as an array of numpy, in which each text takes as much memory as the longest one.
+
+    If this wastes more than 64 MiB, because one text is far longer than the others, it is an array of objects.
+
+    Parameters
+    ----------
+    texts : sequence of str
+
+    Returns
+    -------
+    str or object array, shape (texts,)
+
+    Examples
+    --------
+    >>> text_array(["Jack", "Italy"])
+    array(['Jack', 'Italy'], dtype='<U5')
+    """
+    lengths = [len(text) for text in texts]
+    wasted = 4 * (len(lengths) * max(lengths, default=0) - sum(lengths))
+    return np.array(texts, dtype=np.str_ if wasted <= max(64 << 20, 8 * sum(lengths)) else object)
+
+
 def pack_labels(labels: tuple[str, ...]) -> npt.NDArray[Any]:
     """Return the bytes of a JSON list of the labels (ASCII only; JSON escapes other characters, so no label changes).
 
@@ -634,7 +709,7 @@ def unpack_labels(packed: npt.NDArray[Any]) -> tuple[str, ...]:
     DataError
         If `packed` contains a JSON value that is not a list.
     """
-    labels = json.loads(packed.tobytes().decode("ascii"))
+    labels = parse_json(packed.tobytes(), "labels")
     if not isinstance(labels, list):
         raise DataError("expected a list of labels in the file")
     return tuple(labels)

@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 from grids import size
 
+from kgeval import limits
 from kgeval.errors import DataError
 from kgeval.files import pack_labels, read_archive, read_arrays, read_text, replacing, unpack_labels, write_archive
 
@@ -512,19 +513,32 @@ def test_checksums_are_of_the_bytes_in_the_file(tmp_path, dtype):
     assert read_archive(file)[0]["a"].tolist() == array.tolist()
 
 
+def test_a_result_that_compresses_well_is_read_again(tmp_path, monkeypatch):
+    """Constant columns take a thousandth of their bytes; such a file is stored without compression."""
+    monkeypatch.setattr(limits, "FREE_BYTES", 1 << 20)
+    file = tmp_path / "run"
+    write_archive(file, {"a": np.zeros(1 << 18)}, {"n": 1})
+    assert file.stat().st_size > 8 << 18
+    assert read_archive(file)[0]["a"].shape == (1 << 18,)
+    write_archive(tmp_path / "small", {"a": np.zeros(1000)}, {"n": 1})
+    assert (tmp_path / "small").stat().st_size < 2000
+
+
 def test_an_archive_that_fills_the_memory_is_refused(tmp_path, monkeypatch):
     """H40: zeros that unfold to 1,000 times the size of the file; the setting raises the limit."""
+    monkeypatch.setattr(limits, "FREE_BYTES", 1 << 20)
     file = tmp_path / "zeros.npz"
-    np.savez_compressed(file, a=np.zeros(80 << 17))  # 80 MiB
+    np.savez_compressed(file, a=np.zeros(1 << 20))
     said = (
-        f"{file}: unfolds to more than 200 times its size, like files that are made to fill a disk or the memory; if "
-        "you trust it, set the environment variable KGEVAL_LIMITS=10, which makes the limits 10 times as large"
+        f"{file}: unfolds to more than 1,048,576 bytes, but has {file.stat().st_size:,} bytes, like files that are "
+        "made to fill a disk or the memory; if you trust it, set the environment variable KGEVAL_LIMITS=10, which "
+        "makes the limits 10 times as large"
     )
     with pytest.raises(DataError) as caught:
         read_arrays(file)
     assert str(caught.value) == said
     monkeypatch.setenv("KGEVAL_LIMITS", "10")
-    assert read_arrays(file)["a"].shape == (80 << 17,)
+    assert read_arrays(file)["a"].shape == (1 << 20,)
     for wrong in ("0.5", "many", "inf", "nan"):
         monkeypatch.setenv("KGEVAL_LIMITS", wrong)
         with pytest.raises(DataError, match=f"KGEVAL_LIMITS='{wrong}': expected a number of at least 1"):

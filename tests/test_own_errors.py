@@ -183,3 +183,15 @@ def test_damaged_bytes_raise_own_errors(tmp_path, dataset, saved, seed):
             for look in (read, kg.inspect):
                 with contextlib.suppress(KgevalError):
                     look(folder / name)
+
+
+def test_h43_numbers_of_too_many_digits_and_half_characters(tmp_path, dataset):
+    """Python refuses to convert more than 4,300 digits; pandas cannot hash half a character."""
+    file = tmp_path / "lists.json"
+    file.write_text('[{"query": ["a", "r", null], "predictions": [' + "9" * 5000 + "]}]")
+    with pytest.raises(DataError, match=r"lists.json, line 1: not JSON at character 1 \(Exceeds the limit"):
+        kg.read_predictions(file, dataset)
+    types = tmp_path / "types.json"
+    types.write_text('{\n"a": ["city", "\\ud800"]}')
+    with pytest.raises(DataError, match="types.json, line 2: a type of entity 'a' contains a lone surrogate"):
+        kg.features.read_types(types, dataset.entities)

@@ -16,6 +16,7 @@ from typing import Any
 
 from kgeval.errors import DataError, MetricError
 from kgeval.files import check_source, read_text
+from kgeval.limits import check_json
 from kgeval.results import Key
 
 VERSION = 1
@@ -204,13 +205,14 @@ def read_content(path: str | Path) -> dict[str, Any]:
                 f"{path}: is a saved result or another archive, not a card; kgeval card makes cards of results"
             )
     text = read_text(path)
+    check_json(text, f"{path}: is not JSON that is read")
     try:
         content = json.loads(text, object_pairs_hook=_once, parse_constant=_refuse)
     except json.JSONDecodeError as error:
         raise DataError(f"{path}, line {error.lineno}, column {error.colno}: is not JSON: {error.msg}") from error
     except DataError as error:
         raise DataError(f"{path}: {error}") from error
-    except (RecursionError, ValueError) as error:  # too deeply nested, or a number of more than 4,300 digits
+    except ValueError as error:  # a number of more than 4,300 digits
         raise DataError(f"{path}: is not a card: {error}") from error
     check_content(content, str(path))
     return dict(content)

@@ -13,6 +13,7 @@ import pandas as pd
 from kgeval.data import Vocabulary
 from kgeval.errors import DataError
 from kgeval.files import read_text
+from kgeval.limits import check_json
 
 NO_TYPE = "none"
 
@@ -115,12 +116,13 @@ def _from_json(path: Path, text: str) -> dict[str, dict[str, None]]:
             raise DataError(f"{path}, {_where(text, label, 1)}: duplicate key {label!r}; give its types in one list")
         return values
 
+    check_json(text, f"{path}: not JSON that is read")
     try:
         content = json.loads(text, object_pairs_hook=distinct)
     except json.JSONDecodeError as error:
         raise DataError(f"{path}, line {error.lineno}, column {error.colno}: not JSON: {error.msg}") from None
-    except RecursionError as error:
-        raise DataError(f"{path}: not JSON: {error}") from None
+    except ValueError as error:  # a number of more than 4,300 digits
+        raise DataError(f"{path}: not JSON that is read: {error}") from None
     if not isinstance(content, dict):
         raise DataError(f"{path}, line 1: expected an object {{entity: type or [types]}}; got {type(content).__name__}")
     types_of: dict[str, dict[str, None]] = {}
@@ -131,6 +133,11 @@ def _from_json(path: Path, text: str) -> dict[str, dict[str, None]]:
             raise DataError(
                 f"{path}, {_where(text, label)}: entity {label!r}: expected a type or a list of types, each a string "
                 f"that is not empty; got {wrong[0]!r}"
+            )
+        if any("\ud800" <= character <= "\udfff" for character in "".join(types)):
+            raise DataError(
+                f"{path}, {_where(text, label)}: a type of entity {label!a} contains a lone surrogate (half a "
+                "character), which UTF-8 cannot encode"
             )
         types_of[label] = dict.fromkeys(types)
     return types_of

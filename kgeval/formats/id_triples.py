@@ -274,7 +274,7 @@ def label_columns(
     dict of str to list of three pandas.Categorical of str, shape (n,)
         The columns s, p, o of each split.
     """
-    dtypes = [pd.CategoricalDtype(pd.Index(labels, dtype=object)) for labels in (entities, relations, entities)]
+    dtypes = [pd.CategoricalDtype(pd.Index(list(labels), dtype=object)) for labels in (entities, relations, entities)]
     return {
         split: [pd.Categorical.from_codes(triples[:, i], dtype=dtypes[i]) for i in range(3)]
         for split, triples in splits.items()

@@ -14,10 +14,10 @@ import pandas as pd
 
 from kgeval.checks import counted, cut_label
 from kgeval.errors import DataError, KgevalError
-from kgeval.files import check_source, read_archive, read_arrays, read_text
+from kgeval.files import check_source, parse_json, read_archive, read_arrays, read_text
 from kgeval.formats.answers import NEEDS_DATASET
 from kgeval.formats.candidate_files import describe_candidates
-from kgeval.formats.checkpoints import Stub, is_torch_file, parse_json, read_torch, safetensors_header, state_dict
+from kgeval.formats.checkpoints import Stub, is_torch_file, read_torch, safetensors_header, state_dict
 from kgeval.formats.datasets import dataset_formats, read_dataset
 from kgeval.formats.models import model_formats
 from kgeval.formats.predictions import prediction_formats, read_predictions

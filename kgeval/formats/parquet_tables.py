@@ -12,7 +12,7 @@ import pandas as pd
 
 from kgeval.errors import DataError, MissingExtra
 from kgeval.files import check_source
-from kgeval.limits import check_unfolded
+from kgeval.limits import MIN_PACKED_LINE, check_rows, check_unfolded
 
 MIN_PYARROW = (14, 0, 1)  # earlier versions unpickle types from a file, which can run code
 
@@ -69,3 +69,4 @@ def _check_size(file: Path, metadata: Any) -> None:
     n_bytes = sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups))
     # A column of equal values takes no bytes in the file, but at least 8 per row in memory.
     check_unfolded(file, max(n_bytes, 8 * metadata.num_rows * metadata.num_columns), what="unfolds to")
+    check_rows(file, metadata.num_rows, file.stat().st_size, MIN_PACKED_LINE, "rows")

@@ -35,6 +35,7 @@ from kgeval.data import (
 from kgeval.errors import DataError
 from kgeval.files import check_no_nul, encoding_error, one_line_end, read_bytes, text_bytes
 from kgeval.formats.unpacking import PACKED, open_packed, plain_name
+from kgeval.limits import check_lines
 
 WHITESPACE = "whitespace"  # stands for any number of spaces and tabs
 SEPARATOR_NAMES = {"tab": "\t", "\\t": "\t", "comma": ",", "space": " "}
@@ -405,6 +406,7 @@ def _text_of(path: Path, sep: str | None) -> _Text:
     is_csv = Path(plain_name(path)).suffix.lower() == ".csv"
     separator = check_separator(sep) if sep is not None else "," if is_csv else "\t"
     as_on_disk = read_bytes(path) if path.suffix.lower() not in PACKED else text_bytes(path, open_packed(path))
+    check_lines(path, as_on_disk)
     raw = as_on_disk
     is_quoted = separator not in ("\t", WHITESPACE) and b'"' in raw
     if is_quoted:

@@ -24,7 +24,7 @@ from typing import Any, BinaryIO
 
 from kgeval.errors import DataError, KgevalWarning
 from kgeval.files import check_source
-from kgeval.limits import check_unfolded
+from kgeval.limits import MIN_PACKED_LINE, check_rows, check_unfolded
 
 PACKED: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 # The suffixes of archives, and the function that opens the tar file in them; None for a zip file.
@@ -47,14 +47,18 @@ class _Source:
 
     path: Path
     n_bytes: int = 0
+    n_lines: int = 0
     names: set[tuple[str, ...]] = field(default_factory=set)
 
     def copy(self, stream: Any, out: BinaryIO) -> None:
-        """Copy a stream of unpacked bytes; raise a DataError if there are too many bytes."""
+        """Copy a stream of unpacked bytes; raise a DataError if there are too many bytes or lines."""
         packed = self.path.stat().st_size
         while chunk := stream.read(_CHUNK):
             self.n_bytes += len(chunk)
+            self.n_lines += chunk.count(b"\n")
             check_unfolded(self.path, self.n_bytes, packed)
+            if self.n_bytes > packed:
+                check_rows(self.path, self.n_lines, packed, MIN_PACKED_LINE, "lines")
             out.write(chunk)
 
     def target(self, root: Path, name: str) -> Path:
@@ -232,7 +236,7 @@ def _untar(source: _Source, opener: Callable[..., Any], plain: Path, root: Path)
     else:
         with _told(source.path, ""), opener(source.path, "rb") as packed, open(plain, "xb") as out:
             source.copy(packed, out)
-        source.n_bytes = 0  # the bytes of the members are counted anew, with the same limit
+        source.n_bytes = source.n_lines = 0  # those of the members are counted anew, with the same limits
     name = ""
     with _told(source.path, ""), open(plain, "rb") as stream, tarfile.open(fileobj=stream, mode="r:") as archive:
         for n, member in enumerate(archive, start=1):

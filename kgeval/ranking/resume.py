@@ -29,6 +29,7 @@ from kgeval.checks import Bools, Ids, counted, cut_label
 from kgeval.data import SIDES
 from kgeval.errors import DataError
 from kgeval.files import TEMPORARY, Arrays, read_archive, read_text, replacing
+from kgeval.limits import check_json
 from kgeval.ranking.counts import RankCounts, TaskCounts
 
 FORMAT, FORMAT_VERSION = "kgeval checkpoint", 1
@@ -295,8 +296,10 @@ def _description(folder: Path) -> dict[str, Any] | None:
     if not path.exists():
         return None
     try:
-        description = json.loads(read_text(path))
-    except (json.JSONDecodeError, RecursionError) as error:
+        text = read_text(path)
+        check_json(text, f"{path}: is damaged, or is not part of a checkpoint of kgeval")
+        description = json.loads(text)
+    except json.JSONDecodeError as error:
         raise DataError(f"{path}: is damaged, or is not part of a checkpoint of kgeval; {_DAMAGED}") from error
     except DataError as error:
         raise DataError(f"{error}; {_DAMAGED}") from error

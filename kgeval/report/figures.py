@@ -1,4 +1,4 @@
-"""Parts that all plots share: styles, colours and dashes, labels as plain text, legends, fonts, files.
+"""ModelFile that all plots share: styles, colours and dashes, labels as plain text, legends, fonts, files.
 
 `kgeval.report.plots`, `curve_plots` and `step_plots` draw on a `Sheet`. Lines of different models have different
 colours and dashes, so that they also differ in a grey print. No function changes a setting of matplotlib.

@@ -60,7 +60,7 @@ def parts_of(runs, triples):
 
 
 def combined(of_clusters, several, freedom):
-    """Parts of the variance and degrees of freedom; `several` holds V, AB and the number of runs of each system."""
+    """ModelFile of the variance and degrees of freedom; `several` holds V, AB and the number of runs of each system."""
     if not several:
         return math.nan, of_clusters, freedom
     shown, both = (math.fsum(system[i] for system in several) for i in (0, 1))

@@ -588,10 +588,10 @@ def test_what_is_no_parquet_file(tmp_path, monkeypatch):
 
 def test_parquet_files_that_are_made_to_fill_the_memory(tmp_path, monkeypatch):
     """One row, repeated two hundred thousand times in a few thousand bytes."""
-    monkeypatch.setattr(limits, "MIN_JUDGED", 1000)
+    monkeypatch.setattr(limits, "FREE_BYTES", 100_000)
     same = pd.DataFrame({"s": ["a"], "p": ["r"], "o": ["b"]}).loc[np.zeros(200_000, dtype=int)]
     parquet_file(tmp_path / "test.parquet", same, index=False)
-    assert failure(tmp_path).startswith("DIR/test.parquet: unfolds to more than 200 times its size")
+    assert failure(tmp_path).startswith("DIR/test.parquet: unfolds to more than 100,000 bytes")
 
 
 @pytest.mark.parametrize("name", ["all.tsv", "all.txt", "all.csv", "all.csv.gz", "all"])

@@ -6,6 +6,7 @@ import io
 import lzma
 import os
 import random
+import re
 import stat
 import struct
 import tarfile
@@ -264,26 +265,30 @@ def test_too_many_bytes_are_refused(tmp_path, monkeypatch):
     """Zeros that fill a disk: a packed file, a packed tar file, a zip file whose members share their bytes."""
     judged = size(1 << 16, 1 << 20)
     zeros = bytes(3 * judged)
-    monkeypatch.setattr(limits, "MIN_JUDGED", judged)
+    monkeypatch.setattr(limits, "FREE_BYTES", judged)
     said = (
-        "unpacks to more than 200 times its size, like files that are made to fill a disk or the memory; if you trust"
+        rf"unpacks to more than {judged:,} bytes, but has [\d,]+ bytes, like files that are made to fill a disk or the "
+        "memory; if you trust it"
     )
     for pack, compress in PACK.items():
         (tmp_path / f"train.txt{pack}").write_bytes(compress(zeros))
-        assert failure(open_packed, tmp_path / f"train.txt{pack}").startswith(f"train.txt{pack}: {said}")
+        assert re.match(f"train.txt{pack}: {said}", failure(open_packed, tmp_path / f"train.txt{pack}"))
     for ending in (".zip", ".tgz", ".tar.xz"):
         path = archive_of(tmp_path / f"x{ending}", {"train.txt": zeros})
-        assert failure(contents, path).startswith(f"x{ending}: {said}")
+        assert re.match(f"x{ending}: {said}", failure(contents, path))
     monkeypatch.setattr(limits, "MAX_BYTES", 1000)
-    random_bytes = random.Random(0).randbytes(2000)
+    text = b"0123456789abcdef" * 500
     for ending in ENDINGS:
-        path = archive_of(tmp_path / f"x{ending}", {"train.txt": random_bytes[:600], "test.txt": random_bytes[600:]})
-        assert failure(contents, path).startswith(f"x{ending}: unpacks to more than 1,000 bytes, like files that are")
+        path = archive_of(tmp_path / f"x{ending}", {"train.txt": text[:600], "test.txt": text[600:]})
+        if ending == ".tar":  # not compressed, so it unpacks to its own size
+            assert contents(path)["train.txt"] == text[:600]
+            continue
+        assert failure(contents, path).startswith(f"x{ending}: unpacks to more than 1,000 bytes, but has ")
 
 
 def test_members_that_share_their_bytes(tmp_path, monkeypatch):
     """One packed content, named by many entries of the table of a zip file: the sum counts."""
-    monkeypatch.setattr(limits, "MIN_JUDGED", 1 << 20)
+    monkeypatch.setattr(limits, "FREE_BYTES", 1 << 20)
     raw = zip_bytes([("a", bytes(60_000))])
     start = raw.index(b"PK\1\2")
     head, entry, end = raw[:start], raw[start : raw.index(b"PK\5\6")], raw[raw.index(b"PK\5\6") :]
@@ -291,7 +296,7 @@ def test_members_that_share_their_bytes(tmp_path, monkeypatch):
     end = end[:8] + struct.pack("<HHII", 50, 50, len(entries), len(head)) + end[20:]
     (tmp_path / "x.zip").write_bytes(head + entries + end)
     said = failure(contents, tmp_path / "x.zip")
-    assert "unpacks to more than 200 times its size" in said or "damaged or cut off" in said
+    assert "unpacks to more than 1,048,576 bytes" in said or "damaged or cut off" in said
 
 
 def test_too_many_members_are_refused(tmp_path, monkeypatch):

@@ -538,7 +538,7 @@ LACKING = ("protocol", "about", "dropped", "notes", "categories_side")
     ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
 )
 def test_damaged_parts_are_refused(tmp_path, small, changes, message):
-    """Parts that do not fit give a kgeval error with the path, never a bare KeyError or a wrong table."""
+    """ModelFile that do not fit give a kgeval error with the path, never a bare KeyError or a wrong table."""
     path = saved_with(small, tmp_path / "run.kgeval", **changes)
     with pytest.raises(kg.KgevalError) as caught:
         kg.load_result(path)

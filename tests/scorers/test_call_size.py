@@ -60,11 +60,11 @@ def timed_scorer(kind, clock, seconds, n=MANY):
         def score_objects(self, s, p):
             return zeros(len(s), n)
 
-    class Parts:
+    class ModelFile:
         def score_objects(self, s, p, candidates):
             return zeros(len(s), len(candidates))
 
-    scorers = {"function": lambda s, p, o: zeros(len(s)), "rows": Whole(), "columns": Parts()}
+    scorers = {"function": lambda s, p, o: zeros(len(s)), "rows": Whole(), "columns": ModelFile()}
     return as_row_scorer(scorers[kind], n)
 
 

@@ -14,6 +14,7 @@ from kgeval.checks import cut_label
 from kgeval.errors import DataError
 from kgeval.files import check_source, encoding_error, read_bytes
 from kgeval.formats.unpacking import PACKED, open_packed
+from kgeval.limits import check_json
 
 HEAD = 1 << 16  # a format is recognised by this many bytes at the start of a file
 _SPACE = re.compile(r"[ \t\r\n]*")
@@ -134,9 +135,10 @@ def json_records(path: Path) -> Iterator[tuple[int, Any]]:
         reader.check_end()
         return
     for number, line in text_lines(path):
+        check_json(line, f"{path}, line {number}: not JSON that is read")
         try:
             record = _DECODER.decode(line)
-        except (ValueError, RecursionError) as error:
+        except ValueError as error:
             raise DataError(
                 f"{path}, line {number}: not JSON ({error}); expected one JSON object on each line"
             ) from None
@@ -184,6 +186,7 @@ class _Reader:
             self.text = raw.decode("utf-8-sig")
         except UnicodeDecodeError:
             raise encoding_error(path, raw) from None
+        check_json(self.text, f"{path}: not JSON that is read")
         self.path = path
         self.place = 0
         self.counted = 0  # line ends before this position are in `self.line`
@@ -224,10 +227,11 @@ class _Reader:
         """Return the next JSON value, and move past it."""
         try:
             value, place = _DECODER.raw_decode(self.text, self.place)
-        except (json.JSONDecodeError, RecursionError) as error:
-            at = error.pos if isinstance(error, json.JSONDecodeError) else self.place
-            self._move(min(max(at, self.place), len(self.text)))
-            raise self._error(getattr(error, "msg", str(error))) from None
+        except json.JSONDecodeError as error:
+            self._move(min(max(error.pos, self.place), len(self.text)))
+            raise self._error(error.msg) from None
+        except ValueError as error:  # a number of more than 4,300 digits
+            raise self._error(str(error)) from None
         self._move(place)
         return value
 

@@ -9,7 +9,6 @@ from kgeval.formats.checkpoints.containers import (
     top_keys,
 )
 from kgeval.formats.checkpoints.id_files import find_id_files, labels_of_ids, read_ids
-from kgeval.formats.checkpoints.json_text import parse_json
 from kgeval.formats.checkpoints.model_file import ModelFile, build_model
 from kgeval.formats.checkpoints.pickles import Stub
 from kgeval.formats.checkpoints.plain_files import (
@@ -87,7 +86,6 @@ __all__ = [
     "model_tensors",
     "not_a_model",
     "not_unit_row",
-    "parse_json",
     "pykeen_defaults",
     "pykeen_labels",
     "pykeen_module",

@@ -12,7 +12,6 @@ is memory-mapped: the numbers stay in the file until they are needed.
 from __future__ import annotations
 
 import functools
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -23,7 +22,7 @@ import numpy as np
 
 from kgeval.checks import cut_label
 from kgeval.errors import DataError, MissingExtra
-from kgeval.files import Arrays, check_source
+from kgeval.files import Arrays, check_source, parse_json
 from kgeval.formats.checkpoints.pickles import Stub
 from kgeval.formats.checkpoints.torch_files import is_torch_file, read_torch, state_dict
 from kgeval.kernels import bfloat16, is_kept
@@ -223,8 +222,8 @@ def safetensors_header(file: Path) -> tuple[dict[str, dict[str, Any]], Any]:
             raise DataError(f"{file}: no .safetensors file, or a damaged one: its header would have {length:,} bytes")
         text = stream.read(length)
     try:
-        header = json.loads(text)
-    except (ValueError, RecursionError):
+        header = parse_json(text, file)
+    except DataError:
         header = None
     tensors = (
         {name: about for name, about in header.items() if name != "__metadata__"} if type(header) is dict else None

@@ -22,8 +22,7 @@ import numpy as np
 
 from kgeval.checks import Ids, cut_label
 from kgeval.errors import DataError
-from kgeval.files import read_text
-from kgeval.formats.checkpoints.json_text import parse_json
+from kgeval.files import parse_json, read_text
 from kgeval.formats.unpacking import PACKED, open_packed
 
 # The names of id files that tools write: entities, relations.

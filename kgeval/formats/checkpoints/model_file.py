@@ -21,7 +21,7 @@ import numpy.typing as npt
 from kgeval.checks import Ids, check_number, check_one_of, cut_label, listed
 from kgeval.data import Dataset, Vocabulary
 from kgeval.errors import DataError
-from kgeval.files import Arrays
+from kgeval.files import Arrays, text_array
 from kgeval.kernels import as_double, bfloat16, is_kept, may_be_bits, streamed, taken
 from kgeval.scorers.models import INVERSE_ROWS, MODELS, NORMALISATIONS, BatchNorm, EmbeddingModel
 
@@ -275,7 +275,7 @@ def _label_array(name: str, labels: str | Iterable[str]) -> npt.NDArray[Any]:
     listed = list(labels)
     if not all(isinstance(label, str) for label in listed):
         raise DataError(f"{name} must be strings, one per row, or the word {IN_ID_ORDER!r}")
-    return np.array(listed, dtype=np.str_)
+    return text_array(listed)
 
 
 def _check_used(file: Path, arrays: Arrays, kind: type[EmbeddingModel]) -> None:
@@ -502,7 +502,7 @@ def _row_ids(
     n_rows, name = shape[0] // (1 + has_inverse), LABEL_ARRAYS[kind]
     labels = arrays.get(name)
     if labels is not None and str(labels) != IN_ID_ORDER:
-        if labels.ndim == 1 and labels.dtype.kind == "U" and len(set(labels.tolist())) == len(labels) != n_rows:
+        if labels.ndim == 1 and labels.dtype.kind in "OU" and len(set(labels.tolist())) == len(labels) != n_rows:
             hint = "row"
             if has_inverse:
                 hint = f"relation, {n_rows}, as half of the rows are of inverse relations"
@@ -514,7 +514,7 @@ def _row_ids(
                 f"{file}: {kind} has {shape[0]} rows, but {name} has {len(labels)} labels; expected "
                 f"one label per {hint}"
             )
-        if labels.shape != (n_rows,) or labels.dtype.kind != "U" or len(set(labels.tolist())) != n_rows:
+        if labels.shape != (n_rows,) or labels.dtype.kind not in "OU" or len(set(labels.tolist())) != n_rows:
             row = "relation, none for its inverse" if has_inverse else f"row of {kind}"
             raise DataError(f"{file}: {name} must be {n_rows} distinct strings, one per {row}")
         ids = vocabulary.find(labels.tolist())
@@ -651,7 +651,7 @@ def _add_sorted_labels(file: Path, values: dict[str, Any], arrays: Arrays, datas
                 f"train), so it is unknown which label each row has. {remedy}"
             )
         kept = f"the {kind} that occur in train" if n_rows == len(seen) else f"all {kind}"
-        arrays[name] = np.array(sorted(seen if n_rows == len(seen) else vocabulary.labels), dtype=np.str_)
+        arrays[name] = text_array(sorted(seen if n_rows == len(seen) else vocabulary.labels))
         notes.append(kept)
     if not notes:
         return []

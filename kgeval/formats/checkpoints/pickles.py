@@ -36,7 +36,7 @@ from kgeval.errors import DataError
 
 MAX_BYTES = 512 * 2**20  # of a pickle
 MAX_OPCODES = 20_000_000  # 4.6 million entity labels take 9.2 million
-MAX_OBJECTS = 2_000_000  # lists, dicts, sets, tuples and stubs; an empty set is 1 byte in a pickle and 216 in memory
+MAX_OBJECTS = 1_000_000  # lists, dicts, sets, tuples and stubs; an empty set is 1 byte in a pickle and 216 in memory
 MAX_MEMO = 10_000_000  # objects that later opcodes can refer to
 MAX_DEPTH = 256  # containers inside containers; recursive functions need less than Python's 1,000 levels
 MAX_INT_BYTES = 1024  # an int of more than about 1,700 bytes cannot be shown in decimal digits

@@ -14,9 +14,8 @@ import numpy.typing as npt
 
 from kgeval.checks import cut_label
 from kgeval.errors import DataError
-from kgeval.files import Arrays, check_not_empty, check_source, read_text
+from kgeval.files import Arrays, check_not_empty, check_source, parse_json, read_text, text_array
 from kgeval.formats.checkpoints.id_files import find_id_files, read_ids
-from kgeval.formats.checkpoints.json_text import parse_json
 from kgeval.kernels import is_kept
 
 LABEL_ARRAYS = ("entity_labels", "relation_labels")
@@ -230,5 +229,5 @@ def label_arrays(*files: Path | None) -> tuple[Arrays, str]:
         See `read_ids`.
     """
     present = [(name, file) for name, file in zip(LABEL_ARRAYS, files) if file is not None and file.is_file()]
-    arrays = {name: np.array(read_ids(file), dtype=np.str_) for name, file in present}
+    arrays = {name: text_array(read_ids(file)) for name, file in present}
     return arrays, " and ".join(file.name for _, file in present) + " beside it" if present else ""

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from kgeval.errors import DataError
-from kgeval.files import read_text
-from kgeval.formats.checkpoints.json_text import parse_json
+from kgeval.files import parse_json, read_text
 
 CONFIGS = ("config.json", "configuration_copied.json", "pipeline_config.json")
 REPLICATES = "replicates"  # the folder of the repetitions of an experiment, beside its configuration

@@ -28,7 +28,7 @@ import numpy as np
 
 from kgeval.checks import cut_label
 from kgeval.errors import DataError
-from kgeval.files import Arrays
+from kgeval.files import Arrays, text_array
 from kgeval.formats.checkpoints.model_file import SORTED
 from kgeval.formats.checkpoints.plain_files import LABEL_ARRAYS
 from kgeval.formats.checkpoints.state_dicts import as_matrices, renamed
@@ -185,7 +185,7 @@ def pykeen_labels(folder: Path) -> tuple[Arrays, str, str]:
     lacking = next((file for file in files if not file.is_file()), None)
     if lacking is not None:
         raise DataError(f"{lacking}: no such file, though {TRAINING} contains the other file of labels")
-    arrays = {name: np.array(_read_labels(file), dtype=np.str_) for name, file in zip(LABEL_ARRAYS, files)}
+    arrays = {name: text_array(_read_labels(file)) for name, file in zip(LABEL_ARRAYS, files)}
     return arrays, "", f"{TRAINING}/{{{','.join(LABEL_FILES)}}}.tsv.gz"
 
 
@@ -215,7 +215,7 @@ def labels_of_mappings(file: Path, entities: Any, relations: Any) -> Arrays:
         )
         if not is_right or sorted(mapping.values()) != list(range(len(mapping))):
             raise DataError(f"{file}: the {name} must be a dict of labels and their ids 0, 1, 2, ...")
-        arrays[name] = np.array(sorted(mapping, key=mapping.__getitem__), dtype=np.str_)
+        arrays[name] = text_array(sorted(mapping, key=mapping.__getitem__))
     return arrays
 
 

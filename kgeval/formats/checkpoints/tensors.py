@@ -23,10 +23,9 @@ import numpy as np
 import numpy.typing as npt
 
 from kgeval.formats.checkpoints.pickles import Fault, Meanings, Stub, describe
+from kgeval.limits import FREE_COPIED, MAX_COPIED, MAX_COPIED_RATIO, MAX_REPEATED, factor
 
 Array = npt.NDArray[Any]
-MAX_REPEATED = 2**26  # repeated elements of all tensors together
-MAX_COPIED = 2**30  # bytes of all numpy arrays, and of all tensors saved as a conjugate or with the sign reversed
 MAX_DIMENSIONS = 32  # of an array, as in numpy 1
 MAX_SIZE = 2**62  # of an array, in bytes
 BFLOAT16 = "bfloat16"
@@ -144,20 +143,22 @@ class Storage(Stub):
         return values
 
 
-def tensor_meanings(persistent: Callable[[Any], Any]) -> Meanings:
+def tensor_meanings(persistent: Callable[[Any], Any], n_bytes: int) -> Meanings:
     """Return functions of kgeval for the names of torch and numpy that occur in a pickle.
 
     Parameters
     ----------
     persistent : function
         Takes the persistent id of a storage and returns a `Storage`.
+    n_bytes : int
+        The size of the file, for the limit of copied bytes.
 
     Returns
     -------
     Meanings
         For one pickle only: the functions count the repeated elements of all its tensors.
     """
-    arrays = _Arrays()
+    arrays = _Arrays(min(MAX_COPIED, max(FREE_COPIED, MAX_COPIED_RATIO * n_bytes)))
     calls: dict[str, Callable[[tuple[Any, ...]], Any]] = {
         "torch._utils._rebuild_tensor": arrays.rebuild,
         "torch._utils._rebuild_tensor_v2": arrays.rebuild,
@@ -182,7 +183,8 @@ def tensor_meanings(persistent: Callable[[Any], Any]) -> Meanings:
 class _Arrays:
     """Builds the tensors and arrays of one pickle; limits the number of repeated elements and of copied bytes."""
 
-    def __init__(self) -> None:
+    def __init__(self, max_copied: int) -> None:
+        self.max_copied = max_copied
         self.repeated = 0
         self.copied = 0
 
@@ -236,7 +238,7 @@ class _Arrays:
                 f"storage {describe(storage.key)} has {len(values):,}"
             )
         self.repeated += max(total - len(values), 0)
-        if self.repeated > MAX_REPEATED:
+        if self.repeated > MAX_REPEATED * factor():
             raise Fault(
                 f"tensors whose strides repeat elements have more than {MAX_REPEATED:,} elements beyond their storages"
             )
@@ -266,10 +268,10 @@ class _Arrays:
         A pickle can repeat a copy many times.
         """
         self.copied += size
-        if self.copied > MAX_COPIED:
+        if self.copied > self.max_copied * factor():
             raise Fault(
                 "tensors saved as a conjugate or with the sign reversed, and numpy arrays, take more than "
-                f"{MAX_COPIED:,} bytes; call resolve_conj() and resolve_neg() before torch.save, and save tensors "
+                f"{self.max_copied:,} bytes; call resolve_conj() and resolve_neg() before torch.save, and save tensors "
                 "instead of arrays"
             )
 

@@ -32,10 +32,10 @@ from kgeval.errors import DataError
 from kgeval.files import check_source
 from kgeval.formats.checkpoints.pickles import MAX_BYTES, MAX_DEPTH, Fault, Stub, describe, read_pickle
 from kgeval.formats.checkpoints.tensors import STORAGES, Array, Storage, tensor_meanings
+from kgeval.limits import FREE_PICKLE, MAX_PICKLE_RATIO, MAX_STORED_RATIO, factor, most_unfolded
 
 MAX_MEMBERS = 100_000  # of a zip archive
 MAX_DIRECTORY_BYTES = 8 * 2**20  # of the list of members at the end of a zip archive
-MAX_INFLATION = 100  # limit of the size of all members divided by the size of the file; torch itself does not compress
 MAX_KEY = 100  # characters of the key of a storage
 MAX_VERSION = 10  # of the format, as in torch 2
 MAX_NAMES = 100_000  # tensors that `state_dict` lists
@@ -101,11 +101,12 @@ def read_torch(path: str | Path, with_values: bool = True) -> Any:
         with _open(file) as stream:
             return _read(file, stream, with_values)
     except Fault as fault:
-        raise DataError(f"{file}: {fault}") from None
+        problem = str(fault)
     except OSError as error:
         raise DataError(f"{file}: cannot be read: {error.strerror or error}") from error
     except MemoryError:
-        raise DataError(f"{file}: there is not enough memory to read {file.stat().st_size:,} bytes") from None
+        problem = f"there is not enough memory to read {file.stat().st_size:,} bytes"
+    raise DataError(f"{file}: {problem}")  # outside of `except`: the context of an error keeps what was read in memory
 
 
 def is_torch_file(path: str | Path) -> bool:
@@ -296,10 +297,12 @@ def _read(file: Path, stream: _Stream, with_values: bool) -> Any:
             raise Fault(f"describes storage {describe(key)} in two ways")
         return storages[key]
 
-    if archive.names[pickles[0]].size > MAX_BYTES:
-        raise Fault(f"{pickles[0]} has {archive.names[pickles[0]].size:,} bytes, but at most {MAX_BYTES:,} are read")
+    n_bytes = _size_of(stream)
+    most = min(MAX_BYTES, int(max(FREE_PICKLE, MAX_PICKLE_RATIO * n_bytes) * factor()))
+    if archive.names[pickles[0]].size > most:
+        raise Fault(f"{pickles[0]} has {archive.names[pickles[0]].size:,} bytes, but at most {most:,} are read")
     content = archive.read(pickles[0]).tobytes()
-    return read_pickle(content, f"{file}, {cut_label(pickles[0])}", tensor_meanings(storage_of))
+    return read_pickle(content, f"{file}, {cut_label(pickles[0])}", tensor_meanings(storage_of, n_bytes))
 
 
 def _check_start(stream: _Stream) -> None:
@@ -395,10 +398,11 @@ class _Archive:
         infos, end = _directory(stream)
         size = _size_of(stream)
         inflated = sum(info.file_size for info in infos.values())
-        if inflated > MAX_INFLATION * size:
+        if inflated > min(MAX_STORED_RATIO * size * factor(), most_unfolded(size)):
             raise Fault(
-                f"the members of the zip archive have {inflated:,} bytes, more than {MAX_INFLATION} times the "
-                f"{size:,} bytes of the file. Is it a zip bomb? If not, zip the same files without compression"
+                f"the members of the zip archive have {inflated:,} bytes, far more than the {size:,} bytes of the file "
+                f"(more than {MAX_STORED_RATIO} times as many, or too many for a small file). Is it a zip bomb? If "
+                "not, zip the same files without compression"
             )
         self.names: dict[str, _Member] = {}
         for name, info in sorted(infos.items(), key=lambda item: item[1].header_offset, reverse=True):

@@ -271,7 +271,7 @@ def _counts(folder: Path) -> dict[str, int]:
         return {}
     file = folder / "raw" / str(typed or untyped)
     rows = [line.split(",") for line in open_packed(file).decode("utf-8", "replace").split()]
-    kinds, numbers = (rows[0], rows[1:]) if typed is not None else ([UNTYPED], rows)
+    kinds, numbers = (rows[0] if rows else [], rows[1:]) if typed is not None else ([UNTYPED], rows)
     if len(numbers) != 1 or len(numbers[0]) != len(kinds) or not all(n.isdecimal() for n in numbers[0]):
         raise DataError(f"{file}: expected one number of entities for each type")
     return {kind: int(n) for kind, n in zip(kinds, numbers[0])}

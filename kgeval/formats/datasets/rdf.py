@@ -31,6 +31,7 @@ from kgeval.formats.id_triples import NO_TRAIN, label_columns
 from kgeval.formats.registry import Format
 from kgeval.formats.split_files import STEMS, beside_notes, find_split_files
 from kgeval.formats.unpacking import open_packed, plain_name
+from kgeval.limits import MIN_TRIPLE, check_rows
 
 KINDS = {".nt": "N_TRIPLES", ".ttl": "TURTLE"}  # the formats of pyoxigraph
 REFUSED = {
@@ -44,6 +45,7 @@ REFUSED = {
 UNREAD = {r"(train|valid|test|dev|val)\.(txt|tsv)": f"no RDF; {AS_TABLES} reads it instead"}
 # pyoxigraph gives a blank node without a name a random name of hexadecimal digits.
 ANONYMOUS = re.compile(r"[0-9a-f]{1,32}")
+_CHECKED = 4096  # the number of triples is checked each time that so many have been read
 
 
 def _suffix(name: str) -> str:
@@ -168,7 +170,9 @@ class _Terms:
             return f"_:{name}"
 
         try:
-            for triple in oxigraph.parse(raw, format=kind):
+            for number, triple in enumerate(oxigraph.parse(raw, format=kind)):
+                if not number % _CHECKED:
+                    check_rows(file, number, len(raw), MIN_TRIPLE, "triples")
                 for term, ids in ((triple.subject, entities), (triple.predicate, relations), (triple.object, entities)):
                     label = labels.get(term)
                     if label is None:

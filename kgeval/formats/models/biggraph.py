@@ -33,16 +33,16 @@ import numpy.typing as npt
 
 from kgeval.checks import cut_label
 from kgeval.errors import DataError, MissingExtra
-from kgeval.files import Arrays, check_source, read_text
-from kgeval.formats.checkpoints import ModelFile, parse_json, settings_as_arrays
+from kgeval.files import Arrays, check_source, parse_json, read_text, text_array
+from kgeval.formats.checkpoints import ModelFile, settings_as_arrays
 from kgeval.formats.registry import Format
+from kgeval.limits import MAX_STORED_RATIO, check_unfolded, factor
 
 Table = npt.NDArray[Any]
 MODEL_FILE = re.compile(r"model\.v(\d+)\.h5")
 EMBEDDINGS_FILE = re.compile(r"embeddings_.+_\d+\.v\d+\.h5")
 PARAMETER = re.compile(r"relations/(\d+)/operator/(lhs|rhs)/(\w+)")
 GLOBAL = re.compile(r"entities/(.+)/global_embedding")
-MAX_INFLATION = 100  # limit of the size of a table divided by the size of its file; PyTorch-BigGraph does not compress
 MAX_PARTITIONS = 100_000  # of one entity type
 MAX_NORM = 1e30
 MAX_NORM_EPS = 1e-7  # torch divides max_norm by the norm plus this number
@@ -150,11 +150,12 @@ def _datasets(file: Path, group: str) -> tuple[Arrays, str | None]:
 
     def add(name: str, item: Any) -> None:
         if isinstance(item, h5py.Dataset):
-            if item.dtype.kind != "f" or item.nbytes > MAX_INFLATION * file.stat().st_size:
+            if item.dtype.kind != "f" or item.nbytes > MAX_STORED_RATIO * factor() * file.stat().st_size:
                 raise DataError(
                     f"{file}: {group}/{name} must be numbers that are in this file; got dtype {item.dtype}, shape "
                     f"{item.shape}"
                 )
+            check_unfolded(file, item.nbytes + sum(array.nbytes for array in arrays.values()))
             arrays[name] = item[...]
 
     try:
@@ -303,7 +304,7 @@ def _entity_labels(folder: Path, names: Path | None, rows: Mapping[tuple[str, in
             f"{names}: the entity {cut_label(twice)!a} occurs twice in the files of names, perhaps in two entity "
             "types; name the rows by labels that differ (entity_labels=)"
         )
-    return np.array(labels, dtype=np.str_)
+    return text_array(labels)
 
 
 def _relation_labels(folder: Path, names: Path | None, config: dict[str, Any], is_dynamic: bool) -> Table:
@@ -312,8 +313,8 @@ def _relation_labels(folder: Path, names: Path | None, config: dict[str, Any], i
         file = None if names is None else names / "dynamic_rel_names.json"
         if file is None or not file.is_file():
             raise DataError(f"{folder}: nothing says to which relations the rows belong. {NAMES_HINT}")
-        return np.array(_read_names(file), dtype=np.str_)
-    return np.array([str(relation.get("name", "")) for relation in config["relations"]], dtype=np.str_)
+        return text_array(_read_names(file))
+    return text_array([str(relation.get("name", "")) for relation in config["relations"]])
 
 
 def _read_names(file: Path) -> list[str]:

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from kgeval.errors import DataError
-from kgeval.files import Arrays
+from kgeval.files import Arrays, text_array
 from kgeval.formats.checkpoints import (
     ModelFile,
     Stub,
@@ -262,10 +262,10 @@ def _add_labels(file: Path, tree: dict[str, Any], arrays: Arrays) -> str:
     meta = dataset.get("meta") if isinstance(dataset, dict) else None
     places = [place for place in (meta, tree) if isinstance(place, dict)]
     for place in places:
-        labels = [place.get(f"{part}_ids") for part in ("entity", "relation")]
+        labels: list[Any] = [place.get(f"{part}_ids") for part in ("entity", "relation")]
         if all(isinstance(part, (list, tuple)) and all(isinstance(label, str) for label in part) for part in labels):
             for name, listed in zip(("entity_labels", "relation_labels"), labels):
-                arrays[name] = np.array(listed, dtype=np.str_)
+                arrays[name] = text_array(listed)
             return ""
     return add_labels(file.parent, arrays)
 

@@ -30,7 +30,7 @@ import pandas as pd
 
 from kgeval.checks import cut_label
 from kgeval.errors import DataError, MissingExtra
-from kgeval.files import Arrays, read_text
+from kgeval.files import Arrays, read_text, text_array
 from kgeval.formats.checkpoints import ModelFile, label_arrays, read_npy, read_torch, state_dict
 from kgeval.formats.registry import Format
 
@@ -218,7 +218,7 @@ def _add_labels(labels: Arrays, name: str, ids: list[str]) -> None:
     If Marius has no mapping, it exports the ids 0, 1, 2, ...; these ids do not say which entity a row belongs to.
     """
     if name not in labels and ids != [str(i) for i in range(len(ids))]:
-        labels[name] = np.array(ids, dtype=np.str_)
+        labels[name] = text_array(ids)
 
 
 def _entities(

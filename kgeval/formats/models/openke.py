@@ -31,7 +31,7 @@ import numpy as np
 
 from kgeval.checks import cut_label
 from kgeval.errors import DataError
-from kgeval.files import Arrays, read_text
+from kgeval.files import Arrays, parse_json, read_text
 from kgeval.formats.checkpoints import (
     ModelFile,
     add_labels,
@@ -42,7 +42,6 @@ from kgeval.formats.checkpoints import (
     is_checkpoint,
     model_tensors,
     not_a_model,
-    parse_json,
     read_tensors,
     refuse,
     renamed,

@@ -22,14 +22,13 @@ import numpy as np
 
 from kgeval.checks import cut_label
 from kgeval.errors import DataError, MissingExtra
-from kgeval.files import check_source
+from kgeval.files import check_source, parse_json, text_array
 from kgeval.formats.checkpoints import (
     LABEL_ARRAYS,
     NUMBER_SETTINGS,
     TEXT_SETTINGS,
     ModelFile,
     add_id_files,
-    parse_json,
     read_settings,
     read_tensors,
     setting_value,
@@ -102,7 +101,7 @@ def _labels(file: Path, name: str, text: str) -> Any:
     labels = parse_json(text, f"{file}: metadata {name!r}", "; expected a JSON list of labels")
     if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
         raise DataError(f"{file}: metadata {name!r}: expected a JSON list of labels; found {cut_label(text)}")
-    return np.array(labels, dtype=np.str_)
+    return text_array(labels)
 
 
 FORMAT = Format("safetensors", _sniff, _read, "a .safetensors file of tensors under kgeval's names")

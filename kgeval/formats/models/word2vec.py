@@ -27,7 +27,7 @@ import pandas as pd
 
 from kgeval.checks import cut_label
 from kgeval.errors import DataError
-from kgeval.files import Arrays, check_source
+from kgeval.files import Arrays, check_source, text_array
 from kgeval.formats.checkpoints import ModelFile, find_id_files, label_arrays
 from kgeval.formats.registry import Format
 from kgeval.formats.unpacking import PACKED, open_packed
@@ -74,7 +74,7 @@ def _read(path: Path, said: Mapping[str, Any]) -> ModelFile:
     ):
         labels, arrays[table] = _vectors(file)
         if labels is not None:
-            arrays[name] = np.array(labels, dtype=np.str_)
+            arrays[name] = text_array(labels)
         lacking.append(None if labels is not None else file)
     pair = find_id_files(folder) if any(lacking) else None
     id_files = (id_file if file else None for id_file, file in zip(pair or (), lacking))

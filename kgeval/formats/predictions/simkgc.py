@@ -20,6 +20,7 @@ import numpy as np
 from kgeval.checks import counted, cut_label
 from kgeval.data import Dataset, GivenRanks, Predictions
 from kgeval.errors import DataError
+from kgeval.files import parse_json
 from kgeval.formats.answers import (
     PredictionOptions,
     Rows,
@@ -28,7 +29,6 @@ from kgeval.formats.answers import (
     json_records,
     predictions,
 )
-from kgeval.formats.checkpoints import parse_json
 from kgeval.formats.registry import Format
 
 INVERSE = "inverse "

@@ -114,3 +114,12 @@ def test_damaged_folders(tmp_path, name):
             assert all(len(label) for label in (*dataset.entities.labels, *dataset.relations.labels))
         write(folder, {changed: files[changed]})
     assert n_read > 0
+
+
+def test_an_empty_file_of_counts_is_refused(tmp_path):
+    """The file with the numbers of entities of each type has no line."""
+    files = {key: text.encode() if isinstance(text, str) else text for key, text in FOLDERS["ogb"].items()}
+    files["split/random/train.pt"] = torch_file(tmp_path)
+    folder = write(tmp_path / "folder", files | {"raw/num-node-dict.csv.gz": gzip.compress(b"")})
+    with pytest.raises(DataError, match="expected one number of entities for each type"):
+        kgeval.read_dataset(folder)
