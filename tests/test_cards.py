@@ -221,8 +221,8 @@ def test_a_comparison_says_undecided():
     assert title_of(page).startswith("Undecided: ")
     assert {row["better"] for row in tables(page)[0]} == {"undecided"}
     hidden = ring(5)
-    hidden = hidden.__replace__(protocol=kg.Protocol(filter_splits=("train",)).resolved(ring_dataset()))
-    accepted = kg.compare({"A": ring(3), "B": hidden}, n_resamples=99, override="filter_splits")
+    hidden = hidden.__replace__(protocol=kg.Protocol(filter=("train",)).resolved(ring_dataset()))
+    accepted = kg.compare({"A": ring(3), "B": hidden}, n_resamples=99, override="filter")
     assert accepted.verdict.sentence.startswith("No verdict")
     assert title_of(read(accepted)) == f"Undecided: {accepted.verdict.sentence}"
 
@@ -286,7 +286,7 @@ def test_a_dataset_shows_its_splits():
 
 
 def test_a_protocol_shows_all_settings():
-    protocol = kg.Protocol(sides="object", filter_splits=(), unseen="drop", splits=("valid", "test"))
+    protocol = kg.Protocol(sides="object", filter=(), unseen="drop", splits=("valid", "test"))
     page = read(protocol)
     assert title_of(page) == f"Protocol {protocol.fingerprint}"
     assert protocol.describe() in text_of(page)

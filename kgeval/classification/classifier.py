@@ -33,7 +33,6 @@ from kgeval.metrics.pointwise import (
 )
 from kgeval.metrics.pointwise import calibrate as fit_calibrator
 from kgeval.scorers import (
-    MAX_PAIRS,
     Limits,
     RowScorer,
     as_row_scorer,
@@ -62,7 +61,7 @@ def classify(
     prior: float | None = None,
     seed: int = 0,
     source: str | None = None,
-    max_pairs: int = MAX_PAIRS,
+    batch_size: int | None = None,
 ) -> ClassificationResult:
     """Classify test triples as true or false by thresholds chosen on the validation split.
 
@@ -101,8 +100,8 @@ def classify(
         Seed of ``"uniform"`` negatives; not used with other negatives.
     source : str, optional
         The origin of the negatives, as text for the result; by default the folder, ``"given"`` or ``"uniform"``.
-    max_pairs : int
-        The largest number of triples in one call of a scoring function.
+    batch_size : int, optional
+        The largest number of triples that are scored at once; see `kgeval.evaluate`.
 
     Returns
     -------
@@ -137,7 +136,8 @@ def classify(
     _check_settings(dataset, threshold_at, calibrate, prior)
     negative_sets = NegativeSets.of(dataset, negatives, seed)
     scorer = bound(scorer, dataset)
-    rows = as_row_scorer(scorer, len(dataset.entities), Limits(max_pairs=check_positive_int("max_pairs", max_pairs)))
+    limits = Limits(None if batch_size is None else check_positive_int("batch_size", batch_size))
+    rows = as_row_scorer(scorer, len(dataset.entities), limits)
     check_missing(scorer, dataset)
     check_precedence(scorer, rows, dataset)
     positives = {"test": negative_sets.positives}

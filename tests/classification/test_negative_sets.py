@@ -92,7 +92,7 @@ def test_negatives_that_are_none(negatives, message):
             ProtocolError,
             "prior= requires calibrate=; set calibrate='platt' or calibrate='isotonic'",
         ),
-        ({"max_pairs": 0}, ProtocolError, "max_pairs must be an integer of at least 1; got 0"),
+        ({"batch_size": 0}, ProtocolError, "batch_size must be an integer of at least 1; got 0"),
     ],
 )
 def test_settings_that_are_wrong(settings, error, message):
@@ -171,7 +171,7 @@ def test_dtypes_may_not_change():
 
     negatives = {"valid": [[0, 0, 8]], "test": [[0, 0, 3]]}
     message = "score gave float32 scores, then float64 scores; keep to one dtype"
-    refused(ScoreError, message, score, dataset, negatives, max_pairs=1)
+    refused(ScoreError, message, score, dataset, negatives, batch_size=1)
 
 
 @pytest.mark.parametrize("columns", [["s", "p", "o"], ["head", "relation", "tail"], ["tail", "head", "relation"]])

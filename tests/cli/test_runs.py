@@ -251,7 +251,7 @@ def test_checkpoint_and_resume(capsys):
         (("evaluate", "other", "--score", "slow.py:score"), "dataset: "),
         ((*BASE, "--side", "object"), 'protocol.sides: ["object"] here, ["subject", "object"] in the checkpoint. '),
         ((*BASE, "--sample", 30), "protocol.sample: only here. "),
-        ((*BASE, "--filter", "none"), 'protocol.filter_splits: [] here, ["test"] in the checkpoint. '),
+        ((*BASE, "--filter", "none"), 'protocol.filter: [] here, ["test"] in the checkpoint. '),
         (("evaluate", "ring", "--score", "slow.py:other"), "scorer: "),
     ],
 )

@@ -59,10 +59,10 @@ def test_one_side_against_sets(seed):
     dataset = make(splits, n, m)
     for split in splits:
         side, asked = rng.choice(SIDES), rng.choice([1, 2, 3, n])
-        filter_splits = rng.choice([None, tuple(splits), ("test",), ()])
-        known_splits = {split, *(splits if filter_splits is None else filter_splits)}
+        filter = rng.choice([None, tuple(splits), ("test",), ()])
+        known_splits = {split, *(splits if filter is None else filter)}
         known = {row for name in known_splits for row in splits[name]}
-        drawn = draw(dataset, split, asked, side, seed, filter_splits)
+        drawn = draw(dataset, split, asked, side, seed, filter)
         wanted, found = Counter(queries_of(splits[split], side)), Counter(queries_of(drawn, side))
         assert set(found) <= set(wanted)
         for query, times in wanted.items():
@@ -173,7 +173,7 @@ def test_a_positive_is_never_its_own_negative():
 def test_the_filter_is_a_choice():
     """Without train in the filter, its answers may be drawn."""
     dataset = make({"train": [(0, 0, 0)], "test": [(0, 0, 1)]}, 2, 1)
-    assert draw(dataset, "test", 1, "object", filter_splits=()) == [(0, 0, 0)]
+    assert draw(dataset, "test", 1, "object", filter=()) == [(0, 0, 0)]
     assert draw(dataset, "test", 1, "object") == []
 
 
@@ -217,7 +217,7 @@ def test_each_row_names_its_positive_and_side():
         ({"distinct": "triple"}, "distinct must be one of 'positive', 'query'; got 'triple'"),
         ({"replace": 1}, "replace must be True or False; got 1"),
         ({"replace": True, "distinct": "query"}, "replace=True repeats negatives, so distinct='query' cannot hold"),
-        ({"filter_splits": ["train"]}, "has no split 'train'; it has test"),
+        ({"filter": ["train"]}, "has no split 'train'; it has test"),
     ],
 )
 def test_refusals(arguments, message):

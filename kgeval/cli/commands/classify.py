@@ -29,7 +29,6 @@ from kgeval.files import check_target
 from kgeval.metrics import split_list
 from kgeval.metrics.pointwise import CALIBRATIONS, THRESHOLD_PLACES
 from kgeval.report import FORMATS
-from kgeval.scorers import MAX_PAIRS
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
@@ -128,7 +127,7 @@ def _classify(options: argparse.Namespace) -> Output:
         prior=options.prior,
         seed=options.seed or 0,
         source=source,
-        max_pairs=MAX_PAIRS if options.max_pairs is None else options.max_pairs,
+        batch_size=options.max_pairs,
     )
     if options.metrics is None:
         options.metrics = ",".join(result.default_metrics)
