@@ -152,9 +152,7 @@ def test_nothing_is_refused_where_the_free_memory_is_unknown(monkeypatch):
 def test_rows_that_do_not_fit(monkeypatch):
     monkeypatch.setattr(memory, "free_bytes", lambda: 1000 * 8 * 30)
     check_row_memory(30, 1000)
-    message = (
-        "a batch of 31 queries x 1,000 candidates needs 242 KiB of memory; 234 KiB are free. Set batch_size=30000 or"
-    )
+    message = "a batch of 31 queries x 1,000 candidates needs 242 KiB of memory; 234 KiB are free. Set batch_size=30000"
     with pytest.raises(OutOfMemory, match=message):
         check_row_memory(31, 1000)
     with pytest.raises(OutOfMemory, match="7.63 MiB of memory; 234 KiB are free. Rank among fewer candidates"):
