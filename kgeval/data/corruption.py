@@ -14,7 +14,16 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from kgeval.checks import Ids, Reals, check_one_of, check_positive_int, check_seed, counted, cut_label
+from kgeval.checks import (
+    Ids,
+    Reals,
+    check_one_of,
+    check_positive_int,
+    check_seed,
+    counted,
+    cut_label,
+    names_unknown_arguments,
+)
 from kgeval.data.dataset import Dataset, triple_labels
 from kgeval.data.frames import with_labels
 from kgeval.data.known import SETTINGS, KnownIndex, known_triples
@@ -27,6 +36,7 @@ from kgeval.errors import DataError, KgevalWarning, ProtocolError
 DISTINCT = ("positive", "query")
 
 
+@names_unknown_arguments(filter_splits="filter=")
 def negatives(
     dataset: Dataset,
     triple: Sequence[str | int],
@@ -96,12 +106,13 @@ def _known_splits(dataset: Dataset, filter: Sequence[str] | str | None) -> tuple
     return tuple(dataset.splits) if names is None else tuple(names)
 
 
+@names_unknown_arguments(filter_splits="filter=", seed="sample_seed=")
 def sample_negatives(
     dataset: Dataset,
     split: str,
     n: int = 1,
     sides: Sequence[str] | str = "both",
-    seed: int = 0,
+    sample_seed: int = 0,
     filter: Sequence[str] | None = None,
     *,
     replace: bool = False,
@@ -126,8 +137,8 @@ def sample_negatives(
     sides : str or sequence of str
         The sides whose entities are replaced. With two sides, each positive gets n // 2 negatives per side; if n is
         odd, a fair coin chooses the side of the last negative.
-    seed : int
-        At least 0. The same arguments with the same seed always give the same negatives.
+    sample_seed : int
+        At least 0. The same arguments always give the same negatives.
     filter : sequence of str, optional
         The splits whose triples are known; by default all splits of the dataset. The triples of `split` are always
         known.
@@ -173,7 +184,7 @@ def sample_negatives(
     ['3', '3', '3']
     """
     settings: dict[str, Any] = {"replace": replace, "distinct": distinct, "pool": pool, "weights": weights}
-    frame = draw_negatives(dataset, split, n, sides, seed, filter, **settings)
+    frame = draw_negatives(dataset, split, n, sides, sample_seed, filter, **settings)
     n_positives = len(dataset[split])
     n_drawn = np.bincount(frame["positive"], minlength=n_positives)
     short = np.flatnonzero(n_drawn < n)
@@ -184,7 +195,7 @@ def sample_negatives(
             f"{n_drawn.min()}), first {labels}: they have no more unknown triples. Among fewer rivals ranks are "
             "better, so hits@k and MRR come out higher",
             KgevalWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
     return frame if ids else with_labels(frame, dataset.entities, dataset.relations)
 
@@ -194,7 +205,7 @@ def draw_negatives(
     split: str,
     n: int,
     sides: Sequence[str] | str,
-    seed: int,
+    sample_seed: int,
     filter: Sequence[str] | None = None,
     *,
     replace: bool = False,
@@ -206,7 +217,7 @@ def draw_negatives(
 
     Parameters
     ----------
-    dataset, split, n, sides, seed, filter, replace, distinct, pool, weights
+    dataset, split, n, sides, sample_seed, filter, replace, distinct, pool, weights
         See `sample_negatives`.
     """
     n, side_names = check_positive_int("n", n), check_sides(sides)
@@ -215,7 +226,7 @@ def draw_negatives(
         raise ProtocolError(f"replace must be True or False; got {replace!r}")
     if replace and distinct == "query":
         raise ProtocolError("replace=True repeats negatives, so distinct='query' cannot hold; give one of them")
-    rng = np.random.default_rng(check_seed(seed))
+    rng = np.random.default_rng(check_seed(sample_seed, name="sample_seed"))
     drawable = _Drawable.of(dataset, pool, weights)
     positives = dataset[split].array
     known = known_triples(dataset, [*_known_splits(dataset, filter), split])

@@ -65,7 +65,7 @@ class ChosenRows:
     Examples
     --------
     >>> Protocol(sample=[4, 1]).sample, Protocol(sample=np.array([False, True])).sample
-    (<2 chosen rows: 1, 4>, <1 chosen row of 2: 1>)
+    (<2 chosen rows: 1 and 4>, <1 chosen row of 2: 1>)
     """
 
     rows: tuple[int, ...]

@@ -204,7 +204,7 @@ def tile_shape(geometry: str, candidates: Array, device: Any, n_pairs: int) -> t
     --------
     >>> candidates = np.ones((10_000, 64), dtype=np.float32)
     >>> [tile_shape("l1", candidates, "numpy", n_pairs) for n_pairs in (100, 8160, 10**6)]
-    [(1, 100), (2, 4080), (64, 10000)]
+    [(1, 100), (2, 4080), (128, 7812)]
     """
     (rows, columns), n = _default_tile(geometry, candidates, check_device(device)), max(1, len(candidates))
     columns = min(n, n_pairs, max(columns, n_pairs // rows))

@@ -710,8 +710,9 @@ def test_samples_and_other_sides(runs):
     sampled = {}
     for model in "AB":
         table = cases.scores_of(n, model, 1)
+        protocol = kg.Protocol(sample=10, sample_seed=3)
         sampled[model, f"ring-{n}"] = kg.evaluate(
-            lambda s, p, o, table=table: table[s, o], cases.dataset_of(n), triples=10, seed=3, progress=False
+            lambda s, p, o, table=table: table[s, o], cases.dataset_of(n), protocol, progress=False
         )
     found = kg.benchmark(sampled, metrics="mrr")
     assert any("10 of 24 triples were ranked" in note for note in found.notes)

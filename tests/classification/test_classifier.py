@@ -425,14 +425,14 @@ def test_uniform_negatives_are_the_sampled_ones():
     rng = np.random.default_rng(1)
     parts = {split: rng.integers(0, 40, (30, 3)) % [40, 3, 40] for split in ("train", "valid", "test")}
     dataset = kg.Dataset.from_arrays(**parts, n_entities=40, n_relations=3)
-    drawn = kg.classify(by_object, dataset, "uniform", seed=7)
-    given = {split: kg.sample_negatives(dataset, split, seed=7, distinct="query") for split in ("valid", "test")}
+    drawn = kg.classify(by_object, dataset, "uniform", sample_seed=7)
+    given = {split: kg.sample_negatives(dataset, split, sample_seed=7, distinct="query") for split in ("valid", "test")}
     same = kg.classify(by_object, dataset, given)
     assert drawn.table.equals(same.table)
     assert drawn.about["negatives_sha256"] == same.about["negatives_sha256"]
     assert (drawn.about["negatives"], drawn.about["seed"]) == ("uniform", 7)
     assert (same.about["negatives"], same.about["seed"]) == ("given", None)
-    other = kg.classify(by_object, dataset, "uniform", seed=8)
+    other = kg.classify(by_object, dataset, "uniform", sample_seed=8)
     assert other.about["negatives_sha256"] != drawn.about["negatives_sha256"]
     assert "negatives: uniform, seed 7, sha256 " + drawn.about["negatives_sha256"][:8] in repr(drawn)
 

@@ -100,7 +100,14 @@ def test_settings_that_are_wrong(settings, error, message):
 
 
 def test_seeds_that_are_wrong():
-    refused(ProtocolError, "seed must be an integer of at least 0; got -1", by_object, small(), "uniform", seed=-1)
+    refused(
+        ProtocolError,
+        "sample_seed must be an integer of at least 0; got -1",
+        by_object,
+        small(),
+        "uniform",
+        sample_seed=-1,
+    )
 
 
 def test_no_dataset():

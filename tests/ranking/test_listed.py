@@ -369,7 +369,7 @@ def test_frames_that_hold_no_lists(change, message):
 def test_lists_from_sampled_negatives():
     """The negatives of `sample_negatives` per positive and side, seeded; the protocol depends on the seed alone."""
     dataset = kg.Dataset.from_arrays(test=[[0, 0, 1], [0, 0, 2], [3, 0, 1]], n_entities=30, n_relations=1)
-    negatives = [kg.sample_negatives(dataset, "test", n=8, seed=seed, ids=True) for seed in (0, 0, 1)]
+    negatives = [kg.sample_negatives(dataset, "test", n=8, sample_seed=seed, ids=True) for seed in (0, 0, 1)]
     protocols = [kg.Protocol(candidates=Listed.from_negatives(frame, 3)) for frame in negatives]
     assert protocols[0] == protocols[1] != protocols[2]
     result = kg.evaluate(lambda s, p, o: -s - o, dataset, protocols[0])

@@ -125,7 +125,7 @@ def _classify(options: argparse.Namespace) -> Output:
         threshold_at=options.threshold_at,
         calibrate=options.calibrate,
         prior=options.prior,
-        seed=options.seed or 0,
+        sample_seed=options.seed or 0,
         source=source,
         batch_size=options.max_pairs,
     )

@@ -122,7 +122,7 @@ def test_time_ends_a_run():
         return s % 5 - o % 7 + 0.5 * p
 
     started = time.monotonic()
-    result = cases.evaluated(slow, dataset, executor=kg.executors.Processes(2), max_seconds=8, seed=3)
+    result = cases.evaluated(slow, dataset, kg.Protocol(sample_seed=3), kg.executors.Processes(2), max_seconds=8)
     seconds = time.monotonic() - started
     n = len(result.table) // 2
     assert 0 < n <= len(dataset["test"])

@@ -137,7 +137,7 @@ def test_time_ends_a_run(cluster):
         return s % 5 - o % 7 + 0.5 * p
 
     started = time.monotonic()
-    result = cases.evaluated(slow, dataset, executor=kg.executors.Ray(workers=2), max_seconds=10, seed=3)
+    result = cases.evaluated(slow, dataset, kg.Protocol(sample_seed=3), kg.executors.Ray(workers=2), max_seconds=10)
     assert time.monotonic() - started < 60
     n = len(result.table) // 2
     assert 0 < n <= len(dataset["test"])
