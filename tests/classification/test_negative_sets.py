@@ -100,14 +100,20 @@ def test_settings_that_are_wrong(settings, error, message):
 
 
 def test_seeds_that_are_wrong():
-    refused(
-        ProtocolError,
-        "sample_seed must be an integer of at least 0; got -1",
-        by_object,
-        small(),
-        "uniform",
-        sample_seed=-1,
-    )
+    message = "sample_seed must be an integer of at least 0; got -1"
+    refused(ProtocolError, message, by_object, small(), "uniform", sample_seed=-1)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"seed": 3}, "classify() has no argument 'seed'; did you mean sample_seed=?"),
+        ({"max_pairs": 3}, "classify() has no argument 'max_pairs'; did you mean batch_size=?"),
+        ({"metrics": "f1"}, "classify() has no argument 'metrics'; did you mean result['f1'] or result.summary(metri"),
+    ],
+)
+def test_old_names_answer_with_the_new_one(given, message):
+    refused(ProtocolError, message, by_object, small(), "uniform", **given)
 
 
 def test_no_dataset():

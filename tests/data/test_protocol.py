@@ -541,6 +541,18 @@ def test_wrong_seeds_of_a_sample(seed):
             "evaluate_predictions() has no argument 'metrics'; did you mean result['hits@5'] or result.summary(",
         ),
         (
+            lambda score, dataset: kg.sample_negatives(dataset, "test", seed=3),
+            "sample_negatives() has no argument 'seed'; did you mean sample_seed=?",
+        ),
+        (
+            lambda score, dataset: kg.sample_negatives(dataset, "test", filter_splits="train"),
+            "sample_negatives() has no argument 'filter_splits'; did you mean filter=?",
+        ),
+        (
+            lambda score, dataset: kg.negatives(dataset, (0, 0, 1), "object", filter_splits="train"),
+            "negatives() has no argument 'filter_splits'; did you mean filter=?",
+        ),
+        (
             lambda score, dataset: kg.compare([], ties="optimistic"),
             "compare() has no argument 'ties'; did you mean metrics='optimistic.mrr'?",
         ),
