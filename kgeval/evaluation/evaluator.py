@@ -200,6 +200,7 @@ class RankingPlan:
     ranked_rows: dict[str, Ids]
 
 
+@names_unknown_arguments(**PROTOCOL_HINTS)
 class Evaluator:
     """Evaluate many scorers on one dataset, for example in a training loop; queries and filter are built once.
 

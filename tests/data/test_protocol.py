@@ -501,6 +501,10 @@ def test_wrong_seeds_of_a_sample(seed):
             "evaluate() has no argument 'ties'; did you mean result['optimistic.mrr'] (a result has all tie policies)?",
         ),
         (
+            lambda score, dataset: kg.Evaluator(dataset, filter="train"),
+            "Evaluator() has no argument 'filter'; did you mean protocol=kgeval.Protocol(filter=('train', 'valid', 't",
+        ),
+        (
             lambda score, dataset: kg.evaluate(score, dataset, sides="both"),
             "evaluate() has no argument 'sides'; did you mean protocol=kgeval.Protocol(sides='object')?",
         ),
