@@ -530,7 +530,7 @@ def counts(rows):
 
 folder, messages, n = sys.argv[1] + "/run", [], 0
 try:
-    with RunFolder.open(folder, {}, False) as store:
+    with RunFolder.open(folder, {}) as store:
         while True:
             store.add("object", counts(np.arange(1000 * n, 1000 * n + 500)), 1.0)
             store.flush()
@@ -539,19 +539,19 @@ except kg.DataError as error:
     messages.append(str(error))
 names = sorted(os.listdir(folder))
 try:  # the disk is still full
-    with RunFolder.open(folder, {}, True) as store:
+    with RunFolder.open(folder, {}) as store:
         taken = store.n_shards, sorted(store.finished["object"].rows.tolist())
         store.add("object", counts(np.arange(10_000_000, 10_000_500)), 1.0)
 except kg.DataError as error:
     messages.append(str(error))
 subprocess.run(["mount", "-o", "remount,size=400k", sys.argv[1]], check=True)
-with RunFolder.open(folder, {}, True) as store:
+with RunFolder.open(folder, {}) as store:
     store.add("object", counts(np.arange(10_000_000, 10_000_500)), 1.0)
-with RunFolder.open(folder, {}, True) as store:
+with RunFolder.open(folder, {}) as store:
     last = store.n_shards
 subprocess.run(["mount", "-o", "remount,ro", sys.argv[1]], check=True)
 try:
-    RunFolder.open(folder, {}, True)
+    RunFolder.open(folder, {})
 except kg.DataError as error:
     messages.append(str(error))
 print(json.dumps([n, messages, names, taken, last]))
@@ -737,7 +737,7 @@ def test_two_programs_on_one_folder(tmp_path, root):
         print("ready", flush=True)
         sys.stdin.readline()
         try:
-            with RunFolder.open(sys.argv[1], {}, True) as store:
+            with RunFolder.open(sys.argv[1], {}) as store:
                 print("wrote", store.n_shards, flush=True)
                 sys.stdin.readline()
         except kg.DataError as error:
