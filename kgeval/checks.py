@@ -213,7 +213,7 @@ def check_positive_int(name: str, value: Any, error: type[KgevalError] = Protoco
     return int(value)
 
 
-def check_seed(value: Any, error: type[KgevalError] = ProtocolError) -> int:
+def check_seed(value: Any, error: type[KgevalError] = ProtocolError, name: str = "seed") -> int:
     """Return `value` as an int of at least 0, else raise `error`.
 
     Parameters
@@ -222,13 +222,15 @@ def check_seed(value: Any, error: type[KgevalError] = ProtocolError) -> int:
         The value that the caller passed as `seed`; bools, floats and strings raise `error`.
     error : type of KgevalError
         The class of the error.
+    name : str
+        The name of the argument, for the message.
 
     Returns
     -------
     int
     """
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
-        raise error(f"seed must be an integer of at least 0; got {value!r}")
+        raise error(f"{name} must be an integer of at least 0; got {value!r}")
     return int(value)
 
 

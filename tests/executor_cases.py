@@ -126,7 +126,7 @@ def check_that_the_failed_shard_alone_is_left(executor, folder):
             raise Peculiar("seven", None)
         return s % 5 - o % 7 + 0.5 * p
 
-    options = {"checkpoint": folder / "kept", "max_pairs": 60, "batch_size": 1}
+    options = {"run_folder": folder / "kept", "batch_size": 60}
     with pytest.raises(
         kg.ScoreError, match=r"raised Peculiar .*: seven \(queries (\d+) to \1 of \d+ of the object side"
     ) as caught:
@@ -134,6 +134,6 @@ def check_that_the_failed_shard_alone_is_left(executor, folder):
     assert 'raise Peculiar("seven", None)' in str(caught.value.__cause__)
     broken.unlink()
     resumed = Counting(executor)
-    result = evaluated(raises_for_seven, dataset, executor=resumed, resume=True, **options)
+    result = evaluated(raises_for_seven, dataset, executor=resumed, **options)
     assert_equal(result, evaluated(lambda s, p, o: s % 5 - o % 7 + 0.5 * p, dataset))
     assert 1 <= resumed.n_queries <= N_RELATIONS

@@ -221,8 +221,8 @@ def test_a_comparison_says_undecided():
     assert title_of(page).startswith("Undecided: ")
     assert {row["better"] for row in tables(page)[0]} == {"undecided"}
     hidden = ring(5)
-    hidden = hidden.__replace__(protocol=kg.Protocol(filter_splits=("train",)).resolved(ring_dataset()))
-    accepted = kg.compare({"A": ring(3), "B": hidden}, n_resamples=99, override="filter_splits")
+    hidden = hidden.__replace__(protocol=kg.Protocol(filter=("train",)).resolved(ring_dataset()))
+    accepted = kg.compare({"A": ring(3), "B": hidden}, n_resamples=99, override="filter")
     assert accepted.verdict.sentence.startswith("No verdict")
     assert title_of(read(accepted)) == f"Undecided: {accepted.verdict.sentence}"
 
@@ -286,7 +286,7 @@ def test_a_dataset_shows_its_splits():
 
 
 def test_a_protocol_shows_all_settings():
-    protocol = kg.Protocol(sides="object", filter_splits=(), unseen="drop", splits=("valid", "test"))
+    protocol = kg.Protocol(sides="object", filter=(), unseen="drop", splits=("valid", "test"))
     page = read(protocol)
     assert title_of(page) == f"Protocol {protocol.fingerprint}"
     assert protocol.describe() in text_of(page)
@@ -345,7 +345,7 @@ def test_a_classification_shows_three_metrics():
     """Accuracy by a loop; its interval is Wilson's, with as many clusters as positives."""
     triples = [[i, 0, (i + 1) % 12] for i in range(12)]
     dataset = kg.Dataset.from_arrays(train=triples, valid=triples[:6], test=triples[6:], n_entities=12, n_relations=1)
-    result = kg.classify(lambda s, p, o: -((o - s) % 12) - (s == 7) * 20, dataset, "uniform", seed=1)
+    result = kg.classify(lambda s, p, o: -((o - s) % 12) - (s == 7) * 20, dataset, "uniform", sample_seed=1)
     page = read(result)
     rows = tables(page)[0]
     n_right = sum(row.label == row.predicted for row in result.table.itertuples())
@@ -372,7 +372,7 @@ def test_hostile_labels_stay_text():
     classified = kg.classify(lambda s, p, o: o, kg.Dataset.from_arrays(
         train=[[0, 0, 1]], valid=[[0, 0, 2], [1, 0, 3]], test=[[0, 0, 3], [2, 0, 1]], n_entities=9, n_relations=1,
         name=HOSTILE,
-    ), "uniform", seed=0)  # fmt: skip
+    ), "uniform", sample_seed=0)  # fmt: skip
     things = [dataset, result, classified, kg.check_table({HOSTILE: {"hits@1": 0.5, "MRR": 0.1}})]
     things += [kg.compare({name: others[name] for name in list(others)[::2]}, n_resamples=19)]
     for thing in things:

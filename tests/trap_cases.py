@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+from tiles import evaluate_in_tiles
 
 import kgeval as kg
 
@@ -72,12 +73,12 @@ KINDS = {**SCORERS, "listed": Listed}
 
 
 def run(scorer, dataset, *, sides=("subject", "object"), **options):
-    """Evaluate without a progress bar; fields of the protocol and options of evaluate() by name."""
-    fields = {key: options.pop(key) for key in ("filter_splits", "splits", "unseen") if key in options}
+    """Evaluate without a progress bar; fields of the protocol and options of `evaluate_in_tiles` by name."""
+    fields = {key: options.pop(key) for key in ("filter", "splits", "unseen") if key in options}
     protocol = kg.Protocol(sides=sides, **fields)
     if isinstance(scorer, Listed):
         return kg.evaluate_scores(scorer.frame(dataset, protocol), dataset, protocol)
-    return kg.evaluate(scorer, dataset, protocol, progress=False, **options)
+    return evaluate_in_tiles(scorer, dataset, protocol, progress=False, **options)
 
 
 def one_query(scores, positives, *, known=(), kind="function", **options):

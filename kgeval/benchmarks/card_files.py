@@ -14,6 +14,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from kgeval.data import Protocol
 from kgeval.errors import DataError, MetricError
 from kgeval.files import check_source, read_text
 from kgeval.limits import check_json
@@ -215,6 +216,7 @@ def read_content(path: str | Path) -> dict[str, Any]:
     except ValueError as error:  # a number of more than 4,300 digits
         raise DataError(f"{path}: is not a card: {error}") from error
     check_content(content, str(path))
+    content["protocol"]["settings"] = Protocol.with_new_names(content["protocol"]["settings"])
     return dict(content)
 
 

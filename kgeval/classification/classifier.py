@@ -13,7 +13,16 @@ import numpy as np
 import pandas as pd
 
 from kgeval._version import __version__
-from kgeval.checks import Bools, Ids, Reals, check_one_of, check_positive_int, counted, cut_label
+from kgeval.checks import (
+    Bools,
+    Ids,
+    Reals,
+    check_one_of,
+    check_positive_int,
+    counted,
+    cut_label,
+    names_unknown_arguments,
+)
 from kgeval.classification.classification_result import ClassificationResult
 from kgeval.classification.example_clusters import POSITIVE
 from kgeval.classification.negative_sets import PARTS, UNIFORM, Negatives, NegativeSets
@@ -33,7 +42,6 @@ from kgeval.metrics.pointwise import (
 )
 from kgeval.metrics.pointwise import calibrate as fit_calibrator
 from kgeval.scorers import (
-    MAX_PAIRS,
     Limits,
     RowScorer,
     as_row_scorer,
@@ -52,6 +60,11 @@ NO_VECTOR = "the model has no vector for an entity or relation"
 WORSE_THAN_CHANCE = -4.0  # z-score of the validation AUC under random scores; a lower z-score gives a warning
 
 
+@names_unknown_arguments(
+    seed="sample_seed=",
+    max_pairs="batch_size=",
+    **dict.fromkeys(("metric", "metrics"), "result['f1'] or result.summary(metrics=...)"),
+)
 def classify(
     scorer: Any,
     dataset: Dataset,
@@ -60,9 +73,9 @@ def classify(
     threshold_at: str = "score",
     calibrate: str | None = None,
     prior: float | None = None,
-    seed: int = 0,
+    sample_seed: int = 0,
     source: str | None = None,
-    max_pairs: int = MAX_PAIRS,
+    batch_size: int | None = None,
 ) -> ClassificationResult:
     """Classify test triples as true or false by thresholds chosen on the validation split.
 
@@ -83,8 +96,8 @@ def classify(
         The false triples; required. A folder with ``valid_negatives.txt`` and ``test_negatives.txt``; or a mapping with
         the keys ``"valid"`` and ``"test"``, whose values are arrays of ids, shape (n, 3), DataFrames of labels, or
         DataFrames from `kgeval.sample_negatives`; or ``"uniform"``: one negative per positive from
-        ``kgeval.sample_negatives(dataset, split, seed=seed, distinct="query")``. Negatives that are known triples, or
-        that occur more than once, are kept; notes contain their numbers.
+        ``kgeval.sample_negatives(dataset, split, sample_seed=sample_seed, distinct="query")``. Negatives that are known
+        triples, or that occur more than once, are kept; notes contain their numbers.
     threshold_at : str
         The place of the threshold in the gap between two neighbouring validation scores of the relation.
         ``"score"``: at the upper score, which is the score of a true triple. ``"midpoint"``: halfway between the two
@@ -97,12 +110,12 @@ def classify(
     prior : float, optional
         The share of true triples that the probabilities assume; by default the share of true triples in validation.
         Requires `calibrate`.
-    seed : int
+    sample_seed : int
         Seed of ``"uniform"`` negatives; not used with other negatives.
     source : str, optional
         The origin of the negatives, as text for the result; by default the folder, ``"given"`` or ``"uniform"``.
-    max_pairs : int
-        The largest number of triples in one call of a scoring function.
+    batch_size : int, optional
+        The largest number of triples that are scored at once; see `kgeval.evaluate`.
 
     Returns
     -------
@@ -135,9 +148,10 @@ def classify(
     1.0
     """
     _check_settings(dataset, threshold_at, calibrate, prior)
-    negative_sets = NegativeSets.of(dataset, negatives, seed)
+    negative_sets = NegativeSets.of(dataset, negatives, sample_seed)
     scorer = bound(scorer, dataset)
-    rows = as_row_scorer(scorer, len(dataset.entities), Limits(max_pairs=check_positive_int("max_pairs", max_pairs)))
+    limits = Limits(None if batch_size is None else check_positive_int("batch_size", batch_size))
+    rows = as_row_scorer(scorer, len(dataset.entities), limits)
     check_missing(scorer, dataset)
     check_precedence(scorer, rows, dataset)
     positives = {"test": negative_sets.positives}
@@ -150,7 +164,7 @@ def classify(
     calibrator = None if calibrate is None else fit_calibrator(valid.scores, valid.labels, calibrate, prior)
     test = test.scored(rows, dataset)
     facts = {**_about(dataset, valid, test), **negative_sets.about(dataset, source), "scorer": rows.name}
-    facts["seed"] = int(seed) if negative_sets.source == UNIFORM else None
+    facts["seed"] = int(sample_seed) if negative_sets.source == UNIFORM else None
     facts |= {"threshold_at": threshold_at, "calibrate": calibrate, "prior": prior}
     cautions = [*_threshold_notes(valid, test, chosen), *_score_notes(valid, test, calibrator)]
     return ClassificationResult(
@@ -348,7 +362,7 @@ def _score_notes(valid: _Examples, test: _Examples, calibrator: Calibrator | Non
             f"positives of valid score far lower than negatives (AUC {auc:.3f}); are distances given as scores? "
             "Higher must be better: negate them"
         )
-        warnings.warn(notes[-1], KgevalWarning, stacklevel=3)
+        warnings.warn(notes[-1], KgevalWarning, stacklevel=4)
     if isinstance(calibrator, PlattCalibrator) and calibrator.slope < 0:
         notes.append(
             f"Platt's slope is negative ({calibrator.slope:.3g}): positives of valid have lower scores, so a higher "

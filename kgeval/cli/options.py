@@ -274,7 +274,7 @@ def add_run(parser: argparse.ArgumentParser) -> None:
 
 
 def executor_of(options: argparse.Namespace) -> Any:
-    """Return the executor that the options name, or None if threads of this process rank.
+    """Return the executor that the options name, or None for the default.
 
     Parameters
     ----------
@@ -284,7 +284,7 @@ def executor_of(options: argparse.Namespace) -> Any:
     if options.executor == "processes":
         return kgeval.executors.Processes(options.workers)
     if options.executor != "ray":
-        return None
+        return None if options.threads is None else kgeval.executors.Threads(options.threads)
     given = {"num_cpus": options.cpus_per_worker, "num_gpus": options.gpus_per_worker, "workers": options.workers}
     return kgeval.executors.Ray(options.address, **{name: n for name, n in given.items() if n is not None})
 
@@ -752,7 +752,8 @@ def protocol_of(options: argparse.Namespace, dataset: Dataset) -> Protocol | Non
         The vocabularies of this dataset turn the labels in files of candidates into ids.
     """
     _check_splits(options, dataset)
-    if not any((options.side, options.split, options.filter, options.unseen, options.candidates)):
+    sampled = [getattr(options, name, None) for name in ("sample", "sample_seed")]
+    if not any((options.side, options.split, options.filter, options.unseen, options.candidates, *sampled)):
         return None
     settings: dict[str, Any] = {}
     if options.candidates:
@@ -772,7 +773,9 @@ def protocol_of(options: argparse.Namespace, dataset: Dataset) -> Protocol | Non
         settings["sides"] = options.side
     return Protocol(
         **settings,
-        filter_splits=None if options.filter is None else [word for word in words(options.filter) if word != "none"],
+        sample=sampled[0],
+        sample_seed=sampled[1] or 0,
+        filter=None if options.filter is None else [word for word in words(options.filter) if word != "none"],
         unseen=options.unseen,
         splits=words(options.split or "test"),
     )

@@ -36,11 +36,11 @@ OVERRIDES = {
     "sample": "compares only the triples of the smallest sample, which all results have",
     "dataset": "accepts other triples over the same labels",
     "unseen": "accepts different policies for unseen entities",
-    "filter_splits": "accepts that the filters remove different known answers",
+    "filter": "accepts that the filters remove different known answers",
     "splits": "accepts rows from different splits",
     "negatives": "says that the ranks are among the same negatives",
 }
-CHANGE_RIVALS = ("filter_splits", "unseen", "dataset")  # overrides that also accept different numbers of rivals
+CHANGE_RIVALS = ("filter", "unseen", "dataset")  # overrides that also accept different numbers of rivals
 TIE_RATES_APART = 0.01  # a larger difference between two tie rates gives a caution
 
 
@@ -174,7 +174,7 @@ def _smallest_sample(results: Sequence[EvaluationResult]) -> RandomSample | None
     drawn_from = {(sample.of, sample.seed) for sample in samples if sample is not None}
     if len(samples) > 1 and (len(drawn_from) > 1 or None in {seed for _, seed in drawn_from}):
         return None
-    return min(samples, key=lambda sample: sample.n, default=None)  # type: ignore[union-attr]
+    return min(samples, key=lambda sample: sample.n, default=None)
 
 
 def _differences(
@@ -323,7 +323,7 @@ def _protocol_mismatches(
     """
     differing = []
     for field in dataclasses.fields(Protocol):
-        if field.name == "sides":
+        if field.name in ("sides", "sample_seed"):  # the sample holds its seed
             continue
         values = [getattr(result.protocol, field.name) for result in results]
         if field.name == "candidates":

@@ -555,7 +555,7 @@ def compare(
         Differences between the results to accept: ``"queries"`` (compare only the rows that all results have),
         ``"sample"`` (compare only the triples of the smallest sample; a larger sample with the same seed, or a result
         of all triples, contains these triples), ``"dataset"`` (same labels, different triples), ``"unseen"``,
-        ``"filter_splits"``, ``"splits"``, ``"negatives"`` (the negatives of some results are not known, and you say
+        ``"filter"``, ``"splits"``, ``"negatives"`` (the negatives of some results are not known, and you say
         that they are the same). There is a verdict only without differences, or with ``"negatives"`` alone.
     confidence : float
         Nominal coverage of the intervals, such as 0.95. A difference is undecided unless its p-value, corrected by
@@ -616,7 +616,10 @@ def compare(
     )
     alignment = align(results, names, list(keys.values()), split_list(override))
     samples = samples_of(results, alignment.rows, keys, results[0].rank_table.row_clusters(cluster))
-    of_sample = [result.__replace__(protocol=replace(result.protocol, sample=alignment.sample)) for result in results]
+    of_sample = [
+        result.__replace__(protocol=replace(result.protocol, sample=alignment.sample, sample_seed=0))
+        for result in results
+    ]
     values = value_table(of_sample, names, keys, samples, confidence)
     table = difference_table(results, keys, samples, values, terms)
     notes = [*cautions(results, names), *undecided_notes(results, names, samples, keys)]

@@ -325,7 +325,7 @@ class Listed(Candidates):
         --------
         >>> import kgeval
         >>> dataset = kgeval.Dataset.from_arrays(test=[[0, 0, 1], [0, 0, 2]], n_entities=9, n_relations=1)
-        >>> negatives = kgeval.sample_negatives(dataset, "test", n=3, sides="object", seed=0, ids=True)
+        >>> negatives = kgeval.sample_negatives(dataset, "test", n=3, sides="object", sample_seed=0, ids=True)
         >>> Listed.from_negatives(negatives, 2).describe()
         'a list of 3 negatives for each object'
         """

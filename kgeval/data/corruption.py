@@ -14,7 +14,16 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from kgeval.checks import Ids, Reals, check_one_of, check_positive_int, check_seed, counted, cut_label
+from kgeval.checks import (
+    Ids,
+    Reals,
+    check_one_of,
+    check_positive_int,
+    check_seed,
+    counted,
+    cut_label,
+    names_unknown_arguments,
+)
 from kgeval.data.dataset import Dataset, triple_labels
 from kgeval.data.frames import with_labels
 from kgeval.data.known import SETTINGS, KnownIndex, known_triples
@@ -27,12 +36,13 @@ from kgeval.errors import DataError, KgevalWarning, ProtocolError
 DISTINCT = ("positive", "query")
 
 
+@names_unknown_arguments(filter_splits="filter=")
 def negatives(
     dataset: Dataset,
     triple: Sequence[str | int],
     side: str,
     setting: str = "filtered",
-    filter_splits: Sequence[str] | None = None,
+    filter: Sequence[str] | None = None,
     *,
     ids: bool = False,
 ) -> list[str] | Ids:
@@ -47,7 +57,7 @@ def negatives(
         The side whose entity is replaced: ``"subject"`` or ``"object"`` (or head/tail, s/o).
     setting : str
         ``"raw"``: all other entities. ``"filtered"``: all other entities that do not form a known triple.
-    filter_splits : sequence of str, optional
+    filter : sequence of str, optional
         The splits whose triples are known; by default all splits of the dataset.
     ids : bool
         Whether to return ids instead of labels.
@@ -62,7 +72,7 @@ def negatives(
     DataError
         If `dataset` is not a Dataset, if `triple` does not have three parts, or if a part is not in `dataset`.
     ProtocolError
-        If `side` or `setting` is not one of the values above, or if `dataset` lacks one of `filter_splits`.
+        If `side` or `setting` is not one of the values above, or if `dataset` lacks one of `filter`.
 
     Examples
     --------
@@ -84,25 +94,26 @@ def negatives(
     is_negative = np.ones(len(dataset.entities), dtype=bool)  # shape (entities,)
     is_negative[asked] = False
     if setting == "filtered":
-        known = known_triples(dataset, _known_splits(dataset, filter_splits))
+        known = known_triples(dataset, _known_splits(dataset, filter))
         is_negative[KnownIndex.of(*query_parts(known, side)).lookup(*given)[1]] = False
     negative_ids = np.flatnonzero(is_negative)
     return negative_ids if ids else [dataset.entities.labels[i] for i in negative_ids]
 
 
-def _known_splits(dataset: Dataset, filter_splits: Sequence[str] | str | None) -> tuple[str, ...]:
-    """Return `filter_splits` as a tuple of names; if it is None, all splits of the dataset."""
-    names = (filter_splits,) if isinstance(filter_splits, str) else filter_splits
+def _known_splits(dataset: Dataset, filter: Sequence[str] | str | None) -> tuple[str, ...]:
+    """Return `filter` as a tuple of names; if it is None, all splits of the dataset."""
+    names = (filter,) if isinstance(filter, str) else filter
     return tuple(dataset.splits) if names is None else tuple(names)
 
 
+@names_unknown_arguments(filter_splits="filter=", seed="sample_seed=")
 def sample_negatives(
     dataset: Dataset,
     split: str,
     n: int = 1,
     sides: Sequence[str] | str = "both",
-    seed: int = 0,
-    filter_splits: Sequence[str] | None = None,
+    sample_seed: int = 0,
+    filter: Sequence[str] | None = None,
     *,
     replace: bool = False,
     distinct: str = "positive",
@@ -126,9 +137,9 @@ def sample_negatives(
     sides : str or sequence of str
         The sides whose entities are replaced. With two sides, each positive gets n // 2 negatives per side; if n is
         odd, a fair coin chooses the side of the last negative.
-    seed : int
-        At least 0. The same arguments with the same seed always give the same negatives.
-    filter_splits : sequence of str, optional
+    sample_seed : int
+        At least 0. The same arguments always give the same negatives.
+    filter : sequence of str, optional
         The splits whose triples are known; by default all splits of the dataset. The triples of `split` are always
         known.
     replace : bool
@@ -154,7 +165,7 @@ def sample_negatives(
     Raises
     ------
     ProtocolError
-        If `dataset` lacks `split` or one of `filter_splits`, or if another setting is invalid.
+        If `dataset` lacks `split` or one of `filter`, or if another setting is invalid.
     DataError
         If `pool` or `weights` do not fit the entities of `dataset`.
 
@@ -173,7 +184,7 @@ def sample_negatives(
     ['3', '3', '3']
     """
     settings: dict[str, Any] = {"replace": replace, "distinct": distinct, "pool": pool, "weights": weights}
-    frame = draw_negatives(dataset, split, n, sides, seed, filter_splits, **settings)
+    frame = draw_negatives(dataset, split, n, sides, sample_seed, filter, **settings)
     n_positives = len(dataset[split])
     n_drawn = np.bincount(frame["positive"], minlength=n_positives)
     short = np.flatnonzero(n_drawn < n)
@@ -184,7 +195,7 @@ def sample_negatives(
             f"{n_drawn.min()}), first {labels}: they have no more unknown triples. Among fewer rivals ranks are "
             "better, so hits@k and MRR come out higher",
             KgevalWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
     return frame if ids else with_labels(frame, dataset.entities, dataset.relations)
 
@@ -194,8 +205,8 @@ def draw_negatives(
     split: str,
     n: int,
     sides: Sequence[str] | str,
-    seed: int,
-    filter_splits: Sequence[str] | None = None,
+    sample_seed: int,
+    filter: Sequence[str] | None = None,
     *,
     replace: bool = False,
     distinct: str = "positive",
@@ -206,7 +217,7 @@ def draw_negatives(
 
     Parameters
     ----------
-    dataset, split, n, sides, seed, filter_splits, replace, distinct, pool, weights
+    dataset, split, n, sides, sample_seed, filter, replace, distinct, pool, weights
         See `sample_negatives`.
     """
     n, side_names = check_positive_int("n", n), check_sides(sides)
@@ -215,10 +226,10 @@ def draw_negatives(
         raise ProtocolError(f"replace must be True or False; got {replace!r}")
     if replace and distinct == "query":
         raise ProtocolError("replace=True repeats negatives, so distinct='query' cannot hold; give one of them")
-    rng = np.random.default_rng(check_seed(seed))
+    rng = np.random.default_rng(check_seed(sample_seed, name="sample_seed"))
     drawable = _Drawable.of(dataset, pool, weights)
     positives = dataset[split].array
-    known = known_triples(dataset, [*_known_splits(dataset, filter_splits), split])
+    known = known_triples(dataset, [*_known_splits(dataset, filter), split])
     # coin[i], (positives,): the index of the side on which positive i gets the one additional negative if n is odd.
     # Used only if there are two sides and n is odd.
     coin = rng.integers(0, 2, size=len(positives))

@@ -15,24 +15,65 @@ from typing import Any
 import numpy as np
 
 from kgeval import markup_cards as cards
-from kgeval.checks import Ids, check_one_of, check_positive_int, check_seed, names_unknown_arguments, suggest
+from kgeval.checks import (
+    Ids,
+    check_one_of,
+    check_positive_int,
+    check_seed,
+    counted,
+    listed,
+    names_unknown_arguments,
+    suggest,
+)
 from kgeval.data.candidates import OF_TOOL, All, Candidates, candidates_from_json, check_identity
 from kgeval.data.dataset import SPLITS, Dataset
 from kgeval.data.queries import check_sides
 from kgeval.errors import ProtocolError
 
 UNSEEN = ("rank", "drop", "worst", "error")
+OLD_FIELDS = {"filter_splits": "filter"}  # names of fields in files of kgeval 0.1, and their names of today
 # What to write instead of arguments that users try: for `Protocol`, and for functions that take `protocol=`.
 TIES_HINTS = dict.fromkeys(("tie", "ties", "tie_policy"), "result['optimistic.mrr'] (a result has all tie policies)")
 PROTOCOL_HINTS = {
     **TIES_HINTS,
     **dict.fromkeys(("side", "sides"), "protocol=kgeval.Protocol(sides='object')"),
     **dict.fromkeys(("split", "splits"), "protocol=kgeval.Protocol(splits='valid')"),
-    **dict.fromkeys(("filter", "filter_splits"), "protocol=kgeval.Protocol(filter_splits=('train', 'valid', 'test'))"),
+    **dict.fromkeys(("filter", "filter_splits"), "protocol=kgeval.Protocol(filter=('train', 'valid', 'test'))"),
+    **dict.fromkeys(("triples", "sample"), "protocol=kgeval.Protocol(sample=...)"),
+    **dict.fromkeys(
+        ("seed", "sample_seed"),
+        "protocol=kgeval.Protocol(sample=1000, sample_seed=0), or for the seed of a training result.save(path, "
+        "name=..., seed=...)",
+    ),
     "unseen": "protocol=kgeval.Protocol(unseen='drop')",
     "candidates": "protocol=kgeval.Protocol(candidates=...)",
     **dict.fromkeys(("metric", "metrics"), "result['hits@5'] or result.summary(metrics=...)"),
 }
+
+
+@dataclass(frozen=True)
+class ChosenRows:
+    """The rows of the triples that a user chose: what `Protocol` keeps of an array or a mask.
+
+    Parameters
+    ----------
+    rows : tuple of int
+        Ascending; at least one.
+    of : int, optional
+        The length of the mask; None for an array of rows.
+
+    Examples
+    --------
+    >>> Protocol(sample=[4, 1]).sample, Protocol(sample=np.array([False, True])).sample
+    (<2 chosen rows: 1 and 4>, <1 chosen row of 2: 1>)
+    """
+
+    rows: tuple[int, ...]
+    of: int | None = None
+
+    def __repr__(self) -> str:
+        of = "" if self.of is None else f" of {self.of:,}"
+        return f"<{counted(len(self.rows), 'chosen row')}{of}: {listed([str(row) for row in self.rows[:7]], 6)}>"
 
 
 @dataclass(frozen=True)
@@ -107,53 +148,64 @@ class RandomSample:
         return (keys & last_bits).astype(np.int64)
 
     @classmethod
-    def drawn(cls, triples: Any, of: int, seed: int = 0) -> tuple[Ids, RandomSample | None]:
+    def drawn(cls, sample: Any, of: int, seed: int = 0) -> tuple[Ids, RandomSample | None]:
         """Return the row numbers of the triples to rank, ascending, and the `RandomSample` (None if all are ranked).
 
         Parameters
         ----------
-        triples : int, int array, bool array or None
-            A number of triples to draw without replacement; the row numbers of the triples; a mask of shape (of,); or
-            None for all triples.
+        sample : None, int, int array, bool array, ChosenRows or RandomSample
+            See `Protocol`.
         of : int
             The number of triples of the ranked splits.
         seed : int
-            The seed of the draw; used only if `triples` is a number. The rows are the first of ``order(of, seed)``.
+            The seed of the draw; used only if `sample` is a number. The rows are the first of ``order(of, seed)``.
 
         Raises
         ------
         ProtocolError
-            If `triples` is none of these, or if a row number is repeated or out of range.
+            If `sample` is none of these, if a row number is repeated or out of range, or if it is the `RandomSample`
+            of other triples, or of triples that a user chose: it does not hold their rows.
         """
-        every, seed = np.arange(of), check_seed(seed)
-        if triples is None:
+        every, seed, sample = np.arange(of), check_seed(seed, name="sample_seed"), check_sample(sample)
+        if sample is None:
             return every, None
-        if isinstance(triples, np.ma.MaskedArray) or hasattr(triples, "iloc"):
-            raise ProtocolError(
-                f"triples is a {type(triples).__name__}, whose mask or index would be ignored; pass a plain numpy array"
-            )
-        if isinstance(triples, (int, np.integer)) and not isinstance(triples, (bool, np.bool_)):
-            n = check_positive_int("triples", int(triples))
-            if n >= of:
+        if isinstance(sample, RandomSample):
+            return cls._drawn_again(sample, of), sample
+        if isinstance(sample, int):
+            if sample >= of:
                 return every, None
-            rows = np.sort(cls.order(of, seed)[:n])
-            return rows, cls(n, of, _digest(rows), seed)
-        array = np.asarray(triples)
-        if array.ndim == 1 and array.dtype == bool and len(array) == of:
-            rows = np.flatnonzero(array)
-        elif array.ndim == 1 and array.dtype.kind in "iu":
-            rows = np.sort(array.astype(np.int64))
-        else:
+            rows = np.sort(cls.order(of, seed)[:sample])
+            return rows, cls(sample, of, _digest(rows), seed)
+        if sample.of not in (None, of):
             raise ProtocolError(
-                f"triples must be a number of triples, an array of their rows (0 to {of - 1}), or a mask of shape "
-                f"({of},); got dtype {array.dtype}, shape {array.shape}"
+                f"sample must be a number of triples, an array of their rows (0 to {of - 1}), or a mask of shape "
+                f"({of},); got a mask of shape ({sample.of},)"
             )
-        if not len(rows) or rows[0] < 0 or rows[-1] >= of or (np.diff(rows) == 0).any():
+        rows = np.array(sample.rows, dtype=np.int64)
+        if rows[0] < 0 or rows[-1] >= of or (np.diff(rows) == 0).any():
             raise ProtocolError(
-                f"triples must name distinct rows of the ranked splits, 0 to {of - 1}, at least one; got "
+                f"sample must name distinct rows of the ranked splits, 0 to {of - 1}, at least one; got "
                 f"{np.array2string(rows, threshold=6)}"
             )
         return (every, None) if len(rows) == of else (rows, cls(len(rows), of, _digest(rows)))
+
+    @classmethod
+    def _drawn_again(cls, sample: RandomSample, of: int) -> Ids:
+        """Return the rows of the sample of an earlier result."""
+        if sample.of != of:
+            raise ProtocolError(
+                f"the sample of the protocol is {sample}, but the splits to rank have {of:,} triples; give "
+                "sample=a number, the rows or a mask"
+            )
+        if sample.seed is None:
+            raise ProtocolError(
+                f"the sample of the protocol is {sample}: a result does not hold which rows; give sample=the rows or a "
+                "mask again"
+            )
+        rows = np.sort(cls.order(of, sample.seed)[: sample.n])
+        if _digest(rows) != sample.digest:
+            raise ProtocolError(f"the sample of the protocol is {sample}, but this seed draws other triples")
+        return rows
 
     @property
     def share(self) -> float:
@@ -165,11 +217,43 @@ class RandomSample:
         return f"{self.n:,} of {self.of:,} triples ({how})"
 
 
+def check_sample(sample: Any) -> int | ChosenRows | RandomSample | None:
+    """Return the setting `sample` of a protocol as a value that can be compared and hashed.
+
+    Raise a ProtocolError if it is no number of triples, no array of rows and no mask. Whether the rows exist is known
+    only with the splits; `RandomSample.drawn` checks it.
+    """
+    if sample is None or isinstance(sample, (ChosenRows, RandomSample)):
+        return sample
+    if isinstance(sample, np.ma.MaskedArray) or hasattr(sample, "iloc"):
+        raise ProtocolError(
+            f"sample is a {type(sample).__name__}, whose mask or index would be ignored; pass a plain numpy array"
+        )
+    if isinstance(sample, (int, np.integer)) and not isinstance(sample, (bool, np.bool_)):
+        return check_positive_int("sample", int(sample))
+    array = np.asarray(sample)
+    if array.ndim != 1 or array.dtype.kind not in "biu" or not len(array):
+        raise ProtocolError(
+            "sample must be a number of triples, an array of their rows, or a mask with one element per triple of the "
+            f"ranked splits; got dtype {array.dtype}, shape {array.shape}"
+        )
+    if array.dtype != bool:
+        return ChosenRows(tuple(np.sort(array.astype(np.int64)).tolist()))
+    if not array.any():
+        raise ProtocolError("sample is a mask without True: it names no triple to rank; name at least one")
+    return ChosenRows(tuple(np.flatnonzero(array).tolist()), len(array))
+
+
 def _digest(rows: Ids) -> str:
     return hashlib.sha256(rows.astype("<i8").tobytes()).hexdigest()
 
 
-@names_unknown_arguments(**TIES_HINTS)
+@names_unknown_arguments(
+    **TIES_HINTS,
+    filter_splits="filter=",
+    triples="sample=",
+    seed="sample_seed=",
+)
 @dataclass(frozen=True)
 class Protocol:
     """The settings of an evaluation: which queries are ranked, among which candidates, and which triples are left out.
@@ -183,7 +267,7 @@ class Protocol:
     sides : sequence of str, optional
         The missing sides of the queries: ``"subject"``, ``"object"`` (also head/tail, s/o). By default both sides; if
         the candidates are lists of negatives, the sides that have lists.
-    filter_splits : sequence of str, optional
+    filter : sequence of str, optional
         The splits whose triples are known; the filtered setting removes known answers from the rivals. None: all
         splits of the dataset. In a result of ranks that were read without a dataset, None means that the tool removed
         known answers, and that their splits are not known.
@@ -201,8 +285,16 @@ class Protocol:
     candidates : Candidates
         The entities that compete with each positive; see `kgeval.candidates`. In results of `kgeval.evaluate_scores`,
         these are the candidates that the table of scores lists.
-    sample : RandomSample, optional
-        The part of the triples that was ranked; None: all triples. ``kgeval.evaluate(..., triples=...)`` sets it.
+    sample : int, int array or bool array, optional
+        Rank only a part of the triples; the filter still uses all known triples. A number of triples, which are drawn
+        at random; the rows of the triples in the ranked splits; or a mask. None: all triples. The protocol of a result
+        holds the `RandomSample` that was ranked. If the triples were drawn at random, confidence intervals of metrics
+        describe the whole splits, with the finite-population correction; confidence intervals of differences between
+        models do not have this correction.
+    sample_seed : int
+        The seed of the random triples if `sample` is a number, and of the order of the triples with
+        ``kgeval.evaluate(..., max_seconds=...)``. Without either of them, another seed than 0 is an error: it would
+        change nothing. Samples with the same seed are nested.
 
     Raises
     ------
@@ -213,16 +305,19 @@ class Protocol:
     --------
     >>> Protocol(sides="tail").sides
     ('object',)
+    >>> Protocol(filter="train", sample=100, sample_seed=7).describe()
+    'filtered by train, all entities, both sides, 100 triples drawn at random, seed 7'
     >>> Protocol(unseen="drop") == Protocol.from_dict(Protocol(unseen="drop").to_dict())
     True
     """
 
     sides: Sequence[str] = None  # type: ignore[assignment]  # replaced in __post_init__
-    filter_splits: Sequence[str] | None = None
+    filter: Sequence[str] | None = None
     unseen: str | None = None
     splits: Sequence[str] = ("test",)
     candidates: Candidates = field(default_factory=All)
-    sample: RandomSample | None = None
+    sample: Any = None  # after __post_init__: int, ChosenRows, RandomSample or None
+    sample_seed: int = 0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_names_sides", self.sides is not None)
@@ -239,10 +334,27 @@ class Protocol:
         object.__setattr__(self, "splits", _check_splits("splits", self.splits))
         if not self.splits:
             raise ProtocolError("splits is empty; name at least one, such as 'test'")
-        if self.filter_splits is not None:
-            object.__setattr__(self, "filter_splits", _check_splits("filter_splits", self.filter_splits))
+        if self.filter is not None:
+            object.__setattr__(self, "filter", _check_splits("filter", self.filter))
         if self.unseen is not None:
             check_one_of("unseen", self.unseen, UNSEEN)
+        object.__setattr__(self, "sample", check_sample(self.sample))
+        object.__setattr__(self, "sample_seed", check_seed(self.sample_seed, name="sample_seed"))
+        if isinstance(self.sample, RandomSample) and self.sample_seed == 0:
+            object.__setattr__(self, "sample_seed", self.sample.seed or 0)
+        is_drawn = isinstance(self.sample, int) or (
+            isinstance(self.sample, RandomSample) and self.sample.seed == self.sample_seed
+        )
+        if self.sample is not None and self.sample_seed != 0 and not is_drawn:
+            raise ProtocolError(
+                f"sample_seed={self.sample_seed} changes nothing here: it is the seed of sample=N (N random triples), "
+                "and sample already says which triples are ranked"
+            )
+
+    def __getattr__(self, name: str) -> Any:
+        """Answer a name of kgeval 0.1 with the name of today; called only for names that do not exist."""
+        hint = "; its name is 'filter' since kgeval 0.2" if name == "filter_splits" else ""
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{hint}")
 
     @property
     def names_sides(self) -> bool:
@@ -260,7 +372,7 @@ class Protocol:
         Parameters
         ----------
         dataset : Dataset
-            If `filter_splits` is None, it becomes all splits of this dataset.
+            If `filter` is None, it becomes all splits of this dataset.
         unseen : str
             The new value of the field `unseen` if this field is None.
 
@@ -269,54 +381,93 @@ class Protocol:
         ProtocolError
             If the protocol names a split that is not in `dataset`.
         """
-        filter_splits = tuple(dataset.splits) if self.filter_splits is None else self.filter_splits
-        for split in (*self.splits, *filter_splits):
+        known = tuple(dataset.splits) if self.filter is None else self.filter
+        for split in (*self.splits, *known):
             if split not in dataset:
                 raise ProtocolError(
                     f"dataset {dataset.name!r} has no split {split!r}, which the protocol names; its splits are "
                     f"{', '.join(dataset.splits)}"
                 )
         candidates = self.candidates.of_triples(dataset, self.splits)
-        return replace(self, filter_splits=filter_splits, unseen=self.unseen or unseen, candidates=candidates)
+        return replace(self, filter=known, unseen=self.unseen or unseen, candidates=candidates)
+
+    def drawn(self, of: int) -> tuple[Ids, Protocol]:
+        """Return the rows of the triples to rank, and the protocol with the `RandomSample` of these rows.
+
+        Parameters
+        ----------
+        of : int
+            The number of triples of the ranked splits.
+
+        Raises
+        ------
+        ProtocolError
+            If `sample` does not fit this number of triples.
+        """
+        rows, sample = RandomSample.drawn(self.sample, of, self.sample_seed)
+        return rows, replace(self, sample=sample, sample_seed=0)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as values that JSON can store."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         plain = {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
         plain["candidates"] = self.candidates.to_json()
-        if self.sample is None:
-            del plain["sample"]  # so that protocols without a sample keep the fingerprints of version 0.1.0
-        else:
+        if isinstance(self.sample, (ChosenRows, RandomSample)):
             plain["sample"] = asdict(self.sample)
+        elif self.sample is None:
+            del plain["sample"]  # so that protocols without a sample keep the fingerprints of version 0.1.0
+        if isinstance(self.sample, RandomSample) or not self.sample_seed:
+            del plain["sample_seed"]  # the sample holds it
         return plain
+
+    @staticmethod
+    def with_new_names(values: dict[str, Any]) -> dict[str, Any]:
+        """Return the fields of a protocol in a file, under the names of today.
+
+        Parameters
+        ----------
+        values : dict
+            From `to_dict`, perhaps of kgeval 0.1.
+
+        Examples
+        --------
+        >>> Protocol.with_new_names({"filter_splits": ["train"], "unseen": "rank"})
+        {'filter': ['train'], 'unseen': 'rank'}
+        """
+        return {OLD_FIELDS.get(name, name): value for name, value in values.items()}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Protocol:
         """Return the protocol of a dict that `to_dict` returned; raise a ProtocolError for an unknown key."""
         known = cls.__dataclass_fields__
+        values = cls.with_new_names(values)
         for key in values:
             if key not in known:
                 raise ProtocolError(f"unknown protocol field {key!r}{suggest(key, known)}; known: {', '.join(known)}")
         parsed = dict(values)
         if "candidates" in values:
             parsed["candidates"] = candidates_from_json(values["candidates"])
-        if "sample" in values:
-            names = {field.name for field in fields(RandomSample)}
-            if not isinstance(values["sample"], dict) or set(values["sample"]) != names:
-                raise ProtocolError(f"sample must be a dict with the keys {', '.join(sorted(names))}")
-            parsed["sample"] = RandomSample(**values["sample"])
+        if isinstance(values.get("sample"), dict):
+            given = values["sample"]
+            if set(given) == {"rows", "of"}:
+                parsed["sample"] = ChosenRows(tuple(given["rows"]), given["of"])
+            elif set(given) == {field.name for field in fields(RandomSample)}:
+                parsed["sample"] = RandomSample(**given)
+            else:
+                raise ProtocolError("sample must be a dict with the keys digest, n, of, seed")
         return cls(**parsed)
 
     @property
     def fingerprint(self) -> str:
-        """First 8 hexadecimal digits of the SHA-256 of the fields."""
-        text = json.dumps(self.to_dict(), sort_keys=True)
+        """First 8 hexadecimal digits of the SHA-256 of the fields, `filter` under its name of version 0.1."""
+        old = {name: field for field, name in OLD_FIELDS.items()}
+        text = json.dumps({old.get(name, name): value for name, value in self.to_dict().items()}, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:8]
 
     def describe(self) -> str:
         """Return the protocol as one line of English."""
-        filters = "+".join(self.filter_splits or ()) or "nothing"
-        if self.filter_splits is None:
+        filters = "+".join(self.filter or ()) or "nothing"
+        if self.filter is None:
             filters = "the tool (splits not known)" if self.is_of_tool else "every split"
         sides = "both sides" if len(self.sides) == 2 else f"{self.sides[0]} side"
         among = self.candidates.describe()
@@ -324,12 +475,21 @@ class Protocol:
             among = "entities of train" if self.candidates == All() else f"{among}, those of train"
         elif self.unseen == "worst":
             among = f"{among}, unseen last"
-        part = "" if self.sample is None else f", {self.sample}"
+        part = "" if self.sample is None else f", {self._describe_sample()}"
         return f"filtered by {filters}, {among}, {sides}{part}"
 
+    def _describe_sample(self) -> str:
+        if self.sample is None:
+            return "all triples"
+        if isinstance(self.sample, int):
+            return f"{counted(self.sample, 'triple')} drawn at random, seed {self.sample_seed}"
+        if isinstance(self.sample, ChosenRows):
+            return f"{counted(len(self.sample.rows), 'triple')} chosen by the user"
+        return str(self.sample)
+
     def _repr_html_(self) -> str:
-        filters = ", ".join(self.filter_splits or ())
-        if self.filter_splits is None:
+        filters = ", ".join(self.filter or ())
+        if self.filter is None:
             filters = "not known, chosen by the tool" if self.is_of_tool else "all splits of the dataset"
         return cards.card(
             f"Protocol {self.fingerprint}",
@@ -343,7 +503,7 @@ class Protocol:
                         ("candidates", self.candidates.describe()),
                         ("splits of known answers (filter)", filters or "none"),
                         ("triples with unseen entities or relations", self.unseen or "drop or rank, by the model"),
-                        ("sample", "all triples" if self.sample is None else str(self.sample)),
+                        ("sample", self._describe_sample()),
                     ]
                 ),
             ),

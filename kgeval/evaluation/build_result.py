@@ -170,10 +170,10 @@ def check_given_scores(protocol: Protocol, what: str) -> None:
         raise ProtocolError(
             f"with {what}, unseen must be 'rank'; got {protocol.unseen!r}. Remove unseen= from the protocol"
         )
-    if protocol.sample is not None:
+    if protocol.sample is not None or protocol.sample_seed:
         raise ProtocolError(
-            "only kgeval.evaluate(..., triples=...) sets the sample of a protocol; with given scores, all triples are "
-            "ranked"
+            "only kgeval.evaluate draws the sample of a protocol; with given scores, all triples are ranked. Remove "
+            "sample= and sample_seed= from the protocol"
         )
 
 

@@ -128,7 +128,7 @@ def evaluate_candidates(
     listed = _listed(negatives, scored, dataset, protocol.splits)
     resolved = _resolved(protocol, dataset, scored, listed)
     positives = Positives.of(dataset, resolved)
-    known = known_triples(dataset, resolved.filter_splits or ())
+    known = known_triples(dataset, resolved.filter or ())
     rows = np.arange(len(positives.triples))
     tasks, ranked = [], []
     for side, (positive_scores, negative_scores) in scored.items():
@@ -404,15 +404,15 @@ def _resolved(protocol: Protocol, dataset: Dataset, scored: Mapping[str, Any], l
     candidates = _lengths_alone(scored) if listed is None else listed
     if protocol.candidates not in (All(), candidates):
         raise ProtocolError("the negatives determine the candidates; remove candidates= from the protocol")
-    if listed is None and protocol.filter_splits:
-        raise ProtocolError("filter_splits needs the ids of the negatives; pass negatives=")
-    filters = () if listed is None else protocol.filter_splits
+    if listed is None and protocol.filter:
+        raise ProtocolError("filter needs the ids of the negatives; pass negatives=")
+    filters = () if listed is None else protocol.filter
     sides = tuple(side for side in SIDES if side in scored)
     if protocol.names_sides and protocol.sides != sides:
         raise ProtocolError(
             f"the protocol ranks the sides {', '.join(protocol.sides)}, but scores were given for {', '.join(sides)}"
         )
-    return replace(protocol, sides=sides, candidates=candidates, filter_splits=filters).resolved(dataset)
+    return replace(protocol, sides=sides, candidates=candidates, filter=filters).resolved(dataset)
 
 
 def _lengths_alone(scored: Mapping[str, tuple[Scores, Ragged]]) -> Recorded:

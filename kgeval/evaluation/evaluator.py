@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from kgeval.checks import Ids, check_positive_int, check_seed, counted, cut_label, names_unknown_arguments
+from kgeval.checks import Ids, check_positive_int, counted, cut_label, names_unknown_arguments
 from kgeval.data import (
     PROTOCOL_HINTS,
     Candidates,
@@ -25,7 +24,6 @@ from kgeval.data import (
     Listed,
     Protocol,
     Queries,
-    RandomSample,
     check_side,
     known_triples,
     query_parts,
@@ -41,7 +39,6 @@ from kgeval.evaluation.run_settings import RunSettings, joined_sides
 from kgeval.ranking import Executor, ListTask, RankCounts, Task, TaskCounts, rank
 from kgeval.results import EvaluationResult, explain_triple
 from kgeval.scorers import (
-    MAX_PAIRS,
     Limits,
     RowScorer,
     as_row_scorer,
@@ -56,25 +53,28 @@ from kgeval.scorers import (
 MAX_PLANS = 8  # plans that an Evaluator keeps, for example of several samples
 
 
-@names_unknown_arguments(**PROTOCOL_HINTS)
+# What to write instead of arguments of version 0.1 that say how a run is computed.
+RUN_HINTS = {
+    "threads": "executor=kgeval.executors.Threads(4)",
+    **dict.fromkeys(("block_size", "max_pairs"), "batch_size= (pairs of a query and a candidate scored at once)"),
+    "checkpoint": "run_folder=",
+    "resume": "run_folder= alone (it goes on where the same run stopped)",
+}
+
+
+@names_unknown_arguments(**PROTOCOL_HINTS, **RUN_HINTS)
 def evaluate(
     scorer: Any,
     dataset: Dataset,
     protocol: Protocol | None = None,
     *,
-    batch_size: int | None = None,
-    block_size: int | None = None,
-    max_pairs: int = MAX_PAIRS,
-    threads: int | None = None,
     device: str | None = None,
-    progress: bool = True,
-    triples: int | npt.ArrayLike | None = None,
-    seed: int | None = None,
+    batch_size: int | None = None,
     executor: Executor | None = None,
-    checkpoint: str | Path | None = None,
-    resume: bool = False,
+    run_folder: str | Path | None = None,
     max_seconds: float | None = None,
     check_rows: bool = True,
+    progress: bool = True,
 ) -> EvaluationResult:
     """Rank every triple of a split against its corruptions: the triples with another subject or another object.
 
@@ -88,47 +88,33 @@ def evaluate(
         `kgeval.adapters`). Higher scores are always better.
     dataset : Dataset
     protocol : Protocol, optional
-        By default ``Protocol()``.
-    batch_size : int, optional
-        Number of queries that are scored together.
-    block_size : int, optional
-        Number of candidates that are scored together.
-    max_pairs : int
-        The largest number of triples in one call of a score function.
-    threads : int, optional
-        Number of threads for embedding models; by default one per processor; a small job uses only the calling
-        thread.
+        By default ``Protocol()``. It holds all settings that change a number, such as the sample.
     device : str, optional
         The device that computes the counts for embedding models: ``"numpy"``; ``"cpu"``, which uses torch and first
         estimates dot products with 8-bit integers; ``"cuda"`` or ``"cuda:1"``. By default numpy for numpy arrays, and
         the device of the tensors for torch tensors. The counts are the same on every device.
-    progress : bool
-        Whether to show a progress bar, if standard error is a terminal, and to print the expected duration of a long
-        run.
-    triples : int, int array or bool array, optional
-        Rank only a part of the triples; the filter still uses all known triples. One of: a number of triples, which are
-        drawn at random; the rows of the triples in the ranked splits; or a mask. The protocol of the result contains
-        the sample. If the triples were drawn at random, confidence intervals of metrics describe the whole splits, with
-        the finite-population correction; confidence intervals of differences between models do not have this
-        correction.
-    seed : int, optional
-        The seed of the random triples, and of the order of the triples with `max_seconds`; by default 0. Without either
-        of them, a seed is an error: it would change nothing.
+    batch_size : int, optional
+        The largest number of pairs of a query and a candidate that are scored at once: for a function, the number of
+        triples in a call. By default a number that suits the scorer, its speed and the free memory. The counts are the
+        same with every number.
     executor : Executor, optional
-        Where to rank: ``kg.executors.Threads(n)`` (the default), ``kg.executors.Processes(n)`` or
-        ``kg.executors.Ray(...)``. The counts are the same with every executor.
-    checkpoint : str or path, optional
-        A folder that keeps the counts of finished queries, so that an interrupted run can be resumed.
-    resume : bool
-        Whether to reuse the counts in the folder `checkpoint`. A resumed run gives the same ranks as an uninterrupted
-        run, even with another executor and other sizes of batches. Only the row order check may rank another number of
-        train triples, if there is little time for the check: ``result.about["row_order"]``.
+        Where to rank: ``kg.executors.Threads(n)`` (the default, with one thread per processor),
+        ``kg.executors.Processes(n)`` or ``kg.executors.Ray(...)``. The counts are the same with every executor.
+    run_folder : str or path, optional
+        A folder that keeps the counts of finished queries. If the same run was stopped, it goes on where it stopped;
+        the folder of another run is an error. A resumed run gives the same ranks as an uninterrupted run, even with
+        another executor and another `batch_size`. Only the row order check may rank another number of train triples,
+        if there is little time for the check: ``result.about["row_order"]``.
     max_seconds : float, optional
-        Stop after about this time, with a partial result. The triples are ranked in a random order. If the first m
-        triples are ranked in time, the result is the same as with ``triples=m``; m can be the number of all triples.
+        Stop after about this time, with a partial result. The triples are ranked in a random order, whose seed is the
+        `sample_seed` of the protocol. If the first m triples are ranked in time, the result is the same as with
+        ``Protocol(sample=m)``; m can be the number of all triples.
     check_rows : bool
         Whether to rank some train triples too, and to caution if a trained model would rank them higher: its rows may
         be in another order than the ids. The numbers are the same without this check.
+    progress : bool
+        Whether to show a progress bar, if standard error is a terminal, and to print the expected duration of a long
+        run.
 
     Returns
     -------
@@ -145,7 +131,7 @@ def evaluate(
     MissingExtra
         If the device needs torch and torch is not installed.
     DataError
-        If no triple is left to rank, or if the checkpoint cannot be written, is in use, or belongs to another run.
+        If no triple is left to rank, or if the run folder cannot be written, is in use, or belongs to another run.
 
     References
     ----------
@@ -160,19 +146,13 @@ def evaluate(
     """
     return Evaluator(dataset, protocol).evaluate(
         scorer,
-        batch_size=batch_size,
-        block_size=block_size,
-        max_pairs=max_pairs,
-        threads=threads,
         device=device,
-        progress=progress,
-        triples=triples,
-        seed=seed,
+        batch_size=batch_size,
         executor=executor,
-        checkpoint=checkpoint,
-        resume=resume,
+        run_folder=run_folder,
         max_seconds=max_seconds,
         check_rows=check_rows,
+        progress=progress,
     )
 
 
@@ -220,6 +200,7 @@ class RankingPlan:
     ranked_rows: dict[str, Ids]
 
 
+@names_unknown_arguments(**PROTOCOL_HINTS)
 class Evaluator:
     """Evaluate many scorers on one dataset, for example in a training loop; queries and filter are built once.
 
@@ -252,48 +233,36 @@ class Evaluator:
         self._row_order_tasks: KeptTasks = {}
         self._well_ordered: list[weakref.ref[Any]] = []  # scorers whose row order was checked, without a caution
         self._has_cautioned = False
-        if self.protocol.sample is not None:
-            raise ProtocolError("a protocol's sample is set by evaluate(..., triples=...); leave sample= out")
+        self._draw(self.protocol)  # raises an error for a sample that does not fit the splits
 
-    @names_unknown_arguments(**PROTOCOL_HINTS)
+    @names_unknown_arguments(**PROTOCOL_HINTS, **RUN_HINTS)
     def evaluate(
         self,
         scorer: Any,
         *,
-        batch_size: int | None = None,
-        block_size: int | None = None,
-        max_pairs: int = MAX_PAIRS,
-        threads: int | None = None,
         device: str | None = None,
-        progress: bool = True,
-        triples: int | npt.ArrayLike | None = None,
-        seed: int | None = None,
+        batch_size: int | None = None,
         executor: Executor | None = None,
-        checkpoint: str | Path | None = None,
-        resume: bool = False,
+        run_folder: str | Path | None = None,
         max_seconds: float | None = None,
         check_rows: bool = True,
+        progress: bool = True,
     ) -> EvaluationResult:
         """Rank the positives with `scorer`; parameters, result and errors are those of `kgeval.evaluate`."""
-        for name, value in (("batch_size", batch_size), ("block_size", block_size), ("threads", threads)):
-            if value is not None:
-                check_positive_int(name, value)
-        limits = Limits(batch_size, block_size, check_positive_int("max_pairs", max_pairs), device)
-        run = RunSettings.of(executor, threads, checkpoint, resume, max_seconds, progress)
-        is_count = isinstance(triples, (int, np.integer)) and not isinstance(triples, (bool, np.bool_))
-        if seed is not None and not is_count and max_seconds is None:
+        limits = Limits(None if batch_size is None else check_positive_int("batch_size", batch_size), device)
+        run = RunSettings.of(executor, run_folder, max_seconds, progress)
+        sample, seed = self.protocol.sample, self.protocol.sample_seed
+        if seed and sample is None and max_seconds is None:
             raise ProtocolError(
-                f"seed={seed!r} changes nothing here: it is the seed of triples=N (N random triples) and of "
-                "max_seconds=S; give it with one of them. The seed with which a model was trained is kept by "
-                "result.save(path, name=, seed=)"
+                f"sample_seed={seed} changes nothing here: it is the seed of Protocol(sample=N) (N random triples) and "
+                "of max_seconds=S; give it with one of them"
             )
-        seed = check_seed(0 if seed is None else seed)
         given, scorer = scorer, bound(scorer, self.dataset)
         rows = as_row_scorer(scorer, len(self.dataset.entities), limits)
         check_missing(scorer, self.dataset)
         check_precedence(scorer, rows, self.dataset)
         run.check_device(rows, device)
-        plan = self._plan(self._protocol_for(scorer), triples, seed)
+        plan = self._plan(self._protocol_for(scorer))
         places = run.places(plan.protocol, len(plan.positives.triples), seed)
         kept = plan.positives.triples[plan.kept]
         with run.in_time(rows):
@@ -304,7 +273,7 @@ class Evaluator:
                 counts = rank(job, run.executor)
                 n_reached = run.reached(job, counts, places, plan.kept)
                 if n_reached is not None:
-                    plan = self._plan(replace(plan.protocol, sample=None), n_reached, seed)
+                    plan = self._plan(replace(plan.protocol, sample=n_reached, sample_seed=seed))
                 row_order = unchecked("switched off by check_rows=False")
                 if check_rows and self._is_well_ordered(given):
                     row_order = unchecked("this Evaluator has checked the scorer before")
@@ -328,9 +297,9 @@ class Evaluator:
                 raise Stopped(job.describe_stop()) from error
             by_side = joined_sides(job, counts, store, plan.protocol.sides)
         notes = [*report.notes, *self._notes(scorer, plan, by_side)]
-        if isinstance(triples, (int, np.integer)) and triples > len(plan.positives.triples):
+        if isinstance(sample, int) and sample > len(plan.positives.triples):
             n = counted(len(plan.positives.triples), "triple")
-            notes.append(f"sample: the splits to rank have {n}, fewer than the {triples:,} that were to be drawn")
+            notes.append(f"sample: the splits to rank have {n}, fewer than the {sample:,} that were to be drawn")
         return self._result(plan, by_side, rows, notes, row_order)
 
     def _is_well_ordered(self, scorer: Any) -> bool:
@@ -372,7 +341,7 @@ class Evaluator:
         rows = as_row_scorer(scorer, len(self.dataset.entities))
         check_missing(scorer, self.dataset)
         check_precedence(scorer, rows, self.dataset)
-        plan = self._plan(self._protocol_for(scorer))
+        plan = self._plan(replace(self._protocol_for(scorer), sample=None, sample_seed=0))
         triple = triple_ids(self.dataset.entities, self.dataset.relations, (s, p, o))
         side = check_side(side)
         source = self._source(plan, rows, plan.ranked_rows[side])
@@ -416,10 +385,13 @@ class Evaluator:
             )
         return self.protocol.resolved(self.dataset, "drop" if lacks else "rank")
 
-    def _plan(self, protocol: Protocol, triples: int | npt.ArrayLike | None = None, seed: int = 0) -> RankingPlan:
-        n_positives = sum(len(self.dataset[split]) for split in protocol.splits)
-        chosen, sample = RandomSample.drawn(triples, n_positives, seed)
-        protocol = replace(protocol, sample=sample)
+    def _draw(self, protocol: Protocol) -> tuple[Ids, Protocol]:
+        """Return the rows of the triples to rank, and the protocol with the sample that was drawn."""
+        return protocol.drawn(sum(len(self.dataset[split]) for split in protocol.splits))
+
+    def _plan(self, protocol: Protocol) -> RankingPlan:
+        """Return the plan of a resolved protocol; its sample is drawn here."""
+        chosen, protocol = self._draw(protocol)
         return remember(self._plans, protocol, lambda: _make_plan(self.dataset, protocol, chosen), MAX_PLANS)
 
     def _result(
@@ -504,7 +476,7 @@ def _make_plan(dataset: Dataset, protocol: Protocol, chosen: Ids) -> RankingPlan
             f"no triple is left to rank: all {len(chosen)} contain an entity or relation that does not occur in train"
         )
     entities = np.arange(len(dataset.entities)) if all_kept else np.flatnonzero(dataset.is_seen_entity)
-    known = known_triples(dataset, protocol.filter_splits or ())
+    known = known_triples(dataset, protocol.filter or ())
     indexes = {side: KnownIndex.of(*query_parts(known, side)) for side in protocol.sides}
 
     def lists_of(rows: Ids, among: Ids) -> list[ListTask]:

@@ -208,7 +208,7 @@ def evaluate_ranks_alone(
         )
     return assemble(
         dataset,
-        replace(resolved, candidates=candidates, filter_splits=() if setting == "raw" else None),
+        replace(resolved, candidates=candidates, filter=() if setting == "raw" else None),
         positives,
         sides,
         {NO_ROW["rank"]: n_missing},
@@ -292,9 +292,9 @@ def _check_filtered_ranks(given: GivenRanks, dataset: Dataset, protocol: Protoco
         row = part.row_of[i]
         raise DataError(
             f"{given.source}, row {row}: rank {given.ranks[row]:g} on the {part.side} side, but the filter "
-            f"({'+'.join(protocol.filter_splits or ())}) leaves {counted(int(rivals[i]) + 1, 'candidate')}. If the "
+            f"({'+'.join(protocol.filter or ())}) leaves {counted(int(rivals[i]) + 1, 'candidate')}. If the "
             "ranks are raw, say it: filtered='no' (--filtered no); if other splits were filtered, name them: "
-            "filter_splits= (--filter)"
+            "filter= (--filter)"
         )
 
 
@@ -302,7 +302,7 @@ def _rivals_of_all(dataset: Dataset, protocol: Protocol, positives: Positives, p
     """Return the number of rivals of each positive if all entities are candidates, int64 (n,)."""
     rivals = np.full(len(positives.triples), len(dataset.entities) - 1)
     if setting == "filtered":
-        index = known_index(dataset, protocol.filter_splits or (), part.side)
+        index = known_index(dataset, protocol.filter or (), part.side)
         rivals -= index.count_others(*query_parts(positives.triples, part.side))
     return rivals
 

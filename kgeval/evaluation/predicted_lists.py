@@ -332,9 +332,9 @@ class _Counts:
         """Compare the answers of each list with the positive, `MAX_ELEMENTS` answers at a time."""
         side, n = matched.side, len(positives.triples)
         (relation, given), answer = query_parts(positives.triples, side)
-        index = known_index(dataset, protocol.filter_splits or (), side)
+        index = known_index(dataset, protocol.filter or (), side)
         ranked = known_index(dataset, protocol.splits, side)
-        by_split = {split: known_index(dataset, (split,), side) for split in protocol.filter_splits or ()}
+        by_split = {split: known_index(dataset, (split,), side) for split in protocol.filter or ()}
         kinds = ("known", "unmapped", "other")
         above, tied, listed = ({kind: np.zeros(n, dtype=np.int64) for kind in kinds} for _ in range(3))
         has_answer, own_worth = np.zeros(n, dtype=bool), np.full(n, np.nan)
@@ -508,7 +508,7 @@ def _n_split_queries(
     Known answers may be missing in some of the lists.
     """
     queries = Queries.of(positives.triples, matched.side)
-    index = known_index(dataset, (*(protocol.filter_splits or ()), *protocol.splits), matched.side)
+    index = known_index(dataset, (*(protocol.filter or ()), *protocol.splits), matched.side)
     n = 0
     for i in np.flatnonzero(np.diff(queries.offsets) > 1):
         found = np.unique(matched.row_of[queries.rows[queries.offsets[i] : queries.offsets[i + 1]]])
@@ -536,7 +536,7 @@ def _filter_cautions(filtered: str, n_with_known: int, protocol: Protocol) -> li
         hold = "list of 1 positive holds" if n_with_known == 1 else f"lists of {n_with_known:,} positives hold"
         cautions.append(
             f"filtered= says that known answers were removed, but the {hold} known answers, which are left out now: "
-            "the lists were not filtered, or they were filtered with other splits (name them: filter_splits=, --filter)"
+            "the lists were not filtered, or they were filtered with other splits (name them: filter=, --filter)"
         )
     return cautions
 

@@ -123,10 +123,10 @@ def said_filter(given: Predictions | GivenRanks, filtered: str | None, protocol:
         if given.filtered is not None and given.filtered != filtered:
             raise DataError(f"{given.source}: says filtered={given.filtered!r}, but the argument is {filtered!r}")
     said = filtered or given.filtered
-    if said in ("after", "before") and not protocol.filter_splits:
+    if said in ("after", "before") and not protocol.filter:
         raise ProtocolError(
             f"{given.source}: known answers were removed (filtered={said!r}), but the protocol has no filter; "
-            "filter_splits must name the splits whose known answers were removed (default: all)"
+            "filter must name the splits whose known answers were removed (default: all)"
         )
     return said
 
@@ -273,7 +273,7 @@ def splits_with_others(
         One for each ranked side.
     """
     splits = []
-    for split in protocol.filter_splits or ():
+    for split in protocol.filter or ():
         for part in parts:
             given, asked = query_parts(positives.triples, part.side)
             others = KnownIndex.of(*query_parts(dataset[split].array, part.side)).count_others(given, asked)

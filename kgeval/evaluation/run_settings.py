@@ -1,4 +1,4 @@
-"""The settings of a run (executor, time limit, checkpoint), from which `Evaluator.evaluate` makes its `Job`."""
+"""The settings of a run (executor, time limit, run folder), from which `Evaluator.evaluate` makes its `Job`."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from kgeval.data import Dataset, Protocol, RandomSample
 from kgeval.errors import ProtocolError, ScoreError
 from kgeval.kernels import check_device
 from kgeval.ranking import (
-    Checkpoint,
     Executor,
     Job,
     ListTask,
     Meter,
+    RunFolder,
     Task,
     TaskCounts,
     Work,
@@ -32,8 +32,8 @@ from kgeval.ranking import (
 )
 from kgeval.scorers import GeometryRows, Limits, OutOfTime, RowScorer, ScorerIdentity
 
-KEPT = "checkpoint=DIR (--checkpoint DIR) keeps what is finished"  # what a user can do about a long run
-PART = "max_seconds= (--max-seconds) or triples= (--sample) ranks a random part"
+KEPT = "run_folder=DIR (--run-folder DIR) keeps what is finished"  # what a user can do about a long run
+PART = "max_seconds= (--max-seconds) or Protocol(sample=) (--sample) ranks a random part"
 STOPPING_SECONDS = 1.5  # the time that worker processes need to end
 RANKING_SHARE = 0.95  # the share of max_seconds for ranking; the rest of the time is for the row order check
 # The identity of a scorer is computed in at most PROBE_SECONDS, and in at most PROBE_SHARE of max_seconds.
@@ -48,8 +48,7 @@ class RunSettings:
     ----------
     executor : Executor
     folder : Path, optional
-        The folder of the checkpoint.
-    resume : bool
+        The run folder.
     max_seconds : float, optional
     progress : bool
     started : float
@@ -58,7 +57,6 @@ class RunSettings:
 
     executor: Executor
     folder: Path | None
-    resume: bool
     max_seconds: float | None
     progress: bool
     started: float
@@ -67,31 +65,21 @@ class RunSettings:
     def of(
         cls,
         executor: Executor | None,
-        threads: int | None,
-        checkpoint: str | Path | None,
-        resume: bool,
+        run_folder: str | Path | None,
         max_seconds: float | None,
         progress: bool,
     ) -> RunSettings:
-        """Return the settings from the arguments of `evaluate`; raise a ProtocolError if they contradict each other."""
+        """Return the settings from the arguments of `evaluate`; raise a ProtocolError for a wrong value."""
         if executor is not None and (isinstance(executor, type) or not hasattr(executor, "run")):
             raise ProtocolError(
                 "executor must be a value such as kgeval.executors.Threads(4) or kgeval.executors.Ray(); got "
                 f"{executor!r}"
             )
-        if executor is not None and threads is not None:
-            raise ProtocolError(
-                "give threads= or executor=, not both; executor=kgeval.executors.Threads(n) is threads=n"
-            )
-        if resume and checkpoint is None:
-            raise ProtocolError(
-                "resume=True (--resume) needs checkpoint=DIR (--checkpoint DIR), the folder of the run to resume"
-            )
         is_number = isinstance(max_seconds, (int, float, np.number)) and not isinstance(max_seconds, bool)
         if max_seconds is not None and not (is_number and math.isfinite(max_seconds) and max_seconds > 0):
             raise ProtocolError(f"max_seconds must be a number of seconds above 0; got {max_seconds!r}")
-        folder = None if checkpoint is None else Path(checkpoint)
-        return cls(executor or executors.Threads(threads), folder, resume, max_seconds, progress, time.monotonic())
+        folder = None if run_folder is None else Path(run_folder)
+        return cls(executor or executors.Threads(), folder, max_seconds, progress, time.monotonic())
 
     @property
     def is_local(self) -> bool:
@@ -138,8 +126,8 @@ class RunSettings:
     @contextmanager
     def opened(
         self, dataset: Dataset, protocol: Protocol, scorer: Any, rows: RowScorer, triples: Ids, entities: Ids, seed: int
-    ) -> Iterator[Checkpoint | None]:
-        """Provide the open checkpoint in a ``with`` statement; None if the run has no checkpoint.
+    ) -> Iterator[RunFolder | None]:
+        """Provide the open run folder in a ``with`` statement; None if the run has none.
 
         `triples`, shape (n, 3), are the triples to rank; `entities` are the ids of possible candidates; `seed` is the
         seed of the random order.
@@ -151,11 +139,11 @@ class RunSettings:
         identity = {
             "dataset": dataset.fingerprint[:16],
             "protocol": protocol.to_dict(),
-            "seed": seed,
+            "sample_seed": seed,
             "scorer": ScorerIdentity(scorer, rows, dataset, triples, entities, protocol.sides, seconds),
         }
         with self.in_time(rows):
-            store = Checkpoint.open(self.folder, identity, self.resume)
+            store = RunFolder.open(self.folder, identity)
         with store:
             yield store
 
@@ -166,10 +154,10 @@ class RunSettings:
         dataset: Dataset,
         tasks: Sequence[Task | ListTask],
         limits: Limits,
-        store: Checkpoint | None,
+        store: RunFolder | None,
         places: Ids | None,
     ) -> Job:
-        """Return the job: the queries that are not yet in the checkpoint `store`, in the order of `places` if given."""
+        """Return the job: the queries that are not yet in the run folder `store`, in the order of `places` if given."""
         left: Sequence[Any] = without_finished(tasks, store.finished) if store else tasks
         urgency = None
         if places is not None:
@@ -178,9 +166,8 @@ class RunSettings:
         before = whole.n_pairs - rest.n_pairs, whole.n_queries - rest.n_queries
         hint = PART if store is not None else f"{KEPT}, {PART}"
         meter = Meter(whole.n_pairs, whole.n_queries, self.progress, *before, limit=self.seconds_left, hint=hint)
-        if store is not None and self.resume:
-            taken = f"took over {counted(store.n_shards, 'shard')} of {store.folder}: {meter.describe()}"
-            meter.say(taken if store.n_shards else f"{store.folder} holds no finished shard, the run starts anew")
+        if store is not None and store.n_shards:
+            meter.say(f"took over {counted(store.n_shards, 'shard')} of {store.folder}: {meter.describe()}")
         speed = None if rows.pace is None else rows.pace.pairs_within(1.0)
         if speed:
             meter.announce(rest.n_pairs / (speed * self.executor.n_processes))
@@ -220,8 +207,8 @@ class RunSettings:
         sample = protocol.sample
         if sample is not None and sample.seed is None:
             raise ProtocolError(
-                "max_seconds ranks the first triples of a random order; it cannot be combined with triples= that name "
-                "rows. Give a number of triples, or leave max_seconds out"
+                "max_seconds ranks the first triples of a random order; it cannot be combined with a sample= that "
+                "names rows. Give a number of triples, or leave max_seconds out"
             )
         places = np.empty(n_positives, dtype=np.int64)
         places[RandomSample.order(n_positives, seed)] = np.arange(n_positives)
@@ -272,16 +259,16 @@ class RunSettings:
 
 
 def joined_sides(
-    job: Job, counts: Sequence[TaskCounts], store: Checkpoint | None, sides: Sequence[str]
+    job: Job, counts: Sequence[TaskCounts], store: RunFolder | None, sides: Sequence[str]
 ) -> dict[str, TaskCounts]:
-    """Return the counts of each side: the counts that the checkpoint already had, and the counts of the job.
+    """Return the counts of each side: the counts that the run folder already had, and the counts of the job.
 
     Parameters
     ----------
     job : Job
     counts : sequence of TaskCounts
         One for each task of the job.
-    store : Checkpoint, optional
+    store : RunFolder, optional
     sides : sequence of str
     """
     kept = store.finished if store else {}

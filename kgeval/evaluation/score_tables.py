@@ -108,7 +108,7 @@ def evaluate_scores(
         return _by_positive(dataset, given_protocol, positives, listed, values, positive_of)
     _check_distinct(dataset, listed)
     resolved = _with_lists(given_protocol, dataset, listed[_is_used(listed, positives.triples)]).resolved(dataset)
-    known = known_triples(dataset, resolved.filter_splits or ())
+    known = known_triples(dataset, resolved.filter or ())
     table = _Table.of(dataset, listed, values, known, positives.triples)
     parts = {side: _TableSide.of(table, side, known) for side in resolved.sides}
     own_scores, no_rows = values[table.rows], np.empty(0, dtype=np.int64)

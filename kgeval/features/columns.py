@@ -123,12 +123,12 @@ class FeatureSource:
     def __init__(
         self,
         rows: TripleRows,
-        filter_splits: Sequence[str] | None,
+        known_splits: Sequence[str] | None,
         splits_for_means: Sequence[str] | None,
         types: pd.Categorical | None,
     ) -> None:
         self.rows = rows
-        self.known_splits = _splits(rows.dataset, filter_splits)
+        self.known_splits = _splits(rows.dataset, known_splits)
         self.splits_for_means = _splits(rows.dataset, splits_for_means)
         self.types = types
         self.notes: list[str] = []
@@ -257,8 +257,8 @@ def features_of(
         Columns s, p, o (ids) and side, as in `EvaluationResult.table`. The column side is optional, but some
         features need it. Not modified.
     protocol : Protocol, optional
-        The known answers come from the triples of the protocol's `filter_splits`; without a protocol, from the triples
-        of all splits.
+        The known answers come from the splits that the protocol's `filter` names; without a protocol, from
+        all splits.
     dataset : Dataset
         The dataset that was ranked.
     names : sequence of str, optional
@@ -294,8 +294,8 @@ def features_of(
     1          2-3  unseen entity           2-3
     """
     rows = TripleRows(table, dataset)
-    filter_splits = None if protocol is None else protocol.filter_splits
-    source = FeatureSource(rows, filter_splits, splits_for_means, _check_types(types, dataset))
+    known_splits = None if protocol is None else protocol.filter
+    source = FeatureSource(rows, known_splits, splits_for_means, _check_types(types, dataset))
     missing_needs = _missing_needs(dataset, types, rows.has_sides)
     names = [name for name in FEATURES if name not in missing_needs] if names is None else names
     for name in names:

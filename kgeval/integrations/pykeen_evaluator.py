@@ -120,7 +120,8 @@ class EvaluatorMethods:
         mapped_triples : int tensor, shape (n, 3)
             The triples to rank, as ids of PyKEEN. A triple that occurs twice counts twice.
         batch_size, slice_size : int, optional
-            Numbers of queries and of candidates that are scored at a time; by default kgeval chooses them.
+            Numbers of queries and of candidates: with `batch_size`, at most as many pairs are scored at once as they
+            have together (all entities without `slice_size`). By default, kgeval chooses the number of pairs.
         device : torch.device, optional
             The model is moved to this device and stays there, as in PyKEEN.
         use_tqdm : bool
@@ -169,12 +170,12 @@ class EvaluatorMethods:
         chosen = candidates.All() if entities is None else ChosenEntities(entities)
         evaluator = self._evaluator(model, positives, filters, Protocol(sides=sides, unseen="rank", candidates=chosen))
         adapter = from_model(model, ids=None if evaluator.dataset.id_format == "pykeen" else "dataset")
+        n_queries = batch_size or self.batch_size
         with warnings.catch_warnings():  # the ids are PyKEEN's own; the note about the row order stays in the result
             warnings.filterwarnings("ignore", message="row order:", category=KgevalWarning)
             self.result = evaluator.evaluate(
                 adapter,
-                batch_size=batch_size or self.batch_size,
-                block_size=slice_size or self.slice_size,
+                batch_size=n_queries and n_queries * (slice_size or self.slice_size or model.num_entities),
                 progress=use_tqdm and not (tqdm_kwargs or {}).get("disable"),
             )
         self._take_ranks(self.result)
@@ -286,7 +287,7 @@ class EvaluatorMethods:
                     )
             splits = _as_splits(given, positives, filters)
             if splits is not None:
-                return Evaluator(given, replace(protocol, splits=splits[:1], filter_splits=splits[1]))
+                return Evaluator(given, replace(protocol, splits=splits[:1], filter=splits[1]))
             outside = _without(positives, known_triples(given, tuple(given.splits)))
             if len(outside):
                 raise ProtocolError(

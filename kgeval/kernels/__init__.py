@@ -39,6 +39,7 @@ from kgeval.kernels.backends import (
     counter_bytes,
     make_counter,
     one_thread_each,
+    tile_shape,
 )
 from kgeval.kernels.best import Best, best_candidates, best_columns
 from kgeval.kernels.counts import Counts, Places, count_known
@@ -115,5 +116,6 @@ __all__ = [
     "squared_l2",
     "streamed",
     "taken",
+    "tile_shape",
     "unpacked",
 ]

@@ -36,6 +36,7 @@ from kgeval.kernels.numpy_kernels import (
 from kgeval.kernels.torch_kernels import TorchCounter
 from kgeval.kernels.torch_screens import make_screen
 
+_TORCH_COLUMNS = 4096  # the least width of the tile of a `TorchCounter`, if its number of pairs is given
 _MIN_COLUMNS = 64  # the default tile has at least this many candidates
 # The size of the copies is extrapolated from a sample of the candidates. Limits of the sample: rows, and numbers.
 _SAMPLE_ROWS, _SAMPLE_NUMBERS = 1024, 1 << 22
@@ -175,8 +176,39 @@ def make_counter(
     """
     plan = _plan(geometry, candidates, device, block_size, threads, batch_size)
     if plan.device is not None:
-        return TorchCounter(geometry, candidates, block_size, device=plan.device)
+        counter = TorchCounter(geometry, candidates, block_size, device=plan.device)
+        counter.batch_size = plan.batch_size
+        return counter
     return NumpyCounter(geometry, candidates, plan.block_size, plan.with_bytes, plan.batch_size)
+
+
+def tile_shape(geometry: str, candidates: Array, device: Any, n_pairs: int) -> tuple[int, int]:
+    """Return the numbers of queries and of candidates of a tile with at most `n_pairs` pairs.
+
+    A tile is as wide as by default, if `n_pairs` suffice; then it has fewer queries. With more pairs than the default
+    tile has, it is wider.
+
+    Parameters
+    ----------
+    geometry, candidates, device
+        See `make_counter`.
+    n_pairs : int
+        The largest number of pairs of a query and a candidate that are scored at once.
+
+    Returns
+    -------
+    n_queries, n_candidates : int
+        At least 1 each; see `batch_size` and `block_size` of `make_counter`.
+
+    Examples
+    --------
+    >>> candidates = np.ones((10_000, 64), dtype=np.float32)
+    >>> [tile_shape("l1", candidates, "numpy", n_pairs) for n_pairs in (100, 8160, 10**6)]
+    [(1, 100), (2, 4080), (128, 7812)]
+    """
+    (rows, columns), n = _default_tile(geometry, candidates, check_device(device)), max(1, len(candidates))
+    columns = min(n, n_pairs, max(columns, n_pairs // rows))
+    return max(1, n_pairs // columns), columns
 
 
 def counter_bytes(
@@ -255,14 +287,10 @@ def _plan(
 ) -> PassPlan:
     """Choose the counter, and the sizes of batches and blocks; see `make_counter`."""
     device = check_device(device)
-    place = device or (candidates.device.type if is_tensor(candidates) else "numpy")
-    definition, n = GEOMETRIES[geometry], max(1, len(candidates))
-    if place not in ("numpy", "cpu") and definition.screen is not None:
-        return PassPlan(
-            device or str(candidates.device), batch_size or TorchCounter.batch_size, block_size or n, threads
-        )
-    with_bytes = place == "cpu" and definition.byte_tile is not None and multiplies_bytes()
-    rows, columns = definition.byte_tile if with_bytes and definition.byte_tile else definition.tile
+    (rows, columns), n = _default_tile(geometry, candidates, device), max(1, len(candidates))
+    if _is_screened(geometry, candidates, device):
+        return PassPlan(device or str(candidates.device), batch_size or rows, block_size or n, threads)
+    with_bytes = _has_byte_pass(geometry, candidates, device)
     columns = block_size or columns
     width = min(columns, -(-even_width(n, columns) // 8) * 8)  # rounded up to a multiple of eight, as in `NumpyCounter`
     plan = PassPlan(None, batch_size or rows, width, threads, with_bytes)
@@ -271,6 +299,30 @@ def _plan(
         fitting = free // (MEMORY_SHARE * threads * plan.batch_size * plan.cell_bytes) // 8 * 8
         plan = replace(plan, block_size=min(width, max(_MIN_COLUMNS, fitting)))
     return plan
+
+
+def _place(candidates: Array, device: str | None) -> str:
+    return device or (candidates.device.type if is_tensor(candidates) else "numpy")
+
+
+def _is_screened(geometry: str, candidates: Array, device: str | None) -> bool:
+    """Return whether a `TorchCounter` counts; otherwise, a `NumpyCounter` counts."""
+    return _place(candidates, device) not in ("numpy", "cpu") and GEOMETRIES[geometry].screen is not None
+
+
+def _has_byte_pass(geometry: str, candidates: Array, device: str | None) -> bool:
+    """Return whether torch multiplies 8-bit integers in the first pass of a `NumpyCounter`."""
+    is_defined = GEOMETRIES[geometry].byte_tile is not None
+    return _place(candidates, device) == "cpu" and is_defined and multiplies_bytes()
+
+
+def _default_tile(geometry: str, candidates: Array, device: str | None) -> tuple[int, int]:
+    """Return the default numbers of queries and candidates that are scored at once, if there is enough memory."""
+    if _is_screened(geometry, candidates, device):
+        return TorchCounter.batch_size, _TORCH_COLUMNS
+    definition = GEOMETRIES[geometry]
+    byte_tile = definition.byte_tile if _has_byte_pass(geometry, candidates, device) else None
+    return byte_tile or definition.tile
 
 
 def _sample(candidates: Array) -> Array:
@@ -321,17 +373,17 @@ def _held_bytes(parts: list[Any], besides: Array | None) -> list[int]:
 
 def _remedy(geometry: str, candidates: Array, plan: PassPlan, copied: int, free: int) -> str:
     """Return the advice for an error message: each setting that suffices alone, with the largest value that fits."""
-    (n, d), settings = candidates.shape, []
-    for name in ("threads", "batch_size", "block_size"):
-        # the batches need `fixed` bytes, plus `each` bytes times the value of the setting
-        fixed, first = (replace(plan, **dict[str, Any]({name: value})).batch_bytes(d) for value in (0, 1))
-        each = first - fixed
-        value = (free - copied - fixed) // each if each else 0
-        if 1 <= value < getattr(plan, name):
-            settings.append(f"{name}={value}")
+    (n, d), settings, left = candidates.shape, [], free - copied
+    per_thread, per_query = replace(plan, threads=1).batch_bytes(d), replace(plan, batch_size=1).batch_bytes(d)
+    if 1 <= left // per_thread < plan.threads:
+        settings.append(f"executor=kgeval.executors.Threads({left // per_thread})")
+    if 1 <= left // per_query < plan.batch_size:
+        settings.append(f"batch_size={left // per_query * min(n, plan.block_size)}")
+    elif left < per_query and plan.device is None:  # a part of the candidates of one query
+        n_columns = (left - plan.threads * QUERY_BYTES * d) // (plan.threads * plan.cell_bytes)
+        settings += [f"batch_size={n_columns}"] if n_columns >= 1 else []
     if settings:
-        alternatives = " or ".join(filter(None, (", ".join(settings[:-1]), settings[-1])))
-        return f"Set {alternatives}, or a smaller value"
+        return f"Set {' or '.join(settings)}, or a smaller value"
     if "float64" in str(candidates.dtype):
         sample = _sample(candidates)
         single = sample.float() if is_tensor(sample) else sample.astype(np.float32)

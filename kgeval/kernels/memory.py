@@ -160,37 +160,38 @@ def check_fits(n_bytes: float, what: str, remedy: str, free: int | None = None) 
 
     Examples
     --------
-    >>> check_fits(2**34, "a batch of 512 queries x 8,388,608 candidates", "Set batch_size=64", free=2**31)
+    >>> what = "a batch of 512 queries x 8,388,608 candidates"
+    >>> check_fits(2**34, what, "Set batch_size=268435456", free=2**31)
     Traceback (most recent call last):
         ...
     kgeval.errors.OutOfMemory: a batch of 512 queries x 8,388,608 candidates needs 16 GiB of memory; 2 GiB are free. \
-Set batch_size=64
+Set batch_size=268435456
     """
     free = free_bytes() if free is None else free
     if free is not None and n_bytes > free:
         raise OutOfMemory(f"{what} needs {size_text(n_bytes)} of memory; {size_text(free)} are free. {remedy}")
 
 
-def check_row_memory(batch_size: int, n_candidates: int) -> None:
+def check_row_memory(n_queries: int, n_candidates: int) -> None:
     """Check that whole rows of scores, in float64, fit into the free memory.
 
     Parameters
     ----------
-    batch_size : int
-        The number of queries that are scored together.
+    n_queries : int
+        The number of queries that are scored at once.
     n_candidates : int
 
     Raises
     ------
     OutOfMemory
-        If the rows exceed the free memory; the message names the largest batch that fits.
+        If the rows exceed the free memory; the message names the largest batch size that fits.
     """
     row_bytes, free = 8 * n_candidates, free_bytes()
     fitting = 0 if free is None else free // row_bytes
     check_fits(
-        batch_size * row_bytes,
-        f"a batch of {batch_size:,} queries x {n_candidates:,} candidates",
-        f"Set batch_size={fitting} or less" if fitting else "Rank among fewer candidates",
+        n_queries * row_bytes,
+        f"a batch of {n_queries:,} queries x {n_candidates:,} candidates",
+        f"Set batch_size={fitting * n_candidates} or less" if fitting else "Rank among fewer candidates",
         free,
     )
 

@@ -10,17 +10,17 @@ from kgeval.ranking.counts import RankCounts, TaskCounts
 from kgeval.ranking.jobs import Executor, Job, rank
 from kgeval.ranking.listed import ListTask, count_lists
 from kgeval.ranking.progress import Meter, said_while
-from kgeval.ranking.resume import Checkpoint
+from kgeval.ranking.resume import RunFolder
 from kgeval.ranking.shards import Work, in_order, without_finished
 from kgeval.ranking.tasks import Task
 
 __all__ = [
-    "Checkpoint",
     "Executor",
     "Job",
     "ListTask",
     "Meter",
     "RankCounts",
+    "RunFolder",
     "Task",
     "TaskCounts",
     "Work",

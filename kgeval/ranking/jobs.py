@@ -18,12 +18,12 @@ from kgeval.ranking.counts import TaskCounts
 from kgeval.ranking.listed import ListTask
 from kgeval.ranking.progress import Meter
 from kgeval.ranking.ranker import Ranker
-from kgeval.ranking.resume import Checkpoint
+from kgeval.ranking.resume import RunFolder
 from kgeval.ranking.shards import Failed, Finished, Shard, Work
 from kgeval.ranking.tasks import Task
 from kgeval.scorers import GeometryRows, Limits, RowScorer
 
-MAX_FAILURES = 3  # a run with a checkpoint goes on after an error, and stops after this number of failed shards
+MAX_FAILURES = 3  # a run with a run folder goes on after an error, and stops after this number of failed shards
 
 
 class Executor(typing.Protocol):
@@ -56,7 +56,7 @@ class Job:
     meter : Meter
     deadline : float, optional
         The time (of `time.monotonic`) at which the run ends; the result is then the counts so far.
-    store : Checkpoint, optional
+    store : RunFolder, optional
         Keeps the counts of finished shards.
     scorer : object
         The scorer that the user gave. The other processes receive this scorer, and adapt it to `dataset`.
@@ -71,7 +71,7 @@ class Job:
     urgency: Sequence[Any] | None = None
     meter: Meter = field(default_factory=Meter.silent)
     deadline: float | None = None
-    store: Checkpoint | None = None
+    store: RunFolder | None = None
     scorer: Any = None
     dataset: Dataset | None = None
     prepared: list[Any] = field(default_factory=list)
@@ -103,8 +103,8 @@ class Job:
     def describe_kept(self) -> str:
         """Return a text that says which results of an interrupted run are kept, and how to continue the run."""
         if self.store is None:
-            return "the finished ranks are lost; checkpoint=DIR (--checkpoint DIR) keeps them"
-        return f"what was ranked is kept in {self.store.folder}; continue with resume=True (--resume)"
+            return "the finished ranks are lost; run_folder=DIR (--run-folder DIR) keeps them"
+        return f"what was ranked is kept in {self.store.folder}; the same call goes on from there"
 
     def describe_stop(self) -> str:
         """Return the message of a run that was interrupted."""
@@ -130,7 +130,7 @@ def rank(job: Job, executor: Executor) -> list[TaskCounts]:
         If a score is NaN (the message names query and candidate), if the scores have a wrong shape, or if a vector of
         an embedding model is too large or not finite.
     """
-    if not job.work.n_queries:  # all queries were finished in a checkpoint
+    if not job.work.n_queries:  # all queries were finished in the run folder
         return [TaskCounts.joined([]) for _ in job.tasks]
     parts: list[dict[int, TaskCounts]] = [{} for _ in job.tasks]  # per task: first query of a shard -> shard's counts
     failures: list[Failed] = []

@@ -29,6 +29,7 @@ from kgeval.kernels import (
     largest_in_rows,
     make_counter,
     row_counter,
+    tile_shape,
 )
 from kgeval.ranking.counts import RankCounts, TaskCounts
 from kgeval.ranking.listed import ListBatch, ListTask
@@ -65,7 +66,7 @@ class Ranker:
     tasks : sequence of Task or sequence of ListTask
         A `Task` holds queries and the candidates that they share; in a `ListTask`, every positive has its own list.
     limits : Limits
-        The sizes of batches and blocks, and the device.
+        The number of pairs that are scored at once, and the device.
     n_threads : int
         How many batches are counted at the same time.
     note_memory : function, optional
@@ -99,11 +100,12 @@ class Ranker:
         if isinstance(queries, ListTask):
             return max(1, self._lists_at_once(queries))
         if not isinstance(self.rows, GeometryRows):
+            size = row_batch(self.rows, self.limits, len(queries.candidates))
             if self.limits.batch_size:
-                check_row_memory(min(self.limits.batch_size, queries.n_queries), len(queries.candidates))
-            return row_batch(self.rows, self.limits, len(queries.candidates))
+                check_row_memory(min(size, queries.n_queries), len(queries.candidates))
+            return size
         if self.limits.batch_size:
-            return self.limits.batch_size
+            return self._candidates(task).counter.batch_size
         n_queries, held = sum(task.n_queries for task in self.tasks), self._candidates(task)
         least, n_batches = MIN_BATCH, BATCHES * self.n_threads
         if not is_kept(held.vectors.nbytes):  # each batch reads the whole table: plan one batch for each thread
@@ -119,13 +121,14 @@ class Ranker:
         """Return the number of lists that are scored together; slow scorers then take about `BATCH_SECONDS`."""
         size = max(1, task.count_pairs(0, task.n_queries) // max(1, task.n_queries))  # pairs in a list
         n_pairs = None if self.rows.pace is None else self.rows.pace.batch_pairs(BATCH_SECONDS)
+        largest = min(MAX_RIVALS, self.limits.batch_size or MAX_RIVALS)
         if n_pairs is None:
-            return MAX_RIVALS // size
+            return largest // size
         if isinstance(self.rows, MatrixRows):  # scores each query with all entities, or with the entities of all lists
             n_entities = len(task.dataset.entities)
             n_together = math.isqrt(n_pairs // size) if self.rows.takes_candidates(task.side) else 0
-            return min(MAX_RIVALS // size, max(n_pairs // n_entities, n_together))
-        return min(MAX_RIVALS, n_pairs) // size
+            return min(largest // size, max(n_pairs // n_entities, n_together))
+        return min(largest, n_pairs) // size
 
     def batches(self, shard: Shard) -> Iterator[RowBatch | VectorBatch | ListBatch]:
         """Yield the batches of a shard, in the order of its queries."""
@@ -184,10 +187,11 @@ class Ranker:
         n_queries = sum(task.n_queries for task in self.tasks)
         if n_queries < MIN_QUERIES_FOR_BYTES and (device == "cpu" or (device is None and not is_on_device(vectors))):
             device = "numpy"
-        batch_size = limits.batch_size  # below: at most the number of all queries, divided among the threads
-        if batch_size is not None:
+        batch_size = block_size = None
+        if limits.batch_size is not None:  # at most the number of all queries, divided among the threads
+            batch_size, block_size = tile_shape(geometry, vectors, device, limits.batch_size)
             batch_size = min(batch_size, max(1, -(-n_queries // self.n_threads)))
-        sizes = (device, limits.block_size, self.n_threads, batch_size)
+        sizes = (device, block_size, self.n_threads, batch_size)
         self._note_memory(check_counter_memory(geometry, vectors, *sizes))
         with np.errstate(all="ignore"):
             counter = make_counter(geometry, vectors, *sizes)

@@ -1,8 +1,8 @@
-"""The checkpoint of a ranking: a folder with the counts of finished positives, so that a later run can continue.
+"""The run folder of a ranking: it holds the counts of finished positives, so that a later run can continue.
 
-`kgeval.evaluation` opens a `Checkpoint` and adds the counts of each shard. The folder contains ``checkpoint.json`` (the
-identity of the run), ``shard-000001.npz``, ``shard-000002.npz``, ... (rows, counts and scores) and ``lock``. Each file
-appears only when it is complete, so a run may be killed at any moment.
+`kgeval.evaluation` opens a `RunFolder` and adds the counts of each shard. It contains ``checkpoint.json`` (the identity
+of the run; the file has its name from version 0.1), ``shard-000001.npz``, ``shard-000002.npz``, ... (rows, counts and
+scores) and ``lock``. Each file appears only when it is complete, so a run may be killed at any moment.
 """
 
 from __future__ import annotations
@@ -26,21 +26,23 @@ import numpy as np
 
 from kgeval._version import __version__
 from kgeval.checks import Bools, Ids, counted, cut_label
-from kgeval.data import SIDES
+from kgeval.data import SIDES, Protocol
 from kgeval.errors import DataError
 from kgeval.files import TEMPORARY, Arrays, read_archive, read_text, replacing
 from kgeval.limits import check_json
 from kgeval.ranking.counts import RankCounts, TaskCounts
 
+# Values in the files of version 0.1 stay, so that its runs go on.
 FORMAT, FORMAT_VERSION = "kgeval checkpoint", 1
 SHARD_FORMAT = "kgeval checkpoint shard"
 DESCRIPTION, LOCK = "checkpoint.json", "lock"
+SAME_COUNTS = ("0.1.0",)  # versions with the counts of this one, whose runs go on
+OLD_NAMES = {"seed": "sample_seed"}  # names in the identity of their runs, and the names of today
 MIN_SECONDS, MIN_SHARE = 0.5, 0.01  # minimum time between two shard files: seconds, and share of the time since opening
 
 _SHARD = re.compile(r"shard-(\d{6,})\.npz")
 _HOLDER = re.compile(r"kgeval checkpoint, process (\d+) on (\S+)")
 _DAMAGED = "put the file back from a copy, or give another folder"
-_RESUME = "--resume (resume=True)"
 _DELETE_SHARD = "Delete this file: its queries are then ranked again"
 
 
@@ -61,10 +63,10 @@ class IdentityPart(typing.Protocol):
         """
 
 
-class Checkpoint:
-    """A folder with the finished positives of a run; `Checkpoint.open` opens it, and a ``with`` block closes it.
+class RunFolder:
+    """A folder with the finished positives of a run; `RunFolder.open` opens it, and a ``with`` block closes it.
 
-    The thread that opened a checkpoint calls its methods. A process that was forked while the checkpoint was open
+    The thread that opened a run folder calls its methods. A process that was forked while the run folder was open
     neither holds the lock nor writes.
 
     Attributes
@@ -97,7 +99,7 @@ class Checkpoint:
         self._opened = self._last_write = monotonic()
 
     @classmethod
-    def open(cls, folder: str | Path, identity: Mapping[str, Any], resume: bool) -> Checkpoint:
+    def open(cls, folder: str | Path, identity: Mapping[str, Any]) -> RunFolder:
         """Lock a folder, check that it belongs to this run, and read the counts of finished positives.
 
         Parameters
@@ -108,21 +110,18 @@ class Checkpoint:
             All data that determine the counts. Key: a name for messages; value: a value that JSON can store (also a
             dict), or an object with the methods of `IdentityPart`. These objects are compared only if all other values
             are equal.
-        resume : bool
-            Whether the folder may hold finished shards, which are then reused. A folder without shards counts as a new
-            checkpoint, whatever `resume` is.
 
         Returns
         -------
-        Checkpoint
+        RunFolder
 
         Raises
         ------
         DataError
-            If the folder contains other files, or a checkpoint although `resume` is False; if another process writes to
-            the folder; if the checkpoint belongs to a run with another identity or to another version of kgeval (the
-            message lists the differences); if a shard file is damaged or belongs to another checkpoint; if two shard
-            files contain the same positive; or if the folder cannot be written.
+            If the folder contains other files; if another process writes to the folder; if it belongs to a run with
+            another identity or to another version of kgeval (the message lists the differences); if a shard file is
+            damaged or belongs to another run; if two shard files contain the same positive; or if the folder cannot be
+            written.
         """
         folder = Path(folder)
         _check_folder(folder)
@@ -134,19 +133,16 @@ class Checkpoint:
             description, n_shards = _description(folder), len(_shard_files(folder))
             if description is None or not n_shards:  # no earlier run (perhaps of another scorer) finished a shard
                 return cls(folder, lock, _write_description(folder, identity))
-            if not resume:
-                n = counted(n_shards, "finished shard")
-                raise DataError(f"{folder} holds a checkpoint with {n}; go on with {_RESUME}, or give another folder")
             differences = _differences(identity, description, folder / DESCRIPTION)
             if differences:
                 raise DataError(
-                    f"{folder} is the checkpoint of another run. {'; '.join(differences)}. Give another folder, or "
+                    f"{folder} is the run folder of another run. {'; '.join(differences)}. Give another folder, or "
                     "repeat the run with its old settings"
                 )
             return cls(folder, lock, description["key"])
         except OSError as error:
             lock.release()
-            raise DataError(f"{folder}: the checkpoint cannot be opened: {error.strerror or error}") from error
+            raise DataError(f"{folder}: the run folder cannot be opened: {error.strerror or error}") from error
         except BaseException:
             lock.release()
             raise
@@ -154,7 +150,7 @@ class Checkpoint:
     def add(self, side: str, counts: TaskCounts, seconds: float) -> None:
         """Add counts, and write a shard file if the last shard file is old enough.
 
-        A file is written if the last file is older than 0.5 s, and older than 1% of the time since the checkpoint was
+        A file is written if the last file is older than 0.5 s, and older than 1% of the time since the run folder was
         opened. A run that is killed therefore loses little work, and a long run writes few files.
 
         Parameters
@@ -162,7 +158,7 @@ class Checkpoint:
         side : str
             ``"subject"`` or ``"object"``.
         counts : TaskCounts
-            Counts of positives that are already in the checkpoint are ignored.
+            Counts of positives that are already in the folder are ignored.
         seconds : float
             The time of the counting.
 
@@ -173,7 +169,7 @@ class Checkpoint:
         """
         if not self._lock.is_held:
             raise DataError(
-                f"{self.folder}: this process does not hold the checkpoint: it was closed, or was opened "
+                f"{self.folder}: this process does not hold the run folder: it was closed, or was opened "
                 "by another process"
             )
         is_new = ~self._holds(side, counts.rows)
@@ -205,8 +201,8 @@ class Checkpoint:
             n = self.n_shards + self.n_written
             kept = f"The {counted(n, 'finished shard is', 'finished shards are')} kept" if n else "Nothing is kept yet"
             raise DataError(
-                f"checkpoint {self.folder}: {path.name} cannot be written: {_reason(error)}. {kept}: free disk space, "
-                f"or make the folder writable, and go on with {_RESUME}"
+                f"run folder {self.folder}: {path.name} cannot be written: {_reason(error)}. {kept}: free disk space, "
+                "or make the folder writable, and repeat the call: it goes on from there"
             ) from error
         self._next = number + 1, []
         self.n_written += 1
@@ -219,7 +215,7 @@ class Checkpoint:
         finally:
             self._lock.release()
 
-    def __enter__(self) -> Checkpoint:
+    def __enter__(self) -> RunFolder:
         return self
 
     def __exit__(
@@ -232,7 +228,7 @@ class Checkpoint:
                 raise
 
     def _holds(self, side: str, rows: Ids) -> Bools:
-        """Return, for each row number of a positive, whether the checkpoint contains the positive."""
+        """Return, for each row number of a positive, whether the folder contains the positive."""
         held = self._is_held.get(side, np.zeros(0, dtype=bool))
         known = rows < len(held)
         result = np.zeros(len(rows), dtype=bool)
@@ -240,7 +236,7 @@ class Checkpoint:
         return result
 
     def _hold(self, side: str, rows: Ids) -> None:
-        """Record that the checkpoint now contains the positives with these row numbers."""
+        """Record that the folder now contains the positives with these row numbers."""
         held = self._is_held.get(side, np.zeros(0, dtype=bool))
         n = int(rows.max(initial=-1)) + 1
         if n > len(held):
@@ -250,23 +246,23 @@ class Checkpoint:
 
 
 def _check_folder(folder: Path) -> None:
-    """Create the folder if it does not exist; raise a DataError if it cannot be a checkpoint. No file is written."""
+    """Create the folder if it does not exist; raise a DataError if it cannot be a run folder. No file is written."""
     try:
         if not folder.exists():
             if not folder.parent.is_dir():
-                raise DataError(f"checkpoint {folder}: the folder {folder.parent} does not exist; create it first")
+                raise DataError(f"run folder {folder}: the folder {folder.parent} does not exist; create it first")
             folder.mkdir(exist_ok=True)
     except (OSError, ValueError) as error:  # ValueError: a NUL character in the name
         reason = (isinstance(error, OSError) and error.strerror) or error
-        raise DataError(f"checkpoint {folder}: the folder cannot be made: {reason}") from error
+        raise DataError(f"run folder {folder}: the folder cannot be made: {reason}") from error
     if not folder.is_dir():
-        raise DataError(f"checkpoint {folder}: is not a folder; give the name of a folder")
+        raise DataError(f"run folder {folder}: is not a folder; give the name of a folder")
     try:
         names = sorted(entry.name for entry in folder.iterdir() if not entry.name.startswith("."))
     except OSError as error:
-        raise DataError(f"checkpoint {folder}: cannot be read: {error.strerror or error}") from error
+        raise DataError(f"run folder {folder}: cannot be read: {error.strerror or error}") from error
     if DESCRIPTION in names:
-        _description(folder)  # raises an error if the file is not part of a checkpoint of kgeval
+        _description(folder)  # raises an error if the file is not part of a run folder of kgeval
         return
     shards = [name for name in names if _SHARD.fullmatch(name)]
     if shards:
@@ -277,12 +273,12 @@ def _check_folder(folder: Path) -> None:
     foreign = [name for name in names if name != LOCK or not _is_lock(folder / LOCK)]
     if foreign:
         raise DataError(
-            f"{folder} is not a checkpoint, and it is not empty: it holds {foreign[0]!r}; give an empty or a new folder"
+            f"{folder} is not a run folder, and it is not empty: it holds {foreign[0]!r}; give an empty or a new folder"
         )
 
 
 def _is_lock(path: Path) -> bool:
-    """Return whether a file has the content of a checkpoint's lock file."""
+    """Return whether a file has the content of a run folder's lock file."""
     try:
         content = path.read_bytes()[:100]
     except OSError:
@@ -297,16 +293,16 @@ def _description(folder: Path) -> dict[str, Any] | None:
         return None
     try:
         text = read_text(path)
-        check_json(text, f"{path}: is damaged, or is not part of a checkpoint of kgeval")
+        check_json(text, f"{path}: is damaged, or is not part of a run folder of kgeval")
         description = json.loads(text)
     except json.JSONDecodeError as error:
-        raise DataError(f"{path}: is damaged, or is not part of a checkpoint of kgeval; {_DAMAGED}") from error
+        raise DataError(f"{path}: is damaged, or is not part of a run folder of kgeval; {_DAMAGED}") from error
     except DataError as error:
         raise DataError(f"{error}; {_DAMAGED}") from error
     except ValueError as error:  # a number of more than 4,300 digits
         raise DataError(f"{path}: is damaged: {error}; {_DAMAGED}") from error
     if not isinstance(description, dict) or description.get("format") != FORMAT:
-        raise DataError(f"{path}: is not part of a checkpoint of kgeval; give another folder")
+        raise DataError(f"{path}: is not part of a run folder of kgeval; give another folder")
     if json.dumps(description.get("format_version")) != str(FORMAT_VERSION):  # not compared as numbers: True == 1
         raise DataError(
             f"{path}: has format version {description.get('format_version')}, and kgeval {__version__} reads version "
@@ -320,7 +316,7 @@ def _description(folder: Path) -> dict[str, Any] | None:
 
 
 def _write_description(folder: Path, identity: Mapping[str, Any]) -> str:
-    """Write ``checkpoint.json``; return the key of the checkpoint, which every shard file also contains."""
+    """Write ``checkpoint.json``; return the key of the run folder, which every shard file also contains."""
     described = {name: part.describe() if isinstance(part, IdentityPart) else part for name, part in identity.items()}
     key = uuid.uuid4().hex
     description = {
@@ -336,7 +332,7 @@ def _write_description(folder: Path, identity: Mapping[str, Any]) -> str:
             stream.write(text.encode("utf-8"))
     except DataError as error:
         raise DataError(
-            f"checkpoint {folder}: {DESCRIPTION} cannot be written: {_reason(error)}. Free disk space, make the folder "
+            f"run folder {folder}: {DESCRIPTION} cannot be written: {_reason(error)}. Free disk space, make the folder "
             "writable, or give another folder"
         ) from error
     return key
@@ -349,20 +345,24 @@ def _reason(error: DataError) -> str:
 
 
 def _differences(identity: Mapping[str, Any], description: dict[str, Any], path: Path) -> list[str]:
-    """Return one text for each difference between this run and the run of a checkpoint, whose description is `path`.
+    """Return one text for each difference between this run and the run of a run folder, whose description is `path`.
 
-    The list is empty if this run may continue the checkpoint.
+    The list is empty if this run may continue the run folder.
     """
     before = description["identity"]
+    if description["kgeval"] in SAME_COUNTS:
+        before = {OLD_NAMES.get(name, name): value for name, value in before.items()}
+        if isinstance(before.get("protocol"), dict):
+            before["protocol"] = Protocol.with_new_names(before["protocol"])
     parts = {name: part for name, part in identity.items() if isinstance(part, IdentityPart)}
     plain = {name: value for name, value in identity.items() if name not in parts}
     differences = []
-    if description["kgeval"] != __version__:
-        differences.append(f"kgeval: version {__version__} here, {description['kgeval']} in the checkpoint")
+    if description["kgeval"] not in (__version__, *SAME_COUNTS):
+        differences.append(f"kgeval: version {__version__} here, {description['kgeval']} in the run folder")
     # converted to JSON and back, like `before`: tuples become lists
     here = json.loads(json.dumps(plain, allow_nan=False)) | {name: before.get(name) for name in parts if name in before}
     differences += _compared("", here, before)
-    differences += [f"{name}: not in the checkpoint" for name in parts if name not in before]
+    differences += [f"{name}: not in the run folder" for name in parts if name not in before]
     for name, part in parts.items():
         if not differences:
             try:
@@ -385,11 +385,11 @@ def _compared(name: str, here: Any, before: Any) -> list[str]:
             if key in here and key in before:
                 differences += _compared(path, here[key], before[key])
             else:
-                differences.append(f"{path}: {'only here' if key in here else 'only in the checkpoint'}")
+                differences.append(f"{path}: {'only here' if key in here else 'only in the run folder'}")
         return differences
     shown = [cut_label(json.dumps(value, ensure_ascii=False)) for value in (here, before)]
     is_equal = here == before and isinstance(here, bool) == isinstance(before, bool)
-    return [] if is_equal else [f"{name}: {shown[0]} here, {shown[1]} in the checkpoint"]
+    return [] if is_equal else [f"{name}: {shown[0]} here, {shown[1]} in the run folder"]
 
 
 def _shard_files(folder: Path) -> list[Path]:
@@ -457,11 +457,11 @@ def _read_shard(file: Path, key: str) -> tuple[dict[str, TaskCounts], float]:
 
 
 def _check_header(file: Path, header: dict[str, Any], key: str) -> None:
-    """Raise a DataError if a file is not a shard file of the checkpoint with this key."""
+    """Raise a DataError if a file is not a shard file of the run folder with this key."""
     if header.get("format") != SHARD_FORMAT:
-        raise DataError(f"{file}: is not a shard file of a checkpoint")
+        raise DataError(f"{file}: is not a shard file of a run folder")
     if header.get("key") != key:
-        raise DataError(f"{file}: is a shard file of another checkpoint")
+        raise DataError(f"{file}: is a shard file of another run folder")
     sides, seconds = header.get("is_infinite"), header.get("seconds")
     if not isinstance(sides, dict) or not set(sides) <= set(SIDES) or not isinstance(seconds, float | int):
         raise DataError(f"{file}: is damaged: its header lacks the sides or the time")
@@ -530,7 +530,7 @@ class _Lock:
             handle = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666)
         except OSError as error:
             raise DataError(
-                f"checkpoint {folder}: cannot be written: {error.strerror or error}. Make the folder writable, free "
+                f"run folder {folder}: cannot be written: {error.strerror or error}. Make the folder writable, free "
                 "disk space, or give another folder"
             ) from error
         try:
@@ -538,12 +538,12 @@ class _Lock:
         except (BlockingIOError, PermissionError) as error:
             os.close(handle)
             raise DataError(
-                f"checkpoint {folder}: {self._holder()} writes to it; wait until it ends, or give another folder"
+                f"run folder {folder}: {self._holder()} writes to it; wait until it ends, or give another folder"
             ) from error
         except OSError as error:
             os.close(handle)
             raise DataError(
-                f"checkpoint {folder}: cannot be locked: {error.strerror or error}. Give a folder on a file system "
+                f"run folder {folder}: cannot be locked: {error.strerror or error}. Give a folder on a file system "
                 "with locks"
             ) from error
         self._handle = handle

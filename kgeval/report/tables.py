@@ -548,7 +548,7 @@ def listed_ranks(result: EvaluationResult, scores: pd.DataFrame, dataset: Datase
         At most 40 ranks. If there are more, a last line contains the number of further ranks.
     """
     triples = frame_ids("scores", scores.drop(columns="score"), dataset.entities, dataset.relations, dataset.name)
-    known = KnownIndex.of(*query_parts(known_triples(dataset, result.protocol.filter_splits or ()), "object"))
+    known = KnownIndex.of(*query_parts(known_triples(dataset, result.protocol.filter or ()), "object"))
     listed = with_labels(pd.DataFrame(triples, columns=list("spo")), dataset.entities, dataset.relations)
     listed["score"] = scores["score"].to_numpy()
     listed = listed[~known.contains(triples[:, 1], triples[:, 0], triples[:, 2])]

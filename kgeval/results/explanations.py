@@ -120,7 +120,7 @@ def explain_triple(
     ----------
     source : Source
     protocol : Protocol
-        The triples in its ``filter_splits`` are the known triples.
+        The triples in its ``filter`` are the known triples.
     side : str
     triple : int64 array, shape (3,)
     row : int, optional
@@ -242,7 +242,7 @@ def _explained_frame(query: _ScoredQuery, dataset: Dataset, protocol: Protocol, 
     columns = np.concatenate([*parts.values()])
     stands = np.repeat([*parts], [len(part) for part in parts.values()])
     entities = query.candidates[columns]
-    known_by_split = _known_answers(dataset, protocol.filter_splits or (), query)
+    known_by_split = _known_answers(dataset, protocol.filter or (), query)
     known = np.array(_known_in(known_by_split, entities))
     # the scores of all known answers that are candidates, without the positive
     all_known = np.unique(np.concatenate([query.candidates[:0], *known_by_split.values()]))
@@ -291,7 +291,7 @@ def nearest_rivals(ranks: RankTable, source: Source, rows: Ids, n: int = N_RIVAL
     ScoreError
         If re-scoring gives other counts than the stored counts.
     """
-    triples = known_triples(source.dataset, ranks.protocol.filter_splits or ())
+    triples = known_triples(source.dataset, ranks.protocol.filter or ())
     indices = {side: KnownIndex.of(*query_parts(triples, side)) for side in ranks.protocol.sides}
     sides = [str(side) for side in ranks.frame["side"].iloc[rows]]
     positives = triples_of(ranks.frame).astype(np.int64)[rows]

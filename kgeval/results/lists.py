@@ -38,13 +38,13 @@ def no_lists(protocol: Protocol, setting: str) -> str:
     """
     if protocol.candidates.is_per_positive:
         return "query-level metrics need one list of candidates per query, but here each positive has its own list"
-    filters = protocol.filter_splits or ()
+    filters = protocol.filter or ()
     missing = [split for split in protocol.splits if split not in filters]
     if setting == "raw" or not filters or not missing:
         return ""
     return (
-        "filtered query-level metrics need all ranked splits in filter_splits, or no filter at all; "
-        f"{'+'.join(missing)} is not in filter_splits. Use raw.query..., or add the missing splits and evaluate again"
+        "filtered query-level metrics need all ranked splits in filter, or no filter at all; "
+        f"{'+'.join(missing)} is not in filter. Use raw.query..., or add the missing splits and evaluate again"
     )
 
 
@@ -92,7 +92,7 @@ def query_lists(table: pd.DataFrame, protocol: Protocol, setting: str) -> tuple[
     """
     distinct, query, first = _distinct_answers(table)
     better, tied, rivals = (table[f"{name}_{setting}"].to_numpy()[distinct] for name in ("better", "tied", "rivals"))
-    is_removed = setting == "filtered" and bool(protocol.filter_splits)
+    is_removed = setting == "filtered" and bool(protocol.filter)
     lists = lists_of_counts(query, len(first) - 1, better, tied, rivals, is_removed)
     if (rivals == UNKNOWN_COUNT).any():
         # The length of a list is unknown: it is at least the number of items up to the last answer.

@@ -1,6 +1,6 @@
 """The identity of a scorer: `ScorerIdentity` finds out whether a resumed run still uses the same scorer.
 
-`kgeval.evaluation` makes a `ScorerIdentity`. `kgeval.ranking.Checkpoint` stores the description of the scorer; when the
+`kgeval.evaluation` makes a `ScorerIdentity`. `kgeval.ranking.RunFolder` stores the description of the scorer; when the
 run is resumed, the stored description is compared with the scorer of the resumed run.
 """
 
@@ -92,7 +92,7 @@ class ScorerIdentity:
     >>> identity(np.array([1.0, 2.0, 3.0])).differences(before)
     []
     >>> identity(np.array([1.0, 2.0, 4.0])).differences(before)
-    ["2 of 6 probed scores differ, for example the score of ('2', '0', '1'): 2 here, 1 in the checkpoint"]
+    ["2 of 6 probed scores differ, for example the score of ('2', '0', '1'): 2 here, 1 in the run folder"]
     """
 
     scorer: Any
@@ -365,10 +365,10 @@ class _Probes:
         alone.
         """
         if self.scores.dtype.name != before["dtype"]:
-            return [f"the scores are {self.scores.dtype.name} here, {before['dtype']} in the checkpoint"]
+            return [f"the scores are {self.scores.dtype.name} here, {before['dtype']} in the run folder"]
         stored = _stored_scores("scores", before)
         if len(stored) != len(self.scores):
-            return [f"{len(self.scores)} triples are probed here, {len(stored)} in the checkpoint"]
+            return [f"{len(self.scores)} triples are probed here, {len(stored)} in the run folder"]
         is_other = self.scores != stored
         if stored.dtype.kind == "f":
             rounding = Rounding.of(stored)
@@ -382,7 +382,7 @@ class _Probes:
         i = int(np.argmax(is_other))
         return [
             f"{int(is_other.sum())} of {len(stored)} probed scores differ, for example the score of "
-            f"{triple_labels(dataset, *self.triples[i])}: {self.scores[i]:.9g} here, {stored[i]:.9g} in the checkpoint"
+            f"{triple_labels(dataset, *self.triples[i])}: {self.scores[i]:.9g} here, {stored[i]:.9g} in the run folder"
         ]
 
 
@@ -517,7 +517,7 @@ def _as_json(value: Any, name: str) -> Any:
         return json.loads(json.dumps(value, allow_nan=False, default=_plain_number))
     except (TypeError, ValueError) as error:
         raise ScoreError(
-            f"{name} cannot be stored in a checkpoint: {error}. Give an array of numbers, a text, a finite number, "
+            f"{name} cannot be stored in a run folder: {error}. Give an array of numbers, a text, a finite number, "
             "or lists and dicts of texts and numbers"
         ) from error
 
@@ -605,7 +605,7 @@ def _setting_differences(here: dict[str, Any], before: dict[str, Any]) -> list[s
         # compared as JSON text, since True == 1 in Python
         if json.dumps(values[0], sort_keys=True) != json.dumps(values[1], sort_keys=True):
             shown = [cut_label(repr(value)) for value in values]
-            differences.append(f"{name} {shown[0]} here, {shown[1]} in the checkpoint")
+            differences.append(f"{name} {shown[0]} here, {shown[1]} in the run folder")
     return differences
 
 
@@ -618,7 +618,7 @@ def _table_differences(here: dict[str, Any], before: dict[str, Any]) -> list[str
         shown = [_shape_text(tables.get(name)) for tables in (here, before)]
         same_shape = f"{name}: other values ({shown[0]})"
         differences.append(
-            same_shape if shown[0] == shown[1] else f"{name}: {shown[0]} here, {shown[1]} in the checkpoint"
+            same_shape if shown[0] == shown[1] else f"{name}: {shown[0]} here, {shown[1]} in the run folder"
         )
     return differences
 

@@ -14,7 +14,7 @@ import threading
 import typing
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -126,23 +126,18 @@ class RowScorer(typing.Protocol):
 
 @dataclass(frozen=True)
 class Limits:
-    """The number of scores computed at a time, and the device; scores and ranks do not depend on these settings.
+    """The number of scores computed at once, and the device; scores and ranks do not depend on these settings.
 
     Parameters
     ----------
     batch_size : int, optional
-        Number of queries at a time; if None, `row_batch` chooses the number.
-    block_size : int, optional
-        Number of candidates at a time, if the scorer can score a part of the candidates.
-    max_pairs : int
-        The largest number of triples in one call of a function ``score(s, p, o)``.
+        The largest number of pairs of a query and a candidate that are scored at once; by default, each kind of scorer
+        has a number that suits it and the free memory. A scorer that scores whole rows scores at least one.
     device : str, optional
         The device on which embedding models are ranked; see `kgeval.kernels.backends.check_device`.
     """
 
     batch_size: int | None = None
-    block_size: int | None = None
-    max_pairs: int = MAX_PAIRS
     device: str | None = None
 
 
@@ -187,12 +182,18 @@ class FunctionRows:
 
     def rows(self, side: str, given: Ids, relation: Ids, candidates: Ids) -> Array:
         """See `RowScorer`."""
-        calls = _Calls("", self.limits.max_pairs, FIRST_PAIRS, self.limits.block_size)
+        calls = _Calls("", self.largest_call, FIRST_PAIRS)
 
         def score(r: slice, c: slice) -> Array:
             return self._block(side, given[r], relation[r], candidates[c])
 
         return _scored_in_calls(self, (len(given), len(candidates)), calls, score)
+
+    @property
+    def largest_call(self) -> int:
+        """The largest number of triples in one call; the scorers of `kgeval.adapters.from_texts` may lower it."""
+        own, given = getattr(self.function, "max_pairs", None), self.limits.batch_size or MAX_PAIRS
+        return min(given, own) if isinstance(own, int) else given
 
     def _block(self, side: str, given: Ids, relation: Ids, candidates: Ids) -> Array:
         # Cell (i, j) of each array belongs to query i with candidate j.
@@ -230,10 +231,10 @@ class MatrixRows:
         """See `RowScorer`."""
         takes_candidates = self.takes_candidates(side)
         all_entities = None if takes_candidates else self.n_entities
-        block_size = self.limits.block_size or BLOCK_CANDIDATES if takes_candidates else None
+        block_size = min(BLOCK_CANDIDATES, self.limits.batch_size or BLOCK_CANDIDATES) if takes_candidates else None
         per_query = all_entities or min(len(candidates), block_size or len(candidates))
         n_in_memory = max(MIN_QUERIES, ROW_BATCH_BYTES // (8 * max(1, per_query)))
-        limit = per_query * (self.limits.batch_size or n_in_memory)
+        limit = max(per_query, self.limits.batch_size or per_query * n_in_memory)
         calls = _Calls(f"score_{side}s", limit, per_query, block_size, True, all_entities)
         are_all = _are_all(candidates, self.n_entities)
 
@@ -429,7 +430,7 @@ def _out_of_memory(rows: FunctionRows | MatrixRows, calls: _Calls, error: Except
         return ScoreError(f"{rows.name} ran out of memory when given {what}; {less}. {error}")
     return ScoreError(
         f"{rows.name}.{calls.method} ran out of memory when given a single query, with all {calls.all_entities:,} "
-        f"entities; give it a parameter candidates, so that kgeval can score blocks of candidates (block_size= sets "
+        f"entities; give it a parameter candidates, so that kgeval can score blocks of candidates (batch_size= sets "
         f"their largest size), or {less}. {error}"
     )
 
@@ -484,9 +485,6 @@ def as_row_scorer(scorer: Any, n_entities: int, limits: Limits | None = None) ->
         return MatrixRows(scorer, n_entities, limits, name)
     refuse_library_model(scorer)
     if callable(scorer):
-        max_pairs = getattr(scorer, "max_pairs", None)  # the scorers of kgeval.adapters.from_texts may have this number
-        if isinstance(max_pairs, int):
-            limits = replace(limits, max_pairs=min(limits.max_pairs, max_pairs))
         return FunctionRows(scorer, limits, name)
     raise ScoreError(
         f"expected a function score(s, p, o), an object with score_objects and score_subjects, or a model of "
@@ -505,7 +503,7 @@ def row_batch(rows: RowScorer, limits: Limits, n_candidates: int) -> int:
     ----------
     rows : RowScorer
     limits : Limits
-        ``limits.batch_size`` is returned unless it is None.
+        If it has a batch size, as many queries are returned as have this number of pairs.
     n_candidates : int
         Number of candidates of each query.
 
@@ -515,12 +513,12 @@ def row_batch(rows: RowScorer, limits: Limits, n_candidates: int) -> int:
         At least 1.
     """
     if limits.batch_size:
-        return limits.batch_size
+        return max(1, limits.batch_size // _pairs_per_query(rows, n_candidates))
     n_bytes, seconds = ROW_BATCH_BYTES, BATCH_SECONDS
     if n_candidates > BLOCK_CANDIDATES and isinstance(rows, MatrixRows) and any(map(rows.takes_candidates, SIDES)):
         n_bytes, seconds = BLOCK_BATCH_BYTES, BLOCK_BATCH_SECONDS
     if isinstance(rows, FunctionRows):  # a batch needs several calls anyway, and a small batch stays in the cache
-        n_bytes = max(FUNCTION_BATCH_BYTES, 8 * limits.max_pairs)
+        n_bytes = FUNCTION_BATCH_BYTES
     free = free_bytes()
     n_bytes = n_bytes if free is None else min(n_bytes, free // MEMORY_SHARE)
     size = min(MAX_QUERIES, n_bytes // (8 * n_candidates))
@@ -581,8 +579,8 @@ def score_triples(rows: RowScorer, triples: Ids, side: str | None = None) -> Sco
     """Return the score of each triple.
 
     Each triple gets the same score as in a ranking of queries whose missing side is `side`. A function is called with
-    at most ``max_pairs`` triples at a time. Other scorers get each distinct query once, in batches. The scores of
-    embedding models are exact, in float64.
+    at most ``limits.batch_size`` triples at a time. Other scorers get each distinct query once, in batches. The scores
+    of embedding models are exact, in float64.
 
     Parameters
     ----------
@@ -623,7 +621,7 @@ def _scored_parts(rows: RowScorer, triples: Ids, side: str) -> Iterator[tuple[Id
     Use the scores before the next part is requested: a scorer may reuse its memory for the next part.
     """
     if isinstance(rows, FunctionRows):
-        calls, start = _Calls("", rows.limits.max_pairs, FIRST_PAIRS), 0
+        calls, start = _Calls("", rows.largest_call, FIRST_PAIRS), 0
         while start < len(triples):
             size = rows.pace.size(calls.limit, calls.first)
             row_numbers = np.arange(start, min(start + size, len(triples)))

@@ -638,9 +638,9 @@ def test_a_changed_text_is_found_when_a_run_is_resumed(tmp_path):
     def run(name, **options):
         texts = {"Q1": "Jack", "Q2": "Rome", "Q3": name}
         scorer = from_texts(lambda s, p, o: np.zeros(len(s)), texts=texts, relation_texts={"P1": "likes"})
-        return kg.evaluate(scorer, dataset, checkpoint=tmp_path / "run", progress=False, **options)
+        return kg.evaluate(scorer, dataset, run_folder=tmp_path / "run", progress=False, **options)
 
     wanted = run("Oslo")
-    assert run("Oslo", resume=True) == wanted
+    assert run("Oslo") == wanted
     with pytest.raises(kg.DataError, match="scorer: texts of entities"):
-        run("Oslo!", resume=True)
+        run("Oslo!")

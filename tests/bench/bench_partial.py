@@ -2,7 +2,7 @@
 
 ``python tests/bench/bench_partial.py`` prints a table as Markdown (about 15 minutes with two processors);
 ``--shared ../shared`` adds the ranks of trained models, ``--runs 300 --only heavy`` is a quick look. Each design is a
-split whose ranks are all known. A run draws m of its triples, as ``kgeval.evaluate(..., triples=m, seed=run)`` does,
+split whose ranks are all known. A run draws m of its triples, as ``Protocol(sample=m, sample_seed=run)`` does,
 and checks whether the 95% interval of each metric holds the value of the metric over the whole split. In rows with
 "stopped", m is not fixed: queries have costs, large queries cost more, and a run ends when its budget is spent.
 ``--clock 300`` makes that many real runs instead: a slow function, ``max_seconds=`` and the clock of the machine.
@@ -226,10 +226,10 @@ def clocked(run):
     """Stop a real run; return for each metric whether its interval holds the true value, and the number of triples."""
     dataset, fast, slow, whole = slow_work()
     seconds = 0.8 + 0.8 * np.random.default_rng(run).random()
-    result = kg.evaluate(slow, dataset, max_seconds=seconds, seed=run, progress=False)
-    again = kg.evaluate(fast, dataset, triples=len(result.table) // 2, seed=run, progress=False)
+    result = kg.evaluate(slow, dataset, kg.Protocol(sample_seed=run), max_seconds=seconds, progress=False)
+    again = kg.evaluate(fast, dataset, kg.Protocol(sample=len(result.table) // 2, sample_seed=run), progress=False)
     if not again.table.equals(result.table) or again.protocol != result.protocol:
-        raise ValueError(f"run {run}: the partial result is not that of triples={len(result.table) // 2}")
+        raise ValueError(f"run {run}: the partial result is not that of sample={len(result.table) // 2}")
     found = [result.interval(key) for key in KEYS]
     return [x.low <= whole[key] <= x.high for x, key in zip(found, KEYS)], len(result.table) // 2
 

@@ -80,7 +80,7 @@ def main():
         return np.einsum("ij,ij,ij->i", entities[s], relations[p], entities[o])
 
     def ranked(n_triples, executor):
-        return kg.evaluate(score, dataset, triples=n_triples, seed=0, executor=executor, progress=False)
+        return kg.evaluate(score, dataset, kg.Protocol(sample=n_triples), executor=executor, progress=False)
 
     warnings.simplefilter("ignore", kg.KgevalWarning)  # of a model that was not trained
     expected = ranked(100, None)

@@ -299,7 +299,7 @@ def run_changes(run):
     yield "name", named(run, "coarse", seed=7)
     protocol = run.protocol.to_dict()
     for name, value in (
-        ("filter_splits", ["test"]),
+        ("filter", ["test"]),
         ("unseen", "worst"),
         ("splits", ["train"]),
         ("candidates", {"kind": "recorded", "digest": "0" * 64}),

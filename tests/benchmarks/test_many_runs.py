@@ -408,16 +408,16 @@ def test_mixed_protocols_of_all_datasets_are_listed_in_one_error(runs):
     assert "if ring-30 is the name of two datasets, give them different names in the mapping" in text
     assert "if ring-24 is the name of two datasets" not in text
     with pytest.raises(kg.ProtocolError, match=r"(?s)ring-24: .*\n  sides"):
-        kg.benchmark(mixed, metrics="mrr", override="queries,dataset,filter_splits")
+        kg.benchmark(mixed, metrics="mrr", override="queries,dataset,filter")
     del mixed["A", 1, "ring-24"]
-    accepted = kg.benchmark(mixed, metrics="mrr", override="queries,dataset,filter_splits", n_resamples=99)
+    accepted = kg.benchmark(mixed, metrics="mrr", override="queries,dataset,filter", n_resamples=99)
     assert any(line.startswith("overridden in ring-30: queries:") for line in accepted.header())
     assert any(" | 1 run: " in line or "; 1 run: " in line for line in accepted.header())
     assert not any("1 runs" in line for line in accepted.header())
     assert "no verdict on ring-30: the results differ, and the benchmark accepted it" in accepted.verdict.sentence
     assert accepted.verdict.leaders["ring-30"] == ()
     assert set(accepted.table.loc[accepted.table["dataset"] == "ring-30", "n"]) == {58}
-    against = kg.benchmark(mixed, metrics="mrr", override="queries,dataset,filter_splits", baseline="A", n_resamples=99)
+    against = kg.benchmark(mixed, metrics="mrr", override="queries,dataset,filter", baseline="A", n_resamples=99)
     assert "no verdict on ring-30" in against.verdict.sentence
     assert "the results on ring-30 differ, which was accepted" in against.verdict.sentence
     with pytest.raises(kg.ProtocolError, match="override must be one of"):
@@ -710,8 +710,9 @@ def test_samples_and_other_sides(runs):
     sampled = {}
     for model in "AB":
         table = cases.scores_of(n, model, 1)
+        protocol = kg.Protocol(sample=10, sample_seed=3)
         sampled[model, f"ring-{n}"] = kg.evaluate(
-            lambda s, p, o, table=table: table[s, o], cases.dataset_of(n), triples=10, seed=3, progress=False
+            lambda s, p, o, table=table: table[s, o], cases.dataset_of(n), protocol, progress=False
         )
     found = kg.benchmark(sampled, metrics="mrr")
     assert any("10 of 24 triples were ranked" in note for note in found.notes)

@@ -297,7 +297,7 @@ def partial():
 
 def test_overrides_are_named_in_every_output(partial, tmp_path):
     """Each output tells what was overridden, and none calls the dataset undecided or decided."""
-    override = "queries,dataset,filter_splits"
+    override = "queries,dataset,filter"
     found = kg.benchmark(partial, metrics="mrr", n_resamples=99, override=override)
     differences = [str(mismatch) for mismatch in found.alignments["ring-12"].overridden]
     assert len(differences) >= 2
@@ -324,7 +324,7 @@ def test_no_statement_about_tests_that_were_not_made(partial):
     small = {key: result for key, result in partial.items() if key[2] == "ring-12"}
     small |= cases.runs_of((14,), ("A", "B"), (1, 2))
     found = kg.benchmark(
-        small, metrics="mrr", n_resamples=99, override="queries,dataset,filter_splits", baseline="A", confidence=0.9999
+        small, metrics="mrr", n_resamples=99, override="queries,dataset,filter", baseline="A", confidence=0.9999
     )
     assert "no model differs significantly from A in MRR on ring-14 (Holm, 2 tests)" in table_notes(found)
 
@@ -398,7 +398,7 @@ def test_no_mark_where_the_results_differ():
     """The test decides, but of results whose difference was overridden; there is no verdict on the dataset either."""
     runs = cases.runs_of((100,), ("A", "C"), (1, 2))
     runs["A", 1, "ring-100"] = cases.run_of(100, "A", 1, rows=range(99))
-    override = "queries,dataset,filter_splits"
+    override = "queries,dataset,filter"
     found = kg.benchmark(runs, metrics="mrr", n_resamples=99, override=override, baseline="A")
     assert found.differences["better"].tolist() == ["A"]
     assert marked_models(found, "ring-100") == set()

@@ -254,8 +254,8 @@ def test_all_kinds_of_scorers_agree(seed):
     ways += [(kind(table), 1000) for kind in (Rows, Columns, SubjectsOnly)]
     ways.append((lambda s, p, o: table[s, p, o].astype(np.int64), 5))
     ways.append((lambda s, p, o: table[s, p, o].astype(np.float32), 5))
-    for scorer, max_pairs in ways:
-        result = kg.classify(scorer, dataset, negatives, max_pairs=max_pairs)
+    for scorer, batch_size in ways:
+        result = kg.classify(scorer, dataset, negatives, batch_size=batch_size)
         pd.testing.assert_frame_equal(result.table, expected.table, check_exact=True)
         pd.testing.assert_frame_equal(result.thresholds, expected.thresholds, check_exact=True)
 
@@ -285,7 +285,7 @@ def test_each_query_is_scored_once():
     assert scorer.asked[-2:] == [2, 3]
 
 
-def test_functions_get_at_most_max_pairs():
+def test_functions_get_at_most_the_batch_size():
     """Three triples of valid and four of test at two a call: 2, 1, 2, 2 after the probe."""
     asked = []
 
@@ -294,7 +294,7 @@ def test_functions_get_at_most_max_pairs():
         return o
 
     dataset = small(valid=[(0, 0, 3), (0, 0, 4)])
-    kg.classify(score, dataset, NEGATIVES, max_pairs=2)
+    kg.classify(score, dataset, NEGATIVES, batch_size=2)
     assert asked[-4:] == [2, 1, 2, 2]
     assert max(asked) <= 2
 
@@ -425,14 +425,14 @@ def test_uniform_negatives_are_the_sampled_ones():
     rng = np.random.default_rng(1)
     parts = {split: rng.integers(0, 40, (30, 3)) % [40, 3, 40] for split in ("train", "valid", "test")}
     dataset = kg.Dataset.from_arrays(**parts, n_entities=40, n_relations=3)
-    drawn = kg.classify(by_object, dataset, "uniform", seed=7)
-    given = {split: kg.sample_negatives(dataset, split, seed=7, distinct="query") for split in ("valid", "test")}
+    drawn = kg.classify(by_object, dataset, "uniform", sample_seed=7)
+    given = {split: kg.sample_negatives(dataset, split, sample_seed=7, distinct="query") for split in ("valid", "test")}
     same = kg.classify(by_object, dataset, given)
     assert drawn.table.equals(same.table)
     assert drawn.about["negatives_sha256"] == same.about["negatives_sha256"]
     assert (drawn.about["negatives"], drawn.about["seed"]) == ("uniform", 7)
     assert (same.about["negatives"], same.about["seed"]) == ("given", None)
-    other = kg.classify(by_object, dataset, "uniform", seed=8)
+    other = kg.classify(by_object, dataset, "uniform", sample_seed=8)
     assert other.about["negatives_sha256"] != drawn.about["negatives_sha256"]
     assert "negatives: uniform, seed 7, sha256 " + drawn.about["negatives_sha256"][:8] in repr(drawn)
 

@@ -263,8 +263,8 @@ def by_distance(s, p, o):
 def test_negatives_say_from_which_positive_they_were_made(tmp_path):
     """Uniform negatives and frames from `sample_negatives`; kept in the file; another column of that name is not."""
     dataset = ring()
-    uniform = kg.classify(by_distance, dataset, "uniform", seed=3)
-    frames = {part: kg.sample_negatives(dataset, part, seed=3) for part in ("valid", "test")}
+    uniform = kg.classify(by_distance, dataset, "uniform", sample_seed=3)
+    frames = {part: kg.sample_negatives(dataset, part, sample_seed=3) for part in ("valid", "test")}
     given = kg.classify(by_distance, dataset, frames)
     test = np.asarray(dataset["test"])
     for result in (uniform, given):

@@ -92,7 +92,7 @@ def test_negatives_that_are_none(negatives, message):
             ProtocolError,
             "prior= requires calibrate=; set calibrate='platt' or calibrate='isotonic'",
         ),
-        ({"max_pairs": 0}, ProtocolError, "max_pairs must be an integer of at least 1; got 0"),
+        ({"batch_size": 0}, ProtocolError, "batch_size must be an integer of at least 1; got 0"),
     ],
 )
 def test_settings_that_are_wrong(settings, error, message):
@@ -100,7 +100,20 @@ def test_settings_that_are_wrong(settings, error, message):
 
 
 def test_seeds_that_are_wrong():
-    refused(ProtocolError, "seed must be an integer of at least 0; got -1", by_object, small(), "uniform", seed=-1)
+    message = "sample_seed must be an integer of at least 0; got -1"
+    refused(ProtocolError, message, by_object, small(), "uniform", sample_seed=-1)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"seed": 3}, "classify() has no argument 'seed'; did you mean sample_seed=?"),
+        ({"max_pairs": 3}, "classify() has no argument 'max_pairs'; did you mean batch_size=?"),
+        ({"metrics": "f1"}, "classify() has no argument 'metrics'; did you mean result['f1'] or result.summary(metri"),
+    ],
+)
+def test_old_names_answer_with_the_new_one(given, message):
+    refused(ProtocolError, message, by_object, small(), "uniform", **given)
 
 
 def test_no_dataset():
@@ -171,7 +184,7 @@ def test_dtypes_may_not_change():
 
     negatives = {"valid": [[0, 0, 8]], "test": [[0, 0, 3]]}
     message = "score gave float32 scores, then float64 scores; keep to one dtype"
-    refused(ScoreError, message, score, dataset, negatives, max_pairs=1)
+    refused(ScoreError, message, score, dataset, negatives, batch_size=1)
 
 
 @pytest.mark.parametrize("columns", [["s", "p", "o"], ["head", "relation", "tail"], ["tail", "head", "relation"]])

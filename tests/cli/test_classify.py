@@ -177,7 +177,7 @@ def test_uniform_negatives(root, capsys):
     call = ("classify", folder, "--model", folder / "complex.npz", "--negatives", "uniform")
     for options, seed in (((), 0), (("--seed", 0), 0), (("--seed", 5), 5)):
         content = as_json(capsys, *call, *options)
-        result = kg.classify(model, dataset, "uniform", seed=seed)
+        result = kg.classify(model, dataset, "uniform", sample_seed=seed)
         assert content["about"] == result.about
         assert content["metrics"][0]["accuracy"] == result["accuracy"]
         assert content["metrics"][1]["f1"] == result["macro.f1"]

@@ -447,19 +447,10 @@ def test_resources_reach_evaluate(capsys, monkeypatch):
     """The options are the keywords of kgeval.evaluate."""
     given, real = {}, kgeval.evaluate
     monkeypatch.setattr(kgeval, "evaluate", lambda *call, **options: given.update(options) or real(*call, **options))
-    options = ("--batch-size", 2, "--block-size", 3, "--max-pairs", 4, "--threads", 5, "--no-progress")
+    options = ("--batch-size", 2, "--threads", 5, "--no-progress")
     printed(capsys, "evaluate", "graph", "--score", "scorers:total", *options)
-    sizes = {"batch_size": 2, "block_size": 3, "max_pairs": 4, "threads": 5}
-    run = {"executor": None, "checkpoint": None, "resume": False, "max_seconds": None}  # see test_runs.py
-    assert given == {
-        **sizes,
-        **run,
-        "device": None,
-        "progress": False,
-        "triples": None,
-        "seed": None,
-        "check_rows": True,
-    }
+    run = {"executor": kgeval.executors.Threads(5), "run_folder": None, "max_seconds": None}  # see test_runs.py
+    assert given == {**run, "batch_size": 2, "device": None, "progress": False, "check_rows": True}
 
 
 def test_device(capsys):
@@ -541,8 +532,9 @@ def test_the_table_of_scores_has_the_order_of_the_files(tmp_path, capsys):
         (("graph", "--score", "scorers:total", "--norm", "1"), "--norm needs --model"),
         (("graph", "--score", "scorers:total", "--model-type", "complex"), "--model-type needs --model"),
         (("graph", "--scores", "scores.tsv", "--threads", "1"), "--threads needs --model or --score"),
-        (("graph", "--score", "scorers:total", "--threads", "0"), "threads must be an integer of at least 1; got 0"),
-        (("graph", "--score", "scorers:total", "--max-pairs", "0"), "max_pairs must be an integer of at least 1; got"),
+        (("graph", "--score", "scorers:total", "--threads", "0"), "n must be an integer of at least 1; got 0"),
+        (("graph", "--score", "scorers:total", "--max-pairs", "9"), "--max-pairs is now --batch-size: the number of p"),
+        (("graph", "--score", "scorers:total", "--block-size", "9"), "--block-size is now --batch-size: the number of"),
         (("graph", "--score", "scorers:total", "--batch-size", "-1"), "batch_size must be an integer of at least 1; "),
         (("graph", "--score", "scorers:total", "--metrics", "hits@0"), "k of hits@k must be an integer of at least 1"),
     ],

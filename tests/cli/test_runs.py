@@ -56,7 +56,12 @@ def _here(tmp_path, monkeypatch):
 def ranked(monkeypatch):
     """The options that `kgeval.evaluate` gets; it ranks with them."""
     given, real = {}, kgeval.evaluate
-    monkeypatch.setattr(kgeval, "evaluate", lambda *call, **options: given.update(options) or real(*call, **options))
+
+    def evaluate(scorer, dataset, protocol, **options):
+        given.update(options, protocol=protocol)
+        return real(scorer, dataset, protocol, **options)
+
+    monkeypatch.setattr(kgeval, "evaluate", evaluate)
     return given
 
 
@@ -142,13 +147,12 @@ def test_options_reach_evaluate(capsys, ranked):
     status, _, lines = ended(
         capsys, *BASE, "--checkpoint", "kept", "--resume", "--max-seconds", 1000, "--sample-seed", 3
     )
-    assert (status, lines) == (0, ["kept holds no finished shard, the run starts anew"])
-    assert {name: ranked[name] for name in ("executor", "checkpoint", "resume", "max_seconds", "seed")} == {
+    assert (status, lines) == (0, [])
+    assert {name: ranked[name] for name in ("executor", "run_folder", "max_seconds", "protocol")} == {
         "executor": None,
-        "checkpoint": Path("kept"),
-        "resume": True,
+        "run_folder": Path("kept"),
         "max_seconds": 1000.0,
-        "seed": 3,
+        "protocol": kgeval.Protocol(sample_seed=3),
     }
 
 
@@ -211,7 +215,7 @@ def test_an_extra_that_lacks_is_one_line(capsys, monkeypatch):
 def test_a_partial_result_says_what_was_ranked(capsys, monkeypatch, options, lacks, style):
     """In the header, as of every sample, and in a line that says how to go on; for programs on standard error."""
     real = kgeval.evaluate
-    monkeypatch.setattr(kgeval, "evaluate", lambda *call, **_: real(*call, triples=12))
+    monkeypatch.setattr(kgeval, "evaluate", lambda *call, **_: real(*call[:2], kgeval.Protocol(sample=12)))
     status, out, lines = ended(capsys, *BASE, "--max-seconds", 5, "--format", style, *options)
     said = f"--max-seconds 5: ranked 12 {lacks}"
     assert status == 0
@@ -233,13 +237,10 @@ def test_time_that_suffices_is_not_mentioned(capsys, options):
 
 
 def test_checkpoint_and_resume(capsys):
-    """A folder with shards needs --resume; nothing is then ranked twice, and the result is the same."""
+    """The same run goes on in its folder: nothing is ranked twice, and the result is the same."""
     assert ended(capsys, *BASE, "--out", "first.kgeval")[0] == 0
     assert ended(capsys, *BASE, "--checkpoint", "kept", "--out", "second.kgeval")[::2] == (0, [])
-    said = refused(capsys, *BASE, "--checkpoint", "kept")
-    advice = "go on with --resume (resume=True), or give another folder"
-    assert said == f"kept holds a checkpoint with 1 finished shard; {advice}"
-    status, _, lines = ended(capsys, *BASE, "--checkpoint", "kept", "--resume", "--out", "third.kgeval")
+    status, _, lines = ended(capsys, *BASE, "--checkpoint", "kept", "--out", "third.kgeval")
     assert status == 0
     assert lines[0] == "took over 1 shard of kept: 120 of 120 queries (100%)"
     assert same_results("first.kgeval", "second.kgeval", "third.kgeval")
@@ -249,9 +250,9 @@ def test_checkpoint_and_resume(capsys):
     ("arguments", "said"),
     [
         (("evaluate", "other", "--score", "slow.py:score"), "dataset: "),
-        ((*BASE, "--side", "object"), 'protocol.sides: ["object"] here, ["subject", "object"] in the checkpoint. '),
+        ((*BASE, "--side", "object"), 'protocol.sides: ["object"] here, ["subject", "object"] in the run folder. '),
         ((*BASE, "--sample", 30), "protocol.sample: only here. "),
-        ((*BASE, "--filter", "none"), 'protocol.filter_splits: [] here, ["test"] in the checkpoint. '),
+        ((*BASE, "--filter", "none"), 'protocol.filter: [] here, ["test"] in the run folder. '),
         (("evaluate", "ring", "--score", "slow.py:other"), "scorer: "),
     ],
 )
@@ -261,7 +262,7 @@ def test_another_run_cannot_be_resumed(capsys, arguments, said):
     assert ended(capsys, *BASE, "--checkpoint", "kept")[0] == 0
     before = {file.name: file.read_bytes() for file in Path("kept").glob("shard*")}
     line = refused(capsys, *arguments, "--checkpoint", "kept", "--resume")
-    assert line.startswith(f"kept is the checkpoint of another run. {said}")
+    assert line.startswith(f"kept is the run folder of another run. {said}")
     assert line.endswith("Give another folder, or repeat the run with its old settings")
     assert {file.name: file.read_bytes() for file in Path("kept").glob("shard*")} == before
 
@@ -544,8 +545,8 @@ def test_a_stopped_run_goes_on(root, capsys, name, status, moment):
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (status, "")
     said = re.fullmatch(
-        r"kgeval: stopped at (\d+) of 120 queries \(\d+%\): what was ranked is kept in kept; continue with resume=True "
-        r"\(--resume\)\n",
+        r"kgeval: stopped at (\d+) of 120 queries \(\d+%\): what was ranked is kept in kept; the same call goes on "
+        r"from there\n",
         err,
     )
     assert said
@@ -567,7 +568,7 @@ def test_two_processes_on_one_checkpoint(root, capsys):
     for resume in ((), ("--resume",)):
         said = refused(capsys, *BASE, "--checkpoint", "kept", *resume)
         assert said == (
-            f"checkpoint kept: process {process.pid} writes to it; wait until it ends, or give another folder"
+            f"run folder kept: process {process.pid} writes to it; wait until it ends, or give another folder"
         )
     assert Path("kept/checkpoint.json").read_bytes() == before
     process.kill()
@@ -632,7 +633,7 @@ def test_nothing_of_the_bar_stays_on_a_terminal(root, columns):
     assert len(bar) <= columns - 10
     lines = [line for line in shown(text, columns) if line.strip("^C")]
     assert re.fullmatch(
-        r"kgeval: stopped at \d+ of 120 queries \(\d+%\): the finished ranks are lost; checkpoint=DIR "
-        r"\(--checkpoint DIR\) keeps them",
+        r"kgeval: stopped at \d+ of 120 queries \(\d+%\): the finished ranks are lost; run_folder=DIR "
+        r"\(--run-folder DIR\) keeps them",
         "".join(line.ljust(columns) for line in lines).rstrip(),
     )

@@ -181,12 +181,12 @@ def test_tables_of_a_comparison_that_decides_nothing_say_so(capsys):
 def test_compare_refuses_what_does_not_compare(capsys, folder):
     """Every difference on a line of its own, exit code 2; an override is printed."""
     dataset = kg.read_dataset("graph")
-    result = kg.evaluate(lambda s, p, o: s - o, dataset, kg.Protocol(filter_splits=["test"]), progress=False)
+    result = kg.evaluate(lambda s, p, o: s - o, dataset, kg.Protocol(filter=["test"]), progress=False)
     result.save(folder / "other.kgeval", overwrite=True)
     message = refused(capsys, "compare", "near.kgeval", "other.kgeval")
-    assert message.startswith("near and other cannot be compared as they are; they differ in\n  filter_splits: ")
-    assert "override 'filter_splits'" in message
-    assert "filter_splits" in printed(capsys, "compare", "near.kgeval", "other.kgeval", "--override", "filter_splits")
+    assert message.startswith("near and other cannot be compared as they are; they differ in\n  filter: ")
+    assert "override 'filter'" in message
+    assert "filter" in printed(capsys, "compare", "near.kgeval", "other.kgeval", "--override", "filter")
     assert refused(capsys, "compare", "near.kgeval") == (
         "compare needs two or more saved results; got one, near.kgeval. Usage: kgeval compare A.kgeval B.kgeval; "
         "kgeval show prints one result\n"

@@ -444,7 +444,7 @@ def test_a_side_without_ranks_has_no_numbers():
 
 def test_filtered_query_metrics_without_the_ranked_split_in_the_filter():
     """Their lists are not known: NaN with the reason of the result itself."""
-    protocol = kg.Protocol(filter_splits=("train",))
+    protocol = kg.Protocol(filter=("train",))
     (one, other), _, _ = random_tables(1, protocol=protocol)
     found = compare([one, other], metrics="query.map,mrr", n_resamples=9)
     assert found.table["reason"][0] == one.value("query.map").reason != ""
@@ -657,7 +657,7 @@ def test_by_relation_names_models_and_metrics():
 JACK = "('Jack', 'born_in', 'Rome') (subject side, test)"
 REFUSED = "A and B cannot be compared as they are; they differ in"
 NO_WAY = "evaluate again under one protocol, on the same dataset"
-FILTER = "(override 'filter_splits' accepts that the filters remove different known answers)"
+FILTER = "(override 'filter' accepts that the filters remove different known answers)"
 DATASET = "(override 'dataset' accepts other triples over the same labels)"
 UNSEEN = "(override 'unseen' accepts different policies for unseen entities)"
 QUERIES = "(override 'queries' compares only the rows that all results have)"
@@ -683,13 +683,13 @@ def refusal(results, names=("A", "B"), **options):
 
 def test_other_filters_are_refused():
     """The field, both values, the rows whose rivals it changes, and the override; then it is compared and said."""
-    pair = [towns(), towns(1, kg.Protocol(filter_splits="train"))]
-    field = "filter_splits: train+valid+test in A, train in B"
+    pair = [towns(), towns(1, kg.Protocol(filter="train"))]
+    field = "filter: train+valid+test in A, train in B"
     rivals = f"rivals: 3 of 6 shared rows have different numbers of filtered rivals, first {JACK}: 3 in A, 4 in B"
-    assert refusal(pair) == [REFUSED, f"  {field} {FILTER}", f"  {rivals} {FILTER}", way_out("filter_splits")]
-    assert refusal(pair, override=["queries"])[-1] == way_out("queries", "filter_splits")
-    found = compare(pair, names=["A", "B"], override="filter_splits, unseen")
-    assert found.overridden == {"filter_splits": field.split(": ")[1], "rivals": rivals.split(": ", 1)[1]}
+    assert refusal(pair) == [REFUSED, f"  {field} {FILTER}", f"  {rivals} {FILTER}", way_out("filter")]
+    assert refusal(pair, override=["queries"])[-1] == way_out("queries", "filter")
+    found = compare(pair, names=["A", "B"], override="filter, unseen")
+    assert found.overridden == {"filter": field.split(": ")[1], "rivals": rivals.split(": ", 1)[1]}
     head = found.header()
     assert f"overridden: {field}" in head
     assert f"overridden: {rivals}" in head
@@ -707,14 +707,14 @@ def ring(shift, **options):
     """60 triples of a ring of 60 entities, ranked by a scorer whose answers are `shift` places off for some of them."""
     dataset = kg.Dataset.from_arrays(test=[[i, i % 2, (i + 1) % 60] for i in range(60)], n_entities=60, n_relations=2)
     score = lambda s, p, o: -((o - s - 1 - s % shift) % 60 + 0.01 * o)  # noqa: E731
-    return kg.evaluate(score, dataset, **options)
+    return kg.evaluate(score, dataset, kg.Protocol(**options))
 
 
 @pytest.mark.light(1)
-@pytest.mark.parametrize("first", [{"triples": 40, "seed": 3}, {}], ids=["larger sample", "all"])
+@pytest.mark.parametrize("first", [{"sample": 40, "sample_seed": 3}, {}], ids=["larger sample", "all"])
 def test_nested_samples_are_compared_on_the_smallest(first):
     """As if both models had ranked the 25 triples of the smaller sample: values, intervals, differences, tests."""
-    small = {"triples": 25, "seed": 3}
+    small = {"sample": 25, "sample_seed": 3}
     one, other, wanted_one = ring(3, **first), ring(5, **small), ring(3, **small)
     options = {"names": ["A", "B"], "metrics": "mrr,mr,query.map", "n_resamples": 99}
     size = "40 of 60 triples (drawn at random, seed 3)" if first else "all triples"
@@ -733,10 +733,10 @@ def test_nested_samples_are_compared_on_the_smallest(first):
 
 def test_samples_that_are_not_nested_are_refused():
     """Another seed, or rows that the user chose: the shared triples are no sample of a known size."""
-    drawn = ring(3, triples=40, seed=0)
+    drawn = ring(3, sample=40, sample_seed=0)
     for other, said in (
-        (ring(5, triples=25, seed=1), "25 of 60 triples (drawn at random, seed 1)"),
-        (ring(5, triples=list(range(25))), "25 of 60 triples (chosen by the user)"),
+        (ring(5, sample=25, sample_seed=1), "25 of 60 triples (drawn at random, seed 1)"),
+        (ring(5, sample=list(range(25))), "25 of 60 triples (chosen by the user)"),
     ):
         for override in ((), ("sample", "queries")):
             lines = refusal([drawn, other], override=override)
@@ -749,7 +749,7 @@ def test_samples_that_are_not_nested_are_refused():
 @pytest.mark.thorough
 def test_rows_that_a_nested_sample_lacks_are_no_matter_of_samples():
     """The larger sample lost the rows of a triple: this is refused with the override, too."""
-    one, other = ring(3, triples=40), ring(5, triples=25)
+    one, other = ring(3, sample=40), ring(5, sample=25)
     cut = replaced(one, table=one.table[one.table["s"] != other.table["s"][0]], n_read=78)
     lines = refusal([cut, other], override="sample")
     assert lines[1].endswith("(cannot be overridden)")
@@ -880,7 +880,7 @@ def test_listed_against_all_candidates_cannot_be_overridden():
     result = towns()
     protocol = replaced(result.protocol, candidates=Recorded("listed"))
     listed = replaced(result, protocol=protocol)
-    assert refusal([result, listed], override=("negatives", "queries", "unseen", "filter_splits", "splits")) == [
+    assert refusal([result, listed], override=("negatives", "queries", "unseen", "filter", "splits")) == [
         REFUSED,
         "  candidates: all entities in A, listed candidates in B (cannot be overridden)",
         "  negatives: not known in B (listed candidates); nobody can tell whether all ranks are among the same "
@@ -915,7 +915,7 @@ def test_other_rivals_without_a_cause_cannot_be_overridden():
     result = towns()
     other = replaced(result, table=result.table.assign(rivals_raw=result.table["rivals_raw"] - 1))
     rivals = f"6 of 6 shared rows have different numbers of raw rivals, first {JACK}: 4 in A, 3 in B"
-    for override in ((), ("dataset", "unseen", "filter_splits")):
+    for override in ((), ("dataset", "unseen", "filter")):
         assert refusal([result, other], override=override) == [
             REFUSED,
             f"  rivals: {rivals} (cannot be overridden)",
@@ -954,9 +954,7 @@ TWO = [RESULT, RESULT]
 LIST = "compare needs a list of at least two results, such as compare([a, b]); got "
 RESULTS = "result 1 must be an EvaluationResult, from kgeval.evaluate or kgeval.load_result; got "
 NAMES = "names must be 2 different words, one for each result; got "
-OVERRIDES = (
-    "override must be one of 'queries', 'sample', 'dataset', 'unseen', 'filter_splits', 'splits', 'negatives'; got "
-)
+OVERRIDES = "override must be one of 'queries', 'sample', 'dataset', 'unseen', 'filter', 'splits', 'negatives'; got "
 
 
 @pytest.mark.parametrize(
@@ -1074,7 +1072,7 @@ def test_alignment_of_a_large_pair_is_exact():
     columns["split"] = pd.Categorical(["test"] * (2 * n))
     columns |= {f"{count}_{setting}": 0 for setting in ("raw", "filtered") for count in ("better", "tied", "rivals")}
     about = {**towns().about, "dataset_fingerprint": dataset.fingerprint, "n_read": 2 * n}
-    protocol = kg.Protocol(filter_splits=("test",), unseen="rank")
+    protocol = kg.Protocol(filter=("test",), unseen="rank")
     table = pd.DataFrame(columns)
     result = kg.EvaluationResult(table, dataset.entities, dataset.relations, protocol, about)
     order = rng.permutation(2 * n)

@@ -133,7 +133,7 @@ def test_negatives_that_are_given_as_scores_are_not_known(tmp_path):
     with pytest.raises(ProtocolError, match="negatives: not known"):
         kg.compare([kg.load_result(tmp_path / "a.kgeval"), pair[1]])
     with pytest.raises(ProtocolError, match="negatives: not known in B"):
-        kg.compare([run(), pair[1]], names=["A", "B"], override=("filter_splits", "queries"))
+        kg.compare([run(), pair[1]], names=["A", "B"], override=("filter", "queries"))
 
 
 def test_a_board_does_not_rank_unknown_negatives(tmp_path):

@@ -204,10 +204,10 @@ def test_equal_by_kind_and_digest():
 def test_protocols_with_all_entities_keep_their_fingerprints():
     """Those that version 0.1.0 printed, when candidates were the word "all"."""
     assert kg.Protocol().fingerprint == "0ae85dd1"
-    assert kg.Protocol(sides="o", filter_splits=("train",), unseen="drop", splits=("valid", "test")).fingerprint == (
+    assert kg.Protocol(sides="o", filter=("train",), unseen="drop", splits=("valid", "test")).fingerprint == (
         "778e3108"
     )
-    assert kg.Protocol(filter_splits=("train", "valid", "test"), unseen="rank").fingerprint == "8fc05966"
+    assert kg.Protocol(filter=("train", "valid", "test"), unseen="rank").fingerprint == "8fc05966"
 
 
 @pytest.mark.parametrize("candidates", [All(), Recorded("listed", "ab"), Recorded("listed")])
@@ -215,7 +215,7 @@ def test_files_give_back_the_same_value(candidates):
     """Through what JSON holds; the word "listed" of version 0.1.0 has no digest, and its fingerprints stay."""
     assert candidates_from_json(candidates.to_json()) == candidates
     assert candidates_from_json("listed") == Recorded("listed", "")
-    listed = kg.Protocol(sides="o", filter_splits=("test",), unseen="rank", candidates=Recorded("listed"))
+    listed = kg.Protocol(sides="o", filter=("test",), unseen="rank", candidates=Recorded("listed"))
     assert listed.to_dict()["candidates"] == "listed"
 
 

@@ -242,7 +242,7 @@ def test_negatives_by_hand():
     for side in ("object", "tail", "o"):
         assert negatives(dataset, triple, side, "raw") == ["Ann", "China", "Jack", "Peru"]
         assert negatives(dataset, triple, side) == ["Ann", "Jack", "Peru"]
-        assert negatives(dataset, triple, side, filter_splits=("valid", "test")) == [
+        assert negatives(dataset, triple, side, filter=("valid", "test")) == [
             "Ann",
             "China",
             "Jack",
@@ -251,7 +251,7 @@ def test_negatives_by_hand():
     for side in ("subject", "head", "s"):
         assert negatives(dataset, triple, side, "raw") == ["Ann", "China", "Italy", "Peru"]
         assert negatives(dataset, triple, side) == ["China", "Italy", "Peru"]
-        assert negatives(dataset, triple, side, filter_splits=["train"]) == ["Ann", "China", "Italy", "Peru"]
+        assert negatives(dataset, triple, side, filter=["train"]) == ["Ann", "China", "Italy", "Peru"]
     assert negatives(dataset, ("Peru", "hates", "Ann"), "object") == ["China", "Italy", "Jack", "Peru"]
 
 
@@ -305,7 +305,7 @@ def test_negatives_name_what_is_unknown(triple, said):
             "setting must be one of 'raw', 'filtered'; got 'filterd'; did you mean 'filtered'?",
         ),
         (
-            {"side": "object", "filter_splits": ("test", "trian")},
+            {"side": "object", "filter": ("test", "trian")},
             "dataset 'toy' has no split 'trian'; it has test",
         ),
     ],

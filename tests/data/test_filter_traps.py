@@ -20,7 +20,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")
 
 @pytest.mark.parametrize("kind", light(KINDS, 2))
 @pytest.mark.parametrize(
-    ("filter_splits", "better"),
+    ("filter", "better"),
     [
         ((), 3),
         (("train",), 2),
@@ -32,23 +32,23 @@ pytestmark = pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")
         (None, 0),
     ],
 )
-def test_c16_the_filter_holds_the_declared_splits(kind, filter_splits, better):
+def test_c16_the_filter_holds_the_declared_splits(kind, filter, better):
     """Above the positive 1 stand 2 of train, 3 of valid and 4 of test: each declared split takes one away."""
     table = np.zeros((5, 1, 5))
     table[0, 0] = [0.0, 1.0, 2.0, 3.0, 4.0]
     splits = {"train": [[0, 0, 2]], "valid": [[0, 0, 3]], "test": [[0, 0, 1], [0, 0, 4]]}
     dataset = kg.Dataset.from_arrays(**splits, n_entities=5, n_relations=1)
-    result = run(KINDS[kind](table), dataset, sides="object", filter_splits=filter_splits)
+    result = run(KINDS[kind](table), dataset, sides="object", filter=filter)
     assert counts(result)[0] == (3, 0, 4)
     assert counts(result, "filtered")[0] == (better, 0, better + 1)
-    wanted = ("train", "valid", "test") if filter_splits is None else filter_splits
-    assert result.protocol.filter_splits == wanted
+    wanted = ("train", "valid", "test") if filter is None else filter
+    assert result.protocol.filter == wanted
     assert f"filtered by {'+'.join(wanted) or 'nothing'}," in header_lines(result)[1]
 
 
 def test_c16_filters_of_different_splits_are_different_protocols():
     """Numbers with and without test in the filter must not pass for each other."""
-    some, every = (kg.Protocol(filter_splits=splits) for splits in (("train", "valid"), ("train", "valid", "test")))
+    some, every = (kg.Protocol(filter=splits) for splits in (("train", "valid"), ("train", "valid", "test")))
     assert some != every
     assert some.fingerprint != every.fingerprint
 
@@ -88,7 +88,7 @@ def test_c17_ranks_keep_sides_and_relations_apart(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_c18_a_positive_that_the_filter_lacks_is_filtered_all_the_same(kind):
     """Object 1 is not in train, 2 and 3 are and stand above: filtered, only 4 is better, of 0 and 4."""
-    options = {"known": (2, 3), "kind": kind, "filter_splits": ("train",)}
+    options = {"known": (2, 3), "kind": kind, "filter": ("train",)}
     assert counts(one_query([0.0, 1.0, 2.0, 3.0, 4.0], 1, **options), "filtered") == [(1, 0, 2)]
 
 
@@ -98,13 +98,13 @@ def test_c18_a_query_that_the_filter_lacks_is_ranked_raw(kind):
     table = np.tile([0.0, 1.0, 2.0], (3, 3, 1))
     splits = {"train": [[1, 0, 2], [0, 2, 2], [1, 2, 2]], "test": [[0, 0, 1], [2, 0, 1], [1, 1, 1]]}
     dataset = kg.Dataset.from_arrays(**splits, n_entities=3, n_relations=3)
-    result = run(KINDS[kind](table), dataset, sides="object", filter_splits=("train",))
+    result = run(KINDS[kind](table), dataset, sides="object", filter=("train",))
     assert counts(result, "filtered") == [(1, 0, 2)] * 3
 
 
 @pytest.mark.parametrize("kind", SCORERS)
 @pytest.mark.parametrize("seed", light(range(5), 1))
-@pytest.mark.parametrize("options", [{}, {"block_size": 2}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"n_candidates": 2}], ids=str)
 def test_c22_a_part_of_the_entities_is_scored_by_id_not_by_place(kind, seed, options):
     """Train lacks entities 0, 4 and 9, so with unseen="drop" place and id differ; as the oracle counts."""
     seen = [1, 2, 3, 5, 6, 7, 8, 10, 11]
@@ -256,14 +256,14 @@ def test_c26_duplicates_and_overlaps_are_counted_and_filter_once():
         assert [line.removeprefix("dataset: ") for line in header_lines(result)[2:5]] == said
 
 
-@pytest.mark.parametrize("batch_size", [1, 2, 3, None])
-def test_c28_the_mean_is_over_ranks_not_over_batches(batch_size):
+@pytest.mark.parametrize("n_queries", [1, 2, 3, None])
+def test_c28_the_mean_is_over_ranks_not_over_batches(n_queries):
     """Ranks 1, 1, 1, 1, 6 in five queries: MR 2; batches of two would give (1 + 1 + 6) / 3."""
     table = np.zeros((6, 1, 6))
     table[range(4), 0, range(4)] = 1.0
     table[4, 0, :] = [1, 1, 1, 1, 0, 1]
     dataset = kg.Dataset.from_arrays(test=[[i, 0, i] for i in range(5)], n_entities=6, n_relations=1)
-    result = run(Matrix(table), dataset, sides="object", batch_size=batch_size)
+    result = run(Matrix(table), dataset, sides="object", n_queries=n_queries)
     assert (result["mr"], result["mrr"]) == (2.0, pytest.approx((4 + 1 / 6) / 5, abs=1e-15))
 
 

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")
 OTHERS = {
     "sample": RandomSample(2, 5, "ab", 0),
     "sides": ("object",),
-    "filter_splits": ("train",),
+    "filter": ("train",),
     "unseen": "drop",
     "splits": ("valid", "test"),
     "candidates": Recorded("listed", "ab" * 32),
@@ -51,7 +51,7 @@ def test_sides_are_normalised(sides, wanted):
     assert Protocol(sides=sides).sides == wanted
 
 
-@pytest.mark.parametrize("name", ["splits", "filter_splits"])
+@pytest.mark.parametrize("name", ["splits", "filter"])
 @pytest.mark.parametrize(
     ("given", "wanted"),
     [
@@ -67,9 +67,9 @@ def test_splits_are_normalised(name, given, wanted):
 
 def test_defaults():
     """Both sides of test; None, until dataset and model decide, for filter splits and unseen."""
-    wanted = {"sides": ["subject", "object"], "filter_splits": None, "unseen": None, "splits": ["test"]}
+    wanted = {"sides": ["subject", "object"], "filter": None, "unseen": None, "splits": ["test"]}
     assert Protocol().to_dict() == {**wanted, "candidates": "all"}
-    assert Protocol(filter_splits=()).to_dict()["filter_splits"] == []
+    assert Protocol(filter=()).to_dict()["filter"] == []
 
 
 @pytest.mark.parametrize(
@@ -86,8 +86,8 @@ def test_defaults():
         ({"splits": ("test", "dev")}, "splits must be one of 'train', 'valid', 'test'; got 'dev'"),
         ({"splits": (0,)}, "splits must be one of 'train', 'valid', 'test'; got 0"),
         (
-            {"filter_splits": ("train", "vald")},
-            "filter_splits must be one of 'train', 'valid', 'test'; got 'vald'; did you mean 'valid'?",
+            {"filter": ("train", "vald")},
+            "filter must be one of 'train', 'valid', 'test'; got 'vald'; did you mean 'valid'?",
         ),
         ({"unseen": "skip"}, "unseen must be one of 'rank', 'drop', 'worst', 'error'; got 'skip'"),
         (
@@ -105,7 +105,7 @@ def test_wrong_fields(given, message):
     assert str(caught.value) == message
 
 
-@pytest.mark.parametrize("name", ["sides", "splits", "filter_splits"])
+@pytest.mark.parametrize("name", ["sides", "splits", "filter"])
 @pytest.mark.parametrize("given", [3, 1.5, True])
 def test_fields_that_are_no_sequence(name, given):
     """A number where names are expected is a ProtocolError that names the field, not a bare TypeError."""
@@ -114,7 +114,7 @@ def test_fields_that_are_no_sequence(name, given):
 
 
 def test_none_is_no_choice_of_splits():
-    """Only sides and filter_splits may be None; for splits it is a ProtocolError that names the field."""
+    """Only sides and filter may be None; for splits it is a ProtocolError that names the field."""
     with pytest.raises(kg.ProtocolError, match=r"splits.*None"):
         Protocol(splits=None)
     assert Protocol(sides=None) == Protocol(sides="both")
@@ -123,8 +123,8 @@ def test_none_is_no_choice_of_splits():
 def test_frozen_hashable_and_equal_by_value():
     """However it was written, the same protocol is one key of a dict, and cannot be changed."""
     one, other = (
-        Protocol(sides=["tail", "head"], filter_splits=["test", "train"]),
-        Protocol(filter_splits=("train", "test")),
+        Protocol(sides=["tail", "head"], filter=["test", "train"]),
+        Protocol(filter=("train", "test")),
     )
     assert one == other
     assert len({one, other}) == 1
@@ -133,8 +133,8 @@ def test_frozen_hashable_and_equal_by_value():
 
 
 def test_every_field_has_another_value_here():
-    """A field added to Protocol must be added to the tests of its fingerprint."""
-    assert set(OTHERS) == {field.name for field in fields(Protocol)}
+    """A field added to Protocol must be added to the tests of its fingerprint; a sample holds its seed."""
+    assert {*OTHERS, "sample_seed"} == {field.name for field in fields(Protocol)}
 
 
 def test_fingerprint_differs_for_each_field():
@@ -150,16 +150,16 @@ def test_fingerprint_differs_for_each_field():
 def test_fingerprint_tells_no_filter_from_all():
     """Nothing filtered, everything filtered by default, and each subset named are different."""
     subsets = [(), ("train",), ("train", "valid"), ("train", "test"), ("train", "valid", "test"), None]
-    assert len({Protocol(filter_splits=subset).fingerprint for subset in subsets}) == 6
+    assert len({Protocol(filter=subset).fingerprint for subset in subsets}) == 6
 
 
 def test_fingerprint_is_the_hash_of_the_fields():
     """SHA-256 of the sorted JSON of the fields, 8 digits; so it is the same in every process and version."""
     text = '{"candidates": "all", "filter_splits": ["train"], "sides": ["object"], '
     text += '"splits": ["test"], "unseen": "drop"}'
-    made = Protocol(sides="o", filter_splits="train", unseen="drop")
+    made = Protocol(sides="o", filter="train", unseen="drop")
     assert made.fingerprint == hashlib.sha256(text.encode()).hexdigest()[:8]
-    assert made.fingerprint == Protocol(sides=["tail"], filter_splits=["train", "train"], unseen="drop").fingerprint
+    assert made.fingerprint == Protocol(sides=["tail"], filter=["train", "train"], unseen="drop").fingerprint
 
 
 @pytest.mark.parametrize("names", [(), *itertools.combinations(OTHERS, 1), *itertools.combinations(OTHERS, 3)])
@@ -173,14 +173,83 @@ def test_to_dict_and_back(names):
 
 @pytest.mark.parametrize(
     ("key", "hint"),
-    [("side", "; did you mean 'sides'?"), ("filtered", "; did you mean 'filter_splits'?"), ("margin", "")],
+    [("side", "; did you mean 'sides'?"), ("filtered", "; did you mean 'filter'?"), ("margin", "")],
 )
 def test_from_dict_refuses_unknown_fields(key, hint):
     """A field of a newer or misspelt protocol is not ignored: it might change a number."""
-    known = "sides, filter_splits, unseen, splits, candidates, sample"
+    known = "sides, filter, unseen, splits, candidates, sample, sample_seed"
     with pytest.raises(kg.ProtocolError) as caught:
         Protocol.from_dict({"sides": "object", key: "x"})
     assert str(caught.value) == f"unknown protocol field {key!r}{hint}; known: {known}"
+
+
+def test_files_of_version_0_1_are_read():
+    """The filter had another name; the fingerprint is that of version 0.1."""
+    old = {"sides": ["object"], "filter_splits": ["train"], "unseen": "drop", "splits": ["test"], "candidates": "all"}
+    made = Protocol.from_dict(old)
+    assert made == Protocol(sides="o", filter="train", unseen="drop")
+    assert made.to_dict() == {name.removesuffix("_splits"): value for name, value in old.items()}
+    assert made.fingerprint == hashlib.sha256(json.dumps(old, sort_keys=True).encode()).hexdigest()[:8]
+
+
+def test_the_old_name_of_the_filter_answers_with_the_new_one():
+    with pytest.raises(AttributeError, match="no attribute 'filter_splits'; its name is 'filter' since kgeval 0.2"):
+        Protocol().filter_splits  # noqa: B018
+    with pytest.raises(AttributeError, match="no attribute 'filters'$"):
+        Protocol().filters  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"sample": 0}, "sample must be an integer of at least 1; got 0"),
+        ({"sample": "many"}, "sample must be a number of triples, an array of their rows, or a mask with one element "),
+        ({"sample": [[1]]}, "ranked splits; got dtype int64, shape (1, 1)"),
+        ({"sample": [False, False]}, "sample is a mask without True: it names no triple to rank; name at least one"),
+        ({"sample": 3, "sample_seed": -1}, "sample_seed must be an integer of at least 0; got -1"),
+        ({"sample": [0], "sample_seed": 1}, "sample_seed=1 changes nothing here: it is the seed of sample=N (N rando"),
+        ({"sample": RandomSample(2, 5, "ab", 0), "sample_seed": 1}, "sample_seed=1 changes nothing here: it is the s"),
+    ],
+)
+def test_wrong_samples(given, message):
+    with pytest.raises(kg.ProtocolError) as caught:
+        Protocol(**given)
+    assert message in str(caught.value)
+
+
+def test_samples_are_equal_by_value_and_go_through_json():
+    """A number, rows in any order, a mask and the sample of a result; 0 and 1 are no mask."""
+    given = (3, [4, 1], np.array([1, 4]), [False, True], [0, 1], RandomSample(2, 5, "ab", 3))
+    made = [Protocol(sample=sample) for sample in given]
+    assert made[1] == made[2]
+    assert len(set(made)) == len({protocol.fingerprint for protocol in made}) == 5
+    assert made[3] != Protocol(sample=[1])  # the mask says how many triples there are
+    for protocol in (*made, Protocol(sample=3, sample_seed=4), Protocol(sample_seed=4)):
+        assert Protocol.from_dict(json.loads(json.dumps(protocol.to_dict()))) == protocol
+    assert Protocol(sample=3) != Protocol(sample=3, sample_seed=4)
+    assert made[-1].sample_seed == 3
+    assert [protocol.describe().split(", ")[-1] for protocol in (made[1], Protocol(sample_seed=2))] == [
+        "2 triples chosen by the user", "both sides"
+    ]  # fmt: skip
+
+
+def test_the_sample_of_a_result_is_drawn_again(dataset):
+    """Its seed gives the same rows; rows that a user chose are not in a result."""
+    data = kg.Dataset.from_arrays(test=[[i, 0, i + 1] for i in range(9)], n_entities=10, n_relations=1)
+    score = lambda s, p, o: s - o  # noqa: E731
+    first = kg.evaluate(score, data, Protocol(sample=4, sample_seed=2))
+    assert (first.protocol.sample.seed, first.protocol.sample_seed) == (2, 2)
+    assert kg.evaluate(score, data, first.protocol) == first
+    assert kg.evaluate(score, data, first.protocol, max_seconds=100) == first
+    chosen = kg.evaluate(score, data, Protocol(sample=[0, 3])).protocol
+    for protocol, message in (
+        (chosen, "2 of 9 triples (chosen by the user): a result does not hold which rows; give sample=the rows"),
+        (first.protocol, "4 of 9 triples (drawn at random, seed 2), but the splits to rank have 1 triples"),
+        (replace(first.protocol, sample=RandomSample(4, 9, "ab", 2)), "but this seed draws other triples"),
+    ):
+        with pytest.raises(kg.ProtocolError) as caught:
+            kg.Evaluator(data if "have 1" not in message else dataset, replace(protocol, filter=None))
+        assert message in str(caught.value)
 
 
 def test_from_dict_checks_values():
@@ -189,23 +258,21 @@ def test_from_dict_checks_values():
         Protocol.from_dict({"unseen": "skip"})
 
 
-def test_resolved_names_the_filter_splits(dataset):
+def test_resolved_names_the_filter(dataset):
     """None becomes the dataset's splits, and ranking the unseen; what was named stays, also nothing."""
-    assert Protocol().resolved(dataset) == Protocol(filter_splits=("train", "test"), unseen="rank")
+    assert Protocol().resolved(dataset) == Protocol(filter=("train", "test"), unseen="rank")
     assert Protocol().resolved(dataset, "drop").unseen == "drop"
     assert Protocol(unseen="worst").resolved(dataset, "drop").unseen == "worst"
-    assert Protocol(filter_splits="train").resolved(dataset).filter_splits == ("train",)
-    assert Protocol(filter_splits=()).resolved(dataset).filter_splits == ()
+    assert Protocol(filter="train").resolved(dataset).filter == ("train",)
+    assert Protocol(filter=()).resolved(dataset).filter == ()
     before = Protocol(unseen="drop", sides="s")
     after = before.resolved(dataset)
-    assert before.filter_splits is None
-    assert replace(after, filter_splits=None) == before
+    assert before.filter is None
+    assert replace(after, filter=None) == before
     assert after.resolved(dataset) == after
 
 
-@pytest.mark.parametrize(
-    "given", [{"splits": "valid"}, {"filter_splits": ("train", "valid")}, {"splits": ("valid", "test")}]
-)
+@pytest.mark.parametrize("given", [{"splits": "valid"}, {"filter": ("train", "valid")}, {"splits": ("valid", "test")}])
 def test_resolved_refuses_splits_the_dataset_lacks(dataset, given):
     """The split, the dataset's name and what it has; evaluate says the same before any scoring."""
     message = "dataset 'tiny' has no split 'valid', which the protocol names; its splits are train, test"
@@ -220,17 +287,17 @@ def test_resolved_refuses_splits_the_dataset_lacks(dataset, given):
     ("given", "wanted"),
     [
         (
-            {"filter_splits": ("train", "valid", "test")},
+            {"filter": ("train", "valid", "test")},
             "filtered by train+valid+test, all entities, both sides",
         ),
-        ({"filter_splits": (), "sides": "o"}, "filtered by nothing, all entities, object side"),
-        ({"filter_splits": "train", "unseen": "drop"}, "filtered by train, entities of train, both sides"),
+        ({"filter": (), "sides": "o"}, "filtered by nothing, all entities, object side"),
+        ({"filter": "train", "unseen": "drop"}, "filtered by train, entities of train, both sides"),
         (
-            {"filter_splits": "train", "unseen": "worst"},
+            {"filter": "train", "unseen": "worst"},
             "filtered by train, all entities, unseen last, both sides",
         ),
         (
-            {"filter_splits": "train", "candidates": Recorded("listed", "ab" * 32)},
+            {"filter": "train", "candidates": Recorded("listed", "ab" * 32)},
             "filtered by train, listed candidates abababab, both sides",
         ),
     ],
@@ -241,14 +308,14 @@ def test_describe(given, wanted):
 
 
 def test_describe_does_not_call_all_splits_nothing():
-    """filter_splits=None filters by every split of the dataset: it must not read like the empty choice."""
-    assert Protocol().describe() != Protocol(filter_splits=()).describe()
+    """filter=None filters by every split of the dataset: it must not read like the empty choice."""
+    assert Protocol().describe() != Protocol(filter=()).describe()
 
 
 def test_evaluate_reports_the_protocol_it_used(dataset):
     """The result carries the resolved protocol, so that its filter splits are on record."""
     result = kg.evaluate(lambda s, p, o: np.minimum(s, o) - o, dataset, Protocol(sides="tail"))
-    assert result.protocol == Protocol(sides=("object",), filter_splits=("train", "test"), unseen="rank")
+    assert result.protocol == Protocol(sides=("object",), filter=("train", "test"), unseen="rank")
 
 
 def test_listed_candidates_need_a_table(dataset):
@@ -336,8 +403,8 @@ def test_nothing_seen_is_left_out_with_error():
 
 def test_names_in_one_string():
     """Commas separate splits and sides, as in a list of metrics."""
-    protocol = Protocol(splits="valid, test", filter_splits="train,test", sides="tail,head")
-    assert protocol == Protocol(splits=["valid", "test"], filter_splits=["train", "test"])
+    protocol = Protocol(splits="valid, test", filter="train,test", sides="tail,head")
+    assert protocol == Protocol(splits=["valid", "test"], filter=["train", "test"])
 
 
 # --- samples
@@ -434,6 +501,10 @@ def test_wrong_seeds_of_a_sample(seed):
             "evaluate() has no argument 'ties'; did you mean result['optimistic.mrr'] (a result has all tie policies)?",
         ),
         (
+            lambda score, dataset: kg.Evaluator(dataset, filter="train"),
+            "Evaluator() has no argument 'filter'; did you mean protocol=kgeval.Protocol(filter=('train', 'valid', 't",
+        ),
+        (
             lambda score, dataset: kg.evaluate(score, dataset, sides="both"),
             "evaluate() has no argument 'sides'; did you mean protocol=kgeval.Protocol(sides='object')?",
         ),
@@ -443,7 +514,19 @@ def test_wrong_seeds_of_a_sample(seed):
         ),
         (
             lambda score, dataset: Protocol(split="valid"),
-            "Protocol() has no argument 'split'; did you mean 'splits'? Its arguments: sides, filter_splits, unseen, ",
+            "Protocol() has no argument 'split'; did you mean 'splits'? Its arguments: sides, filter, unseen, ",
+        ),
+        (
+            lambda score, dataset: Protocol(filter_splits="train"),
+            "Protocol() has no argument 'filter_splits'; did you mean filter=?",
+        ),
+        (
+            lambda score, dataset: Protocol(seed=3),
+            "Protocol() has no argument 'seed'; did you mean sample_seed=?",
+        ),
+        (
+            lambda score, dataset: kg.Evaluator(dataset).evaluate(score, filter_splits="train"),
+            "evaluate() has no argument 'filter_splits'; did you mean protocol=kgeval.Protocol(filter=('train', ",
         ),
         (
             lambda score, dataset: Protocol(ties="realistic"),
@@ -460,6 +543,18 @@ def test_wrong_seeds_of_a_sample(seed):
         (
             lambda score, dataset: kg.evaluate_predictions(None, dataset, metrics="mrr"),
             "evaluate_predictions() has no argument 'metrics'; did you mean result['hits@5'] or result.summary(",
+        ),
+        (
+            lambda score, dataset: kg.sample_negatives(dataset, "test", seed=3),
+            "sample_negatives() has no argument 'seed'; did you mean sample_seed=?",
+        ),
+        (
+            lambda score, dataset: kg.sample_negatives(dataset, "test", filter_splits="train"),
+            "sample_negatives() has no argument 'filter_splits'; did you mean filter=?",
+        ),
+        (
+            lambda score, dataset: kg.negatives(dataset, (0, 0, 1), "object", filter_splits="train"),
+            "negatives() has no argument 'filter_splits'; did you mean filter=?",
         ),
         (
             lambda score, dataset: kg.compare([], ties="optimistic"),

@@ -59,10 +59,10 @@ def test_one_side_against_sets(seed):
     dataset = make(splits, n, m)
     for split in splits:
         side, asked = rng.choice(SIDES), rng.choice([1, 2, 3, n])
-        filter_splits = rng.choice([None, tuple(splits), ("test",), ()])
-        known_splits = {split, *(splits if filter_splits is None else filter_splits)}
+        filter = rng.choice([None, tuple(splits), ("test",), ()])
+        known_splits = {split, *(splits if filter is None else filter)}
         known = {row for name in known_splits for row in splits[name]}
-        drawn = draw(dataset, split, asked, side, seed, filter_splits)
+        drawn = draw(dataset, split, asked, side, seed, filter)
         wanted, found = Counter(queries_of(splits[split], side)), Counter(queries_of(drawn, side))
         assert set(found) <= set(wanted)
         for query, times in wanted.items():
@@ -77,7 +77,7 @@ def test_both_sides_share_the_negatives(seed, n):
     """200 entities, so that no query runs out: n per positive, in their order, and n // 2 of each side at least."""
     rng = random.Random(seed)
     positives = list({(rng.randrange(100), rng.randrange(2), rng.randrange(100, 200)) for _ in range(30)})
-    drawn = draw(make({"valid": positives}, 200, 2), "valid", n, seed=seed)
+    drawn = draw(make({"valid": positives}, 200, 2), "valid", n, sample_seed=seed)
     assert len(drawn) == n * len(positives)
     for i, (s, p, o) in enumerate(positives):
         mine = drawn[n * i : n * (i + 1)]
@@ -90,7 +90,7 @@ def test_both_sides_share_the_negatives(seed, n):
 def test_the_odd_one_falls_on_either_side():
     """Of 2,000 positives with n = 1 the replaced subjects are binomial: 1,000, deviation 22.4; within 5 of them."""
     positives = [(i, 0, i + 2000) for i in range(2000)]
-    drawn = draw(make({"test": positives}, 4000, 1), "test", seed=3)
+    drawn = draw(make({"test": positives}, 4000, 1), "test", sample_seed=3)
     n_subjects = sum(row[2] == o for row, (_, _, o) in zip(drawn, positives))
     assert abs(n_subjects - 1000) < 112
 
@@ -135,13 +135,13 @@ def test_the_seed_alone_decides():
     rng = random.Random(0)
     positives = [(rng.randrange(50), 0, rng.randrange(50)) for _ in range(40)]
     dataset = make({"test": positives}, 50, 1)
-    first = draw(dataset, "test", 2, seed=5)
+    first = draw(dataset, "test", 2, sample_seed=5)
     np.random.seed(1)
     before = np.random.get_state()[1].tolist()
-    assert draw(dataset, "test", 2, seed=5) == first
-    assert draw(dataset, "test", 2, seed=np.int64(5)) == first
+    assert draw(dataset, "test", 2, sample_seed=5) == first
+    assert draw(dataset, "test", 2, sample_seed=np.int64(5)) == first
     assert np.random.get_state()[1].tolist() == before
-    assert draw(dataset, "test", 2, seed=6) != first
+    assert draw(dataset, "test", 2, sample_seed=6) != first
     assert [tuple(row) for row in dataset["test"].array.tolist()] == positives
 
 
@@ -173,7 +173,7 @@ def test_a_positive_is_never_its_own_negative():
 def test_the_filter_is_a_choice():
     """Without train in the filter, its answers may be drawn."""
     dataset = make({"train": [(0, 0, 0)], "test": [(0, 0, 1)]}, 2, 1)
-    assert draw(dataset, "test", 1, "object", filter_splits=()) == [(0, 0, 0)]
+    assert draw(dataset, "test", 1, "object", filter=()) == [(0, 0, 0)]
     assert draw(dataset, "test", 1, "object") == []
 
 
@@ -209,15 +209,15 @@ def test_each_row_names_its_positive_and_side():
     [
         ({"n": 0}, "n must be an integer of at least 1; got 0"),
         ({"n": 1.0}, "n must be an integer of at least 1; got 1.0"),
-        ({"seed": -1}, "seed must be an integer of at least 0; got -1"),
-        ({"seed": True}, "seed must be an integer of at least 0; got True"),
-        ({"seed": None}, "seed must be an integer of at least 0; got None"),
+        ({"sample_seed": -1}, "sample_seed must be an integer of at least 0; got -1"),
+        ({"sample_seed": True}, "sample_seed must be an integer of at least 0; got True"),
+        ({"sample_seed": None}, "sample_seed must be an integer of at least 0; got None"),
         ({"sides": "left"}, "side must be 'subject' or 'object'"),
         ({"split": "valid"}, "has no split 'valid'; it has test"),
         ({"distinct": "triple"}, "distinct must be one of 'positive', 'query'; got 'triple'"),
         ({"replace": 1}, "replace must be True or False; got 1"),
         ({"replace": True, "distinct": "query"}, "replace=True repeats negatives, so distinct='query' cannot hold"),
-        ({"filter_splits": ["train"]}, "has no split 'train'; it has test"),
+        ({"filter": ["train"]}, "has no split 'train'; it has test"),
     ],
 )
 def test_refusals(arguments, message):

@@ -245,7 +245,7 @@ def test_ids_of_the_dataset_are_taken_as_they_are(tmp_path):
     path = tmp_path / "negatives.npz"
     for negatives in (split, path, str(path), np.load(path), kg.read_candidates(path, dataset)):
         assert kg.evaluate_candidates(dataset, objects=scores, negatives=negatives) == wanted
-    assert wanted.protocol.filter_splits == ("test",)
+    assert wanted.protocol.filter == ("test",)
     assert wanted.table["rivals_filtered"].tolist() == [2, 1, 2]  # (0, 0, 1) is known
 
 
@@ -400,7 +400,7 @@ def test_ogb_and_its_evaluator_agree():
     split |= {key: torch.tensor(rng.integers(n + 1, n + 501, (n, 500))) for key in ("head_neg", "tail_neg")}
     listed = kg.evaluate_candidates(dataset, **given, negatives=split)
     assert listed["mrr"] == result["mrr"]
-    assert listed.protocol.filter_splits == ("test",)
+    assert listed.protocol.filter == ("test",)
 
 
 def test_padding_is_said():

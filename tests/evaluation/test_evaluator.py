@@ -9,6 +9,7 @@ import oracle
 import pytest
 from grids import light, size, thinned
 from model_cases import CASES, INVERSES, SIDES, draw_model, real_tables, side_scores
+from tiles import evaluate_in_tiles
 
 import kgeval as kg
 
@@ -70,7 +71,7 @@ def draw_protocol(rng):
     filters = [split for split in SPLITS if rng.random() < 0.7]
     return kg.Protocol(
         sides=rng.choice([SIDES, SIDES, "subject", "object"]),
-        filter_splits=rng.choice([None, filters]),
+        filter=rng.choice([None, filters]),
         unseen=rng.choice([None, "rank", "rank", "drop", "worst", "error"]),
         splits=rng.choice(["test", "test", ["valid", "test"], SPLITS]),
     )
@@ -78,7 +79,7 @@ def draw_protocol(rng):
 
 def draw_limits(rng):
     """Any sizes of batch, block and call, and any number of threads."""
-    options = {"batch_size": BATCHES, "block_size": BLOCKS, "threads": THREADS, "max_pairs": PAIRS}
+    options = {"n_queries": BATCHES, "n_candidates": BLOCKS, "threads": THREADS, "n_pairs": PAIRS}
     return {name: rng.choice(values) for name, values in options.items()}
 
 
@@ -91,7 +92,7 @@ def unseen_ids(splits, n, m):
 
 def expected_rows(splits, n, m, protocol, score):
     """Every row of the ranks table by the oracle; None where nothing can be ranked."""
-    filters = SPLITS if protocol.filter_splits is None else protocol.filter_splits
+    filters = SPLITS if protocol.filter is None else protocol.filter
     known = {triple for split in filters for triple in splits[split]}
     triples = [(split, triple) for split in protocol.splits for triple in splits[split]]
     no_entities, no_relations = unseen_ids(splits, n, m)
@@ -194,9 +195,9 @@ def check_graph(path, seed, with_metrics=False):
     rows = expected_rows(splits, len(dataset.entities), len(dataset.relations), meant, score)
     if rows is None:
         with pytest.raises(kg.DataError, match=r"nothing to rank|does not occur in train"):
-            kg.evaluate(scorer, dataset, protocol, **limits)
+            evaluate_in_tiles(scorer, dataset, protocol, **limits)
         return False
-    result = kg.evaluate(scorer, dataset, protocol, **limits)
+    result = evaluate_in_tiles(scorer, dataset, protocol, **limits)
     assert result.protocol == meant.resolved(dataset)
     check_counts(result, rows)
     if with_metrics:
@@ -234,7 +235,7 @@ def grid(path):
     """The limits that a path heeds, in all combinations."""
     threads = (1,) if path in TABLE_SCORERS else THREADS
     pairs = PAIRS if path == "function" else PAIRS[-1:]
-    names = ("batch_size", "block_size", "threads", "max_pairs")
+    names = ("n_queries", "n_candidates", "threads", "n_pairs")
     return [dict(zip(names, values, strict=True)) for values in itertools.product(BATCHES, BLOCKS, threads, pairs)]
 
 
@@ -248,7 +249,7 @@ def test_all_limits_give_the_same_counts(path):
         if rows is None or len(dataset.entities) < 8:
             continue
         for limits in grid(path)[done :: size(4, n_graphs)]:
-            check_counts(kg.evaluate(scorer, dataset, protocol, **limits), rows)
+            check_counts(evaluate_in_tiles(scorer, dataset, protocol, **limits), rows)
         done += 1
         if done == n_graphs:
             return
@@ -296,6 +297,6 @@ def test_screened_ranks_of_real_parameters(name, dtype):
     dataset = kg.Dataset.from_arrays(test=test, n_entities=300, n_relations=2)
     expected = kg.evaluate(RowsOf(model, 300), dataset).table
     assert (expected["tied_filtered"] > 0).any()
-    for limits in ({}, {"batch_size": 1, "block_size": 7}, {"batch_size": 7, "threads": 2, "block_size": 64}):
-        found = kg.evaluate(model, dataset, **limits).table
+    for limits in ({}, {"n_queries": 1, "n_candidates": 7}, {"n_queries": 7, "threads": 2, "n_candidates": 64}):
+        found = evaluate_in_tiles(model, dataset, **limits).table
         assert (found[[*COUNTS, "score"]] == expected[[*COUNTS, "score"]]).all(axis=None)

@@ -398,7 +398,7 @@ def test_file_and_user_must_agree_about_the_filter(dataset):
     with pytest.raises(DataError, match=r"x\.json: says filtered='after', but the argument is 'no'"):
         kg.evaluate_predictions(given, dataset, filtered="no")
     with pytest.raises(ProtocolError, match=r"x\.json: known answers were removed .* but the protocol has no filter"):
-        kg.evaluate_predictions(given, dataset, Protocol(filter_splits=()))
+        kg.evaluate_predictions(given, dataset, Protocol(filter=()))
     with pytest.raises(ProtocolError, match="filtered must be one of 'no', 'after', 'before'; got 'yes'"):
         kg.evaluate_predictions(given, dataset, filtered="yes")
 
@@ -843,10 +843,10 @@ def test_raw_ranks_that_are_called_filtered_are_noticed(dataset):
     assert str(error.value) == (
         "ranks.tsv, row 0: rank 4 on the object side, but the filter (train+valid+test) leaves 3 candidates. If the "
         "ranks are raw, say it: filtered='no' (--filtered no); if other splits were filtered, name them: "
-        "filter_splits= (--filter)"
+        "filter= (--filter)"
     )
     assert kg.evaluate_predictions(given, dataset, filtered="no")["raw.mr"] == 3
-    assert kg.evaluate_predictions(given, dataset, Protocol(filter_splits=("train",)), filtered="after")["mr"] == 3
+    assert kg.evaluate_predictions(given, dataset, Protocol(filter=("train",)), filtered="after")["mr"] == 3
 
 
 def test_plain_values_are_sent_to_from_arrays(dataset):

@@ -132,8 +132,8 @@ def test_fb15k_237_transe(shared, fb15k_237, fb15k_237_transe):
     assert np.array_equal(model.entities, loaded.entities, equal_nan=True)
     assert np.array_equal(model.relations, loaded.relations)
     part = np.arange(0, len(fb15k_237["test"]), 10)
-    by_hand = kg.evaluate(model, fb15k_237, kg.Protocol(unseen="drop"), triples=part, threads=1)
-    same = kg.evaluate(loaded, fb15k_237, triples=part, progress=False)
+    by_hand = kg.evaluate(model, fb15k_237, kg.Protocol(unseen="drop", sample=part), executor=kg.executors.Threads(1))
+    same = kg.evaluate(loaded, fb15k_237, kg.Protocol(sample=part), progress=False)
     assert by_hand.table.equals(same.table)
     assert len(result.table) == 40_876
     assert sum(result.dropped.values()) == 2 * 28

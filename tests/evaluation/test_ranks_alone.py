@@ -82,7 +82,7 @@ def test_what_is_not_said_is_asked_for(tmp_path):
     with pytest.raises(DataError, match="missing='bound' needs the dataset; use missing='drop'"):
         kg.evaluate_predictions(predictions, filtered="after", missing="bound")
     with pytest.raises(ProtocolError, match="was read without a dataset, so the tool chose filter"):
-        kg.evaluate_predictions(predictions, None, kg.Protocol(filter_splits=("train",)), filtered="after")
+        kg.evaluate_predictions(predictions, None, kg.Protocol(filter=("train",)), filtered="after")
     object_side = kg.evaluate_predictions(predictions, None, kg.Protocol(sides="object"), filtered="after")
     assert object_side["mr"] == 1.5
     dataset = kg.Dataset.from_frames(test=[("a", "r", "b"), ("c", "r", "b")])

@@ -274,11 +274,9 @@ def test_an_evaluator_makes_the_tasks_of_the_check_once(monkeypatch):
     made = []
     make = row_order._task
     monkeypatch.setattr(row_order, "_task", lambda *arguments: made.append(arguments[2]) or make(*arguments))
-    evaluator = kg.Evaluator(ring())
+    evaluator = kg.Evaluator(ring(), kg.Protocol(sample=10))
     scorers = [lambda s, p, o: next_entity(s, p, o) for _ in range(3)]
-    results = [
-        evaluator.evaluate(scorer, triples=10, seed=seed, progress=False) for scorer, seed in zip(scorers, (0, 0, 1))
-    ]
+    results = [evaluator.evaluate(scorer, progress=False) for scorer in scorers]
     assert made == ["subject", "object"]
     assert {str(result.about["row_order"]) for result in results} == {str(results[0].about["row_order"])}
     assert results[0].about["row_order"]["triples"] >= 50
@@ -335,7 +333,7 @@ def test_the_statistic_is_the_same_in_every_run():
     rng = np.random.default_rng(0)
     model = complex_model(rng.normal(size=(N, 4)), rng.normal(size=(1, 4)), None)
     one = kg.evaluate(model, ring(), progress=False)
-    other = kg.evaluate(model, ring(), batch_size=7, block_size=50, threads=1, progress=False)
+    other = kg.evaluate(model, ring(), batch_size=350, executor=kg.executors.Threads(1), progress=False)
     assert one == other
     assert json.loads(json.dumps(one.about["row_order"])) == one.about["row_order"]
 

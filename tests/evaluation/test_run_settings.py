@@ -1,4 +1,4 @@
-"""Runs that stop and go on, that keep a checkpoint, and that end when their time is up."""
+"""Runs that stop and go on, that keep a run folder, and that end when their time is up."""
 
 import itertools
 import random
@@ -123,7 +123,7 @@ def test_stopped_runs_end_in_the_result_of_a_whole_one(tmp_path):
         except kg.DataError as error:
             assert "no positive has a negative" in str(error)
             continue
-        options = {"checkpoint": folder, "progress": False}
+        options = {"run_folder": folder, "progress": False}
         for attempt in itertools.count():
             before = stopping(rng.randint(1, 60)) if attempt < 5 else lambda: None
             try:
@@ -131,9 +131,7 @@ def test_stopped_runs_end_in_the_result_of_a_whole_one(tmp_path):
                     make(kind, table, before),
                     dataset,
                     protocol,
-                    batch_size=rng.choice([1, 2, 3]),
-                    max_pairs=rng.choice([1, 5, 1000]),
-                    resume=folder.exists(),
+                    batch_size=rng.choice([1, 2, 5, 10, 30, 1000]),
                     **options,
                 )
                 break
@@ -154,9 +152,9 @@ def test_ctrl_c_says_what_was_done():
         return s - o
 
     with pytest.raises(kg.Stopped) as caught:
-        kg.evaluate(score, dataset, kg.Protocol(sides="object"), batch_size=1, progress=False)
+        kg.evaluate(score, dataset, kg.Protocol(sides="object"), batch_size=21, progress=False)
     assert str(caught.value) == (
-        "stopped at 15 of 20 queries (75%): the finished ranks are lost; checkpoint=DIR (--checkpoint DIR) keeps them"
+        "stopped at 15 of 20 queries (75%): the finished ranks are lost; run_folder=DIR (--run-folder DIR) keeps them"
     )
 
 
@@ -200,7 +198,7 @@ OBJECTS = kg.Protocol(sides="object")
 def test_a_shard_is_merged_once(executor, message):
     """A lost shard and a shard that is there twice are errors, never other numbers."""
     with pytest.raises(kg.ScoreError) as caught:
-        kg.evaluate(lambda s, p, o: o, chain(10), OBJECTS, batch_size=1, executor=executor, progress=False)
+        kg.evaluate(lambda s, p, o: o, chain(10), OBJECTS, batch_size=11, executor=executor, progress=False)
     assert message in str(caught.value)
 
 
@@ -208,7 +206,9 @@ def test_a_repeated_shard_changes_nothing():
     """A late duplicate takes the place of the same counts."""
     wanted = kg.evaluate(lambda s, p, o: o, chain(10), OBJECTS, progress=False)
     executor = Careless({2: 2, 5: 3})
-    assert kg.evaluate(lambda s, p, o: o, chain(10), OBJECTS, batch_size=1, executor=executor, progress=False) == wanted
+    assert (
+        kg.evaluate(lambda s, p, o: o, chain(10), OBJECTS, batch_size=11, executor=executor, progress=False) == wanted
+    )
 
 
 def failing(given):
@@ -226,28 +226,28 @@ def failing(given):
 
 
 def test_only_the_failed_queries_are_ranked_again(tmp_path):
-    """With a checkpoint the other queries are ranked nevertheless; resuming ranks the two that failed."""
-    dataset, options = chain(40), {"batch_size": 1, "checkpoint": tmp_path / "run", "progress": False}
+    """With a run folder the other queries are ranked nevertheless; resuming ranks the two that failed."""
+    dataset, options = chain(40), {"batch_size": 41, "run_folder": tmp_path / "run", "progress": False}
     score, scored = failing({7, 30})
     with pytest.raises(kg.ScoreError) as caught:
         kg.evaluate(score, dataset, OBJECTS, **options)
     message = str(caught.value)
     assert "no text for 7 (queries 7 to 7 of 40 of the object side; 1 more range of queries failed)" in message
-    assert message.endswith(f"what was ranked is kept in {tmp_path / 'run'}; continue with resume=True (--resume)")
+    assert message.endswith(f"what was ranked is kept in {tmp_path / 'run'}; the same call goes on from there")
     assert isinstance(caught.value.__cause__.__cause__, ValueError)
     assert sorted(set(scored)) == list(range(40))
     score, scored = failing(set())
-    found = kg.evaluate(score, dataset, OBJECTS, resume=True, **options)
+    found = kg.evaluate(score, dataset, OBJECTS, **options)
     assert sorted(set(scored[-2:])) == [7, 30]
     assert found == kg.evaluate(score, dataset, OBJECTS, progress=False)
 
 
 def test_a_scorer_that_always_fails_stops_at_the_third_shard(tmp_path):
-    """Without a checkpoint, the first error ends the run."""
+    """Without a run folder, the first error ends the run."""
     for folder, n_calls in ((tmp_path / "run", 3), (None, 1)):
         score, scored = failing({5, 6, 7, 8, 9})
         with pytest.raises(kg.ScoreError, match="no text for 5"):
-            kg.evaluate(score, chain(40), OBJECTS, batch_size=1, checkpoint=folder, progress=False)
+            kg.evaluate(score, chain(40), OBJECTS, batch_size=41, run_folder=folder, progress=False)
         assert len([s for s in scored if 5 <= s <= 9]) == n_calls
 
 
@@ -255,17 +255,17 @@ def test_a_scorer_that_always_fails_stops_at_the_third_shard(tmp_path):
     ("change", "message"),
     [
         ({"dataset": chain(12)}, "dataset"),
-        ({"protocol": kg.Protocol(sides="object", filter_splits=())}, "filter_splits"),
+        ({"protocol": kg.Protocol(sides="object", filter=())}, "filter"),
         ({"scorer": lambda s, p, o: s * o}, "probed scores differ"),
-        ({"triples": 3}, "sample"),
+        ({"protocol": kg.Protocol(sides="object", sample=3)}, "sample"),
     ],
 )
 def test_another_run_is_not_resumed(tmp_path, change, message):
     """The message names what differs."""
     given = {"scorer": lambda s, p, o: s - o, "dataset": chain(10), "protocol": OBJECTS}
-    kg.evaluate(**given, checkpoint=tmp_path / "run", progress=False)
+    kg.evaluate(**given, run_folder=tmp_path / "run", progress=False)
     with pytest.raises(kg.DataError, match="another run") as caught:
-        kg.evaluate(**(given | change), checkpoint=tmp_path / "run", resume=True, progress=False)
+        kg.evaluate(**(given | change), run_folder=tmp_path / "run", progress=False)
     assert message in str(caught.value)
 
 
@@ -289,7 +289,7 @@ class Clock:
 
 
 def test_max_seconds_ranks_the_first_triples_of_a_random_order(monkeypatch):
-    """The partial result is that of ``triples=m`` with the same seed, whatever was scored beyond it."""
+    """The partial result is that of ``sample=m`` with the same seed, whatever was scored beyond it."""
     n_partial = 0
     for seed in range(size(8, 100)):
         rng, dataset, table, protocol = draw(seed)
@@ -297,7 +297,9 @@ def test_max_seconds_ranks_the_first_triples_of_a_random_order(monkeypatch):
         scorer, seconds = clock.scorer(table, 0.2), rng.uniform(1, 40)
         start = clock.now
         try:
-            found = kg.evaluate(scorer, dataset, protocol, max_seconds=seconds, seed=seed, progress=False)
+            found = kg.evaluate(
+                scorer, dataset, replace(protocol, sample_seed=seed), max_seconds=seconds, progress=False
+            )
         except (kg.ScoreError, kg.DataError) as error:
             assert "no triple" in str(error) or "no positive has a negative" in str(error)
             continue
@@ -307,7 +309,7 @@ def test_max_seconds_ranks_the_first_triples_of_a_random_order(monkeypatch):
             assert found.table.equals(kg.evaluate(scorer, dataset, protocol, progress=False).table)
             continue
         n_partial += 1
-        wanted = kg.evaluate(scorer, dataset, protocol, triples=sample.n, seed=seed, progress=False)
+        wanted = kg.evaluate(scorer, dataset, replace(protocol, sample=sample.n, sample_seed=seed), progress=False)
         assert found.table.equals(wanted.table), seed
         assert found.protocol == wanted.protocol
         assert (sample.of, sample.seed) == (len(dataset["test"]), seed)
@@ -315,7 +317,7 @@ def test_max_seconds_ranks_the_first_triples_of_a_random_order(monkeypatch):
 
 
 def test_more_time_is_a_larger_sample(monkeypatch, tmp_path):
-    """A checkpoint of a partial run is resumed with more time, and at last without a limit."""
+    """The run folder of a partial run is resumed with more time, and at last without a limit."""
     rng = np.random.default_rng(1)
     test = np.column_stack([rng.integers(0, 30, 200), np.zeros(200, int), rng.integers(0, 30, 200)])
     dataset = kg.Dataset.from_arrays(test=test, n_entities=30, n_relations=1)
@@ -323,9 +325,7 @@ def test_more_time_is_a_larger_sample(monkeypatch, tmp_path):
     clock = Clock(monkeypatch)
     scorer, sizes = clock.scorer(table, 0.005), []
     for seconds in (3, 3, 3, None):
-        found = kg.evaluate(
-            scorer, dataset, checkpoint=tmp_path / "run", resume=bool(sizes), max_seconds=seconds, progress=False
-        )
+        found = kg.evaluate(scorer, dataset, run_folder=tmp_path / "run", max_seconds=seconds, progress=False)
         sizes.append(200 if found.protocol.sample is None else found.protocol.sample.n)
     assert sizes == sorted(sizes)
     assert 0 < sizes[0] < sizes[1] < 200 == sizes[3]
@@ -342,7 +342,7 @@ def test_no_time_at_all_is_an_error(monkeypatch):
 
 @pytest.mark.parametrize("kept", [False, True])
 def test_the_check_of_a_scorer_ends_in_time(monkeypatch, tmp_path, kept):
-    """A server answers after 5 s, and its check needs at least 12 calls; the probes of a checkpoint need more."""
+    """A server answers after 5 s, and its check needs at least 12 calls; the probes of a run folder need more."""
     now, latency = [100.0], 5.0
     monkeypatch.setattr(paces, "clock", lambda: now[0])
     monkeypatch.setattr("time.monotonic", lambda: now[0])
@@ -353,7 +353,7 @@ def test_the_check_of_a_scorer_ends_in_time(monkeypatch, tmp_path, kept):
         now[0] += latency
         return s - o * 1.0
 
-    options = {"checkpoint": tmp_path / "run"} if kept else {}
+    options = {"run_folder": tmp_path / "run"} if kept else {}
     with pytest.raises(kg.ScoreError, match=r"max_seconds=17: no triple was ranked in this time, since checking score"):
         kg.evaluate(score, chain(100), max_seconds=17, progress=False, **options)
     assert now[0] <= 122.0  # at most one call is too long: of how many pairs does not matter, which nothing showed yet
@@ -432,7 +432,7 @@ def test_the_row_order_check_has_the_threads_of_the_run(monkeypatch):
     executors, real = [], row_order.rank
     monkeypatch.setattr(row_order, "rank", lambda job, executor: (executors.append(executor), real(job, executor))[1])
     dataset = kg.Dataset.from_arrays(train=[[0, 0, 1]], test=[[0, 0, 2]], n_entities=3, n_relations=1)
-    kg.evaluate(make("geometry", np.zeros((3, 1, 3))), dataset, threads=1, progress=False)
+    kg.evaluate(make("geometry", np.zeros((3, 1, 3))), dataset, executor=kg.executors.Threads(1), progress=False)
     kg.evaluate(make("geometry", np.zeros((3, 1, 3))), dataset, progress=False)
     assert executors == [kg.executors.Threads(1), kg.executors.Threads(None)]
 
@@ -440,14 +440,22 @@ def test_the_row_order_check_has_the_threads_of_the_run(monkeypatch):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"threads": 2, "executor": kg.executors.Threads(2)}, "give threads= or executor=, not both"),
-        ({"resume": True}, "needs checkpoint=DIR"),
+        ({"threads": 2}, "has no argument 'threads'; did you mean executor=kgeval.executors.Threads(4)?"),
+        ({"checkpoint": "run"}, "has no argument 'checkpoint'; did you mean run_folder=?"),
+        ({"resume": True}, "did you mean run_folder= alone (it goes on where the same run stopped)?"),
+        ({"block_size": 9}, "did you mean batch_size= (pairs of a query and a candidate scored at once)?"),
+        ({"max_pairs": 9}, "did you mean batch_size= (pairs of a query and a candidate scored at once)?"),
+        ({"triples": 9}, "did you mean protocol=kgeval.Protocol(sample=...)?"),
+        ({"seed": 9}, "did you mean protocol=kgeval.Protocol(sample=1000, sample_seed=0), or for the seed of a tr"),
         ({"max_seconds": 0}, "above 0; got 0"),
         ({"max_seconds": float("inf")}, "above 0; got inf"),
         ({"max_seconds": True}, "above 0; got True"),
         ({"executor": 4}, "kgeval.executors.Threads(4)"),
         ({"executor": kg.executors.Threads}, "kgeval.executors.Threads(4)"),
-        ({"max_seconds": 5, "triples": [0, 2]}, "cannot be combined with triples= that name rows"),
+        (
+            {"max_seconds": 5, "protocol": kg.Protocol(sample=[0, 2])},
+            "cannot be combined with a sample= that names rows",
+        ),
     ],
 )
 def test_settings_that_contradict_each_other(options, message):
@@ -546,8 +554,8 @@ def test_the_result_does_not_depend_on_where_it_was_ranked(monkeypatch, tmp_path
     wanted = kg.evaluate(scorer, dataset, progress=False)
     assert wanted.about["row_order"]["triples"] == 200
     folder = tmp_path / "run"
-    assert kg.evaluate(scorer, dataset, executor=Late(clock), checkpoint=folder, progress=False) == wanted
-    assert kg.evaluate(scorer, dataset, executor=Late(clock), checkpoint=folder, resume=True, progress=False) == wanted
+    assert kg.evaluate(scorer, dataset, executor=Late(clock), run_folder=folder, progress=False) == wanted
+    assert kg.evaluate(scorer, dataset, executor=Late(clock), run_folder=folder, progress=False) == wanted
 
 
 def test_a_time_that_cannot_suffice_is_refused_at_once():
@@ -566,8 +574,8 @@ def test_a_time_that_cannot_suffice_is_refused_at_once():
 
 
 def test_another_seed_is_not_resumed(tmp_path):
-    """The order of a partial run belongs to its checkpoint: with another seed the sample would shrink."""
-    options = {"checkpoint": tmp_path / "run", "max_seconds": 100, "progress": False}
-    kg.evaluate(lambda s, p, o: o, chain(10), OBJECTS, seed=1, **options)
-    with pytest.raises(kg.DataError, match=r"seed: 0 here, 1 in the checkpoint"):
-        kg.evaluate(lambda s, p, o: o, chain(10), OBJECTS, resume=True, **options)
+    """The order of a partial run belongs to its run folder: with another seed the sample would shrink."""
+    options = {"run_folder": tmp_path / "run", "max_seconds": 100, "progress": False}
+    kg.evaluate(lambda s, p, o: o, chain(10), kg.Protocol(sides="object", sample_seed=1), **options)
+    with pytest.raises(kg.DataError, match=r"sample_seed: 0 here, 1 in the run folder"):
+        kg.evaluate(lambda s, p, o: o, chain(10), OBJECTS, **options)

@@ -1,7 +1,8 @@
-"""A part of the triples: ``triples=`` ranks it, and the filter stays that of the whole dataset."""
+"""A part of the triples: ``Protocol(sample=)`` ranks it, and the filter stays that of the whole dataset."""
 
 import math
 import random
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -39,7 +40,6 @@ def test_a_sample_has_the_ranks_of_the_whole():
         of = sum(len(dataset[split]) for split in splits)
         rows = sorted(rng.sample(range(of), rng.randint(1, of - 1)))
         mask = np.isin(np.arange(of), rows)
-        evaluator = kg.Evaluator(dataset, protocol)
 
         def score(s, p, o, table=table):
             return table[s, p, o]
@@ -52,7 +52,7 @@ def test_a_sample_has_the_ranks_of_the_whole():
         chosen = np.isin(kept, rows)
         wanted = whole[np.tile(chosen, 2)].reset_index(drop=True)
         for triples in (rows, np.array(rows[::-1]), mask):
-            found = evaluator.evaluate(score, triples=triples)
+            found = kg.evaluate(score, dataset, replace(protocol, sample=triples))
             assert found.table.equals(wanted), seed
             assert found.about["n_triples"] == len(rows)
             assert found.about["n_read"] == 2 * len(rows)
@@ -86,14 +86,17 @@ def drawn_and_chosen():
     dataset, table = graph()
     score = lambda s, p, o: table[s, p, o]  # noqa: E731
     rows = RandomSample.drawn(150, 200, seed=2)[0]
-    return kg.evaluate(score, dataset, triples=150, seed=2), kg.evaluate(score, dataset, triples=rows)
+    return tuple(
+        kg.evaluate(score, dataset, protocol)
+        for protocol in (kg.Protocol(sample=150, sample_seed=2), kg.Protocol(sample=rows))
+    )
 
 
 def test_the_rest_of_test_stays_in_the_filter():
     """As a test split of its own, the part loses the answers of the rest from the filter, and ranks fall."""
     dataset, table = graph()
     score = lambda s, p, o: table[s, p, o]  # noqa: E731
-    part = kg.evaluate(score, dataset, triples=50, seed=1)
+    part = kg.evaluate(score, dataset, kg.Protocol(sample=50, sample_seed=1))
     rows = RandomSample.drawn(50, 200, seed=1)[0]
     alone = kg.Dataset.from_arrays(
         train=dataset["train"].array, test=dataset["test"].array[rows], n_entities=40, n_relations=3
@@ -106,7 +109,8 @@ def test_the_rest_of_test_stays_in_the_filter():
 
 def test_the_seed_decides():
     dataset, table = graph()
-    results = [kg.evaluate(lambda s, p, o: table[s, p, o], dataset, triples=50, seed=seed) for seed in (0, 0, 1)]
+    protocols = [kg.Protocol(sample=50, sample_seed=seed) for seed in (0, 0, 1)]
+    results = [kg.evaluate(lambda s, p, o: table[s, p, o], dataset, protocol) for protocol in protocols]
     assert results[0] == results[1]
     assert results[0].protocol != results[2].protocol
     assert results[0].protocol.fingerprint != results[2].protocol.fingerprint
@@ -122,9 +126,9 @@ def test_the_seed_decides():
 
 
 def test_a_sample_larger_than_the_splits_is_noted(whole):
-    """All triples are ranked, as without ``triples=``, and the result says that fewer exist."""
+    """All triples are ranked, as without ``sample=``, and the result says that fewer exist."""
     dataset, table = graph()
-    result = kg.evaluate(lambda s, p, o: table[s, p, o], dataset, triples=33_000)
+    result = kg.evaluate(lambda s, p, o: table[s, p, o], dataset, kg.Protocol(sample=33_000))
     note = "sample: the splits to rank have 200 triples, fewer than the 33,000 that were to be drawn"
     assert result.notes == (note, *whole.notes)
     assert result.table.equals(whole.table)
@@ -133,10 +137,12 @@ def test_a_sample_larger_than_the_splits_is_noted(whole):
 
 @pytest.mark.parametrize("triples", [None, 200, range(200), np.ones(200, dtype=bool)], ids=str)
 def test_everything_is_no_sample(whole, triples):
-    """The protocol, and so its fingerprint, stays that of an evaluation without ``triples=``."""
+    """The protocol, and so its fingerprint, stays that of an evaluation without ``sample=``."""
     dataset, table = graph()
     score = lambda s, p, o: table[s, p, o]  # noqa: E731
-    result = kg.evaluate(score, dataset, triples=triples if not isinstance(triples, range) else list(triples))
+    result = kg.evaluate(
+        score, dataset, kg.Protocol(sample=triples if not isinstance(triples, range) else list(triples))
+    )
     assert result == whole
     assert "sample" not in result.protocol.to_dict()
 
@@ -202,17 +208,18 @@ def test_other_clusters_than_triples_have_no_correction(drawn_and_chosen):
 def test_drawn_samples_cover_the_value_of_the_whole():
     """Of 300 samples of 100 of 200 triples, 95% intervals contain the MRR of all 200 in 90 to 99%."""
     dataset, table = graph()
-    evaluator = kg.Evaluator(dataset)
     score = lambda s, p, o: table[s, p, o]  # noqa: E731
-    truth = evaluator.evaluate(score)["mrr"]
+    truth = kg.evaluate(score, dataset)["mrr"]
     n = size(20, 300)
-    intervals = [evaluator.evaluate(score, triples=100, seed=seed).interval("mrr") for seed in range(n)]
+    intervals = [
+        kg.evaluate(score, dataset, kg.Protocol(sample=100, sample_seed=seed)).interval("mrr") for seed in range(n)
+    ]
     assert 0.9 <= np.mean([x.low <= truth <= x.high for x in intervals]) <= 1.0
 
 
 def test_saved_and_loaded(tmp_path):
     dataset, table = graph()
-    result = kg.evaluate(lambda s, p, o: table[s, p, o], dataset, triples=50)
+    result = kg.evaluate(lambda s, p, o: table[s, p, o], dataset, kg.Protocol(sample=50))
     result.save(tmp_path / "part.kgeval")
     loaded = kg.load_result(tmp_path / "part.kgeval")
     assert loaded == result
@@ -223,19 +230,19 @@ def test_saved_and_loaded(tmp_path):
 @pytest.mark.parametrize(
     ("triples", "message"),
     [
-        (0, "triples must be an integer of at least 1; got 0"),
-        ([], "triples must be a number of triples, an array of their rows (0 to 199), or a mask of shape (200,); got "
-             "dtype float64, shape (0,)"),
-        ([0, 0], "triples must name distinct rows of the ranked splits, 0 to 199, at least one; got [0 0]"),
-        ([200], "triples must name distinct rows of the ranked splits, 0 to 199, at least one; got [200]"),
-        ([True], "triples must be a number of triples, an array of their rows (0 to 199), or a mask of shape (200,); "
-                 "got dtype bool, shape (1,)"),
+        (0, "sample must be an integer of at least 1; got 0"),
+        ([], "sample must be a number of triples, an array of their rows, or a mask with one element per triple of the "
+             "ranked splits; got dtype float64, shape (0,)"),
+        ([0, 0], "sample must name distinct rows of the ranked splits, 0 to 199, at least one; got [0 0]"),
+        ([200], "sample must name distinct rows of the ranked splits, 0 to 199, at least one; got [200]"),
+        ([True], "sample must be a number of triples, an array of their rows (0 to 199), or a mask of shape (200,); "
+                 "got a mask of shape (1,)"),
     ],
 )  # fmt: skip
 def test_wrong_samples(triples, message):
     dataset, table = graph()
     with pytest.raises(kg.ProtocolError) as caught:
-        kg.evaluate(lambda s, p, o: table[s, p, o], dataset, triples=triples)
+        kg.evaluate(lambda s, p, o: table[s, p, o], dataset, kg.Protocol(sample=triples))
     assert str(caught.value) == message
 
 
@@ -243,8 +250,8 @@ def test_masks_and_indexes_are_not_ignored(tmp_path):
     dataset, table = graph()
     for triples in (np.ma.masked_array([0, 1], mask=[1, 0]), pd.Series([True] * 200)):
         with pytest.raises(kg.ProtocolError, match="whose mask or index would be ignored; pass a plain numpy array"):
-            kg.evaluate(lambda s, p, o: table[s, p, o], dataset, triples=triples)
-    result = kg.evaluate(lambda s, p, o: table[s, p, o], dataset, triples=50, seed=np.int64(3))
+            kg.evaluate(lambda s, p, o: table[s, p, o], dataset, kg.Protocol(sample=triples))
+    result = kg.evaluate(lambda s, p, o: table[s, p, o], dataset, kg.Protocol(sample=50, sample_seed=np.int64(3)))
     result.save(tmp_path / "run.kgeval")  # a numpy seed is a number like any other
     assert kg.load_result(tmp_path / "run.kgeval").protocol.sample.seed == 3
     with pytest.raises(kg.ProtocolError, match="sample must be a dict with the keys digest, n, of, seed"):
@@ -252,14 +259,14 @@ def test_masks_and_indexes_are_not_ignored(tmp_path):
 
 
 def test_command_line(tmp_path, monkeypatch, capsys):
-    """--sample and --sample-seed are triples= and seed=."""
+    """--sample and --sample-seed are sample= and sample_seed=."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "graph").mkdir()
     (tmp_path / "graph" / "test.txt").write_text("".join(f"{i % 7}\tr\t{i}\n" for i in range(10)))
     (tmp_path / "scorers.py").write_text("def score(s, p, o):\n    return (s + 2 * o) % 5 + 0.0\n")
     dataset = kg.read_dataset(tmp_path / "graph")
     found = {
-        6: kg.evaluate(lambda s, p, o: (s + 2 * o) % 5 + 0.0, dataset, triples=6, seed=4)["mrr"],
+        6: kg.evaluate(lambda s, p, o: (s + 2 * o) % 5 + 0.0, dataset, kg.Protocol(sample=6, sample_seed=4))["mrr"],
         None: kg.evaluate(lambda s, p, o: (s + 2 * o) % 5 + 0.0, dataset)["mrr"],
     }
     assert found[6] != found[None]
@@ -280,15 +287,13 @@ def test_command_line(tmp_path, monkeypatch, capsys):
         )
 
 
-@pytest.mark.parametrize("options", [{}, {"triples": [0, 2]}, {"triples": np.array([True, False, True])}])
+@pytest.mark.parametrize("options", [{}, {"sample": [0, 2]}, {"sample": np.array([True, False, True])}])
 def test_a_seed_that_changes_nothing_is_an_error(options):
     """H28: without random triples the seed was ignored."""
     dataset = kg.Dataset.from_arrays(test=[[0, 0, 1], [1, 0, 2], [2, 0, 0]], n_entities=3, n_relations=1)
-    message = (
-        r"^seed=3 changes nothing here: it is the seed of triples=N \(N random triples\) and of max_seconds=S; give"
-    )
+    message = "^sample_seed=3 changes nothing here: it is the seed of "
     with pytest.raises(kg.ProtocolError, match=message):
-        kg.evaluate(lambda s, p, o: o, dataset, seed=3, **options)
-    assert kg.evaluate(lambda s, p, o: o, dataset, seed=3, triples=2).protocol.sample.seed == 3
-    assert kg.evaluate(lambda s, p, o: o, dataset, triples=2).protocol.sample.seed == 0
-    assert kg.evaluate(lambda s, p, o: o, dataset, seed=3, max_seconds=100)["object.mr"] == 2
+        kg.evaluate(lambda s, p, o: o, dataset, kg.Protocol(sample_seed=3, **options))
+    assert kg.evaluate(lambda s, p, o: o, dataset, kg.Protocol(sample=2, sample_seed=3)).protocol.sample.seed == 3
+    assert kg.evaluate(lambda s, p, o: o, dataset, kg.Protocol(sample=2)).protocol.sample.seed == 0
+    assert kg.evaluate(lambda s, p, o: o, dataset, kg.Protocol(sample_seed=3), max_seconds=100)["object.mr"] == 2

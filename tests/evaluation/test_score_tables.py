@@ -35,7 +35,7 @@ def by_hand(score_of, splits, protocol, default):
 
     A side on which no positive has an unknown negative is not ranked.
     """
-    known = {triple for split in protocol.filter_splits for triple in splits[split]}
+    known = {triple for split in protocol.filter for triple in splits[split]}
     rows, n_without = [], 0
     for side in protocol.sides:
         of_side, has_negatives = [], False
@@ -72,7 +72,7 @@ def random_case(rng):
     if rng.random() < 0.7:
         sides, asked = rng.choice([*SIDES, SIDES]), rng.sample(names, rng.randint(1, len(names)))
         known = rng.choice([None, (), names, rng.sample(names, rng.randint(0, len(names)))])
-        protocol = Protocol(sides=sides, splits=asked, filter_splits=known)
+        protocol = Protocol(sides=sides, splits=asked, filter=known)
     positives = {t for split in (protocol or Protocol()).splits for t in splits[split]}
     listed = positives | set(rng.sample(everything, rng.randint(0, len(everything))))
     if rng.random() < 0.3:  # negatives of one side only
@@ -363,7 +363,7 @@ def test_lists_is_query_or_nothing():
 def test_integer_scores_are_compared_exactly(dataset):
     """2**53 and 2**53 + 1 are one float64, but two scores."""
     table = scored([("a", "r", "c", 2**53), ("a", "r", "b", 2**53 + 1), ("d", "r", "c", 5)])
-    result = evaluate_scores(table, dataset, Protocol(sides="object", filter_splits=()))
+    result = evaluate_scores(table, dataset, Protocol(sides="object", filter=()))
     assert (result["mr"], result.tie_rate, result.table["score"].tolist()) == (2.0, 0.0, [2**53])
 
 

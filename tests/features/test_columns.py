@@ -418,7 +418,7 @@ def test_known_answers_follow_the_filter(small):
     """(0, 0, ?) has answers 1, 2 in train, 3 in valid and 4 in test, the one asked."""
     table = table_of([0, 0, 4], sides=["object"])
     for splits, bucket in {None: "2-3", ("train",): "2-3", ("valid",): "1", ("test",): "0", (): "0"}.items():
-        frame, _ = features_of(table, kg.Protocol(filter_splits=splits), small, names=["known_answers"])
+        frame, _ = features_of(table, kg.Protocol(filter=splits), small, names=["known_answers"])
         assert frame["known_answers"].tolist() == [bucket]
 
 
@@ -447,7 +447,7 @@ def test_columns_equal_loops_over_random_graphs():
         dataset = kg.Dataset.from_arrays(train=train, valid=valid, test=test, n_entities=n, n_relations=m)
         filters = rng.choice([("train",), ("train", "valid"), ("train", "valid", "test")])
         facts = {fact for split in filters for fact in {"train": train, "valid": valid, "test": test}[split]}
-        frame, _ = features_of(table_of(*test), kg.Protocol(filter_splits=filters), dataset)
+        frame, _ = features_of(table_of(*test), kg.Protocol(filter=filters), dataset)
         known = set(train)
         entities, relations = {e for s, _, o in known for e in (s, o)}, {p for _, p, _ in known}
         for row, (s, p, o, side) in enumerate(table_of(*test).itertuples(index=False)):

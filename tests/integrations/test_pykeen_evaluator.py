@@ -95,15 +95,15 @@ def test_the_result_is_that_of_evaluate(nations):
     evaluator = kg.integrations.PyKEENEvaluator(dataset=dataset)
     evaluator.evaluate(model, dataset.testing.mapped_triples, additional_filter_triples=known_of(dataset))
     assert evaluator.result == kg.evaluate(model, expected)
-    assert evaluator.result.protocol.filter_splits == ("train", "valid", "test")
+    assert evaluator.result.protocol.filter == ("train", "valid", "test")
     # as an early stopper does: validation triples, filtered by train
     evaluator.evaluate(
         model, dataset.validation.mapped_triples, additional_filter_triples=dataset.training.mapped_triples
     )
-    protocol = kg.Protocol(splits="valid", filter_splits="train,valid")
+    protocol = kg.Protocol(splits="valid", filter="train,valid")
     assert evaluator.result == kg.evaluate(model, expected, protocol)
     evaluator.evaluate(model, dataset.testing.mapped_triples, additional_filter_triples=dataset.training.mapped_triples)
-    assert evaluator.result == kg.evaluate(model, expected, kg.Protocol(filter_splits="train,test"))
+    assert evaluator.result == kg.evaluate(model, expected, kg.Protocol(filter="train,test"))
     assert evaluator.result.labelled()["s"].isin(expected.entities.labels).all()
 
 
@@ -387,7 +387,7 @@ def test_hpo(nations, tmp_path):
 
     model = torch.load(tmp_path / "models" / str(best.number) / "trained_model.pkl", weights_only=False)
     dataset = kg.Dataset.of(nations[0])
-    result = kg.evaluate(model, dataset, kg.Protocol(splits="valid", filter_splits="train,valid"))
+    result = kg.evaluate(model, dataset, kg.Protocol(splits="valid", filter="train,valid"))
     assert best.value == pytest.approx(result["mrr"], rel=1e-14)
     found.replicate_best_pipeline(directory=tmp_path / "again", replicates=1, save_replicates=False)
 

@@ -32,7 +32,9 @@ def recipe(root, tmp_path, monkeypatch):
 @pytest.fixture(scope="module")
 def result(root):
     dataset = kg.read_dataset(root / "data" / "countries")
-    return kg.evaluate(kg.load_model(root / "data" / "countries" / "complex.npz", dataset), dataset, triples=30)
+    return kg.evaluate(
+        kg.load_model(root / "data" / "countries" / "complex.npz", dataset), dataset, kg.Protocol(sample=30)
+    )
 
 
 def test_mlflow(recipe, result, tmp_path, monkeypatch):

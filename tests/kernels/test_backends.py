@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from grids import light
 from kernel_cases import COUNTERS, as_lists, brute_force, draw_places, exact_matrix, over
+from tiles import evaluate_in_tiles
 
 import kgeval as kg
 from kgeval.errors import DataError, MissingExtra, ProtocolError, ScoreError
@@ -50,13 +51,13 @@ def assert_same(found, expected):
 def test_the_table_is_the_same_on_the_cpu_and_from_tensors(torch, seed):
     """100 random cases: numpy, torch's byte products, and parameters that are tensors give one table."""
     kind, tables, data = random_case(seed)
-    expected = kg.evaluate(kind(*tables), data, threads=1, progress=False)
-    sizes = [{}, {"block_size": 7}, {"batch_size": 3, "block_size": 8}][seed % 3]
+    expected = kg.evaluate(kind(*tables), data, executor=kg.executors.Threads(1), progress=False)
+    sizes = [{}, {"n_candidates": 7}, {"n_queries": 3, "n_candidates": 8}][seed % 3]
     for device in ("cpu", "numpy"):
-        assert_same(kg.evaluate(kind(*tables), data, device=device, threads=1, progress=False, **sizes), expected)
+        assert_same(evaluate_in_tiles(kind(*tables), data, device=device, threads=1, progress=False, **sizes), expected)
     tensors = kind(*map(torch.from_numpy, tables))
     for device in (None, "cpu"):
-        assert_same(kg.evaluate(tensors, data, device=device, threads=1, progress=False, **sizes), expected)
+        assert_same(evaluate_in_tiles(tensors, data, device=device, threads=1, progress=False, **sizes), expected)
 
 
 @pytest.mark.parametrize("before", [1, 3])
@@ -66,7 +67,7 @@ def test_the_threads_of_torch_are_given_back(torch, before, monkeypatch):
     usual = torch.get_num_threads()
     torch.set_num_threads(before)
     try:
-        kg.evaluate(kind(*tables), data, device="cpu", threads=2, progress=False)
+        kg.evaluate(kind(*tables), data, device="cpu", executor=kg.executors.Threads(2), progress=False)
         assert torch.get_num_threads() == before
 
         def fail(*arguments):
@@ -74,7 +75,7 @@ def test_the_threads_of_torch_are_given_back(torch, before, monkeypatch):
 
         monkeypatch.setattr("kgeval.kernels.numpy_kernels.decide", fail)
         with pytest.raises(MemoryError, match="no room"):
-            kg.evaluate(kind(*tables), data, device="cpu", threads=2, progress=False)
+            kg.evaluate(kind(*tables), data, device="cpu", executor=kg.executors.Threads(2), progress=False)
         assert torch.get_num_threads() == before
     finally:
         torch.set_num_threads(usual)

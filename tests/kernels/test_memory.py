@@ -9,7 +9,7 @@ from kernel_cases import DIFFERENT_COUNTERS, PLAIN_GEOMETRIES, as_lists, brute_f
 
 from kgeval.errors import OutOfMemory, ScoreError
 from kgeval.kernels import backends, memory, numpy_kernels, torch_kernels, torch_screens
-from kgeval.kernels.backends import check_counter_memory, counter_bytes, make_counter
+from kgeval.kernels.backends import check_counter_memory, counter_bytes, make_counter, tile_shape
 from kgeval.kernels.compiled import SWITCH
 from kgeval.kernels.counts import Places
 from kgeval.kernels.memory import check_fits, check_row_memory, device_free_bytes, free_bytes, is_out_of_memory
@@ -152,7 +152,7 @@ def test_nothing_is_refused_where_the_free_memory_is_unknown(monkeypatch):
 def test_rows_that_do_not_fit(monkeypatch):
     monkeypatch.setattr(memory, "free_bytes", lambda: 1000 * 8 * 30)
     check_row_memory(30, 1000)
-    message = "a batch of 31 queries x 1,000 candidates needs 242 KiB of memory; 234 KiB are free. Set batch_size=30 or"
+    message = "a batch of 31 queries x 1,000 candidates needs 242 KiB of memory; 234 KiB are free. Set batch_size=30000"
     with pytest.raises(OutOfMemory, match=message):
         check_row_memory(31, 1000)
     with pytest.raises(OutOfMemory, match="7.63 MiB of memory; 234 KiB are free. Rank among fewer candidates"):
@@ -264,18 +264,44 @@ def test_the_message_names_what_fits(monkeypatch):
     message = str(caught.value)
     assert message == (
         "ranking among 100,000 candidates of 64 dimensions (l2, float64) needs 6.37 GiB of memory; 1.03 GiB are free. "
-        "Set threads=1, batch_size=157 or block_size=7774, or a smaller value"
+        "Set executor=kgeval.executors.Threads(1) or batch_size=7850000, or a smaller value"
     )
-    for name, value, larger in (("threads", 1, 2), ("batch_size", 157, 158), ("block_size", 7774, 8400)):
-        check_counter_memory("l2", candidates, **{**sizes, name: value})
+    tile = lambda n_pairs: dict(zip(("batch_size", "block_size"), tile_shape("l2", candidates, None, n_pairs)))  # noqa: E731
+    for fitting, larger in (({"threads": 1}, {"threads": 2}), (tile(7_850_000), tile(8_600_000))):
+        check_counter_memory("l2", candidates, **{**sizes, **fitting})
         with pytest.raises(OutOfMemory):
-            check_counter_memory("l2", candidates, **{**sizes, name: larger})
+            check_counter_memory("l2", candidates, **{**sizes, **larger})
+
+
+def test_the_message_names_a_part_of_a_row(monkeypatch):
+    """Not even one query with a block of candidates fits, for each of 8 threads."""
+    candidates = np.ones((100_000, 64))
+    copied = counter_bytes("l2", candidates, block_size=8, batch_size=1) - 8 * numpy_kernels.CELL_BYTES - 64 * 32
+    n_columns = 900
+    free(monkeypatch, copied + 8 * (n_columns * numpy_kernels.CELL_BYTES + 64 * numpy_kernels.QUERY_BYTES))
+    with pytest.raises(OutOfMemory, match=f"Set batch_size={n_columns}, or a smaller value"):
+        check_counter_memory("l2", candidates, block_size=80_000, batch_size=1, threads=8)
+    assert tile_shape("l2", candidates, None, n_columns) == (1, n_columns)
+    check_counter_memory("l2", candidates, block_size=n_columns, batch_size=1, threads=8)
+
+
+@pytest.mark.parametrize("geometry", PLAIN_GEOMETRIES)
+def test_a_tile_has_at_most_the_given_pairs(geometry):
+    """Never more, nearly as many as a shape allows, never wider than the candidates, and as by default if it can be."""
+    rows, columns = backends.GEOMETRIES[geometry].tile
+    assert tile_shape(geometry, np.ones((10**5, 2)), "numpy", rows * columns) == (rows, columns)
+    for n in (1, 7, 5000, 10**5):
+        for n_pairs in (1, 6, 8, 4079, 4081, 10**5, 10**6, 10**8):
+            n_queries, n_candidates = tile_shape(geometry, np.ones((n, 2)), "numpy", n_pairs)
+            assert n_queries >= 1
+            assert 1 <= n_candidates <= n
+            assert n_pairs / 2 <= n_queries * n_candidates <= n_pairs
 
 
 def test_the_message_names_the_threads(monkeypatch):
     candidates = np.ones((1000, 16))
     free(monkeypatch, counter_bytes("dot", candidates, block_size=1000, batch_size=64, threads=2))
-    with pytest.raises(OutOfMemory, match="Set threads=2, batch_size=42 or block_size="):
+    with pytest.raises(OutOfMemory, match=r"Set executor=kgeval.executors.Threads\(2\) or batch_size=42000, or a sm"):
         check_counter_memory("dot", candidates, block_size=1000, batch_size=64, threads=3)
 
 

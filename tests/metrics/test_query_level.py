@@ -316,13 +316,13 @@ def test_filter_that_lacks_a_ranked_split():
     """Filtered values are undefined and say why, everywhere; raw ones, and those of ranks, are there."""
     splits = {"train": [[0, 0, 3]], "valid": [[0, 0, 2]], "test": [[0, 0, 1]]}
     results = [
-        evaluate(splits, 5, 1, kg.Protocol(splits=("valid", "test"), filter_splits=known), levels=100)
+        evaluate(splits, 5, 1, kg.Protocol(splits=("valid", "test"), filter=known), levels=100)
         for known in (("train",), ("train", "valid"), ())
     ]
     for result, missing in zip(results, ("valid+test", "test"), strict=False):
         reason = (
-            f"filtered query-level metrics need all ranked splits in filter_splits, or no filter at all; {missing} "
-            "is not in filter_splits. Use raw.query..., or add the missing splits and evaluate again"
+            f"filtered query-level metrics need all ranked splits in filter, or no filter at all; {missing} "
+            "is not in filter. Use raw.query..., or add the missing splits and evaluate again"
         )
         for found in (result.value("query.map"), result.chance("object.optimistic.query.micro.map")):
             assert math.isnan(found.value)

@@ -2,6 +2,7 @@
 
 import random
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -104,7 +105,7 @@ def test_lists_are_ranked_as_a_loop_does():
         empty = rng.choice(["drop", "first"])
         filters = rng.choice([("train", "valid", "test"), ("train",), ()])
         candidates = Listed(**{f"{side}s": ids for side, ids in lists.items()}, duplicates=duplicates, empty=empty)
-        protocol = kg.Protocol(candidates=candidates, unseen=unseen, filter_splits=filters)
+        protocol = kg.Protocol(candidates=candidates, unseen=unseen, filter=filters)
         settings = {"duplicates": duplicates, "unseen": unseen, "filters": filters, "empty": empty}
         wanted, n_empty = by_hand(splits, lists, score, **settings)
         if not wanted or (unseen == "worst" and not dataset.is_seen("test").any()):
@@ -152,7 +153,7 @@ def test_scores_of_lists_are_ranked_as_a_loop_does():
                 kg.evaluate_candidates(dataset, **given)
             continue
         bare = kg.evaluate_candidates(dataset, **given)
-        assert bare.protocol.filter_splits == ()
+        assert bare.protocol.filter == ()
         assert any("the filtered setting equals the raw setting" in note for note in bare.notes)
         assert (bare.table[COUNTS[:3]].to_numpy() == bare.table[COUNTS[3:]].to_numpy()).all()
     assert compared > size(2, 200)
@@ -326,7 +327,7 @@ def test_a_frame_with_other_words_for_sides_is_refused():
 def test_a_part_of_the_triples_with_lists():
     """Row 2 alone: its own list, not that of row 0."""
     protocol = kg.Protocol(candidates=Listed(objects=[[4, 5], [6], [0, 4, 5, 6]]))
-    result = kg.evaluate(lambda s, p, o: o, graph(), protocol, triples=[2])
+    result = kg.evaluate(lambda s, p, o: o, graph(), replace(protocol, sample=[2]))
     assert result.table[["o", "better_raw", "rivals_raw"]].to_numpy().tolist() == [[3, 3, 4]]
     assert result.explain(0, 0, 3, "object")["id"].tolist() == [6, 5, 4, 3]
 
@@ -383,7 +384,7 @@ def test_frames_that_hold_no_lists(change, message):
 def test_lists_from_sampled_negatives():
     """The negatives of `sample_negatives` per positive and side, seeded; the protocol depends on the seed alone."""
     dataset = kg.Dataset.from_arrays(test=[[0, 0, 1], [0, 0, 2], [3, 0, 1]], n_entities=30, n_relations=1)
-    negatives = [kg.sample_negatives(dataset, "test", n=8, seed=seed, ids=True) for seed in (0, 0, 1)]
+    negatives = [kg.sample_negatives(dataset, "test", n=8, sample_seed=seed, ids=True) for seed in (0, 0, 1)]
     protocols = [kg.Protocol(candidates=Listed.from_negatives(frame, 3)) for frame in negatives]
     assert protocols[0] == protocols[1] != protocols[2]
     result = kg.evaluate(lambda s, p, o: -s - o, dataset, protocols[0])
@@ -496,12 +497,12 @@ def test_wrong_lists_are_refused(make, message):
         ),
         (
             {"objects": ([1, 2, 3], [[1]] * 3), "protocol": kg.Protocol(sample=RandomSample(1, 3, "ab", 0))},
-            "only kgeval.evaluate(..., triples=...) sets the sample of a protocol; with given scores, all triples are "
-            "ranked",
+            "only kgeval.evaluate draws the sample of a protocol; with given scores, all triples are ranked. Remove "
+            "sample= and sample_seed= from the protocol",
         ),
         (
-            {"objects": ([1, 2, 3], [[1]] * 3), "protocol": kg.Protocol(filter_splits="test")},
-            "filter_splits needs the ids of the negatives; pass negatives=",
+            {"objects": ([1, 2, 3], [[1]] * 3), "protocol": kg.Protocol(filter="test")},
+            "filter needs the ids of the negatives; pass negatives=",
         ),
         (
             {

@@ -22,7 +22,7 @@ import kgeval as kg
 from kgeval import files
 from kgeval.ranking import resume
 from kgeval.ranking.counts import RankCounts, TaskCounts
-from kgeval.ranking.resume import Checkpoint
+from kgeval.ranking.resume import RunFolder
 
 IDENTITY = {"dataset": "abc", "protocol": {"sides": ["subject", "object"], "tie": "realistic"}}
 forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
@@ -49,12 +49,12 @@ def assert_counts(kept, rows):
     assert (kept.scores[order] == expected.scores).all()
 
 
-def opened(folder, resume=False, identity=IDENTITY):
-    return Checkpoint.open(folder, identity, resume)
+def opened(folder, identity=IDENTITY):
+    return RunFolder.open(folder, identity)
 
 
 def written(folder, *shards, identity=IDENTITY):
-    """A checkpoint with one shard file for each list of rows of the object side."""
+    """A run folder with one shard file for each list of rows of the object side."""
     with opened(folder, identity=identity) as store:
         for rows in shards:
             store.add("object", counts(rows), 1.0)
@@ -66,10 +66,10 @@ def shard_names(folder):
     return sorted(path.name for path in folder.glob("shard-*"))
 
 
-def refused(*texts, resume=True, folder, identity=IDENTITY):
+def refused(*texts, folder, identity=IDENTITY):
     """Opening raises a DataError whose text contains each of `texts`; return the text."""
     with pytest.raises(kg.DataError) as caught:
-        opened(folder, resume, identity)
+        opened(folder, identity)
     for text in texts:
         assert text in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -89,7 +89,7 @@ def test_what_was_added_is_finished_when_opened_again(tmp_path):
         assert (store.n_shards, store.n_written) == (0, 1)
         store.add("object", counts([7, 0]), 1.5)  # written by the end of the block
     assert shard_names(tmp_path / "run") == ["shard-000001.npz", "shard-000002.npz"]
-    with opened(tmp_path / "run", resume=True) as store:
+    with opened(tmp_path / "run") as store:
         assert (store.n_shards, store.seconds) == (2, 2.25)
         assert sorted(store.finished) == ["object", "subject"]
         assert_counts(store.finished["object"], [0, 2, 4, 7])
@@ -107,7 +107,7 @@ def test_scores_keep_their_dtype_and_infinities(tmp_path, dtype):
     given = TaskCounts(np.arange(3), RankCounts.zeros(3), RankCounts.zeros(3), scores)
     with opened(tmp_path / "run") as store:
         store.add("subject", given, 1.0)
-    with opened(tmp_path / "run", resume=True) as store:
+    with opened(tmp_path / "run") as store:
         kept = store.finished["subject"].scores
     assert kept.dtype == dtype
     assert kept.tobytes() == scores.tobytes()
@@ -115,14 +115,14 @@ def test_scores_keep_their_dtype_and_infinities(tmp_path, dtype):
 
 def test_a_retried_shard_counts_once(tmp_path):
     written(tmp_path / "run", [1, 2])
-    with opened(tmp_path / "run", resume=True) as store:
+    with opened(tmp_path / "run") as store:
         store.add("object", counts([2, 3], is_infinite=True), 1.0)  # row 2 was taken over
         store.add("object", counts([3, 4]), 1.0)  # row 3 was added a moment ago
         store.add("object", counts([4]), 1.0)
         store.add("subject", counts([2]), 1.0)  # the other side has rows of its own
         store.flush()
         store.add("object", counts([3, 9_999]), 1.0)  # row 3 was written
-    with opened(tmp_path / "run", resume=True) as store:
+    with opened(tmp_path / "run") as store:
         assert_counts(store.finished["object"], [1, 2, 3, 4, 9_999])
         assert store.finished["object"].is_infinite
         assert_counts(store.finished["subject"], [2])
@@ -131,11 +131,11 @@ def test_a_retried_shard_counts_once(tmp_path):
 def test_numbers_of_files_go_on_after_the_largest(tmp_path):
     folder = written(tmp_path / "run", [0], [1], [2])
     (folder / "shard-000002.npz").unlink()  # as an error message may tell the user
-    with opened(folder, resume=True) as store:
+    with opened(folder) as store:
         assert_counts(store.finished["object"], [0, 2])
         store.add("object", counts([1]), 1.0)
     assert shard_names(folder) == ["shard-000001.npz", "shard-000003.npz", "shard-000004.npz"]
-    with opened(folder, resume=True) as store:
+    with opened(folder) as store:
         assert_counts(store.finished["object"], [0, 1, 2])
 
 
@@ -159,7 +159,7 @@ def test_files_are_written_by_time(tmp_path, monkeypatch):
     assert times == expected
     assert expected[:3] == [1.0, 2.0, 3.0]  # not after 0.5 s, which is not more than 0.5 s
     assert len(expected) < size(160, 300)
-    with opened(tmp_path / "run", resume=True) as store:
+    with opened(tmp_path / "run") as store:
         assert_counts(store.finished["object"], range(1, n_steps + 1))
         assert store.seconds == n_steps / 2
 
@@ -183,16 +183,15 @@ def test_an_interrupt_after_the_file_is_there_writes_no_row_twice(tmp_path, monk
     store.add("object", counts([5]), 1.0)
     store.close()
     assert shard_names(tmp_path / "run") == ["shard-000001.npz"]
-    with opened(tmp_path / "run", resume=True) as store:
+    with opened(tmp_path / "run") as store:
         assert_counts(store.finished["object"], [1, 5])
 
 
 # Which folders are taken
 
 
-@pytest.mark.parametrize("resume", [False, True])
 @pytest.mark.parametrize("content", ["absent", "empty", "hidden", "lock", "temporary"])
-def test_a_folder_without_a_checkpoint_starts_anew(tmp_path, content, resume):
+def test_a_folder_without_a_run_folder_starts_anew(tmp_path, content):
     folder = tmp_path / "run"
     if content != "absent":
         folder.mkdir()
@@ -202,45 +201,37 @@ def test_a_folder_without_a_checkpoint_starts_anew(tmp_path, content, resume):
         (folder / "lock").write_text("kgeval checkpoint, process 1 on elsewhere\n")
     if content == "temporary":
         (folder / ".kgeval-a_host-99999999-ab12.part").write_text("{")
-    with opened(folder, resume) as store:
+    with opened(folder) as store:
         assert store.n_shards == 0
     names = {path.name for path in folder.iterdir()} - {".DS_Store"}
     assert names == {"checkpoint.json", "lock"}
 
 
-def test_a_checkpoint_needs_resume(tmp_path):
-    folder = written(tmp_path / "run", [0], [1])
-    text = refused("holds a checkpoint with 2 finished shards", "--resume (resume=True)", resume=False, folder=folder)
-    assert str(folder) in text
-
-
-@pytest.mark.parametrize("resume", [False, True])
-def test_a_checkpoint_without_shards_starts_anew(tmp_path, resume):
+def test_a_run_folder_without_shards_starts_anew(tmp_path):
     """A run that failed at its first query keeps nothing; the corrected scorer need not be that of this run."""
     folder = written(tmp_path / "run")
-    with Checkpoint.open(folder, {"scorer": "corrected"}, resume) as store:
+    with RunFolder.open(folder, {"scorer": "corrected"}) as store:
         assert store.n_shards == 0
         store.add("object", counts([0]), 1.0)
-    with Checkpoint.open(folder, {"scorer": "corrected"}, resume=True) as store:
+    with RunFolder.open(folder, {"scorer": "corrected"}) as store:
         assert store.finished["object"].rows.tolist() == [0]
 
 
-@pytest.mark.parametrize("resume", [False, True])
-def test_nothing_is_written_among_foreign_files(tmp_path, resume):
+def test_nothing_is_written_among_foreign_files(tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
-    refused("is not a checkpoint", "holds 'notes.txt'", resume=resume, folder=tmp_path)
+    refused("is not a run folder", "holds 'notes.txt'", folder=tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
     (tmp_path / "notes.txt").rename(tmp_path / "lock")
-    refused("holds 'lock'", resume=resume, folder=tmp_path)
+    refused("holds 'lock'", folder=tmp_path)
     assert (tmp_path / "lock").read_text() == "mine"
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ('{"format": "pt"}', "is not part of a checkpoint of kgeval"),
-        ("[1]", "is not part of a checkpoint of kgeval"),
-        ('{"format"', "is damaged, or is not part of a checkpoint of kgeval"),
+        ('{"format": "pt"}', "is not part of a run folder of kgeval"),
+        ("[1]", "is not part of a run folder of kgeval"),
+        ('{"format"', "is damaged, or is not part of a run folder of kgeval"),
         ('{"format": "kgeval checkpoint", "format_version": 2, "kgeval": "9.9"}', "has format version 2"),
         ('{"format": "kgeval checkpoint", "format_version": 1}', "the field 'identity' is missing or has a wrong type"),
     ],
@@ -249,14 +240,13 @@ def test_a_strange_description_is_refused(tmp_path, content, message):
     (tmp_path / "checkpoint.json").write_text(content)
     text = refused(message, folder=tmp_path)
     assert "give another folder" in text
-    refused(message, folder=tmp_path, resume=False)
     assert [path.name for path in tmp_path.iterdir()] == ["checkpoint.json"]
 
 
-def test_other_files_beside_a_checkpoint_do_no_harm(tmp_path):
+def test_other_files_beside_a_run_folder_do_no_harm(tmp_path):
     folder = written(tmp_path / "run", [0])
     (folder / "notes.txt").write_text("mine")
-    with opened(folder, resume=True) as store:
+    with opened(folder) as store:
         assert_counts(store.finished["object"], [0])
     assert (folder / "notes.txt").read_text() == "mine"
 
@@ -264,8 +254,7 @@ def test_other_files_beside_a_checkpoint_do_no_harm(tmp_path):
 def test_shards_without_their_description_are_refused(tmp_path):
     folder = written(tmp_path / "run", [0])
     (folder / "checkpoint.json").unlink()
-    for is_resumed in (False, True):
-        refused("holds 1 shard file but no checkpoint.json", resume=is_resumed, folder=folder)
+    refused("holds 1 shard file but no checkpoint.json", folder=folder)
 
 
 def test_the_folder_must_be_one_and_have_a_parent(tmp_path):
@@ -298,22 +287,22 @@ class Part:
 def test_differences_are_listed_by_name(tmp_path):
     folder = written(tmp_path / "run", [0])
     text = refused(
-        'dataset: "xyz" here, "abc" in the checkpoint; '
-        'protocol.sides: ["object"] here, ["subject", "object"] in the checkpoint; '
-        "protocol.seed: only here; protocol.tie: only in the checkpoint; seed: only here. Give another folder",
+        'dataset: "xyz" here, "abc" in the run folder; '
+        'protocol.sides: ["object"] here, ["subject", "object"] in the run folder; '
+        "protocol.seed: only here; protocol.tie: only in the run folder; seed: only here. Give another folder",
         folder=folder,
         identity={"dataset": "xyz", "protocol": {"sides": ["object"], "seed": 1}, "seed": 0},
     )
-    assert text.startswith(f"{folder} is the checkpoint of another run. ")
+    assert text.startswith(f"{folder} is the run folder of another run. ")
     assert shard_names(folder) == ["shard-000001.npz"]
-    opened(folder, True).close()  # the refusal released the lock
+    opened(folder).close()  # the refusal released the lock
 
 
 def test_equal_values_of_json_are_equal(tmp_path):
     folder = written(tmp_path / "run", [0], identity={"a": (1, 2), "b": None, "c": {1: 0.1}, "d": True})
-    opened(folder, True, {"a": [1, 2], "b": None, "c": {"1": 0.1}, "d": True}).close()
+    opened(folder, {"a": [1, 2], "b": None, "c": {"1": 0.1}, "d": True}).close()
     refused(
-        "d: 1 here, true in the checkpoint", folder=folder, identity={"a": [1, 2], "b": None, "c": {1: 0.1}, "d": 1}
+        "d: 1 here, true in the run folder", folder=folder, identity={"a": [1, 2], "b": None, "c": {1: 0.1}, "d": 1}
     )
 
 
@@ -322,26 +311,38 @@ def test_parts_of_an_identity_compare_themselves_last(tmp_path):
     written(tmp_path / "run", [0], identity={"dataset": "abc", "scorer": first})
     assert first.asked == ["describe"]
     same, other = Part(3), Part(2)
-    opened(tmp_path / "run", True, {"dataset": "abc", "scorer": same}).close()
+    opened(tmp_path / "run", {"dataset": "abc", "scorer": same}).close()
     assert same.asked == ["differences"]
     refused("scorer: 2 against 1", folder=tmp_path / "run", identity={"dataset": "abc", "scorer": other})
     wrong = Part(2)
     text = refused('dataset: "x" here', folder=tmp_path / "run", identity={"dataset": "x", "scorer": wrong})
     assert (wrong.asked, "against" in text) == ([], False)
     refused(
-        "scorer: not in the checkpoint", folder=written(tmp_path / "b", [0]), identity={**IDENTITY, "scorer": Part(1)}
+        "scorer: not in the run folder", folder=written(tmp_path / "b", [0]), identity={**IDENTITY, "scorer": Part(1)}
     )
-    refused("scorer: only in the checkpoint", folder=tmp_path / "run", identity={"dataset": "abc"})
+    refused("scorer: only in the run folder", folder=tmp_path / "run", identity={"dataset": "abc"})
 
 
 def test_another_version_is_refused(tmp_path):
     folder = written(tmp_path / "run", [0])
     description = json.loads((folder / "checkpoint.json").read_text())
     (folder / "checkpoint.json").write_text(json.dumps({**description, "kgeval": "0.0.1"}))
-    refused(f"kgeval: version {kg.__version__} here, 0.0.1 in the checkpoint", folder=folder)
+    refused(f"kgeval: version {kg.__version__} here, 0.0.1 in the run folder", folder=folder)
 
 
-def test_a_part_that_fails_leaves_no_checkpoint(tmp_path):
+def test_a_run_of_version_0_1_goes_on(tmp_path):
+    """The names in its description were others; the counts are the same."""
+    protocol = {"sides": ["object"], "filter_splits": ["train"]}
+    folder = written(tmp_path / "run", [0], identity={"protocol": protocol, "seed": 3})
+    description = json.loads((folder / "checkpoint.json").read_text())
+    (folder / "checkpoint.json").write_text(json.dumps({**description, "kgeval": "0.1.0"}))
+    here = {"protocol": {"sides": ["object"], "filter": ["train"]}, "sample_seed": 3}
+    with opened(folder, here) as store:
+        assert_counts(store.finished["object"], [0])
+    refused("sample_seed: 4 here, 3 in the run folder", folder=folder, identity={**here, "sample_seed": 4})
+
+
+def test_a_part_that_fails_leaves_no_run_folder(tmp_path):
     class Failing(Part):
         def describe(self):
             raise kg.ScoreError("the scorer is broken")
@@ -390,7 +391,7 @@ def test_a_damaged_shard_is_named_and_deleting_it_helps(tmp_path, change):
         folder=folder,
     )
     (folder / "shard-000002.npz").unlink()
-    with opened(folder, resume=True) as store:
+    with opened(folder) as store:
         assert_counts(store.finished["object"], [0, 1, 4])
 
 
@@ -416,14 +417,14 @@ def test_arrays_that_cannot_be_counts_are_refused(tmp_path, changes):
     refused("shard-000002.npz: is damaged", "Delete this file", folder=folder)
 
 
-def test_shards_of_another_checkpoint_are_refused(tmp_path):
+def test_shards_of_another_run_folder_are_refused(tmp_path):
     folder, other = written(tmp_path / "run", [0]), written(tmp_path / "other", [0], [1])
     shutil.copy(other / "shard-000002.npz", folder)
-    refused("shard-000002.npz: is a shard file of another checkpoint. Delete this file", folder=folder)
+    refused("shard-000002.npz: is a shard file of another run folder. Delete this file", folder=folder)
     np.savez(folder / "shard-000002.npz", a=np.zeros(1))
     refused("shard-000002.npz: is an .npz file, but not one that kgeval wrote", "Delete this file", folder=folder)
     np.savez(folder / "shard-000002.npz", header=np.array('{"format": "result"}'))
-    refused("shard-000002.npz: is not a shard file of a checkpoint", folder=folder)
+    refused("shard-000002.npz: is not a shard file of a run folder", folder=folder)
 
 
 def test_a_positive_in_two_shards_is_refused(tmp_path):
@@ -432,7 +433,7 @@ def test_a_positive_in_two_shards_is_refused(tmp_path):
     text = refused("shard-000003.npz: holds positive 3 of the object side", folder=folder)
     assert "which shard-000001.npz holds too, so it would count twice. Delete this file" in text
     (folder / "shard-000003.npz").unlink()
-    opened(folder, True).close()
+    opened(folder).close()
     changed_arrays(folder, object_rows=np.array([7, 7]), **{
         f"object_{name}": np.zeros((3, 2), dtype=np.int64) for name in ("raw", "known")
     }, object_scores=np.zeros(2))  # fmt: skip
@@ -475,14 +476,14 @@ def test_a_full_disk_is_one_clear_line_and_keeps_what_is_there(tmp_path, monkeyp
     with pytest.raises(kg.DataError) as caught:
         store.flush()
     assert str(caught.value) == (
-        f"checkpoint {tmp_path / 'run'}: shard-000002.npz cannot be written: No space left on device. The 1 finished "
-        "shard is kept: free disk space, or make the folder writable, and go on with --resume (resume=True)"
+        f"run folder {tmp_path / 'run'}: shard-000002.npz cannot be written: No space left on device. The 1 finished "
+        "shard is kept: free disk space, or make the folder writable, and repeat the call: it goes on from there"
     )
     assert sorted(path.name for path in (tmp_path / "run").iterdir()) == ["checkpoint.json", "lock", "shard-000001.npz"]
     assert (tmp_path / "run" / "shard-000001.npz").read_bytes() == before
     monkeypatch.undo()
     store.close()  # there is room again: nothing is lost
-    with opened(tmp_path / "run", resume=True) as store:
+    with opened(tmp_path / "run") as store:
         assert_counts(store.finished["object"], [0, 1])
 
 
@@ -492,9 +493,9 @@ def test_the_first_error_of_a_run_is_the_one_that_is_shown(tmp_path, monkeypatch
         monkeypatch.setattr(files.os, "fsync", full_disk)
         raise kg.ScoreError("the scorer failed")
     monkeypatch.undo()
-    with opened(tmp_path / "run", resume=True) as store:  # the lock was released
+    with opened(tmp_path / "run") as store:  # the lock was released
         assert store.finished == {}
-    with pytest.raises(kg.DataError, match="No space left"), opened(tmp_path / "run", resume=True) as store:  # noqa: PT012
+    with pytest.raises(kg.DataError, match="No space left"), opened(tmp_path / "run") as store:  # noqa: PT012
         monkeypatch.setattr(files.os, "fsync", full_disk)
         store.add("object", counts([0]), 1.0)
 
@@ -520,7 +521,7 @@ FULL = """
 import os, subprocess, sys, json
 import numpy as np
 import kgeval as kg
-from kgeval.ranking.resume import Checkpoint
+from kgeval.ranking.resume import RunFolder
 from kgeval.ranking.counts import RankCounts, TaskCounts
 
 def counts(rows):
@@ -529,7 +530,7 @@ def counts(rows):
 
 folder, messages, n = sys.argv[1] + "/run", [], 0
 try:
-    with Checkpoint.open(folder, {}, False) as store:
+    with RunFolder.open(folder, {}) as store:
         while True:
             store.add("object", counts(np.arange(1000 * n, 1000 * n + 500)), 1.0)
             store.flush()
@@ -538,19 +539,19 @@ except kg.DataError as error:
     messages.append(str(error))
 names = sorted(os.listdir(folder))
 try:  # the disk is still full
-    with Checkpoint.open(folder, {}, True) as store:
+    with RunFolder.open(folder, {}) as store:
         taken = store.n_shards, sorted(store.finished["object"].rows.tolist())
         store.add("object", counts(np.arange(10_000_000, 10_000_500)), 1.0)
 except kg.DataError as error:
     messages.append(str(error))
 subprocess.run(["mount", "-o", "remount,size=400k", sys.argv[1]], check=True)
-with Checkpoint.open(folder, {}, True) as store:
+with RunFolder.open(folder, {}) as store:
     store.add("object", counts(np.arange(10_000_000, 10_000_500)), 1.0)
-with Checkpoint.open(folder, {}, True) as store:
+with RunFolder.open(folder, {}) as store:
     last = store.n_shards
 subprocess.run(["mount", "-o", "remount,ro", sys.argv[1]], check=True)
 try:
-    Checkpoint.open(folder, {}, True)
+    RunFolder.open(folder, {})
 except kg.DataError as error:
     messages.append(str(error))
 print(json.dumps([n, messages, names, taken, last]))
@@ -581,7 +582,7 @@ def test_a_small_disk_that_is_really_full(tmp_path, root):
     assert n > 3
     expected = f"cannot be written: No space left on device. The {n} finished shards are kept"
     assert [expected in message for message in messages] == [True, True, False]
-    assert all(f"checkpoint {folder}/run: " in message and "\n" not in message for message in messages)
+    assert all(f"run folder {folder}/run: " in message and "\n" not in message for message in messages)
     assert names == ["checkpoint.json", "lock", *(f"shard-{i:06}.npz" for i in range(1, n + 1))]  # nothing half-written
     assert taken == [n, [1000 * i + k for i in range(n) for k in range(500)]]
     assert last == n + 1
@@ -594,24 +595,22 @@ def test_a_small_disk_that_is_really_full(tmp_path, root):
 def test_a_second_writer_is_refused_and_told_who_writes(tmp_path):
     with opened(tmp_path / "run") as store:
         store.add("object", counts([0]), 1.0)
-        for is_resumed in (False, True):
-            refused(
-                f"run: process {os.getpid()} writes to it; wait until it ends, or give another folder",
-                resume=is_resumed,
-                folder=tmp_path / "run",
-            )
+        refused(
+            f"run: process {os.getpid()} writes to it; wait until it ends, or give another folder",
+            folder=tmp_path / "run",
+        )
         (tmp_path / "run" / "lock").write_text("")
         refused("another process writes to it", folder=tmp_path / "run")
         (tmp_path / "run" / "lock").write_text("kgeval checkpoint, process 12 on far.away\n")
         refused("process 12 on far.away writes to it", folder=tmp_path / "run")
-    opened(tmp_path / "run", True).close()
+    opened(tmp_path / "run").close()
 
 
-def test_a_closed_checkpoint_takes_nothing(tmp_path):
+def test_a_closed_run_folder_takes_nothing(tmp_path):
     store = opened(tmp_path / "run")
     store.close()
     store.close()
-    with pytest.raises(kg.DataError, match="does not hold the checkpoint: it was closed"):
+    with pytest.raises(kg.DataError, match="does not hold the run folder: it was closed"):
         store.add("object", counts([0]), 1.0)
 
 
@@ -666,7 +665,7 @@ def test_a_forked_child_neither_keeps_the_lock_nor_writes(tmp_path):
         assert f"process {os.getpid()} writes to it" in stream.readline()
         assert shard_names(tmp_path / "run") == []
         store.close()
-        with opened(tmp_path / "run", resume=True) as again:  # although the child is alive
+        with opened(tmp_path / "run") as again:  # although the child is alive
             assert_counts(again.finished["object"], [0])
 
 
@@ -684,7 +683,7 @@ def test_the_lock_dies_with_its_process(tmp_path):
     with killing(child, stream):
         assert stream.readline() == "ready\n"
         refused(f"process {child} writes to it", folder=tmp_path / "run")
-    with opened(tmp_path / "run", resume=True) as store:
+    with opened(tmp_path / "run") as store:
         assert_counts(store.finished["object"], [0])
 
 
@@ -698,7 +697,7 @@ def test_a_killed_writer_leaves_whole_shards_only(tmp_path, monkeypatch):
     n_leftovers = 0
 
     def child_work(send):
-        with opened(folder, resume=True) as store:
+        with opened(folder) as store:
             row = n_rows
             send(row)
             while True:
@@ -715,7 +714,7 @@ def test_a_killed_writer_leaves_whole_shards_only(tmp_path, monkeypatch):
             sent = [int(line) for line in stream if line.endswith("\n")]
         n_sent = sent[-1] if sent else n_rows
         n_leftovers += any(path.name.startswith(".") for path in folder.iterdir())
-        with opened(folder, resume=True) as store:
+        with opened(folder) as store:
             kept = store.finished.get("object", counts([]))
             # every shard of which the child said that it is written, and at most one more
             assert len(kept.rows) in (n_sent, n_sent + 2)
@@ -734,11 +733,11 @@ def test_two_programs_on_one_folder(tmp_path, root):
         """
         import sys
         import kgeval as kg
-        from kgeval.ranking.resume import Checkpoint
+        from kgeval.ranking.resume import RunFolder
         print("ready", flush=True)
         sys.stdin.readline()
         try:
-            with Checkpoint.open(sys.argv[1], {}, True) as store:
+            with RunFolder.open(sys.argv[1], {}) as store:
                 print("wrote", store.n_shards, flush=True)
                 sys.stdin.readline()
         except kg.DataError as error:
@@ -835,13 +834,13 @@ def _check_damages(folder, kinds, n_cases):
     for kind in kinds:
         run = folder / kind
 
-        def ranked(resume, kind=kind, run=run):
-            return kg.evaluate(scorers[kind], dataset, checkpoint=run, resume=resume, progress=False)
+        def ranked(kind=kind, run=run):
+            return kg.evaluate(scorers[kind], dataset, run_folder=run, progress=False)
 
-        before = ranked(False)["mrr"]
+        before = ranked()["mrr"]
         file = run / "checkpoint.json"
         text = file.read_text()
-        assert ranked(True)["mrr"] == before
+        assert ranked()["mrr"] == before
         cases = [(path, other) for path in _leaves(json.loads(text)) for other in OTHERS]
         broken = (("identity", "scorer", "probes", "triples", "scores"), "AAAA!")  # the alphabet of base64 lacks "!"
         chosen = range(len(cases)) if n_cases is None else rng.choice(len(cases), n_cases, replace=False)
@@ -852,7 +851,7 @@ def _check_damages(folder, kinds, n_cases):
         for case, damaged in damages:
             file.write_text(damaged)
             try:
-                ranked(True)
+                ranked()
             except kg.DataError as error:
                 assert str(run) in str(error), (case, error)
                 assert "give another folder" in str(error).lower() or "Delete this file" in str(error), (case, error)

@@ -104,10 +104,10 @@ def drift_dataset():
     return kg.Dataset.from_arrays(test=[[i, 0, (i + 1) % 6] for i in range(6)], n_entities=6, n_relations=1)
 
 
-@pytest.mark.parametrize("batch_size", [1, 4, None])
-def test_c04_the_positive_is_scored_with_its_rivals(batch_size):
+@pytest.mark.parametrize("n_queries", [1, 4, None])
+def test_c04_the_positive_is_scored_with_its_rivals(n_queries):
     """Each call adds one unit in the last place; within a row all five rivals still tie; a note says so."""
-    result = run(Drifting(2.0**-52), drift_dataset(), sides="object", batch_size=batch_size)
+    result = run(Drifting(2.0**-52), drift_dataset(), sides="object", n_queries=n_queries)
     assert counts(result) == [(0, 5, 5)] * 6
     assert "scores in a first call and in a second, equal call differ by up to" in result.notes[0]
 
@@ -134,7 +134,7 @@ def test_c04_equal_embeddings_tie_exactly(geometry, dtype):
     model.candidate_vectors = lambda side: entities
     test = [[i, 0, (7 * i + 3) % 40] for i in range(40)]
     dataset = kg.Dataset.from_arrays(train=[[0, 0, 1], [3, 0, 9]], test=test, n_entities=40, n_relations=1)
-    result = run(model, dataset, sides="object", block_size=16, batch_size=7)
+    result = run(model, dataset, sides="object", n_candidates=16, n_queries=7)
     assert counts(result) == [(0, 39, 39)] * 40
     assert counts(result, "filtered") == [(0, 39 - (i in (0, 3)), 39 - (i in (0, 3))) for i in range(40)]
 
@@ -264,7 +264,7 @@ def test_c09_renaming_entities_never_changes_counts(kind, seed):
 def test_c11_integer_scores_are_compared_as_they_are(kind, n, dtype, lowest):
     """Scores lowest, lowest + 1, ... are distinct; a float would round, a difference or a sign wrap them."""
     scores = np.array([lowest + i for i in range(n)], dtype=dtype)
-    result = one_query(scores, range(n), kind=kind, filter_splits=())
+    result = one_query(scores, range(n), kind=kind, filter=())
     assert counts(result) == [(n - 1 - i, 0, n - 1) for i in range(n)]
     assert [int(score) for score in result.table["score"]] == [lowest + i for i in range(n)]
 
@@ -296,7 +296,7 @@ def test_c12_a_perfect_scorer_reaches_1_and_no_more():
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
-    ("filter_splits", "in_train", "rivals"),
+    ("filter", "in_train", "rivals"),
     [
         (("train",), False, 3),
         (("train",), True, 3),
@@ -306,20 +306,20 @@ def test_c12_a_perfect_scorer_reaches_1_and_no_more():
     ],
 )
 @pytest.mark.light(13)
-def test_c13_the_answer_is_not_its_own_rival(kind, filter_splits, in_train, rivals):
+def test_c13_the_answer_is_not_its_own_rival(kind, filter, in_train, rivals):
     """The positive beats all and ties with none, whether or not the filter holds it (in train, test or both).
 
     Of its 4 rivals, object 2 is an answer in train.
     """
     known = (1, 2) if in_train else (2,)
-    result = one_query([0.0, 9.0, 8.0, 1.0, 1.0], 1, known=known, kind=kind, filter_splits=filter_splits)
+    result = one_query([0.0, 9.0, 8.0, 1.0, 1.0], 1, known=known, kind=kind, filter=filter)
     assert (counts(result), counts(result, "filtered")) == ([(0, 0, 4)], [(0, 0, rivals)])
     assert (result["pessimistic.hits@1"], result["pessimistic.mr"]) == (1.0, 1.0)
 
 
-BATCHINGS = [{"batch_size": size, "threads": 2} for size in (1, 2, 7, 1000)]
-BATCHINGS += [{"batch_size": 5, "block_size": size} for size in (1, 3, 11, 1000)]
-BATCHINGS += [{"max_pairs": size} for size in (1, 7, 12, 100)] + [{"batch_size": 3, "threads": 3}]
+BATCHINGS = [{"n_queries": size, "threads": 2} for size in (1, 2, 7, 1000)]
+BATCHINGS += [{"n_queries": 5, "n_candidates": size} for size in (1, 3, 11, 1000)]
+BATCHINGS += [{"n_pairs": size} for size in (1, 7, 12, 100)] + [{"n_queries": 3, "threads": 3}]
 
 
 @pytest.fixture(scope="module")

@@ -151,11 +151,11 @@ def test_models_with_different_relations_stand_side_by_side():
 def test_results_of_different_protocols_are_said_to_differ(made):
     """Each field of the protocol with both values, and none where they agree."""
     results, dataset, _ = made
-    protocol = kg.Protocol(sides="object", filter_splits=("test",))
+    protocol = kg.Protocol(sides="object", filter=("test",))
     other = kg.evaluate(lambda s, p, o: (s * 7 + o * 3 + p) % 11, dataset, protocol, progress=False)
     found = page_data([results[0], other], ["one", "two"])
     assert found["differences"][:2] == [
-        "filter_splits: train+valid+test in one, test in two",
+        "filter: train+valid+test in one, test in two",
         "sides: subject+object in one, object in two",
     ]
     is_apart = results[0].table["rivals_filtered"][results[0].table["side"] == "object"].to_numpy()

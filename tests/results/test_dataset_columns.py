@@ -58,7 +58,7 @@ def test_a_split_without_the_column_has_missing_values():
 def test_a_sample_of_the_triples_keeps_its_values():
     """The ranks of chosen triples have the values of these triples."""
     dataset = dataset_of(time=list(range(14)))
-    result = kg.evaluate(score, dataset, progress=False, triples=[3, 1])
+    result = kg.evaluate(score, dataset, kg.Protocol(sample=[3, 1]), progress=False)
     assert sorted(set(result.columns["time"])) == [11, 13]
     wanted = [TRIPLES.index(row) for row in zip(*(result.labelled()[name] for name in "spo"))]
     assert result.columns["time"].tolist() == wanted

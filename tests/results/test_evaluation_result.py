@@ -67,7 +67,7 @@ def small():
         **arrays, entity_labels=labels, relation_labels=["<b>&\r", "\ud800"], name="<script>x</script>"
     )
     table = rng.integers(0, 9, (6, 2, 6)) / 8
-    protocol = kg.Protocol(splits=("valid", "test"), filter_splits=("train", "test"), unseen="drop")
+    protocol = kg.Protocol(splits=("valid", "test"), filter=("train", "test"), unseen="drop")
     return kg.evaluate(lambda s, p, o: table[s, p, o], dataset, protocol, progress=False)
 
 

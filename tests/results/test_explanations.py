@@ -174,7 +174,7 @@ CANDIDATES = {
     "all": {},
     "drop": {"unseen": "drop"},
     "listed": {"candidates": kg.candidates.Listed(*([np.arange(i % 7, 40, 2) for i in range(20)] for _ in range(2)))},
-    "unfiltered": {"filter_splits": ()},
+    "unfiltered": {"filter": ()},
 }
 
 
@@ -312,7 +312,7 @@ def test_exact_sources_have_no_slack():
 def test_the_answer_is_always_shown():
     """At most 0 above and beside it; it never counts against itself, also where nothing is filtered."""
     dataset, score = graph(1)
-    result = kg.evaluate(score, dataset, kg.Protocol(filter_splits=()), progress=False)
+    result = kg.evaluate(score, dataset, kg.Protocol(filter=()), progress=False)
     s, p, o = dataset["test"].array[0].tolist()
     frame = result.explain(s, p, o, limit=0)
     assert (frame["stands"].tolist(), frame["counts"].tolist()) == (["answer"], [False])

@@ -35,18 +35,18 @@ METRICS = (
 KEYS = [f"{average}{metric}" for metric in METRICS for average in ("", "micro.")]
 NO_EXPECTATION = "has no exact expectation over random tie breaking; use ties='optimistic' or 'pessimistic'"
 NEEDS_SPLITS = (
-    "filtered query-level metrics need all ranked splits in filter_splits, or no filter at all; {} is not in "
-    "filter_splits. Use raw.query..., or add the missing splits and evaluate again"
+    "filtered query-level metrics need all ranked splits in filter, or no filter at all; {} is not in "
+    "filter. Use raw.query..., or add the missing splits and evaluate again"
 )
 PROTOCOLS = {
     "default": {},
-    "valid": {"splits": "valid", "filter_splits": ("train", "valid")},
+    "valid": {"splits": "valid", "filter": ("train", "valid")},
     "valid+test": {"splits": ("valid", "test")},
-    "no filter": {"splits": ("valid", "test"), "filter_splits": ()},
+    "no filter": {"splits": ("valid", "test"), "filter": ()},
     "drop": {"unseen": "drop", "splits": ("valid", "test")},
     "worst": {"unseen": "worst", "splits": ("valid", "test")},
-    "test unknown": {"filter_splits": ("train", "valid")},
-    "valid+test unknown": {"splits": ("valid", "test"), "filter_splits": "train", "unseen": "worst"},
+    "test unknown": {"filter": ("train", "valid")},
+    "valid+test unknown": {"splits": ("valid", "test"), "filter": "train", "unseen": "worst"},
 }
 
 
@@ -109,13 +109,13 @@ def queries_of(triples, side):
 
 def splits_missing(protocol):
     """The ranked splits that a filter does not know; none where there is no filter."""
-    filters = SPLITS if protocol.filter_splits is None else protocol.filter_splits
+    filters = SPLITS if protocol.filter is None else protocol.filter
     return [split for split in protocol.splits if filters and split not in filters]
 
 
 def lists_by_hand(splits, n, score, protocol, side, setting):
     """The ladder of each query, from the triples and the scores alone."""
-    filters = SPLITS if protocol.filter_splits is None else protocol.filter_splits
+    filters = SPLITS if protocol.filter is None else protocol.filter
     entities = {e for s, _, o in splits["train"] for e in (s, o)}
     relations = {p for _, p, _ in splits["train"]}
     if protocol.unseen in (None, "rank"):
@@ -345,7 +345,7 @@ def test_evaluate(name):
 def listed_by_hand(scores, splits, protocol, side, setting):
     """Ladders among listed triples; an answer without a listed rival is not ranked, known rivals included."""
     listed = queries_of(scores, side)
-    known = queries_of([t for split in protocol.filter_splits for t in splits[split]], side)
+    known = queries_of([t for split in protocol.filter for t in splits[split]], side)
     found, has_negatives = {}, False
     for (p, given), answers in queries_of([t for split in protocol.splits for t in splits[split]], side).items():
         here, others = listed[p, given], known.get((p, given), set())
@@ -358,16 +358,14 @@ def listed_by_hand(scores, splits, protocol, side, setting):
     return found if has_negatives else {}
 
 
-GIVEN = ({}, {}, {"filter_splits": ()}, {"splits": ("valid", "test")}, {"filter_splits": "valid"})
+GIVEN = ({}, {}, {"filter": ()}, {"splits": ("valid", "test")}, {"filter": "valid"})
 
 
 def check_table(seed):
     """Evaluate one random table of scored triples and compare; return what was met."""
     rng = random.Random(seed)
     n, m, splits = draw_graph(rng)
-    given = rng.choice(
-        [{}, {}, {"filter_splits": ()}, *({"splits": ("valid", "test")},) * 2, {"filter_splits": "valid"}]
-    )
+    given = rng.choice([{}, {}, {"filter": ()}, *({"splits": ("valid", "test")},) * 2, {"filter": "valid"}])
     dataset = kg.Dataset.from_arrays(**splits, n_entities=n, n_relations=m)
     protocol = kg.Protocol(**given).resolved(dataset)
     everything = list(itertools.product(range(n), range(m), range(n)))

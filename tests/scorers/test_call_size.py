@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from grids import light, size
 from scorer_cases import TABLE, Columns, M, N, Rows, dataset, make, raises, same_ranks
+from tiles import evaluate_in_tiles
 
 import kgeval as kg
 from kgeval.scorers import OutOfTime, Pace, as_row_scorer, call_size, queries_within, row_batch, score_triples
@@ -73,7 +74,7 @@ def score(rows, n_queries, n_candidates=MANY):
     return rows.rows("object", *np.zeros((2, n_queries), np.int64), np.arange(n_candidates))
 
 
-def test_a_fast_function_reaches_max_pairs_in_a_few_calls(clock):
+def test_a_fast_function_reaches_the_batch_size_in_a_few_calls(clock):
     """64 pairs, then four times as many in each call; from one row on, whole rows of 14,541: nine are 130,869."""
     score(timed_scorer("function", clock, lambda n, i: 1e-6 * n), 40)
     assert clock.sizes[:9] == [64, 256, 1024, 4096, 9101, 2 * MANY, 4 * MANY, 9 * MANY, 9 * MANY]
@@ -168,7 +169,8 @@ def test_pairs_within(clock):
     assert queries_within(rows, 30.0, MANY) == 2
     assert row_batch(rows, Limits(), MANY) == 1
     assert row_batch(rows, Limits(), 100) == 10  # a second
-    assert row_batch(rows, Limits(batch_size=50), MANY) == 50
+    assert row_batch(rows, Limits(batch_size=50 * MANY + 1), MANY) == 50
+    assert row_batch(rows, Limits(batch_size=50), MANY) == 1
     whole = timed_scorer("rows", clock, lambda n, i: 1e-3 * n, 50)
     score(whole, 8, 5)  # of 50 entities, whatever is wanted of them
     assert queries_within(whole, 1.0, 5) == 20
@@ -318,7 +320,7 @@ def test_without_memory_calls_are_halved(name, monkeypatch):
         (
             "rows",
             "Rows.score_objects ran out of memory when given a single query, with all 6 entities; give it a parameter "
-            "candidates, so that kgeval can score blocks of candidates (block_size= sets their largest size)",
+            "candidates, so that kgeval can score blocks of candidates (batch_size= sets their largest size)",
         ),
         ("columns", "Columns ran out of memory when given a single query with a single candidate; use less memory"),
     ],
@@ -380,10 +382,10 @@ def test_ranks_do_not_depend_on_sizes(kind, seed, monkeypatch):
     with monkeypatch.context() as changed:
         changed.setattr(Pace, "size", lambda self, limit, first=64, unit=1, method="": max(unit, limit))
         expected = kg.evaluate(make(kind, table=table), data)
-    limits = {"batch_size": int(rng.integers(1, 9))} | ({"block_size": int(rng.integers(1, 9))} if seed % 2 else {})
+    limits = {"n_queries": int(rng.integers(1, 9))} | ({"n_candidates": int(rng.integers(1, 9))} if seed % 2 else {})
     with monkeypatch.context() as changed:
         changed.setattr(Pace, "size", random_sizes(seed))
-        assert same_ranks(kg.evaluate(make(kind, into_buffer, table), data, **limits), expected)
+        assert same_ranks(evaluate_in_tiles(make(kind, into_buffer, table), data, **limits), expected)
 
 
 def test_one_call_is_not_copied():

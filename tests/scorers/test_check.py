@@ -26,7 +26,7 @@ def test_a_transpose_shows_for_any_number_of_entities(n):
     test = [[s, 0, (s + 1) % n] for s in range(n)]
     table = np.random.default_rng(n).permutation(n * n).reshape(n, 1, n) / 1.0
     with raises("is it transposed?"):
-        kg.evaluate(Rows(np.transpose, table), dataset(n, test), batch_size=n)
+        kg.evaluate(Rows(np.transpose, table), dataset(n, test), batch_size=n * n)
 
 
 def drop_out(scores, rng=np.random.default_rng(0)):  # noqa: B008

@@ -169,7 +169,7 @@ FOUR = {
 @pytest.mark.parametrize(
     ("before", "after", "name"),
     [
-        (TransE(**TABLES), TransE(**TABLES, norm=2), "geometry 'l2' here, 'l1' in the checkpoint"),
+        (TransE(**TABLES), TransE(**TABLES, norm=2), "geometry 'l2' here, 'l1' in the run folder"),
         (TransE(**TABLES, norm=2), TransE(**TABLES, norm=2, power_norm=True), "geometry 'squared l2' here"),
         (TransE(**TABLES), TransE(**TABLES, normalise="entities-l2"), "entities divided by their L2 norms"),
         (ComplEx(**TABLES), ComplEx(**TABLES, layout="interleaved"), "table entities: other values (float64, 40 x 8)"),
@@ -195,9 +195,9 @@ FOUR = {
         (
             TransE(**{name: table.astype(np.float32) for name, table in TABLES.items()}),
             TransE(**TABLES),
-            "table entities: float64, 40 x 8 here, float32, 40 x 8 in the checkpoint",
+            "table entities: float64, 40 x 8 here, float32, 40 x 8 in the run folder",
         ),
-        (TransE(**TABLES), ComplEx(**TABLES), "name 'ComplEx' here, 'TransE' in the checkpoint"),
+        (TransE(**TABLES), ComplEx(**TABLES), "name 'ComplEx' here, 'TransE' in the run folder"),
     ],
 )
 def test_settings_of_models_are_found(before, after, name):
@@ -209,7 +209,7 @@ def test_settings_of_models_are_found(before, after, name):
 def test_missing_entities_are_found():
     before, after = TransE(**TABLES), TransE(**TABLES)
     after.missing_entities = np.array([7])
-    assert differences(before, after) == ["missing entities: int64, 1 here, int64, 0 in the checkpoint"]
+    assert differences(before, after) == ["missing entities: int64, 1 here, int64, 0 in the run folder"]
 
 
 def test_a_model_of_tensors_is_the_same_as_one_of_arrays():
@@ -383,10 +383,10 @@ def test_a_slow_function_is_probed_for_about_a_second(monkeypatch, per_triple, e
 
 def test_calls_keep_to_the_largest_number_of_pairs():
     calls = []
-    before = described(timed(0, [0], calls), limits=Limits(max_pairs=10))
+    before = described(timed(0, [0], calls), limits=Limits(batch_size=10))
     assert max(calls) == 10
     calls.clear()
-    assert identity_of(timed(0, [0], calls), limits=Limits(max_pairs=3)).differences(before) == []
+    assert identity_of(timed(0, [0], calls), limits=Limits(batch_size=3)).differences(before) == []
     assert max(calls) == 3
 
 
@@ -463,12 +463,12 @@ def test_integers_are_compared_exactly():
 
 def test_the_dtype_and_the_name_count():
     found = differences(named(lambda s, p, o: s - o, "f"), named(lambda s, p, o: s - o * 1.0, "f"))
-    assert found == ["the scores are float64 here, int64 in the checkpoint"]
+    assert found == ["the scores are float64 here, int64 in the run folder"]
     assert differences(named(lambda s, p, o: s, "f"), named(lambda s, p, o: s, "g")) == [
-        "name 'g' here, 'f' in the checkpoint"
+        "name 'g' here, 'f' in the run folder"
     ]
     (found,) = differences(named(lambda s, p, o: s, "f"), Rows(vector_tables()))[:1]
-    assert found == "kind 'matrix' here, 'function' in the checkpoint"
+    assert found == "kind 'matrix' here, 'function' in the run folder"
 
 
 # Scorers of whole rows
@@ -609,7 +609,7 @@ def test_parts_that_a_scorer_names():
     texts = np.array([1, 2, 3])
     assert differences(Named(texts=texts, prompt="a"), Named(texts=texts + 0, prompt="a")) == []
     assert differences(Named(texts=texts, prompt="a"), Named(texts=texts + 1, prompt="b")) == [
-        "prompt 'b' here, 'a' in the checkpoint",
+        "prompt 'b' here, 'a' in the run folder",
         "texts: other values (int64, 3)",
     ]
 
@@ -631,8 +631,8 @@ def test_parts_are_compared_as_json_stores_them():
     """Tuples, dicts whose keys are numbers, and numbers of numpy are the same in the next run; True is not 1."""
     parts = {"a": (1, 2), "b": {1: 2}, "c": np.int64(3), "d": np.float32(0.5), 4: [None, "x"]}
     assert differences(Naming(parts), Naming(dict(parts))) == []
-    assert differences(Naming({"a": 1}), Naming({"a": True})) == ["a True here, 1 in the checkpoint"]
-    assert differences(Naming({"b": {1: 2}}), Naming({"b": {1: 3}})) == ["b {'1': 3} here, {'1': 2} in the checkpoint"]
+    assert differences(Naming({"a": 1}), Naming({"a": True})) == ["a True here, 1 in the run folder"]
+    assert differences(Naming({"b": {1: 2}}), Naming({"b": {1: 3}})) == ["b {'1': 3} here, {'1': 2} in the run folder"]
 
 
 @pytest.mark.parametrize(
@@ -641,10 +641,10 @@ def test_parts_are_compared_as_json_stores_them():
         ([1], r"Naming.identity_parts\(\) must return a dict; got list"),
         (
             {"a": {1}},
-            r"Naming.identity_parts\(\)\['a'\] cannot be stored in a checkpoint: it holds a value of type set",
+            r"Naming.identity_parts\(\)\['a'\] cannot be stored in a run folder: it holds a value of type set",
         ),
-        ({"a": float("nan")}, r"\['a'\] cannot be stored in a checkpoint: Out of range float values.* Give an array"),
-        ({"a": ["x", np.arange(3)]}, r"\['a'\] cannot be stored in a checkpoint: it holds a value of type ndarray"),
+        ({"a": float("nan")}, r"\['a'\] cannot be stored in a run folder: Out of range float values.* Give an array"),
+        ({"a": ["x", np.arange(3)]}, r"\['a'\] cannot be stored in a run folder: it holds a value of type ndarray"),
     ],
 )
 def test_parts_that_cannot_be_stored(parts, message):

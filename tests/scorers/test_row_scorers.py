@@ -25,6 +25,7 @@ from scorer_cases import (
     raises,
     same_ranks,
 )
+from tiles import evaluate_in_tiles
 
 import kgeval as kg
 from kgeval.scorers import call_size, row_scorers
@@ -109,7 +110,7 @@ def test_what_can_be_done_decides():
 def test_wrong_shapes(kind, change, message):
     """What was expected and what came, although a batch of six queries would hide a transpose of 6 by 6."""
     with raises(message):
-        kg.evaluate(make(kind, change), dataset(), batch_size=N)
+        kg.evaluate(make(kind, change), dataset(), batch_size=N * N)
 
 
 @pytest.mark.parametrize(
@@ -143,14 +144,14 @@ def test_one_dtype_throughout(kind):
     """Scores rounded in some calls only would be compared across dtypes."""
     scorer = make(kind, lambda x: x.astype(np.float32) if len(x) < 3 else x)
     with pytest.raises(kg.ScoreError, match=r"gave float(32|64) scores.* float(32|64) scores.*keep to one dtype"):
-        kg.evaluate(scorer, dataset(), max_pairs=4)
+        kg.evaluate(scorer, dataset(), batch_size=4 if kind == "function" else None)
 
 
 def test_one_dtype_in_every_block():
     """Blocks of candidates in different dtypes are refused before they are put side by side."""
     scorer = Columns(lambda x: x.astype(np.float32) if x.shape[1] == 2 else x)
     with raises("Columns gave float64 scores, then float32 scores; keep to one dtype"):
-        kg.evaluate(scorer, dataset(), block_size=4)
+        evaluate_in_tiles(scorer, dataset(), n_candidates=4)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -177,7 +178,7 @@ def test_an_exception_midway_names_its_queries(kind):
         "6 triples, with the ids (4, 0, 0) to (4, 0, 5)" if kind == "function" else "1 queries, with the ids (4, 0, ?)"
     )
     with pytest.raises(kg.ScoreError, match=re.escape(f" raised KeyError when given {asked}: 'row 4'")):
-        kg.evaluate(scorer, dataset(test=CHAIN), kg.Protocol(sides="object"), batch_size=1)
+        kg.evaluate(scorer, dataset(test=CHAIN), kg.Protocol(sides="object"), batch_size=N)
 
 
 class Failing:
@@ -223,7 +224,7 @@ def test_nan_is_named(kind):
         kg.evaluate(scorer, dataset(test=CHAIN), kg.Protocol(sides="object"))
     table[1, 0, [3, 4]], table[0, 0, 4] = 0, np.nan
     with raises("NaN for (?, 'borders', 'Egypt') with candidate 'Andorra' (NaN scores: 1 of the 12 scores of 2 q"):
-        kg.evaluate(scorer, dataset(test=CHAIN), kg.Protocol(sides="subject"), batch_size=2)
+        kg.evaluate(scorer, dataset(test=CHAIN), kg.Protocol(sides="subject"), batch_size=2 * N)
 
 
 def test_nan_of_the_positive_is_no_rank():
@@ -234,7 +235,7 @@ def test_nan_of_the_positive_is_no_rank():
         kg.evaluate(Rows(table=table), dataset(), kg.Protocol(sides="object"))
 
 
-@pytest.mark.parametrize("limits", [{}, {"batch_size": 2}, {"block_size": 2}, {"batch_size": 1, "block_size": 1}])
+@pytest.mark.parametrize("limits", [{}, {"n_queries": 2}, {"n_candidates": 2}, {"n_queries": 1, "n_candidates": 1}])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.light(4)
 def test_an_output_buffer_may_be_used_again(kind, limits):
@@ -246,7 +247,7 @@ def test_an_output_buffer_may_be_used_again(kind, limits):
         out[...] = scores
         return out
 
-    found = kg.evaluate(make(kind, into_buffer), dataset(), **limits, max_pairs=7)
+    found = evaluate_in_tiles(make(kind, into_buffer), dataset(), **limits, n_pairs=7)
     assert same_ranks(found, kg.evaluate(function, dataset()))
 
 
@@ -264,7 +265,7 @@ def ruining(method):
     return ruined
 
 
-@pytest.mark.parametrize("limits", [{}, {"batch_size": 2, "block_size": 2, "max_pairs": 4}])
+@pytest.mark.parametrize("limits", [{}, {"n_queries": 2, "n_candidates": 2, "n_pairs": 4}])
 @pytest.mark.parametrize("kind", [*KINDS, "model"])
 @pytest.mark.light(4)
 def test_inputs_may_be_overwritten(kind, limits):
@@ -275,7 +276,7 @@ def test_inputs_may_be_overwritten(kind, limits):
         if hasattr(scorer, name):
             setattr(scorer, name, ruining(getattr(scorer, name)))
     scorer = ruining(scorer) if kind == "function" else scorer
-    assert same_ranks(kg.evaluate(scorer, data, **limits), kg.evaluate(plain, dataset()))
+    assert same_ranks(evaluate_in_tiles(scorer, data, **limits), kg.evaluate(plain, dataset()))
     assert np.asarray(data["test"]).tolist() == TEST.tolist()
 
 
@@ -306,18 +307,18 @@ class RecordingColumns(Recording):
         return (3 * o[:, None] + 5 * p[:, None] + 7 * candidates) % 11
 
 
-@pytest.mark.parametrize("max_pairs", [1, 5, 6, 7, 1000])
-def test_max_pairs_is_never_exceeded(max_pairs):
+@pytest.mark.parametrize("batch_size", [1, 5, 6, 7, 1000])
+def test_the_batch_size_is_never_exceeded(batch_size):
     """No call is longer, the probe's included; each has three arrays of one length."""
     scorer = RecordingFunction()
-    kg.evaluate(scorer, dataset(), max_pairs=max_pairs)
+    kg.evaluate(scorer, dataset(), batch_size=batch_size)
     lengths = [{len(part) for part in call} for call in scorer.calls]
     assert all(len(each) == 1 for each in lengths)
     longest = max(max(each) for each in lengths)
-    assert longest == {1: 1, 5: 5, 6: 6, 7: 6, 1000: 5 * N}[max_pairs]  # 5 queries a side, whole rows where they fit
+    assert longest == {1: 1, 5: 5, 6: 6, 7: 6, 1000: 5 * N}[batch_size]  # 5 queries a side, whole rows where they fit
 
 
-@pytest.mark.parametrize("limits", [{}, {"block_size": 2, "batch_size": 1}, {"block_size": 5, "batch_size": 3}])
+@pytest.mark.parametrize("limits", [{}, {"n_candidates": 2, "n_queries": 1}, {"n_candidates": 5, "n_queries": 3}])
 @pytest.mark.parametrize("make_scorer", [RecordingFunction, RecordingColumns])
 def test_no_query_is_scored_twice(make_scorer, limits):
     """16 ranks are 5 + 5 queries, each asked once for each of 6 candidates, beside what the probe asks."""
@@ -336,7 +337,7 @@ def test_no_query_is_scored_twice(make_scorer, limits):
     test = np.concatenate([TEST, TEST[:2]])
     for side in ("subject", "object"):
         protocol = kg.Protocol(sides=side)
-        ranked = asked(lambda scorer, p=protocol: kg.evaluate(scorer, dataset(test=test), p, **limits))
+        ranked = asked(lambda scorer, p=protocol: evaluate_in_tiles(scorer, dataset(test=test), p, **limits))
         ranked -= asked(lambda scorer, s=side: kg.check_scorer(scorer, dataset(test=test), [s]))
         queries = {tuple(row) for row in (TEST[:, [1, 2]] if side == "subject" else TEST[:, [0, 1]]).tolist()}
         assert set(ranked.values()) == {1}
@@ -351,7 +352,7 @@ def test_answers_are_never_shown(make_scorer, monkeypatch):
     for shift in (1, 2):
         test = [[s, 0, (7 * s + shift) % 300] for s in range(0, 300, 20)]
         scorer = make_scorer()
-        kg.evaluate(scorer, dataset(300, test), kg.Protocol(sides="object"), batch_size=4)
+        kg.evaluate(scorer, dataset(300, test), kg.Protocol(sides="object"), batch_size=4 * 300)
         calls.append(scorer.calls)
     assert calls[0] == calls[1]
 
@@ -564,7 +565,7 @@ def test_many_queries_are_asked_by_a_block_of_candidates(monkeypatch):
     assert sum(n_queries == 40 for n_queries, _ in asked) >= 10  # of 7 whole blocks on each side
     copied = sum(n for n_queries, n in calls if n <= 100)
     assert copied < 80 * 730 / 3  # each query by itself would copy 80 * 730 rows
-    few = kg.evaluate(Copying(), graph, block_size=50, batch_size=5, check_rows=False, progress=False)
+    few = evaluate_in_tiles(Copying(), graph, n_candidates=50, n_queries=5, check_rows=False, progress=False)
     assert same_ranks(result, few)
     assert max(n_queries for n_queries, n in calls[-100:] if n == 50) == 5
 

@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+from tiles import evaluate_in_tiles
 
 import kgeval as kg
 from kgeval.data.queries import Queries
@@ -114,7 +115,7 @@ def test_tensors_rank_as_arrays(kind, dtype, device):
     assert result.table["score"].dtype == array.dtype
 
 
-@pytest.mark.parametrize("limits", [{"batch_size": 7}, {"block_size": 4}, {"batch_size": 5, "block_size": 29}])
+@pytest.mark.parametrize("limits", [{"n_queries": 7}, {"n_candidates": 4}, {"n_queries": 5, "n_candidates": 29}])
 @pytest.mark.parametrize("protocol", [None, kg.Protocol(unseen="drop")], ids=["all", "some candidates"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_blocks_and_subsets(kind, protocol, limits, device):
@@ -124,7 +125,7 @@ def test_blocks_and_subsets(kind, protocol, limits, device):
     if protocol is not None:
         assert 3 < expected.table["rivals_raw"].max() < N - 1
     scorer = make(kind, table_of("int64", device)[0])
-    assert_same_ranks(kg.evaluate(scorer, data, protocol, **limits, max_pairs=70), expected)
+    assert_same_ranks(evaluate_in_tiles(scorer, data, protocol, **limits, n_pairs=70), expected)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -137,7 +138,7 @@ def test_a_buffer_may_be_used_again(kind, device):
 
     scorer = make(kind, table_of("float64", device)[0], into_buffer)
     expected = kg.evaluate(make(kind, TABLE.astype(float)), dataset())
-    assert_same_ranks(kg.evaluate(scorer, dataset(), batch_size=9, block_size=7, max_pairs=50), expected)
+    assert_same_ranks(evaluate_in_tiles(scorer, dataset(), n_queries=9, n_candidates=7, n_pairs=50), expected)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -208,7 +209,7 @@ def test_one_dtype_throughout(kind, device):
     """Calls that differ in dtype are refused by the names of both."""
     tensor, _ = table_of("float64", device)
     scorer = make(kind, tensor, lambda scores: scores.float() if scores.shape[-1] < 8 else scores)
-    rows = as_row_scorer(scorer, N, Limits(block_size=8))
+    rows = as_row_scorer(scorer, N, Limits(batch_size=8))
     with pytest.raises(kg.ScoreError, match="gave float64 scores, then float32 scores; keep to one dtype"):
         rows.rows("object", np.arange(1), np.zeros(1, np.int64), np.arange(12))
 
@@ -217,7 +218,7 @@ def test_one_dtype_throughout(kind, device):
 def test_scores_of_single_triples(kind, device):
     """Those that classification asks for: the scores themselves are fetched, whole rows are not."""
     tensor, array = table_of("float16", device)
-    scores = score_triples(as_row_scorer(make(kind, tensor), N, Limits(max_pairs=11)), TEST)
+    scores = score_triples(as_row_scorer(make(kind, tensor), N, Limits(batch_size=11)), TEST)
     assert isinstance(scores, np.ndarray)
     assert scores.dtype == np.float16
     assert scores.tolist() == array[tuple(TEST.T)].tolist()

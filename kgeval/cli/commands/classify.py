@@ -29,7 +29,6 @@ from kgeval.features import FEATURES, NEED_SIDE
 from kgeval.files import check_target
 from kgeval.metrics import split_list
 from kgeval.metrics.pointwise import CALIBRATIONS, THRESHOLD_PLACES
-from kgeval.scorers import MAX_PAIRS
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
@@ -126,9 +125,9 @@ def _classify(options: argparse.Namespace) -> Output:
         threshold_at=options.threshold_at,
         calibrate=options.calibrate,
         prior=options.prior,
-        seed=options.seed or 0,
+        sample_seed=options.seed or 0,
         source=source,
-        max_pairs=MAX_PAIRS if options.max_pairs is None else options.max_pairs,
+        batch_size=options.max_pairs,
     )
     if options.metrics is None:
         options.metrics = ",".join(result.default_metrics)

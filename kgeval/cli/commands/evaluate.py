@@ -31,7 +31,6 @@ from kgeval.formats import has_named_header
 from kgeval.markup import printable
 from kgeval.report import listed_ranks
 from kgeval.results import EvaluationResult, check_model_name, named
-from kgeval.scorers import MAX_PAIRS
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
@@ -73,11 +72,11 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         action="store_false",
         help="do not rank some train triples to find rows in a wrong order",
     )
-    resources.add_argument("--batch-size", type=int, metavar="N", help="queries scored at a time")
-    resources.add_argument("--block-size", type=int, metavar="N", help="candidates scored at a time")
     resources.add_argument(
-        "--max-pairs", type=int, metavar="N", help="largest number of triples in one call of a scoring function"
+        "--batch-size", type=int, metavar="N", help="pairs of a query and a candidate scored at once"
     )
+    for name in ("--block-size", "--max-pairs"):  # names of version 0.1, which answer with the new one
+        resources.add_argument(name, type=int, help=argparse.SUPPRESS)
     resources.add_argument(
         "--device",
         metavar="NAME",
@@ -120,23 +119,23 @@ def _evaluate(options: argparse.Namespace) -> Output:
         )
     else:
         scorer = scorer_of(options, dataset)
+        for name in ("block_size", "max_pairs"):
+            if getattr(options, name) is not None:
+                raise kgeval.ProtocolError(
+                    f"--{name.replace('_', '-')} is now --batch-size: the number of pairs of a query and a candidate "
+                    "that are scored at once"
+                )
         result = kgeval.evaluate(
             scorer,
             dataset,
             protocol_of(options, dataset),
-            batch_size=options.batch_size,
-            block_size=options.block_size,
-            max_pairs=MAX_PAIRS if options.max_pairs is None else options.max_pairs,
-            threads=options.threads,
             device=options.device,
-            progress=options.progress and not options.quiet,
-            triples=options.sample,
-            seed=options.sample_seed,
+            batch_size=options.batch_size,
             executor=executor_of(options),
-            checkpoint=options.checkpoint,
-            resume=bool(options.resume),
+            run_folder=options.checkpoint,
             max_seconds=options.max_seconds,
             check_rows=options.check_rows,
+            progress=options.progress and not options.quiet,
         )
     return _shown(columns_to_add.added_to(result), options, start, dataset, scores)
 

@@ -50,7 +50,7 @@ RANKING_FILES = ("ranking_head.txt", "ranking_tail.txt")
 ALL_SPLITS = "the filter removes the triples of all three splits, as ULTRA does for these benchmarks"
 TWO_SPLITS = (
     "the filter removes the triples of all three splits; ULTRA filters only by the inference graph and test "
-    "(filter_splits=('train', 'test'), --filter train,test) and ranks valid and test together "
+    "(filter=('train', 'test'), --filter train,test) and ranks valid and test together "
 )
 
 

@@ -339,7 +339,7 @@ def _first_queries(job: Job, task: int) -> int:
     pairs_each = max(1, queries.count_pairs(0, queries.n_queries) // max(1, queries.n_queries))
     first = MIN_BATCH if job.deadline is None else FIRST_QUERIES
     if isinstance(job.rows, GeometryRows) and not isinstance(queries, ListTask):
-        return job.limits.batch_size or first
+        return max(1, job.limits.batch_size // pairs_each) if job.limits.batch_size else first
     n_queries = queries_within(job.rows, FIRST_SECONDS, pairs_each, queries.side)
     return max(1, first if n_queries is None else n_queries)
 

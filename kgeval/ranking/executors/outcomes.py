@@ -72,8 +72,8 @@ def count_in_parts(batch: Any) -> TaskCounts:
         reason, n = f"{type(error).__name__}: {error}", batch.stop - batch.start
         if n < 2:
             raise OutOfMemory(
-                f"the memory does not suffice to rank a single query ({reason}); rank among fewer candidates at a time "
-                "(block_size=), on fewer threads, or on a larger machine"
+                f"the memory does not suffice to rank a single query ({reason}); rank fewer pairs at once (a smaller "
+                "batch_size), on fewer threads, or on a larger machine"
             ) from error
     middle = batch.start + n // 2  # after `except`: inside it, the error keeps the arrays of the failed count in memory
     return TaskCounts.joined(

@@ -126,7 +126,7 @@ def test_negatives_are_one_list_per_positive(tmp_path):
     numbers = {label: i for i, label in enumerate(dataset.dictionaries["entities"])}
     own = np.array([numbers[label] for label in dataset.entities.labels])  # the id of OGB of each entity
     scores = np.array([[3, 1, 2, 5], [4, 6, 1, 0], [2, 2, 7, 1], [0, 3, 1, 2]])  # of OGB's (head, tail)
-    protocol = kgeval.Protocol(candidates=listed_negatives(folder, dataset), filter_splits=())
+    protocol = kgeval.Protocol(candidates=listed_negatives(folder, dataset), filter=())
     result = kgeval.evaluate(lambda s, p, o: scores[own[s], own[o]], dataset, protocol)
     reciprocal = []
     content = WIKIKG_SPLITS["test"]

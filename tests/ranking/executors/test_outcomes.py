@@ -65,7 +65,7 @@ def test_other_errors_are_not_repeated(monkeypatch):
 
     monkeypatch.setattr(ranker.VectorBatch, "count", count)
     with pytest.raises(kg.ScoreError, match=r"^wrong shape$"):
-        kg.evaluate(model, dataset, progress=False, threads=1)
+        kg.evaluate(model, dataset, progress=False, executor=kg.executors.Threads(1))
     assert len(calls) == 1
 
 
@@ -74,8 +74,8 @@ def test_a_batch_size_beyond_the_memory_is_refused(monkeypatch):
     monkeypatch.setattr("kgeval.kernels.memory.free_bytes", lambda: 1 << 20)
     test = [[i, 0, i + 1] for i in range(50)]
     dataset = kg.Dataset.from_arrays(test=test, n_entities=20_000, n_relations=1)
-    with pytest.raises(OutOfMemory, match=r"a batch of 50 queries x 20,000 candidates.*Set batch_size=6 or less"):
-        kg.evaluate(lambda s, p, o: s - o, dataset, batch_size=1000, progress=False)
+    with pytest.raises(OutOfMemory, match=r"a batch of 50 queries x 20,000 candidates.*Set batch_size=120000 or less"):
+        kg.evaluate(lambda s, p, o: s - o, dataset, batch_size=20_000_000, progress=False)
 
 
 def test_a_batch_size_beyond_the_queries_needs_no_memory_for_more(monkeypatch):
@@ -84,6 +84,6 @@ def test_a_batch_size_beyond_the_queries_needs_no_memory_for_more(monkeypatch):
         monkeypatch.setattr(f"kgeval.kernels.{module}.free_bytes", lambda: 8 << 20)
     dataset = kg.Dataset.from_arrays(test=[[0, 0, 1], [1, 0, 2]], n_entities=20_000, n_relations=1)
     model = kg.models.DistMult(np.ones((20_000, 2)), np.ones((1, 2)))
-    for scorer, options in ((lambda s, p, o: 0.0 * s, {}), (model, {"threads": 16})):
-        result = kg.evaluate(scorer, dataset, batch_size=1_000_000, progress=False, **options)
+    for scorer, options in ((lambda s, p, o: 0.0 * s, {}), (model, {"executor": kg.executors.Threads(16)})):
+        result = kg.evaluate(scorer, dataset, batch_size=10**11, progress=False, **options)
         assert result["mr"] == pytest.approx(10_000, abs=1), options

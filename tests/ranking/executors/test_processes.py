@@ -65,7 +65,7 @@ def test_queries_that_kill_every_worker_are_named(tmp_path):
     )
     with pytest.raises(kg.ScoreError, match=text) as caught:
         cases.evaluated(
-            deadly, dataset, executor=kg.executors.Processes(2, retries=1), checkpoint=tmp_path / "kept", max_pairs=60
+            deadly, dataset, executor=kg.executors.Processes(2, retries=1), run_folder=tmp_path / "kept", batch_size=60
         )
     assert "the last of 2 worker processes" in str(caught.value.__cause__)
 
@@ -122,12 +122,14 @@ def test_time_ends_a_run():
         return s % 5 - o % 7 + 0.5 * p
 
     started = time.monotonic()
-    result = cases.evaluated(slow, dataset, executor=kg.executors.Processes(2), max_seconds=8, seed=3)
+    result = cases.evaluated(slow, dataset, kg.Protocol(sample_seed=3), kg.executors.Processes(2), max_seconds=8)
     seconds = time.monotonic() - started
     n = len(result.table) // 2
     assert 0 < n <= len(dataset["test"])
     assert seconds < 40
-    cases.assert_equal(result, cases.evaluated(lambda s, p, o: s % 5 - o % 7 + 0.5 * p, dataset, triples=n, seed=3))
+    cases.assert_equal(
+        result, cases.evaluated(lambda s, p, o: s % 5 - o % 7 + 0.5 * p, dataset, kg.Protocol(sample=n, sample_seed=3))
+    )
 
 
 SCRIPT = """

@@ -137,11 +137,13 @@ def test_time_ends_a_run(cluster):
         return s % 5 - o % 7 + 0.5 * p
 
     started = time.monotonic()
-    result = cases.evaluated(slow, dataset, executor=kg.executors.Ray(workers=2), max_seconds=10, seed=3)
+    result = cases.evaluated(slow, dataset, kg.Protocol(sample_seed=3), kg.executors.Ray(workers=2), max_seconds=10)
     assert time.monotonic() - started < 60
     n = len(result.table) // 2
     assert 0 < n <= len(dataset["test"])
-    cases.assert_equal(result, cases.evaluated(lambda s, p, o: s % 5 - o % 7 + 0.5 * p, dataset, triples=n, seed=3))
+    cases.assert_equal(
+        result, cases.evaluated(lambda s, p, o: s % 5 - o % 7 + 0.5 * p, dataset, kg.Protocol(sample=n, sample_seed=3))
+    )
 
 
 def test_a_cluster_without_a_gpu_or_with_another_address_is_an_error(cluster):
@@ -182,8 +184,8 @@ def test_fb15k_237_when_a_worker_and_a_machine_are_lost(cluster, shared):
             os.kill(pids[0], signal.SIGKILL)
             removal.start()
 
-    options = {"triples": 4000, "seed": 1}
-    result = cases.evaluated(model, dataset, executor=Watched(kg.executors.Ray(), kill), batch_size=16, **options)
+    options = {"protocol": kg.Protocol(sample=4000, sample_seed=1)}
+    result = cases.evaluated(model, dataset, executor=Watched(kg.executors.Ray(), kill), batch_size=16 * 60, **options)
     assert killed
     removal.join()
     cases.assert_equal(result, cases.evaluated(model, dataset, **options))

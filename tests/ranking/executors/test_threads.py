@@ -26,9 +26,11 @@ def test_small_jobs_are_ranked_in_the_calling_thread(monkeypatch, n, small_job, 
     triples = np.stack([np.arange(10), np.zeros(10, dtype=int), rng.permutation(10)], axis=1)
     dataset = kg.Dataset.from_arrays(test=triples, n_entities=10, n_relations=1)
     tables = {"entities": rng.normal(size=(10, 4)), "relations": rng.normal(size=(1, 4))}
-    expected = kg.evaluate(kg.models.DistMult(**tables), dataset, threads=2, batch_size=3, progress=False)
+    expected = kg.evaluate(
+        kg.models.DistMult(**tables), dataset, executor=kg.executors.Threads(2), batch_size=3, progress=False
+    )
     model = Watched(**tables)
     monkeypatch.setattr(threads, "SMALL_JOB", small_job)
-    result = kg.evaluate(model, dataset, threads=n, progress=False)
+    result = kg.evaluate(model, dataset, executor=kg.executors.Threads(n), progress=False)
     assert model.on_workers is on_workers
     assert result.table.equals(expected.table)

@@ -81,7 +81,7 @@ def test_a_buffer_of_query_vectors_may_be_used_again(threads):
         return buffer[: len(given)]
 
     scorer.query_vectors = into_buffer
-    found = kg.evaluate(scorer, dataset(), batch_size=1, threads=threads)
+    found = kg.evaluate(scorer, dataset(), batch_size=1, executor=kg.executors.Threads(threads))
     assert same_ranks(found, kg.evaluate(plain, dataset()))
 
 

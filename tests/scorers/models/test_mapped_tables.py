@@ -237,12 +237,12 @@ def test_a_changed_table_is_found_when_a_run_is_resumed(streams, dataset, tmp_pa
     """A checkpoint knows a mapped table by the hash of its numbers."""
     of_model, _ = mapped("DistMult", "bfloat16", tmp_path)
     model = DistMult(**of_model)
-    kg.evaluate(model, dataset, checkpoint=tmp_path / "run")
+    kg.evaluate(model, dataset, run_folder=tmp_path / "run")
     table = np.load(tmp_path / "entities.npy", mmap_mode="r+")
     table[3] ^= 1
     table.flush()
     with pytest.raises(kg.KgevalError, match="table entities: other values"):
-        kg.evaluate(model, dataset, checkpoint=tmp_path / "run", resume=True)
+        kg.evaluate(model, dataset, run_folder=tmp_path / "run")
 
 
 @pytest.mark.parametrize("number", light([np.nan, np.inf, -np.inf], 1))
