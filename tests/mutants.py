@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
-EXTRAS = ("torch", "triton", "sklearn", "scipy", "matplotlib", "pytrec_eval", "ir_measures", "ranx")
+EXTRAS = ("torch", "triton", "sklearn", "matplotlib", "pytrec_eval", "ir_measures", "ranx")
 EXTRAS += ("h5py", "pooch", "pyoxigraph", "safetensors", "pykeen", "torchkge", "torch_geometric", "ogb", "torchmetrics")
 EXTRAS += ("loky", "ray", "numba")
 COPIED = ("kgeval", "tests", "data", "pyproject.toml", "README.md", "LICENSE")

@@ -39,7 +39,7 @@ from kgeval.stats.runs import (
     mean_over_runs,
 )
 from kgeval.stats.signed_rank import SignedRank, bayesian_signed_rank
-from kgeval.stats.student import student_p_value, student_quantile
+from kgeval.stats.tails import student_p_value, student_quantile
 
 __all__ = [
     "BOOTSTRAPS",

@@ -14,13 +14,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import permutations
 from math import factorial, inf, isfinite, nan, prod, sqrt
-from types import ModuleType
 
 import numpy as np
 import numpy.typing as npt
 
 from kgeval.checks import Bools, Ids, Reals, counted
-from kgeval.errors import DataError, MissingExtra
+from kgeval.errors import DataError
 from kgeval.stats.clusters import SUM_ROUNDING
 from kgeval.stats.corrections import holm
 from kgeval.stats.intervals import check_confidence
@@ -224,8 +223,6 @@ def friedman(values: npt.ArrayLike) -> Friedman:
     ------
     DataError
         As `mean_ranks`.
-    MissingExtra
-        If scipy is not installed.
 
     References
     ----------
@@ -235,13 +232,14 @@ def friedman(values: npt.ArrayLike) -> Friedman:
 
     Examples
     --------
-    >>> found = friedman([[0.5, 0.4, 0.3], [0.3, 0.2, 0.1], [0.9, 0.8, 0.6]])  # doctest: +SKIP
+    >>> found = friedman([[0.5, 0.4, 0.3], [0.3, 0.2, 0.1], [0.9, 0.8, 0.6]])
     >>> # all datasets agree, as 3! of 3! ** 3 combinations do
-    >>> found.chi2, round(found.p_chi2, 4), round(found.p_exact, 4)  # doctest: +SKIP
+    >>> found.chi2, round(found.p_chi2, 4), round(found.p_exact, 4)
     (6.0, 0.0498, 0.0278)
     """
     ranked = mean_ranks(values, higher_is_better=True)
-    stats = _scipy_stats()
+    from scipy import stats
+
     n, k = ranked.ranks.shape
     counts = {"n_models": k, "n_datasets": n, "n_left_out": ranked.n_left_out}
     reason = _reason(ranked)
@@ -284,8 +282,6 @@ def nemenyi(values: npt.ArrayLike, confidence: float = 0.95) -> Nemenyi:
         As `mean_ranks`.
     MetricError
         If `confidence` is out of range.
-    MissingExtra
-        If scipy is not installed.
 
     References
     ----------
@@ -294,13 +290,14 @@ def nemenyi(values: npt.ArrayLike, confidence: float = 0.95) -> Nemenyi:
 
     Examples
     --------
-    >>> found = nemenyi([[0.5, 0.4, 0.3], [0.3, 0.2, 0.1], [0.9, 0.8, 0.6]])  # doctest: +SKIP
-    >>> round(found.critical_difference, 3), found.p_values[0].round(4).tolist()  # doctest: +SKIP
+    >>> found = nemenyi([[0.5, 0.4, 0.3], [0.3, 0.2, 0.1], [0.9, 0.8, 0.6]])
+    >>> round(found.critical_difference, 3), found.p_values[0].round(4).tolist()
     (1.914, [1.0, 0.4385, 0.038])
     """
     check_confidence(confidence)
     ranked = mean_ranks(values, higher_is_better=True)
-    stats = _scipy_stats()
+    from scipy import stats
+
     n, k = ranked.ranks.shape
     reason = _reason(ranked)
     if reason:
@@ -342,8 +339,6 @@ def conover(values: npt.ArrayLike) -> Conover:
     ------
     DataError
         As `mean_ranks`.
-    MissingExtra
-        If scipy is not installed.
 
     References
     ----------
@@ -352,12 +347,13 @@ def conover(values: npt.ArrayLike) -> Conover:
 
     Examples
     --------
-    >>> found = conover([[0.5, 0.4, 0.3], [0.3, 0.2, 0.1], [0.9, 0.6, 0.8]])  # doctest: +SKIP
-    >>> found.p_values[0].round(4).tolist(), found.p_holm[0].round(4).tolist()  # doctest: +SKIP
+    >>> found = conover([[0.5, 0.4, 0.3], [0.3, 0.2, 0.1], [0.9, 0.6, 0.8]])
+    >>> found.p_values[0].round(4).tolist(), found.p_holm[0].round(4).tolist()
     ([1.0, 0.0474, 0.0241], [1.0, 0.0948, 0.0723])
     """
     ranked = mean_ranks(values, higher_is_better=True)
-    stats = _scipy_stats()
+    from scipy import stats
+
     n, k = ranked.ranks.shape
     freedom = (n - 1) * (k - 1)
     reason = _reason(ranked)
@@ -435,15 +431,6 @@ def alike_groups(p_values: Reals, alpha: float) -> list[tuple[int, int]]:
         if last > first and (not groups or last > groups[-1][1]):
             groups.append((first, last))
     return groups
-
-
-def _scipy_stats() -> ModuleType:
-    """Return ``scipy.stats``, or raise a MissingExtra."""
-    try:
-        from scipy import stats
-    except ImportError as error:
-        raise MissingExtra('tests over several datasets need scipy; pip install "kgeval[stats]"') from error
-    return stats  # type: ignore[no-any-return]
 
 
 def _ranks_of(row: Reals) -> Reals:

@@ -11,7 +11,7 @@ from math import exp, inf, isfinite, isnan, lgamma, log, log1p, nan
 
 from kgeval.checks import check_number, counted
 from kgeval.stats.paired import SAME_DIFFERENCE
-from kgeval.stats.student import student_p_value, student_quantile
+from kgeval.stats.tails import student_p_value, student_quantile
 
 # With more differing clusters than this, 2 ** (1 - clusters) is so small that no other limit of p-values matters.
 MAX_FEW = 60

@@ -20,7 +20,7 @@ from kgeval.errors import MetricError
 from kgeval.stats.clusters import Clusters, Grouping, left_out_deviations
 from kgeval.stats.moments import Interval, Moments
 from kgeval.stats.skewness import Skew
-from kgeval.stats.student import student_quantile
+from kgeval.stats.tails import student_quantile
 
 ANYWHERE = (float("-inf"), float("inf"))
 BOOTSTRAPS = ("percentile", "bca")

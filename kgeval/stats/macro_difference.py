@@ -18,7 +18,7 @@ from kgeval.stats.clusters import STATISTIC_ROUNDING, SUM_ROUNDING, Clusters, Gr
 from kgeval.stats.intervals import Spread, check_confidence
 from kgeval.stats.moments import Moments
 from kgeval.stats.paired import SAME_DIFFERENCE, Difference
-from kgeval.stats.student import student_p_value
+from kgeval.stats.tails import student_p_value
 
 NO_DETECTABLE = "detectable is not computed for macro averages"
 

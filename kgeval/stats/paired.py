@@ -27,7 +27,7 @@ from kgeval.stats.intervals import (
 )
 from kgeval.stats.moments import Interval, Moments
 from kgeval.stats.power import detectable_difference, detectable_share, is_share
-from kgeval.stats.student import student_p_value
+from kgeval.stats.tails import student_p_value
 
 TESTS = ("swaps", "t")
 # A swap pattern exchanges the two systems in some of the clusters. If at most 13 clusters differ, all patterns are

@@ -20,7 +20,7 @@ from kgeval.stats.intervals import freedom_of
 from kgeval.stats.moments import Moments
 from kgeval.stats.paired import compare_paired
 from kgeval.stats.power import ShareModel, is_share, variance_growth
-from kgeval.stats.student import student_p_value, student_quantile
+from kgeval.stats.tails import student_p_value, student_quantile
 
 # The largest number of clusters that a plan can name.
 MAX_CLUSTERS = 2**40

@@ -37,7 +37,7 @@ from kgeval.stats.intervals import (
 )
 from kgeval.stats.moments import Moments, influences
 from kgeval.stats.paired import SAME_DIFFERENCE, compare_paired, random_patterns
-from kgeval.stats.student import student_p_value, student_quantile
+from kgeval.stats.tails import student_p_value, student_quantile
 
 INTERVALS = ("t", "bootstrap")
 MIN_BOOTSTRAPPED = 10  # a bootstrap of fewer runs draws too few different sets of runs

@@ -18,7 +18,7 @@ from kgeval.data.candidates import Recorded
 from kgeval.metrics.ranks import MRR, MedianRank
 from kgeval.results.keys import Key
 from kgeval.stats import Clusters, Moments, compare_paired, student_quantile
-from kgeval.stats.student import student_p_value
+from kgeval.stats.tails import student_p_value
 
 SIDES = ("subject", "object")
 ENTITIES = ["Jack", "Jill", "Rome", "Oslo", "Bonn"]

@@ -15,7 +15,7 @@ from kgeval.stats.intervals import ALIKE, CROSSED, SAME_LIMITS, bootstrap_interv
 from kgeval.stats.moments import Interval, Moments, influences
 from kgeval.stats.quantiles import ONE_VALUE, quantile_bootstrap, quantile_interval
 from kgeval.stats.skewness import Skew
-from kgeval.stats.student import MAX_SUMMED, student_p_value, student_quantile
+from kgeval.stats.tails import student_p_value, student_quantile
 
 CANDIDATES = (200, 500)
 UNIT = (0.0, 1.0)
@@ -118,12 +118,6 @@ def test_student_is_scipys():
             assert student_quantile(share, freedom) == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
 
-def test_student_has_no_step_where_the_series_gives_way_to_the_expansion():
-    below, above = (student_quantile(0.975, freedom) for freedom in (MAX_SUMMED, MAX_SUMMED + 1))
-    assert 0 < below - above < 4e-6
-    assert student_quantile(0.975, 10**9) == pytest.approx(NormalDist().inv_cdf(0.975), rel=1e-8)
-
-
 def test_p_values_with_one_and_two_degrees_of_freedom_have_a_closed_form():
     """P(|T| > t) is 1 - 2 / pi atan(t) with 1 (Cauchy), and 1 - t / sqrt(2 + t^2) with 2."""
     for t in (0.0, 0.3, 1.0, 2.5, -4.0, 40.0):
@@ -132,11 +126,11 @@ def test_p_values_with_one_and_two_degrees_of_freedom_have_a_closed_form():
 
 
 def test_p_values_invert_the_quantiles():
-    """P(|T| > t) at the quantile 1 - p / 2 is p; on both sides of the series expansion. It is never 0."""
-    for freedom in (1, 2, 3, 7, 30, 999, MAX_SUMMED, MAX_SUMMED + 1, 20_000):
+    """P(|T| > t) at the quantile 1 - p / 2 is p. It is never 0."""
+    for freedom in (1, 2, 3, 7, 30, 999, 1000, 1001, 20_000):
         for p in (0.9, 0.3, 0.05, 0.001):
-            assert student_p_value(student_quantile(1 - p / 2, freedom), freedom) == pytest.approx(p, rel=1e-4)
-    assert 0.0 < student_p_value(1e6, 50) < 1e-15
+            assert student_p_value(student_quantile(1 - p / 2, freedom), freedom) == pytest.approx(p, rel=1e-9)
+    assert 0.0 < student_p_value(1e6, 50) < 1e-200
 
 
 def test_p_values_are_scipys():
@@ -144,9 +138,7 @@ def test_p_values_are_scipys():
     for freedom in (1, 2, 3, 8, 57, 999, 1000, 1001, 5000):
         for t in (0.0, 0.1, 1.0, 2.0, 3.5, 6.0):
             expected = 2 * stats.t.sf(t, freedom)
-            assert student_p_value(t, freedom) == pytest.approx(
-                expected, rel=2e-3 if freedom > 1000 else 1e-6, abs=1e-9
-            )
+            assert student_p_value(t, freedom) == pytest.approx(expected, rel=1e-9)
 
 
 # --- influences ----------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from kgeval.stats.intervals import robust_interval
 from kgeval.stats.moments import Moments, influences
 from kgeval.stats.paired import compare_paired
 from kgeval.stats.power import detectable_share
-from kgeval.stats.student import student_p_value, student_quantile
+from kgeval.stats.tails import student_p_value, student_quantile
 
 PAIRS = np.repeat(np.arange(60), 2)
 ALL_ALIKE = "the difference is the same in every cluster, so its variation cannot be estimated"

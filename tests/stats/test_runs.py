@@ -21,7 +21,7 @@ from kgeval.stats import (
     student_quantile,
 )
 from kgeval.stats.intervals import UNDEFINED_WITHOUT
-from kgeval.stats.student import student_p_value
+from kgeval.stats.tails import student_p_value
 
 
 def random_runs(rng, n_runs, labels, shift=0.0):
