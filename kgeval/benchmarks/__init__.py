@@ -1,7 +1,6 @@
 """Benchmarks: models x seeds x datasets in one table, cards of runs, and boards of many runs."""
 
 from kgeval.benchmarks.across import AcrossDatasets, across_datasets
-from kgeval.benchmarks.aligned import CORRECTIONS
 from kgeval.benchmarks.board import Board, read_board
 from kgeval.benchmarks.board_page import write_board
 from kgeval.benchmarks.card import Card, card_of_file, read_card, write_card
@@ -16,7 +15,6 @@ from kgeval.results import named
 
 __all__ = [
     "BENCHMARK_METRICS",
-    "CORRECTIONS",
     "AcrossDatasets",
     "Benchmark",
     "BenchmarkVerdict",

@@ -105,7 +105,7 @@ def swaps_reach(level: float) -> float:
     Examples
     --------
     >>> round(swaps_reach(1e-6), 3), round(swaps_tail(swaps_reach(1e-6), 1.0), 12)
-    (5.119, 1e-06)
+    (5.115, 1e-06)
     """
     from scipy.special import ndtri
 

@@ -7,8 +7,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from kgeval.errors import DataError
-from kgeval.stats import alike_groups, friedman, mean_ranks
+from kgeval.errors import DataError, MetricError
+from kgeval.stats import across_datasets, alike_groups, friedman, mean_ranks, nemenyi
 
 NAN = float("nan")
 AGREE = [[0.5, 0.4, 0.3], [0.3, 0.2, 0.1], [0.9, 0.8, 0.6]]
@@ -121,6 +121,117 @@ def test_friedman_agrees_with_scipy_and_loops(scipy_stats):
 def test_friedman_of_more_datasets_and_models_agrees_with_scipy_and_loops(scipy_stats):
     for seed in range(60):
         check_friedman(scipy_stats, random_values(400 + seed, seed % 2 == 0, (25, 12)))
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [[1, 2, 3], [1, 3, 2], [1, 2, 3], [2, 3, 1]],
+        [[1, 2], [1, 2], [2, 1], [1, 2], [1, 1]],
+        [[1, 1, 2], [1, 2, 3], [1, 2, 2], [2, 1, 3]],
+        [[1, 2, 3, 4], [2, 1, 3, 4]],
+        [[1, 1, 2, 2], [1, 2, 2, 2], [1, 2, 3, 4]],
+        [[1, 1, 1], [1, 2, 3], [1, 2, 3]],
+        [[1, 1, 2, 3], [1, 1, 2, 3]],
+    ],
+)
+def test_exact_p_value_by_enumeration(scipy_stats, rows):
+    """The share of all combinations of orders with a statistic of at least the observed one; the smallest share."""
+    found = friedman(rows)
+    statistics = [looped_chi2(orders) for orders in combinations_of_orders(rows)]
+    assert found.p_exact == pytest.approx(np.mean([chi2 >= looped_chi2(rows) for chi2 in statistics]), rel=1e-12)
+    assert found.smallest_p == pytest.approx(statistics.count(max(statistics)) / len(statistics), rel=1e-12)
+    assert found.p_value == found.p_exact
+
+
+def test_exact_p_values_of_published_tables(scipy_stats):
+    """Friedman (1937), tables V and VI, as reprinted in textbooks: p-values to three digits."""
+    orders = {3: [[1, 2, 3], [1, 3, 2], [2, 1, 3], [2, 3, 1], [3, 1, 2], [3, 2, 1]]}
+    three = {6.0: 0.028, 14 / 3: 0.194, 8 / 3: 0.361, 2.0: 0.528, 2 / 3: 0.944, 0.0: 1.0}
+    found = {}
+    for rows in itertools.product(orders[3], repeat=2):
+        test = friedman([[1, 2, 3], *rows])
+        found[round(test.chi2, 9)] = round(test.p_exact, 3)
+    assert found == {round(chi2, 9): p for chi2, p in three.items()}
+    assert round(friedman([[1, 2, 3]] * 4).p_exact, 4) == 0.0046
+    assert round(friedman([[1, 2, 3, 4]] * 2).p_exact, 3) == 0.042
+
+
+def test_exact_p_value_is_exact_and_the_f_distribution_is_not(scipy_stats):
+    """Of all orders of 3 models on 3 datasets, a share of p has a p-value of at most p; by F, 7 of 36 are below 5%."""
+    orders = list(itertools.permutations([1.0, 2.0, 3.0]))
+    tests = [friedman([orders[0], *rows]) for rows in itertools.product(orders, repeat=2)]
+    for test in tests:
+        assert np.mean([other.p_exact <= test.p_exact + 1e-12 for other in tests]) == pytest.approx(test.p_exact)
+    assert sum(test.p_f <= 0.05 for test in tests) == 7
+    assert sum(test.p_value <= 0.05 for test in tests) == 1
+
+
+def test_datasets_that_all_agree(scipy_stats):
+    """F divides by 0; the p-value is that of 6 of 6 ** 3 combinations, also where the enumeration is too long."""
+    found = friedman(AGREE)
+    assert (found.chi2, found.f, found.p_f) == (6.0, math.inf, 0.0)
+    assert found.p_value == found.p_exact == found.smallest_p == pytest.approx(1 / 36)
+    many = friedman(np.arange(30.0) * np.ones((3, 1)))
+    assert math.isnan(many.p_exact)
+    assert many.p_value == many.smallest_p == pytest.approx(1 / math.factorial(30) ** 2, rel=1e-12)
+
+
+def test_too_long_enumerations_are_left_out(scipy_stats, monkeypatch):
+    values = np.random.default_rng(3).normal(size=(4, 4))
+    whole = friedman(values)
+    for limit in ("MAX_EXACT_MODELS", "MAX_RANK_SUMS", "MAX_LAST_SUMS"):
+        with monkeypatch.context() as context:
+            context.setattr(across_datasets, limit, 3)
+            found = friedman(values)
+        assert whole.is_exact
+        assert not found.is_exact
+        assert found.p_value == found.p_f == whole.p_f
+
+
+def test_why_there_is_no_test(scipy_stats):
+    for values, reason in (
+        ([[0.1], [0.2]], "a test needs at least two models"),
+        ([[0.1, 0.2]], "a test needs at least two datasets with values of all models; got 1 dataset"),
+        ([[0.1, NAN], [0.3, 0.4]], "a test needs at least two datasets with values of all models; got 1 dataset"),
+        ([[0.1, 0.1], [0.3, 0.3]], "all models are equal in every dataset"),
+    ):
+        tests = friedman(values), nemenyi(values)
+        assert [test.reason for test in tests] == [reason] * 2
+        assert math.isnan(tests[0].chi2)
+        assert math.isnan(tests[0].p_value)
+        assert math.isnan(tests[1].critical_difference)
+        assert np.isnan(tests[1].p_values).all()
+        assert tests[0].n_left_out == np.isnan(values).any(axis=1).sum()
+
+
+def test_critical_values_of_nemenyi_are_the_published_ones(scipy_stats):
+    """Demšar (2006), table 5 (a): q for 2 to 10 models at 0.05, and at 0.10."""
+    published = {
+        0.95: [1.960, 2.343, 2.569, 2.728, 2.850, 2.949, 3.031, 3.102, 3.164],
+        0.90: [1.645, 2.052, 2.291, 2.459, 2.589, 2.693, 2.780, 2.855, 2.920],
+    }
+    for confidence, row in published.items():
+        for k, q in zip(range(2, 11), row):
+            found = nemenyi(np.arange(k) * np.ones((7, 1)), confidence)
+            assert found.critical_difference / math.sqrt(k * (k + 1) / 42) == pytest.approx(q, abs=1.001e-3)
+    with pytest.raises(MetricError, match="confidence"):
+        nemenyi(AGREE, 1.0)
+
+
+def test_nemenyi_by_scipy(scipy_stats):
+    """Each pair alone; its p-value is at most 0.05 exactly if the mean ranks differ by the critical difference."""
+    for seed in range(6):
+        values = random_values(200 + seed, seed % 2 == 0)
+        n, k = values.shape
+        found, means = nemenyi(values), mean_ranks(values, True).means
+        assert found.p_values.tolist() == found.p_values.T.tolist()
+        for i, j in itertools.combinations(range(k), 2):
+            q = abs(means[i] - means[j]) / math.sqrt(k * (k + 1) / (12 * n))
+            assert found.p_values[i, j] == pytest.approx(scipy_stats.studentized_range.sf(q, k, math.inf), abs=1e-9)
+            if abs(abs(means[i] - means[j]) - found.critical_difference) > 1e-6:
+                is_apart = abs(means[i] - means[j]) > found.critical_difference
+                assert (found.p_values[i, j] <= 0.05) == is_apart
 
 
 def test_alike_groups_by_all_subsets():
