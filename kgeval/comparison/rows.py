@@ -273,7 +273,8 @@ def row_of(
     ProtocolError
         If there is no such row.
     """
-    rows = differences[differences["metric"] == metric]
+    is_it = differences["first"].isin([first, second]) & differences["second"].isin([first, second])
+    rows = differences[is_it & (differences["metric"] == metric)]
     rows = rows if dataset is None else rows[rows["dataset"] == dataset]
     for record in rows.to_dict("records"):
         row = {str(name): value for name, value in record.items()}
