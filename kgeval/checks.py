@@ -123,14 +123,17 @@ def listed(texts: Sequence[str], limit: int | None = None) -> str:
     return "".join(texts) if len(texts) < 2 else f"{', '.join(texts[:-1])} and {texts[-1]}"
 
 
+GONE = "gone: "  # begins a hint of `names_unknown_arguments` about an argument that was removed
+
+
 def names_unknown_arguments(**hints: str) -> Callable[[Callee], Callee]:
     """Return a decorator for public functions and classes: an unknown keyword argument is a ProtocolError with a hint.
 
     Parameters
     ----------
     **hints : str
-        For names that users try, but that are no arguments: what to write instead. For other names, the hint is the
-        most similar argument.
+        For names that users try, but that are no arguments: what to write instead; or, for an argument that is no more,
+        `GONE` and the reason. For other names, the hint is the most similar argument.
 
     Examples
     --------
@@ -154,6 +157,9 @@ def names_unknown_arguments(**hints: str) -> Callable[[Callee], Callee]:
         def checked(*args: Any, **named: Any) -> Any:
             unknown = next((name for name in named if name not in known), None)
             if unknown is not None:
+                if hints.get(unknown, "").startswith(GONE):
+                    reason = hints[unknown].removeprefix(GONE)
+                    raise ProtocolError(f"{function.__name__}() has no argument {unknown!r} any more: {reason}")
                 hint = f"; did you mean {hints[unknown]}?" if unknown in hints else suggest(unknown, known)
                 ending = "" if unknown in hints else f"{'' if hint else '.'} Its arguments: {', '.join(known)}"
                 raise ProtocolError(f"{function.__name__}() has no argument {unknown!r}{hint}{ending}")

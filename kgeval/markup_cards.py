@@ -86,7 +86,7 @@ class Bar:
         return between(self.low, self.high, self.decimals)
 
 
-def p_text(p_value: float, alpha: float, is_floor: bool = False) -> str:
+def p_text(p_value: float, alpha: float) -> str:
     """Return a p-value as text, with enough decimals to show whether it is above `alpha`.
 
     Parameters
@@ -94,25 +94,37 @@ def p_text(p_value: float, alpha: float, is_floor: bool = False) -> str:
     p_value : float
     alpha : float
         The significance level.
-    is_floor : bool
-        Whether random swaps cannot give a smaller p-value; the text is then an upper bound.
 
     Examples
     --------
-    >>> p_text(0.05004, 0.05), p_text(0.3, 0.05), p_text(0.0005, 0.05, is_floor=True), p_text(1e-9, 0.05)
-    ('0.05004', '0.3000', '<= 0.0005', '< 0.0001')
+    >>> p_text(0.05004, 0.05), p_text(0.3, 0.05), p_text(1e-9, 0.05)
+    ('0.05004', '0.3000', '< 0.0001')
     """
     if math.isnan(p_value):
         return "-"
-    if is_floor:
-        decimals = 4 if p_value > alpha or math.ceil(p_value * 1e4 - 1e-6) / 1e4 <= alpha else MAX_DECIMALS
-        return f"<= {math.ceil(p_value * 10**decimals - 1e-6) / 10**decimals:.{decimals}f}"
     if p_value < 0.0001:
         return "< 0.0001"
     decimals = 4
     while decimals < MAX_DECIMALS and (round(p_value, decimals) <= alpha) != (p_value <= alpha):
         decimals += 1
     return f"{p_value:.{decimals}f}"
+
+
+def p_equals(p_value: float, alpha: float) -> str:
+    """Return a p-value as the part of a sentence; empty if it is NaN.
+
+    Parameters
+    ----------
+    p_value, alpha : float
+        As in `p_text`.
+
+    Examples
+    --------
+    >>> p_equals(0.3, 0.05), p_equals(1e-9, 0.05), p_equals(math.nan, 0.05)
+    ('p = 0.3000', 'p < 0.0001', '')
+    """
+    text = p_text(p_value, alpha)
+    return "" if math.isnan(p_value) else f"p {text}" if text.startswith("<") else f"p = {text}"
 
 
 def written(value: float | Fraction, decimals: int = 4) -> str:

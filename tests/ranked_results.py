@@ -11,12 +11,14 @@ N_ENTITIES = 200
 def ranked(ranks, name="model", relations=0, sides=("object",), dataset_name="ranked"):
     """A result with these ranks among 199 rivals of the test triples (i, relations[i], i + 1).
 
-    `ranks`, shape (triples,) or (sides, triples): one row for each of the `sides`. The entity i + 1 of triple i counts
-    modulo the number of entities.
+    `ranks`, shape (triples,) or (sides, triples): one row for each of the `sides`. The entities i and i + 1 of triple i
+    count modulo the number of entities; of more triples, the second 200 have i and i + 2, and so on.
     """
     of_sides = np.atleast_2d(np.asarray(ranks, dtype=np.int64))
     n = of_sides.shape[1]
-    triples = np.column_stack([np.arange(n), np.broadcast_to(relations, n), (np.arange(n) + 1) % N_ENTITIES])
+    place = np.arange(n)
+    objects = (place + 1 + place // N_ENTITIES) % N_ENTITIES
+    triples = np.column_stack([place % N_ENTITIES, np.broadcast_to(relations, n), objects])
     dataset = kg.Dataset.from_arrays(
         test=triples, n_entities=N_ENTITIES, n_relations=int(triples[:, 1].max()) + 1, name=dataset_name
     )

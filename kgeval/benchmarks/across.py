@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -16,29 +15,26 @@ import pandas as pd
 from kgeval.benchmarks.notes import NOT_INDEPENDENT
 from kgeval.checks import counted, listed
 from kgeval.comparison import UNDECIDED
-from kgeval.errors import MetricError, MissingExtra
+from kgeval.errors import MetricError
 from kgeval.markup import printable
-from kgeval.markup_cards import p_text
+from kgeval.markup_cards import p_equals, p_text
 from kgeval.metrics import Metric, display_of
 from kgeval.results import Key, show_text
 from kgeval.stats import (
     FEW_DATASETS,
-    Conover,
     Friedman,
     MeanRanks,
     Nemenyi,
     alike_groups,
-    bayesian_signed_rank,
     check_confidence,
-    conover,
     friedman,
     mean_ranks,
     nemenyi,
 )
 
-MIN_MODELS = 3  # for the tests; `AcrossDatasets.bayes` compares two models at a time
+MIN_MODELS = 3  # for the tests
 MAX_TEXTS = 10  # pairs or datasets that a line lists
-PAIR_NUMBERS = ("difference", "p_nemenyi", "p_conover", "p_conover_holm")
+PAIR_NUMBERS = ("difference", "p_nemenyi")
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,13 +57,10 @@ class AcrossDatasets:
     confidence : float
         1 minus the significance level.
     friedman : Friedman, optional
-        Friedman's test of the hypothesis that all models are equally good. `friedman`, `nemenyi` and `conover` are None
-        if there is no test (see `notes`).
+        Friedman's test of the hypothesis that all models are equally good. `friedman` and `nemenyi` are None if there
+        is no test, or if no outcome on so few datasets could be significant (see `notes`).
     nemenyi : Nemenyi, optional
         Nemenyi's test of all pairs.
-    conover : Conover, optional
-        Conover's test of all pairs; this test too often finds differences between equal models (see
-        `kgeval.stats.conover`).
     notes : tuple of str
         Cautions: why there is no test, which datasets are left out, too few datasets.
 
@@ -86,7 +79,6 @@ class AcrossDatasets:
     confidence: float
     friedman: Friedman | None = None
     nemenyi: Nemenyi | None = None
-    conover: Conover | None = None
     notes: tuple[str, ...] = ()
 
     @classmethod
@@ -125,22 +117,21 @@ class AcrossDatasets:
         ranks = mean_ranks(array, higher_is_better)
         n, k = ranks.ranks.shape
         tests: dict[str, Any] = {}
-        reason, prefix = "", "no test over datasets: "
+        reason = ""
         if k < MIN_MODELS:
-            reason = f"it needs at least {MIN_MODELS} models; got {k}" + (
-                "; bayes(rope) compares two models" if k == 2 else ""
-            )
+            reason = f"it needs at least {MIN_MODELS} models; got {k}"
         elif n < 2:
             reason = f"it needs at least 2 datasets with values of all models; got {n}"
         else:
-            try:
-                found = friedman(array)
-                tests = {"friedman": found, "nemenyi": nemenyi(array, confidence), "conover": conover(array)}
-                reason = found.reason
-            except MissingExtra as error:
-                reason, prefix = str(error), ""
-        tests = {} if reason else tests
-        of_tests = [prefix + reason] if reason else _cautions(tests, 1.0 - confidence)
+            found = friedman(array)
+            reason = found.reason
+            if not reason and found.smallest_p > 1.0 - confidence:
+                reason = (
+                    f"with {n} datasets no outcome could be significant: the smallest possible p-value of Friedman's "
+                    f"test is {p_text(found.smallest_p, 1.0 - confidence)}"
+                )
+            tests = {} if reason else {"friedman": found, "nemenyi": nemenyi(array, confidence)}
+        of_tests = [f"no test over datasets: {reason}"] if reason else _cautions(tests)
         notes = (*_left_out(values, ranks), *of_tests)
         return cls(values, ranks, str(Key.parse(metric)), higher_is_better, confidence, **tests, notes=notes)
 
@@ -183,7 +174,7 @@ class AcrossDatasets:
         """One row per pair of models; the model with the better mean rank is the first.
 
         Columns: ``first, second``; ``difference`` of the mean ranks, first - second, at most 0; ``p_nemenyi``, which is
-        already corrected for the number of pairs; ``p_conover`` and ``p_conover_holm``, corrected by Holm's method;
+        already corrected for the number of pairs;
         ``better``, the first model if ``p_nemenyi`` is at most `alpha`, else ``"undecided"``. P-values are NaN if there
         is no test.
         """
@@ -193,8 +184,6 @@ class AcrossDatasets:
                 record: dict[str, Any] = {"first": self.values.columns[i], "second": self.values.columns[j]}
                 record["difference"] = float(self.ranks.means[i] - self.ranks.means[j])
                 record["p_nemenyi"] = float(self.nemenyi.p_values[i, j]) if self.nemenyi else np.nan
-                record["p_conover"] = float(self.conover.p_values[i, j]) if self.conover else np.nan
-                record["p_conover_holm"] = float(self.conover.p_holm[i, j]) if self.conover else np.nan
                 record["better"] = record["first"] if record["p_nemenyi"] <= self.alpha else UNDECIDED
                 records.append(record)
         frame = pd.DataFrame(records, columns=["first", "second", *PAIR_NUMBERS, "better"])
@@ -212,40 +201,6 @@ class AcrossDatasets:
         order, models = self._order(), self.models
         found = alike_groups(self.nemenyi.p_values[np.ix_(order, order)], self.alpha)
         return tuple(models[first : last + 1] for first, last in found)
-
-    def bayes(self, rope: float, *, prior: float = 0.5, n_samples: int = 50_000, seed: int = 0) -> pd.DataFrame:
-        """Return the probability that each model is better than each other model (Bayesian signed-rank test).
-
-        Parameters
-        ----------
-        rope : float
-            The largest difference that does not matter, in the unit of the metric; at least 0. All datasets share this
-            value, so be careful with metrics such as MR, whose size differs from dataset to dataset.
-        prior, n_samples, seed
-            As in `kgeval.stats.bayesian_signed_rank`.
-
-        Returns
-        -------
-        pandas.DataFrame
-            One row per pair, in the order of `pairs`: ``first, second``; ``p_first``, the probability that the first
-            model is better by more than `rope`, ``p_equal``, that both are practically equal, and ``p_second``, that
-            the second is better; ``n_datasets``, the number of datasets with values of both models; ``reason``, why
-            there is no probability. With fewer than five datasets, the probabilities mean nothing.
-
-        Raises
-        ------
-        MetricError
-            If `rope` or another argument is out of range.
-        """
-        records = []
-        for first, second in combinations(self.models, 2):
-            one, other = (self.values[name].to_numpy(dtype=np.float64) for name in (first, second))
-            found = bayesian_signed_rank(one, other, rope, prior=prior, n_samples=n_samples, seed=seed)
-            better, worse = found.first_larger, found.second_larger
-            p_first, p_second = (better, worse) if self.higher_is_better else (worse, better)
-            records.append((first, second, p_first, found.equal, p_second, found.n_datasets, found.reason))
-        columns = ["first", "second", "p_first", "p_equal", "p_second", "n_datasets", "reason"]
-        return pd.DataFrame(records, columns=columns)
 
     def lines(self) -> list[str]:
         """Return sentences about the ranks and the tests, one per line; the notes come last."""
@@ -281,14 +236,7 @@ class AcrossDatasets:
             f"or more (significance level {self.alpha:g} for all {counted(len(pairs), 'pair')} together); {better}"
         ]
         lines += [f"not told apart by Nemenyi's test: {alike}"] if alike and texts else []
-        if self.conover is None or self.conover.reason:
-            return lines
-        n_conover = int((pairs["p_conover_holm"] <= self.alpha).sum())
-        return [
-            *lines,
-            f"Conover's test with Holm's correction tells {n_conover:,} of {counted(len(pairs), 'pair')} apart; it "
-            "calls equal models different too often if other models clearly differ, so it decides nothing here",
-        ]
+        return lines
 
     def _order(self) -> list[int]:
         """Return the columns of `values`, best mean rank first."""
@@ -319,8 +267,6 @@ def across_datasets(benchmark: Any, metric: str | Metric | None = None) -> Acros
     Returns
     -------
     AcrossDatasets
-        Without scipy (``pip install "kgeval[stats]"``), there are mean ranks but no tests; `AcrossDatasets.notes` says
-        so.
 
     Raises
     ------
@@ -356,24 +302,20 @@ def _left_out(values: pd.DataFrame, ranks: MeanRanks) -> list[str]:
     return [f"{counted(len(texts), 'dataset')} left out: {listed(texts, MAX_TEXTS)}"]
 
 
-def _cautions(tests: Mapping[str, Any], alpha: float) -> list[str]:
+def _cautions(tests: Mapping[str, Any]) -> list[str]:
     """Return the notes about tests that were made."""
     test: Friedman = tests["friedman"]
     notes = []
     if test.n_datasets < FEW_DATASETS:
         notes.append(
-            f"with {test.n_datasets} datasets the tests find only very large differences: the smallest possible "
-            f"p-value of Friedman's test is {p_text(test.smallest_p, alpha)}"
-            + (", so it cannot find any" if test.smallest_p > alpha else "")
-            + "; the p-values of the pairs are approximations that need more datasets"
+            f"with {test.n_datasets} datasets the tests find only very large differences; the p-values of the pairs "
+            "are approximations that need more datasets"
         )
-    notes.append(
+    return [
+        *notes,
         "the datasets are the observations of these tests; datasets made from each other, such as FB15k and FB15k-237, "
-        "are not independent"
-    )
-    if tests["conover"].reason:
-        notes.append(f"no Conover test: {tests['conover'].reason}")
-    return notes
+        "are not independent",
+    ]
 
 
 def _friedman_line(test: Friedman, alpha: float) -> str:
@@ -383,12 +325,6 @@ def _friedman_line(test: Friedman, alpha: float) -> str:
     kind = "exact" if test.is_exact else "F distribution"
     f = "infinite" if np.isinf(test.f) else f"{test.f:.2f}"
     return (
-        f"Friedman's test: {verdict}, {_p_equals(test.p_value, alpha)} ({kind}; chi-square {test.chi2:.2f} with "
+        f"Friedman's test: {verdict}, {p_equals(test.p_value, alpha)} ({kind}; chi-square {test.chi2:.2f} with "
         f"{freedom} degrees of freedom, F {f} with {freedom} and {freedom * (test.n_datasets - 1)})"
     )
-
-
-def _p_equals(p_value: float, alpha: float) -> str:
-    """Return a p-value as text, such as "p = 0.0100" or "p < 0.0001"."""
-    text = p_text(p_value, alpha)
-    return f"p {text}" if text.startswith("<") else f"p = {text}"

@@ -12,22 +12,23 @@ import pandas as pd
 
 from kgeval import markup_cards as cards
 from kgeval.benchmarks.tables import mean_cells, table_notes
-from kgeval.benchmarks.verdict import CORRECTION_NAMES, SWAP_FLOOR, corrected_text
 from kgeval.checks import counted
-from kgeval.comparison import UNDECIDED
+from kgeval.comparison import interval_words, shown_decision
 from kgeval.markup import Markup, joined, printable
 from kgeval.metrics import display_of
 from kgeval.report import number_text
 from kgeval.results import PURPOSES, html_table
+from kgeval.stats import MIN_TO_SEPARATE
 from kgeval.terminal import PIPE, Column, Screen, shortened, width_of
 
 MAX_ROWS = 40  # differences in a terminal; if there are more, only those of the best models
 MAX_PAIRS = 10  # differences that a notebook shows without a click
-METHODS = {
-    "holm": "Holm's method",
-    "maxt": "the step-down maxT method",
-    "fdr": "the method of Benjamini and Hochberg, which bounds the share of false decisions,",
-}
+# What simulations say of a pooled spread that is not the same for all models (the annex of the guide has the table).
+POOLED = (
+    "the variance over the seeds is pooled over the models of a dataset, which are assumed to vary alike; in "
+    "simulations in which one model varied four times as much, equal models with two or three runs each were told "
+    "apart in up to 11%, in place of 5%"
+)
 
 
 def screen_text(benchmark: Any, screen: Screen | None = None) -> str:
@@ -63,41 +64,31 @@ def notes_on_method(benchmark: Any) -> list[str]:
     lines = [f"{100 * terms.confidence:g}% intervals show how much a number would vary with {varied}{of_one}"]
     if several:
         lines.append("SD is the standard deviation over the seeds")
-    if terms.intervals == "bootstrap":
-        lines.append(
-            f"intervals: hierarchical bootstrap of seeds and clusters ({terms.n_resamples:,} resamples, seed "
-            f"{terms.seed}); the p-values do not come from the bootstrap"
-        )
-    tested = table[table["p"].notna()]
+    tested = table[table["p_corrected"].notna()]
     if not len(tested):
         return lines
     heading = display_of(terms.metric).heading
     if (tested["test"] == "t").any():
         lines.append(
-            f"tested: differences in {heading}, first - second; the standard error includes the variance due to "
-            "seeds and due to test triples, and p takes into account that the variance over a few seeds is uncertain"
+            f"tested: differences in {heading}, first - second, by Student's t test; the standard error includes the "
+            "variance due to seeds and due to test triples"
             if several
             else f"tested: differences in {heading}, first - second, by Student's t test, since clusters overlap"
         )
+    if several and terms.spread == "pooled" and (tested[["n_first", "n_second"]] < MIN_TO_SEPARATE).any(axis=None):
+        lines.append(f"assumed: {POOLED}; spread='separate' assumes nothing of the kind")
     if (tested["test"] == "swaps").any():
         which = "" if (tested["test"] == "swaps").all() else " between two single runs"
         lines.append(
-            f"tested: differences in {heading}{which}, by the paired randomization test of kgeval compare "
-            f"({round(1 / SWAP_FLOOR) - 1:,} random swaps, seed 0)"
+            f"tested: differences in {heading}{which}, by the paired randomization test of kgeval compare (9,999 "
+            "random swaps, seed 0)"
         )
-    n_pairs = len(table[["first", "second"]].drop_duplicates())
+    n_pairs = len(table[["first", "second"]].apply(frozenset, axis=1).unique())
     lines.append(
-        f"p ({CORRECTION_NAMES[terms.correction]}) is corrected by {METHODS[terms.correction]} for "
-        f"{counted(len(tested), 'test')} (pairs of models: {n_pairs:,}, datasets: {len(benchmark.datasets):,}); a "
-        f"difference is undecided unless it is at most {terms.alpha:g}"
-        + (f" ({terms.n_resamples:,} resamples, seed {terms.seed})" if terms.correction == "maxt" else "")
+        f"p (Holm) is corrected by Holm's method for {counted(len(tested), 'test')} (pairs of models: {n_pairs:,}, "
+        f"datasets: {len(benchmark.datasets):,}); a difference is undecided unless it is at most {terms.alpha:g}"
     )
-    if terms.correction == "maxt" and (tested[["n_first", "n_second"]] == 2).any(axis=None):
-        lines.append(
-            "differences from a model with two runs have at least Holm's p-value: two runs show too little about the "
-            "variance due to seeds for the maxT method"
-        )
-    return lines
+    return [*lines, f"differences: {interval_words(table, terms.alpha)}"]
 
 
 def format_means(benchmark: Any, screen: Screen = PIPE) -> str:
@@ -168,18 +159,14 @@ def format_pairs(benchmark: Any, screen: Screen = PIPE) -> str:
         brief.append(text)
         cells.append(f"{text} {interval}".rstrip())
     heading = f"{display_of(benchmark.metric).heading} difference"
-    how = CORRECTION_NAMES[benchmark.terms.correction]
-    better = [UNDECIDED if row["better"] == UNDECIDED else screen.bold(printable(row["better"])) for row in rows]
+    better = [screen.bold(printable(row["better"])) if row["better"] else row["decision"] for row in rows]
     columns = [
         Column("dataset", [printable(row["dataset"]) for row in rows], is_label=True),
         Column("difference of", pairs, is_label=True),
         Column(heading, cells, place=3, brief=brief),
-        Column("SD", [cards.written(row["spread"], digits) for row in rows], place=-1),
-        Column(f"p ({how})", [corrected_text(benchmark, row) for row in rows], place=2),
+        Column("p (Holm)", [cards.p_text(row["p_corrected"], benchmark.alpha) for row in rows], place=2),
         Column("better", better, is_label=True),
     ]
-    if all(math.isnan(row["spread"]) for row in rows):
-        del columns[3]
     notes = []
     reasons: dict[str, list[str]] = {}
     for row, pair in zip(rows, pairs):
@@ -260,15 +247,12 @@ def _pair_table(benchmark: Any) -> Markup:
                 cards.signed(row["difference"], decimals),
                 cards.between(row["low"], row["high"], decimals, has_signs=True),
                 cards.difference_bar(*numbers, limit),
-                cards.written(row["spread"], decimals),
-                corrected_text(benchmark, row),
-                row["better"],
+                cards.p_text(row["p_corrected"], benchmark.alpha),
+                shown_decision(row),
                 row["reason"],
             )
         )
-    how = CORRECTION_NAMES[benchmark.terms.correction]
     headings = [
-        "dataset", "models", "difference", f"{100 * benchmark.terms.confidence:g}% interval",
-        f"-{limit:.2g} to +{limit:.2g}", "SD of seeds", f"p ({how})", "better", "reason",
+        "dataset", "models", "difference", "interval", f"-{limit:.2g} to +{limit:.2g}", "p (Holm)", "better", "reason",
     ]  # fmt: skip
-    return cards.table(headings, cells, numeric=(2, 3, 5, 6))
+    return cards.table(headings, cells, numeric=(2, 3, 5))

@@ -409,7 +409,7 @@ def _metrics(ranks: RankTable) -> dict[str, dict[str, Any]]:
             for metric in DEFAULT_METRICS:
                 key = replace(Key.parse(metric), setting=setting, side=side)
                 value = ranks.value(key)
-                interval = ranks.interval(key, confidence=CONFIDENCE, clusters=clusters, method=INTERVAL_METHOD)
+                interval = ranks.interval(key, confidence=CONFIDENCE, clusters=clusters)
                 entry: dict[str, Any] = {"value": value.value, "low": interval.low, "high": interval.high}
                 least, greatest = ranks.bounds(key) if math.isnan(value.value) else (math.nan, math.nan)
                 if math.isfinite(least) and math.isfinite(greatest):

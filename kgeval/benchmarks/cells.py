@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,37 +12,19 @@ import pandas as pd
 
 from kgeval.benchmarks.runs import Run
 from kgeval.checks import check_one_of
-from kgeval.comparison import OVERRIDES, SUM_ROUNDING, Alignment, Sample, align, better_models, samples_of
+from kgeval.comparison import OVERRIDES, Alignment, Pair, Sample, align, alpha_of, decided_rows, pairs_of, samples_of
 from kgeval.errors import MetricError, ProtocolError
 from kgeval.results import EvaluationResult, Key
-from kgeval.stats import (
-    Runs,
-    bounded_joint,
-    compare_runs,
-    false_discovery_rate,
-    holm,
-    joint_p_values,
-    mean_over_runs,
-)
+from kgeval.stats import Runs, compare_runs, mean_over_runs
 
-CORRECTIONS = {"holm": "p_holm", "maxt": "p_maxt", "fdr": "p_fdr"}  # the column of each correction
 COLUMNS = (
     "model", "dataset", "metric", "n_seeds", "mean", "sd", "low", "high", "error", "freedom", "of_seeds", "of_triples",
     "share_of_seeds", "n", "n_clusters", "n_effective", "reason",
 )  # fmt: skip
-DIFFERENCE_COLUMNS = (
-    "dataset", "metric", "first", "second", "value_first", "value_second", "difference", "low", "high", "error",
-    "freedom", "n_first", "n_second", "n_differing", "n_effective", "test", "p", "p_holm", "p_maxt", "p_fdr", "spread",
-    "within_spread", "better", "reason",
-)  # fmt: skip
 NUMBERS = (
     "mean", "sd", "low", "high", "error", "freedom", "of_seeds", "of_triples", "share_of_seeds", "n_effective",
 )  # fmt: skip
-DIFFERENCE_NUMBERS = (
-    "value_first", "value_second", "difference", "low", "high", "error", "freedom", "n_effective", "p", "p_holm",
-    "p_maxt", "p_fdr", "spread",
-)  # fmt: skip
-NO_RUN = "no run"
+NO_RUN_OF = "no run"
 
 
 @dataclass(frozen=True)
@@ -53,16 +34,13 @@ class BenchmarkTerms:
     metric: str
     baseline: str | None
     confidence: float
-    correction: str
     cluster: str
-    intervals: str
-    n_resamples: int
-    seed: int
+    spread: str
 
     @property
     def alpha(self) -> float:
-        """The significance level, 1 - confidence."""
-        return round(1.0 - self.confidence, 12)  # 0.05, not 0.050000000000000044
+        """The probability of one or more false decisions that is allowed: 1 - confidence."""
+        return alpha_of(self.confidence)
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +103,7 @@ class Part:
             The text of the metric's key.
         """
         if not self.places(model):
-            return None, NO_RUN
+            return None, NO_RUN_OF
         sample, moments = self.samples[label], []
         for place in self.places(model):
             try:
@@ -153,14 +131,7 @@ class Part:
             row["mean"] = float(np.mean(values)) if values else math.nan
             row["sd"] = float(np.std(values, ddof=1)) if len(values) > 1 else math.nan
             return row | {"reason": reason}
-        interval = mean_over_runs(
-            system,
-            confidence=terms.confidence,
-            bounds=key.bounds,
-            method=terms.intervals,
-            n_resamples=terms.n_resamples,
-            seed=terms.seed,
-        )
+        interval = mean_over_runs(system, confidence=terms.confidence, bounds=key.bounds)
         return row | {
             "mean": interval.value,
             "sd": interval.deviation,
@@ -235,96 +206,41 @@ def difference_table(
     table : pandas.DataFrame
         `Benchmark.table`.
     terms : BenchmarkTerms
-
-    Raises
-    ------
-    MetricError
-        If maxT is chosen and clusters overlap.
     """
-    label = terms.metric
-    if terms.baseline is None:
-        pairs = list(itertools.combinations(models, 2))
-    else:
-        pairs = [(model, terms.baseline) for model in models if model != terms.baseline]
+    label, indices, pairs = terms.metric, pairs_of(models, terms.baseline), []
     cells = {(row["model"], row["dataset"]): row for row in table[table["metric"] == label].to_dict("records")}
-    records: list[dict[str, Any]] = []
-    families: list[list[Runs]] = []
-    tested: list[tuple[int, int, int]] = []  # for `joint_p_values`: dataset, first and second system
-    places: list[int] = []  # the row of each test
     for part in parts:
-        key = part.keys[label]
-        systems, reasons = {}, {}
+        key, systems, reasons = part.keys[label], {}, {}
         for model in models:
             system, reasons[model] = part.system(model, label)
             if system is not None:
                 systems[model] = system
-        order = list(systems)
-        for first, second in pairs:
-            one, other = cells[first, part.dataset], cells[second, part.dataset]
-            spreads = [cell["sd"] for cell in (one, other) if math.isfinite(cell["sd"])]
-            record: dict[str, Any] = {"dataset": part.dataset, "metric": label, "first": first, "second": second}
-            record |= {"value_first": one["mean"], "value_second": other["mean"]}
-            record |= {"difference": one["mean"] - other["mean"], "test": ""}
-            record |= {"n_first": one["n_seeds"], "n_second": other["n_seeds"], "n_differing": 0, "reason": ""}
-            record["spread"] = max(spreads, default=math.nan)
-            record["within_spread"] = bool(abs(record["difference"]) < record["spread"])
-            if first in systems and second in systems:
-                record |= _compared(systems[first], systems[second], key, terms)
-                places.append(len(records))
-                tested.append((len(families), order.index(first), order.index(second)))
-            else:
-                record["reason"] = "; ".join(
-                    f"{model}: {reasons[model]}" for model in (first, second) if reasons[model]
-                )
-            records.append(record)
-        families.append([systems[model] for model in order])
-    frame = pd.DataFrame(records, columns=list(DIFFERENCE_COLUMNS))
-    frame = frame.astype(dict.fromkeys(DIFFERENCE_NUMBERS, np.float64))
-    p_values = frame["p"].to_numpy()
-    joint = np.full(len(frame), np.nan)
-    if tested:
-        joint[places] = joint_p_values(families, tested, n_resamples=terms.n_resamples, seed=terms.seed)
-    if terms.correction == "maxt" and (np.isnan(joint) & ~np.isnan(p_values)).any():
-        raise MetricError(
-            "correction='maxt' swaps clusters one by one, but the clusters overlap "
-            f"(cluster={terms.cluster!r}, metric {label}); use correction='holm'"
+        order = {model: place for place, model in enumerate(systems)}
+        tested = [(models[i], models[j]) for i, j in indices if models[i] in systems and models[j] in systems]
+        found = compare_runs(
+            list(systems.values()),
+            [(order[first], order[second]) for first, second in tested],
+            spread=terms.spread,
+            largest_level=max(terms.alpha, 0.05),
         )
-    frame = frame.assign(p_holm=holm(p_values), p_fdr=false_discovery_rate(p_values))
-    frame["p_maxt"] = bounded_joint(joint, p_values, frame[["n_first", "n_second"]].to_numpy())
-    chosen = frame.assign(p_holm=frame[CORRECTIONS[terms.correction]])
-    return frame.assign(better=better_models(chosen, parts[0].keys, terms.alpha))
-
-
-def _compared(first: Runs, second: Runs, key: Key, terms: BenchmarkTerms) -> dict[str, Any]:
-    """Return the columns of `Benchmark.differences` that come from the interval and the test."""
-    low, high = key.bounds
-    interval = compare_runs(
-        first,
-        second,
-        confidence=terms.confidence,
-        bounds=(low - high, high - low),
-        method=terms.intervals,
-        n_resamples=terms.n_resamples,
-        seed=terms.seed,
-    )
-    is_swapped = max(interval.n_runs) == 1 and not first.clusters.is_crossed
-    return {
-        "difference": interval.value,
-        "low": interval.low,
-        "high": interval.high,
-        "error": interval.error,
-        "freedom": interval.freedom,
-        "n_differing": _n_differing(first, second),
-        "n_effective": interval.n_effective,
-        "p": interval.p_value,
-        "test": "swaps" if is_swapped else "t",
-        "reason": interval.reason,
-    }
-
-
-def _n_differing(first: Runs, second: Runs) -> int:
-    """Return the number of clusters in which the means of two systems over their runs differ."""
-    grouping = first.clusters.first
-    means = [np.mean([moments.values for moments in runs.moments], axis=0) for runs in (first, second)]
-    sums, sizes = grouping.sums(means[0] - means[1]), grouping.sums(np.abs(means[0]) + np.abs(means[1]))
-    return int((np.abs(sums) > SUM_ROUNDING * sizes).any(axis=1).sum())
+        differences = dict(zip(tested, found))
+        for i, j in indices:
+            first, second = models[i], models[j]
+            one, other = cells[first, part.dataset], cells[second, part.dataset]
+            reason = "; ".join(f"{model}: {reasons[model]}" for model in (first, second) if reasons[model])
+            pairs.append(
+                Pair(
+                    part.dataset,
+                    label,
+                    first,
+                    second,
+                    (one["mean"], other["mean"]),
+                    differences.get((first, second)),
+                    key.higher_is_better,
+                    key.bounds,
+                    (one["n_seeds"], other["n_seeds"]),
+                    reason,
+                    {"n": len(part.samples[label])},
+                )
+            )
+    return decided_rows(pairs, terms.alpha)

@@ -15,17 +15,17 @@ import numpy as np
 import pandas as pd
 
 from kgeval.benchmarks import benchmark_text, tables
-from kgeval.benchmarks.cells import COLUMNS, CORRECTIONS, NUMBERS, BenchmarkTerms, aligned_parts, difference_table
+from kgeval.benchmarks.cells import COLUMNS, NUMBERS, BenchmarkTerms, aligned_parts, difference_table
 from kgeval.benchmarks.margins import benchmark_equivalence
 from kgeval.benchmarks.notes import benchmark_notes
 from kgeval.benchmarks.runs import Run, read_runs
 from kgeval.benchmarks.verdict import BenchmarkVerdict, benchmark_verdict
-from kgeval.checks import check_one_of, check_positive_int, check_seed, counted, listed
+from kgeval.checks import GONE, check_one_of, counted, listed, names_unknown_arguments
 from kgeval.comparison import Alignment
 from kgeval.errors import MetricError
 from kgeval.metrics import Metric, display_of, split_list
 from kgeval.results import CLUSTERS, EvaluationResult, Key
-from kgeval.stats import INTERVALS, MIN_BOOTSTRAPPED, check_confidence
+from kgeval.stats import SPREADS, check_confidence
 
 if TYPE_CHECKING:
     from kgeval.benchmarks.across import AcrossDatasets
@@ -51,15 +51,11 @@ class Benchmark:
         triples were ranked; with a sample of the triples it is wider. The median rank has no interval here, with any
         number of runs.
     differences : pandas.DataFrame
-        One row per dataset and pair of models, for the primary metric: ``value_first, value_second`` (means),
-        ``difference`` (first - second) with its interval ``low, high``, ``error`` and ``freedom``; ``n_first,
-        n_second``, the numbers of runs; ``n_differing``, the number of clusters in which the models differ, and
-        ``n_effective``, the effective number of all clusters; ``test``, ``"t"`` (see `kgeval.stats.compare_runs`) or,
-        if both models have one run, ``"swaps"`` (the paired randomization test of `kgeval.compare`); ``p``, and
-        corrected for all rows of the table ``p_holm`` (Holm), ``p_maxt`` (step-down maxT of joint swaps) and ``p_fdr``
-        (Benjamini and Hochberg); ``spread``, the larger of the two standard deviations over the runs, and
-        ``within_spread``, whether the absolute difference is smaller than ``spread``; ``better``, the better model if
-        the p-value of the chosen correction is at most 1 - confidence, else ``"undecided"``; ``reason``.
+        One row per dataset and pair of models, for the primary metric. The columns are those of
+        `Comparison.differences`: the leader of the dataset stands first; ``n_first, n_second`` are the numbers of runs,
+        ``value_first, value_second`` the means over them; ``test`` is ``"t"`` (see `kgeval.stats.compare_runs`) or, if
+        all models of the dataset have one run, ``"swaps"`` (the paired randomization test of `kgeval.compare`);
+        ``decision`` may also be ``"no common run"``. All rows are one family of Holm's correction.
     values : pandas.DataFrame
         The means of the primary metric: one row per model, one column per dataset.
     runs : pandas.DataFrame
@@ -96,13 +92,8 @@ class Benchmark:
 
     @property
     def alpha(self) -> float:
-        """The significance level: a difference is decided if its corrected p-value is at most `alpha`."""
+        """1 - confidence: a difference is decided if its ``p_corrected`` is at most `alpha`."""
         return self.terms.alpha
-
-    @property
-    def p_column(self) -> str:
-        """The name of the column of `differences` with the p-values of the chosen correction, which decide."""
-        return CORRECTIONS[self.terms.correction]
 
     @cached_property
     def verdict(self) -> BenchmarkVerdict:
@@ -134,30 +125,25 @@ class Benchmark:
     def equivalence(self, margin: float, kind: str = "equivalence") -> pd.DataFrame:
         """Test whether the models of each pair are equal up to a margin, by two one-sided t tests (TOST).
 
-        Use a decision from two or three runs with caution: at the small levels that Holm's method needs, the t test of
-        so few runs decides for "equivalent" up to two or three times as often as the level allows.
-
         Parameters
         ----------
         margin : float
             The largest difference that does not matter, in the unit of the primary metric: above 0, and below the
             largest possible difference. Choose it before you see the results.
         kind : str
-            ``"equivalence"``: the difference is between -margin and +margin. ``"non-inferiority"``: the first model is
-            worse than the second by less than the margin, or is better.
+            ``"equivalence"``: the difference is between -margin and +margin. ``"non-inferiority"``: the model is worse
+            than the baseline of the benchmark by less than the margin, or is better.
 
         Returns
         -------
         pandas.DataFrame
-            One row per row of `differences`: ``dataset, first, second, difference, margin``; ``low, high``, the
-            interval with the confidence ``1 - 2 * alpha``, not corrected for the number of tests; ``p``, and
-            ``p_equivalence``, corrected by Holm's method for all rows; ``equivalent`` (or ``non_inferior``), whether
-            ``p_equivalence`` is at most 1 - confidence; ``reason``.
+            As `Comparison.equivalence`, with one row per row of `differences`.
 
         Raises
         ------
         MetricError
-            If the margin is not above 0, or not below the largest possible difference, or the kind is unknown.
+            If the margin is not above 0, or not below the largest possible difference, or the kind is unknown; or
+            for non-inferiority without a baseline.
         """
         return benchmark_equivalence(self, margin, kind)
 
@@ -252,6 +238,16 @@ class Benchmark:
         return benchmark_text.benchmark_card(self)
 
 
+GONE_ARGUMENTS = {
+    "correction": f"{GONE}all differences are corrected by Holm's method, which assumes nothing about their dependence",
+    "intervals": f"{GONE}there is no bootstrap; intervals come from Student's t, as the tests do",
+    **dict.fromkeys(
+        ("n_resamples", "seed"), f"{GONE}nothing is resampled; single runs are compared by 9,999 swaps with seed 0"
+    ),
+}
+
+
+@names_unknown_arguments(**GONE_ARGUMENTS)
 def benchmark(
     results: Mapping[Any, EvaluationResult] | Sequence[EvaluationResult],
     *,
@@ -259,11 +255,8 @@ def benchmark(
     metrics: Sequence[str | Metric] | str = BENCHMARK_METRICS,
     baseline: str | None = None,
     confidence: float = 0.95,
-    correction: str = "holm",
     cluster: str = "triple",
-    intervals: str = "t",
-    n_resamples: int = 9999,
-    seed: int = 0,
+    spread: str = "pooled",
     override: Sequence[str] | str = (),
 ) -> Benchmark:
     """Compare models, each trained with several seeds, on several datasets.
@@ -288,23 +281,13 @@ def benchmark(
     confidence : float
         Nominal coverage of the intervals. A difference is undecided unless its corrected p-value is at most
         ``1 - confidence``.
-    correction : str
-        Which corrected p-value decides; all differences of all datasets are one family. ``"holm"`` and ``"maxt"``:
-        the probability of one or more false decisions is at most ``1 - confidence``; maxT uses the dependence
-        between the tests, so it decides slightly more differences; it assumes that the models have about the same
-        variance over the seeds.
-        ``"fdr"``: of the decided differences, a share of at most ``1 - confidence`` is expected to be false.
     cluster : str
         ``"triple"``, ``"query"`` or ``"entity"``: which ranks may depend on each other; see
         `EvaluationResult.interval`.
-    intervals : str
-        ``"t"``: Student's t, with degrees of freedom from both parts of the variance; ``"bootstrap"``: hierarchical
-        bootstrap of seeds and clusters, for at least 10 runs of each model. This parameter does not change the
-        p-values.
-    n_resamples : int
-        The number of resamples of the maxT correction and of the bootstrap.
-    seed : int
-        Seed of these resamples.
+    spread : str
+        How the variance over the seeds is estimated for the differences. ``"pooled"``: over all models of a dataset,
+        which are assumed to vary alike; where each has five or more runs and they clearly do not, each pair has its
+        own. ``"separate"``: each pair has its own in any case; a model with one run is then not tested.
     override : sequence of str, or one string with commas
         Differences between the results of a dataset to accept; see `kgeval.compare`.
 
@@ -317,15 +300,14 @@ def benchmark(
     ProtocolError
         If a result lacks its name or seed, if two results are of the same run, if the results of a dataset differ in
         something that changes the value of a metric (the message lists every difference of every dataset), or if
-        `baseline`, `correction` or `intervals` is unknown.
+        `baseline` is unknown.
     MetricError
-        If a metric is unknown, or `confidence`, `n_resamples` or `seed` is out of range; if the bootstrap has too few
-        runs; or if maxT is chosen and clusters overlap.
+        If a metric or `spread` is unknown, or `confidence` is out of range.
 
     References
     ----------
     Bouthillier et al. (2021), Accounting for Variance in Machine Learning Benchmarks, MLSys (parts of the variance);
-    Holm (1979); Westfall and Young (1993), Resampling-Based Multiple Testing; Benjamini and Hochberg (1995).
+    Holm (1979), A Simple Sequentially Rejective Multiple Test Procedure.
 
     Examples
     --------
@@ -350,14 +332,9 @@ def benchmark(
         metric=next(iter(keys)),
         baseline=baseline,
         confidence=check_confidence(confidence),
-        correction=check_one_of("correction", correction, CORRECTIONS),
         cluster=check_one_of("cluster", cluster, CLUSTERS, MetricError),
-        intervals=check_one_of("intervals", intervals, INTERVALS),
-        n_resamples=check_positive_int("n_resamples", n_resamples, MetricError),
-        seed=check_seed(seed, MetricError),
+        spread=check_one_of("spread", spread, SPREADS, MetricError),
     )
-    if intervals == "bootstrap":
-        _check_bootstrap(runs)
     parts = aligned_parts(runs, datasets, keys, split_list(override), terms)
     table = pd.DataFrame(
         [part.mean_row(model, label, terms) for model in models for part in parts for label in keys],
@@ -390,19 +367,3 @@ def _read_keys(metric: str | Metric, metrics: Sequence[str | Metric] | str) -> d
             "metrics='mrr,hits@10'"
         )
     return {str(key): key for key in map(Key.parse, [*primary, *split_list(metrics)])}
-
-
-def _check_bootstrap(runs: Mapping[Run, EvaluationResult]) -> None:
-    """Raise a MetricError if a model has too few runs for a bootstrap."""
-    cells = [(run.model, run.dataset) for run in runs]
-    few = [
-        f"{model} has {counted(cells.count((model, dataset)), 'run')} on {dataset}"
-        for model, dataset in dict.fromkeys(cells)
-        if cells.count((model, dataset)) < MIN_BOOTSTRAPPED
-    ]
-    if few:
-        raise MetricError(
-            f"intervals='bootstrap' needs at least {MIN_BOOTSTRAPPED} runs of each model on each dataset; {few[0]}"
-            + (f", and {len(few) - 1} more have too few" if len(few) > 1 else "")
-            + "; use intervals='t'"
-        )

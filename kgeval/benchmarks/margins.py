@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from kgeval.checks import check_one_of
-from kgeval.comparison import Alignment, check_margin, largest_difference
+from kgeval.comparison import Alignment, MarginPair, Pair, check_margin, largest_difference, margin_rows, row_of
 from kgeval.errors import MetricError
 from kgeval.results import EvaluationResult, Key
-from kgeval.stats import Support, first_mean, holm, non_inferiority, tost
+from kgeval.stats import Difference, first_mean
 
-KINDS = {"equivalence": "equivalent", "non-inferiority": "non_inferior"}  # the column with the answer of each kind
-NO_ERROR = "the difference has no standard error"
+KINDS = ("equivalence", "non-inferiority")
 
 
 class _Compared(NamedTuple):
@@ -44,31 +44,39 @@ def benchmark_equivalence(benchmark: Any, margin: float, kind: str = "equivalenc
         If the kind is unknown, or the margin is not above 0, or not below the largest possible difference.
     """
     check_one_of("kind", kind, KINDS, MetricError)
-    key, records = benchmark.keys[benchmark.metric], []
+    key, baseline = benchmark.keys[benchmark.metric], benchmark.terms.baseline
+    if kind == "non-inferiority" and baseline is None:
+        raise MetricError(
+            "non-inferiority needs a reference: the model to which the others must not be inferior; call "
+            "benchmark(..., baseline=NAME)"
+        )
     compared = _compared(benchmark)
     for dataset, one in compared.items():
         _check_margin(dataset, one, key, margin)
     largest = {dataset: _largest_difference(one, key) for dataset, one in compared.items()}
+    pairs = []
     for row in benchmark.differences.to_dict("records"):
-        record = {name: row[name] for name in ("dataset", "metric", "first", "second", "difference")}
-        record |= {"margin": margin, "low": np.nan, "high": np.nan, "p": np.nan}
-        if np.isnan(row["error"]):
-            records.append(record | {"reason": row["reason"] or NO_ERROR})
-            continue
-        support = Support(int(row["n_differing"]), float(row["n_effective"]), largest[row["dataset"]])
-        numbers = (row["difference"], row["error"], row["freedom"], margin)
-        if kind == "equivalence":
-            test = tost(*numbers, alpha=benchmark.alpha, support=support)
-        else:
-            better = key.higher_is_better
-            test = non_inferiority(*numbers, higher_is_better=better, alpha=benchmark.alpha, support=support)
-        records.append(record | {"low": test.low, "high": test.high, "p": test.p_value, "reason": test.reason})
-    columns = ["dataset", "metric", "first", "second", "difference", "margin", "low", "high", "p", "reason"]
-    frame = pd.DataFrame(records, columns=columns)
-    corrected = holm(frame["p"].to_numpy(dtype=np.float64))
-    frame.insert(len(columns) - 1, "p_equivalence", corrected)
-    frame.insert(len(columns), KINDS[kind], corrected <= benchmark.alpha)
-    return frame
+        if baseline is not None and row["first"] == baseline:
+            row = row_of(benchmark.differences, benchmark.metric, row["second"], baseline, row["dataset"])
+        found = None
+        if not math.isnan(row["error"]):
+            sizes = row["n_clusters"], row["n_differing"], row["n_effective"]
+            found = Difference(row["difference"], row["error"], row["freedom"], row["p"], *sizes)
+        pair = Pair(
+            row["dataset"],
+            row["metric"],
+            row["first"],
+            row["second"],
+            (row["value_first"], row["value_second"]),
+            found,
+            key.higher_is_better,
+            key.bounds,
+            (row["n_first"], row["n_second"]),
+            row["reason"] if found is None else "",
+            {"n": row["n"]},
+        )
+        pairs.append(MarginPair(pair, largest[row["dataset"]]))
+    return margin_rows(pairs, [margin] * len(pairs), kind, benchmark.alpha)
 
 
 def _compared(benchmark: Any) -> dict[str, _Compared]:
@@ -89,7 +97,7 @@ def _check_margin(dataset: str, compared: _Compared, key: Key, margin: float) ->
 
 def _largest_difference(compared: _Compared, key: Key) -> float:
     """Return the largest possible difference of a metric in one observation; infinite unless the metric is a mean."""
-    return largest_difference(compared, key) if any(_is_mean(result, key) for result in compared.results) else np.inf
+    return largest_difference(compared, key) if all(_is_mean(result, key) for result in compared.results) else np.inf
 
 
 def _is_mean(result: EvaluationResult, key: Key) -> bool:

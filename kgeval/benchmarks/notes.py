@@ -12,9 +12,8 @@ import pandas as pd
 from kgeval.benchmarks.cells import BenchmarkTerms, Part
 from kgeval.benchmarks.runs import Run
 from kgeval.benchmarks.verdict import borrowed_spreads
-from kgeval.checks import counted, listed
+from kgeval.checks import listed
 from kgeval.comparison import differing_facts
-from kgeval.metrics import display_of
 
 EQUAL_RANKS = "are all equal; are they the same run?"
 NOT_INDEPENDENT = "are the same dataset under different protocols; their results are not independent"
@@ -52,7 +51,7 @@ def benchmark_notes(
         )
     elif len(single):
         of_one = [f"{row['model']} on {row['dataset']}" for row in single.to_dict("records")]
-        borrowed = "; in a difference from a model with several runs, the spread of that model is used"
+        borrowed = "; in the differences, the spread of the models with several runs is used"
         notes.append(
             f"one run of {listed(of_one)}: how much these values vary with the seed is unknown"
             + (borrowed if borrowed_spreads(differences) else "")
@@ -61,7 +60,7 @@ def benchmark_notes(
         counts = [f"{row['n_seeds']} of {row['model']} on {row['dataset']}" for row in present.to_dict("records")]
         notes.append(f"the numbers of runs differ: {', '.join(counts)}")
     for part in parts:
-        notes += _notes_of(part, differences, terms)
+        notes += _notes_of(part)
     by_protocol: dict[str, list[str]] = {}
     for part in parts:
         by_protocol.setdefault(part.results[0].protocol.describe(), []).append(part.dataset)
@@ -77,22 +76,10 @@ def benchmark_notes(
     return list(dict.fromkeys(notes))
 
 
-def _notes_of(part: Part, differences: pd.DataFrame, terms: BenchmarkTerms) -> list[str]:
+def _notes_of(part: Part) -> list[str]:
     """Return the cautions about the numbers of one dataset; each starts with the name of the dataset."""
     names = [run.name for run in part.runs]
     notes = [f"the ranks of {listed([run.name for run in same])} {EQUAL_RANKS}" for same in _same_ranks(part)]
-    rows = differences[(differences["dataset"] == part.dataset) & differences["within_spread"].to_numpy(dtype=bool)]
-    small = [
-        f"{row['first']} - {row['second']} ({row['difference']:+.4f}, SD {row['spread']:.4f})"
-        for row in rows.to_dict("records")
-    ]
-    if small:
-        verb = "is" if len(small) == 1 else "are"
-        notes.append(
-            f"{counted(len(small), 'difference')} in {display_of(terms.metric).heading} {verb} smaller than the spread "
-            "over the seeds (the larger SD of the two models), so that single runs may show another order: "
-            f"{', '.join(small)}"
-        )
     sample = part.alignment.sample
     if sample is not None:
         notes.append(

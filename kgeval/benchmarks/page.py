@@ -85,8 +85,7 @@ def _command(benchmark: Benchmark) -> str:
     words += [f"--metric {shlex.quote(printable(terms.metric))}"] if terms.metric != "mrr" else []
     words += [f"--metrics {shlex.quote(printable(','.join(benchmark.keys)))}"]
     words += [f"--baseline {shlex.quote(printable(terms.baseline))}"] if terms.baseline is not None else []
-    words += [f"--confidence {terms.confidence:g} --correction {terms.correction} --cluster {terms.cluster}"]
-    words += [f"--intervals {terms.intervals} --resamples {terms.n_resamples} --resample-seed {terms.seed}"]
+    words += [f"--confidence {terms.confidence:g} --cluster {terms.cluster} --spread {terms.spread}"]
     return " ".join([*words, "-o PAGE.html"])
 
 
@@ -100,7 +99,7 @@ def _data(benchmark: Benchmark) -> dict[str, Any]:
         "metric": benchmark.metric,
         "baseline": terms.baseline,
         "confidence": terms.confidence,
-        "correction": terms.correction,
+        "spread": terms.spread,
         "table": frame_records(benchmark.table.set_index(["model", "dataset", "metric"])),
         "differences": frame_records(benchmark.differences.set_index(["dataset", "first", "second"])),
         "runs": frame_records(benchmark.runs.set_index(["model", "dataset"])),

@@ -9,20 +9,17 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kgeval.benchmarks.benchmark_text import METHODS
 from kgeval.benchmarks.tables import bold_models, marked_models, table_notes
-from kgeval.benchmarks.verdict import corrected_text
 from kgeval.checks import counted
-from kgeval.comparison import UNDECIDED
+from kgeval.comparison import p_part, row_of
 from kgeval.markup import Markup, joined, tag
-from kgeval.markup_cards import p_text
+from kgeval.markup_cards import p_text, written
 from kgeval.metrics import display_of
 from kgeval.report import charts, page_numbers, page_parts
 
 Row = Mapping[Any, Any]
 N_CAUTIONS, MAX_NAME, MAX_HEAD = 2, 32, 20
 MAX_FOREST = 4  # models; with more of them, the differences are shown as a matrix
-MAX_LISTED = 3  # a longer list of small differences is folded
 
 
 # ---- pieces ----
@@ -221,41 +218,17 @@ def differences(benchmark: Any) -> Markup | None:
             parts.append(tag("p", page_parts.label(dataset, MAX_NAME), f": {text}", class_="muted"))
             continue
         if benchmark.terms.baseline is None:
-            rows = [oriented(row, order) for row in rows]
             rows.sort(key=lambda row: (order.index(row["first"]), order.index(row["second"])))
         is_forest = benchmark.terms.baseline is not None or len(order) <= MAX_FOREST
         made = forest(benchmark, dataset, rows, i) if is_forest else matrix(benchmark, dataset, rows, order, i)
         parts += [made, reasons(of_dataset)]
     n_tests = benchmark.verdict.n_tests
     text = (
-        f"p is corrected by {METHODS[benchmark.terms.correction]} for {counted(n_tests, 'test')}, all differences of "
-        f"all datasets, and decides; a difference is decided if p is at most {benchmark.alpha:g}. The drawn intervals "
-        "are not corrected. Other metrics are not tested."
+        f"p is corrected by Holm's method for {counted(n_tests, 'test')}, all differences of all datasets, and "
+        f"decides; a difference is decided if p is at most {benchmark.alpha:g}. An interval excludes 0 exactly where "
+        "the test decides. Other metrics are not tested."
     )
-    if benchmark.differences["within_spread"].any():
-        text += (
-            " Within the spread of seeds: the difference is smaller than the larger standard deviation of the two "
-            "models over their seeds, so that single runs may show another order."
-        )
     return page_parts.section("differences", "Differences", tag("p", text, class_="muted"), *parts)
-
-
-def oriented(row: Row, order: Sequence[str]) -> Row:
-    """Return a row of differences, with the pair exchanged if the second model comes before the first in `order`.
-
-    Parameters
-    ----------
-    row : mapping
-        A row of `Benchmark.differences`.
-    order : sequence of str
-        The models, including both models of the pair.
-    """
-    if order.index(row["first"]) < order.index(row["second"]):
-        return row
-    swapped = {"first": row["second"], "second": row["first"], "n_first": row["n_second"], "n_second": row["n_first"]}
-    swapped |= {"value_first": row["value_second"], "value_second": row["value_first"]}
-    swapped |= {"difference": -row["difference"], "low": -row["high"], "high": -row["low"]}
-    return {**row, **swapped}
 
 
 def _pair(row: Row) -> Markup:
@@ -279,18 +252,16 @@ def forest(benchmark: Any, dataset: str, rows: Sequence[Row], place: int) -> Mar
     limits = page_parts.limits_of([(0.0, None, None), *cells])
     lines = []
     for row, cell in zip(rows, cells):
-        is_sure = row["better"] != UNDECIDED
+        is_sure = bool(row["better"])
         text, ends = page_numbers.difference_text(cell, metric)
         drawn = charts.difference_bar(cell, limits, title=f"{text} {ends}".strip(), is_sure=is_sure)
-        within = tag("strong", "within the spread of seeds", class_="flag")
-        flag = joined(" ", within) if row["within_spread"] else None
         lines.append(
             tag(
                 "tr",
-                page_parts.row_head(_pair(row), flag),
+                page_parts.row_head(_pair(row)),
                 tag("td", drawn, class_="drawn"),
                 page_parts.difference_cell(cell, metric, is_sure),
-                page_parts.number(corrected_text(benchmark, row).replace("<=", "≤"), row[benchmark.p_column]),
+                page_parts.number(p_text(row["p_corrected"], benchmark.alpha), _finite(row["p_corrected"])),
                 class_=None if is_sure else "undecided",
                 title=row["reason"] or None,
             )
@@ -300,8 +271,8 @@ def forest(benchmark: Any, dataset: str, rows: Sequence[Row], place: int) -> Mar
     axis = tag("span", *(tag("span", side) for side in sides), class_="axis")
     caption = joined(
         page_parts.label(dataset, MAX_NAME),
-        f": differences in {display_of(metric).heading}, with {benchmark.terms.confidence:.0%} intervals. Vertical "
-        "line: 0. Bold: decided. Open mark: undecided.",
+        f": differences in {display_of(metric).heading}, with intervals at the level of each test. Vertical line: 0. "
+        "Bold: decided. Open mark: undecided.",
     )
     heads = ["first - second", axis, "difference", "p (corrected)"]
     return page_parts.table(caption, heads, [tag("tbody", *lines)], name=f"differences-{place}", numbers=[2, 3])
@@ -321,22 +292,19 @@ def matrix(benchmark: Any, dataset: str, rows: Sequence[Row], order: Sequence[st
     place : int
         The number of the dataset, for the name of the table.
     """
-    metric, found = benchmark.metric, {}
-    for row in rows:
-        found[row["first"], row["second"]] = row
-        found[row["second"], row["first"]] = oriented(row, [row["second"], row["first"]])
+    metric = benchmark.metric
+    met = {frozenset((row["first"], row["second"])) for row in rows}
     bodies = []
     for name in order:
         cells = []
         for other in order:
-            if other == name:
+            if frozenset((name, other)) not in met:
                 cells.append(tag("td", "", class_="number"))
                 continue
-            row = found[name, other]
-            kind = "grey" if row["better"] == UNDECIDED else "gain" if row["better"] == name else "loss"
+            row = row_of(benchmark.differences, metric, name, other, dataset)
+            kind = "grey" if not row["better"] else "gain" if row["better"] == name else "loss"
             text, ends = page_numbers.difference_text(_interval(row, "difference"), metric)
-            within = ", within the spread of seeds" if row["within_spread"] else ""
-            title = f"{name} - {other}: {text} {ends}, p {corrected_text(benchmark, row)}{within}"
+            title = f"{name} - {other}: {text} {ends}, {p_part(row, benchmark.alpha)}"
             cells.append(page_parts.number(text, row["difference"], classes=kind, title=title))
         bodies.append(tag("tr", page_parts.row_head(model_name(benchmark, name)), *cells))
     caption = joined(
@@ -425,28 +393,7 @@ def seeds(benchmark: Any) -> Markup:
             )
         )
         parts.append(reasons([rows[model] for model in order]))
-        parts += _within_spread(benchmark, dataset)
     return page_parts.section("seeds", "Spread over seeds", *parts)
-
-
-def _within_spread(benchmark: Any, dataset: str) -> list[Markup]:
-    """Return a warning about the differences on a dataset that are smaller than the spread over the seeds."""
-    frame, metric = benchmark.differences, benchmark.metric
-    rows = frame[(frame["dataset"] == dataset) & frame["within_spread"].to_numpy(dtype=bool)].to_dict("records")
-    if not rows:
-        return []
-    items = []
-    for row in rows:
-        difference = page_numbers.difference_text(_interval(row, "difference"), metric)[0]
-        text = f": {difference}, SD {page_numbers.written(row['spread'], metric)}"
-        items.append(tag("li", _pair(row), text))
-    text = (
-        f"{counted(len(items), 'difference')} smaller than the spread over the seeds (the larger SD of the two "
-        "models), so that single runs may show another order"
-    )
-    found = tag("ul", *items, class_="plain")
-    is_short = len(items) <= MAX_LISTED
-    return [tag("div", *([f"{text}:", found] if is_short else [page_parts.folded(text, found)]), class_="caution")]
 
 
 # ---- 4: all metrics ----
@@ -571,9 +518,9 @@ def all_tests(benchmark: Any) -> Markup:
     ----------
     benchmark : Benchmark
     """
-    metric, terms, bodies = benchmark.metric, benchmark.terms, []
+    metric, bodies = benchmark.metric, []
     heads = [
-        "first - second", "first", "second", "difference", "p", "Holm", "maxT", "FDR", "SD over seeds",
+        "first - second", "first", "second", "difference", "95% interval", "p", "p (Holm)", "level",
         "degrees of freedom", "test", "better",
     ]  # fmt: skip
     for dataset in benchmark.datasets:
@@ -581,25 +528,30 @@ def all_tests(benchmark: Any) -> Markup:
         lines = [tag("tr", tag("th", page_parts.label(dataset), scope="rowgroup", colspan=len(heads)))]
         for row in frame[frame["dataset"] == dataset].to_dict("records"):
             freedom = _finite(row["freedom"])
-            p_values = [page_parts.number(p_text(row[name], terms.alpha), _finite(row[name])) for name in P_COLUMNS]
+            p_values = [
+                page_parts.number(p_text(row[name], benchmark.alpha), _finite(row[name]))
+                for name in ("p", "p_corrected")
+            ]
+            uncorrected = {**row, "low": row["low_95"], "high": row["high_95"]}
+            ends = page_numbers.difference_text(_interval(uncorrected, "difference"), metric)[1]
             lines.append(
                 tag(
                     "tr",
                     page_parts.row_head(_pair(row)),
                     page_parts.number(page_numbers.written(row["value_first"], metric), _finite(row["value_first"])),
                     page_parts.number(page_numbers.written(row["value_second"], metric), _finite(row["value_second"])),
-                    page_parts.difference_cell(_interval(row, "difference"), metric, row["better"] != UNDECIDED),
+                    page_parts.difference_cell(_interval(row, "difference"), metric, bool(row["better"])),
+                    page_parts.number(ends or "-", _finite(row["low_95"])),
                     *p_values,
-                    page_parts.number(page_numbers.written(row["spread"], metric), _finite(row["spread"])),
+                    page_parts.number(written(row["level"]), _finite(row["level"])),
                     page_parts.number("-" if freedom is None else f"{freedom:,.1f}", freedom),
                     tag("td", row["test"] or "-"),
-                    tag("td", UNDECIDED if row["better"] == UNDECIDED else page_parts.label(row["better"], MAX_HEAD)),
+                    tag("td", page_parts.label(row["better"], MAX_HEAD) if row["better"] else row["decision"]),
                     title=row["reason"] or None,
                 )
             )
         bodies.append(tag("tbody", *lines))
-    caption = "All tests. Holm, maxT, FDR: p-values, corrected for all tests of all datasets together"
+    caption = (
+        "All tests. p (Holm): corrected for all tests of all datasets together. level: of the test and its interval"
+    )
     return page_parts.table(caption, heads, bodies, name="tests", numbers=range(1, 10))
-
-
-P_COLUMNS = ("p", "p_holm", "p_maxt", "p_fdr")

@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from kgeval.benchmarks.notes import EQUAL_RANKS
-from kgeval.benchmarks.verdict import CORRECTION_NAMES, borrowed_spreads, why_none
+from kgeval.benchmarks.verdict import borrowed_spreads, why_none
 from kgeval.checks import counted, listed
-from kgeval.comparison import UNDECIDED
 from kgeval.files import replacing
 from kgeval.metrics import display_of
 from kgeval.report import (
@@ -83,7 +82,8 @@ def marked_models(benchmark: Any, dataset: str) -> set[str]:
     if benchmark.terms.baseline is None or benchmark.alignments[dataset].differing:
         return set()
     table = benchmark.differences
-    return set(table.loc[(table["dataset"] == dataset) & (table["better"] != UNDECIDED), "first"])
+    decided = table[(table["dataset"] == dataset) & (table["better"] != "")]
+    return {*decided["first"], *decided["second"]} - {benchmark.terms.baseline}
 
 
 def mean_cells(benchmark: Any, has_fixed_decimals: bool = False) -> dict[tuple[str, str, str], MeanCell]:
@@ -136,7 +136,7 @@ def table_notes(benchmark: Any) -> list[str]:
     cautions = _cautions(benchmark)
     if not n_tests:
         return [*notes, *cautions]
-    how = f"{CORRECTION_NAMES[benchmark.terms.correction]}, {counted(n_tests, 'test')}"
+    how = f"Holm, {counted(n_tests, 'test')}"
     if benchmark.terms.baseline is not None:
         with_verdict = [name for name, alignment in benchmark.alignments.items() if not alignment.differing]
         if any(marked_models(benchmark, dataset) for dataset in benchmark.datasets):

@@ -10,16 +10,13 @@ from typing import Any
 import pandas as pd
 
 from kgeval.checks import counted, listed
-from kgeval.comparison import UNDECIDED
-from kgeval.errors import MetricError
+from kgeval.comparison import NO_RUN, UNDECIDED, best_first, leaders_among, p_part, row_of
 from kgeval.markup import printable
-from kgeval.markup_cards import between, enough_decimals, p_text, signed
+from kgeval.markup_cards import between, enough_decimals, signed
 from kgeval.metrics import display_of
 from kgeval.report import number_text
 
-CORRECTION_NAMES = {"holm": "Holm", "maxt": "maxT", "fdr": "false discovery rate"}
 MAX_NAMED = 4  # models that a verdict names before it counts the others
-SWAP_FLOOR = 1.0 / 10_000  # the smallest p-value of the 9,999 swaps that compare two single runs
 MAX_WITH_NUMBERS = 3  # datasets, or comparisons with a baseline, whose numbers the sentence contains
 MAX_LABEL, MAX_REASON = 60, 300
 
@@ -66,7 +63,7 @@ def benchmark_verdict(benchmark: Any) -> BenchmarkVerdict:
     BenchmarkVerdict
     """
     table = benchmark.differences
-    n_tests, n_decided = int(table["p"].notna().sum()), int((table["better"] != UNDECIDED).sum())
+    n_tests, n_decided = int(table["p"].notna().sum()), int((table["better"] != "").sum())
     leaders: dict[str, tuple[str, ...]] = {}
     if len(benchmark.models) == 1:
         return BenchmarkVerdict(_of_one(benchmark), leaders, 0, 0, benchmark.metric)
@@ -76,18 +73,18 @@ def benchmark_verdict(benchmark: Any) -> BenchmarkVerdict:
     else:
         parts = _baseline_parts(benchmark)
     if n_tests:
-        name = CORRECTION_NAMES[benchmark.terms.correction]
         parts.append(
             f"{n_decided} of {counted(n_tests, 'difference')} {'is' if n_decided == 1 else 'are'} decided "
-            f"({name}, {counted(n_tests, 'test')})"
+            f"(Holm, {counted(n_tests, 'test')})"
             if n_tests > 1
             else f"{'decided' if n_decided else 'not decided'} by one test"
         )
         if (table[["n_first", "n_second"]].to_numpy() <= 1).all():
-            parts.append("one run of each model, so other seeds may give another order")
-        else:
-            parts += between_single_runs(table)
+            parts.append(
+                "one run of each model: this is about these trained models; other seeds may give another order"
+            )
         parts += borrowed_spreads(table)
+        parts += more_runs(benchmark)
     return BenchmarkVerdict("; ".join(parts), leaders, n_decided, n_tests, benchmark.metric)
 
 
@@ -101,72 +98,18 @@ def leaders_on(benchmark: Any, dataset: str) -> tuple[str, ...]:
     """
     if why_none(benchmark, dataset):
         return ()
-    values = benchmark.values[dataset].dropna()
-    sign = -1.0 if benchmark.keys[benchmark.metric].higher_is_better else 1.0
-    best, *others = sorted(values.index, key=lambda model: sign * values[model])
-    return (best, *(name for name in others if pair_of(benchmark, dataset, best, name)["better"] != best))
-
-
-def pair_of(benchmark: Any, dataset: str, first: str, second: str) -> dict[str, Any]:
-    """Return the row of `Benchmark.differences` of two models on a dataset, as first - second.
-
-    Parameters
-    ----------
-    benchmark : Benchmark
-    dataset : str
-    first, second : str
-        If the table contains second - first, signs and roles are exchanged.
-    """
     table = benchmark.differences
-    for row in table[table["dataset"] == dataset].to_dict("records"):
-        if (row["first"], row["second"]) == (first, second):
-            return {str(name): value for name, value in row.items()}
-        if (row["first"], row["second"]) == (second, first):
-            swapped = {"difference": -row["difference"], "low": -row["high"], "high": -row["low"]}
-            for name in ("value", "n"):
-                swapped |= {f"{name}_first": row[f"{name}_second"], f"{name}_second": row[f"{name}_first"]}
-            return {str(name): value for name, value in row.items()} | swapped | {"first": first, "second": second}
-    raise MetricError(f"the table of differences has no row of {first} and {second} on {dataset}")
+    higher_is_better = benchmark.keys[benchmark.metric].higher_is_better
+    return leaders_among(table[table["dataset"] == dataset], _values_on(benchmark, dataset), higher_is_better)
 
 
-def corrected_text(benchmark: Any, row: Mapping[Any, Any]) -> str:
-    """Return the p-value of a row of `Benchmark.differences`, by the chosen correction, as text.
-
-    Parameters
-    ----------
-    benchmark : Benchmark
-    row : mapping of str to object
-    """
-    p_value, terms = row[benchmark.p_column], benchmark.terms
-    is_floor = row["test"] == "swaps" and math.isclose(row["p"], SWAP_FLOOR, rel_tol=1e-9)
-    if terms.correction == "maxt":
-        is_floor = math.isclose(p_value, 1.0 / (1.0 + terms.n_resamples), rel_tol=1e-9)
-    return p_text(p_value, terms.alpha, is_floor)
-
-
-def between_single_runs(differences: pd.DataFrame) -> list[str]:
-    """Return a sentence about the tested differences between two models with one run each; empty if none.
-
-    Parameters
-    ----------
-    differences : pandas.DataFrame
-        `Benchmark.differences`.
-    """
-    rows = differences[differences["p"].notna() & (differences[["n_first", "n_second"]] == 1).all(axis=1)]
-    if not len(rows):
-        return []
-    pairs = [
-        f"{_shown(row['first'])} - {_shown(row['second'])} on {_shown(row['dataset'])}"
-        for row in rows.to_dict("records")
-    ]
-    whose = "compares" if len(pairs) == 1 else "each compare"
-    return [f"{_few(pairs)} {whose} two single runs, so other seeds may give another order"]
+def _values_on(benchmark: Any, dataset: str) -> dict[str, float]:
+    """Return the mean of each model that has runs on a dataset."""
+    return {str(model): float(value) for model, value in benchmark.values[dataset].dropna().items()}
 
 
 def borrowed_spreads(differences: pd.DataFrame) -> list[str]:
-    """Return a sentence about the models whose spread over the seeds comes from the other model; empty if none.
-
-    These models have one run, and were compared with a model that has several.
+    """Return a sentence about the models with one run whose spread over the seeds is that of the others; empty if none.
 
     Parameters
     ----------
@@ -174,22 +117,39 @@ def borrowed_spreads(differences: pd.DataFrame) -> list[str]:
         `Benchmark.differences`.
     """
     single: dict[tuple[str, str], None] = {}
+    several = set(differences.loc[(differences[["n_first", "n_second"]] > 1).any(axis=1), "dataset"])
     for row in differences[differences["p"].notna()].to_dict("records"):
-        n_first, n_second = row["n_first"], row["n_second"]
-        if n_first != n_second and min(n_first, n_second) == 1:
-            single[row["first"] if n_first == 1 else row["second"], row["dataset"]] = None
+        if row["test"] == "t" and row["dataset"] in several:
+            single |= {(row[place], row["dataset"]): None for place in ("first", "second") if row[f"n_{place}"] == 1}
     if not single:
         return []
     models = {model for model, _ in single}
     if len(models) == 1:
         where = _few([_shown(dataset) for _, dataset in single])
         return [
-            f"{_shown(models.pop())} has one run on {where}: its spread over the seeds is taken from the model it is "
-            "compared with"
+            f"{_shown(models.pop())} has one run on {where}: its spread over the seeds is taken from the models with "
+            "several"
         ]
     places = [f"{_shown(model)} on {_shown(dataset)}" for model, dataset in single]
+    return [f"{_few(places)} have one run: the spread over the seeds of each is taken from the models with several"]
+
+
+def more_runs(benchmark: Any) -> list[str]:
+    """Return a sentence about undecided differences of models with two runs, which a third run may decide.
+
+    Parameters
+    ----------
+    benchmark : Benchmark
+    """
+    table = benchmark.differences
+    counts = table[["n_first", "n_second"]]
+    rows = table[(table["decision"] == UNDECIDED) & (counts == 2).any(axis=1) & table["detectable"].notna()]
+    if not len(rows):
+        return []
+    row = rows.loc[rows["detectable"].idxmin()]
     return [
-        f"{_few(places)} have one run: the spread over the seeds of each is taken from the model it is compared with"
+        "two runs of a model decide little: train a third (as it is, a difference of "
+        f"{_value(benchmark, row['detectable'])} would be found about four times in five)"
     ]
 
 
@@ -259,17 +219,16 @@ def _best_parts(benchmark: Any, leaders: Mapping[str, Sequence[str]]) -> list[st
 
 def _numbers(benchmark: Any, dataset: str, leaders: Sequence[str], heading: str) -> str:
     """Return the numbers on which the verdict on one dataset is based."""
-    values = benchmark.values[dataset].dropna()
-    sign = -1.0 if benchmark.keys[benchmark.metric].higher_is_better else 1.0
-    ranked = sorted(values.index, key=lambda model: sign * values[model])
+    values = _values_on(benchmark, dataset)
+    ranked = best_first(values, benchmark.keys[benchmark.metric].higher_is_better)
     best, beaten = leaders[0], [name for name in ranked if name not in leaders]
     if len(leaders) == 1:
-        row = pair_of(benchmark, dataset, best, beaten[0])
+        row = row_of(benchmark.differences, benchmark.metric, best, beaten[0], dataset)
         of_others = f"{_shown(beaten[0])}, the best of the others" if len(beaten) > 1 else _shown(beaten[0])
         return f"{heading} {_value(benchmark, values[best])} against {_value(benchmark, values[beaten[0]])} of " + (
             f"{of_others}, {_difference(benchmark, row)}"
         )
-    row = pair_of(benchmark, dataset, best, leaders[1])
+    row = row_of(benchmark.differences, benchmark.metric, best, leaders[1], dataset)
     others = _few([f"{_value(benchmark, values[name])} ({_shown(name)})" for name in leaders[1:]])
     text = f"{heading} {_value(benchmark, values[best])} ({_shown(best)}) is not significantly better than {others}"
     text += f" ({_shown(best)} - {_shown(leaders[1])}: {_difference(benchmark, row)})"
@@ -284,15 +243,18 @@ def _baseline_parts(benchmark: Any) -> list[str]:
     has_numbers = len(table) <= MAX_WITH_NUMBERS
     parts = []
     for model in benchmark.models:
-        rows = table[table["first"] == model].to_dict("records")
+        with_model = table[(table[["first", "second"]] == model).any(axis=1) & (model != baseline)]
+        rows = [row_of(table, benchmark.metric, model, baseline, dataset) for dataset in with_model["dataset"].tolist()]
         answers: dict[str, list[str]] = {}
         for row in rows:
             if benchmark.alignments[row["dataset"]].differing:
                 answer = "no verdict"
+            elif row["decision"] == NO_RUN:
+                answer = NO_RUN
             elif math.isnan(row["p"]):
                 answer = "not tested"
-            elif row["better"] == UNDECIDED:
-                answer = "undecided"
+            elif not row["better"]:
+                answer = UNDECIDED
             else:
                 answer = "better" if row["better"] == model else "worse"
             where = _shown(row["dataset"])
@@ -329,17 +291,9 @@ def _value(benchmark: Any, value: float) -> str:
 
 def _difference(benchmark: Any, row: Mapping[str, Any]) -> str:
     """Return a difference with its interval and its corrected p-value."""
-    numbers = [row["difference"]] if row["better"] != UNDECIDED else []
-    decimals = enough_decimals(numbers, display_of(benchmark.metric).decimals)
-    text = signed(row["difference"], decimals)
-    interval = between(row["low"], row["high"], decimals, has_signs=False)
-    text += f" {interval}" if interval else " (no interval)"
-    if math.isnan(row[benchmark.p_column]):
-        return f"{text}, not tested"
-    p_value = corrected_text(benchmark, row)
-    text += f", p {p_value}" if p_value[0] == "<" else f", p = {p_value}"
-    # The interval is not corrected; it may lie beyond 0 although the corrected test does not decide.
-    return f"{text} after the correction" if row["p"] <= benchmark.alpha < row[benchmark.p_column] else text
+    decimals = enough_decimals([row["difference"]] if row["better"] else [], display_of(benchmark.metric).decimals)
+    interval = between(row["low"], row["high"], decimals, has_signs=False) or "(no interval)"
+    return f"{signed(row['difference'], decimals)} {interval}, {p_part(row, benchmark.alpha)}"
 
 
 def _shown(text: str, limit: int = MAX_LABEL) -> str:

@@ -5,7 +5,6 @@ Users and the command ``kgeval compare`` call `compare_classifications`.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from kgeval import markup_cards as cards
-from kgeval.checks import Ids, Reals, check_positive_int, check_seed, counted
+from kgeval.checks import Ids, check_positive_int, check_seed, counted
 from kgeval.classification.classification_result import (
     CLASSIFIED_METRICS,
     ClassificationResult,
@@ -24,24 +23,31 @@ from kgeval.classification.classification_result import (
 from kgeval.classification.example_clusters import ExampleClusters, interval_lines
 from kgeval.classification.pairing import pair_examples
 from kgeval.classification.point_keys import split_average
+from kgeval.comparison import (
+    TRAINED,
+    Pair,
+    alpha_of,
+    best_first,
+    decided_rows,
+    interval_words,
+    leaders_among,
+    p_part,
+    pairs_of,
+    row_of,
+    shown_decision,
+)
 from kgeval.errors import MetricError, ProtocolError
 from kgeval.metrics import REASON, Cell, Metric, display_of, metric_frame, split_list
 from kgeval.metrics.pointwise import PointMetric
 from kgeval.results import CONFIDENCE, html_table, show_text
-from kgeval.stats import (
-    Difference,
-    Interval,
-    Moments,
-    check_confidence,
-    compare_paired,
-    holm,
-    macro_interval,
-    student_p_value,
-)
+from kgeval.stats import Difference, Moments, check_confidence, compare_macro, compare_paired
 
-UNDECIDED = "undecided"
+SHOWN = (
+    "first", "second", "metric", "value_first", "value_second", "difference", "low", "high", "p", "p_corrected",
+    "n_effective", "test", "better", "reason",
+)  # fmt: skip
 NO_DIRECTION = "values above and below {best:g} are both worse, so a difference does not show which model is better"
-NOT_CORRECTED = "p is not corrected, and the test does not count in p_holm"
+NOT_CORRECTED = "p is not corrected, and the test does not count in p_corrected"
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,14 +56,10 @@ class ClassificationComparison:
 
     Parameters
     ----------
-    table : pandas.DataFrame
-        One row per pair of results and metric: ``first, second, metric``; ``value_first, value_second, difference``
-        (first minus second) with its interval ``low, high``; ``p``, the p-value; ``p_holm``, the same p-value
-        corrected by Holm's method for all tests of the table that can show which model is better; NaN for metrics
-        without a direction (PCOPC: values above and below 1 are both worse); ``detectable``, the minimum detectable
-        difference at a power of 0.8; ``n``, the number of examples; ``n_clusters``, the number of clusters;
-        ``n_effective``, their effective number; ``test``, ``"swaps"`` or ``"t"``; ``better``, the name of the better
-        model if ``p_holm`` is at most `alpha`, else ``"undecided"``; ``reason``, why values are NaN.
+    differences : pandas.DataFrame
+        One row per pair of results and metric, with the columns of `kgeval.compare`: the model with the better value in
+        the first metric stands first. ``n`` is the number of examples. Metrics without a direction (PCOPC: values above
+        and below 1 are both worse) are no tests, and have no ``p_corrected``; macro averages have no ``detectable``.
     values : pandas.DataFrame
         One row per model. Columns: each metric under its key, the limits of its interval ``"<metric> low"`` and
         ``"<metric> high"``, and ``reason``.
@@ -72,7 +74,7 @@ class ClassificationComparison:
         Number and seed of the random swaps.
     """
 
-    table: pd.DataFrame
+    differences: pd.DataFrame
     values: pd.DataFrame
     names: tuple[str, ...]
     keys: dict[str, tuple[str, PointMetric]]
@@ -84,47 +86,49 @@ class ClassificationComparison:
 
     @property
     def alpha(self) -> float:
-        """The significance level, 1 - confidence: a difference is decided if its ``p_holm`` is at most `alpha`."""
-        return _alpha(self.confidence)
+        """1 - confidence: a difference is decided if its ``p_corrected`` is at most `alpha`."""
+        return alpha_of(self.confidence)
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """The former name of `differences`; raises an AttributeError that says so."""
+        raise AttributeError("ClassificationComparison.table is .differences now; p_holm is p_corrected")
 
     def significant(self) -> pd.DataFrame:
-        """Return the rows of `table` whose corrected p-value ``p_holm`` is at most `alpha`."""
-        return self.table[(self.table["p_holm"] <= self.alpha).to_numpy()].reset_index(drop=True)
+        """Return the rows of `differences` that are decided."""
+        return self.differences[(self.differences["better"] != "").to_numpy()].reset_index(drop=True)
 
     @cached_property
     def verdict(self) -> str:
         """The result of the comparison for the first metric, as one sentence."""
         label, (_, metric) = next(iter(self.keys.items()))
-        values, heading = self.values[label].to_numpy(), _heading(label)
-        rows = self.table[self.table["metric"] == label].to_dict("records")
-        undefined = [name for name, value in zip(self.names, values) if not math.isfinite(value)]
+        values, heading = dict(zip(self.names, self.values[label].tolist())), _heading(label)
+        rows = self.differences[self.differences["metric"] == label]
+        undefined = [name for name, value in values.items() if not math.isfinite(value)]
         if undefined:
             return f"No verdict on {heading}: {undefined[0]} has no {heading}"
         if not _has_direction(metric):
             return f"No verdict on {heading}: {NO_DIRECTION.format(best=metric.best)}"
-        best = int(np.argmax(values) if metric.higher_is_better else np.argmin(values))
-        leader, of_leader = self.names[best], [row for row in rows if self.names[best] in (row["first"], row["second"])]
-        ties = [row for row in of_leader if row["better"] != leader]
-        if len(self.names) > 2 and not ties:
-            return f"{leader} beats all {len(values) - 1} other models: {heading} {values[best]:.4f}"
-        if ties and len(self.names) > 2:
-            others = [row["second"] if row["first"] == leader else row["first"] for row in ties]
+        higher_is_better = bool(metric.higher_is_better)
+        leader, second, *others = best_first(values, higher_is_better)
+        ties = leaders_among(rows, values, higher_is_better)[1:]
+        if others and not ties:
+            return f"{leader} beats all {len(others) + 1} other models: {heading} {values[leader]:.4f}; {TRAINED}"
+        if others:
             return (
-                f"Undecided: {leader} has the best {heading}, {values[best]:.4f}, but the test cannot tell it from "
-                f"{', '.join(others)}"
+                f"Undecided: {leader} has the best {heading}, {values[leader]:.4f}, but the test cannot tell it from "
+                f"{', '.join(ties)}"
             )
-        row = of_leader[0]
-        sign = 1.0 if row["first"] == leader else -1.0
-        low, high = sorted((sign * row["low"], sign * row["high"]))
+        row = row_of(rows, label, leader, second)
+        low, high = row["low"], row["high"]
         limits = "(no interval)" if math.isnan(low) else f"[{low:+.4f}, {high:+.4f}]"
-        other = row["second"] if row["first"] == leader else row["first"]
-        of_other = row["value_second"] if row["first"] == leader else row["value_first"]
-        lower = "" if metric.higher_is_better else " (lower is better)"
         numbers = (
-            f"{heading}{lower} {values[best]:.4f} against {of_other:.4f}, {sign * row['difference']:+.4f} {limits}, "
-            + _p_part(row["p_holm"], self.alpha)
+            f"{heading}{'' if higher_is_better else ' (lower is better)'} {values[leader]:.4f} against "
+            f"{values[second]:.4f}, {row['difference']:+.4f} {limits}, {p_part(row, self.alpha)}"
         )
-        return f"Undecided between {leader} and {other}: {numbers}" if ties else f"{leader} beats {other}: {numbers}"
+        if ties:
+            return f"Undecided between {leader} and {second}: {numbers}"
+        return f"{leader} beats {second}: {numbers}; {TRAINED}"
 
     def header(self) -> list[str]:
         """Return lines of text about the compared examples, and about the computation of intervals and p-values."""
@@ -140,15 +144,22 @@ class ClassificationComparison:
             f"{counted(len(first.table) - n_positive, 'negative')} of test, the same in all models; negatives "
             f"{first.about['negatives_sha256'][:8]}, dataset {first.about['dataset_fingerprint'][:8]}",
             shown,
-            f"tested: {counted(len(self.table), 'difference')}, by {self.n_resamples:,} swaps of whole clusters (seed "
-            f"{self.seed}) or, for metrics without a swap test, by Student's t; p_holm is corrected for {corrected}",
+            f"tested: {counted(len(self.differences), 'difference')}, by {self.n_resamples:,} swaps of whole clusters "
+            f"(seed {self.seed}) or, for metrics without a swap test, by Student's t; p_corrected is corrected for "
+            f"{corrected}; {interval_words(self.differences, self.alpha)}",
             f"note: {conditional}",
         ]
 
+    def shown(self) -> pd.DataFrame:
+        """Return the columns of `differences` that a screen shows; ``better`` also says "undecided"."""
+        shown = self.differences[list(SHOWN)].copy()
+        shown["better"] = [shown_decision(row) for row in self.differences.to_dict("records")]
+        return shown
+
     def __repr__(self) -> str:
-        shown = self.table.drop(columns=["n", "n_clusters", "detectable"])
-        for name in ("p", "p_holm"):
-            shown[name] = [cards.p_text(p_value, self.alpha) for p_value in self.table[name]]
+        shown = self.shown()
+        for name in ("p", "p_corrected"):
+            shown[name] = [cards.p_text(p_value, self.alpha) for p_value in self.differences[name]]
         values = show_text([], self.values[[*self.keys, REASON]])
         return f"{show_text([self.verdict, *self.header()], shown, index=False)}\n{values}"
 
@@ -156,15 +167,11 @@ class ClassificationComparison:
         return cards.card(
             self.verdict,
             html_table(self.values[[*self.keys, REASON]]),
-            cards.folded(counted(len(self.table), "test"), html_table(self.table, index=False), is_open=True),
+            cards.folded(
+                counted(len(self.differences), "test"), html_table(self.differences, index=False), is_open=True
+            ),
             cards.folded("Examples, test and notes", cards.lines(self.header())),
         )
-
-
-def _p_part(p_value: float, alpha: float) -> str:
-    """Return a p-value with its sign, such as ``"p = 0.0123"`` or ``"p < 0.0001"``."""
-    text = cards.p_text(p_value, alpha)
-    return f"p {text}" if text.startswith("<") else f"p = {text}"
 
 
 def compare_classifications(
@@ -172,6 +179,7 @@ def compare_classifications(
     names: Sequence[str] | None = None,
     *,
     metrics: Sequence[str | Metric] | str | None = None,
+    baseline: str | None = None,
     confidence: float = CONFIDENCE,
     cluster: Any = None,
     n_resamples: int = 9999,
@@ -193,6 +201,8 @@ def compare_classifications(
     metrics : sequence of str or Metric, or one string with commas, optional
         ``[average.]metric``, as in `ClassificationResult.value`; by default the default metrics that all
         results share.
+    baseline : str, optional
+        The name of a result. Each other result is compared only with this one. By default, all pairs are compared.
     confidence : float
         Nominal coverage. A difference is undecided unless its p-value, corrected by Holm's method, is at most
         ``1 - confidence``. Metrics without a direction (PCOPC) are always undecided, and do not count as tests.
@@ -230,8 +240,8 @@ def compare_classifications(
     >>> negatives = {"valid": false, "test": false}
     >>> scorers = {"object": lambda s, p, o: o, "low": lambda s, p, o: 1.0 * ((o < 10) | (o == 19))}
     >>> results = {name: kg.classify(scorer, dataset, negatives) for name, scorer in scorers.items()}
-    >>> compare_classifications(results, metrics="accuracy").verdict
-    'object beats low: accuracy 0.8000 against 0.5000, +0.3000 [+0.2194, +0.3806], p = 0.0003'
+    >>> compare_classifications(results, metrics="accuracy").verdict.partition(";")[0]
+    'object beats low: accuracy 0.8000 against 0.5000, +0.3000 [+0.1707, +0.4293], p < 0.0001'
     """
     named = _name_results(results, names)
     names, results = tuple(named), tuple(named.values())
@@ -242,22 +252,14 @@ def compare_classifications(
     rows = pair_examples(results, names, [metric for _, metric in keys.values()])
     clusters = _clusters(results, rows, cluster)
     aligned = [_in_order(result, order) for result, order in zip(results, rows)]
-    pairs = list(itertools.combinations(range(len(results)), 2))
-    n_tests = max(1, len(pairs) * sum(_has_direction(metric) for _, metric in keys.values()))
-    settings = {"confidence": confidence, "n_resamples": n_resamples, "seed": seed, "n_tests": n_tests}
-    records = [
-        record
+    pairs = pairs_of(names, baseline)
+    settings = {"n_resamples": n_resamples, "seed": seed, "largest_level": max(alpha_of(confidence), 0.05)}
+    compared = [
+        pair
         for i, j in pairs
-        for record in _compare_pair((aligned[i], aligned[j]), (names[i], names[j]), keys, clusters, settings)
+        for pair in _compare_pair((aligned[i], aligned[j]), (names[i], names[j]), keys, clusters, settings)
     ]
-    table = pd.DataFrame(records)
-    # A metric without a direction cannot show which model is better. Its tests are left out of Holm's correction, since
-    # they would make the other tests weaker.
-    decides = np.array([_has_direction(keys[label][1]) for label in table["metric"]])
-    p_holm = holm(np.where(decides, table["p"].to_numpy(dtype=np.float64), math.nan))
-    table.insert(list(table.columns).index("p") + 1, "p_holm", p_holm)
-    table["better"] = [_better(row, keys[row["metric"]][1], _alpha(confidence)) for row in table.to_dict("records")]
-    table[REASON] = table.pop(REASON)
+    table = decided_rows(compared, alpha_of(confidence))
     of_rows = {name: _values(result, keys, confidence, clusters) for name, result in zip(names, aligned)}
     index = pd.Index(list(names), name="model", dtype=object)
     values = metric_frame(index, list(of_rows.values()), keys, with_intervals=True)
@@ -340,50 +342,53 @@ def _compare_pair(
     keys: Mapping[str, tuple[str, PointMetric]],
     clusters: ExampleClusters,
     settings: Mapping[str, Any],
-) -> list[dict[str, Any]]:
-    """Return one row of the table for each metric; see `ClassificationComparison`."""
+) -> list[Pair]:
+    """Return the pair in each metric, in the order of `keys`."""
     all_rows = np.arange(len(pair[0].table))
     among = clusters.among([all_rows])
     # For each test, the metrics that it compares: key -> the moments of both models.
     of_test: dict[str, dict[str, tuple[Moments, Moments]]] = {"swaps": {}, "t": {}}
     reasons = {label: _undefined(pair, label) for label in keys}
+    found: dict[str, Difference] = {}
     for label, (average, metric) in keys.items():
-        if average == "micro" and not reasons[label]:
-            try:
-                first, second = (result.moments(metric, all_rows) for result in pair)
-            except MetricError as error:
-                reasons[label] = str(error)
+        if reasons[label]:
+            continue
+        try:
+            if average == "macro":
+                found[label] = _macro_difference(pair, metric, clusters)
             else:
-                of_test["swaps" if metric.is_of_means and not among.is_crossed else "t"][label] = first, second
-    found: dict[str, tuple[str, Difference]] = {}
+                moments = pair[0].moments(metric, all_rows), pair[1].moments(metric, all_rows)
+                of_test["swaps" if metric.is_of_means and not among.is_crossed else "t"][label] = moments
+        except MetricError as error:
+            reasons[label] = str(error)
     for test, compared in of_test.items():
         if compared:
             firsts, seconds = zip(*compared.values())
-            differences = compare_paired(firsts, seconds, among, test=test, **settings)
-            found |= {label: (test, difference) for label, difference in zip(compared, differences)}
-    records = []
-    for label, (average, metric) in keys.items():
-        values = [result.value(label).value for result in pair]
-        record = dict(zip(("first", "second", "metric", "value_first", "value_second"), (*names, label, *values)))
-        record["difference"] = values[0] - values[1]
-        nothing = (math.nan,) * 4
-        numbers, sizes, test, reason = nothing, (len(all_rows), among.count, math.nan), "t", reasons[label]
-        if label in found:
-            test, difference = found[label]
-            numbers = difference.low, difference.high, difference.p_value, difference.detectable
-            sizes, reason = (len(all_rows), among.count, difference.n_effective), difference.reason
-        elif average == "macro" and not reason:
-            interval, p_value = _macro_difference(pair, metric, clusters, settings["confidence"])
-            numbers, reason = (interval.low, interval.high, p_value, math.nan), interval.reason
-            sizes = (len(all_rows), among.count, interval.n_effective)
+            found |= dict(zip(compared, compare_paired(firsts, seconds, among, test=test, **settings)))
+    pairs = []
+    for label, (_, metric) in keys.items():
+        one, other = (result.value(label).value for result in pair)
+        difference, reason = found.get(label), reasons[label]
         if not reason and not _has_direction(metric):
             reason = f"{NO_DIRECTION.format(best=metric.best)}; {NOT_CORRECTED}"
-        if metric.no_interval:
-            numbers, reason = (math.nan, math.nan, numbers[2], math.nan), metric.no_interval
-        record |= dict(zip(("low", "high", "p", "detectable"), numbers))
-        record |= dict(zip(("n", "n_clusters", "n_effective"), sizes)) | {"test": test, REASON: reason}
-        records.append(record)
-    return records
+        if metric.no_interval and difference is not None:
+            difference, reason = replace(difference, error=math.nan, reason=metric.no_interval), metric.no_interval
+        direction = metric.higher_is_better if _has_direction(metric) else None
+        more = {"n": len(all_rows), **({} if difference is not None else {"n_clusters": among.count})}
+        pairs.append(
+            Pair(
+                str(pair[0].about["dataset"]),
+                label,
+                *names,
+                (one, other),
+                difference,
+                direction,
+                metric.bounds,
+                reason=reason,
+                more=more,
+            )
+        )
+    return pairs
 
 
 def _undefined(pair: Sequence[ClassificationResult], label: str) -> str:
@@ -392,66 +397,27 @@ def _undefined(pair: Sequence[ClassificationResult], label: str) -> str:
 
 
 def _macro_difference(
-    pair: tuple[ClassificationResult, ClassificationResult],
-    metric: PointMetric,
-    clusters: ExampleClusters,
-    confidence: float,
-) -> tuple[Interval, float]:
-    """Return the interval of the difference between two macro averages, and the p-value of Student's t test.
+    pair: tuple[ClassificationResult, ClassificationResult], metric: PointMetric, clusters: ExampleClusters
+) -> Difference:
+    """Return the difference between two macro averages; the relations are treated as fixed.
 
-    The relations are treated as fixed. There is no interval if the metric is defined for different relations in the two
-    models, because the two averages are then over different relations.
+    Raises a MetricError if the metric is defined for different relations in the two models, because the two averages
+    are then over different relations.
     """
     parts = pair[0].parts_of("macro")
     defined = [[not result.value_of(metric, rows).reason for rows in parts] for result in pair]
-    reason = "" if defined[0] == defined[1] else "the metric is defined for different relations in the two models"
+    if defined[0] != defined[1]:
+        raise MetricError("the metric is defined for different relations in the two models")
+    if metric.no_interval:
+        raise MetricError(metric.no_interval)
     parts = [rows for rows, is_defined in zip(parts, defined[0]) if is_defined]
-    if not reason and not metric.no_interval:
-        try:
-            moments = [(pair[0].moments(metric, rows), pair[1].moments(metric, rows)) for rows in parts]
-        except MetricError as error:
-            reason = str(error)
-    if reason or metric.no_interval:
-        return Interval(math.nan, math.nan, math.nan, confidence, "robust", 0, reason=reason), math.nan
-    among = clusters.among(parts)
-    interval = macro_interval([_stacked(*both) for both in moments], among, confidence)
-    gaps = np.concatenate([first.values - second.values for first, second in moments])
-    n_differing = int(among.first.sums(np.abs(gaps)).any(axis=1).sum())
-    if not n_differing:
-        return interval, 1.0
-    if math.isnan(interval.low):
-        return interval, math.nan
-    # As in `compare_paired`: if few clusters differ, the t test rejects too often.
-    p_value = student_p_value(interval.value / interval.error, max(1.0, interval.n_effective - 1.0))
-    return interval, max(p_value, 2.0 ** (1 - n_differing))
-
-
-def _stacked(first: Moments, second: Moments) -> Moments:
-    """Return the difference between two statistics of the same observations as one statistic."""
-    k = first.values.shape[1]
-
-    def finish(means: Reals) -> Reals:
-        return np.asarray(first.finish(means[..., :k]) - second.finish(means[..., k:]))
-
-    weights = None if first.weights is None or second.weights is None else (first.weights + second.weights) / 2.0
-    return Moments(np.column_stack([first.values, second.values]), finish, weights)
+    firsts, seconds = ([result.moments(metric, rows) for rows in parts] for result in pair)
+    return compare_macro(firsts, seconds, clusters.among(parts))
 
 
 def _has_direction(metric: PointMetric) -> bool:
     """Return whether the best value is the smallest or largest possible value, so that one direction is better."""
     return metric.best in metric.bounds
-
-
-def _alpha(confidence: float) -> float:
-    """Return the significance level."""
-    return round(1.0 - confidence, 12)  # 0.1, not 0.09999999999999998
-
-
-def _better(row: Mapping[Any, Any], metric: PointMetric, alpha: float) -> str:
-    """Return the name of the better model, or "undecided"."""
-    if not _has_direction(metric) or not row["p_holm"] <= alpha or row["difference"] == 0.0:
-        return UNDECIDED
-    return str(row["first"] if (row["difference"] > 0.0) == metric.higher_is_better else row["second"])
 
 
 def _heading(label: str) -> str:

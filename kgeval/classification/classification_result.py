@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from kgeval import markup_cards as cards
-from kgeval.checks import Ids, check_one_of, check_seed, counted
+from kgeval.checks import Ids, check_one_of, counted, names_unknown_arguments
 from kgeval.classification.example_clusters import ExampleClusters
 from kgeval.classification.files import pack_classification, unpack_classification
 from kgeval.classification.metric_intervals import metric_interval
@@ -29,6 +29,7 @@ from kgeval.metrics import REASON, Cell, Metric, MetricValue, display_of, group_
 from kgeval.metrics.pointwise import PointMetric
 from kgeval.results import (
     CONFIDENCE,
+    NO_BOOTSTRAP,
     READERS,
     by_position,
     dataset_of,
@@ -40,7 +41,7 @@ from kgeval.results import (
     show_text,
     write_result,
 )
-from kgeval.stats import BOOTSTRAPS, Interval, Moments, check_confidence
+from kgeval.stats import Interval, Moments, check_confidence
 
 CLASSIFIED_METRICS = ("accuracy", "f1", "precision", "recall", "auc", "ap")
 CARD_METRICS = ("accuracy", "f1", "auc")  # the metrics that notebooks show first
@@ -193,15 +194,13 @@ class ClassificationResult:
             return MetricValue.undefined(f"no relation has a value: {'; '.join(reasons)}", n_out, weight_out)
         return MetricValue(float(np.mean(defined)), "", n_out, weight_out)
 
+    @names_unknown_arguments(**NO_BOOTSTRAP)
     def interval(
         self,
         key: str | Metric,
         *,
         confidence: float = CONFIDENCE,
-        method: str = "robust",
         cluster: Any = None,
-        n_resamples: int = 2000,
-        seed: int = 0,
     ) -> Interval:
         """Return the value of the metric `key` with a confidence interval.
 
@@ -218,17 +217,12 @@ class ClassificationResult:
             As in `value`. Calibration errors (``ece``, ``field_ece``) have no interval.
         confidence : float
             Nominal coverage, between 0 and 1.
-        method : str
-            ``"robust"``: cluster-robust; ``"percentile"``, ``"bca"``: bootstrap of whole clusters. AUC, AP, GAUC and
-            macro averages have only ``"robust"`` intervals.
         cluster : str or array_like, shape (rows,), optional
             Which examples may depend on each other. ``"positive"``: a positive and the negatives made from it (default
             if the table has the column ``positive``). ``"example"``: only rows with the same triple (default if the
             table has no column ``positive``; independence of all other rows is then an assumption). ``"entity"``: all
             examples with the same subject, and all examples with the same object (two-way clusters); the interval then
             shows the variation with other entities. An array: rows with the same label.
-        n_resamples, seed : int
-            Number of resamples and seed of the bootstrap.
 
         Returns
         -------
@@ -238,8 +232,7 @@ class ClassificationResult:
         Raises
         ------
         MetricError
-            If the key, the method or the cluster is unknown, the metric has no interval by this method, or
-            `confidence` or `seed` is not valid.
+            If the key or the cluster is unknown, or `confidence` is not valid.
 
         Examples
         --------
@@ -252,13 +245,9 @@ class ClassificationResult:
         0.8000 [0.7084, 0.8682]
         """
         check_confidence(confidence)
-        check_one_of("method", method, ("robust", *BOOTSTRAPS), MetricError)
-        check_seed(seed, MetricError)
         average, metric = split_average(key)
         clusters = ExampleClusters.of(self.table, cluster)
-        return self.interval_of(
-            metric, self.parts_of(average), average, confidence, clusters, method, n_resamples, seed
-        )
+        return self.interval_of(metric, self.parts_of(average), average, confidence, clusters)
 
     def parts_of(self, average: str) -> list[Ids]:
         """Return arrays of row indices: for ``"micro"`` one array of all rows, for ``"macro"`` one per test relation.
@@ -276,9 +265,6 @@ class ClassificationResult:
         average: str,
         confidence: float,
         clusters: ExampleClusters,
-        method: str = "robust",
-        n_resamples: int = 2000,
-        seed: int = 0,
     ) -> Interval:
         """Return the interval of a metric over rows (``parts[0]``), or of the mean of the metric over the relations.
 
@@ -291,7 +277,7 @@ class ClassificationResult:
             ``"micro"`` or ``"macro"``.
         clusters : ExampleClusters
             The clusters of all rows of the table.
-        confidence, method, n_resamples, seed
+        confidence : float
             As in `interval`.
         """
         value = self.value_of(metric, parts[0]) if average == "micro" else self._macro(metric)
@@ -303,9 +289,9 @@ class ClassificationResult:
             except MetricError as error:
                 reason = str(error)
         if reason:
-            return Interval(value.value, np.nan, np.nan, confidence, method, 0, reason=reason)
+            return Interval(value.value, np.nan, np.nan, confidence, "robust", 0, reason=reason)
         among = clusters.among(parts)
-        interval = metric_interval(metric, moments, among, confidence, method, n_resamples, seed)
+        interval = metric_interval(metric, moments, among, confidence)
         return replace(interval, value=value.value)  # interval.value has larger rounding errors
 
     def moments(self, metric: PointMetric, rows: Ids) -> Moments:

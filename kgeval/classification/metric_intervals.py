@@ -9,9 +9,8 @@ from math import exp, inf
 import numpy as np
 
 from kgeval.checks import Reals
-from kgeval.errors import MetricError
 from kgeval.metrics.pointwise import PointMetric
-from kgeval.stats import Clusters, Interval, Moments, bootstrap_interval, macro_interval, robust_interval
+from kgeval.stats import Clusters, Interval, Moments, macro_interval, robust_interval
 
 
 def metric_interval(
@@ -19,9 +18,6 @@ def metric_interval(
     parts: Sequence[Moments],
     clusters: Clusters,
     confidence: float,
-    method: str = "robust",
-    n_resamples: int = 2000,
-    seed: int = 0,
 ) -> Interval:
     """Return the interval of a metric, or of the mean of a metric over fixed groups of examples.
 
@@ -45,19 +41,10 @@ def metric_interval(
         The clusters of the examples of ``parts[0]``, ``parts[1]``, ..., joined in this order.
     confidence : float
         Nominal coverage.
-    method : str
-        ``"robust"``, or ``"percentile"`` or ``"bca"``: bootstrap of whole clusters.
-    n_resamples, seed : int
-        Number of resamples and seed of the bootstrap.
 
     Returns
     -------
     Interval
-
-    Raises
-    ------
-    MetricError
-        If the metric has no bootstrap interval.
 
     References
     ----------
@@ -74,11 +61,6 @@ def metric_interval(
     >>> print(metric_interval(RocAuc(), [moments], Clusters.of(np.arange(40), 40), 0.95))
     0.7887 [0.6117, 0.8985] (40 effective clusters)
     """
-    if method != "robust":
-        if len(parts) > 1 or not metric.is_of_means:
-            about = "a mean over relations" if len(parts) > 1 else f"{metric}, which is not a function of means"
-            raise MetricError(f"method {method!r}: there is no bootstrap of {about}; use method='robust'")
-        return bootstrap_interval(parts[0], clusters, confidence, method, n_resamples, seed, metric.bounds)
     if metric.bounds == (-1.0, 1.0):
         return _of_halves(_estimate([_halved(part) for part in parts], clusters, confidence, (0.0, 1.0)))
     if len(parts) > 1 or (metric.bounds == (0.0, 1.0) and metric.is_of_means):

@@ -12,7 +12,7 @@ from kgeval.comparison import COMPARED_METRICS
 from kgeval.errors import ProtocolError
 from kgeval.report import format_frame, frame_records, undefined_lines
 
-NEED_RANKS = ("by_relation", "limit", "margin", "non_inferior_to", "plan", "power")
+NEED_RANKS = ("by_relation", "limit", "margin", "non_inferior_to")
 FEW_COLUMNS = ("n_effective", "test", "p")  # a table that is wider than the terminal leaves out these first
 
 
@@ -41,13 +41,14 @@ def classes_text(results: Sequence[Any], names: Sequence[str], options: argparse
         results,
         names,
         metrics=None if has_default else options.metrics,
+        baseline=options.baseline,
         confidence=options.confidence,
         cluster=None if options.cluster == "triple" else options.cluster,
         n_resamples=options.resamples,
         seed=options.seed,
     )
     lines = [compared.verdict, *compared.header()]
-    differences = compared.table.set_index(["first", "second", "metric"])
+    differences = compared.differences.set_index(["first", "second", "metric"])
     if options.format == "json":
         content = {"header": lines, "values": frame_records(compared.values), "differences": frame_records(differences)}
         return json_text(content)
@@ -63,13 +64,13 @@ def classes_text(results: Sequence[Any], names: Sequence[str], options: argparse
 def _table_text(compared: ClassificationComparison, undefined: list[str], options: argparse.Namespace) -> str:
     """Return verdict, values, differences and notes for a terminal."""
     screen, header = options.screen, compared.header()
-    table = compared.table.rename(columns={"low": "difference low", "high": "difference high"})
+    table = compared.shown().rename(columns={"low": "difference low", "high": "difference high"})
     if len(compared.names) == 2:
         table = table.drop(columns=["first", "second"]).set_index("metric")
-        table = table.rename(columns=dict(zip(("value_first", "value_second"), compared.names)))
+        names = compared.differences.loc[0, ["first", "second"]]
+        table = table.rename(columns=dict(zip(("value_first", "value_second"), names)))
     else:
         table = table.drop(columns=["value_first", "value_second"]).set_index(["first", "second", "metric"])
-    table = table.drop(columns=["n", "n_clusters", "detectable"])
     parts = [screen.bold(screen.wrapped(compared.verdict))]
     if not options.quiet:
         parts.append(screen.dim(screen.lines([line for line in header if not line.startswith("note: ")])))

@@ -6,6 +6,8 @@ Each ``add_...`` function adds options to a parser; `check_level` checks what `a
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
+from typing import Any
 
 from kgeval.comparison import OVERRIDES
 from kgeval.errors import ProtocolError
@@ -105,3 +107,21 @@ def add_override(parser: argparse.ArgumentParser, results: str = "the results") 
         metavar="NAMES",
         help=f"accept that {results} differ in these points, comma-separated: {', '.join(OVERRIDES)}",
     )
+
+
+def add_gone(parser: argparse.ArgumentParser, reasons: Mapping[str, str]) -> None:
+    """Add options that were removed: they are not in the help, and answer with the reason.
+
+    Parameters
+    ----------
+    parser : argparse.ArgumentParser
+    reasons : mapping of str to str
+        Option -> why it was removed.
+    """
+
+    class Gone(argparse.Action):
+        def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+            parser.error(f"there is no {option_string} any more: {reasons[str(option_string)]}")
+
+    for option in reasons:
+        parser.add_argument(option, action=Gone, help=argparse.SUPPRESS)

@@ -2,41 +2,63 @@
 
 from kgeval.comparison.alignment import OVERRIDES, Alignment, align, differing_facts, mismatches
 from kgeval.comparison.comparison import COMPARED_METRICS, Comparison, compare
-from kgeval.comparison.differences import SUM_ROUNDING, UNDECIDED, Sample, better_models, samples_of
-from kgeval.comparison.margins import check_margin, equivalence_lines, largest_difference
+from kgeval.comparison.differences import ROUNDING, Sample, samples_of
+from kgeval.comparison.margins import MarginPair, check_margin, equivalence_lines, largest_difference, margin_rows
 from kgeval.comparison.names import Results, check_names, name_results
-from kgeval.comparison.planned import Replication, SamplePlan, replication_lines
 from kgeval.comparison.regression_gate import Gate, gate
-from kgeval.comparison.verdict import Verdict, is_at_floor, is_like_chance, leaders_of, verdict_of
+from kgeval.comparison.rows import (
+    NO_RUN,
+    UNDECIDED,
+    Pair,
+    alpha_of,
+    best_first,
+    decided_rows,
+    interval_words,
+    leaders_among,
+    p_part,
+    pairs_of,
+    row_of,
+    shown_decision,
+)
+from kgeval.comparison.verdict import TRAINED, Verdict, is_like_chance, leaders_of, verdict_of
 
 __all__ = [
     "COMPARED_METRICS",
+    "NO_RUN",
     "OVERRIDES",
-    "SUM_ROUNDING",
+    "ROUNDING",
+    "TRAINED",
     "UNDECIDED",
     "Alignment",
     "Comparison",
     "Gate",
-    "Replication",
+    "MarginPair",
+    "Pair",
     "Results",
     "Sample",
-    "SamplePlan",
     "Verdict",
     "align",
-    "better_models",
+    "alpha_of",
+    "best_first",
     "check_margin",
     "check_names",
     "compare",
+    "decided_rows",
     "differing_facts",
     "equivalence_lines",
     "gate",
-    "is_at_floor",
+    "interval_words",
     "is_like_chance",
     "largest_difference",
+    "leaders_among",
     "leaders_of",
+    "margin_rows",
     "mismatches",
     "name_results",
-    "replication_lines",
+    "p_part",
+    "pairs_of",
+    "row_of",
     "samples_of",
+    "shown_decision",
     "verdict_of",
 ]

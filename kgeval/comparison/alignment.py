@@ -530,8 +530,13 @@ def cautions(results: Sequence[EvaluationResult], names: Sequence[str]) -> list[
     for model in dict.fromkeys(model for model in models if model is not None and models.count(model) > 1):
         runs = [name for name, of_model in zip(names, models) if of_model == model]
         texts.append(
-            f"{listed(runs)} are runs of one model, {model}; here each counts as a model of its own, and the p-values "
-            "say nothing about other seeds; kgeval benchmark compares models over their seeds"
+            f"{listed(runs)} are runs of one model, {model}"
+            + (
+                "; here each counts as a model of its own, and the p-values say nothing about other seeds"
+                if len(runs) == len(results)
+                else ": its seeds are not compared with each other, and the p-values say nothing about other seeds"
+            )
+            + "; kgeval benchmark compares models over their seeds"
         )
     scorers = [str(result.about["scorer"]) for result in results]
     for scorer in dict.fromkeys(scorers):

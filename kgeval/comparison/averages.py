@@ -9,19 +9,14 @@ import numpy as np
 import pandas as pd
 
 from kgeval.checks import Ids, Reals, check_largest_weight
-from kgeval.comparison.differences import Sample, better_models
+from kgeval.comparison.differences import Sample
 from kgeval.comparison.groups import groups_by
+from kgeval.comparison.rows import Pair, decided_rows
 from kgeval.data import group_rows
 from kgeval.errors import MetricError
 from kgeval.metrics import RankMetric
 from kgeval.results import Key, check_row_index
-from kgeval.stats import Difference, compare_macro, compare_paired, holm
-
-AVERAGE_COLUMNS = (
-    "average", "metric", "first", "second", "value_first", "value_second", "difference", "low", "high", "p", "p_holm",
-    "better", "n", "n_clusters", "n_effective", "test", "reason",
-)  # fmt: skip
-_NUMBERS = ("value_first", "value_second", "difference", "low", "high", "p", "p_holm", "n_effective")
+from kgeval.stats import Difference, compare_macro, compare_paired
 
 
 def average_table(
@@ -40,27 +35,30 @@ def average_table(
         The indices of two models.
     weights : float64 array, shape (rows of the first result,), optional
     """
-    records = []
+    pairs = []
+    first, second = (comparison.names[i] for i in pair)
+    dataset = str(comparison.results[0].about["dataset"])
     for label in labels:
         key = comparison.keys[label]
         sample: Sample = comparison.sample(key)
         codes = _codes(comparison, columns, sample, pair)
         for average in ("micro", "macro", *(["weighted"] if weights is not None else [])):
-            record: dict[str, Any] = {"average": average, "metric": label, "reason": "", "test": ""}
-            record |= {"first": comparison.names[pair[0]], "second": comparison.names[pair[1]]}
-            record |= {"n": len(sample), "n_clusters": sample.clusters.count}
+            more: dict[str, Any] = {"average": average, "n": len(sample)}
+            found, values, reason = None, (np.nan, np.nan), ""
             try:
                 if average == "macro":
-                    record |= _macro(comparison, key, sample, pair, codes)
+                    found, values, more["n"] = _macro(comparison, key, sample, pair, codes)
                 else:
                     row_weights = None if average == "micro" or weights is None else weights[sample.rows[0]]
-                    record |= _mean(comparison, key, sample, pair, row_weights)
+                    found, values = _mean(comparison, key, sample, pair, row_weights)
             except MetricError as error:
-                record["reason"] = str(error)
-            records.append(record)
-    frame = pd.DataFrame(records, columns=list(AVERAGE_COLUMNS)).astype(dict.fromkeys(_NUMBERS, np.float64))
-    frame["p_holm"] = holm(frame["p"].to_numpy())
-    return frame.assign(better=better_models(frame, comparison.keys, comparison.alpha))
+                reason, more["n_clusters"] = str(error), sample.clusters.count
+            better = key.higher_is_better
+            pairs.append(
+                Pair(dataset, label, first, second, values, found, better, key.bounds, reason=reason, more=more)
+            )
+    rows = decided_rows(pairs, comparison.alpha, ("average",), has_order=True)
+    return rows[["average", *rows.columns.drop("average")]]
 
 
 def checked_weights(comparison: Any, weights: Any) -> Reals:
@@ -85,8 +83,10 @@ def checked_weights(comparison: Any, weights: Any) -> Reals:
     return array
 
 
-def _mean(comparison: Any, key: Key, sample: Sample, pair: tuple[int, int], weights: Reals | None) -> dict[str, Any]:
-    """Return the columns of the difference over all observations; `weights`, shape (ranks,), weigh the ranks."""
+def _mean(
+    comparison: Any, key: Key, sample: Sample, pair: tuple[int, int], weights: Reals | None
+) -> tuple[Difference, tuple[float, float]]:
+    """Return the difference over all observations, and both values; `weights`, shape (ranks,), weigh the ranks."""
     terms, results = comparison.terms, comparison.results
     if weights is None:
         moments = [sample.moments(results[i], i, key) for i in pair]
@@ -100,15 +100,15 @@ def _mean(comparison: Any, key: Key, sample: Sample, pair: tuple[int, int], weig
             raise MetricError(f"the weights of all {len(weights)} ranks of {str(key)!r} are 0")
         check_largest_weight(float(weights.max()))
         moments = [results[i].rank_table.moments(key, sample.rows[i], weights=weights) for i in pair]
-    difference = compare_paired(
+    (found,) = compare_paired(
         [moments[0]],
         [moments[1]],
         sample.clusters,
-        confidence=terms.confidence,
         n_resamples=terms.n_resamples,
         seed=terms.seed,
-    )[0]
-    return _columns(difference, key, [float(part.number) for part in moments])
+        largest_level=max(terms.alpha, 0.05),
+    )
+    return found, (float(moments[0].number), float(moments[1].number))
 
 
 def _codes(comparison: Any, columns: Sequence[str], sample: Sample, pair: tuple[int, int]) -> Ids:
@@ -117,32 +117,19 @@ def _codes(comparison: Any, columns: Sequence[str], sample: Sample, pair: tuple[
     return np.unique(np.column_stack(codes), axis=0, return_inverse=True)[1].reshape(len(sample.rows[0]))
 
 
-def _macro(comparison: Any, key: Key, sample: Sample, pair: tuple[int, int], codes: Ids) -> dict[str, Any]:
-    """Return the columns of the difference of macro averages; `codes`, shape (ranks,), are the groups of the ranks."""
+def _macro(
+    comparison: Any, key: Key, sample: Sample, pair: tuple[int, int], codes: Ids
+) -> tuple[Difference, tuple[float, float], int]:
+    """Return the difference of macro averages, both values, and the number of groups.
+
+    `codes`, shape (ranks,), are the groups of the ranks.
+    """
     order, starts = group_rows(sample.groups_of(codes))
     rows_by_group = np.split(order, starts[1:-1])
     parts = []
     for i in pair:
         whole = sample.moments(comparison.results[i], i, key)
         parts.append([sample.part(comparison.results[i], i, key, whole, rows) for rows in rows_by_group])
-    clusters = sample.clusters.take(order)
-    difference = compare_macro(parts[0], parts[1], clusters, confidence=comparison.terms.confidence)
-    values = [float(np.mean([float(part.number) for part in of_model])) for of_model in parts]
-    return _columns(difference, key, values) | {"n": len(rows_by_group)}
-
-
-def _columns(difference: Difference, key: Key, values: Sequence[float]) -> dict[str, Any]:
-    """Return the columns of one row that come from the interval and the test."""
-    lowest, highest = key.bounds
-    low, high = np.clip([difference.low, difference.high], lowest - highest, highest - lowest).tolist()
-    return {
-        "value_first": values[0],
-        "value_second": values[1],
-        "difference": difference.value,
-        "low": low,
-        "high": high,
-        "p": difference.p_value,
-        "n_effective": difference.n_effective,
-        "test": "swaps" if difference.n_resamples else "t",
-        "reason": difference.reason if np.isnan(low) else "",
-    }
+    found = compare_macro(parts[0], parts[1], sample.clusters.take(order))
+    one, other = (float(np.mean([float(part.number) for part in of_model])) for of_model in parts)
+    return found, (one, other), len(rows_by_group)

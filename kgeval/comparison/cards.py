@@ -10,7 +10,7 @@ import pandas as pd
 
 from kgeval import markup_cards as cards
 from kgeval.checks import counted
-from kgeval.comparison.verdict import is_at_floor
+from kgeval.comparison.rows import shown_decision
 from kgeval.markup import Markup, joined
 from kgeval.metrics import REASON, display_of
 from kgeval.results import html_table
@@ -33,7 +33,7 @@ def comparison_card(comparison: Any, tests: pd.DataFrame) -> Markup:
     verdict, names, confidence = comparison.verdict, comparison.names, comparison.terms.confidence
     is_plain = verdict.outcome != "undecided" or verdict.sentence.startswith("Undecided")
     differences = _differences(comparison, verdict.metric)
-    n_pairs = len(names) * (len(names) - 1) // 2
+    n_pairs = len(comparison.differences) // len(comparison.keys)
     return cards.card(
         verdict.sentence if is_plain else f"Undecided: {verdict.sentence}",
         cards.line(
@@ -76,13 +76,13 @@ def _differences(comparison: Any, metric: str) -> Markup:
     """Return a table of differences: of several metrics if there are two models, else of all pairs in one metric."""
     has_two = len(comparison.names) == 2
     metrics = shown_metrics(comparison, metric) if has_two else [metric]
-    rows = [row for label in metrics for row in comparison.table.to_dict("records") if row["metric"] == label]
+    rows = [row for label in metrics for row in comparison.differences.to_dict("records") if row["metric"] == label]
     limit = edge_of([abs(row[name]) for row in rows for name in ("difference", "low", "high")])
     cells = []
     for row in rows:
         label, numbers = row["metric"], (row["difference"], row["low"], row["high"])
         decimals = display_of(label).decimals
-        places = cards.enough_decimals(numbers if row["better"] != "undecided" else numbers[:1], decimals)
+        places = cards.enough_decimals(numbers if row["better"] else numbers[:1], decimals)
         pair = f"{_short(row['first'])} - {_short(row['second'])}"
         cells.append(
             (
@@ -92,18 +92,18 @@ def _differences(comparison: Any, metric: str) -> Markup:
                 cards.signed(row["difference"], places),
                 cards.between(row["low"], row["high"], places, has_signs=True),
                 cards.difference_bar(*numbers, limit),
-                cards.p_text(row["p_holm"], comparison.alpha, is_at_floor(row, comparison.terms.n_resamples)),
-                _short(row["better"]),
+                cards.p_text(row["p_corrected"], comparison.alpha),
+                _short(shown_decision(row)),
                 row["reason"],
             )
         )
-    first, second = map(_short, comparison.names) if has_two else ("first", "second")
+    first, second = (_short(rows[0][place]) for place in ("first", "second")) if has_two else ("first", "second")
     headings = [
         "metric" if has_two else "models",
         first,
         second,
         f"{first} - {second}" if has_two else "difference",
-        f"{100 * comparison.terms.confidence:g}% interval",
+        "interval",
         f"-{limit:g} to +{limit:g}",
         "p (Holm)",
         "better",

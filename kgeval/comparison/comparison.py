@@ -13,27 +13,24 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import check_number, check_one_of, check_positive_int, check_seed, names_unknown_arguments
+from kgeval.checks import check_one_of, check_positive_int, check_seed, names_unknown_arguments
 from kgeval.comparison.alignment import Alignment, align, cautions
 from kgeval.comparison.averages import average_table, checked_weights
 from kgeval.comparison.cards import comparison_card
 from kgeval.comparison.differences import (
-    UNDECIDED,
     Sample,
     Terms,
-    better_models,
     difference_table,
     entity_notes,
     group_table,
-    pair_row,
     samples_of,
     undecided_notes,
     value_table,
 )
 from kgeval.comparison.groups import groups_by
 from kgeval.comparison.margins import equivalence_table
-from kgeval.comparison.names import name_results
-from kgeval.comparison.planned import Replication, SamplePlan, plan_of, replication_of
+from kgeval.comparison.names import models_of, name_results
+from kgeval.comparison.rows import pairs_of, row_of
 from kgeval.comparison.texts import header_lines, shown_table
 from kgeval.comparison.verdict import Verdict, verdict_of
 from kgeval.data import SETTINGS, with_labels
@@ -51,16 +48,22 @@ class Comparison:
 
     Parameters
     ----------
-    table : pandas.DataFrame
-        One row per pair of results and metric: ``first, second, metric``; ``value_first, value_second, difference``
-        (first minus second) with its interval ``low, high``; ``p``, the p-value of the paired randomization test, and
-        ``p_holm``, the same p-value corrected by Holm's method for all tests of the table; ``detectable``, the minimum
-        detectable difference at a power of 0.8; ``wins, ties, losses``, the number of observations (ranks or queries)
-        in which the metric of the first model is better than, equal to, or worse than that of the second (none of
-        the three counts contains observations that depend on undecided ranks); ``n``, the number of observations;
-        ``n_clusters``, the number of clusters; ``n_effective``, their effective number (see `Interval`); ``test``,
-        ``"swaps"`` (randomization test) or ``"t"`` (Student's t test, where clusters overlap); ``better``, the name of
-        the better model if ``p_holm`` is at most `alpha`, else ``"undecided"``; ``reason``, why values are NaN.
+    differences : pandas.DataFrame
+        One row per pair of results and metric. The model with the better value in the first metric stands first:
+        ``dataset, metric, first, second``; ``n_first, n_second``, the numbers of runs (1); ``difference`` (first minus
+        second), its standard ``error`` and its degrees of ``freedom``; ``low, high``, the interval at the level of the
+        test, which excludes 0 exactly if the row is decided; ``level``, that level; ``low_95, high_95``, the 95%
+        interval; ``p``, the p-value of the paired randomization test, and ``p_corrected``, the same p-value corrected
+        by Holm's method for all tests of the table; ``decision``, ``"first"``, ``"second"`` or ``"undecided"``: decided
+        if ``p_corrected`` is at most `alpha`; ``better``, the name of the better model if decided, else empty;
+        ``detectable``, where undecided, the true difference that the test finds with a probability of about 0.8;
+        ``reason``, why values are NaN or no decision can be had. Then ``value_first, value_second``; ``n``, the number
+        of observations (ranks or queries); ``n_clusters``, the number of clusters, ``n_differing``, those in which the
+        models differ, ``n_effective``, their effective number (see `Interval`); ``test``, ``"swaps"`` (randomization
+        test) or ``"t"`` (Student's t test, where clusters overlap); ``wins, ties, losses``, the number of observations
+        in which the metric of the first model is better than, equal to, or worse than that of the second (none of the
+        three counts contains observations that depend on undecided ranks). Runs of one model, saved with ``name=`` and
+        ``seed=``, are not compared with each other.
     values : pandas.DataFrame
         One row per model. Columns: each metric under its key, the limits of its interval ``"<metric> low"`` and
         ``"<metric> high"``, and ``reason``.
@@ -78,7 +81,7 @@ class Comparison:
         Cautions about the numbers.
     """
 
-    table: pd.DataFrame
+    differences: pd.DataFrame
     values: pd.DataFrame
     names: tuple[str, ...]
     keys: dict[str, Key]
@@ -97,14 +100,36 @@ class Comparison:
 
     @property
     def alpha(self) -> float:
-        """The significance level, 1 - confidence: a difference is decided if its ``p_holm`` is at most `alpha`."""
+        """1 - confidence: a difference is decided if its ``p_corrected`` is at most `alpha`."""
         return self.terms.alpha
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """The former name of `differences`; raises an AttributeError that says so."""
+        raise AttributeError("Comparison.table is Comparison.differences now; p_holm is p_corrected")
+
+    @property
+    def models(self) -> tuple[str | None, ...]:
+        """The model of each result, if it was saved with a name, else None; runs of one model are no rivals."""
+        return models_of(self.results)
+
+    def rivals(self, name: str) -> list[str]:
+        """Return the other names, without the other runs of the same model.
+
+        Parameters
+        ----------
+        name : str
+        """
+        rows = self.differences
+        with_name = rows[(rows["first"] == name) | (rows["second"] == name)]
+        met = {*with_name["first"], *with_name["second"]}
+        return [other for other in self.names if other in met and other != name]
 
     def best(self, metric: str | Metric) -> str:
         """Return the name of the model with the best value; of models with equal values, the first in `names`.
 
-        The value may be the best by chance. The column ``better`` of `table` names a model only if the difference is
-        significant.
+        The value may be the best by chance. The column ``better`` of `differences` names a model only if the difference
+        is significant.
 
         Parameters
         ----------
@@ -133,16 +158,24 @@ class Comparison:
         return self.names[best]
 
     def significant(self, alpha: float | None = None) -> pd.DataFrame:
-        """Return the rows of `table` whose corrected p-value ``p_holm`` is at most `alpha`.
+        """Return the rows of `differences` that are decided.
 
         Parameters
         ----------
         alpha : float, optional
-            The significance level; by default 1 - confidence, the level that the column ``better`` uses.
+            Only `alpha` of the comparison: intervals and decisions belong to it.
+
+        Raises
+        ------
+        MetricError
+            If `alpha` is another one.
         """
-        level = self.alpha if alpha is None else check_number("alpha", alpha, 0.0, 1.0, "between 0 and 1")
-        rows = self.table[(self.table["p_holm"] <= level).to_numpy()].reset_index(drop=True)
-        return rows.assign(better=better_models(rows, self.keys, level))
+        if alpha not in (None, self.alpha):
+            raise MetricError(
+                f"the differences were decided at {self.alpha:g}, the level of the comparison; got alpha={alpha}. For "
+                "another level, call compare(..., confidence=1 - alpha)"
+            )
+        return self.differences[(self.differences["better"] != "").to_numpy()].reset_index(drop=True)
 
     @cached_property
     def verdict(self) -> Verdict:
@@ -175,7 +208,7 @@ class Comparison:
             ``difference`` (first minus second) with its interval ``low, high``; ``contribution``; ``decided``, whether
             the interval of the group, corrected for the number of groups (Bonferroni), lies beyond 0; ``reversed``,
             whether the group is decided and its difference has the opposite sign of the significant difference over all
-            observations, so that the model that is worse in `table` is better in the group; ``n_effective``, the
+            observations, so that the model that is worse over all is better in the group; ``n_effective``, the
             effective number of clusters; and ``reason``, why a value is NaN.
 
             The contributions add up to the difference between the models, which is ``attrs["difference"]``. If the
@@ -209,8 +242,10 @@ class Comparison:
         key = self.keys[label]
         sample = self.sample(key)
         codes, labels, is_ordered = groups_by(self, column, sample.rows, (i, j))
-        row = pair_row(self.table, label, self.names[i], self.names[j])
-        decided = 0.0 if row["better"] == UNDECIDED else row["difference"]
+        decided = 0.0
+        if self.names[j] in self.rivals(self.names[i]):
+            row = row_of(self.differences, label, self.names[i], self.names[j])
+            decided = row["difference"] if row["better"] else 0.0
         groups = (sample.groups_of(codes), labels)
         frame = group_table(self.results, sample, key, (i, j), self.terms, groups, decided)
         frame.index.name = column
@@ -244,10 +279,8 @@ class Comparison:
         -------
         pandas.DataFrame
             One row per metric and average: ``average`` (``"micro"``: over all ranks; ``"macro"``: the unweighted mean
-            of the metric over the groups; ``"weighted"``), ``metric``, ``first``, ``second``; ``value_first``,
-            ``value_second``, ``difference`` with its interval ``low, high``; ``p``, and ``p_holm``, which is corrected
-            for all tests of this table; ``better``; ``n``, the number of observations (``macro``: of groups);
-            ``n_clusters``, ``n_effective``; ``test``; ``reason``.
+            of the metric over the groups; ``"weighted"``), then the columns of `differences`, corrected for all tests
+            of this table. ``n`` is the number of observations (``macro``: of groups).
 
             ``macro`` treats the triples as a sample, and the groups as fixed. Its p-value comes from Student's t test
             (``test`` is ``"t"``). A group with one cluster only, such as one triple, has an unknown variance: then the
@@ -267,7 +300,7 @@ class Comparison:
         >>> bad = evaluate(lambda s, p, o: -((o - s - 3 * p) % 8), dataset)
         >>> averages = compare([good, bad], names=["good", "bad"], metrics="mr").averages("relation")
         >>> averages[["average", "value_first", "value_second", "better"]].values.tolist()
-        [['micro', 1.0, 4.5, 'good'], ['macro', 1.0, 4.5, 'undecided']]
+        [['micro', 1.0, 4.5, 'good'], ['macro', 1.0, 4.5, '']]
         """
         labels = list(self.keys) if metrics is None else [self._label(metric) for metric in split_list(metrics)]
         checked = None if weights is None else checked_weights(self, weights)
@@ -304,14 +337,14 @@ class Comparison:
         Returns
         -------
         pandas.DataFrame
-            One row per pair: ``first, second, metric, margin``; ``value_first, value_second, difference`` (first minus
-            second), its standard error ``error`` and the limits ``low, high`` of the interval with the nominal coverage
-            ``1 - 2 * alpha``; ``p`` and ``p_holm`` of the test; ``p_beyond`` and ``p_beyond_holm`` of the opposite
-            claim (the difference or the loss is larger than the margin); ``decision``: ``"equivalent"``, ``"different
-            beyond the margin"``, ``"not inferior"``, ``"inferior beyond the margin"`` or ``"undecided"``;
-            ``not_excluded``, the largest difference (non-inferiority: the largest loss of the first model) that the
-            interval does not exclude; ``n_clusters``, ``n_differing``, ``n_effective``; ``reason``. If few clusters
-            differ, the p-values have lower limits; see `kgeval.stats.Support`.
+            One row per pair, with the columns of `differences`. ``p`` and ``p_corrected`` are those of the test;
+            ``low, high`` is the interval with the coverage ``1 - 2 * level``, which lies within the margins exactly
+            where the test decides; ``decision`` is ``"equal within the margin"``, ``"first"`` or ``"second"`` (better
+            by more than the margin), ``"not inferior"``, ``"inferior beyond the margin"`` or ``"undecided"``. Further
+            columns: ``margin``; ``p_beyond`` and ``p_beyond_corrected`` of the opposite claim (the difference or the
+            loss is larger than the margin); ``not_excluded``, the largest difference (non-inferiority: the largest loss
+            of the first model) that the interval does not exclude. If few clusters differ, the p-values have lower
+            limits; see `kgeval.stats.Support`.
 
         Raises
         ------
@@ -334,95 +367,10 @@ class Comparison:
         >>> results = [evaluate(lambda s, p, o, k=k: -((o - s - 1) % (7 + k)), dataset) for k in range(2)]
         >>> comparison = compare(results, names=["A", "B"], metrics="mrr")
         >>> comparison.equivalence(0.1)[["difference", "decision"]].round(4).values.tolist()
-        [[-0.041, 'equivalent']]
+        [[0.041, 'equal within the margin']]
         """
         label = next(iter(self.keys)) if metric is None else self._label(metric)
         return equivalence_table(self, label, margin, kind, reference)
-
-    def plan(
-        self,
-        difference: float,
-        metric: str | Metric | None = None,
-        power: float = 0.8,
-        first: str | None = None,
-        second: str | None = None,
-    ) -> SamplePlan:
-        """Return the numbers of test triples and ranks that are needed to find a true difference.
-
-        This is the inverse of the column ``detectable`` of `table`: to find a difference as large as ``detectable``
-        (with the power 0.8), the present sample is just large enough. The significance level is `alpha` divided by the
-        number of tests of the comparison, as for ``detectable``. More triples are assumed to be like the present ones.
-
-        Parameters
-        ----------
-        difference : float
-            In the unit of the metric; its sign does not matter.
-        metric : str or Metric, optional
-            One of the compared metrics; by default the first.
-        power : float
-            The wished-for probability of a significant difference.
-        first, second : str, optional
-            As in `by`.
-
-        Returns
-        -------
-        SamplePlan
-            Its text says whether the present sample is enough.
-
-        Raises
-        ------
-        MetricError
-            If `difference` or `power` is out of range, or if the metric was not compared.
-
-        Examples
-        --------
-        >>> from kgeval import Dataset, evaluate
-        >>> triples = [[i, 0, (i + 1) % 40] for i in range(40)]
-        >>> dataset = Dataset.from_arrays(test=triples, n_entities=40, n_relations=1)
-        >>> results = [evaluate(lambda s, p, o, k=k: -((o * k - s) % 40), dataset) for k in (3, 7)]
-        >>> plan = compare(results, names=["A", "B"], metrics="mrr").plan(0.01)
-        >>> plan.is_enough, plan.n_triples, plan.n_triples_needed > 40
-        (False, 40, True)
-        """
-        label = next(iter(self.keys)) if metric is None else self._label(metric)
-        return plan_of(self, label, self._model_indices(first, second), difference, power)
-
-    def replication(self, metric: str | Metric | None = None, *, n_draws: int = 20000, seed: int = 0) -> Replication:
-        """Return the probability that the models have the same order on a new test set of the same size.
-
-        The new differences are drawn around the observed differences, with ``sqrt(2)`` times their standard error,
-        because the observed and the new differences both have this error. See `kgeval.stats.order_repeats` for the
-        assumptions, and for the cases in which the probabilities are too high. The trained models stay the same.
-
-        Parameters
-        ----------
-        metric : str or Metric, optional
-            One of the compared metrics; by default the first.
-        n_draws, seed : int
-            Number of draws for the order of three or more models, and their seed.
-
-        Returns
-        -------
-        Replication
-            The probability for the whole order, for the first model, and for each pair.
-
-        Raises
-        ------
-        MetricError
-            If the metric was not compared.
-
-        Examples
-        --------
-        >>> from kgeval import Dataset, evaluate
-        >>> triples = [[i, 0, (i + 1) % 40] for i in range(40)]
-        >>> dataset = Dataset.from_arrays(test=triples, n_entities=40, n_relations=1)
-        >>> results = [evaluate(lambda s, p, o, k=k: -((o * k - s) % 40), dataset) for k in (3, 7)]
-        >>> replication = compare(results, names=["A", "B"], metrics="mrr").replication()
-        >>> replication.order, 0.5 < replication.of_order < 1.0
-        (('B', 'A'), True)
-        """
-        label = next(iter(self.keys)) if metric is None else self._label(metric)
-        return replication_of(self, label, n_draws, check_seed(seed, MetricError))
 
     def by_relation(self, metric: str | Metric, first: str | None = None, second: str | None = None) -> pd.DataFrame:
         """Return the contribution of each relation to the difference between two models: ``by("relation", metric)``.
@@ -532,6 +480,7 @@ def compare(
     *,
     names: Sequence[str] | None = None,
     metrics: Sequence[str | Metric] | str = COMPARED_METRICS,
+    baseline: str | None = None,
     override: Sequence[str] | str = (),
     confidence: float = 0.95,
     cluster: Any = "triple",
@@ -548,9 +497,13 @@ def compare(
     results : sequence of EvaluationResult, or mapping of name to EvaluationResult
         At least two, with the same protocol, dataset and queries.
     names : sequence of str, optional
-        The names of the results; by default the names of their scorers, numbered if scorers share a name.
+        The names of the results; by default the names and seeds they were saved with, else the names of their scorers,
+        numbered if results share a name.
     metrics : sequence of str or Metric, or one string with commas
         Keys ``[setting.][side.][ties.]metric``, as in `EvaluationResult.value`.
+    baseline : str, optional
+        The name of a result. Each other result is compared only with this one, so that there are fewer tests. Choose it
+        before you see the results. By default, all pairs are compared.
     override : sequence of str, or one string with commas
         Differences between the results to accept: ``"queries"`` (compare only the rows that all results have),
         ``"sample"`` (compare only the triples of the smallest sample; a larger sample with the same seed, or a result
@@ -558,8 +511,8 @@ def compare(
         ``"filter"``, ``"splits"``, ``"negatives"`` (the negatives of some results are not known, and you say
         that they are the same). There is a verdict only without differences, or with ``"negatives"`` alone.
     confidence : float
-        Nominal coverage of the intervals, such as 0.95. A difference is undecided unless its p-value, corrected by
-        Holm's method, is at most ``1 - confidence``.
+        Nominal coverage of the intervals of values, such as 0.95. A difference is undecided unless its p-value,
+        corrected by Holm's method for all rows, is at most ``1 - confidence``.
     cluster : str or array_like, shape (rows of the first result,)
         The clusters: ranks of the same cluster may depend on each other, and are swapped together. ``"triple"``,
         ``"query"`` and ``"entity"`` put the ranks of each triple, query or entity into one cluster. An array has the
@@ -567,8 +520,8 @@ def compare(
         p-values come from Student's t test instead of swaps. This is the case with ``"entity"`` in most graphs, and for
         ``query.`` metrics over both sides.
     n_resamples : int
-        Number of random swaps of the test; every p-value is at least ``1 / (1 + n_resamples)``. All metrics of a call
-        use the same swaps. If a metric is compared alone, its p-value may differ slightly (simulation error).
+        Number of random swaps of the test. A p-value below ``1 / (1 + n_resamples)`` is a bound, which holds for any
+        values (`kgeval.stats.compare_paired`).
     seed : int
         Seed of the random swaps.
 
@@ -611,9 +564,9 @@ def compare(
     names, results = tuple(named), tuple(named.values())
     keys = _read_keys(metrics)
     check_confidence(confidence)
-    terms = Terms(
-        confidence, cluster, check_positive_int("n_resamples", n_resamples, MetricError), check_seed(seed, MetricError)
-    )
+    check_positive_int("n_resamples", n_resamples, MetricError)
+    terms = Terms(confidence, cluster, baseline, n_resamples, check_seed(seed, MetricError))
+    pairs_of(names, baseline)  # an unknown baseline is an error before the results are aligned
     alignment = align(results, names, list(keys.values()), split_list(override))
     samples = samples_of(results, alignment.rows, keys, results[0].rank_table.row_clusters(cluster))
     of_sample = [
@@ -624,7 +577,7 @@ def compare(
     table = difference_table(results, keys, samples, values, terms)
     notes = [*cautions(results, names), *undecided_notes(results, names, samples, keys)]
     if terms.cluster_name in ("triple", "query"):
-        notes = [*notes, *entity_notes(results, names, alignment.rows, keys, table, confidence)]
+        notes = [*notes, *entity_notes(results, names, alignment.rows, keys, table, baseline)]
     return Comparison(table, values, names, keys, results, alignment, terms, tuple(notes))
 
 

@@ -1,7 +1,7 @@
 """Tables of differences between results on the same ranks, and the contribution of each group of ranks.
 
-`compare` in `comparison.py` calls `samples_of`, `value_table` and `difference_table`; `Comparison.by` calls
-`group_table`, and `verdict.py` calls `pair_row`.
+`compare` in `comparing.py` calls `samples_of`, `value_table` and `difference_table`; `Comparison.by` calls
+`group_table`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ import numpy as np
 import pandas as pd
 
 from kgeval.checks import Ids, Reals
+from kgeval.comparison.names import models_of
+from kgeval.comparison.rows import Pair, alpha_of, decided_rows, pairs_of, row_of
 from kgeval.data import group_rows
 from kgeval.errors import MetricError
 from kgeval.metrics import AgainstChance, Cell, QueryLevel, RankMetric, display_of, metric_frame, ranks_under
@@ -29,21 +31,25 @@ from kgeval.results import (
     query_columns,
     unknown_reason,
 )
-from kgeval.stats import Clusters, Difference, Interval, Moments, compare_paired, holm, influences, paired_interval
+from kgeval.stats import (
+    Clusters,
+    Difference,
+    Interval,
+    Moments,
+    compare_pairs,
+    count_differing,
+    influences,
+    paired_interval,
+)
 
-COLUMNS = (
-    "first", "second", "metric", "value_first", "value_second", "difference", "low", "high", "p", "p_holm",
-    "detectable", "wins", "ties", "losses", "n", "n_clusters", "n_effective", "test", "better", "reason",
-)  # fmt: skip
+COUNTS = ("wins", "ties", "losses")  # the further columns of `Comparison.differences`
 GROUP_COLUMNS = (
     "n", "share", "value_first", "value_second", "difference", "low", "high", "contribution", "decided", "reversed",
     "n_effective", "reason",
 )  # fmt: skip
-NUMBERS = ("value_first", "value_second", "difference", "low", "high", "p", "p_holm", "detectable", "n_effective")
 NO_RANKS = "no rank was compared"
-UNDECIDED = "undecided"  # in the column `better`: no significant difference
 # Rounding error: two sums of the same terms in different orders differ by less than this share of the sum.
-SUM_ROUNDING = 1e-12
+ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -52,6 +58,7 @@ class Terms:
 
     confidence: float
     cluster: Any
+    baseline: str | None
     n_resamples: int
     seed: int
 
@@ -62,8 +69,8 @@ class Terms:
 
     @property
     def alpha(self) -> float:
-        """The significance level, 1 - confidence: a difference is decided if its ``p_holm`` is at most `alpha`."""
-        return round(1.0 - self.confidence, 12)  # 0.05, not 0.050000000000000044
+        """The probability of one or more false decisions that is allowed: 1 - confidence."""
+        return alpha_of(self.confidence)
 
 
 @dataclass(frozen=True, eq=False)
@@ -326,7 +333,7 @@ def difference_table(
     values: pd.DataFrame,
     terms: Terms,
 ) -> pd.DataFrame:
-    """Return one row for each pair of results and each metric: difference, interval and test.
+    """Return one row for each pair of results and each metric: difference, interval, test and decision.
 
     Parameters
     ----------
@@ -341,45 +348,51 @@ def difference_table(
     Returns
     -------
     pandas.DataFrame
-        See `Comparison.table`.
+        See `Comparison.differences`.
     """
-    pairs = list(itertools.combinations(range(len(results)), 2))
+    indices = pairs_of(list(values.index), terms.baseline, models_of(results))
     moments, reasons = _moments(results, keys, samples)
-    n_tests = max(1, sum((i, label) in moments and (j, label) in moments for i, j in pairs for label in keys))
     tested: dict[tuple[tuple[int, int], str], Difference] = {}
     for kind in dict.fromkeys(_observation_kind(key) for key in keys.values()):
-        for i, j in pairs:
-            labels = [
-                label
-                for label, key in keys.items()
-                if _observation_kind(key) == kind and (i, label) in moments and (j, label) in moments
-            ]
-            if not labels:
-                continue
-            firsts, seconds = ([moments[number, label] for label in labels] for number in (i, j))
-            clusters = samples[labels[0]].clusters
-            differences = compare_paired(
-                firsts,
-                seconds,
-                clusters,
-                confidence=terms.confidence,
-                n_resamples=terms.n_resamples,
-                seed=terms.seed,
-                n_tests=n_tests,
-            )
-            tested |= {((i, j), label): difference for label, difference in zip(labels, differences)}
-    records = []
-    for pair in pairs:
+        of_kind = [label for label, key in keys.items() if _observation_kind(key) == kind]
+        labels = {
+            (i, j): [label for label in of_kind if (i, label) in moments and (j, label) in moments] for i, j in indices
+        }
+        systems = [tuple([moments[k, label] for label in labels[pair]] for k in pair) for pair in indices]
+        found = compare_pairs(
+            systems,  # type: ignore[arg-type]
+            samples[of_kind[0]].clusters,
+            terms.n_resamples,
+            terms.seed,
+            largest_level=max(terms.alpha, 0.05),
+        )
+        for pair, differences in zip(indices, found):
+            tested |= {(pair, label): difference for label, difference in zip(labels[pair], differences)}
+    dataset, pairs = str(results[0].about["dataset"]), []
+    for pair in indices:
         for label, key in keys.items():
-            record = _record(label, [values[label].iloc[i] for i in pair], [values.index[i] for i in pair])
             wins, ties, losses = samples[label].count_wins(results, *pair, key)
-            record |= {"wins": wins, "ties": ties, "losses": losses, "n": len(samples[label])}
+            names = [values.index[i] for i in pair]
+            one, other = (float(values[label].iloc[i]) for i in pair)
             reason = _joined({values.index[i]: reasons.get((i, label), "") for i in pair})
-            record |= {"n_clusters": samples[label].clusters.count, "reason": reason, "test": ""}
-            records.append(record | (_columns_of(tested[pair, label], key) if (pair, label) in tested else {}))
-    frame = pd.DataFrame(records, columns=list(COLUMNS)).astype(dict.fromkeys(NUMBERS, np.float64))
-    frame["p_holm"] = holm(frame["p"].to_numpy())
-    return frame.assign(better=better_models(frame, keys, terms.alpha))
+            more = {"wins": wins, "ties": ties, "losses": losses, "n": len(samples[label])}
+            found_one = tested.get((pair, label))
+            n_clusters = {} if found_one is not None else {"n_clusters": samples[label].clusters.count}
+            pairs.append(
+                Pair(
+                    dataset,
+                    label,
+                    names[0],
+                    names[1],
+                    (one, other),
+                    found_one,
+                    key.higher_is_better,
+                    key.bounds,
+                    reason=reason,
+                    more=more | n_clusters,
+                )
+            )
+    return decided_rows(pairs, terms.alpha, COUNTS)
 
 
 def entity_notes(
@@ -388,7 +401,7 @@ def entity_notes(
     rows: Sequence[Ids],
     keys: Mapping[str, Key],
     table: pd.DataFrame,
-    confidence: float,
+    baseline: str | None,
 ) -> list[str]:
     """Return a caution for each pair whose interval is much wider with clusters by entity; only one metric is checked.
 
@@ -401,23 +414,22 @@ def entity_notes(
     keys : mapping of str to Key
     table : pandas.DataFrame
         From `difference_table`. The first metric that has an interval is used.
-    confidence : float
+    baseline : str, optional
     """
-    with_interval = table.loc[table["low"].notna(), "metric"]
+    with_interval = table.loc[table["low_95"].notna(), "metric"]
     if not len(with_interval):
         return []
     label = str(with_interval.iloc[0])
     key, by_entity = keys[label], results[0].rank_table.row_clusters("entity")
     sample = Sample.of(results, rows, key, by_entity)
     notes = []
-    for i, j in itertools.combinations(range(len(results)), 2):
-        is_row = (table["first"] == names[i]) & (table["second"] == names[j]) & (table["metric"] == label)
-        row = table[is_row].iloc[0]
-        if np.isnan(row["low"]):
+    for i, j in pairs_of(names, baseline, models_of(results)):
+        row = row_of(table, label, names[i], names[j])
+        if np.isnan(row["low_95"]):
             continue
         moments = [sample.moments(results[number], number, key) for number in (i, j)]
-        wide = paired_interval(moments[0], moments[1], sample.clusters, confidence)
-        ratio = (wide.high - wide.low) / (row["high"] - row["low"])
+        wide = paired_interval(moments[0], moments[1], sample.clusters)
+        ratio = (wide.high - wide.low) / (row["high_95"] - row["low_95"])
         if ratio > MAX_ENTITY_RATIO:
             notes.append(
                 f"{names[i]} and {names[j]}: for other entities, the interval of the difference in "
@@ -500,99 +512,10 @@ def _joined(reasons: Mapping[str, str]) -> str:
     return "; ".join(f"{name}: {reason}" for name, reason in reasons.items() if reason)
 
 
-def better_models(table: pd.DataFrame, keys: Mapping[str, Key], alpha: float) -> list[str]:
-    """Return for each row of a table of differences the name of the better model, or `UNDECIDED`.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        See `Comparison.table`.
-    keys : mapping of str to Key
-    alpha : float
-        A row is undecided unless its ``p_holm`` is at most `alpha`. It is undecided too if the two values are equal or
-        differ only by rounding.
-    """
-    names = []
-    for row in table.to_dict("records"):
-        first, second, difference = row["value_first"], row["value_second"], row["difference"]
-        is_different = abs(difference) > SUM_ROUNDING * max(abs(first), abs(second))
-        is_first = (difference > 0) == keys[row["metric"]].higher_is_better
-        is_decided = is_different and row["p_holm"] <= alpha
-        names.append(row["first" if is_first else "second"] if is_decided else UNDECIDED)
-    return names
-
-
-def _record(label: str, values: Sequence[float], names: Sequence[str]) -> dict[str, Any]:
-    """Return the first columns of a row of the table of differences: names, metric, both values, and difference."""
-    first, second = values
-    return {
-        "first": names[0],
-        "second": names[1],
-        "metric": label,
-        "value_first": first,
-        "value_second": second,
-        "difference": first - second,
-    }
-
-
 def _bounds(key: Key) -> tuple[float, float]:
     """Return the smallest and the largest possible difference of two values of the metric."""
     low, high = key.bounds
     return low - high, high - low
-
-
-def _columns_of(difference: Difference, key: Key) -> dict[str, Any]:
-    """Return the columns of one row of the table of differences that come from the interval and the test."""
-    lowest, highest = _bounds(key)
-    low, high = np.clip([difference.low, difference.high], lowest, highest).tolist()
-    detectable, reason = difference.detectable, difference.reason
-    if detectable > highest:
-        detectable, reason = np.nan, "detectable is undefined: it would be larger than any possible difference"
-    return {
-        "low": low,
-        "high": high,
-        "p": difference.p_value,
-        "detectable": detectable,
-        "n_effective": difference.n_effective,
-        "test": "swaps" if difference.n_resamples else "t",
-        "reason": reason,
-    }
-
-
-def pair_row(table: pd.DataFrame, metric: str, first: str, second: str) -> dict[str, Any]:
-    """Return the row of the table of differences for two models and a metric, as ``first - second``.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        See `Comparison.table`.
-    metric : str
-        The text of a key.
-    first, second : str
-        Names of two models, in either order.
-
-    Returns
-    -------
-    dict of str to object
-        The columns of the table. If the table contains ``second - first``, signs and roles are exchanged.
-    """
-    for record in table[table["metric"] == metric].to_dict("records"):
-        row = {str(name): value for name, value in record.items()}
-        if (row["first"], row["second"]) == (first, second):
-            return row
-        if (row["first"], row["second"]) == (second, first):
-            return row | {
-                "first": first,
-                "second": second,
-                "value_first": row["value_second"],
-                "value_second": row["value_first"],
-                "difference": -row["difference"],
-                "low": -row["high"],
-                "high": -row["low"],
-                "wins": row["losses"],
-                "losses": row["wins"],
-            }
-    raise MetricError(f"the table has no row for {metric} of {first} and {second}")
 
 
 def group_table(
@@ -654,8 +577,11 @@ def group_table(
                 # Bonferroni's correction: of many groups, some have an interval beyond 0 by chance.
                 level = 1.0 - terms.alpha / len(rows_by_group)
                 corrected = paired_interval(both_moments[0], both_moments[1], clusters, level, _bounds(key))
-                record["decided"] = corrected.low > 0.0 or corrected.high < 0.0
-                record["reversed"] = corrected.low > 0.0 > total or corrected.high < 0.0 < total
+                # The t test of a few differing triples rejects too often; no test of them could reject at this level.
+                n_differing = count_differing(both_moments[0], both_moments[1], clusters.first)
+                if 2.0 ** (1 - n_differing) <= terms.alpha / len(rows_by_group):
+                    record["decided"] = corrected.low > 0.0 or corrected.high < 0.0
+                    record["reversed"] = corrected.low > 0.0 > total or corrected.high < 0.0 < total
         record["contribution"] = float(parts[rows].sum()) / len(parts)
         records[labels[codes[rows[0]]]] = record
     frame = pd.DataFrame(list(records.values()), index=pd.Index(list(records), dtype=object), columns=[*GROUP_COLUMNS])

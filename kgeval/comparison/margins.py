@@ -1,35 +1,39 @@
 """Equivalence and non-inferiority of compared models: tests against a margin, with Holm's correction.
 
 `Comparison.equivalence` calls `equivalence_table`, `kgeval compare --margin` calls `equivalence_lines`, and `gating.py`
-calls `margin_test_of`.
+calls `margin_rows`.
 """
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from kgeval.checks import check_number, check_one_of, counted
-from kgeval.comparison.differences import UNDECIDED, Sample
+from kgeval.comparison.rows import (
+    MORE_COLUMNS,
+    ROW_COLUMNS,
+    UNDECIDED,
+    Pair,
+    frame_of,
+    leaders_first,
+    pairs_of,
+    row_before,
+)
 from kgeval.errors import MetricError, ProtocolError
-from kgeval.markup_cards import between, enough_decimals, p_text, signed, written
+from kgeval.markup_cards import between, enough_decimals, p_equals, signed, written
 from kgeval.metrics import AgainstChance, RankMetric, display_of
 from kgeval.results import Key
-from kgeval.stats import MarginTest, Moments, Support, compare_paired, first_mean, holm, non_inferiority, tost
+from kgeval.stats import MarginTest, Support, compare_paired, first_mean, holm, holm_levels, non_inferiority, tost
 
 KINDS = ("equivalence", "non-inferiority")
-EQUIVALENT, DIFFERENT = "equivalent", "different beyond the margin"
-NOT_INFERIOR, INFERIOR = "not inferior", "inferior beyond the margin"
-MARGIN_COLUMNS = (
-    "first", "second", "metric", "margin", "value_first", "value_second", "difference", "error", "low", "high", "p",
-    "p_holm", "p_beyond", "p_beyond_holm", "decision", "not_excluded", "n_clusters", "n_differing", "n_effective",
-    "reason",
-)  # fmt: skip
-_TEXTS = ("first", "second", "metric", "decision", "reason")
+EQUAL, NOT_INFERIOR, INFERIOR = "equal within the margin", "not inferior", "inferior beyond the margin"
+MARGIN_COLUMNS = (*ROW_COLUMNS, *MORE_COLUMNS, "margin", "p_beyond", "p_beyond_corrected", "not_excluded")
 
 
 def equivalence_table(comparison: Any, label: str, margin: float, kind: str, reference: str | None) -> pd.DataFrame:
@@ -54,41 +58,124 @@ def equivalence_table(comparison: Any, label: str, margin: float, kind: str, ref
             "non-inferiority needs a reference: the model to which the others must not be inferior, such as "
             f"reference={comparison.names[0]!r} (--non-inferior-to {comparison.names[0]})"
         )
-    key, indices = comparison.keys[label], range(len(comparison.names))
-    if reference is None:
-        pairs = list(itertools.combinations(indices, 2))
-    else:
-        second = comparison.names.index(reference)
-        pairs = [(first, second) for first in indices if first != second]
+    key = comparison.keys[label]
     check_margin(comparison, key, margin)
-    records = [_record(comparison, key, label, margin, kind, pair) for pair in pairs]
-    frame = pd.DataFrame(records, columns=list(MARGIN_COLUMNS))
-    return decided(frame, kind, comparison.alpha)
+    indices = pairs_of(comparison.names, reference, comparison.models)
+    pairs = [compared_pair(comparison, label, pair) for pair in indices]
+    return margin_rows(pairs, [margin] * len(pairs), kind, comparison.alpha)
 
 
-def decided(frame: pd.DataFrame, kind: str, alpha: float) -> pd.DataFrame:
-    """Return a table of tests with corrected p-values and decisions.
+def compared_pair(comparison: Any, label: str, pair: tuple[int, int]) -> MarginPair:
+    """Return two models of a comparison in a metric, for `margin_rows`.
 
     Parameters
     ----------
-    frame : pandas.DataFrame
-        The columns ``p`` and ``p_beyond`` of all tests of one family.
-    kind : str
-        One of `KINDS`.
-    alpha : float
-
-    Returns
-    -------
-    pandas.DataFrame
-        With the columns ``p_holm``, ``p_beyond_holm`` and ``decision``.
+    comparison : Comparison
+    label : str
+        The text of the key of a compared metric.
+    pair : tuple of int
+        The indices of the models.
     """
-    shown, beyond = (EQUIVALENT, DIFFERENT) if kind == "equivalence" else (NOT_INFERIOR, INFERIOR)
-    frame = frame.assign(p_holm=holm(frame["p"].to_numpy()), p_beyond_holm=holm(frame["p_beyond"].to_numpy()))
-    decisions = np.select([frame["p_holm"] <= alpha, frame["p_beyond_holm"] <= alpha], [shown, beyond], UNDECIDED)
-    frame["decision"] = decisions.astype(object)
-    return frame.astype(
-        {name: np.float64 for name in frame.columns if name not in (*_TEXTS, "n_clusters", "n_differing")}
+    key, sample = comparison.keys[label], comparison.sample(comparison.keys[label])
+    first, second = (comparison.names[i] for i in pair)
+    one, other = (float(comparison.values[label].iloc[i]) for i in pair)
+    base = Pair(str(comparison.results[0].about["dataset"]), label, first, second, (one, other))
+    base = replace(base, higher_is_better=key.higher_is_better, bounds=key.bounds, more={"n": len(sample)})
+    try:
+        moments = [sample.moments(comparison.results[i], i, key) for i in pair]
+    except MetricError as error:
+        return MarginPair(replace(base, reason=str(error)), float("inf"))
+    (found,) = compare_paired([moments[0]], [moments[1]], sample.clusters, test="t")
+    is_mean = all(part.finish is first_mean for part in moments)
+    return MarginPair(replace(base, difference=found), largest_difference(comparison, key) if is_mean else np.inf)
+
+
+@dataclass(frozen=True)
+class MarginPair:
+    """Two models whose difference is tested against a margin.
+
+    Parameters
+    ----------
+    pair : Pair
+        Its difference has a standard error.
+    largest : float
+        The largest possible difference in one observation, if the metric is a mean; else infinity.
+    """
+
+    pair: Pair
+    largest: float
+
+    def test(self, margin: float, kind: str, alpha: float) -> MarginTest | None:
+        """Return the test at a level; None if there is none.
+
+        Parameters
+        ----------
+        margin : float
+        kind : str
+            One of `KINDS`.
+        alpha : float
+        """
+        found = self.pair.difference
+        if found is None or math.isnan(found.error) or not (found.error == 0.0 or not found.reason):
+            return None
+        support = Support(found.n_differing, found.n_effective, self.largest)
+        numbers = (found.value, found.error, found.freedom, margin)
+        if kind == "equivalence":
+            return tost(*numbers, alpha=alpha, support=support)
+        higher = bool(self.pair.higher_is_better)
+        return non_inferiority(*numbers, higher_is_better=higher, alpha=alpha, support=support)
+
+
+def margin_rows(compared: Sequence[MarginPair], margins: Sequence[float], kind: str, alpha: float) -> pd.DataFrame:
+    """Return the rows of `decided_rows` for tests against margins, corrected by Holm's method for all of them.
+
+    Parameters
+    ----------
+    compared : sequence of MarginPair
+    margins : sequence of float
+        The margin of each pair.
+    kind : str
+        ``"equivalence"``: the leader of each pair stands first, and ``decision`` is ``"equal within the margin"``, or
+        ``"first"`` or ``"second"`` for the model that is better by more than the margin. ``"non-inferiority"``: the
+        order stays, and the decision is ``"not inferior"`` or ``"inferior beyond the margin"``.
+    alpha : float
+        The probability of one or more false decisions of either kind.
+    """
+    if kind == "equivalence":
+        turned = leaders_first([one.pair for one in compared])
+        compared = [replace(one, pair=pair) for one, pair in zip(compared, turned)]
+    tests = [one.test(margin, kind, alpha) for one, margin in zip(compared, margins)]
+    p_values, beyond = (
+        np.array([math.nan if test is None else getattr(test, name) for test in tests], dtype=np.float64)
+        for name in ("p_value", "p_beyond")
     )
+    corrected, levels, beyond_corrected = holm(p_values), holm_levels(p_values, alpha), holm(beyond)
+    records = []
+    for i, (one, margin) in enumerate(zip(compared, margins)):
+        record = {**row_before(one.pair), "margin": margin, "p_beyond": beyond[i]}
+        record |= {"p": p_values[i], "p_corrected": corrected[i], "p_beyond_corrected": beyond_corrected[i]}
+        test = None if math.isnan(levels[i]) else one.test(margin, kind, float(levels[i]))
+        if test is not None:
+            low, high = one.pair.clipped((test.low, test.high))
+            higher, is_equivalence = bool(one.pair.higher_is_better), kind == "equivalence"
+            worst = max(abs(low), abs(high)) if is_equivalence else max(0.0, -low if higher else high)
+            record |= {"low": low, "high": high, "level": levels[i], "not_excluded": worst if low == low else math.nan}
+            record["reason"] = test.reason or _equal_reason(one.pair)
+            if corrected[i] <= alpha:
+                record["decision"] = EQUAL if is_equivalence else NOT_INFERIOR
+            elif beyond_corrected[i] <= alpha:
+                better = "first" if (test.difference > 0.0) == higher else "second"
+                record |= {"decision": better if is_equivalence else INFERIOR, "better": record[better]}
+        records.append(record)
+    return frame_of(records, MARGIN_COLUMNS)
+
+
+def _equal_reason(pair: Pair) -> str:
+    """Return a remark about two models that have equal values everywhere; else empty."""
+    found = pair.difference
+    if found is None or found.n_differing:
+        return ""
+    return f"the models have equal values in all {counted(found.n_clusters, 'cluster')}"
 
 
 def check_margin(comparison: Any, key: Key, margin: float, allow_zero: bool = False) -> None:
@@ -140,106 +227,6 @@ def largest_difference(comparison: Any, key: Key) -> float:
     return largest
 
 
-def margin_test_of(
-    comparison: Any, key: Key, sample: Sample, pair: tuple[int, int], margin: float, kind: str
-) -> tuple[MarginTest, dict[str, Any]]:
-    """Return the test of two models against a margin, and columns about its clusters.
-
-    Parameters
-    ----------
-    comparison : Comparison
-    key : Key
-    sample : Sample
-        The observations of the metric.
-    pair : tuple of int
-        The indices of two models.
-    margin : float
-    kind : str
-        One of `KINDS`.
-
-    Returns
-    -------
-    test : MarginTest
-    columns : dict
-        ``n_clusters``, ``n_differing``, ``n_effective`` and ``reason``.
-
-    Raises
-    ------
-    MetricError
-        If the metric is undefined, or not a function of means.
-    """
-    moments: list[Moments] = [sample.moments(comparison.results[i], i, key) for i in pair]
-    # One random swap pattern: the p-value of the swaps is not used, only the standard error.
-    difference = compare_paired([moments[0]], [moments[1]], sample.clusters, n_resamples=1)[0]
-    is_mean = all(part.finish is first_mean for part in moments)
-    support = Support(
-        difference.n_differing, difference.n_effective, largest_difference(comparison, key) if is_mean else np.inf
-    )
-    has_test = np.isfinite(difference.error) and (difference.error == 0.0 or not np.isnan(difference.low))
-    error = difference.error if has_test else np.nan
-    numbers = (difference.value, error, difference.freedom, margin)
-    alpha = comparison.alpha
-    if kind == "equivalence":
-        test = tost(*numbers, alpha=alpha, support=support)
-    else:
-        higher = key.higher_is_better
-        test = non_inferiority(*numbers, higher_is_better=higher, alpha=alpha, support=support)
-    reason = test.reason if has_test else difference.reason
-    if has_test and difference.n_differing == 0 and not reason:
-        reason = f"the models have equal values in all {counted(difference.n_clusters, 'cluster')}"
-    return test, {
-        "n_clusters": difference.n_clusters,
-        "n_differing": difference.n_differing,
-        "n_effective": difference.n_effective,
-        "reason": reason,
-    }
-
-
-def columns_of(test: MarginTest, key: Key, kind: str) -> dict[str, Any]:
-    """Return the columns of a test; the limits are clipped to the possible differences.
-
-    Parameters
-    ----------
-    test : MarginTest
-    key : Key
-    kind : str
-        One of `KINDS`.
-    """
-    lowest, highest = key.bounds
-    low, high = np.clip([test.low, test.high], lowest - highest, highest - lowest).tolist()
-    worst = max(abs(low), abs(high)) if kind == "equivalence" else max(0.0, -low if key.higher_is_better else high)
-    return {
-        "difference": test.difference,
-        "error": test.error,
-        "low": low,
-        "high": high,
-        "p": test.p_value,
-        "p_beyond": test.p_beyond,
-        "not_excluded": np.nan if np.isnan(low) else worst,
-    }
-
-
-def _record(comparison: Any, key: Key, label: str, margin: float, kind: str, pair: tuple[int, int]) -> dict[str, Any]:
-    """Return one row of the table of `equivalence_table`, without corrected p-values."""
-    values = [float(comparison.values[label].iloc[i]) for i in pair]
-    record: dict[str, Any] = {
-        "first": comparison.names[pair[0]],
-        "second": comparison.names[pair[1]],
-        "metric": label,
-        "margin": margin,
-        "value_first": values[0],
-        "value_second": values[1],
-        "difference": values[0] - values[1],
-        "n_clusters": 0,
-        "n_differing": 0,
-    }
-    try:
-        test, columns = margin_test_of(comparison, key, comparison.sample(key), pair, margin, kind)
-    except MetricError as error:
-        return record | {"reason": str(error)}
-    return record | columns_of(test, key, kind) | columns
-
-
 def equivalence_lines(frame: pd.DataFrame, comparison: Any, kind: str) -> list[str]:
     """Return the table of `Comparison.equivalence` as sentences, one for each pair, and one about the test.
 
@@ -251,37 +238,37 @@ def equivalence_lines(frame: pd.DataFrame, comparison: Any, kind: str) -> list[s
     kind : str
         One of `KINDS`.
     """
-    level = f"{100 * (1 - 2 * comparison.alpha):g}%"
-    corrected = f", corrected by Holm's method for {counted(len(frame), 'test')}" if len(frame) > 1 else ""
+    alpha, n = comparison.alpha, int(frame["p_corrected"].notna().sum())
+    corrected = f", corrected by Holm's method for {counted(n, 'test')}" if n > 1 else ""
     one = "two one-sided t tests (TOST)" if kind == "equivalence" else "a one-sided t test"
     about = (
-        f"tested: {one} at the level {comparison.alpha:g}{corrected}; the {level} interval contains the differences "
-        "that the test does not exclude"
+        f"tested: {one} at the level {alpha:g}{corrected}; an interval contains the differences that its test does not "
+        "exclude"
     )
-    return [*(_sentence(row, comparison.alpha, level, kind) for row in frame.to_dict("records")), about]
+    return [*(_sentence(row, alpha, kind) for row in frame.to_dict("records")), about]
 
 
-def _sentence(row: Mapping[Any, Any], alpha: float, level: str, kind: str) -> str:
+def _sentence(row: Mapping[Any, Any], alpha: float, kind: str) -> str:
     """Return one row of the table of equivalence as a sentence."""
     display = display_of(row["metric"])
     places = enough_decimals([row["margin"], row["not_excluded"]], display.decimals)
     margin, first, second = written(row["margin"], places), row["first"], row["second"]
+    is_beyond = row["decision"] in ("first", "second", INFERIOR)
     texts = {
-        EQUIVALENT: f"{first} and {second} are equivalent in {display.heading}, within {margin}",
-        DIFFERENT: f"{first} and {second} differ in {display.heading} by more than the margin {margin}",
+        EQUAL: f"{first} and {second} are equal in {display.heading}, within the margin {margin}",
         NOT_INFERIOR: f"{first} is not inferior to {second} in {display.heading}, by the margin {margin}",
         INFERIOR: f"{first} is inferior to {second} in {display.heading}, by more than the margin {margin}",
+        **dict.fromkeys(
+            ("first", "second"), f"{first} and {second} differ in {display.heading} by more than the margin {margin}"
+        ),
     }
-    what = "are equivalent" if kind == "equivalence" else f"is not inferior to {second}"
-    who = f"{first} and {second}" if kind == "equivalence" else first
-    text = texts.get(row["decision"], f"undecided whether {who} {what} in {display.heading}, by the margin {margin}")
-    p_value = row["p_beyond_holm"] if row["decision"] in (DIFFERENT, INFERIOR) else row["p_holm"]
-    text += f": difference {signed(row['difference'], places)}"
+    what = f"{first} and {second} are equal" if kind == "equivalence" else f"{first} is not inferior to {second}"
+    text = texts.get(row["decision"], f"undecided whether {what} in {display.heading}, by the margin {margin}")
     limits = between(row["low"], row["high"], places, has_signs=True)
-    text += f" {limits} ({level} interval)" if limits else ""
-    shown = p_text(p_value, alpha)
-    text += "" if shown == "-" else f", p {shown}" if shown.startswith("<") else f", p = {shown}"
-    if row["decision"] == UNDECIDED and not np.isnan(row["not_excluded"]):
+    parts = [f": difference {signed(row['difference'], places)}{f' {limits}' if limits else ''}"]
+    shown = p_equals(row["p_beyond_corrected" if is_beyond else "p_corrected"], alpha)
+    parts += [f", {shown}"] if shown else []
+    if row["decision"] == UNDECIDED and not math.isnan(row["not_excluded"]):
         what = "a difference" if kind == "equivalence" else "a loss"
-        text += f"; {what} of {written(row['not_excluded'], places)} is not excluded"
-    return text + (f" ({row['reason']})" if row["reason"] else "")
+        parts.append(f"; {what} of {written(row['not_excluded'], places)} is not excluded")
+    return "".join([text, *parts, f" ({row['reason']})" if row["reason"] else ""])

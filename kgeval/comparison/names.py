@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kgeval.errors import ProtocolError
-from kgeval.results import EvaluationResult
+from kgeval.results import MODEL, SEED, EvaluationResult, run_name
 
 Results = EvaluationResult | Sequence[EvaluationResult] | Mapping[str, EvaluationResult]
 
@@ -22,8 +22,9 @@ def name_results(results: Results, names: Sequence[str] | None = None) -> dict[s
     ----------
     results : EvaluationResult, or sequence of them, or mapping of name to EvaluationResult
     names : sequence of str, optional
-        One per result. By default the keys of `results` if it is a mapping, else the name of each result's scorer. If
-        scorers share a name, the position of the result is added, for example ``"ComplEx (2)"``.
+        One per result. By default the keys of `results` if it is a mapping, else the names and seeds
+        that the results were saved with, else the name of each result's scorer. If results share a name, the position
+        of the result is added, for example ``"ComplEx (2)"``.
 
     Returns
     -------
@@ -81,7 +82,7 @@ def check_names(names: Any, n: int, of: str = "result") -> list[str]:
 
 
 def default_names(results: Sequence[EvaluationResult]) -> list[str]:
-    """Return the default names of results: the names of their scorers, numbered if scorers share a name.
+    """Return the default names of results: the names they were saved with, else the names of their scorers.
 
     Parameters
     ----------
@@ -90,9 +91,27 @@ def default_names(results: Sequence[EvaluationResult]) -> list[str]:
     Returns
     -------
     list of str
-        No two names are equal.
+        A result that was saved with ``name=`` and ``seed=`` has both, such as ``"ComplEx seed 1"``; the seed is left
+        out where each model has one result. Equal names are numbered, so that no two names are equal.
     """
-    scorers = [str(result.about.get("scorer") or "model") for result in results]
-    numbered = [f"{name} ({i})" for i, name in enumerate(scorers, start=1)]
-    names = [numbered_name if scorers.count(name) > 1 else name for name, numbered_name in zip(scorers, numbered)]
+    models = models_of(results)
+    has_seeds = any(model is not None and models.count(model) > 1 for model in models)
+    texts = [
+        str(result.about.get("scorer") or "model")
+        if model is None
+        else run_name(model, result.about.get(SEED) if has_seeds else None)
+        for model, result in zip(models, results)
+    ]
+    numbered = [f"{name} ({i})" for i, name in enumerate(texts, start=1)]
+    names = [numbered_name if texts.count(name) > 1 else name for name, numbered_name in zip(texts, numbered)]
     return names if len(set(names)) == len(names) else numbered
+
+
+def models_of(results: Sequence[EvaluationResult]) -> tuple[str | None, ...]:
+    """Return the model of each result that was saved with a name, else None.
+
+    Parameters
+    ----------
+    results : sequence of EvaluationResult
+    """
+    return tuple(result.about.get(MODEL) for result in results)

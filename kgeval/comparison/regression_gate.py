@@ -11,16 +11,13 @@ import pandas as pd
 
 from kgeval.checks import counted
 from kgeval.comparison.comparison import Comparison, compare
-from kgeval.comparison.margins import INFERIOR, NOT_INFERIOR, check_margin, columns_of, decided, margin_test_of
+from kgeval.comparison.margins import INFERIOR, MARGIN_COLUMNS, NOT_INFERIOR, check_margin, compared_pair, margin_rows
 from kgeval.errors import MetricError
-from kgeval.markup_cards import between, enough_decimals, p_text, signed, written
+from kgeval.markup_cards import between, enough_decimals, p_equals, signed, written
 from kgeval.metrics import Metric, display_of
 from kgeval.results import EvaluationResult, Key
 
-GATE_COLUMNS = (
-    "metric", "value", "baseline", "difference", "low", "high", "margin", "p", "p_holm", "p_beyond", "p_beyond_holm",
-    "decision", "passes", "largest_loss", "n_clusters", "n_differing", "n_effective", "reason",
-)  # fmt: skip
+GATE_COLUMNS = (*MARGIN_COLUMNS, "passes")
 SAME_RANKS = "all ranks are the same as those of the baseline"
 RANK_COUNTS = ("better", "tied", "rivals")
 
@@ -32,15 +29,11 @@ class Gate:
     Parameters
     ----------
     table : pandas.DataFrame
-        One row per metric: ``metric``; ``value`` of the run and of the ``baseline``, ``difference`` (run - baseline)
-        with the limits ``low, high`` of the interval with the nominal coverage ``1 - 2 * alpha``; ``margin``; ``p`` and
-        ``p_holm`` of "the loss is smaller than the margin"; ``p_beyond`` and ``p_beyond_holm`` of "the loss is larger
-        than the margin"; ``decision`` (``"not inferior"``, ``"inferior beyond the margin"`` or ``"undecided"``);
-        ``passes``; ``largest_loss``, the largest loss that the interval does not exclude; ``n_clusters``,
-        ``n_differing``, ``n_effective``; ``reason``, the reason for NaN limits, or a note that all ranks are the same.
+        One row per metric, with the columns of `Comparison.equivalence` for non-inferiority: the run is the ``first``,
+        the baseline the ``second``, and ``not_excluded`` is the largest loss that the interval does not exclude. The
+        last column is ``passes``. ``reason`` may also say that all ranks are the same.
     comparison : Comparison
-        The comparison of the run and the baseline. Do not use its p-values: they come from one random swap pattern
-        only.
+        The comparison of the run and the baseline.
     is_strict : bool
         Whether a metric passes only if it is shown not to be inferior.
     """
@@ -57,7 +50,7 @@ class Gate:
     @property
     def about(self) -> list[str]:
         """Lines about the compared results: names, protocol, ties, overrides and notes."""
-        of_tests = ("tested: ", "p_holm ", "differences are ")
+        of_tests = ("tested: ", "p_corrected ", "differences are ")
         return [line for line in self.comparison.header() if not line.startswith(of_tests)]
 
     @property
@@ -70,8 +63,8 @@ class Gate:
         return [
             *(line for line in self.about if not line.startswith("note: ")),
             *(_line(row, self) for row in self.table.to_dict("records")),
-            f"tested: one-sided t tests at the level {alpha:g}{corrected}; the {100 * (1 - 2 * alpha):g}% intervals "
-            "contain the differences that the tests do not exclude",
+            f"tested: one-sided t tests at the level {alpha:g}{corrected}; the intervals contain the differences that "
+            "the tests do not exclude",
             *(line for line in self.about if line.startswith("note: ")),
             f"gate{' (strict)' if self.is_strict else ''}: {outcome}",
         ]
@@ -144,7 +137,6 @@ def gate(
     keys = {str(Key.parse(metric)): margin for metric, margin in margins.items()}
     if len(keys) < len(margins):
         raise MetricError(f"a metric is named twice: {', '.join(map(str, margins))}")
-    # One random swap pattern: the gate uses the standard errors, not the p-values of the swaps.
     comparison = compare(
         [run, baseline],
         names=names,
@@ -152,37 +144,18 @@ def gate(
         override=override,
         confidence=confidence,
         cluster=cluster,
-        n_resamples=1,
     )
-    records = [_record(comparison, label, margin) for label, margin in keys.items()]
-    frame = decided(pd.DataFrame(records), "non-inferiority", comparison.alpha)
+    for label, margin in keys.items():
+        check_margin(comparison, comparison.keys[label], margin, allow_zero=True)
+    pairs = [compared_pair(comparison, label, (0, 1)) for label in keys]
+    frame = margin_rows(pairs, [float(margin) for margin in keys.values()], "non-inferiority", comparison.alpha)
+    for row in frame[frame["p"].isna()].to_dict("records"):
+        raise MetricError(f"{display_of(row['metric']).heading} cannot be tested: {row['reason']}")
+    frame.loc[[_has_same_ranks(comparison, comparison.keys[label]) for label in keys], "reason"] = SAME_RANKS
     # The test is about new triples. A run whose ranks all equal the ranks of the baseline passes without a test.
     frame.loc[frame["reason"] == SAME_RANKS, "decision"] = NOT_INFERIOR
     is_passed = frame["decision"] == NOT_INFERIOR if is_strict else frame["decision"] != INFERIOR
     return Gate(frame.assign(passes=is_passed)[list(GATE_COLUMNS)], comparison, is_strict)
-
-
-def _record(comparison: Comparison, label: str, margin: float) -> dict[str, Any]:
-    """Return the row of a metric, without corrected p-values; raise a MetricError if the metric cannot be tested."""
-    key = comparison.keys[label]
-    heading = display_of(label).heading
-    check_margin(comparison, key, margin, allow_zero=True)
-    test, columns = margin_test_of(comparison, key, comparison.sample(key), (0, 1), margin, "non-inferiority")
-    if np.isnan(test.p_value):
-        raise MetricError(f"{heading} cannot be tested: {columns['reason']}")
-    of_test = columns_of(test, key, "non-inferiority")
-    values = comparison.values[label]
-    if _has_same_ranks(comparison, key):
-        columns["reason"] = SAME_RANKS
-    return {
-        "metric": label,
-        "value": float(values.iloc[0]),
-        "baseline": float(values.iloc[1]),
-        "margin": float(margin),
-        "largest_loss": of_test.pop("not_excluded"),
-        **of_test,
-        **columns,
-    }
 
 
 def _has_same_ranks(comparison: Comparison, key: Key) -> bool:
@@ -202,20 +175,22 @@ def _line(row: Mapping[Any, Any], of_gate: Gate) -> str:
     lower = "" if comparison.keys[row["metric"]].higher_is_better else " (lower is better)"
     limits = between(row["low"], row["high"], places, has_signs=True)
     text = (
-        f"{display.heading}{lower}: {comparison.names[0]} {written(row['value'], places)}, {comparison.names[1]} "
-        f"{written(row['baseline'], places)}, difference {signed(row['difference'], places)}"
+        f"{display.heading}{lower}: {comparison.names[0]} {written(row['value_first'], places)}, {comparison.names[1]} "
+        f"{written(row['value_second'], places)}, difference {signed(row['difference'], places)}"
         f"{f' {limits}' if limits else ''}, margin {written(row['margin'], places)}: "
     )
     reason = f" ({row['reason']})" if row["reason"] else ""
     if row["decision"] == INFERIOR:
-        p_value = _p_part(row["p_beyond_holm"], alpha)
+        p_value = _p_part(row["p_beyond_corrected"], alpha)
         return f"{text}FAILS: the loss is significantly larger than the margin{p_value}{reason}"
     if row["reason"] == SAME_RANKS:
         return f"{text}passes: {SAME_RANKS}"
     if row["decision"] == NOT_INFERIOR:
-        return f"{text}passes, and is shown not to be inferior by the margin{_p_part(row['p_holm'], alpha)}{reason}"
+        return (
+            f"{text}passes, and is shown not to be inferior by the margin{_p_part(row['p_corrected'], alpha)}{reason}"
+        )
     loss = (
-        "" if np.isnan(row["largest_loss"]) else f": a loss of {written(row['largest_loss'], places)} is not excluded"
+        "" if np.isnan(row["not_excluded"]) else f": a loss of {written(row['not_excluded'], places)} is not excluded"
     )
     if of_gate.is_strict:
         return f"{text}FAILS (strict): the loss is not shown to be below the margin{loss}{reason}"
@@ -226,5 +201,4 @@ def _line(row: Mapping[Any, Any], of_gate: Gate) -> str:
 
 def _p_part(p_value: float, alpha: float) -> str:
     """Return a p-value as the end of a verdict, such as ", p = 0.0123"."""
-    shown = p_text(p_value, alpha)
-    return f", p {shown}" if shown.startswith("<") else f", p = {shown}"
+    return f", {p_equals(p_value, alpha)}"

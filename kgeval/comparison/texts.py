@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from kgeval.checks import listed
-from kgeval.comparison.verdict import is_at_floor
+from kgeval.comparison.rows import interval_words, shown_decision
 from kgeval.markup_cards import p_text
 from kgeval.metrics import display_of
 from kgeval.results import PURPOSES
@@ -50,19 +50,20 @@ def header_lines(comparison: Any) -> list[str]:
         *(f"overridden: {mismatch}" for mismatch in comparison.alignment.overridden),
         *(f"not needed: override {name!r}, since the results agree in it" for name in comparison.alignment.unneeded),
         *_test_lines(comparison),
-        f"differences are first - second; {100 * terms.confidence:g}% intervals show how much they would vary with "
+        f"differences are first - second, the leader first; {interval_words(comparison.differences, terms.alpha)}",
+        f"{100 * terms.confidence:g}% intervals of values show how much they would vary with "
         + PURPOSES[terms.cluster_name]
-        + ("; a sample was ranked, and the intervals of the values are for the whole split" if is_sample else ""),
+        + ("; a sample was ranked, and these intervals are for the whole split" if is_sample else ""),
     ]
     return lines + [f"note: {note}" for note in comparison.notes]
 
 
 def _test_lines(comparison: Any) -> list[str]:
     """Return the lines that say how the differences were tested."""
-    terms, n_tested = comparison.terms, int(comparison.table["p"].notna().sum())
-    n_pairs = len(comparison.names) * (len(comparison.names) - 1) // 2
+    terms, table = comparison.terms, comparison.differences
+    n_tested, n_pairs = int(table["p_corrected"].notna().sum()), len(table) // max(1, len(comparison.keys))
     units = {"triple": "a triple", "query": "a query", "entity": "an entity", "array": "a cluster"}
-    tested = comparison.table[comparison.table["p"].notna()]
+    tested = table[table["p"].notna()]
     by_t = [display_of(label).heading for label in dict.fromkeys(tested.loc[tested["test"] == "t", "metric"])]
     lines = []
     if (tested["test"] == "swaps").any() or not len(tested):
@@ -78,9 +79,15 @@ def _test_lines(comparison: Any) -> list[str]:
             f"tested: {listed(by_t)}: clusters overlap, so p is that of Student's t test (difference divided by "
             "its standard error)"
         )
+    ranks = [display_of(label).heading for label, key in comparison.keys.items() if not key.higher_is_better]
+    if ranks and (tested["test"] == "swaps").any():
+        lines.append(
+            f"tested: {listed(ranks)}: a decision says that the ranks of the two models are not exchangeable; it does "
+            "not say that their means differ, since a few bad ranks carry the mean"
+        )
     lines.append(
-        f"p_holm is p corrected by Holm's method for the number of tests here, {n_tested:,} (pairs of models: "
-        f"{n_pairs:,}, metrics: {len(comparison.keys):,}); a difference is undecided unless p_holm is at most "
+        f"p_corrected is p corrected by Holm's method for the number of tests here, {n_tested:,} (pairs of models: "
+        f"{n_pairs:,}, metrics: {len(comparison.keys):,}); a difference is undecided unless it is at most "
         f"{comparison.alpha:g}"
     )
     return lines
@@ -93,22 +100,19 @@ def shown_table(comparison: Any) -> pd.DataFrame:
     ----------
     comparison : Comparison
     """
-    table: pd.DataFrame = comparison.table
+    table: pd.DataFrame = comparison.differences
     shown = table[["first", "second", "metric", "value_first", "value_second", "difference"]].copy()
     shown["metric"] = [display_of(label).heading for label in table["metric"]]
     shown["interval"] = [
         "-" if np.isnan(low) else f"[{low:.4f}, {high:.4f}]" for low, high in zip(table["low"], table["high"])
     ]
-    shown["p (Holm)"] = [
-        p_text(row["p_holm"], comparison.alpha, is_at_floor(row, comparison.terms.n_resamples))
-        for row in table.to_dict("records")
-    ]
+    shown["p (Holm)"] = [p_text(p_value, comparison.alpha) for p_value in table["p_corrected"]]
     shown["detectable"] = table["detectable"]
     counts = zip(table["wins"], table["ties"], table["losses"])
     shown["wins/ties/losses"] = [f"{wins}/{ties}/{losses}" for wins, ties, losses in counts]
     if (table["n_effective"] < FEW_CLUSTERS).any():
         shown["effective clusters"] = [f"{n:.0f}" if n < FEW_CLUSTERS else "" for n in table["n_effective"]]
-    shown["better"] = table["better"]
+    shown["better"] = [shown_decision(row) for row in table.to_dict("records")]
     if (table["reason"] != "").any():
         shown["reason"] = table["reason"]
     return shown

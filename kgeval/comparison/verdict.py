@@ -14,10 +14,11 @@ import numpy as np
 
 from kgeval.checks import listed
 from kgeval.comparison.alignment import mismatches
-from kgeval.comparison.differences import SUM_ROUNDING, pair_row
+from kgeval.comparison.differences import ROUNDING
+from kgeval.comparison.rows import best_first, leaders_among, p_part, row_of
 from kgeval.errors import DataError, MetricError
 from kgeval.markup import printable
-from kgeval.markup_cards import enough_decimals, p_text
+from kgeval.markup_cards import enough_decimals
 from kgeval.metrics import Metric, RankMetric, display_of
 from kgeval.results import CONFIDENCE, MAX_TIES, EvaluationResult, Key, have_same_ranks, rank_groups
 
@@ -26,6 +27,7 @@ REVERSALS = ("pattern", "cardinality", "relation")  # columns in which the other
 MIN_GROUP, MIN_SHARE = 10, 0.01  # a group is named if it has at least 10 ranks and at least 1% of the ranks
 TIE_POLICIES = ("optimistic", "realistic", "pessimistic")
 MAX_LABEL, MAX_REASON, MAX_NAMED = 60, 400, 3
+TRAINED = "this is about these trained models; other seeds may give another order"
 
 
 @dataclass(frozen=True)
@@ -41,8 +43,8 @@ class Verdict:
         ``"one"``: there is only one model. ``"better"``: one model is significantly better than every other model.
         ``"undecided"``: no model is better than all others, or there is no verdict; the sentence says why.
     leaders : tuple of str
-        The model with the best value, then every model that is not significantly worse (``p_holm`` above
-        1 - confidence), best value first. Empty if there is no verdict.
+        The model with the best value, then every model that is not significantly worse (``p_corrected``
+        above 1 - confidence), best value first. Empty if there is no verdict.
     metric : str
         The text of the metric's key.
     """
@@ -58,9 +60,9 @@ def verdict_of(
 ) -> Verdict:
     """Return the verdict on one or several models, written from the numbers.
 
-    Two models are compared by the test of the comparison: one *beats* the other only if ``p_holm`` is at most
-    1 - confidence. There is no verdict if the metric is undefined for a model, if the comparison accepted differences
-    between the results (overrides), or if several results were not compared.
+    Two models are compared by the test of the comparison: one *beats* the other only if ``p_corrected`` is
+    at most 1 - confidence. There is no verdict if the metric is undefined for a model, if the comparison accepted
+    differences between the results (overrides), or if several results were not compared.
 
     Further parts of the sentence:
 
@@ -101,7 +103,7 @@ def verdict_of(
     >>> good = kg.evaluate(lambda s, p, o: -((o - s - 1) % 9), dataset)
     >>> bad = kg.evaluate(lambda s, p, o: -((o - s - 3) % 9), dataset)
     >>> comparison = kg.compare({"A": good, "B": bad}, metrics="mr")
-    >>> verdict_of({"A": good, "B": bad}, comparison).sentence
+    >>> verdict_of({"A": good, "B": bad}, comparison).sentence.partition("; ")[0]
     'A beats B: MR (lower is better) 1.00 against 8.00, -7.00 (no interval), p = 0.0039'
     >>> verdict_of({"A": good}).sentence
     'A: MRR 1.0000 [0.6286, 1.0000], chance 0.3143'
@@ -123,18 +125,6 @@ def verdict_of(
     ):
         raise DataError(f"results must be the compared results, under the names {listed(comparison.names)}")
     return _of_several(replace(comparison, results=tuple(compared)), label)
-
-
-def is_at_floor(row: Mapping[Any, Any], n_resamples: int) -> bool:
-    """Return whether the p-value of a row of `Comparison.table` is the smallest that the random swaps can give.
-
-    Parameters
-    ----------
-    row : mapping of str to object
-    n_resamples : int
-        Number of random swaps.
-    """
-    return row["test"] == "swaps" and bool(np.isclose(row["p"], 1.0 / (1 + n_resamples), rtol=1e-9, atol=0.0))
 
 
 @dataclass(frozen=True)
@@ -242,16 +232,17 @@ def leaders_of(comparison: Any, label: str) -> tuple[str, ...]:
     """
     if _why_none(comparison, label):
         return ()
-    best, *others = _best_first(comparison, label)
-    rows = {name: pair_row(comparison.table, label, best, name) for name in others}
-    return (best, *(name for name in others if rows[name]["better"] != best))
+    values = _rival_values(comparison, label)
+    rows = comparison.differences[comparison.differences["metric"] == label]
+    return leaders_among(rows, values, comparison.keys[label].higher_is_better)
 
 
-def _best_first(comparison: Any, label: str) -> list[str]:
-    """Return the names of the compared models, best value first; models with equal values stay in their order."""
-    sign = -1.0 if comparison.keys[label].higher_is_better else 1.0
+def _rival_values(comparison: Any, label: str) -> dict[str, float]:
+    """Return the values of the model with the best value and of its rivals: all others but runs of the same model."""
     values = dict(zip(comparison.names, comparison.values[label].tolist()))
-    return sorted(comparison.names, key=lambda name: sign * values[name])
+    best = best_first(values, comparison.keys[label].higher_is_better)[0]
+    rivals = comparison.rivals(best)
+    return {name: value for name, value in values.items() if name == best or name in rivals}
 
 
 def _of_several(comparison: Any, label: str) -> Verdict:
@@ -260,10 +251,10 @@ def _of_several(comparison: Any, label: str) -> Verdict:
     reason = _why_none(comparison, label)
     if reason:
         return _no_verdict(key, reason)
-    values = dict(zip(comparison.names, comparison.values[label].tolist()))
-    ranked = _best_first(comparison, label)
+    values = _rival_values(comparison, label)
+    ranked = best_first(values, key.higher_is_better)
     best, leaders = ranked[0], leaders_of(comparison, label)
-    rows = {name: pair_row(comparison.table, label, best, name) for name in ranked[1:]}
+    rows = {name: row_of(comparison.differences, label, best, name) for name in ranked[1:]}
     beaten = [name for name in ranked if name not in leaders]
     shown = rows[beaten[0] if beaten else ranked[1]]
     numbers = _Numbers.of(label, shown["difference"] if shown["better"] == best else 0.0)
@@ -275,6 +266,8 @@ def _of_several(comparison: Any, label: str) -> Verdict:
     else:
         parts = [texts.shared(leaders, beaten, rows)]
     parts += [*texts.ties(best), *texts.chance(best)]
+    if len(leaders) == 1:
+        parts.append(TRAINED)
     return Verdict("; ".join(parts), "better" if len(leaders) == 1 else "undecided", leaders, label)
 
 
@@ -328,21 +321,14 @@ class _Texts:
     def difference(self, row: Mapping[str, Any]) -> str:
         """Return a difference with its interval and its corrected p-value."""
         text = f"{self.numbers.signed(row['difference'])} {self.numbers.interval(row['low'], row['high'])}"
-        if math.isnan(row["p_holm"]):
-            return f"{text}, not tested"
-        alpha, n_resamples = self.comparison.alpha, self.comparison.terms.n_resamples
-        p_value = p_text(row["p_holm"], alpha, is_at_floor(row, n_resamples))
-        text += f", p {p_value}" if p_value[0] == "<" else f", p = {p_value}"
-        if row["p"] <= alpha < row["p_holm"]:  # then the interval may lie beyond 0 although the test does not decide
-            text += f" after Holm's correction for {int(self.comparison.table['p'].notna().sum())} tests"
-        return text
+        return f"{text}, {p_part(row, self.comparison.alpha)}"
 
     def detectable(self, row: Mapping[str, Any]) -> str:
         """Return the part about the minimum detectable difference; the reason if there is none."""
         if math.isnan(row["detectable"]):
             return f" ({_shown(row['reason'], MAX_REASON)})" if row["reason"] else ""
         numbers = _Numbers.of(self.label, row["detectable"])
-        return f"; a difference of {numbers.plain(row['detectable'])} would be found with probability 0.8"
+        return f"; a difference of {numbers.plain(row['detectable'])} would be found about four times in five"
 
     def relations(self, best: str, other: str) -> list[str]:
         """Return the part that says on how many relations the better model leads, and where it loses."""
@@ -360,9 +346,9 @@ class _Texts:
             return []
         gaps = frame["difference"] * (1.0 if self.key.higher_is_better else -1.0)
         sizes = frame[["value_first", "value_second"]].abs().max(axis=1)
-        n_led = int((gaps > SUM_ROUNDING * sizes).sum())
+        n_led = int((gaps > ROUNDING * sizes).sum())
         against = "" if len(self.values) == 2 else f" against {_shown(other)}"
-        n_trailed = int((gaps < -SUM_ROUNDING * sizes).sum())
+        n_trailed = int((gaps < -ROUNDING * sizes).sum())
         trailed = f" and trails on {n_trailed:,}" if n_led + n_trailed < len(frame) and n_trailed else ""
         text = f"it leads on {n_led:,}{trailed} of {len(frame):,} relations{against}"
         for column in REVERSALS:
@@ -406,7 +392,7 @@ class _Texts:
 
 def _is_close(one: float, other: float) -> bool:
     """Return whether two values differ by no more than rounding errors."""
-    return abs(one - other) <= SUM_ROUNDING * max(abs(one), abs(other))
+    return abs(one - other) <= ROUNDING * max(abs(one), abs(other))
 
 
 def is_like_chance(interval: tuple[float, float, float], chance: float, higher_is_better: bool) -> bool:

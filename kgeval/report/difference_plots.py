@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import Reals, check_one_of, counted
+from kgeval.checks import GONE, Reals, counted, names_unknown_arguments
 from kgeval.errors import MetricError
 from kgeval.metrics import display_of
 from kgeval.report.figures import GREY, PALETTE, Sheet, as_text, choose_fonts, shorten, split_names
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from matplotlib.text import Text
 
 INK = "#222222"
-TESTS = {"nemenyi": ("p_nemenyi", "Nemenyi's test"), "conover": ("p_conover_holm", "Conover's test (Holm)")}
 # Length limits of labels, in characters; they are tried in this order until the axis has enough room.
 LABEL_LIMITS = (40, 32, 26, 22, 18, 14, 11, 8, 6)
 MIN_AXIS = {"screen": 0.4, "paper": 0.32}  # the share of the width that the axis of mean ranks takes at least
@@ -49,16 +48,18 @@ class RankedModels(typing.Protocol):
 
     @property
     def pairs(self) -> pd.DataFrame:
-        """One row per pair: ``first, second, p_nemenyi, p_conover_holm``."""
+        """One row per pair: ``first, second, p_nemenyi``."""
 
     @property
     def nemenyi(self) -> Nemenyi | None:
         """Nemenyi's test; None if there is no test."""
 
 
+@names_unknown_arguments(
+    test=f"{GONE}Conover's test tells equal models apart too often; Nemenyi's test is drawn",
+)
 def critical_differences(
     across: RankedModels,
-    test: str = "nemenyi",
     *,
     names: Mapping[str, str] | None = None,
     style: str = "screen",
@@ -68,16 +69,13 @@ def critical_differences(
     """Draw the critical-difference diagram: mean ranks of models over datasets, and bars that join similar models.
 
     The models hang on an axis of mean ranks, the best one at the left. A thick bar joins a group of models; no two
-    models of the group differ significantly. With Nemenyi's test, a ruler above the axis shows the critical difference
+    models of the group differ significantly by Nemenyi's test. A ruler above the axis shows the critical difference
     CD. Without a test, there are no bars, and the title says so.
 
     Parameters
     ----------
     across : AcrossDatasets
         From `Benchmark.across`.
-    test : str
-        ``"nemenyi"``, or ``"conover"`` (corrected by Holm's method), which finds more differences, but too often also
-        between equal models (see `kgeval.stats.conover`).
     names : mapping of str to str, optional
         The names to show in place of the names of models. Long names are shortened, so that the axis has room.
     style, ax, title
@@ -90,7 +88,7 @@ def critical_differences(
     Raises
     ------
     MetricError
-        If the test is unknown, if `across` has another type, or if there are fewer than two models or no dataset with
+        If `across` has another type, or if there are fewer than two models or no dataset with
         values of all models.
 
     References
@@ -98,7 +96,6 @@ def critical_differences(
     Demšar (2006), Statistical Comparisons of Classifiers over Multiple Data Sets, Journal of Machine Learning
     Research 7 (figure 1).
     """
-    check_one_of("test", test, TESTS, MetricError)
     if not all(hasattr(across, name) for name in ("metric", "alpha", "table", "pairs", "nemenyi")):
         raise MetricError(f"critical_differences needs the result of benchmark.across(); got {type(across).__name__}")
     table = across.table
@@ -109,11 +106,11 @@ def critical_differences(
             f"{counted(len(table), 'model')} and {counted(n_datasets, 'such dataset')}"
         )
     models, ranks = [str(model) for model in table["model"]], table["mean_rank"].to_numpy(dtype=np.float64)
-    groups = _groups(across, test, models)
+    groups = _groups(across, models)
     levels = _levels(groups)
     n_left = (len(models) + 1) // 2
     top = TO_BARS + BAR_STEP * max(levels, default=-1) + TO_LABELS  # from the axis to the first label, in rows
-    ruler = across.nemenyi.critical_difference if across.nemenyi is not None and test == "nemenyi" else math.nan
+    ruler = across.nemenyi.critical_difference if across.nemenyi is not None else math.nan
     above = 2.2 if math.isfinite(ruler) else 1.2
     row = 0.19 if style == "paper" else 0.27
     sheet = Sheet.of(style, ax, (0.75 if style == "paper" else 0.95) + row * (above + top + n_left))
@@ -127,17 +124,17 @@ def critical_differences(
         y = -(TO_BARS + BAR_STEP * level)
         look = {"color": PALETTE[0], "linewidth": 2.5 * sheet.style.line, "solid_capstyle": "butt"}
         axes.plot([ranks[first] - width, ranks[last] + width], [y, y], **look)
-    heading = f"{display_of(across.metric).heading}: " + _heading(across, test, bool(groups))
+    heading = f"{display_of(across.metric).heading}: " + _heading(across, bool(groups))
     x = f"mean rank over {counted(n_datasets, 'dataset')} (1 is best)"
     sheet.set_labels(heading if title is None else title, x, "")
     return sheet.finish()
 
 
-def _groups(across: RankedModels, test: str, models: Sequence[str]) -> list[tuple[int, int]]:
+def _groups(across: RankedModels, models: Sequence[str]) -> list[tuple[int, int]]:
     """Return the first and the last model of each group without significant difference; no group without a test."""
-    column, place = TESTS[test][0], {model: i for i, model in enumerate(models)}
+    place = {model: i for i, model in enumerate(models)}
     p_values = np.ones((len(models), len(models)))
-    for first, second, p_value in across.pairs[["first", "second", column]].itertuples(index=False):
+    for first, second, p_value in across.pairs[["first", "second", "p_nemenyi"]].itertuples(index=False):
         i, j = place[first], place[second]
         p_values[i, j] = p_values[j, i] = p_value
     return [] if np.isnan(p_values).any() else alike_groups(p_values, across.alpha)
@@ -160,12 +157,11 @@ def _levels(groups: Sequence[tuple[int, int]]) -> list[int]:
     return levels
 
 
-def _heading(across: RankedModels, test: str, has_bars: bool) -> str:
+def _heading(across: RankedModels, has_bars: bool) -> str:
     """Return the title: the meaning of the bars, the test, and the significance level."""
-    column, name = TESTS[test]
-    if across.pairs[column].isna().any():
-        return f"mean ranks, no result of {name}"
-    level = f"{name}, significance level {across.alpha:g}"
+    if across.pairs["p_nemenyi"].isna().any():
+        return "mean ranks, no result of Nemenyi's test"
+    level = f"Nemenyi's test, significance level {across.alpha:g}"
     if not has_bars:
         return f"mean ranks; {level}: all models are told apart"
     return f"mean ranks; bars join models that are not told apart ({level})"

@@ -105,8 +105,7 @@ def compared(
         "head": comparison.header(),
         "confidence": comparison.terms.confidence,
         "alpha": comparison.alpha,
-        "n_resamples": comparison.terms.n_resamples,
-        "rows": _rows(comparison.table),
+        "rows": _rows(comparison.differences),
         "values": [[float(comparison.values[name].loc[model]) for name in ends] for model in names],
         "order": order,
         "pairs": [

@@ -9,7 +9,6 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kgeval.comparison import is_at_floor
 from kgeval.markup import Markup, joined, tag
 from kgeval.markup_cards import MISSING, p_text
 from kgeval.metrics import display_of
@@ -231,14 +230,12 @@ def differences(data: Data) -> Markup | None:
     if len(data["models"]) > MAX_FOREST:
         return matrix(data, rows)
     order = [data["models"][i] for i in compared["order"]]
-    oriented = sorted(
-        (_oriented(row, order) for row in rows), key=lambda row: (order.index(row["first"]), order.index(row["second"]))
-    )
-    limits = limits_of([(0.0, None, None), *((row["difference"], row["low"], row["high"]) for row in oriented)])
+    rows = sorted(rows, key=lambda row: (order.index(row["first"]), order.index(row["second"])))
+    limits = limits_of([(0.0, None, None), *((row["difference"], row["low"], row["high"]) for row in rows)])
     bodies = []
-    for row in oriented:
+    for row in rows:
         cell = (row["difference"], row["low"], row["high"])
-        is_sure = row["better"] != "undecided"
+        is_sure = bool(row["better"])
         text, ends = difference_text(cell, metric)
         bodies.append(
             tag(
@@ -246,15 +243,15 @@ def differences(data: Data) -> Markup | None:
                 row_head(_pair(row["first"], row["second"])),
                 tag("td", charts.difference_bar(cell, limits, title=f"{text} {ends}", is_sure=is_sure), class_="drawn"),
                 difference_cell(cell, metric, is_sure),
-                number(_p(row["p_holm"], row, compared), row["p_holm"]),
+                number(_p(row["p_corrected"], compared), row["p_corrected"]),
                 class_=None if is_sure else "undecided",
             )
         )
     sides = ("", "first better →") if data["verdict"]["higher_is_better"] else ("← first better", "")
     axis = tag("span", *(tag("span", side) for side in sides), class_="axis")
     caption = (
-        f"Differences in {data['verdict']['heading']} with {compared['confidence']:.0%} intervals, not corrected; p is "
-        f"corrected by Holm's method, and decides. Vertical line: 0. Bold: significant. Open mark: undecided."
+        f"Differences in {data['verdict']['heading']}. p is corrected by Holm's method, and decides; an interval "
+        f"excludes 0 exactly where it does. Vertical line: 0. Bold: significant. Open mark: undecided."
     )
     heads = ["first - second", axis, "difference", "p"]
     return table(caption, heads, [tag("tbody", *bodies)], name="differences", numbers=[2, 3])
@@ -264,20 +261,14 @@ def _pair(first: str, second: str) -> Markup:
     return joined(label(first, MAX_NAME), " - ", label(second, MAX_NAME))
 
 
-def _p(value: Number, row: Data, compared: Data) -> str:
-    """Return a p-value of a row of a comparison as text."""
-    if value is None:
-        return MISSING
-    is_floor = row["p"] is not None and is_at_floor(row, compared["n_resamples"])
-    return p_text(value, compared["alpha"], is_floor).replace("<=", "≤")
+def _p(value: Number, compared: Data) -> str:
+    """Return a p-value of a comparison as text."""
+    return MISSING if value is None else p_text(value, compared["alpha"])
 
 
-def _oriented(row: Data, order: Sequence[str]) -> Data:
-    """Return a row of the comparison, with the pair exchanged if the second model comes before the first in `order`."""
-    if order.index(row["first"]) < order.index(row["second"]):
-        return row
-    swapped = {"first": row["second"], "second": row["first"], "wins": row["losses"], "losses": row["wins"]}
-    swapped |= {"value_first": row["value_second"], "value_second": row["value_first"]}
+def _turned(row: Data) -> Data:
+    """Return a row of the comparison as second - first."""
+    swapped = {"first": row["second"], "second": row["first"]}
     difference, low, high = (None if row[name] is None else -row[name] for name in ("difference", "high", "low"))
     return {**row, **swapped, "difference": difference, "low": low, "high": high}
 
@@ -286,23 +277,21 @@ def matrix(data: Data, rows: Sequence[Data]) -> Markup:
     """Return the differences of all pairs as a matrix: row - column, best model first."""
     metric, order = data["verdict"]["metric"], data["comparison"]["order"]
     names = [data["models"][i] for i in order]
-    found = {}
-    for row in rows:
-        found[row["first"], row["second"]] = _oriented(row, [row["first"], row["second"]])
-        found[row["second"], row["first"]] = _oriented(row, [row["second"], row["first"]])
+    found = {(row["first"], row["second"]): row for row in rows}
+    found |= {(row["second"], row["first"]): _turned(row) for row in rows}
     bodies = []
     for i, name in zip(order, names):
         cells = []
         for other in names:
-            if other == name:
+            if (name, other) not in found:  # the model itself, or another run of it
                 cells.append(tag("td", "", class_="number"))
                 continue
             row = found[name, other]
             cell = (row["difference"], row["low"], row["high"])
-            is_sure = row["better"] != "undecided"
+            is_sure = bool(row["better"])
             kind = ("gain" if row["better"] == name else "loss") if is_sure else "grey"
             text, ends = difference_text(cell, metric)
-            title = f"{name} - {other}: {text} {ends}, p {_p(row['p_holm'], row, data['comparison'])}"
+            title = f"{name} - {other}: {text} {ends}, p {_p(row['p_corrected'], data['comparison'])}"
             cells.append(number(text, row["difference"], classes=kind, title=title))
         bodies.append(tag("tr", row_head(model_name(data, i)), *cells))
     caption = (
@@ -1094,18 +1083,18 @@ def all_tests(data: Data) -> list[Any]:
         lines = []
         for row in of_pair:
             metric = row["metric"]
-            is_sure = row["better"] != "undecided"
+            is_sure = bool(row["better"])
             counts = "/".join(whole(row[name]) for name in ("wins", "ties", "losses"))
             few = (row["n_effective"] or math.inf) < FEW_CLUSTERS
             cells = [
                 number(written(row["value_first"], metric), row["value_first"]),
                 number(written(row["value_second"], metric), row["value_second"]),
                 difference_cell((row["difference"], row["low"], row["high"]), metric, is_sure),
-                number(_p(row["p"], row, compared), row["p"]),
-                number(_p(row["p_holm"], row, compared), row["p_holm"]),
+                number(_p(row["p"], compared), row["p"]),
+                number(_p(row["p_corrected"], compared), row["p_corrected"]),
                 number(difference_text([row["detectable"]], metric)[0].removeprefix("+"), row["detectable"]),
                 tag("td", counts, class_="number"),
-                tag("td", label(row["better"], MAX_NAME)),
+                tag("td", label(row["better"] or row["decision"], MAX_NAME)),
             ]
             if has_sizes:
                 effective = f" ({row['n_effective']:.0f} effective)" if few else ""
@@ -1115,8 +1104,8 @@ def all_tests(data: Data) -> list[Any]:
         bodies.append(tag("tbody", pair, *lines))
     size = f" {whole(min(ns)[0])} ranks in {whole(min(ns)[1])} clusters." if len(ns) == 1 else ""
     caption = (
-        f"Paired comparison of the models. Smallest detectable: the difference that the test would find with "
-        f"probability 0.8.{size}"
+        f"Paired comparison of the models. Smallest detectable: the true difference that the test would find "
+        f"about four times in five.{size}"
     )
     why = list(dict.fromkeys(row["reason"] for row in rows if row["reason"]))
     reasons_list = tag("ul", *(tag("li", text) for text in why), class_="reasons") if why else None

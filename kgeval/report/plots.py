@@ -314,7 +314,7 @@ def difference_plot(
         If a column is missing, if no difference is finite, or if `ax` is given and there are several metrics.
     """
     check_positive_int("limit", limit, MetricError)
-    table = table.table if isinstance(table, Comparison) else table
+    table = table.differences if isinstance(table, Comparison) else table
     missing = [name for name in ("difference", "low", "high") if name not in table.columns]
     if missing:
         raise MetricError(

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from kgeval.checks import check_number, check_one_of
-from kgeval.comparison import Comparison, is_at_floor
+from kgeval.comparison import Comparison
 from kgeval.data import Dataset, KnownIndex, frame_ids, known_triples, query_parts, with_labels
 from kgeval.errors import MetricError, ProtocolError
 from kgeval.markup import printable, shown_label
@@ -353,8 +353,9 @@ def format_compared(compared: Comparison, style: str, alpha: float | None = None
     p_values = pd.DataFrame(float("nan"), index=compared.values.index, columns=list(compared.keys))
     for name in compared.names:
         for metric in compared.keys:
-            of_model = (compared.table["first"] == name) | (compared.table["second"] == name)
-            rows = compared.table.loc[of_model & (compared.table["metric"] == metric), "p_holm"]
+            tests = compared.differences
+            of_model = (tests["first"] == name) | (tests["second"] == name)
+            rows = tests.loc[of_model & (tests["metric"] == metric), "p_corrected"]
             p_values.loc[name, metric] = rows.max(skipna=False)
     best = {metric: _best_model(compared, metric) for metric in compared.keys}
     leaders = {(model, metric) for metric in compared.keys for model in _leaders(compared, metric, best[metric], alpha)}
@@ -394,8 +395,8 @@ def format_differences(compared: Comparison, screen: Screen = PIPE) -> str:
     str
         One row per pair of models and metric.
     """
-    table = compared.table
-    n_pairs = len(compared.names) * (len(compared.names) - 1) // 2
+    table = compared.differences
+    n_pairs = len(table) // len(compared.keys)
     names = {name: printable(name) for name in compared.names}
     if screen.width is not None:  # both names of a pair must be visible
         names = {name: shortened(shown, screen.width // 6, screen.ellipsis) for name, shown in names.items()}
@@ -410,10 +411,7 @@ def format_differences(compared: Comparison, screen: Screen = PIPE) -> str:
         value = value if value.startswith("-") or not difference > 0 else f"+{value}"
         cells.append([value, *([f"[{ends[0]}, {ends[1]}]"] if math.isfinite(low) and math.isfinite(high) else [])])
     columns.append(_column("difference", cells, 5))
-    p_values = [
-        [p_text(row["p_holm"], compared.alpha, is_at_floor(row, compared.terms.n_resamples))]
-        for row in table.to_dict("records")
-    ]
+    p_values = [[p_text(p_value, compared.alpha)] for p_value in table["p_corrected"]]
     columns.append(_column("p (Holm)", p_values, 4))
     detectable = zip(table["metric"], table["detectable"])
     texts = [[number_text("detectable", value, display_of(metric).decimals)] for metric, value in detectable]
@@ -422,7 +420,7 @@ def format_differences(compared: Comparison, screen: Screen = PIPE) -> str:
     columns.append(_column("wins/ties/losses", [[f"{wins}/{ties}/{losses}"] for wins, ties, losses in counts], 1))
     if (table[N_EFFECTIVE] < FEW_CLUSTERS).any():
         columns.append(_column(_heading(N_EFFECTIVE), _cell_texts(table, N_EFFECTIVE, None), -1))
-    better = [name if name == "undecided" else screen.bold(printable(name)) for name in table["better"]]
+    better = [screen.bold(printable(name)) if name else why for name, why in zip(table["better"], table["decision"])]
     columns.append(Column("better", better, is_label=True))
     reasons = zip(pairs, headings, table[REASON])
     notes = [f"undefined in {pair}, {heading}: {reason}" for pair, heading, reason in reasons if reason]
@@ -437,7 +435,9 @@ def _leaders(compared: Comparison, metric: str, best: str, alpha: float) -> list
     values = compared.values[metric]
     if not best or values.notna().sum() < 2:
         return []
-    table = compared.table[(compared.table["metric"] == metric) & (compared.table["p_holm"] <= alpha)]
+    table = compared.differences[
+        (compared.differences["metric"] == metric) & (compared.differences["p_corrected"] <= alpha)
+    ]
     worse = {*table.loc[table["first"] == best, "second"], *table.loc[table["second"] == best, "first"]}
     return [name for name in compared.names if name not in worse and not math.isnan(values[name])]
 

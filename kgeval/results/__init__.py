@@ -41,7 +41,7 @@ from kgeval.results.files import (
 )
 from kgeval.results.keys import Key
 from kgeval.results.lists import query_columns
-from kgeval.results.rank_table import CONFIDENCE, RankTable
+from kgeval.results.rank_table import CONFIDENCE, NO_BOOTSTRAP, RankTable
 from kgeval.results.run_names import MODEL, SEED, check_model_name, named, run_name
 
 __all__ = [
@@ -53,6 +53,7 @@ __all__ = [
     "MAX_ENTITY_RATIO",
     "MAX_TIES",
     "MODEL",
+    "NO_BOOTSTRAP",
     "N_EXAMPLES",
     "PURPOSES",
     "READERS",

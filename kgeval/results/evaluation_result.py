@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from kgeval import markup_cards as cards
-from kgeval.checks import Ids, check_largest_weight, check_one_of, check_seed, counted
+from kgeval.checks import Ids, check_largest_weight, check_one_of, counted, names_unknown_arguments
 from kgeval.data import (
     SETTINGS,
     Dataset,
@@ -72,7 +72,7 @@ from kgeval.results.explanations import Source, explain_kept, explain_row, extre
 from kgeval.results.files import READERS, pack_ranks, unpack_ranks, write_result
 from kgeval.results.keys import SIDE_WORDS, Key
 from kgeval.results.lists import no_lists, query_columns, query_lists, triples_of
-from kgeval.results.rank_table import CONFIDENCE, INTERVALS, RankTable
+from kgeval.results.rank_table import CONFIDENCE, NO_BOOTSTRAP, RankTable
 from kgeval.results.run_names import MODEL, SEED, run_facts, run_name
 from kgeval.results.steps import steps_of_row
 from kgeval.stats import FEW_CLUSTERS, Interval, check_confidence, robust_interval
@@ -302,20 +302,19 @@ class EvaluationResult:
         """
         return self.rank_table.value(key, at_chance=True)
 
+    @names_unknown_arguments(**NO_BOOTSTRAP)
     def interval(
         self,
         key: str | Metric,
         *,
         confidence: float = CONFIDENCE,
-        method: str = "robust",
         cluster: Any = "triple",
-        n_resamples: int = 2000,
-        seed: int = 0,
     ) -> Interval:
         """Return the value of the metric `key` with a confidence interval.
 
         The interval shows how much the value would vary with other triples of this graph, other queries or other
-        entities; `cluster` chooses one of these.
+        entities; `cluster` chooses one of these. The standard error is cluster-robust; the limits come from Student's
+        t, for metrics between 0 and 1 they are Wilson's.
 
         Parameters
         ----------
@@ -323,9 +322,6 @@ class EvaluationResult:
             As in `value`.
         confidence : float
             Nominal coverage, between 0 and 1.
-        method : str
-            ``"robust"``: cluster-robust standard error, with Student's t (Wilson's limits for metrics between 0 and 1);
-            ``"percentile"``, ``"bca"``: bootstrap of whole clusters, which must not overlap.
         cluster : str or array_like, shape (rows,)
             Which ranks may depend on each other. ``"triple"``: both ranks of a triple; the interval shows the variation
             with other triples of this graph. ``"query"``: the ranks of all answers of a query; variation with other
@@ -333,13 +329,11 @@ class EvaluationResult:
             variation with other entities, such as those of a similar graph. An array with one label per row of `table`:
             ranks with the same label. For query-level metrics, two queries depend on each other if a rank of the
             first query depends on a rank of the second; with ``"query"`` all queries are independent.
-        n_resamples, seed : int
-            Number of resamples and seed of the bootstrap.
 
         Raises
         ------
         MetricError
-            If the key, the method or the cluster is unknown, or `confidence` or `seed` is not valid.
+            If the key or the cluster is unknown, or `confidence` is not valid.
 
         Examples
         --------
@@ -349,14 +343,10 @@ class EvaluationResult:
         2.5000 [1.0000, 8.8531] (2 effective clusters)
         """
         check_confidence(confidence)
-        check_one_of("method", method, INTERVALS, MetricError)
-        check_seed(seed, MetricError)
         parsed = Key.parse(key)
         rows = self.rank_table.rows_of(parsed.side)
         clusters = self.rank_table.row_clusters(cluster)
-        return self.rank_table.interval(
-            parsed, rows, confidence=confidence, clusters=clusters, method=method, n_resamples=n_resamples, seed=seed
-        )
+        return self.rank_table.interval(parsed, rows, confidence=confidence, clusters=clusters)
 
     def weighted(
         self, key: str | Metric, weights: Any, *, confidence: float = CONFIDENCE, cluster: Any = "triple"

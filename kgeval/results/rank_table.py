@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from kgeval.checks import Ids, Reals
+from kgeval.checks import GONE, Ids, Reals
 from kgeval.data import Protocol
 from kgeval.errors import MetricError
 from kgeval.metrics import (
@@ -35,18 +35,19 @@ from kgeval.results.clustering import RowClusters
 from kgeval.results.keys import Key
 from kgeval.results.lists import bounded_lists, no_lists
 from kgeval.stats import (
-    BOOTSTRAPS,
-    CROSSED,
     Interval,
     Moments,
-    bootstrap_interval,
     macro_interval,
-    quantile_bootstrap,
     quantile_interval,
     robust_interval,
 )
 
-INTERVALS = ("robust", *BOOTSTRAPS)
+# Arguments of `interval` that were removed with the bootstraps, and why.
+_NO_BOOTSTRAP = (
+    f"{GONE}there is no bootstrap; the cluster-robust interval holds the true value as often in simulations, and needs "
+    "no seed"
+)
+NO_BOOTSTRAP = dict.fromkeys(("method", "n_resamples", "seed"), _NO_BOOTSTRAP)
 CONFIDENCE = 0.95
 NO_CHANCE = (
     "with unseen='worst' the ranks of unseen triples are not random, and unseen entities never win, so no chance level "
@@ -375,10 +376,7 @@ class RankTable:
         *,
         confidence: float,
         clusters: RowClusters | None = None,
-        method: str = "robust",
         lists: tuple[RankedLists, ...] | None = None,
-        n_resamples: int = 2000,
-        seed: int = 0,
     ) -> Interval:
         """Return the value of the metric `key` with its confidence interval.
 
@@ -390,10 +388,6 @@ class RankTable:
             Nominal coverage, between 0 and 1.
         clusters : RowClusters, optional
             Which rows depend on each other; by default the rows of a triple.
-        method : str
-            One of `INTERVALS`.
-        n_resamples, seed : int
-            Number of resamples and seed of the bootstrap.
 
         Returns
         -------
@@ -405,45 +399,28 @@ class RankTable:
         clusters = self.row_clusters() if clusters is None else clusters
         sampled_share = self.sampled_share_of(key, clusters)
         if isinstance(key.metric, RankMetric) and not key.metric.has_moments:
-            return self._median_interval(key, rows, confidence, clusters, method, n_resamples, seed).of_sample(
-                sampled_share
-            )
+            return self._median_interval(key, rows, confidence, clusters).of_sample(sampled_share)
         try:
             moments = self.moments(key, rows, lists)
         except MetricError as error:  # the metric has no value; for the same reason it has no interval
-            return Interval(np.nan, np.nan, np.nan, confidence, method, 0, reason=str(error))
+            return Interval(np.nan, np.nan, np.nan, confidence, "robust", 0, reason=str(error))
         among = clusters.among([rows], isinstance(key.metric, QueryLevel))
-        if method == "robust":
-            return robust_interval(moments, among, confidence, key.bounds, sampled_share)
-        if among.is_crossed:
-            raise MetricError(f"{key}, method {method!r}: {CROSSED}")
-        return bootstrap_interval(moments, among, confidence, method, n_resamples, seed, key.bounds).of_sample(
-            sampled_share
-        )
+        return robust_interval(moments, among, confidence, key.bounds, sampled_share)
 
-    def _median_interval(
-        self, key: Key, rows: Ids, confidence: float, clusters: RowClusters, method: str, n_resamples: int, seed: int
-    ) -> Interval:
+    def _median_interval(self, key: Key, rows: Ids, confidence: float, clusters: RowClusters) -> Interval:
         """Return the interval of the median rank, which is the only metric that is not a function of means."""
         median = self.value(key, rows)
         if median.reason:
-            return Interval(median.value, np.nan, np.nan, confidence, method, 0, reason=median.reason)
-        if method == "bca":
-            raise MetricError(f"{key.metric} has robust and percentile intervals; got method {method!r}")
+            return Interval(median.value, np.nan, np.nan, confidence, "robust", 0, reason=median.reason)
         among = clusters.among([rows])
-        if among.is_crossed and method != "robust":
-            raise MetricError(f"{key}, method {method!r}: {CROSSED}")
         intervals = []
         for case in self.cases(key, rows):
             ranks = ranks_under(key.ties, case.better, case.tied)  # type: ignore[union-attr]
-            if method == "robust":
-                intervals.append(quantile_interval(ranks, among, 0.5, confidence))
-            else:
-                intervals.append(quantile_bootstrap(ranks, among, 0.5, confidence, n_resamples, seed))
+            intervals.append(quantile_interval(ranks, among, 0.5, confidence))
         ends = [(interval.low, interval.high) for interval in intervals]
         if not np.array_equal(ends[0], ends[-1], equal_nan=True):
             reason = "the limits depend on undecided ranks"
-            return Interval(median.value, np.nan, np.nan, confidence, method, 0, reason=reason)
+            return Interval(median.value, np.nan, np.nan, confidence, "robust", 0, reason=reason)
         return intervals[0]
 
     def metric_frame(

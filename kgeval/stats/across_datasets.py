@@ -14,15 +14,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import permutations
 from math import factorial, inf, isfinite, nan, prod, sqrt
-from types import ModuleType
 
 import numpy as np
 import numpy.typing as npt
 
 from kgeval.checks import Bools, Ids, Reals, counted
-from kgeval.errors import DataError, MissingExtra
+from kgeval.errors import DataError
 from kgeval.stats.clusters import SUM_ROUNDING
-from kgeval.stats.corrections import holm
 from kgeval.stats.intervals import check_confidence
 
 # Limits of the exact Friedman test: the numbers of models, of different sums of ranks, and of these sums combined with
@@ -130,34 +128,6 @@ class Nemenyi:
     reason: str = ""
 
 
-@dataclass(frozen=True)
-class Conover:
-    """The result of Conover's test of all pairs of models.
-
-    Parameters
-    ----------
-    t : float64 array, shape (models, models)
-        Student's t of each pair: the difference of the mean ranks (row - column), divided by its standard error.
-    p_values, p_holm : float64 arrays, shape (models, models)
-        The two-sided p-value of each pair, and the same p-value corrected by Holm's method for the number of pairs;
-        symmetric, 1 on the diagonal.
-    freedom : int
-        Degrees of freedom of t.
-    n_datasets, n_left_out : int
-        As in `Friedman`.
-    reason : str
-        Why there is no test (the arrays are then NaN); else empty.
-    """
-
-    t: Reals
-    p_values: Reals
-    p_holm: Reals
-    freedom: int
-    n_datasets: int
-    n_left_out: int
-    reason: str = ""
-
-
 def mean_ranks(values: npt.ArrayLike, higher_is_better: bool) -> MeanRanks:
     """Rank the models within each dataset, and return the mean rank of each model.
 
@@ -224,8 +194,6 @@ def friedman(values: npt.ArrayLike) -> Friedman:
     ------
     DataError
         As `mean_ranks`.
-    MissingExtra
-        If scipy is not installed.
 
     References
     ----------
@@ -235,13 +203,14 @@ def friedman(values: npt.ArrayLike) -> Friedman:
 
     Examples
     --------
-    >>> found = friedman([[0.5, 0.4, 0.3], [0.3, 0.2, 0.1], [0.9, 0.8, 0.6]])  # doctest: +SKIP
+    >>> found = friedman([[0.5, 0.4, 0.3], [0.3, 0.2, 0.1], [0.9, 0.8, 0.6]])
     >>> # all datasets agree, as 3! of 3! ** 3 combinations do
-    >>> found.chi2, round(found.p_chi2, 4), round(found.p_exact, 4)  # doctest: +SKIP
+    >>> found.chi2, round(found.p_chi2, 4), round(found.p_exact, 4)
     (6.0, 0.0498, 0.0278)
     """
     ranked = mean_ranks(values, higher_is_better=True)
-    stats = _scipy_stats()
+    from scipy import stats
+
     n, k = ranked.ranks.shape
     counts = {"n_models": k, "n_datasets": n, "n_left_out": ranked.n_left_out}
     reason = _reason(ranked)
@@ -284,8 +253,6 @@ def nemenyi(values: npt.ArrayLike, confidence: float = 0.95) -> Nemenyi:
         As `mean_ranks`.
     MetricError
         If `confidence` is out of range.
-    MissingExtra
-        If scipy is not installed.
 
     References
     ----------
@@ -294,13 +261,14 @@ def nemenyi(values: npt.ArrayLike, confidence: float = 0.95) -> Nemenyi:
 
     Examples
     --------
-    >>> found = nemenyi([[0.5, 0.4, 0.3], [0.3, 0.2, 0.1], [0.9, 0.8, 0.6]])  # doctest: +SKIP
-    >>> round(found.critical_difference, 3), found.p_values[0].round(4).tolist()  # doctest: +SKIP
+    >>> found = nemenyi([[0.5, 0.4, 0.3], [0.3, 0.2, 0.1], [0.9, 0.8, 0.6]])
+    >>> round(found.critical_difference, 3), found.p_values[0].round(4).tolist()
     (1.914, [1.0, 0.4385, 0.038])
     """
     check_confidence(confidence)
     ranked = mean_ranks(values, higher_is_better=True)
-    stats = _scipy_stats()
+    from scipy import stats
+
     n, k = ranked.ranks.shape
     reason = _reason(ranked)
     if reason:
@@ -311,67 +279,6 @@ def nemenyi(values: npt.ArrayLike, confidence: float = 0.95) -> Nemenyi:
     gaps = np.abs(ranked.means[first] - ranked.means[second])
     p_values = np.clip(stats.studentized_range.sf(gaps / unit * sqrt(2.0), k, inf), 0.0, 1.0)
     return Nemenyi(critical, _symmetric(p_values, k), confidence, n, ranked.n_left_out)
-
-
-def conover(values: npt.ArrayLike) -> Conover:
-    """Test all pairs of models with Conover's t test of their ranks; use it only if Friedman's test rejects.
-
-    The test finds more differences than Nemenyi's test, but it has too many false rejections: if some models clearly
-    differ, it also finds differences between equal models too often. In simulations with 3 to 20 datasets, with
-    Friedman's test first and with Holm's correction, up to 40% of the benchmarks had one or more false rejections,
-    instead of 5% (``tests/bench/bench_across.py``).
-    The reason is that models whose order is clear make the standard error small for all pairs. So `kgeval` draws its
-    conclusions from Nemenyi's test.
-
-    With fewer than five datasets, the p-values mean nothing. If all datasets rank the models alike, there is no
-    standard error and no test.
-
-    Parameters
-    ----------
-    values : array_like of floats, shape (datasets, models)
-        As in `mean_ranks`.
-
-    Returns
-    -------
-    Conover
-        Let R be the sums of ranks, A the sum of the squares of all ranks, ``C = datasets * models * (models + 1) ** 2 /
-        4``, and chi2 Friedman's statistic. Then ``t = (R[i] - R[j]) / sqrt(2 * (A - C) * (datasets - chi2 / (models -
-        1)) / freedom)`` with ``freedom = (datasets - 1) * (models - 1)``.
-
-    Raises
-    ------
-    DataError
-        As `mean_ranks`.
-    MissingExtra
-        If scipy is not installed.
-
-    References
-    ----------
-    Conover (1999), Practical Nonparametric Statistics, 5.8; Holm (1979), A Simple Sequentially Rejective Multiple Test
-    Procedure, Scandinavian Journal of Statistics 6.
-
-    Examples
-    --------
-    >>> found = conover([[0.5, 0.4, 0.3], [0.3, 0.2, 0.1], [0.9, 0.6, 0.8]])  # doctest: +SKIP
-    >>> found.p_values[0].round(4).tolist(), found.p_holm[0].round(4).tolist()  # doctest: +SKIP
-    ([1.0, 0.0474, 0.0241], [1.0, 0.0948, 0.0723])
-    """
-    ranked = mean_ranks(values, higher_is_better=True)
-    stats = _scipy_stats()
-    n, k = ranked.ranks.shape
-    freedom = (n - 1) * (k - 1)
-    reason = _reason(ranked)
-    if not reason and _all_agree(ranked):
-        reason = "all datasets rank the models alike, so there is no standard error"
-    if reason:
-        nothing = np.full((k, k), nan)
-        return Conover(nothing, nothing, nothing, max(freedom, 0), n, ranked.n_left_out, reason)
-    sums = ranked.ranks.sum(axis=0)
-    residual = 2.0 * _rank_variation(ranked) * (n - _chi2(ranked) / (k - 1)) / freedom
-    t = (sums[:, None] - sums[None]) / sqrt(residual)
-    upper = np.triu_indices(k, 1)
-    p_values = np.minimum(2.0 * stats.t.sf(np.abs(t[upper]), freedom), 1.0)
-    return Conover(t, _symmetric(p_values, k), _symmetric(holm(p_values), k), freedom, n, ranked.n_left_out)
 
 
 def complete_rows(values: npt.ArrayLike) -> tuple[Reals, Bools]:
@@ -435,15 +342,6 @@ def alike_groups(p_values: Reals, alpha: float) -> list[tuple[int, int]]:
         if last > first and (not groups or last > groups[-1][1]):
             groups.append((first, last))
     return groups
-
-
-def _scipy_stats() -> ModuleType:
-    """Return ``scipy.stats``, or raise a MissingExtra."""
-    try:
-        from scipy import stats
-    except ImportError as error:
-        raise MissingExtra('tests over several datasets need scipy; pip install "kgeval[stats]"') from error
-    return stats  # type: ignore[no-any-return]
 
 
 def _ranks_of(row: Reals) -> Reals:

@@ -7,28 +7,28 @@ and `kgeval.comparison.gate` call them.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import exp, inf, isfinite, isnan, lgamma, log, log1p, nan
+from math import inf, isfinite, isnan, nan
 
 from kgeval.checks import check_number, counted
 from kgeval.stats.paired import SAME_DIFFERENCE
-from kgeval.stats.student import student_p_value, student_quantile
+from kgeval.stats.tails import student_p_value, student_quantile
 
-# With more differing clusters than this, 2 ** (1 - clusters) is so small that no other limit of p-values matters.
-MAX_FEW = 60
+# With fewer differing clusters than this, and fewer than half of all, Student's t is not used to show a small
+# difference.
+MIN_DIFFERING = 50
 
 
 @dataclass(frozen=True)
 class Support:
-    """The numbers of clusters of a t test; if few clusters differ, these numbers give a lower limit of the p-values.
+    """The numbers of clusters of a t test; if few clusters differ, they take its place.
 
-    If two systems differ in 1 of 300 clusters, the standard error is unreliable, and the p-value of Student's t is far
-    too small. Therefore the p-value is at least the smaller one of two limits:
-
-    - ``2 ** (1 - n_differing)``, the smallest p-value of the randomization test.
-    - The probability that at most `n_differing` of the clusters differ although the true difference is the margin. If
-      a cluster changes the statistic by at most `largest` / `n_clusters`, at least the share ``margin / largest`` of
-      all clusters must differ; so this probability is at most that of the binomial distribution. With 0 differing
-      clusters, this limit is ``(1 - margin / largest) ** n_clusters``.
+    If two systems differ in 15 of 300 clusters, the standard error is unreliable: Student's t then calls a difference
+    that equals the margin smaller than the margin in up to 10%, in place of 5%. So if fewer than 50 clusters differ,
+    and fewer than half of all, the p-value is at least the probability that at most `n_differing` of the clusters
+    differ although the true difference is the margin. If a cluster changes the statistic by at most `largest` /
+    `n_clusters`, at least the share ``margin / largest`` of all clusters must differ; so this probability is at most
+    that of the binomial distribution. With 0 differing clusters it is ``(1 - margin / largest) ** n_clusters``. In any
+    other case the p-value is at least ``2 ** (1 - n_differing)``, the smallest p-value of the randomization test.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class Support:
         The effective number of clusters; it is rounded down.
     largest : float
         The largest possible absolute difference between the two systems in one observation, if the statistic is a plain
-        mean; else infinity, and the second limit is not used.
+        mean; else infinity, and a few differing clusters show nothing.
     """
 
     n_differing: int
@@ -49,6 +49,11 @@ class Support:
     def of_signs(self) -> float:
         """The smallest p-value of the randomization test, at most 1."""
         return min(1.0, 2.0 ** (1 - self.n_differing))
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether so few clusters differ that Student's t is not used."""
+        return self.n_differing < min(MIN_DIFFERING, int(self.n_clusters + 1e-9) / 2.0)
 
     def of_margin(self, margin: float) -> float:
         """Return the smallest p-value of a test that shows a difference to be below `margin`.
@@ -61,20 +66,17 @@ class Support:
         --------
         >>> round(Support(0, 100, 1.0).of_margin(0.02), 4), round(0.98**100, 4)
         (0.1326, 0.1326)
-        >>> Support(4, 100).of_margin(0.02)
-        0.125
+        >>> Support(4, 100).of_margin(0.02), Support(60, 100).of_margin(0.02) < 1e-9
+        (1.0, True)
         """
-        n, k = int(self.n_clusters + 1e-9), self.n_differing
+        from scipy.special import bdtr
+
         share = margin / self.largest
-        if k > MAX_FEW or k >= n or share <= 0.0:
+        if not self.is_sparse or margin <= 0.0:
             return self.of_signs
         if share >= 1.0:
             return 0.0
-        logs = [
-            lgamma(n + 1.0) - lgamma(i + 1.0) - lgamma(n - i + 1.0) + i * log(share) + (n - i) * log1p(-share)
-            for i in range(k + 1)
-        ]
-        return min(self.of_signs, sum(map(exp, logs)))
+        return float(bdtr(self.n_differing, int(self.n_clusters + 1e-9), share)) if share > 0.0 else 1.0
 
     def smallest_margin(self, alpha: float) -> float:
         """Return the smallest margin for which `of_margin` is at most `alpha`; infinite if there is none.
@@ -83,14 +85,11 @@ class Support:
         ----------
         alpha : float
         """
-        if self.of_signs <= alpha:
-            return 0.0
-        if self.n_differing >= int(self.n_clusters + 1e-9) or not isfinite(self.largest):
-            return inf
-        low, high = 0.0, self.largest
-        while low < (middle := (low + high) / 2.0) < high:
-            low, high = (low, middle) if self.of_margin(middle) <= alpha else (middle, high)
-        return high
+        from scipy.special import bdtri
+
+        if not self.is_sparse:
+            return 0.0 if self.of_signs <= alpha else inf
+        return self.largest * float(bdtri(self.n_differing, int(self.n_clusters + 1e-9), alpha))
 
 
 @dataclass(frozen=True)

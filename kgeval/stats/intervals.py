@@ -1,41 +1,32 @@
-"""Confidence intervals of a statistic of clustered observations: cluster-robust, Wilson's, bootstrap.
+"""Confidence intervals of a statistic of clustered observations: cluster-robust, and Wilson's.
 
 The statistic is a function of means (`Moments`). Observations of the same cluster may depend on each other;
-observations of different clusters must be independent. `RankTable` and `kgeval.compare` call `robust_interval` and
-`bootstrap_interval`; `paired.py` and `quantiles.py` call the other functions.
+observations of different clusters must be independent. `RankTable` and `kgeval.compare` call `robust_interval`;
+`paired.py` and `quantiles.py` call the other functions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import isfinite, isnan, nan, sqrt
-from statistics import NormalDist
+from math import isfinite, nan, sqrt
 
 import numpy as np
 import numpy.typing as npt
 
-from kgeval.checks import Ids, Reals, check_number, check_one_of, check_positive_int
-from kgeval.errors import MetricError
+from kgeval.checks import Ids, Reals, check_number
 from kgeval.stats.clusters import Clusters, Grouping, left_out_deviations
 from kgeval.stats.moments import Interval, Moments
 from kgeval.stats.skewness import Skew
-from kgeval.stats.student import student_quantile
+from kgeval.stats.tails import student_quantile
 
 ANYWHERE = (float("-inf"), float("inf"))
-BOOTSTRAPS = ("percentile", "bca")
 NO_OBSERVATIONS = "no observations"
 UNDEFINED = "the value is undefined"
 UNDEFINED_WITHOUT = "the value is undefined if one of the clusters is left out"
 ONE_CLUSTER = "one cluster only; an interval needs at least two"
 MIN_EFFECTIVE = 2.0 - 1e-9  # an interval needs at least 2 effective clusters; 1e-9: rounding errors
 ALIKE = "the value is the same in every cluster, so its variation cannot be estimated"
-SAME_LIMITS = "both limits are equal, because many resamples have this value"
-CROSSED = "the clusters overlap, so that a bootstrap cannot draw them one by one; use method='robust'"
-# Resamples count as equal if their statistics differ by at most this share of their size (rounding errors).
-ROUNDING = 1e-12
-# Number of drawn clusters that a bootstrap holds in memory at a time; they fit in the cache of a processor.
-DRAWS_AT_ONCE = 2**18
 
 
 def check_confidence(confidence: float) -> float:
@@ -408,90 +399,6 @@ def wilson_limits(share: float, variance: float, n_effective: float, t: float) -
     return max(0.0, min(share, centre - reach)), min(1.0, max(share, centre + reach))
 
 
-def bootstrap_interval(
-    moments: Moments,
-    clusters: npt.ArrayLike | Clusters,
-    confidence: float = 0.95,
-    method: str = "percentile",
-    n_resamples: int = 2000,
-    seed: int = 0,
-    bounds: tuple[float, float] = ANYWHERE,
-) -> Interval:
-    """Return the bootstrap interval: quantiles of the statistic over resamples of whole clusters.
-
-    Each resample draws as many clusters as there are, with replacement. Only the sums within clusters are needed, so
-    the cost depends on the number of clusters and resamples, not on the number of observations. The interval depends
-    on the values and the seed, but not on the order of the observations or on the labels of the clusters.
-
-    Parameters
-    ----------
-    moments : Moments
-        The statistic and its observations.
-    clusters : array_like, shape (observations,)
-        The label of each observation's cluster.
-    confidence : float
-        Nominal coverage.
-    method : str
-        ``"percentile"``, or ``"bca"`` (BCa, bias-corrected and accelerated: it corrects for bias, and for skewness,
-        which is estimated by a jackknife over clusters). If BCa is undefined (for example because all resamples are on
-        the same side of the statistic, or all jackknife values are equal), the percentile interval is returned, and
-        the `method` of the result is ``"percentile"``.
-    n_resamples : int
-        At least 1; a few thousand resamples give limits that are stable to two digits.
-    seed : int
-    bounds : two floats
-        The smallest and the largest possible value of the statistic; the limits of the interval are clipped to them.
-
-    Returns
-    -------
-    Interval
-        `error` is the standard deviation of the statistic over the resamples. If there is no observation, if there is
-        only one cluster, if the clusters overlap, if the statistic is the same in every cluster, or if the statistic is
-        undefined for the observations or for a resample, then the limits are NaN and `reason` says why.
-
-    References
-    ----------
-    Efron (1987), Better Bootstrap Confidence Intervals, JASA 82; Field and Welsh (2007), Bootstrapping
-    clustered data, Journal of the Royal Statistical Society B 69 (whole clusters).
-
-    Examples
-    --------
-    >>> values = np.random.default_rng(1).exponential(size=(400, 1))
-    >>> print(bootstrap_interval(Moments(values), np.arange(400) // 2, method="bca", seed=1))
-    0.9765 [0.8881, 1.0935]
-    """
-    check_confidence(confidence)
-    check_one_of("method", method, BOOTSTRAPS, MetricError)
-    check_positive_int("n_resamples", n_resamples, MetricError)
-    all_clusters = Clusters.of(clusters, len(moments))
-    groups = all_clusters.first
-    value, reason = value_of(moments, all_clusters)
-    if all_clusters.is_crossed:
-        reason = CROSSED
-    elif not reason and (moments.values == moments.values[0]).all():
-        reason = ALIKE
-    if reason:
-        return Interval(value, nan, nan, confidence, method, groups.count, reason=reason)
-    # sizes (clusters,); means (k,). sums (clusters, k): for each cluster, the sums of the deviations from the means.
-    sizes, means = groups.sizes, moments.values.mean(axis=0)
-    sums = groups.sums(moments.values - means)
-    # (clusters, k + 1): sums and size of each cluster; the order of the rows does not depend on the cluster labels.
-    rows = np.column_stack([sums, sizes])
-    rows = rows[in_order(rows)]
-    with np.errstate(all="ignore"):
-        # (resamples, k + 1): for each resample, the sums of the deviations, and the number of observations.
-        totals = np.concatenate([counts @ rows for counts in drawn_counts(groups.count, n_resamples, seed)])
-        # (resamples,): the statistic of each resample.
-        resampled = np.asarray(moments.finish(means + totals[:, :-1] / totals[:, -1:]))
-        # (clusters,): for each cluster, the statistic of all observations outside the cluster (jackknife). All
-        # deviations sum to 0, so the deviations outside a cluster sum to minus the sum of the cluster.
-        left_out = np.asarray(moments.finish(means - sums / (len(moments) - sizes)[:, None]))
-    interval = between_quantiles(
-        value, resampled, groups.count, confidence, bounds, left_out if method == "bca" else None
-    )
-    return replace(interval, n_effective=nan if isnan(interval.low) else groups.effective_number(moments.weights))
-
-
 def in_order(rows: Reals) -> Ids:
     """Return indices that sort `rows` (one row per cluster) by their values; the labels of the clusters do not matter.
 
@@ -517,104 +424,3 @@ def in_order(rows: Reals) -> Ids:
     keys = np.round(rows / np.where(scale > 0.0, scale, 1.0), 10)
     # `lexsort` sorts by its last key first, hence the reversed columns.
     return np.asarray(np.lexsort(keys.T[::-1]), dtype=np.int64)
-
-
-def drawn_counts(n_clusters: int, n_resamples: int, seed: int) -> Iterator[Reals]:
-    """Yield how often each cluster is drawn in each resample, for one block of resamples at a time.
-
-    Parameters
-    ----------
-    n_clusters : int
-        Number of clusters. Each resample draws this many clusters, with replacement.
-    n_resamples : int
-    seed : int
-
-    Yields
-    ------
-    float64 array, shape (resamples of the block, clusters)
-        Every row sums to `n_clusters`. All blocks come from one stream of random numbers, so the block size does not
-        change the draws.
-    """
-    rng = np.random.default_rng(seed)
-    block = max(1, DRAWS_AT_ONCE // n_clusters)
-    for start in range(0, n_resamples, block):
-        n_rows = min(block, n_resamples - start)
-        # (rows, clusters): for each draw, the index of the drawn cluster.
-        draws = rng.integers(n_clusters, size=(n_rows, n_clusters))
-        # Row r is shifted by r * n_clusters, so that one `bincount` counts the draws of all rows separately.
-        draws += (np.arange(n_rows) * n_clusters)[:, None]
-        counts = np.bincount(draws.ravel(), minlength=n_rows * n_clusters)
-        yield counts.reshape(n_rows, n_clusters).astype(np.float64)
-
-
-def between_quantiles(
-    value: float,
-    resampled: Reals,
-    n_clusters: int,
-    confidence: float,
-    bounds: tuple[float, float] = ANYWHERE,
-    left_out: Reals | None = None,
-) -> Interval:
-    """Return the bootstrap interval; its limits are two quantiles of the statistic over the resamples.
-
-    Parameters
-    ----------
-    value : float
-        The statistic of all observations.
-    resampled : float64 array, shape (resamples,)
-        The statistic of each resample.
-    n_clusters : int
-    confidence : float
-        Nominal coverage.
-    bounds : two floats
-        The limits are clipped to these two values.
-    left_out : float64 array, shape (clusters,), optional
-        For each cluster, the statistic of all observations outside the cluster (jackknife). If given, the method is
-        BCa (bias-corrected and accelerated), unless BCa is undefined; otherwise it is the percentile method.
-
-    Returns
-    -------
-    Interval
-        If the statistic is undefined for a resample, or if all resamples have the same value, the limits are NaN and
-        `reason` says why. If only the two limits are equal, `reason` says so.
-    """
-    alpha = (1.0 - confidence) / 2.0
-    shares = None if left_out is None else _corrected_shares(value, resampled, left_out, alpha)
-    method = "percentile" if shares is None else "bca"
-    undefined = int(np.count_nonzero(~np.isfinite(resampled)))
-    if undefined:
-        reason = f"the value is undefined in {undefined} of {len(resampled)} resamples"
-        return Interval(value, nan, nan, confidence, method, n_clusters, reason=reason)
-    limits = np.quantile(resampled, shares or (alpha, 1.0 - alpha), method="weibull")
-    if np.ptp(resampled) <= ROUNDING * np.abs(resampled).max():
-        reason = "all resamples have the same value"
-        return Interval(value, nan, nan, confidence, method, n_clusters, reason=reason)
-    low, high = (float(limit) for limit in np.clip(limits, *bounds))
-    error = float(resampled.std(ddof=1)) if len(resampled) > 1 else nan
-    return Interval(value, low, high, confidence, method, n_clusters, error, SAME_LIMITS if low == high else "")
-
-
-def _corrected_shares(value: float, resampled: Reals, left_out: Reals, alpha: float) -> tuple[float, float] | None:
-    """Return two shares: the limits of the BCa interval are the quantiles of `resampled` at these shares.
-
-    BCa means bias-corrected and accelerated; if it is undefined, None is returned. The limits of the percentile
-    interval are the quantiles at the shares `alpha` and ``1 - alpha`` instead. A resample that equals `value`, apart
-    from rounding errors, counts half as below and half as above `value`.
-    """
-    # (clusters,): deviations of the jackknife values from their mean; the acceleration follows from their skewness.
-    deviations = left_out.mean() - left_out
-    spread = float(np.square(deviations).sum())
-    # Share of the resamples below `value`; the bias correction is its normal quantile.
-    same = np.abs(resampled - value) <= 1e-12 * (abs(value) + np.abs(resampled - value).max())
-    below = float(np.mean(np.where(same, 0.5, resampled < value)))
-    if not (isfinite(spread) and spread > 0.0 and 0.0 < below < 1.0):
-        return None
-    acceleration = float((deviations**3).sum()) / (6.0 * spread**1.5)
-    normal = NormalDist()
-    bias = normal.inv_cdf(below)
-    shifted = [bias + normal.inv_cdf(share) for share in (alpha, 1.0 - alpha)]
-    slopes = [1.0 - acceleration * shift for shift in shifted]
-    if min(slopes) <= 0.0:
-        return None
-    low, high = (normal.cdf(bias + shift / slope) for shift, slope in zip(shifted, slopes))
-    return low, high

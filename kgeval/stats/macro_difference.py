@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from math import isnan, nan, sqrt
 
 import numpy as np
@@ -15,20 +14,16 @@ import numpy.typing as npt
 from kgeval.checks import Reals
 from kgeval.errors import DataError
 from kgeval.stats.clusters import STATISTIC_ROUNDING, SUM_ROUNDING, Clusters, Grouping, left_out_deviations
-from kgeval.stats.intervals import Spread, check_confidence
+from kgeval.stats.intervals import Spread
 from kgeval.stats.moments import Moments
-from kgeval.stats.paired import SAME_DIFFERENCE, Difference
-from kgeval.stats.student import student_p_value
-
-NO_DETECTABLE = "detectable is not computed for macro averages"
+from kgeval.stats.paired import EQUAL_VALUES, SAME_DIFFERENCE, Difference
+from kgeval.stats.tails import student_p_value
 
 
 def compare_macro(
     first: Sequence[Moments],
     second: Sequence[Moments],
     clusters: npt.ArrayLike | Clusters,
-    *,
-    confidence: float = 0.95,
 ) -> Difference:
     """Compare two systems by a macro average, on the same observations in the same groups.
 
@@ -42,13 +37,11 @@ def compare_macro(
         The statistic of each group, for each system; the same groups in the same order.
     clusters : array_like, shape (observations,), or Clusters
         The clusters of all observations: those of ``first[0]``, then those of ``first[1]``, and so on.
-    confidence : float
 
     Returns
     -------
     Difference
-        `detectable` is NaN. If a group has one cluster only, its variance is unknown: the limits and the p-value are
-        NaN, and `reason` says so.
+        If a group has one cluster only, its variance is unknown: there is no test, and `reason` says so.
 
     Raises
     ------
@@ -67,9 +60,8 @@ def compare_macro(
     >>> second = [Moments(np.array([[1.0], [1.0]])), Moments(np.array([[1.0], [1.0], [1.0]]))]
     >>> difference = compare_macro(first, second, [0, 1, 2, 3, 4])
     >>> difference.value, round(difference.error, 4), difference.freedom
-    (1.5, 0.2887, 2)
+    (1.5, 0.2887, 2.0)
     """
-    check_confidence(confidence)
     if [len(part) for part in first] != [len(part) for part in second]:
         raise DataError(
             "first and second must have the same groups with the same observations; got groups of "
@@ -83,21 +75,15 @@ def compare_macro(
     if not any(isnan(spread.variance) for spread in spreads):
         variance = groups.variance(lambda grouping: _deviations(first, second, grouping))
     spread = Spread(value, variance, min(one.n_effective for one in spreads), groups.count, reason).checked()
-    error = low = high = p_value = nan
-    reason = spread.reason
-    if variance >= 0.0:
-        error = sqrt(variance)
+    error, p_value, reason = sqrt(variance) if variance >= 0.0 else nan, nan, spread.reason
     if variance == 0.0:
-        reason = SAME_DIFFERENCE if n_differing else "the two systems have equal values in every cluster"
+        reason = SAME_DIFFERENCE if n_differing else EQUAL_VALUES
         p_value = nan if n_differing else 1.0
     elif not reason:
-        reach = spread.quantile((1.0 + confidence) / 2.0) * error
-        low, high = value - reach, value + reach
         p_value = max(student_p_value(value / error, spread.freedom), min(1.0, 2.0 ** (1 - n_differing)))
-    difference = Difference(
-        value, low, high, error, p_value, nan, groups.count, n_differing, 0, False, confidence, 0.8, reason
-    )
-    return replace(difference, reason=reason or NO_DETECTABLE, n_effective=nan if isnan(error) else spread.n_effective)
+    n_effective = nan if isnan(error) else spread.n_effective
+    freedom = nan if isnan(error) else float(spread.freedom)
+    return Difference(value, error, freedom, p_value, groups.count, n_differing, n_effective, reason)
 
 
 def _deviations(first: Sequence[Moments], second: Sequence[Moments], grouping: Grouping) -> Reals:

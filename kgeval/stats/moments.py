@@ -138,11 +138,19 @@ def influences(moments: Moments) -> Reals:
     # (k,): True for columns that are not constant. Constant columns have no influence; they are left out, since 0 times
     # an undefined gradient would be NaN.
     varies = (moments.values != moments.values[0]).any(axis=0)
-    return np.asarray(deviations[:, varies] @ _gradient(moments.finish, means, deviations)[varies])
+    return np.asarray(deviations[:, varies] @ gradient(moments.finish, means, deviations)[varies])
 
 
-def _gradient(finish: Callable[[Reals], Reals], means: Reals, deviations: Reals) -> Reals:
+def gradient(finish: Callable[[Reals], Reals], means: Reals, deviations: Reals) -> Reals:
     """Return the gradient of `finish` at `means` by central differences, shape (k,).
+
+    Parameters
+    ----------
+    finish : function
+        See `Moments`.
+    means : float64 array, shape (k,)
+    deviations : float64 array, shape (observations, k)
+        The deviations of the observations from the means; they give the scale of the steps.
 
     The step of each mean is eps ** (1 / 3) times the standard deviation of its column, where eps is the machine epsilon
     of float64. With this step, the error of the difference formula and the rounding error of the subtraction are about
@@ -172,7 +180,7 @@ class Interval:
     confidence : float
         The nominal coverage, for example 0.95.
     method : str
-        How the interval was computed: ``"robust"``, ``"wilson"``, ``"percentile"``, ``"bca"`` or ``"woodruff"``.
+        How the interval was computed: ``"robust"``, ``"wilson"`` or ``"woodruff"``.
     n_clusters : int
         Number of clusters; a cluster is a group of observations that may depend on each other.
     error : float

@@ -1,14 +1,14 @@
-"""Paired comparison of two systems on the same observations.
+"""Paired comparison of two systems on the same observations: the difference, its test, and intervals at any level.
 
-`compare_paired` returns the difference, its confidence interval, the p-value of a paired randomization test and the
-minimum detectable difference. `kgeval.compare` calls it.
+`compare_paired` tests by random swaps of whole clusters, or by Student's t; its `Difference` gives intervals from the
+same test, so that an interval excludes 0 exactly if the test rejects. `kgeval.stats.decide` corrects many of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import isfinite, isnan, nan, sqrt
+from math import ceil, floor, isfinite, isnan, log2, nan, sqrt
 
 import numpy as np
 import numpy.typing as npt
@@ -16,18 +16,9 @@ import numpy.typing as npt
 from kgeval.checks import Reals, check_number, check_one_of, check_positive_int, counted
 from kgeval.errors import DataError, MetricError
 from kgeval.stats.clusters import STATISTIC_ROUNDING, SUM_ROUNDING, Clusters, Grouping, left_out_deviations
-from kgeval.stats.intervals import (
-    ALIKE,
-    ANYWHERE,
-    NO_OBSERVATIONS,
-    Spread,
-    check_confidence,
-    freedom_of,
-    in_order,
-)
-from kgeval.stats.moments import Interval, Moments
-from kgeval.stats.power import detectable_difference, detectable_share, is_share
-from kgeval.stats.student import student_p_value
+from kgeval.stats.intervals import ALIKE, ANYWHERE, NO_OBSERVATIONS, Spread, check_confidence, freedom_of
+from kgeval.stats.moments import Interval, Moments, first_mean, gradient
+from kgeval.stats.tails import student_p_value, student_quantile, swaps_reach, swaps_tail
 
 TESTS = ("swaps", "t")
 # A swap pattern exchanges the two systems in some of the clusters. If at most 13 clusters differ, all patterns are
@@ -36,74 +27,158 @@ MAX_ENUMERATED = 13
 # If at least this many clusters differ, patterns that give exactly the observed difference count half (mid-p).
 MIN_MID_P = 20
 SAME_DIFFERENCE = "the difference is the same in every cluster, so its variation cannot be estimated"
-# Swap patterns are handled in blocks; a block has at most this many entries (8 bytes each).
-SWAPS_AT_ONCE = 2**20
+EQUAL_VALUES = "the two systems have equal values in every cluster"
+POWER = 0.8  # the probability in the definition of `Difference.detectable`
+# Swaps are handled in blocks: clusters at a time, and statistics at a time.
+CLUSTERS_AT_ONCE, STATISTICS_AT_ONCE = 256, 256
+LINEAR_ROUNDING = 1e-8  # share of the mean gap by which patterns may differ because of a numerical gradient
+NEXT_TO = 1e-9  # the relative distance of a limit from 0 where a difference lies on the border of its decision
+
+
+@dataclass(frozen=True, eq=False)
+class Swaps:
+    """The distribution of the absolute difference over swap patterns, for one statistic.
+
+    Parameters
+    ----------
+    largest : float64 array
+        The largest absolute differences, in descending order: as many as the largest level of an interval needs.
+    n_patterns : int
+    is_exact : bool
+        Whether all possible patterns were tried, so that the p-value has no simulation error.
+    square : float
+        The mean of the squared gaps over all clusters.
+    n_clusters : int
+    """
+
+    largest: Reals
+    n_patterns: int
+    is_exact: bool
+    square: float
+    n_clusters: int
+
+    def quantile(self, level: float) -> float:
+        """Return the absolute difference that a difference must exceed (or reach) to be significant at `level`."""
+        if self.is_exact:
+            index = floor(level * self.n_patterns + NEXT_TO)
+        else:
+            index = floor(level * (self.n_patterns + 1.0) + NEXT_TO) - 1
+        if index >= 0:
+            if index >= len(self.largest):
+                raise MetricError(f"the swaps were kept for intervals at smaller levels; got {level}")
+            return float(self.largest[index])
+        # Fewer patterns than the level needs: a bound of the tail that holds for any gaps.
+        return max(float(self.largest[0]), swaps_reach(level) * sqrt(self.square / self.n_clusters))
 
 
 @dataclass(frozen=True)
 class Difference:
-    """The difference between two systems, with its confidence interval and the result of its test.
+    """The difference between two systems and its test; the intervals come from the same test.
 
     Parameters
     ----------
     value : float
-        The value of the first system minus the value of the second.
-    low, high : float
-        The limits of the cluster-robust interval of the difference; NaN if there is no interval (see `reason`).
+        The value of the first system minus the value of the second; NaN if it is undefined.
     error : float
-        The standard error of the difference.
+        The standard error of the difference; NaN if unknown.
+    freedom : float
+        The degrees of freedom of Student's t.
     p_value : float
-        Two-sided p-value; never 0. It comes from the paired randomization test, or, with two-way clusters, from
-        Student's t test of ``value / error``.
-    detectable : float
-        The minimum detectable difference: the smallest true difference that a test detects with probability `power`.
-        The test has the significance level ``1 - confidence``, divided by the number of tests. For shares such as
-        hits@k, the true difference is assumed to be a rise of one of the two shares, or a fall if the shares are above
-        1/2 (see `detectable_share`). NaN if there is no
-        interval, if the systems differ in too few clusters for a significant p-value, or if even the largest possible
-        difference is detected with a probability below `power`.
-    n_clusters : int
-        Number of clusters; a cluster is a group of observations that may depend on each other.
-    n_differing : int
-        Number of clusters in which the two systems differ in at least one statistic of the same `compare_paired` call.
-        In the other clusters, exchanging the two systems has no effect.
-    n_resamples : int
-        Number of swap patterns that were tried; a swap pattern exchanges the two systems in some of the clusters. 0 for
-        the t test.
-    is_exact : bool
-        Whether all possible swap patterns were tried, so that the p-value has no simulation error.
-    confidence, power : float
-        `confidence`: the nominal coverage of the interval. `power`: the probability in the definition of `detectable`.
-    reason : str
-        Why there is no interval or no `detectable`; else empty.
+        Two-sided p-value, above 0; NaN if there is no test (see `reason`).
+    n_clusters, n_differing : int
+        The number of clusters, and of those in which the two systems differ.
     n_effective : float
         The effective number of clusters (see `Interval`).
+    reason : str
+        Why there is no test or no interval; else empty.
+    swaps : Swaps, optional
+        The distribution of the swaps; None if the test is Student's t.
     """
 
     value: float
-    low: float
-    high: float
     error: float
+    freedom: float
     p_value: float
-    detectable: float
     n_clusters: int
     n_differing: int
-    n_resamples: int
-    is_exact: bool
-    confidence: float
-    power: float
+    n_effective: float
     reason: str = ""
-    n_effective: float = nan
+    swaps: Swaps | None = None
 
     @property
-    def freedom(self) -> int:
-        """The degrees of freedom of Student's t: `n_effective` minus 1, rounded down, at least 1."""
-        return 1 if isnan(self.n_effective) else freedom_of(self.n_effective)
+    def test(self) -> str:
+        """``"swaps"``, ``"t"``, or ``""`` without a test."""
+        return "" if isnan(self.p_value) else "t" if self.swaps is None else "swaps"
+
+    def turned(self) -> Difference:
+        """Return the second system minus the first."""
+        return replace(self, value=0.0 - self.value)
+
+    def can_reject(self, level: float) -> bool:
+        """Return whether any outcome in the differing clusters could be significant at a level.
+
+        The smallest p-value of random swaps is the share of two patterns: all differing clusters are swapped, or none.
+        This limit also applies to Student's t, which is not reliable if so few clusters differ.
+        """
+        return 2.0 ** (1 - self.n_differing) <= level * (1.0 + NEXT_TO)
+
+    def reach(self, level: float) -> float:
+        """Return half the width of the interval at the level; NaN if there is none, infinite if it has no limits.
+
+        With Student's t, this is the quantile times the standard error. With swaps: let q be the quantile of the
+        absolute difference over the swap patterns, S2 the mean square of the n gaps, and d the difference. A swap
+        pattern with the difference x has the studentised difference ``x / sqrt((S2 - x^2) / (n - 1))``, which grows
+        with x; so its quantile is that of q, and this quantile times the standard error is the result.
+        """
+        if self.reason or isnan(self.error):
+            return nan
+        if not self.can_reject(level):
+            return float("inf")
+        if self.swaps is None:
+            return student_quantile(1.0 - level / 2.0, self.freedom) * self.error
+        q, square, n = self.swaps.quantile(level), self.swaps.square, self.n_clusters
+        return q * sqrt((n - 1.0) / (square - q * q)) * self.error if q * q < square else float("inf")
+
+    def interval(self, level: float, is_decided: bool | None = None) -> tuple[float, float]:
+        """Return the limits of the interval with the nominal coverage ``1 - level``; NaN if there is none.
+
+        Parameters
+        ----------
+        level : float
+        is_decided : bool, optional
+            Whether the test rejects at this level; by default it rejects if ``p_value <= level``. The interval excludes
+            0 exactly in this case; rounding errors at the border are removed.
+        """
+        reach = self.reach(level)
+        if not isfinite(reach):
+            return nan, nan
+        size, decided = abs(self.value), self.p_value <= level if is_decided is None else is_decided
+        reach = min(reach, size * (1.0 - NEXT_TO)) if decided else max(reach, size * (1.0 + NEXT_TO))
+        return self.value - reach, self.value + reach
+
+    def detectable(self, level: float) -> float:
+        """Return the smallest true difference that this test finds at a level with a probability of about 0.8.
+
+        The variation is assumed not to depend on the difference. NaN if no difference can be found.
+        """
+        reach = self.reach(level)
+        return reach + student_quantile(POWER, self.freedom) * self.error if isfinite(reach) else nan
+
+    def few(self, level: float) -> str:
+        """Return the reason why no difference can be significant at a level; empty if one can."""
+        if isnan(self.p_value) or self.can_reject(level):
+            return ""
+        needed = ceil(1.0 - log2(level) - NEXT_TO)
+        return (
+            f"no decision can be had: {counted(self.n_differing, 'differing cluster')}, and the level {level:.2g} "
+            f"needs at least {needed}"
+        )
 
     def __str__(self) -> str:
-        if isnan(self.low):
-            return f"{self.value:+.4f} (no interval: {self.reason})"
-        return f"{self.value:+.4f} [{self.low:+.4f}, {self.high:+.4f}], p = {self.p_value:.4g}"
+        low, high = self.interval(0.05)
+        if isnan(low):
+            return f"{self.value:+.4f} (no interval: {self.reason or self.few(0.05)})"
+        return f"{self.value:+.4f} [{low:+.4f}, {high:+.4f}], p = {self.p_value:.4g}"
 
 
 def compare_paired(
@@ -111,30 +186,27 @@ def compare_paired(
     second: Sequence[Moments],
     clusters: npt.ArrayLike | Clusters,
     *,
-    confidence: float = 0.95,
     n_resamples: int = 9999,
     seed: int = 0,
-    power: float = 0.8,
-    n_tests: int = 1,
     test: str = "swaps",
+    largest_level: float = 0.05,
 ) -> list[Difference]:
     """Compare two systems in several statistics, on the same observations in the same order.
 
-    The interval uses the jackknife variance of the difference over clusters (see `robust_interval`). The p-value comes
-    from a paired randomization test: a swap pattern exchanges all values of the two systems in randomly chosen
-    clusters, and the p-value is the share of patterns whose absolute difference is at least the observed absolute
-    difference. Under the null hypothesis that the two systems are exchangeable, every pattern is as likely as the
-    observed values. All statistics of a call use the same patterns. Two-way clusters overlap, so they cannot be swapped
-    one by one: the p-value then comes from Student's t test, with the standard error of the interval.
+    The test is a paired randomization test: a swap pattern exchanges all values of the two systems in randomly chosen
+    clusters, and the p-value is the share of patterns whose absolute difference is at least the observed one. Under the
+    null hypothesis that the two systems are exchangeable, every pattern is as likely as the observed values. Statistics
+    that are no means are made linear half-way between the two systems, at a point that no swap changes. Clusters that
+    overlap cannot be swapped one by one: they are tested by Student's t, with the jackknife variance over clusters.
 
     Shares such as hits@k have few distinct values, so that many patterns give exactly the observed difference. If these
     patterns counted in full, the test would reject too rarely (3% instead of 5% if 100 clusters of one rank differ). So
     they count half if at least 20 clusters differ (mid-p). If fewer clusters differ, these patterns count in full, and
-    the test is exact.
+    the test is exact. If no pattern reaches the observed difference, a bound of the tail may be smaller than the share
+    that the number of patterns can show; it holds for any gaps (`kgeval.stats.tails.swaps_tail`).
 
-    The result depends on the values and the seed, but not on the order of the observations or on the labels of the
-    clusters. If `first` and `second` are exchanged, the difference and its interval change their sign; the p-value and
-    the other results stay the same.
+    The result depends on the values and the seed, but not on the order of the observations, on the labels of the
+    clusters, or on the other statistics. If `first` and `second` are exchanged, only signs change.
 
     Parameters
     ----------
@@ -143,35 +215,30 @@ def compare_paired(
         have the same `finish`.
     clusters : array_like, shape (observations,), or Clusters
         The label of each observation's cluster; or `Clusters`, which may overlap.
-    confidence : float
-        Nominal coverage of the intervals; ``1 - confidence`` is the significance level of `detectable`.
     n_resamples : int
         Number of random swap patterns. If the two systems differ in at most 13 clusters, all patterns are tried
         instead.
     seed : int
-    power : float
-        Probability that the test detects a true difference of size `detectable`.
-    n_tests : int
-        The number of tests whose p-values are corrected together, such as by `holm`. The significance level of
-        `detectable` is divided by this number.
     test : str
         ``"swaps"``: the randomization test. ``"t"``: Student's t test, for statistics such as the AUC: their `Moments`
-        are a first-order approximation, which cannot be used after a swap. Two-way clusters always use the t test.
+        are a first-order approximation, which cannot be used after a swap. Clusters that overlap always use the t test.
+    largest_level : float
+        The largest level of an interval that will be asked for.
 
     Returns
     -------
     list of Difference
         One for each pair ``first[i]``, ``second[i]``. Let b be the number of patterns whose absolute difference is at
         least the observed absolute difference (patterns with an equal difference may count half, see above). With
-        random patterns, the p-value is ``(1 + b) / (1 + n_resamples)``; with all patterns, the p-value is b divided by
-        the number of patterns.
+        random patterns, the p-value is ``(1 + b) / (1 + n_resamples)``, or the bound of the tail if b is 0; with all
+        patterns, the p-value is b divided by the number of patterns.
 
     Raises
     ------
     DataError
         If `first` and `second` have different lengths, or if the shapes of their values differ.
     MetricError
-        If `confidence`, `power`, `n_resamples` or `n_tests` is out of range, or `test` is unknown.
+        If `n_resamples` or `largest_level` is out of range, or `test` is unknown.
 
     References
     ----------
@@ -179,31 +246,59 @@ def compare_paired(
     Retrieval Evaluation, CIKM (the test); Phipson and Smyth (2010), Permutation P-values Should Never Be Zero,
     Statistical Applications in Genetics and Molecular Biology 9; Fagerland, Lydersen and Laake (2013), The McNemar
     test for binary matched-pairs data: mid-p and asymptotic are better than exact conditional, BMC Medical Research
-    Methodology 13; Bloom (1995), Minimum Detectable Effects,
-    Evaluation Review 19 (the sum of two quantiles of t times the standard error).
+    Methodology 13; Bentkus and Dzindzalieta (2015), A tight Gaussian bound for weighted sums of Rademacher random
+    variables, Bernoulli 21.
 
     Examples
     --------
-    >>> first = [Moments(np.array([[1.0], [0.5], [1.0], [0.2]]))]
-    >>> second = [Moments(np.array([[0.5], [0.3], [0.5], [0.1]]))]
-    >>> print(compare_paired(first, second, [0, 1, 2, 3])[0])
-    +0.3250 [-0.0030, +0.6530], p = 0.125
+    >>> first = [Moments(np.array([[1.0], [0.5], [1.0], [0.9], [0.8], [0.7]]))]
+    >>> second = [Moments(np.array([[0.5], [0.3], [0.5], [0.1], [0.5], [0.6]]))]
+    >>> print(compare_paired(first, second, range(6))[0])
+    +0.4000 [+0.0985, +0.7015], p = 0.03125
     """
-    check_confidence(confidence)
-    check_number("power", power, 0.0, 1.0, "a probability between 0 and 1, such as 0.8")
+    return compare_pairs([(first, second)], clusters, n_resamples, seed, test, largest_level)[0]
+
+
+def compare_pairs(
+    pairs: Sequence[tuple[Sequence[Moments], Sequence[Moments]]],
+    clusters: npt.ArrayLike | Clusters,
+    n_resamples: int = 9999,
+    seed: int = 0,
+    test: str = "swaps",
+    largest_level: float = 0.05,
+) -> list[list[Difference]]:
+    """Return what `compare_paired` returns for each pair of systems; all pairs share the work of drawing swaps.
+
+    Parameters
+    ----------
+    pairs : sequence of pairs of sequences of Moments
+        All over the same observations.
+    clusters, n_resamples, seed, test, largest_level
+        As in `compare_paired`.
+    """
+    check_number("largest_level", largest_level, 0.0, 1.0, "a level between 0 and 1, such as 0.05")
     check_positive_int("n_resamples", n_resamples, MetricError)
-    check_positive_int("n_tests", n_tests, MetricError)
     check_one_of("test", test, TESTS, MetricError)
-    n = _check_pairs(first, second)
-    groups = Clusters.of(clusters, n)
-    if not n:
-        nothing = Difference(nan, nan, nan, nan, nan, nan, 0, 0, 0, False, confidence, power, NO_OBSERVATIONS)
-        return [nothing] * len(first)
-    with np.errstate(all="ignore"):
-        pairs = [_Pair.of(in_first, in_second, groups) for in_first, in_second in zip(first, second)]
-        tests = _Tests.by_t(pairs) if groups.is_crossed or test == "t" else _Tests.by_swaps(pairs, n_resamples, seed)
-    alpha = (1.0 - confidence) / n_tests
-    return [_difference(pair, p_value, tests, confidence, power, alpha) for pair, p_value in zip(pairs, tests.p_values)]
+    found: list[list[Difference]] = []
+    gaps: list[_Gaps] = []
+    places: list[tuple[int, int]] = []
+    for first, second in pairs:
+        groups = Clusters.of(clusters, _check_pairs(first, second))
+        by_swaps, differences = test == "swaps" and not groups.is_crossed, []
+        for one, other in zip(first, second):
+            if not len(one):
+                differences.append(Difference(nan, nan, nan, nan, 0, 0, nan, NO_OBSERVATIONS))
+                continue
+            with np.errstate(all="ignore"):
+                parts = _Gaps.of(one, other, groups, by_swaps)
+            if by_swaps and isfinite(parts.difference.value):
+                places.append((len(found), len(differences)))
+                gaps.append(parts)
+            differences.append(parts.difference if by_swaps else _by_t(parts.difference))
+        found.append(differences)
+    for (i, j), difference in zip(places, _swapped(gaps, n_resamples, seed, largest_level)):
+        found[i][j] = difference
+    return found
 
 
 def paired_interval(
@@ -213,7 +308,7 @@ def paired_interval(
     confidence: float = 0.95,
     bounds: tuple[float, float] = ANYWHERE,
 ) -> Interval:
-    """Return the interval of the difference between two systems in one statistic, without a test.
+    """Return the interval of the difference between two systems in one statistic, by Student's t.
 
     Parameters
     ----------
@@ -230,9 +325,20 @@ def paired_interval(
     0.5000 [-0.7421, 1.0000] (3 effective clusters)
     """
     check_confidence(confidence)
-    pair = _Pair.of(first, second, Clusters.of(clusters, _check_pairs([first], [second])))
-    interval = pair.spread.interval(confidence, bounds)
+    groups = Clusters.of(clusters, _check_pairs([first], [second]))
+    interval = _spread(first, second, groups).interval(confidence, bounds)
     return replace(interval, reason=SAME_DIFFERENCE) if interval.reason == ALIKE else interval
+
+
+def count_differing(first: Moments, second: Moments, grouping: Grouping) -> int:
+    """Return the number of clusters in which the sums of two systems differ by more than rounding errors.
+
+    Parameters
+    ----------
+    first, second : Moments
+    grouping : Grouping
+    """
+    return int(_gap_sums(first, second, grouping).any(axis=1).sum())
 
 
 def _check_pairs(first: Sequence[Moments], second: Sequence[Moments]) -> int:
@@ -250,284 +356,176 @@ def _check_pairs(first: Sequence[Moments], second: Sequence[Moments]) -> int:
     return len(first[0]) if first else 0
 
 
-@dataclass(frozen=True)
-class _Pair:
-    """One statistic of both systems: the difference, and the sums from which its interval and p-value are computed.
+def _gap_sums(first: Moments, second: Moments, grouping: Grouping) -> Reals:
+    """Return, for each cluster and column, the sum of `first` minus that of `second`; rounding errors become 0."""
+    sums = grouping.sums(first.values), grouping.sums(second.values)
+    gaps = sums[0] - sums[1]
+    gaps[np.abs(gaps) <= SUM_ROUNDING * (np.abs(sums[0]) + np.abs(sums[1]))] = 0.0
+    return np.asarray(gaps)
+
+
+def _spread(first: Moments, second: Moments, clusters: Clusters) -> Spread:
+    """Return the difference with its jackknife variance over clusters."""
+    value = float(first.number - second.number)
+
+    def change(grouping: Grouping) -> Reals:
+        changes = left_out_deviations(first, grouping), left_out_deviations(second, grouping)
+        apart = changes[0] - changes[1]
+        apart[np.abs(apart) <= STATISTIC_ROUNDING * (np.abs(changes[0]) + np.abs(changes[1]))] = 0.0
+        return np.asarray(apart)
+
+    n_effective = min(clusters.effective_number(moments.weights) for moments in (first, second))
+    return Spread(value, clusters.variance(change), n_effective, clusters.count, clusters.lacking).checked()
+
+
+@dataclass(frozen=True, eq=False)
+class _Gaps:
+    """One statistic of two systems before its test.
 
     Parameters
     ----------
-    first, second : Moments
-    value : float
-        The difference, first minus second.
-    gaps : float64 array, shape (clusters, k)
-        For each cluster (of the first grouping) and each of the k columns of ``Moments.values``, the sum of `first`
-        minus the sum of `second`; 0 if the two sums differ only by rounding errors, or if `value` is undefined.
-    deviations : two float64 arrays, shape (clusters,)
-        How much `first` and `second` change if a cluster of the first grouping is left out.
-    spread : Spread
-        The variance of the difference, and the effective number of clusters.
+    difference : Difference
+        Without a p-value.
+    gaps : float64 array, shape (clusters,)
+        The part of each cluster in the difference, times the number of clusters: their mean is the difference. Empty if
+        the test is Student's t.
+    rounding : float
+        A bound on the rounding error when a pattern's difference is compared with the observed one: the rounding error
+        of a sum of m terms is at most ``m * eps`` times the sum of their sizes (Higham 2002, Accuracy and Stability of
+        Numerical Algorithms, 4.2). Patterns this near to the observed difference count as equal to it.
     """
 
-    first: Moments
-    second: Moments
-    value: float
+    difference: Difference
     gaps: Reals
-    deviations: tuple[Reals, Reals]
-    spread: Spread
+    rounding: float
 
     @classmethod
-    def of(cls, first: Moments, second: Moments, clusters: Clusters) -> _Pair:
-        groups = clusters.first
-        first_sums, second_sums = groups.sums(first.values), groups.sums(second.values)  # (clusters, k) each
-        gaps = first_sums - second_sums
-        gaps[np.abs(gaps) <= SUM_ROUNDING * (np.abs(first_sums) + np.abs(second_sums))] = 0.0
-        value = float(first.number - second.number)
-        if not isfinite(value):
-            gaps[:] = 0.0  # swaps ignore an undefined statistic; the other statistics are still tested
-        deviations = _left_out(first, second, groups)
-        variance = clusters.variance(
-            lambda grouping: _change(*(deviations if grouping is groups else _left_out(first, second, grouping)))
-        )
+    def of(cls, first: Moments, second: Moments, clusters: Clusters, by_swaps: bool) -> _Gaps:
+        value, grouping = float(first.number - second.number), clusters.first
+        sums = _gap_sums(first, second, grouping)
+        n_differing, n_clusters = int(sums.any(axis=1).sum()), clusters.count
         n_effective = min(clusters.effective_number(moments.weights) for moments in (first, second))
-        spread = Spread(value, variance, n_effective, clusters.count, clusters.lacking).checked()
-        return cls(first, second, value, gaps, deviations, spread)
-
-    def shifted(self, shifts: Reals) -> Reals:
-        """Return, for each swap pattern, the statistic of the first system minus that of the second; (patterns,).
-
-        Let `middle` be the averages of both systems' k means. After a swap pattern with the shift x, the first system
-        has the means ``middle + x``, and the second ``middle - x``. `shifts`, shape (patterns, k), has one x per row.
-        """
-        middle = (self.first.values.mean(axis=0) + self.second.values.mean(axis=0)) / 2.0
-        return np.asarray(self.first.finish(middle + shifts) - self.second.finish(middle - shifts))
-
-    @property
-    def tolerance(self) -> float:
-        """A bound on the rounding error when a swap pattern's difference is compared with the observed difference.
-
-        A swap pattern counts as extreme if its absolute difference is at least the observed absolute difference minus
-        this tolerance; the tolerance can make the p-value larger, never smaller. The rounding error of a sum of m terms
-        is at most ``m * eps`` times the sum of their absolute values, where eps is the machine epsilon (Higham 2002,
-        Accuracy and Stability of Numerical Algorithms, 4.2). In this bound, the terms are the deviations of the
-        clusters, and the rounding errors of the two statistics are added.
-        """
-        sizes = abs(float(self.first.number)) + abs(float(self.second.number))
-        sizes += float(np.nansum(np.abs(self.deviations[0] - self.deviations[1])))
-        return 4.0 * (len(self.gaps) + 1.0) * float(np.finfo(np.float64).eps) * sizes
-
-    @property
-    def n_differing(self) -> int:
-        """Number of clusters in which the two systems differ in this statistic."""
-        return int(self.gaps.any(axis=1).sum())
-
-    @property
-    def has_shares(self) -> bool:
-        """Whether both statistics are plain means of zeros and ones."""
-        return is_share(self.first) and is_share(self.second)
+        freedom = float(freedom_of(n_effective))
+        if not isfinite(value):
+            reason = _spread(first, second, clusters).reason
+            nothing = Difference(nan, nan, nan, nan, n_clusters, n_differing, nan, reason)
+            return cls(nothing, np.empty(0), 0.0)
+        if not by_swaps:
+            spread = _spread(first, second, clusters)
+            error = sqrt(spread.variance) if spread.variance >= 0.0 else nan
+            found = Difference(value, error, freedom, nan, n_clusters, n_differing, n_effective, spread.reason)
+            return cls(found, np.empty(0), 0.0)
+        gaps = _linear(first, second, sums) * (n_clusters / len(first))
+        total = float(gaps.mean())
+        if total and value / total > 0.0 and isfinite(value / total):
+            gaps *= value / total  # a linear approximation: the gaps add up to the difference
+        square = float(np.square(gaps).mean())
+        variance = max(0.0, square - value * value) / (n_clusters - 1.0) if n_clusters > 1 else nan
+        if variance <= STATISTIC_ROUNDING * square / n_clusters:
+            variance = 0.0
+        spread = Spread(value, variance, n_effective, n_clusters).checked()
+        reason = spread.reason
+        if variance == 0.0:
+            reason = SAME_DIFFERENCE if n_differing else EQUAL_VALUES
+        error = sqrt(variance) if variance >= 0.0 else nan
+        sizes = abs(float(first.number)) + abs(float(second.number)) + float(np.abs(gaps).mean())
+        rounding = 4.0 * (n_clusters + 1.0) * float(np.finfo(np.float64).eps) * sizes
+        if first.finish is not first_mean:  # the gradient has an error of about 1e-11
+            rounding = max(rounding, LINEAR_ROUNDING * float(np.abs(gaps).mean()))
+        found = Difference(value, error, freedom, nan, n_clusters, n_differing, n_effective, reason)
+        return cls(found, gaps, rounding)
 
 
-def _left_out(first: Moments, second: Moments, grouping: Grouping) -> tuple[Reals, Reals]:
-    """Return how much both statistics change if a cluster is left out; see `left_out_deviations`."""
-    return left_out_deviations(first, grouping), left_out_deviations(second, grouping)
+def _linear(first: Moments, second: Moments, sums: Reals) -> Reals:
+    """Return the part of each cluster in the difference: its sums, times the gradient half-way between the systems."""
+    if first.finish is first_mean:
+        return np.asarray(sums[:, 0])
+    values = np.concatenate([first.values, second.values])
+    middle = values.mean(axis=0)  # no swap changes it
+    # Columns without gaps play no part; their gradient may be undefined.
+    differs = sums.any(axis=0)
+    return np.asarray(sums[:, differs] @ gradient(first.finish, middle, values - middle)[differs])
 
 
-def _change(first: Reals, second: Reals) -> Reals:
-    """Return how much the difference changes, from the changes of both statistics.
-
-    Rounding errors are set to 0, so that systems whose difference is the same in every cluster have no variance.
-    """
-    change = first - second
-    change[np.abs(change) <= STATISTIC_ROUNDING * (np.abs(first) + np.abs(second))] = 0.0
-    return np.asarray(change)
-
-
-@dataclass(frozen=True)
-class _Tests:
-    """The results of the tests of several statistics; with the randomization test, they share the same swap patterns.
-
-    `p_values` contains the p-value of each statistic, `n_patterns` is the number of swap patterns that were tried.
-    `n_differing` and `is_exact` are explained in `Difference`.
-    """
-
-    p_values: list[float]
-    n_differing: int
-    n_patterns: int
-    is_exact: bool
-
-    @classmethod
-    def by_t(cls, pairs: list[_Pair]) -> _Tests:
-        """Run the t test for all `pairs`; the p-value of a pair is NaN if its difference or variance is undefined."""
-        p_values = []
-        for pair in pairs:
-            value, variance = pair.value, pair.spread.variance
-            if value == 0.0 and variance == 0.0:
-                p_values.append(1.0)
-            elif isfinite(value) and isfinite(variance) and variance > 0.0:
-                # If few clusters differ, the t test rejects too often. So the p-value is at least the smallest possible
-                # p-value of the randomization test.
-                p_value = student_p_value(value / sqrt(variance), pair.spread.freedom)
-                p_values.append(max(p_value, 2.0 ** (1 - pair.n_differing)))
-            else:
-                p_values.append(nan)
-        n_differing = int(np.concatenate([pair.gaps for pair in pairs], axis=1).any(axis=1).sum()) if pairs else 0
-        return cls(p_values, n_differing, 0, False)
-
-    @classmethod
-    def by_swaps(cls, pairs: list[_Pair], n_resamples: int, seed: int) -> _Tests:
-        """Run the randomization test for all `pairs`; the p-value is NaN if the pair's difference is undefined."""
-        # (differing clusters, columns): the gaps of all pairs side by side.
-        gaps = _in_order_of_size(np.concatenate([pair.gaps for pair in pairs], axis=1))
-        is_exact = len(gaps) <= MAX_ENUMERATED
-        n_patterns = 2 ** len(gaps) if is_exact else n_resamples
-        # (pairs - 1,): for each pair after the first, the column at which its gaps start.
-        borders = np.cumsum([pair.gaps.shape[1] for pair in pairs])[:-1]
-        # For each pair, the smallest absolute difference that makes a pattern count as extreme, and the largest one
-        # that counts as equal to the observed difference.
-        limits = [(abs(pair.value) - pair.tolerance, abs(pair.value) + pair.tolerance) for pair in pairs]
-        # For each pair, the weight of a pattern that gives exactly the observed difference.
-        equal_counts = [0.5 if pair.n_differing >= MIN_MID_P else 1.0 for pair in pairs]
-        # (pairs,): for each pair, the number of extreme patterns so far.
-        extreme = np.zeros(len(pairs))
-        for swaps in all_patterns(len(gaps)) if is_exact else random_patterns(len(gaps), n_resamples, seed):
-            # (patterns, columns): the means of the first system minus the average of both systems' means. Without
-            # swaps, this is half of the sum of the gaps, divided by the number of observations. Each swapped cluster
-            # subtracts its gap from this half.
-            shifts = (gaps.sum(axis=0) / 2.0 - swaps @ gaps) / len(pairs[0].first)
-            for index, part in enumerate(np.split(shifts, borders, axis=1)):
-                sizes = np.abs(pairs[index].shifted(part))
-                # ~(x <= limit) instead of x > limit: a pattern whose difference is NaN counts as extreme.
-                larger = np.count_nonzero(~(sizes <= limits[index][1]))
-                reached = np.count_nonzero(~(sizes < limits[index][0]))
-                extreme[index] += larger + equal_counts[index] * (reached - larger)
-        counted = extreme if is_exact else extreme + 1
-        p_values = counted / (n_patterns if is_exact else n_patterns + 1)
-        defined = [p if isfinite(pair.value) else nan for p, pair in zip(p_values.tolist(), pairs)]
-        return cls(defined, len(gaps), n_patterns, is_exact)
-
-    def limit_of(self, pair: _Pair, alpha: float) -> str:
-        """Return the reason why no p-value can be at most `alpha`, such as "2 differing clusters"; else empty.
-
-        The smallest possible p-value is the share of two patterns among all patterns: all differing clusters are
-        swapped, or none. This limit also applies to the t test, which is not reliable if so few clusters differ.
-        """
-        if 2.0 ** (1 - pair.n_differing) > alpha:
-            return counted(pair.n_differing, "differing cluster")
-        is_enough = self.is_exact or not self.n_patterns or 1.0 / (self.n_patterns + 1.0) <= alpha
-        return "" if is_enough else counted(self.n_patterns, "random swap")
+def _by_t(difference: Difference) -> Difference:
+    """Return a difference with the p-value of Student's t test."""
+    value, error = difference.value, difference.error
+    if value == 0.0 and error == 0.0:
+        return replace(difference, p_value=1.0, reason=difference.reason or EQUAL_VALUES)
+    if error == 0.0:
+        return replace(difference, reason=difference.reason or SAME_DIFFERENCE)
+    if difference.reason or isnan(error) or isnan(value):
+        return difference
+    p_value = student_p_value(value / error, difference.freedom)
+    return replace(difference, p_value=max(p_value, min(1.0, 2.0 ** (1 - difference.n_differing))))
 
 
-def _in_order_of_size(gaps: Reals) -> Reals:
-    """Drop rows of zeros, give each row the sign that makes its first nonzero value positive, and sort the rows.
+def _swapped(statistics: Sequence[_Gaps], n_resamples: int, seed: int, largest_level: float) -> list[Difference]:
+    """Return each difference with the p-value and the distribution of the swaps."""
+    found: dict[int, Difference] = {}
+    # The sign of a gap does not matter, because a swap is as likely as no swap. Sorted gaps are the same for any labels
+    # of the clusters, and also if the first and the second system are exchanged.
+    sizes = [np.sort(np.abs(one.gaps[one.gaps != 0.0]))[::-1] / one.difference.n_clusters for one in statistics]
+    for i, one in enumerate(statistics):
+        if len(sizes[i]) <= MAX_ENUMERATED:
+            values = np.abs(_all_signs(len(sizes[i])) @ sizes[i])
+            found[i] = _counted(one, values, True, largest_level)
+    drawn = sorted((i for i in range(len(statistics)) if i not in found), key=lambda i: len(sizes[i]))
+    for start in range(0, len(drawn), STATISTICS_AT_ONCE):
+        chosen = drawn[start : start + STATISTICS_AT_ONCE]
+        for i, values in zip(chosen, _random_differences([sizes[i] for i in chosen], n_resamples, seed)):
+            found[i] = _counted(statistics[i], np.abs(values), False, largest_level)
+    return [found[i] for i in range(len(statistics))]
 
-    `gaps`, shape (clusters, k), is explained in `_Pair`. The sign of a row does not matter for the test, because a swap
-    is as likely as no swap. The sorted rows are the same for any labels of the clusters, and also if the first and the
-    second system are exchanged; so neither the labels nor such an exchange changes the p-value for a given seed.
+
+def _all_signs(n: int) -> Reals:
+    """Return all combinations of signs of n numbers, shape (2 ** n, n).
 
     Examples
     --------
-    >>> _in_order_of_size(np.array([[2.0, -2.0], [0.0, 0.0], [-1.0, 3.0]]))
-    array([[ 1., -3.],
-           [ 2., -2.]])
+    >>> _all_signs(2).tolist()
+    [[1.0, 1.0], [-1.0, 1.0], [1.0, -1.0], [-1.0, -1.0]]
     """
-    gaps = gaps[gaps.any(axis=1)]
-    leading = gaps[np.arange(len(gaps)), (gaps != 0.0).argmax(axis=1)]  # first nonzero value of each row
-    gaps = gaps * np.sign(leading)[:, None]
-    return np.asarray(gaps[in_order(gaps)])
+    # Element (i, c) is i shifted right by c bits; its lowest bit says whether pattern i swaps cluster c.
+    bits = np.arange(2**n)[:, None] >> np.arange(n)
+    return np.asarray(1.0 - 2.0 * (bits & 1), dtype=np.float64)
 
 
-def all_patterns(n_clusters: int) -> Iterator[Reals]:
-    """Yield all swap patterns, in one block.
+def _random_differences(sizes: Sequence[Reals], n_resamples: int, seed: int) -> Reals:
+    """Return the difference of each statistic in each random swap pattern, shape (statistics, patterns).
 
-    Parameters
-    ----------
-    n_clusters : int
-
-    Yields
-    ------
-    float64 array, shape (2 ** n_clusters, clusters)
-        1 if the pattern exchanges the two systems in the cluster, else 0.
-
-    Examples
-    --------
-    >>> next(all_patterns(2)).tolist()
-    [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]
+    The bits of a cluster are drawn one cluster after the other, so that the first clusters have the same swaps whatever
+    the number of clusters is.
     """
-    # (patterns, clusters): element (i, c) is i shifted right by c bits. The lowest bit of the element is 1 if pattern i
-    # swaps cluster c.
-    patterns = np.arange(2**n_clusters)[:, None] >> np.arange(n_clusters)
-    yield (patterns & 1).astype(np.float64)
-
-
-def random_patterns(n_clusters: int, n_resamples: int, seed: int) -> Iterator[Reals]:
-    """Yield random swap patterns, one block of patterns at a time.
-
-    Each pattern consumes a whole number of 64-bit words of one stream of random numbers, so the size of the blocks does
-    not change the patterns.
-
-    Parameters
-    ----------
-    n_clusters : int
-        At least 1.
-    n_resamples : int
-        Total number of patterns, over all blocks.
-    seed : int
-
-    Yields
-    ------
-    float64 array, shape (patterns of the block, clusters)
-        1 if the pattern exchanges the two systems in the cluster, else 0.
-    """
+    most = max(map(len, sizes))
+    padded = np.zeros((len(sizes), most))
+    for row, of_statistic in zip(padded, sizes):
+        row[: len(of_statistic)] = of_statistic
     rng = np.random.default_rng(seed)
-    n_words = -(-n_clusters // 64)
-    block = max(1, SWAPS_AT_ONCE // n_clusters)
-    for start in range(0, n_resamples, block):
-        shape = (min(block, n_resamples - start), n_words)
-        # (patterns, words): random words, in the same byte order on every machine.
+    n_words = -(-n_resamples // 64)
+    swapped = np.zeros((len(sizes), n_resamples))
+    for start in range(0, most, CLUSTERS_AT_ONCE):
+        shape = (min(CLUSTERS_AT_ONCE, most - start), n_words)
+        # Random words, in the same byte order on every machine; then the bits of each cluster, one per pattern.
         words = rng.integers(2**64, size=shape, dtype=np.uint64).astype("<u8")
-        # (patterns, clusters): the first n_clusters bits of each pattern's words.
-        yield np.unpackbits(words.view(np.uint8), axis=1, count=n_clusters).astype(np.float64)
+        bits = np.unpackbits(words.view(np.uint8), axis=1, count=n_resamples).astype(np.float64)
+        swapped += padded[:, start : start + shape[0]] @ bits
+    return np.asarray(padded.sum(axis=1, keepdims=True) - 2.0 * swapped)
 
 
-def _difference(
-    pair: _Pair, p_value: float, tests: _Tests, confidence: float, power: float, alpha: float
-) -> Difference:
-    """Return the difference with its interval and test result; `alpha` is the significance level of `detectable`."""
-    spread = pair.spread
-    reason = spread.reason
-    if spread.variance == 0.0 and spread.n_clusters > 1:
-        reason = SAME_DIFFERENCE if pair.gaps.any() else "the two systems have equal values in every cluster"
-    error = low = high = detectable = nan
-    if isfinite(pair.value) and spread.n_clusters > 1 and isfinite(spread.variance):
-        error = sqrt(spread.variance)
-    if not reason:
-        t = spread.quantile((1.0 + confidence) / 2.0)
-        low, high = pair.value - t * error, pair.value + t * error
-        reach = spread.quantile(1.0 - alpha / 2.0) + spread.quantile(power)
-        few = tests.limit_of(pair, alpha)
-        if few:
-            reason = f"detectable is undefined: {few}, too few for a p-value of {alpha:.2g}"
-        elif pair.has_shares:
-            first, second = pair.first.values[:, 0], pair.second.values[:, 0]
-            # np.maximum: at least the value from the observed variance, which is larger if the systems differ by much.
-            share = detectable_share(first, second, spread.variance, alpha, power)
-            detectable = float(np.maximum(share, reach * error))
-            if isnan(share):
-                reason = f"detectable is undefined: no possible difference is found with a probability of {power:g}"
-        else:
-            detectable = detectable_difference(*pair.deviations, pair.value, spread.variance, reach)
-    return Difference(
-        value=pair.value if isfinite(pair.value) else nan,
-        low=low,
-        high=high,
-        error=error,
-        p_value=p_value,
-        detectable=detectable,
-        n_clusters=spread.n_clusters,
-        n_differing=tests.n_differing,
-        n_resamples=tests.n_patterns,
-        is_exact=tests.is_exact,
-        confidence=confidence,
-        power=power,
-        reason=reason,
-        n_effective=nan if isnan(error) else spread.n_effective,
-    )
+def _counted(one: _Gaps, values: Reals, is_exact: bool, largest_level: float) -> Difference:
+    """Return a difference with its p-value, given the absolute differences of all swap patterns."""
+    difference, n = one.difference, len(values)
+    size, square = abs(difference.value), float(np.square(one.gaps).mean())
+    # ~(x <= limit) instead of x > limit: a pattern whose difference is NaN counts as extreme.
+    larger = int(np.count_nonzero(~(values <= size + one.rounding)))
+    reached = int(np.count_nonzero(~(values < size - one.rounding)))
+    weight = 0.5 if difference.n_differing >= MIN_MID_P else 1.0
+    extreme = larger + weight * (reached - larger)
+    p_value = extreme / n if is_exact else (extreme + 1.0) / (n + 1.0)
+    if not is_exact and not extreme:
+        p_value = min(p_value, swaps_tail(size * one.difference.n_clusters, square * one.difference.n_clusters))
+    n_kept = min(n, ceil(max(largest_level, 0.05) * (n + 1)) + 2)
+    largest = np.sort(np.partition(values, n - n_kept)[n - n_kept :])[::-1]
+    swaps = Swaps(largest, n, is_exact, square, difference.n_clusters)
+    return replace(difference, p_value=min(1.0, p_value), swaps=swaps)

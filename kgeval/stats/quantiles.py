@@ -6,25 +6,20 @@ this module for the median rank.
 
 from __future__ import annotations
 
-from dataclasses import replace
-from math import isnan, nan, sqrt
+from math import nan, sqrt
 
 import numpy as np
 import numpy.typing as npt
 
-from kgeval.checks import Reals, check_number, check_positive_int
-from kgeval.errors import DataError, MetricError
+from kgeval.checks import Reals, check_number
+from kgeval.errors import DataError
 from kgeval.stats.clusters import Clusters
 from kgeval.stats.intervals import (
-    CROSSED,
     NO_OBSERVATIONS,
     ONE_CLUSTER,
     Spread,
-    between_quantiles,
     check_confidence,
-    drawn_counts,
     effective_size,
-    in_order,
 )
 from kgeval.stats.moments import Interval, Moments
 
@@ -92,70 +87,6 @@ def quantile_interval(
     return Interval(value, low, high, confidence, "woodruff", groups.count, error, reason, spread.n_effective)
 
 
-def quantile_bootstrap(
-    values: npt.ArrayLike,
-    clusters: npt.ArrayLike | Clusters,
-    share: float = 0.5,
-    confidence: float = 0.95,
-    n_resamples: int = 2000,
-    seed: int = 0,
-) -> Interval:
-    """Return the percentile bootstrap interval of a quantile over resamples of whole clusters.
-
-    Parameters
-    ----------
-    values : array_like of floats, shape (observations,)
-        No NaN.
-    clusters : array_like, shape (observations,)
-        The label of each observation's cluster.
-    share : float
-        The share of values below the quantile: 0.5 for the median. If the number of values is even, the median is the
-        mean of the two middle values.
-    confidence : float
-        Nominal coverage.
-    n_resamples : int
-        At least 1.
-    seed : int
-
-    Returns
-    -------
-    Interval
-        If there is no observation or only one cluster, if the clusters overlap, or if all resamples have the same
-        quantile, the limits are NaN and `reason` says why. If only the two limits are equal, `reason` says so.
-
-    References
-    ----------
-    Field and Welsh (2007), Bootstrapping clustered data, Journal of the Royal Statistical Society B 69.
-
-    Examples
-    --------
-    >>> print(quantile_bootstrap(np.arange(1.0, 101.0), np.arange(100), seed=3))
-    50.5000 [40.5000, 59.9875]
-    """
-    check_confidence(confidence)
-    check_positive_int("n_resamples", n_resamples, MetricError)
-    array, all_clusters, value, reason = _checked_sample(values, clusters, share)
-    groups = all_clusters.first
-    if reason or all_clusters.is_crossed:
-        return Interval(value, nan, nan, confidence, "percentile", groups.count, reason=reason or CROSSED)
-    # new_index (clusters,): position of each cluster after the clusters are sorted by sums and size. The draws use
-    # these positions, so that the draws do not depend on the cluster labels.
-    new_index = np.empty(groups.count, dtype=np.int64)
-    centred = array - array.mean()
-    sums = groups.sums(np.column_stack([centred, centred**2]))
-    new_index[in_order(np.column_stack([sums, groups.sizes]))] = np.arange(groups.count)
-    # ordered (observations,): the sorted values. cluster_index (observations,): new index of each value's cluster.
-    ranking = np.argsort(array, kind="stable")
-    ordered, cluster_index = array[ranking], new_index[groups.numbers][ranking]
-    # counts[:, cluster_index] (resamples, observations): how often each sorted value occurs in each resample.
-    resampled = [
-        _quantiles_of_counts(ordered, counts[:, cluster_index], share)
-        for counts in drawn_counts(groups.count, n_resamples, seed)
-    ]
-    interval = between_quantiles(value, np.concatenate(resampled), groups.count, confidence)
-    return replace(interval, n_effective=nan if isnan(interval.low) else groups.effective_number())
-
-
 def _checked_sample(
     values: npt.ArrayLike, clusters: npt.ArrayLike | Clusters, share: float
 ) -> tuple[Reals, Clusters, float, str]:
@@ -175,33 +106,3 @@ def _checked_sample(
         return array, groups, nan, NO_OBSERVATIONS
     value = float(np.quantile(array, share, method="averaged_inverted_cdf"))
     return array, groups, value, ONE_CLUSTER if groups.count == 1 else ""
-
-
-def _quantiles_of_counts(ordered: Reals, counts: Reals, share: float) -> Reals:
-    """Return the quantile of each resample; resample i contains ``ordered[j]`` exactly ``counts[i, j]`` times.
-
-    Parameters
-    ----------
-    ordered : float64 array, shape (observations,)
-        The values, sorted.
-    counts : float64 array, shape (resamples, observations)
-    share : float
-
-    Returns
-    -------
-    float64 array, shape (resamples,)
-
-    Examples
-    --------
-    >>> _quantiles_of_counts(np.array([1.0, 2.0, 5.0]), np.array([[1.0, 0.0, 2.0], [2.0, 2.0, 0.0]]), 0.5)
-    array([5. , 1.5])
-    """
-    # (resamples, observations): number of values of the resample that are at most each sorted value.
-    reached = np.cumsum(counts, axis=1)
-    # (resamples,): how many values of the resample should be at or below the quantile, not rounded.
-    goals = share * reached[:, -1]
-    # (resamples,) each: index of the first sorted value with reached >= goal, and with reached > goal. The two differ
-    # if reached == goal for a value; the quantile is then the mean of both values.
-    first = [np.searchsorted(row, goal, side="left") for row, goal in zip(reached, goals)]
-    last = [np.searchsorted(row, goal, side="right") for row, goal in zip(reached, goals)]
-    return np.asarray((ordered[first] + ordered[last]) / 2.0)

@@ -52,7 +52,7 @@ def page(runs, tmp_path_factory):
     """The page of the benchmark of both sides."""
     path = tmp_path_factory.mktemp("benchmark") / "page.html"
     kept = {key[:3]: result for key, result in runs.items() if key[3] == "both"}
-    write_benchmark_page(kg.benchmark(kept, n_resamples=99), path)
+    write_benchmark_page(kg.benchmark(kept), path)
     return path
 
 

@@ -50,7 +50,7 @@ def accuracy(rows):
 def test_p_values_are_those_of_all_swaps(seed):
     """The share of patterns whose difference is at least as far from 0; all clusters that differ are at most 13."""
     first, second = two(seed, m=10)
-    table = compare_classifications([first, second], metrics="accuracy,f1").table.set_index("metric")
+    table = compare_classifications([first, second], metrics="accuracy,f1").differences.set_index("metric")
     for name, formula in (("accuracy", accuracy), ("f1", f1)):
         values = swapped_values(first, second, formula)
         observed = values[0]
@@ -68,7 +68,7 @@ def test_accuracy_by_example_is_mcnemars_exact_test():
     second[:8] *= -1
     first[8:10] *= -1
     results = [classified(labels, scores) for scores in (first, second)]
-    table = compare_classifications(results, metrics="accuracy").table
+    table = compare_classifications(results, metrics="accuracy").differences
     assert table["p"].item() == pytest.approx(2 * sum(math.comb(10, k) for k in range(3)) / 2**10, rel=1e-12)
     mcnemar = pytest.importorskip("statsmodels.stats.contingency_tables").mcnemar
     assert table["p"].item() == pytest.approx(mcnemar([[30, 8], [2, 0]], exact=True).pvalue, rel=1e-12)
@@ -87,8 +87,8 @@ def test_the_difference_of_aucs_has_delongs_covariance(seed):
     components = [np.subtract(*both) for both in zip(*parts)]  # of the positives, of the negatives
     difference = components[0].mean()
     variance = sum(part.var(ddof=1) / (len(part) - 1) for part in components) * 44 / 45
-    found = compare_classifications([first, second], metrics="auc", cluster="example").table.iloc[0]
-    assert found["difference"] == pytest.approx(difference, rel=1e-9)
+    found = compare_classifications([first, second], metrics="auc", cluster="example").differences.iloc[0]
+    assert found["difference"] == pytest.approx(abs(difference), rel=1e-9)
     freedom = int(found["n_effective"] - 1)
     assert found["high"] - found["difference"] == pytest.approx(
         student_quantile(0.975, freedom) * math.sqrt(variance), rel=1e-9
@@ -100,7 +100,7 @@ def test_the_difference_of_aucs_has_delongs_covariance(seed):
 def test_macro_differences_are_over_fixed_relations():
     """Two relations: half the difference of each; variance by leaving out clusters within each relation (loops)."""
     first, second = two(3, m=24, n_relations=2)
-    found = compare_classifications([first, second], metrics="macro.recall").table.iloc[0]
+    found = compare_classifications([first, second], metrics="macro.recall").differences.iloc[0]
     squares, differences = 0.0, []
     for relation in (0, 1):
         rows = [
@@ -136,11 +136,10 @@ def test_ids_and_rows_do_not_matter():
     plain = compare_classifications([first, second], metrics=metrics, n_resamples=999)
     moved = [renumbered(first, 1), renumbered(second, 2)]
     other = compare_classifications(moved, metrics=metrics, n_resamples=999)
-    pd.testing.assert_frame_equal(plain.table, other.table, rtol=1e-9)
-    names = ["made (2)", "made (1)"]
-    turned = compare_classifications([second, first], names=names, metrics=metrics, n_resamples=999).table
-    assert turned["p"].tolist() == pytest.approx(plain.table["p"].tolist(), rel=1e-9)
-    assert turned["low"].tolist() == pytest.approx((-plain.table["high"]).tolist(), rel=1e-9)
+    pd.testing.assert_frame_equal(plain.differences, other.differences, rtol=1e-9)
+    names = list(plain.names)[::-1]
+    turned = compare_classifications([second, first], names=names, metrics=metrics, n_resamples=999).differences
+    pd.testing.assert_frame_equal(turned, plain.differences, rtol=1e-9)  # the leader stands first all the same
 
 
 def test_only_the_second_knows_the_positives():
@@ -149,9 +148,9 @@ def test_only_the_second_knows_the_positives():
     bare = first.__replace__(table=first.table.drop(columns="positive"))
     known = compare_classifications([bare, renumbered(second)], metrics="accuracy")
     assert known.clusters.by == "positive"
-    assert known.table["n_clusters"].item() == 30
+    assert known.differences["n_clusters"].item() == 30
     by_hand = compare_classifications([bare, renumbered(second)], metrics="accuracy", cluster=first.table["positive"])
-    assert by_hand.table["p"].tolist() == known.table["p"].tolist()
+    assert by_hand.differences["p"].tolist() == known.differences["p"].tolist()
 
 
 def test_the_table_and_its_correction():
@@ -165,34 +164,37 @@ def test_the_table_and_its_correction():
     compared = compare_classifications(
         {"A": sure[0], "B": sure[1], "C": flat}, metrics="accuracy,brier,pcopc,ece", n_resamples=999
     )
-    table = compared.table
+    table = compared.differences
     assert table.columns.tolist() == [
-        "first", "second", "metric", "value_first", "value_second", "difference", "low", "high", "p", "p_holm",
-        "detectable", "n", "n_clusters", "n_effective", "test", "better", "reason",
+        "dataset", "metric", "first", "second", "n_first", "n_second", "difference", "error", "freedom", "low", "high",
+        "level", "low_95", "high_95", "p", "p_corrected", "decision", "better", "detectable", "reason", "value_first",
+        "value_second", "n", "n_clusters", "n_differing", "n_effective", "test",
     ]  # fmt: skip
     assert len(table) == 12
     decides = (table["metric"] != "pcopc").to_numpy()
     assert decides.sum() == 9
-    assert table["p_holm"][decides].tolist() == pytest.approx(holm(table["p"][decides]).tolist(), rel=1e-12)
-    assert table["p_holm"][~decides].isna().all()
+    assert table["p_corrected"][decides].tolist() == pytest.approx(holm(table["p"][decides]).tolist(), rel=1e-12)
+    assert table["p_corrected"][~decides].isna().all()
     assert table["p"].notna().all()
     alone = compare_classifications(
         {"A": sure[0], "B": sure[1], "C": flat}, metrics="accuracy,brier,ece", n_resamples=999
-    ).table
-    columns = ["p", "p_holm", "detectable", "better"]
+    ).differences
+    columns = ["p", "p_corrected", "low", "high", "detectable", "better"]
     pd.testing.assert_frame_equal(table.loc[decides, columns].reset_index(drop=True), alone[columns])
-    assert "p_holm is corrected for all but PCOPC, which cannot show which model is better" in repr(compared)
+    assert "p_corrected is corrected for all but PCOPC, which cannot show which model is better" in repr(compared)
     row = table.set_index(["first", "second", "metric"]).loc
     assert row["A", "B", "brier"]["difference"] < 0
     assert row["A", "B", "brier"]["better"] == row["A", "B", "accuracy"]["better"] == "A"
     assert row["A", "C", "pcopc"]["p"] <= 0.001
-    assert row["A", "C", "pcopc"]["better"] == "undecided"
+    assert row["A", "C", "pcopc"]["decision"] == "undecided"
+    assert math.isnan(row["A", "C", "pcopc"]["low"])
+    assert row["A", "C", "pcopc"]["low_95"] < row["A", "C", "pcopc"]["high_95"]
     assert row["A", "C", "pcopc"]["reason"] == (
         "values above and below 1 are both worse, so a difference does not show which model is better; p is not "
-        "corrected, and the test does not count in p_holm"
+        "corrected, and the test does not count in p_corrected"
     )
     calibration = row["A", "C", "ece"]
-    assert calibration["p_holm"] <= 0.05
+    assert calibration["p_corrected"] <= 0.05
     assert math.isnan(calibration["low"])
     assert row["B", "C", "accuracy"]["p"] == 1.0  # the same decisions
     assert set(compared.significant()["metric"]) == {"accuracy", "brier", "ece"}
@@ -201,12 +203,12 @@ def test_the_table_and_its_correction():
 
 
 def test_the_level_is_not_a_little_below_its_decimal():
-    """9 random swaps, none as extreme: p = 1 / 10, which is at most 1 - 0.9, but not at most 0.09999999999999998."""
+    """9 random swaps: p is a multiple of 1 / 10 or less; 1 - 0.9 is taken for 0.1, not for 0.09999999999999998."""
     first, second = two(5, gain=2.0, m=60)
     compared = compare_classifications({"A": first, "B": second}, metrics="f1", confidence=0.9, n_resamples=9)
-    assert compared.table["p_holm"].item() == 0.1
-    assert compared.alpha == 0.1
-    assert compared.table["better"].item() == "A"
+    assert compared.differences["p_corrected"].item() <= 0.1
+    assert compared.alpha == compared.differences["level"].item() == 0.1
+    assert compared.differences["better"].item() == "A"
     assert len(compared.significant()) == 1
     assert compared.verdict.startswith("A beats B")
 
@@ -215,10 +217,11 @@ def test_verdicts():
     """Two and three models, with and without a winner; the sentence takes the numbers of the table."""
     first, second = two(5, gain=0.5, m=60)
     row = compare_classifications({"A": first, "B": second}, metrics="f1", n_resamples=999)
-    found = row.table.iloc[0]
+    found = row.differences.iloc[0]
     assert row.verdict == (
         f"A beats B: F1 {found['value_first']:.4f} against {found['value_second']:.4f}, {found['difference']:+.4f} "
-        f"[{found['low']:+.4f}, {found['high']:+.4f}], p = {found['p_holm']:.4f}"
+        f"[{found['low']:+.4f}, {found['high']:+.4f}], p = {found['p_corrected']:.4f}; this is about these "
+        "trained models; other seeds may give another order"
     )
     turned = compare_classifications({"B": second, "A": first}, metrics="f1", n_resamples=999)
     assert turned.verdict == row.verdict
@@ -246,7 +249,7 @@ def test_what_differs_is_listed():
         match=re.escape("A, B cannot be compared; they differ in\n  threshold_at: score in A, midpoint in B\n"),
     ):
         compare_classifications({"A": first, "B": halfway}, metrics="accuracy")
-    assert compare_classifications({"A": first, "B": halfway}, metrics="auc").table["p"].item() == 1.0
+    assert compare_classifications({"A": first, "B": halfway}, metrics="auc").differences["p"].item() == 1.0
     shorter = first.__replace__(table=first.table.iloc[:-2].reset_index(drop=True), columns=None)
     with pytest.raises(ProtocolError, match=r"examples: 2 triples only in A, 0 only in B \(an example is a triple"):
         compare_classifications({"A": first, "B": shorter})
@@ -287,13 +290,13 @@ def test_one_model_without_a_value():
     labels, scores, relations, clusters = random_examples(np.random.default_rng(1), 20, n_relations=2)
     first = classified(labels, scores, relations, clusters)
     silent = classified(labels, np.full(40, -1.0), relations, clusters)
-    table = compare_classifications({"A": first, "B": silent}, metrics="accuracy,precision,macro.precision").table
+    table = compare_classifications({"A": first, "B": silent}, metrics="accuracy,precision,macro.precision").differences
     assert math.isnan(table["p"][1])
     assert table["reason"][1] == "no example is predicted positive: 0 / 0"
-    assert math.isnan(table["p_holm"][2])
+    assert math.isnan(table["p_corrected"][2])
     assert table["reason"][2].startswith("no relation has a value")
-    assert table["p_holm"][0] == table["p"][0]
-    assert table["better"].tolist()[1:] == ["undecided"] * 2
+    assert table["p_corrected"][0] == table["p"][0]
+    assert table["decision"].tolist()[1:] == ["undecided"] * 2
 
 
 def test_the_command_line(tmp_path, capsys):
@@ -307,12 +310,14 @@ def test_the_command_line(tmp_path, capsys):
     compared = compare_classifications({"A": first, "B": second}, metrics="f1,auc", n_resamples=99)
     assert out.splitlines()[0] == compared.verdict
     f1_row = next(line.split() for line in out.splitlines() if line.startswith("f1 "))
-    assert f1_row[1:4] == [f"{compared.table[name][0]:.4f}" for name in ("value_first", "value_second", "difference")]
+    assert f1_row[1:4] == [
+        f"{compared.differences[name][0]:.4f}" for name in ("value_first", "value_second", "difference")
+    ]
     assert main(["compare", *files, "--by-relation", "mrr"]) == 2
     assert "--by-relation: compares ranks, but" in capsys.readouterr().err
     assert main(["compare", *files, "--metrics", "f1", "--resamples", "99", "--format", "csv", "--quiet"]) == 0
     rows = capsys.readouterr().out.splitlines()
-    assert rows[0].startswith("first,second,metric,value_first")
+    assert rows[0].startswith("first,second,metric,dataset,n_first")
     assert rows[1].startswith("A,B,f1,")
 
 

@@ -215,18 +215,6 @@ def test_a_perfect_model_has_a_lower_limit():
         assert found.low == pytest.approx(20 / (20 + t * t), rel=1e-9)
 
 
-def test_bootstraps_of_functions_of_means():
-    """Near the other limits; refused for what is not a function of means, and for macro averages."""
-    result = probable(6, m=200)
-    robust = result.interval("f1")
-    for method in ("percentile", "bca"):
-        found = result.interval("f1", method=method, n_resamples=500)
-        assert [found.low, found.high] == pytest.approx([robust.low, robust.high], abs=0.02)
-        for key, about in (("auc", "auc, which is not a function of means"), ("macro.f1", "a mean over relations")):
-            with pytest.raises(MetricError, match=re.escape(f"method '{method}': there is no bootstrap of {about}")):
-                result.interval(key, method=method)
-
-
 def test_which_examples_depend():
     """Clusters by positive, by triple, by entity, by given labels; what is assumed is said."""
     result = probable()

@@ -10,8 +10,6 @@ import kgeval as kg
 from kgeval.cli import main
 from kgeval.markup_cards import signed
 
-SMALL = ("--resamples", 99)
-
 
 @pytest.fixture(scope="module")
 def runs():
@@ -53,7 +51,7 @@ def refused(capsys, *arguments):
 
 @pytest.fixture(scope="module")
 def bench(runs):
-    return kg.benchmark(runs, n_resamples=99)
+    return kg.benchmark(runs)
 
 
 @pytest.fixture
@@ -72,7 +70,7 @@ def given(monkeypatch, bench):
 
 def test_files_with_names_need_no_option(capsys, files, bench):
     """The text has the verdict, the means, the differences, the mean ranks and the notes of kg.benchmark."""
-    text = printed(capsys, "benchmark", *files, *SMALL)
+    text = printed(capsys, "benchmark", *files)
     assert text.startswith(bench.verdict.sentence + "\n")
     for row in bench.differences.to_dict("records"):
         assert f"{signed(row['difference'])} [{signed(row['low'])}, {signed(row['high'])}]" in text
@@ -91,15 +89,15 @@ def test_quiet_leaves_the_tables_and_the_verdict(capsys, one, bench, given):
 
 def test_other_formats(capsys, one, bench, given):
     """LaTeX, Markdown and CSV are the methods of the benchmark; JSON has everything. What is said goes aside."""
-    text = printed(capsys, "benchmark", one, *SMALL, "--format", "latex", "--siunitx")
+    text = printed(capsys, "benchmark", one, "--format", "latex", "--siunitx")
     assert text == bench.to_latex(siunitx=True) + "\n"
-    assert printed(capsys, "benchmark", one, *SMALL, "--format", "markdown") == bench.to_markdown() + "\n"
-    assert main(["benchmark", one, "--resamples", "99", "--format", "csv", "--differences"]) == 0
+    assert printed(capsys, "benchmark", one, "--format", "markdown") == bench.to_markdown() + "\n"
+    assert main(["benchmark", one, "--format", "csv", "--differences"]) == 0
     out, err = capsys.readouterr()
     assert out == bench.differences.to_csv(index=False, lineterminator="\n")
     assert f"kgeval: {bench.verdict.sentence}\n" in err
     assert all(f"kgeval: {line}\n" in err for line in bench.header())
-    content = json.loads(printed(capsys, "benchmark", one, *SMALL, "--format", "json"))
+    content = json.loads(printed(capsys, "benchmark", one, "--format", "json"))
     assert content["verdict"] == bench.verdict.sentence
     assert [row["mean"] for row in content["table"]] == pytest.approx(bench.table["mean"].tolist())
     assert [row["better"] for row in content["differences"]] == bench.differences["better"].tolist()
@@ -110,8 +108,8 @@ def test_other_formats(capsys, one, bench, given):
 
 def test_options_reach_benchmark(capsys, files, bench, given):
     """The options are the keywords of kgeval.benchmark; the files are its runs."""
-    options = ("--metric", "mr", "--metrics", "hits@3", "--baseline", "B", "--confidence", 0.9, "--correction", "maxt")
-    more = ("--cluster", "query", "--resamples", 49, "--resample-seed", 5, "--intervals", "bootstrap")
+    options = ("--metric", "mr", "--metrics", "hits@3", "--baseline", "B", "--confidence", 0.9)
+    more = ("--cluster", "query", "--spread", "separate")
     printed(capsys, "benchmark", *files, *options, *more, "--override", "queries,dataset")
     runs = given.pop("runs")
     assert given == {
@@ -119,11 +117,8 @@ def test_options_reach_benchmark(capsys, files, bench, given):
         "metrics": "hits@3",
         "baseline": "B",
         "confidence": 0.9,
-        "correction": "maxt",
         "cluster": "query",
-        "intervals": "bootstrap",
-        "n_resamples": 49,
-        "seed": 5,
+        "spread": "separate",
         "override": "queries,dataset",
     }
     wanted = {tuple(run): result["mrr"] for run, result in bench.results.items()}
@@ -157,7 +152,7 @@ def test_one_file_is_no_two_runs(capsys, second):
 
 
 def test_a_folder_stands_for_the_results_in_it(capsys, folder, files, bench, given, tmp_path):
-    printed(capsys, "benchmark", folder, *SMALL)
+    printed(capsys, "benchmark", folder)
     assert len(given["runs"]) == len(files) == 12
     assert "is a folder without files *.kgeval" in refused(capsys, "benchmark", tmp_path)
 
@@ -186,7 +181,6 @@ def test_files_without_names_are_listed(capsys, files):
         (("--siunitx",), "--siunitx needs --format latex"),
         (("--differences",), "--differences needs --format csv"),
         (("--baseline", "D"), "baseline must be one of 'A', 'B', 'C'; got 'D'"),
-        (("--intervals", "bootstrap"), "needs at least 10 runs of each model on each dataset"),
         (("-o", "A1-ring-12.kgeval"), "A1-ring-12.kgeval"),
     ],
 )
@@ -196,7 +190,7 @@ def test_wrong_options_are_refused(capsys, files, options, said):
 
 
 def test_page(capsys, one, folder, given):
-    text = printed(capsys, "benchmark", one, *SMALL, "-o", "page.html")
+    text = printed(capsys, "benchmark", one, "-o", "page.html")
     assert re.search(r"wrote page\.html, 0\.\d MB\n$", text)
     assert (folder / "page.html").read_text(encoding="utf-8").startswith("<!doctype html>")
     assert "exists" in refused(capsys, "benchmark", one, "-o", "page.html")

@@ -14,7 +14,8 @@ from kgeval.cli.commands import help as help_command
 PAGES = {file.name.removesuffix(".md"): file for file in (resources.files("kgeval") / "guide").iterdir()}
 TOPICS = [
     "benchmark", "cards", "checkpoints", "classification", "data", "decisions", "integrations", "lists", "metrics",
-    "models", "other-tools", "predictions", "protocol", "running", "speed", "trec", "wrapping",
+    "models", "other-tools", "predictions", "protocol", "reporting", "running", "simulations", "speed", "trec",
+    "wrapping",
 ]  # fmt: skip
 
 

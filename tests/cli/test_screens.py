@@ -159,13 +159,14 @@ def test_compare_answers_first(capsys):
     lines = text.splitlines()
     assert lines[0] == found.verdict.sentence
     assert lines[2] == "near and far on graph: 60 ranks of test, paired by labels"
-    order = [next(i for i, line in enumerate(lines) if line.startswith(start)) for start in
-             ("model  ", "near   ", "far    ", "near - far ", "MRR ", "hits@3 ", "tested: ", "p_holm ")]  # fmt: skip
+    pair = f"{found.differences['first'][0]} - {found.differences['second'][0]} "
+    starts = ("model  ", "near   ", "far    ", pair, "MRR ", "hits@3 ", "tested: ", "p_corrected ")
+    order = [next(i for i, line in enumerate(lines) if line.startswith(start)) for start in starts]
     assert order == sorted(order)
-    row = found.table.iloc[0]
+    row = found.differences.iloc[0]
     assert f"{row['difference']:+.4f} [{row['low']:.4f}, {row['high']:.4f}]" in lines[order[4]]
     assert f"{row['wins']}/{row['ties']}/{row['losses']}" in lines[order[4]].split()
-    assert lines[order[4]].endswith(f"  {row['better']}")
+    assert lines[order[4]].endswith(f"  {row['better'] or 'undecided'}")
     below = "\n".join(lines[1:])  # the verdict may say a value once more
     for result in results.values():
         assert below.count(f"{result['mrr']:.4f}") == 1

@@ -14,11 +14,12 @@ from made_results import noted, replaced
 import kgeval as kg
 from kgeval.comparison.alignment import align, pair_rows
 from kgeval.comparison.comparison import compare
+from kgeval.comparison.rows import row_of
 from kgeval.data.candidates import Recorded
 from kgeval.metrics.ranks import MRR, MedianRank
 from kgeval.results.keys import Key
-from kgeval.stats import Clusters, Moments, compare_paired, student_quantile
-from kgeval.stats.student import student_p_value
+from kgeval.stats import Moments, compare_paired, paired_interval, student_quantile
+from kgeval.stats.tails import student_p_value
 
 SIDES = ("subject", "object")
 ENTITIES = ["Jack", "Jill", "Rome", "Oslo", "Bonn"]
@@ -113,6 +114,22 @@ def shuffled(result, seed):
     return replaced(result, table=table)
 
 
+def rows_of(comparison, first="model 0", second="model 1"):
+    """The rows of two models, one per metric, as first - second, whichever leads."""
+    return [row_of(comparison.differences, metric, first, second) for metric in comparison.keys]
+
+
+def swapped_reach(gaps, n_resamples, level, seed=0):
+    """Half the width of the interval of the swaps by its formula, from sums of clusters; the quantile as tested."""
+    (found,) = compare_paired(
+        [Moments(np.asarray(gaps)[:, None])], [Moments(np.zeros((len(gaps), 1)))], np.arange(len(gaps)),
+        n_resamples=n_resamples, seed=seed, largest_level=0.2,
+    )  # fmt: skip
+    mean, square, q = sum(gaps) / len(gaps), sum(gap**2 for gap in gaps) / len(gaps), found.swaps.quantile(level)
+    error = math.sqrt((square - mean**2) / (len(gaps) - 1))
+    return error, q * math.sqrt((len(gaps) - 1) / (square - q * q)) * error
+
+
 # --- the numbers
 
 
@@ -121,16 +138,18 @@ def shuffled(result, seed):
 def test_values_differences_and_wins_by_loops(seed, side):
     """Means over label-paired rows; wins where the metric puts the first's rank above the second's.
 
-    The level of `detectable` is 0.05 over five tests: no p is as small with fewer than 8 differing triples.
+    A difference that is not decided has a level of at most 0.05: no p is as small with fewer than 6 differing triples.
     """
     (one, other), _, _ = random_tables(seed)
     prefix = f"{side}." if side else ""
-    table = compare([one, other], metrics=[prefix + name for name in OF_RANK], n_resamples=99).table
-    assert table["metric"].tolist() == [prefix + name for name in OF_RANK]
+    found = compare([one, other], metrics=[prefix + name for name in OF_RANK], n_resamples=99)
+    assert found.differences["metric"].tolist() == [prefix + name for name in OF_RANK]
+    leader = found.best(prefix + "mrr") if next(iter(OF_RANK)) == "mrr" else found.best(prefix + next(iter(OF_RANK)))
+    assert found.differences["first"].tolist() == [leader] * len(OF_RANK)
     first, second = ranks_by_label(one), ranks_by_label(other)
     rows = [key for key in first if not side or key[3] == side]
     assert sorted(first) == sorted(second)
-    for record, of_rank in zip(table.to_dict("records"), OF_RANK.values()):
+    for record, of_rank in zip(rows_of(found), OF_RANK.values()):
         a, b = ([of_rank(ranks[row]) for row in rows] for ranks in (first, second))
         assert record["value_first"] == pytest.approx(math.fsum(a) / len(rows), rel=1e-12)
         assert record["value_second"] == pytest.approx(math.fsum(b) / len(rows), rel=1e-12)
@@ -145,21 +164,19 @@ def test_values_differences_and_wins_by_loops(seed, side):
             sums[row[:3]] += mine - theirs
         n_differing = sum(abs(total) > 1e-12 for total in sums.values())
         plural = "" if n_differing == 1 else "s"
-        few = f"detectable is undefined: {n_differing} differing cluster{plural}, too few for a p-value of 0.01"
-        wanted = "the two systems have equal values in every cluster" if not n_differing else few
-        if 2 / 2**n_differing <= 0.01:
-            none = "detectable is undefined: it would be larger than any possible difference"
-            wanted = none if record["reason"] == none else ""
-        assert record["reason"] == wanted
-        assert math.isnan(record["detectable"]) == bool(record["reason"])
-        assert math.isnan(record["low"]) == (not n_differing)
-        assert (record["first"], record["second"]) == ("model 0", "model 1")
+        few = f"no decision can be had: {n_differing} differing cluster{plural}, and the level {record['level']:.2g}"
+        can_reject = 2 / 2**n_differing <= record["level"]
+        few = few if n_differing else "the two systems have equal values in every cluster"
+        assert record["reason"].startswith("" if can_reject else few)
+        assert bool(record["reason"]) != can_reject
+        assert math.isnan(record["low"]) == (not can_reject)
+        assert math.isnan(record["detectable"]) or can_reject
 
 
 def test_setting_and_ties_of_a_key_are_kept():
     """raw.optimistic.mr is the mean of better_raw + 1, and wins are those of raw ranks."""
     (one, other), _, _ = random_tables(3)
-    record = compare([one, other], metrics="raw.optimistic.mr").table.iloc[0]
+    (record,) = rows_of(compare([one, other], metrics="raw.optimistic.mr"))
     assert record["value_first"] == pytest.approx((one.table["better_raw"] + 1).mean(), rel=1e-12)
     labelled = (result.labelled().to_dict("records") for result in (one, other))
     first, second = (
@@ -201,16 +218,18 @@ def effective(groups):
 def test_interval_and_detectable_by_loops(seed, cluster):
     """The jackknife variance of the mean difference, and t from the effective number of clusters.
 
-    The array is that of the triples, in the rows of the first result. `detectable` is that of `compare_paired` at a
-    level of 0.1 over two tests.
+    The array is that of the triples, in the rows of the first result. Clusters that overlap have the jackknife variance
+    and t; others the interval of the swaps. The levels are those of Holm's method at 0.1 for two tests.
     """
     (one, other), _, _ = random_tables(seed, n_test=25)
     other = shuffled(other, seed)
     array = [str(row[:3]) for row in one.labelled()[["s", "p", "o"]].to_records(index=False).tolist()]
     given = array if cluster == "array" else cluster
-    table = compare([one, other], metrics="mrr,mr", cluster=given, confidence=0.9, n_resamples=99).table
+    found = compare([one, other], metrics="mrr,mr", cluster=given, confidence=0.9, n_resamples=99)
     first, second = ranks_by_label(one), ranks_by_label(other)
-    for record in table.to_dict("records"):
+    levels = sorted(found.differences["level"].tolist())
+    assert levels in ([pytest.approx(0.05)] * 2, [pytest.approx(0.05), pytest.approx(0.1)])
+    for record in rows_of(found):
         of_rank = OF_RANK[record["metric"]]
         gaps = {row: of_rank(first[row]) - of_rank(second[row]) for row in first}
         mean, members = sum(gaps.values()) / len(gaps), [(row, row) for row in gaps]
@@ -224,17 +243,18 @@ def test_interval_and_detectable_by_loops(seed, cluster):
             groups = groups_of(lambda row, name=name: labels_of(row, name), members)
             variance, n_clusters, n_effective = jackknife(gaps, groups), len(groups), effective(groups)
         error, freedom = math.sqrt(variance), math.floor(n_effective - 1 + 1e-9)
-        t = student_quantile(0.95, freedom)
+        level = record["level"]
+        reach = student_quantile(1 - level / 2, freedom) * error
+        if cluster != "entity":
+            sums = [math.fsum(gaps[row] for row in group) * n_clusters / len(gaps) for group in groups]
+            error, reach = swapped_reach(sums, 99, level)
+        assert record["error"] == pytest.approx(error, rel=1e-9)
         assert (record["n_clusters"], record["n_effective"]) == (n_clusters, pytest.approx(n_effective))
-        assert record["low"] == pytest.approx(mean - t * error, rel=1e-9, abs=1e-12)
-        assert record["high"] == pytest.approx(mean + t * error, rel=1e-9, abs=1e-12)
-        names = {"entity": ("s", "o"), "array": ("triple",)}.get(cluster, (cluster,))
-        labels = [[str(labels_of(row, name)) for row in gaps] for name in names]
-        clusters = labels[0] if len(labels) == 1 else Clusters.crossed(*map(np.array, labels), len(gaps))
-        pair = [[Moments(np.array([[of_rank(ranks[row])] for row in gaps]))] for ranks in (first, second)]
-        (wanted,) = compare_paired(*pair, clusters, confidence=0.9, n_resamples=99, n_tests=2)
-        assert record["detectable"] == pytest.approx(wanted.detectable, rel=1e-7)
-        assert record["detectable"] > compare_paired(*pair, clusters, confidence=0.9, n_resamples=99)[0].detectable
+        low, high = mean - reach, mean + reach
+        assert (record["low"], record["high"]) == pytest.approx((low, high), rel=1e-6, abs=1e-9)
+        assert (record["low"] > 0 or record["high"] < 0) == bool(record["better"])
+        wanted = math.nan if record["better"] else reach + student_quantile(0.8, freedom) * error
+        assert record["detectable"] == pytest.approx(wanted, rel=1e-6, nan_ok=True)
         assert record["test"] == ("t" if cluster == "entity" else "swaps")
         if cluster == "entity":
             assert record["p"] == pytest.approx(student_p_value(mean / error, freedom), rel=1e-6)
@@ -244,7 +264,7 @@ def test_interval_and_detectable_by_loops(seed, cluster):
 def test_p_values_of_all_swaps_by_loops(seed):
     """With few triples every pattern of swaps is tried: the share as extreme, both sides of a triple together."""
     (one, other), _, _ = random_tables(seed, n_test=8)
-    table = compare([one, other], metrics="mrr,hits@3").table
+    table = compare([one, other], metrics="mrr,hits@3").differences
     first, second = ranks_by_label(one), ranks_by_label(other)
     triples = sorted({row[:3] for row in first})
     assert len(triples) == 7
@@ -278,7 +298,7 @@ def test_query_level_metrics_are_paired_by_query():
     n_effective = min(effective(group) for group in groups[:2])
     freedom = math.floor(n_effective - 1 + 1e-9)
     for second in (other, moved):
-        record = compare([one, second], metrics="query.map", n_resamples=99).table.iloc[0]
+        (record,) = rows_of(compare([one, second], metrics="query.map", n_resamples=99))
         assert (record["n"], record["n_clusters"], record["test"]) == (n, min(map(len, groups[:2])), "t")
         assert record["n_effective"] == pytest.approx(n_effective)
         assert record["difference"] == pytest.approx(mean, abs=1e-12)
@@ -287,10 +307,10 @@ def test_query_level_metrics_are_paired_by_query():
         assert record["p"] == pytest.approx(student_p_value(mean / error, freedom), rel=1e-6)
         signs = [np.sign(gap) for gap in gaps.values()]
         assert (record["wins"], record["ties"], record["losses"]) == tuple(signs.count(sign) for sign in (1, 0, -1))
-    by_query = compare([one, other], metrics="query.map", cluster="query", n_resamples=99).table.iloc[0]
-    assert by_query["high"] - by_query["difference"] == pytest.approx(
-        student_quantile(0.975, n - 1) * math.sqrt(parts[0]), rel=1e-9
-    )
+    (by_query,) = rows_of(compare([one, other], metrics="query.map", cluster="query", n_resamples=99))
+    error, reach = swapped_reach(list(gaps.values()), 99, 0.05)
+    assert (by_query["error"], by_query["high"] - by_query["difference"]) == pytest.approx((error, reach), rel=1e-6)
+    assert error == pytest.approx(math.sqrt(parts[0]), rel=1e-9)  # clusters of one query each
 
 
 def test_values_have_the_intervals_of_the_results():
@@ -330,7 +350,7 @@ def test_ids_and_order_of_rows_do_not_matter():
     pairs = [shuffled(one, 2), moved], [shuffled(one, 0), other], [one, moved]
     for pair in pairs[: size(1, 3)]:
         found = compare(pair, metrics=metrics, n_resamples=499)
-        pd.testing.assert_frame_equal(found.table, wanted.table, rtol=1e-9, atol=1e-12)
+        pd.testing.assert_frame_equal(found.differences, wanted.differences, rtol=1e-9, atol=1e-12)
         pd.testing.assert_frame_equal(found.by_relation("mrr"), wanted.by_relation("mrr"), rtol=1e-9, atol=1e-12)
 
 
@@ -338,7 +358,7 @@ def test_pairing_is_not_by_position():
     """A rotated table pairs as before; by position nearly every rank would meet another triple's."""
     (one, _), _, _ = random_tables(6, n_test=30)
     rotated = replaced(one, table=one.table.iloc[np.roll(np.arange(60), 7)].reset_index(drop=True))
-    record = compare([one, rotated], names=["a", "b"], metrics="mrr").table.iloc[0]
+    record = compare([one, rotated], names=["a", "b"], metrics="mrr").differences.iloc[0]
     assert (record["difference"], record["p"]) == (pytest.approx(0, abs=1e-15), 1.0)
     assert (record["wins"], record["ties"], record["losses"]) == (0, 60, 0)
 
@@ -364,16 +384,17 @@ def test_a_missing_second_occurrence_is_a_difference():
 
 
 def test_swapped_order_negates():
-    """Second against first: differences and limits change sign, the test does not."""
+    """Second against first: the leader stands first all the same, and nothing changes."""
     (one, other), _, _ = random_tables(1, n_test=30)
     metrics = "mrr,mr,hits@3,gmr,amri"
-    table, back = (compare(pair, metrics=metrics, n_resamples=99).table for pair in ([one, other], [other, one]))
-    assert back["difference"].to_numpy() == pytest.approx(-table["difference"].to_numpy(), rel=1e-12)
-    assert back["low"].to_numpy() == pytest.approx(-table["high"].to_numpy(), rel=1e-12)
-    for name in ("p", "p_holm", "detectable"):
-        assert back[name].to_numpy() == pytest.approx(table[name].to_numpy(), rel=1e-12)
-    assert back[["wins", "losses"]].to_numpy().tolist() == table[["losses", "wins"]].to_numpy().tolist()
-    assert back["better"].tolist() == table["better"].tolist()
+    table, back = (compare(pair, metrics=metrics, n_resamples=99).differences for pair in ([one, other], [other, one]))
+    pd.testing.assert_frame_equal(back, table, rtol=1e-9)
+    assert table["difference"][0] > 0
+    found, forth = compare([one, other], metrics=metrics, n_resamples=99), table.to_dict("records")
+    for row, turned in zip(forth, rows_of(found, table["second"][0], table["first"][0])):
+        assert (turned["difference"], turned["low"], turned["high"]) == (-row["difference"], -row["high"], -row["low"])
+        assert (turned["wins"], turned["losses"]) == (row["losses"], row["wins"])
+        assert turned["better"] == row["better"]
 
 
 def test_a_model_equals_itself():
@@ -381,11 +402,11 @@ def test_a_model_equals_itself():
     result = towns()
     found = compare([result, result], metrics="mrr,mr,query.map")
     assert found.names == ("lookup (1)", "lookup (2)")
-    assert found.table["difference"].tolist() == [0.0] * 3
-    assert found.table["p"].tolist() == found.table["p_holm"].tolist() == [1.0] * 3
-    assert found.table["better"].tolist() == ["undecided"] * 3
-    assert found.table["reason"].tolist() == ["the two systems have equal values in every cluster"] * 3
-    assert found.table[["wins", "ties", "losses"]].to_numpy().tolist() == [[0, 6, 0], [0, 6, 0], [0, 5, 0]]
+    assert found.differences["difference"].tolist() == [0.0] * 3
+    assert found.differences["p"].tolist() == found.differences["p_corrected"].tolist() == [1.0] * 3
+    assert found.differences["decision"].tolist() == ["undecided"] * 3
+    assert found.differences["reason"].tolist() == ["the two systems have equal values in every cluster"] * 3
+    assert found.differences[["wins", "ties", "losses"]].to_numpy().tolist() == [[0, 6, 0], [0, 6, 0], [0, 5, 0]]
     assert found.by_relation("mrr")["contribution"].tolist() == [0.0, 0.0]
 
 
@@ -393,8 +414,9 @@ def test_three_models_are_one_family():
     """A-B, A-C, B-C by metric; Holm by its definition over all six p-values; pairs agree with pairs alone."""
     results, _, _ = random_tables(8, n_models=3, n_test=25)
     found = compare(results, names=["A", "B", "C"], metrics="mrr,hits@3", n_resamples=499)
-    table = found.table
-    pairs = [("A", "B"), ("A", "C"), ("B", "C")]
+    table = found.differences
+    values = dict(zip("ABC", found.values["mrr"]))
+    pairs = [tuple(sorted(pair, key=lambda name: -values[name])) for pair in (("A", "B"), ("A", "C"), ("B", "C"))]
     assert list(zip(table["first"], table["second"], table["metric"])) == [
         (*pair, metric) for pair in pairs for metric in ("mrr", "hits@3")
     ]
@@ -403,9 +425,9 @@ def test_three_models_are_one_family():
     least = 0.0
     for place, i in enumerate(order):
         least = max(least, min(1.0, (6 - place) * p_values[i]))
-        assert table["p_holm"][i] == pytest.approx(least, rel=1e-12)
-    alone = compare([results[0], results[2]], names=["A", "C"], metrics="mrr,hits@3", n_resamples=499).table
-    columns = ["difference", "low", "high", "p", "wins", "ties", "losses"]
+        assert table["p_corrected"][i] == pytest.approx(least, rel=1e-12)
+    alone = compare([results[0], results[2]], names=["A", "C"], metrics="mrr,hits@3", n_resamples=499).differences
+    columns = ["difference", "low_95", "high_95", "p", "wins", "ties", "losses"]
     assert table.iloc[2:4][columns].to_numpy() == pytest.approx(alone[columns].to_numpy())
 
 
@@ -413,16 +435,16 @@ def test_metrics_without_moments_have_values_and_a_reason():
     """The median is compared, not tested, and is not counted among the tests that Holm adjusts for."""
     (one, other), _, _ = random_tables(1)
     found = compare([one, other], metrics=["median_rank", "mrr"], n_resamples=99)
-    record, tested = found.table.to_dict("records")
+    record, tested = found.differences.to_dict("records")
     assert record["value_first"] == one["median_rank"]
     assert record["difference"] == one["median_rank"] - other["median_rank"]
-    assert [math.isnan(record[name]) for name in ("low", "high", "p", "p_holm", "detectable")] == [True] * 5
+    assert [math.isnan(record[name]) for name in ("low", "high", "p", "p_corrected", "detectable")] == [True] * 5
     assert (record["test"], tested["test"]) == ("", "swaps")
     assert record["reason"] == (
         "median_rank is not a function of means; use gmr instead: bad ranks have little effect on it, too"
     )
     assert (record["n"], record["n_clusters"]) == (len(one.table), tested["n_clusters"])
-    assert tested["p_holm"] == tested["p"]
+    assert tested["p_corrected"] == tested["p"]
     assert "for the number of tests here, 1 (pairs" in "\n".join(found.header())
     with pytest.raises(kg.MetricError, match="median_rank is not a function of means"):
         found.by_relation("median_rank")
@@ -433,8 +455,8 @@ def test_a_side_without_ranks_has_no_numbers():
     pair = [
         replaced(result, table=result.table[3:].reset_index(drop=True), n_read=3) for result in (towns(0), towns(1))
     ]
-    table = compare(pair, metrics="subject.mrr,subject.query.map,object.mrr").table
-    few = "detectable is undefined: 2 differing clusters, too few for a p-value of 0.05"
+    table = compare(pair, metrics="subject.mrr,subject.query.map,object.mrr").differences
+    few = "no decision can be had: 2 differing clusters, and the level 0.05 needs at least 6"
     assert table["reason"].tolist() == ["no rank was compared", "no rank was compared", few]
     assert table["difference"].isna().tolist() == [True, True, False]
     assert table["n"].tolist() == [0, 0, 3]
@@ -447,9 +469,9 @@ def test_filtered_query_metrics_without_the_ranked_split_in_the_filter():
     protocol = kg.Protocol(filter=("train",))
     (one, other), _, _ = random_tables(1, protocol=protocol)
     found = compare([one, other], metrics="query.map,mrr", n_resamples=9)
-    assert found.table["reason"][0] == one.value("query.map").reason != ""
-    assert math.isnan(found.table["value_first"][0])
-    assert found.table["better"][0] == "undecided"
+    assert found.differences["reason"][0] == one.value("query.map").reason != ""
+    assert math.isnan(found.differences["value_first"][0])
+    assert found.differences["decision"][0] == "undecided"
     with pytest.raises(kg.MetricError) as caught:
         found.best("query.map")
     said = "query.map: filtered query-level metrics need"
@@ -474,16 +496,23 @@ def test_better_best_and_significant_follow_the_metric():
         results.append(scored(dataset, table, scorer=f"shift {shift}"))
     found = compare(results, metrics="mrr,mr,query.map,amri,hits@10")
     assert found.best("mr") == found.best("mrr") == found.best(MRR()) == found.best("query.map") == "shift 1"
-    assert found.table["better"].tolist() == ["shift 1"] * 4 + ["undecided"]
+    assert found.differences["better"].tolist() == ["shift 1"] * 4 + [""]
+    assert found.differences["decision"].tolist() == ["first"] * 4 + ["undecided"]
     assert found.values["mr"].tolist() == [1.0, 3.0]
-    assert found.table["difference"].tolist()[:2] == pytest.approx([2 / 3, -2.0])
+    assert found.differences["difference"].tolist()[:2] == pytest.approx([2 / 3, -2.0])
     p = 2.0 / 2**12
-    assert found.table["p"].tolist()[:2] == [p, p]
+    assert found.differences["p"].tolist()[:2] == [p, p]
     assert found.significant()["metric"].tolist() == ["mrr", "mr", "query.map", "amri"]
-    assert found.significant(alpha=1e-6).empty
+    assert found.significant(0.05).equals(found.significant())
+    with pytest.raises(kg.MetricError) as caught:
+        found.significant(1e-6)
+    assert str(caught.value) == (
+        "the differences were decided at 0.05, the level of the comparison; got alpha=1e-06. For another level, call "
+        "compare(..., confidence=1 - alpha)"
+    )
     backwards = compare(results[::-1], metrics="mr,mrr")
     assert backwards.best("mr") == backwards.best("mrr") == "shift 1"
-    assert backwards.table["better"].tolist() == ["shift 1", "shift 1"]
+    assert backwards.differences["better"].tolist() == ["shift 1", "shift 1"]
 
 
 def test_a_difference_is_undecided_unless_the_corrected_test_decides_it():
@@ -493,14 +522,13 @@ def test_a_difference_is_undecided_unless_the_corrected_test_decides_it():
     s, o = np.indices((n, n))
     results = [scored(dataset, np.repeat(-((o - s - shift) % n)[:, None], 1, axis=1)) for shift in (1, 3)]
     found = compare(results, names=["one", "two"], metrics="mrr,mr")
-    assert found.table["p_holm"].tolist() == [0.25, 0.25]
-    assert (found.alpha, found.table["better"].tolist()) == (0.05, ["undecided", "undecided"])
+    assert found.differences["p_corrected"].tolist() == [0.25, 0.25]
+    assert (found.alpha, found.differences["decision"].tolist()) == (0.05, ["undecided", "undecided"])
     assert found.best("mrr") == "one"  # the best value, decided or not
     assert repr(found).count("undecided") == 1 + 2  # in the header, and in each row
     assert found.significant().empty
-    assert found.significant(alpha=0.3)["better"].tolist() == ["one", "one"]
     decided = compare(results, names=["one", "two"], metrics="mrr,mr", confidence=0.7)
-    assert (decided.alpha, decided.table["better"].tolist()) == (0.3, ["one", "one"])
+    assert (decided.alpha, decided.differences["better"].tolist()) == (0.3, ["one", "one"])
 
 
 def test_best_of_equals_is_the_first():
@@ -544,7 +572,7 @@ def test_type_one_error_is_nominal():
     p_values = []
     for seed in range(400):
         pair = simulated(template, rng)
-        table = compare(pair, names=["a", "b"], metrics="mrr,mr", n_resamples=199, seed=seed).table
+        table = compare(pair, names=["a", "b"], metrics="mrr,mr", n_resamples=199, seed=seed).differences
         p_values.append(table["p"].to_numpy())
     share = (np.array(p_values) <= 0.05).mean(axis=0)
     assert (share >= 0.03).all()
@@ -558,7 +586,7 @@ def test_a_known_difference_is_found_by_more_triples():
     for n in (20, 200):
         template, rng = ring_template(n), np.random.default_rng(5)
         tables = [
-            compare(simulated(template, rng, 0.45), names=["a", "b"], metrics="gmr", n_resamples=199).table
+            compare(simulated(template, rng, 0.45), names=["a", "b"], metrics="gmr", n_resamples=199).differences
             for _ in range(30)
         ]
         found.append(np.mean([table["p"][0] <= 0.05 and table["better"][0] == "a" for table in tables]))
@@ -587,8 +615,8 @@ def test_contributions_of_relations_by_loops(metric):
         assert record["difference"] == pytest.approx((a - b) / len(mine), abs=1e-12)
         assert record["contribution"] == pytest.approx((a - b) / len(rows), abs=1e-9)
     assert frame.index.name == "relation"
-    assert frame["contribution"].sum() == pytest.approx(found.table["difference"][0], abs=1e-12)
-    assert frame.attrs == {"difference": pytest.approx(found.table["difference"][0]), "contribution": "exact"}
+    assert frame["contribution"].sum() == pytest.approx(found.differences["difference"][0], abs=1e-12)
+    assert frame.attrs == {"difference": pytest.approx(found.differences["difference"][0]), "contribution": "exact"}
     sizes = frame["contribution"].abs().tolist()
     assert sizes == sorted(sizes, reverse=True)
 
@@ -602,8 +630,13 @@ def test_intervals_within_relations_are_those_of_the_relation_alone():
         for result in (one, other):
             table = result.table[(result.table["p"] == result.relations.labels.index(relation))].reset_index(drop=True)
             only.append(replaced(result, table=table, n_read=len(table)))
-        record = compare(only, metrics=["mrr"], n_resamples=9).table.iloc[0]
-        assert frame.loc[relation, ["low", "high"]].tolist() == pytest.approx([record["low"], record["high"]])
+        (record,) = rows_of(compare(only, metrics=["mrr"], n_resamples=9))
+        assert frame.loc[relation, "difference"] == pytest.approx(record["difference"], abs=1e-12)
+        rows = [np.arange(len(result.table)) for result in only]
+        moments = [result.rank_table.moments("mrr", row) for result, row in zip(only, rows)]
+        clusters = only[0].rank_table.row_clusters("triple").among([rows[0]])
+        alone = paired_interval(*moments, clusters, bounds=(-1.0, 1.0))
+        assert frame.loc[relation, ["low", "high"]].tolist() == pytest.approx([alone.low, alone.high], nan_ok=True)
 
 
 @pytest.mark.parametrize("metric", light(["gmr", "query.map", "hmr", "amri", "z(mr)", "query.micro.recall@3"], 2))
@@ -617,7 +650,7 @@ def test_contributions_of_other_numbers_add_up(metric):
     other = replaced(other, table=table)
     found = compare([one, other], metrics=[metric], n_resamples=9)
     frame = found.by_relation(metric)
-    total = found.table["difference"][0]
+    total = found.differences["difference"][0]
     assert total != 0.0
     assert frame["contribution"].sum() == pytest.approx(total, rel=1e-9)
     is_curved = metric in ("gmr", "hmr")
@@ -632,12 +665,13 @@ def test_by_relation_names_models_and_metrics():
     """Any two of the models, by name; wrong names and metrics are refused."""
     results, _, _ = random_tables(2, n_models=3)
     found = compare(results, names=["A", "B", "C"], metrics=["mrr", "filtered.mrr"], n_resamples=9)
-    assert found.table["metric"].tolist() == ["mrr"] * 3
+    assert found.differences["metric"].tolist() == ["mrr"] * 3
     forth, back = found.by_relation("mrr", "B", "C"), found.by_relation("both.mrr", first="C", second="B")
     assert forth["contribution"].to_dict() == pytest.approx((-back["contribution"]).to_dict())
-    assert forth.attrs["difference"] == pytest.approx(found.table["difference"][2])
-    assert found.by_relation("mrr", second="C").attrs["difference"] == pytest.approx(found.table["difference"][1])
-    assert found.by_relation("mrr", "B").attrs["difference"] == pytest.approx(-found.table["difference"][0])
+    values = dict(zip("ABC", found.values["mrr"]))
+    assert forth.attrs["difference"] == pytest.approx(values["B"] - values["C"])
+    assert found.by_relation("mrr", second="C").attrs["difference"] == pytest.approx(values["A"] - values["C"])
+    assert found.by_relation("mrr", "B").attrs["difference"] == pytest.approx(values["B"] - values["A"])
     for asked, text in (
         ({"first": "D"}, "first must be one of 'A', 'B', 'C'; got 'D'"),
         ({"second": "D"}, "second must be one of 'A', 'B', 'C'; got 'D'"),
@@ -697,7 +731,7 @@ def test_other_filters_are_refused():
     assert head[1].startswith("A: filtered by train+valid+test, all entities, both sides; protocol ")
     assert head[2].startswith("B: filtered by train, all entities, both sides; protocol ")
     assert f"overridden: {field}" in repr(found)
-    assert found.table["value_second"][0] == pytest.approx(pair[1]["mrr"])
+    assert found.differences["value_second"][0] == pytest.approx(pair[1]["mrr"])
 
 
 SAMPLE = "(override 'sample' compares only the triples of the smallest sample, which all results have)"
@@ -724,9 +758,9 @@ def test_nested_samples_are_compared_on_the_smallest(first):
     wanted = compare([wanted_one, other], **options)
     found = compare([one, other], override="sample", **options)
     pd.testing.assert_frame_equal(found.values, wanted.values)
-    pd.testing.assert_frame_equal(found.table, wanted.table)
+    pd.testing.assert_frame_equal(found.differences, wanted.differences)
     assert f"overridden: {said}" in found.header()
-    assert any(line.endswith("the intervals of the values are for the whole split") for line in found.header())
+    assert any(line.endswith("and these intervals are for the whole split") for line in found.header())
     back = compare([other, one], override="sample", **options)
     assert back.values["mr high"].tolist() == wanted.values["mr high"].tolist()[::-1]
 
@@ -781,9 +815,9 @@ def test_other_splits_are_refused():
     ]
     found = compare(pair, names=["A", "B"], override=("splits", "queries"), metrics="mrr")
     kept = pair[1].table[(pair[1].table["split"] == "test").to_numpy()]
-    assert found.table["value_second"][0] == pytest.approx((1 / (kept["better_filtered"] + 1)).mean())
-    assert found.values.loc["B", "mrr"] == found.table["value_second"][0]
-    assert found.table["n"][0] == 6
+    assert found.differences["value_second"][0] == pytest.approx((1 / (kept["better_filtered"] + 1)).mean())
+    assert found.values.loc["B", "mrr"] == found.differences["value_second"][0]
+    assert found.differences["n"][0] == 6
 
 
 def test_no_row_in_common_cannot_be_overridden():
@@ -810,10 +844,10 @@ def test_other_queries_are_refused():
     found = compare(pair, names=["A", "B"], override=("dataset", "queries"), metrics="mrr,query.map")
     assert list(found.overridden) == ["dataset", "queries"]
     shared = [key for key in ranks_by_label(pair[0]) if key in ranks_by_label(pair[1])]
-    assert len(shared) == 4 == found.table["n"][0]
+    assert len(shared) == 4 == found.differences["n"][0]
     for name, result in zip(("value_first", "value_second"), pair):
         ranks = ranks_by_label(result)
-        assert found.table[name][0] == pytest.approx(sum(1 / ranks[key] for key in shared) / 4, rel=1e-12)
+        assert found.differences[name][0] == pytest.approx(sum(1 / ranks[key] for key in shared) / 4, rel=1e-12)
 
 
 def test_three_results_are_compared_on_the_rows_of_all():
@@ -827,7 +861,7 @@ def test_three_results_are_compared_on_the_rows_of_all():
         f"  queries: 6 in A and 4 in C; 2 rows only in A, first {JACK}; 2 rows in all results {QUERIES}",
     ]
     found = compare(results, names=["A", "B", "C"], metrics="mrr", override="dataset,queries")
-    assert found.table["n"].tolist() == [2, 2, 2]
+    assert found.differences["n"].tolist() == [2, 2, 2]
     assert found.overridden["queries"].count("rows only in A") == 2
 
 
@@ -845,10 +879,10 @@ def test_sides_that_a_metric_needs_cannot_be_overridden():
         "the object side: compare object.hits@3 (cannot be overridden)"
     )
     found = compare(pair, names=["A", "B"], metrics="object.mrr,object.query.map")
-    assert found.table["value_first"][0] == pytest.approx(pair[0]["object.mrr"])
+    assert found.differences["value_first"][0] == pytest.approx(pair[0]["object.mrr"])
     assert found.overridden == {}
     objects = [towns(seed, kg.Protocol(sides="object")) for seed in (0, 1)]
-    assert compare(objects, names=["A", "B"], metrics="mrr").table["n"][0] == 3
+    assert compare(objects, names=["A", "B"], metrics="mrr").differences["n"][0] == 3
     assert refusal(objects, metrics="subject.mrr")[1] == (
         "  sides: object in A and B; subject.mrr needs the subject side; every result has the object side: compare "
         "object.mrr (cannot be overridden)"
@@ -1000,13 +1034,19 @@ def test_head_says_what_was_tested():
         "tested: p is how often random swaps of ranks between the two models give a difference at least as large, in "
         "either direction (an equally large one counts half if 20 or more clusters differ); all ranks of a query are "
         "swapped together (1,234 random swaps, seed 5; all possible swaps if 13 or fewer clusters differ)",
-        "p_holm is p corrected by Holm's method for the number of tests here, 2 (pairs of models: 1, metrics: 2); a "
-        "difference is undecided unless p_holm is at most 0.1",
-        "differences are first - second; 90% intervals show how much they would vary with other queries of this graph "
-        "(all ranks of a query are sampled together)",
+        "p_corrected is p corrected by Holm's method for the number of tests here, 2 (pairs of models: 1, metrics: 2); "
+        "a difference is undecided unless it is at most 0.1",
+        "differences are first - second, the leader first; each interval is at the level of its test in Holm's "
+        "correction for 2 tests, and excludes 0 exactly where the test decides; equal models are told apart in at most "
+        "10% of such tables",
     ]
-    overlapping = compare(pair, metrics="mrr,query.map", cluster="entity").header()
-    assert overlapping[3] == (
+    assert compare(pair, metrics="mrr,mr").header()[4] == (
+        "tested: MR: a decision says that the ranks of the two models are not exchangeable; it does not say that their "
+        "means differ, since a few bad ranks carry the mean"
+    )
+    overlapping = compare(random_tables(5)[0][:2], metrics="mrr,query.map", cluster="entity")
+    (said,) = (line for line in overlapping.header() if "clusters overlap" in line)
+    assert said == (
         "tested: MRR and query.map: clusters overlap, so p is that of Student's t test (difference divided by its "
         "standard error)"
     )
@@ -1016,7 +1056,7 @@ def test_seed_and_resamples_are_used():
     """The same seed gives the same p; another one, or another number of swaps, another."""
     pair = simulated(ring_template(60), np.random.default_rng(2))
     p_values = [
-        compare(pair, names=["a", "b"], metrics="mrr", n_resamples=n, seed=seed).table["p"][0]
+        compare(pair, names=["a", "b"], metrics="mrr", n_resamples=n, seed=seed).differences["p"][0]
         for n, seed in ((99, 0), (99, 0), (99, 1), (997, 0))
     ]
     assert p_values[0] == p_values[1]
@@ -1035,19 +1075,24 @@ def test_texts_escape_labels_in_html():
     assert html.escape(hostile, quote=False) in page
     assert "nan" not in text
     assert text.splitlines()[: 1 + len(found.header())] == [found.verdict.sentence, *found.header()]
-    assert found.table["metric"].tolist() == ["median_rank", "mrr"]
+    assert found.differences["metric"].tolist() == ["median_rank", "mrr"]
 
 
 def test_table_is_tidy():
     """Columns in their order, numbers as numbers."""
-    table = compare([towns(0), towns(1)]).table
+    table = compare([towns(0), towns(1)]).differences
     assert table.columns.tolist() == [
-        "first", "second", "metric", "value_first", "value_second", "difference", "low", "high", "p", "p_holm",
-        "detectable", "wins", "ties", "losses", "n", "n_clusters", "n_effective", "test", "better", "reason",
+        "dataset", "metric", "first", "second", "n_first", "n_second", "difference", "error", "freedom", "low", "high",
+        "level", "low_95", "high_95", "p", "p_corrected", "decision", "better", "detectable", "reason", "value_first",
+        "value_second", "n", "n_clusters", "n_differing", "n_effective", "test", "wins", "ties", "losses",
     ]  # fmt: skip
+    with pytest.raises(
+        AttributeError, match=r"^Comparison.table is Comparison.differences now; p_holm is p_corrected$"
+    ):
+        getattr(compare([towns(0), towns(1)]), "table")  # noqa: B009
     assert table["metric"].tolist() == ["mrr", "mr", "hits@1", "hits@3", "hits@10"]
     assert {table[name].dtype.kind for name in ("wins", "ties", "losses", "n", "n_clusters")} == {"i"}
-    assert {table[name].dtype.kind for name in table.columns[3:11]} == {"f"}
+    assert {table[name].dtype.kind for name in [*table.columns[6:16], "detectable", "value_first"]} == {"f"}
 
 
 @pytest.mark.thorough
@@ -1058,7 +1103,7 @@ def test_saved_results_compare_alike(tmp_path):
     for i, result in enumerate(pair):
         result.save(tmp_path / f"{i}.kgeval", details=False)
         loaded.append(kg.load_result(tmp_path / f"{i}.kgeval"))
-    pd.testing.assert_frame_equal(compare(loaded).table, compare(pair).table)
+    pd.testing.assert_frame_equal(compare(loaded).differences, compare(pair).differences)
 
 
 def test_alignment_of_a_large_pair_is_exact():
@@ -1088,12 +1133,12 @@ def test_alignment_of_a_large_pair_is_exact():
 def test_wins_under_expected_ties_are_those_of_expectations():
     """hits@1 of a positive tied with one rival is expected to be one half: better than 0, worse than 1."""
     (one, other), _, _ = random_tables(4)
-    record = compare([one, other], metrics="expected.hits@1", n_resamples=9).table.iloc[0]
+    (record,) = rows_of(compare([one, other], metrics="expected.hits@1", n_resamples=9))
     alignment = compare([one, other], metrics="mrr", n_resamples=9).alignment
     a, b = (r.rank_table.moments("expected.hits@1", rows).values[:, 0] for r, rows in zip((one, other), alignment.rows))
     signs = np.sign(a - b).tolist()
     assert (record["wins"], record["ties"], record["losses"]) == tuple(signs.count(sign) for sign in (1, 0, -1))
-    none = compare([one, other], metrics="expected.hmr", n_resamples=9).table.iloc[0]
+    none = compare([one, other], metrics="expected.hmr", n_resamples=9).differences.iloc[0]
     assert (none["wins"], none["losses"]) == (0, 0)
 
 
@@ -1114,7 +1159,7 @@ def test_tables_name_metrics_by_their_keys():
     """However a key was written: what is the default is left out, and the metric has its own name."""
     found = compare(pair(), metrics=["filtered.both.MRR", "raw.tail.Hits@1", "mean_rank"], n_resamples=99)
     assert list(found.keys) == ["mrr", "raw.object.hits@1", "mr"]
-    assert found.table["metric"].tolist() == list(found.keys)
+    assert found.differences["metric"].tolist() == list(found.keys)
     assert found.best("MRR") == found.best("filtered.mrr") == found.best("mrr")
 
 

@@ -2,6 +2,7 @@
 
 import functools
 import math
+import re
 
 import numpy as np
 import pandas as pd
@@ -40,16 +41,17 @@ def test_ranks_are_those_that_were_given():
 
 def test_one_row_by_plain_numbers():
     """The mean of N differences of ranks, its standard error, N - 1 degrees of freedom."""
-    gaps = (FIRST - NEAR).astype(float)
+    first, second = ("A", "B") if FIRST.mean() <= NEAR.mean() else ("B", "A")
+    gaps = (FIRST - NEAR).astype(float) * (1 if first == "A" else -1)
     row = of_two().equivalence(1.0, "mr").iloc[0]
     error = gaps.std(ddof=1) / math.sqrt(N)
     expected = tost(gaps.mean(), error, N - 1, 1.0)
-    assert (row["first"], row["second"], row["metric"], row["margin"]) == ("A", "B", "mr", 1.0)
-    numbers = row[["difference", "error", "low", "high", "p", "p_holm"]].tolist()
+    assert (row["first"], row["second"], row["metric"], row["margin"]) == (first, second, "mr", 1.0)
+    numbers = row[["difference", "error", "low", "high", "p", "p_corrected"]].tolist()
     assert numbers == pytest.approx(
         [gaps.mean(), error, expected.low, expected.high, expected.p_value, expected.p_value], rel=1e-9
     )
-    assert row["decision"] == "equivalent"
+    assert row["decision"] == "equal within the margin"
     assert row["not_excluded"] == max(-row["low"], row["high"]) < 1.0
     assert (row["n_clusters"], row["n_differing"], row["reason"]) == (N, int((gaps != 0).sum()), "")
 
@@ -72,7 +74,7 @@ def test_a_worse_model_is_inferior_in_either_direction_of_the_metric():
         better = comparison.equivalence(margin, metric, "non-inferiority", "B").iloc[0]
         assert (better["first"], better["decision"], better["not_excluded"]) == ("A", "not inferior", 0.0)
         apart = comparison.equivalence(margin, metric).iloc[0]
-        assert apart["decision"] == "different beyond the margin"
+        assert (apart["first"], apart["decision"], apart["better"]) == ("A", "first", "A")
     mr = comparison.equivalence(1.0, "mr", "non-inferiority", "A").iloc[0]
     gaps = (FAR - FIRST).astype(float)
     expected = non_inferiority(gaps.mean(), gaps.std(ddof=1) / math.sqrt(N), N - 1, 1.0, higher_is_better=False)
@@ -83,20 +85,23 @@ def test_a_worse_model_is_inferior_in_either_direction_of_the_metric():
 def test_each_pair_is_one_test_of_holms_family():
     comparison = of_three()
     frame = comparison.equivalence(0.4, "mr")
-    assert frame[["first", "second"]].values.tolist() == [["A", "B"], ["A", "C"], ["B", "C"]]
-    assert frame["p_holm"].tolist() == [min(1.0, 3 * frame["p"][0]), 1.0, 1.0]
-    assert frame["decision"].tolist() == ["undecided", *["different beyond the margin"] * 2]
-    assert 0.05 / 3 < frame["p"][0] <= 0.05 < frame["p_holm"][0]  # two models alone would be equivalent
-    assert of_two().equivalence(0.4, "mr")["decision"][0] == "equivalent"
+    order = sorted("ABC", key=dict(zip("ABC", comparison.values["mr"])).get)
+    assert frame[["first", "second"]].values.tolist() == [
+        sorted(pair, key=order.index) for pair in (["A", "B"], ["A", "C"], ["B", "C"])
+    ]
+    assert frame["p_corrected"].tolist() == [min(1.0, 3 * frame["p"][0]), 1.0, 1.0]
+    assert frame["decision"].tolist() == ["undecided", "first", "first"]
+    assert 0.05 / 3 < frame["p"][0] <= 0.05 < frame["p_corrected"][0]  # two models alone would be equivalent
+    assert of_two().equivalence(0.4, "mr")["decision"][0] == "equal within the margin"
     against = comparison.equivalence(0.4, "mr", reference="B")
-    assert against[["first", "second"]].values.tolist() == [["A", "B"], ["C", "B"]]
-    assert against["p_holm"][0] == 2 * against["p"][0]
+    assert [set(pair) for pair in against[["first", "second"]].values.tolist()] == [{"A", "B"}, {"B", "C"}]
+    assert against["p_corrected"][0] == 2 * against["p"][0]
 
 
 def test_models_with_equal_values_are_equivalent_only_with_enough_triples():
     """None of 60 triples differs: P = (1 - margin) ** 60 for metrics from 0 to 1; ranks: 1 - margin / 199."""
     comparison = compared(FIRST, FIRST)
-    for margin, decision in ((0.04, "undecided"), (0.05, "equivalent")):
+    for margin, decision in ((0.04, "undecided"), (0.05, "equal within the margin")):
         row = comparison.equivalence(margin, "mrr").iloc[0]
         assert row["p"] == pytest.approx((1 - margin) ** N, rel=1e-9)
         assert row["decision"] == decision
@@ -123,7 +128,7 @@ def test_metrics_that_are_no_means_have_no_test_if_nothing_differs():
     assert (row["p"], row["decision"]) == (1.0, "undecided")
     assert "0 clusters only" in row["reason"]
     row = compared(FIRST, NEAR, metrics="gmr").equivalence(2.0).iloc[0]
-    assert (row["decision"], row["reason"]) == ("equivalent", "")
+    assert (row["decision"], row["reason"]) == ("equal within the margin", "")
 
 
 def test_undefined_metrics_have_a_reason():
@@ -173,11 +178,14 @@ def test_names_and_kinds_are_checked():
 def test_sentences_say_what_the_table_says():
     comparison = of_three()
     lines = equivalence_lines(comparison.equivalence(0.4, "mr"), comparison, "equivalence")
-    assert lines[0].startswith("undecided whether A and B are equivalent in MR, by the margin 0.40: difference ")
-    assert "; a difference of 0.3" in lines[0]
+    names = re.fullmatch(
+        r"undecided whether ([AB]) and ([AB]) are equal in MR, by the margin 0.40: difference .*", lines[0]
+    )
+    assert {*names.groups()} == {"A", "B"}
+    assert lines[0].endswith("; a difference of 0.45 is not excluded")  # the larger limit, at the level 0.05 / 3
     assert lines[1].startswith("A and C differ in MR by more than the margin 0.40: difference -5.")
     assert lines[-1].startswith("tested: two one-sided t tests (TOST) at the level 0.05, corrected by Holm's method")
-    assert "90% interval" in lines[0]
+    assert "not exclude" in lines[-1]
     kind = "non-inferiority"
     lines = equivalence_lines(comparison.equivalence(2.0, "mr", kind, "A"), comparison, kind)
     assert lines[0].startswith("B is not inferior to A in MR, by the margin 2.00: difference ")
@@ -188,8 +196,7 @@ def test_the_table_has_these_columns():
     frame = of_two().equivalence(0.4)
     assert isinstance(frame, pd.DataFrame)
     assert list(frame.columns) == [
-        "first", "second", "metric", "margin", "value_first", "value_second", "difference", "error", "low", "high", "p",
-        "p_holm", "p_beyond", "p_beyond_holm", "decision", "not_excluded", "n_clusters", "n_differing", "n_effective",
-        "reason",
+        *of_two().differences.columns.drop(["wins", "ties", "losses"]), "margin", "p_beyond", "p_beyond_corrected",
+        "not_excluded",
     ]  # fmt: skip
     assert frame["metric"][0] == "mr"  # the first metric

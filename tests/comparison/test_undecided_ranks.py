@@ -52,7 +52,7 @@ def test_differences_lie_in_their_bounds(seed):
     rows = random_rows(rng, 0.4), random_rows(rng, 0.4)
     pair = [result_of(rows[0], "A"), result_of(rows[1], "B")]
     comparison = kg.compare(pair, metrics="mrr,mr,hits@2,optimistic.mrr", n_resamples=99)
-    table = comparison.table.set_index("metric")
+    table = comparison.differences.set_index("metric")
     for name in ("mrr", "mr", "hits@2"):
         first, second = ([oracle.metric(name, t, "realistic") for t in tables(part)] for part in rows)
         low, high = float(min(first) - max(second)), float(max(first) - min(second))
@@ -68,7 +68,7 @@ def test_differences_lie_in_their_bounds(seed):
         end = f"; {better} is better, whatever these ranks are" if is_better else ""
         assert notes == [f"{shown}; {text}{end}"], rows
         assert math.isnan(table.loc[name, "difference"])
-        assert table.loc[name, "better"] == "undecided"
+        assert table.loc[name, "decision"] == "undecided"
     for name in ("mrr", "hits@2"):
         counts = [0, 0, 0]
         for one, other in zip(*rows, strict=True):
@@ -87,7 +87,7 @@ def test_a_difference_of_optimistic_values_is_not_taken_for_a_bound():
     a = result_of([(0, 0, False)] * 5 + [(0, 2, True)], "A")
     b = result_of([(1, 0, False)] * 6, "B")
     comparison = kg.compare([a, b], metrics="optimistic.mrr,optimistic.mr")
-    assert comparison.table["difference"].tolist() == [0.5, -1.0]
+    assert comparison.differences["difference"].tolist() == [0.5, -1.0]
     assert [note for note in comparison.notes if "no bound" in note] == [
         "A and B: ranks are undecided, so the difference in optimistic.MRR is no bound of the difference in MRR; it "
         "lies between +0.3889 (pessimistic A - optimistic B) and +0.5000 (optimistic A - pessimistic B); A is better, "
@@ -106,12 +106,12 @@ def test_pairs_without_undecided_ranks_are_tested_as_alone():
     a, b = result_of([(0, 0, False)] * 6, "A"), result_of([(2, 0, False)] * 6, "B")
     c = result_of([(0, 4, True)] * 6, "C")
     both, alone = kg.compare([a, b, c], metrics="mrr"), kg.compare([a, b], metrics="mrr")
-    first = both.table.iloc[0]
-    assert first["p"] == alone.table["p"].iloc[0]
-    assert first["p_holm"] == first["p"]  # one test
+    first = both.differences.iloc[0]
+    assert first["p"] == alone.differences["p"].iloc[0]
+    assert first["p_corrected"] == first["p"]  # one test
     reason = "C: the value lies between 0.2000 and 1.0000, since 6 of 6 ranks are undecided"
-    assert both.table["reason"].tolist()[1:] == [reason] * 2
-    assert "undecided" not in both.table["reason"][0]
+    assert both.differences["reason"].tolist()[1:] == [reason] * 2
+    assert "undecided" not in both.differences["reason"][0]
     assert both.best("mrr") == "A"  # no value is above 1
     with pytest.raises(
         MetricError, match=r"^B has the best known value of mrr, 0.3333, but the value of C lies between 0.2"
@@ -128,9 +128,9 @@ def test_unknown_numbers_of_rivals_are_no_mismatch():
     """They are said not to be compared; metrics that need them are undefined, the others are compared."""
     a, b = result_of([(0, 0, False)] * 6, "A"), result_of([(1, 0, False)] * 6, "B", {"rivals": "not in the file"})
     comparison = kg.compare([a, b], metrics="mr,amri")
-    assert comparison.table["difference"].tolist()[0] == -1.0
-    assert comparison.table.loc[1, "reason"] == "B: not in the file"
-    assert comparison.table.loc[1, ["wins", "ties", "losses"]].tolist() == [6, 0, 0]  # those of mr
+    assert comparison.differences["difference"].tolist()[0] == -1.0
+    assert comparison.differences.loc[1, "reason"] == "B: not in the file"
+    assert comparison.differences.loc[1, ["wins", "ties", "losses"]].tolist() == [6, 0, 0]  # those of mr
     assert [note for note in comparison.notes if "rivals" in note] == [
         f"the numbers of {setting} rivals are unknown in B, so it was not checked whether all results have equal "
         "numbers"
@@ -142,7 +142,7 @@ def test_unknown_ties_have_no_tie_rate_and_no_wins():
     a = result_of([(0, 1, False)] * 6, "A")
     b = result_of([(1, 1, False)] * 6, "B", {"ties": "ranks were computed elsewhere"})
     comparison = kg.compare([a, b], metrics="mr,optimistic.mr")
-    assert comparison.table["difference"].tolist()[0] == -1.0
-    assert comparison.table.loc[1, ["wins", "ties", "losses"]].tolist() == [0, 0, 0]
-    assert comparison.table.loc[1, "reason"] == "B: ranks were computed elsewhere"
+    assert comparison.differences["difference"].tolist()[0] == -1.0
+    assert comparison.differences.loc[1, ["wins", "ties", "losses"]].tolist() == [0, 0, 0]
+    assert comparison.differences.loc[1, "reason"] == "B: ranks were computed elsewhere"
     assert not [note for note in comparison.notes if "tie rates" in note]

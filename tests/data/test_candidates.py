@@ -190,7 +190,7 @@ def test_lists_of_positives_are_explained_and_saved(tmp_path, unseen):
             assert found == {e for e in score if score[e] >= o - s}
     again = kg.load_result(tmp_path / "run.kgeval")
     assert again.protocol == result.protocol
-    assert kg.compare([result, again], names=["one", "same"]).table["difference"].tolist() == [0.0] * 5
+    assert kg.compare([result, again], names=["one", "same"]).differences["difference"].tolist() == [0.0] * 5
 
 
 def test_equal_by_kind_and_digest():

@@ -12,6 +12,7 @@ from oracle import chance
 import kgeval
 from kgeval import Dataset, MetricError, Protocol, ProtocolError
 from kgeval.markup import printable
+from kgeval.markup_cards import p_text
 from kgeval.report.tables import (
     FORMATS,
     format_compared,
@@ -362,8 +363,8 @@ def test_stars_of_what_the_test_cannot_tell_apart(comparison):
         values = comparison.values[metric]
         best = values.idxmax() if metric == "mrr" else values.idxmin()
         differs = set()
-        for row in comparison.table.to_dict("records"):
-            if row["metric"] == metric and best in (row["first"], row["second"]) and row["p_holm"] <= 0.05:
+        for row in comparison.differences.to_dict("records"):
+            if row["metric"] == metric and best in (row["first"], row["second"]) and row["p_corrected"] <= 0.05:
                 differs.add(row["second"] if row["first"] == best else row["first"])
         assert differs == {"three"}
         for name, line in rows.items():
@@ -371,23 +372,22 @@ def test_stars_of_what_the_test_cannot_tell_apart(comparison):
             assert (f" {shown}*" in line) == (name not in differs)
     places = {line.index(".") for line in rows.values()}
     assert len(places) == 1  # the decimals stand one below another, with and without stars
-    strict = format_compared(comparison, "table", alpha=1e-9)
+    strict = format_compared(comparison, "table", alpha=1e-300)
     assert strict.count("*") == 1 + 6  # nothing is significant: all are starred, and the note explains it
 
 
 def test_differences_of_pairs(comparison):
-    """Each row of the comparison once: difference with its sign and interval, p with its bound, better model."""
+    """Each row of the comparison once: difference with its sign and interval, p, better model."""
     lines = format_differences(comparison).split("\n")
     assert lines[0].split("  ")[0] == "difference of"
-    for line, row in zip(lines[1:], comparison.table.to_dict("records"), strict=True):
+    for line, row in zip(lines[1:], comparison.differences.to_dict("records"), strict=True):
         digits = 4 if row["metric"] == "mrr" else 2
         assert line.startswith(f"{row['first']} - {row['second']}  ")
         assert f" {row['metric'].upper()} " in line
         assert f" {row['difference']:+.{digits}f} [{row['low']:.{digits}f}, {row['high']:.{digits}f}]  " in line
-        at_floor = row["p"] == pytest.approx(1 / 10_000)
-        assert f" {'<= ' if at_floor else ''}{row['p_holm']:.4f} " in line
-        assert line.endswith(f"  {row['better']}")
-    assert {row["p"] == pytest.approx(1 / 10_000) for row in comparison.table.to_dict("records")} == {True, False}
+        assert f" {p_text(row['p_corrected'], 0.05)} " in line
+        assert line.endswith(f"  {row['better'] or 'undecided'}")
+    assert {row["p"] < 1 / 10_000 for row in comparison.differences.to_dict("records")} == {True, False}
     for width, kept in ((80, ["p (Holm)", "better"]), (60, ["better"])):
         fitted = format_differences(comparison, Screen(width)).split("\n")
         assert all(heading in fitted[0] for heading in ["difference  ", *kept])

@@ -79,16 +79,6 @@ def test_every_metric_has_an_interval():
     assert result.interval("expected.median_rank").reason.startswith("median_rank has no exact expectation")
 
 
-def test_bootstrap_is_seeded():
-    """The same seed gives the same interval, another seed another one; both methods hold the number."""
-    result = random_result(2, n_test=20)
-    for method in ("percentile", "bca"):
-        one, again, other = (result.interval("mrr", method=method, seed=seed, n_resamples=500) for seed in (3, 3, 4))
-        assert (one.low, one.high) == (again.low, again.high) != (other.low, other.high)
-        assert one.low < result["mrr"] < one.high
-        assert (one.low, one.high) == pytest.approx((result.interval("mrr").low, result.interval("mrr").high), abs=0.1)
-
-
 def test_refused_choices():
     """What an interval can be asked is said when it is asked for something else."""
     result = random_result(0)
@@ -97,17 +87,11 @@ def test_refused_choices():
             lambda: result.interval("mrr", confidence=1.0),
             "confidence must be a share between 0 and 1, such as 0.95; got 1.0",
         ),
-        (lambda: result.interval("mrr", method="wald"), "method must be one of 'robust', 'percentile', 'bca'"),
         (
             lambda: result.interval("mrr", cluster="side"),
             "cluster must be one of 'triple', 'query', 'entity'; got 'side'",
         ),
-        (lambda: result.interval("mrr", seed=-1), "seed must be an integer of at least 0; got -1"),
         (lambda: result.by("side", confidence=95), "confidence must be a share between 0 and 1, such as 0.95; got 95"),
-        (
-            lambda: result.interval("median_rank", method="bca"),
-            "median_rank has robust and percentile intervals; ",
-        ),
     ):
         with pytest.raises(kg.MetricError) as caught:
             call()
@@ -488,15 +472,6 @@ def test_lengths_are_checked():
         result.with_columns({"x": 1})
 
 
-def test_the_median_has_a_bootstrap_too():
-    """Seeded, and around the median."""
-    result = random_result(2, n_test=20)
-    one, again = (result.interval("median_rank", method="percentile", seed=1) for _ in range(2))
-    assert (one.low, one.high) == (again.low, again.high)
-    assert one.low <= result["median_rank"] <= one.high
-    assert one.low < one.high
-
-
 def test_nothing_ranked_has_no_averages_and_no_rivals():
     """A table without rows gives NaN with a reason, and an empty table of rivals."""
     result = random_result(0)
@@ -632,13 +607,15 @@ def test_numbers_are_sorted_as_numbers():
     assert list(result.with_columns({"k": [10, 9] * (n // 2)}).by("k", metrics="mr").index) == ["9", "10"]
 
 
-def test_the_median_is_clustered_and_seeded():
-    """By Woodruff, with the clusters of triples; the bootstrap follows its seed."""
+def test_the_median_is_clustered():
+    """By Woodruff, with the clusters of triples; arguments of the bootstrap, which is gone, say so."""
     result = random_result(2, n_test=20)
     found = result.interval("median_rank")
     assert (found.method, found.n_clusters) == ("woodruff", len(result.table[["s", "p", "o"]].drop_duplicates()))
-    errors = [result.interval("median_rank", method="percentile", seed=seed).error for seed in (0, 1)]
-    assert errors[0] != errors[1]
+    for gone in ({"method": "bca"}, {"seed": 1}, {"n_resamples": 99}):
+        said = rf"interval\(\) has no argument '{next(iter(gone))}' any more: there is no bootstrap"
+        with pytest.raises(kg.ProtocolError, match=said):
+            result.interval("mrr", **gone)
 
 
 def macro_by_a_loop(values, groups, clusters):

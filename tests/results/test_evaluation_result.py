@@ -453,7 +453,7 @@ def test_flipped_bytes_are_an_error_or_harmless(tmp_path, small):
         except kg.DataError:
             refused += 1
         else:
-            assert again.table.equals(small.table.reset_index(drop=True)), place
+            assert again.differences.equals(small.table.reset_index(drop=True)), place
             assert again.about == small.about
     assert refused > len(whole) / 5 * 0.6
 
@@ -653,7 +653,7 @@ def test_results_and_comparisons_can_be_pickled_and_copied():
             copied.explain(s, p, o, fresh.table["side"][0])
     assert len(copy.copy(fresh).explain(s, p, o, fresh.table["side"][0])) >= 1
     for copied in (pickle.loads(pickle.dumps(comparison)), copy.deepcopy(comparison)):
-        pd.testing.assert_frame_equal(copied.table, comparison.table)
+        pd.testing.assert_frame_equal(copied.differences, comparison.differences)
         assert copied.verdict == comparison.verdict
 
 

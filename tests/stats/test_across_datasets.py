@@ -2,14 +2,13 @@
 
 import itertools
 import math
-import sys
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from kgeval.errors import DataError, MetricError, MissingExtra
-from kgeval.stats import across_datasets, alike_groups, conover, friedman, mean_ranks, nemenyi
+from kgeval.errors import DataError, MetricError
+from kgeval.stats import across_datasets, alike_groups, friedman, mean_ranks, nemenyi
 
 NAN = float("nan")
 AGREE = [[0.5, 0.4, 0.3], [0.3, 0.2, 0.1], [0.9, 0.8, 0.6]]
@@ -197,13 +196,12 @@ def test_why_there_is_no_test(scipy_stats):
         ([[0.1, NAN], [0.3, 0.4]], "a test needs at least two datasets with values of all models; got 1 dataset"),
         ([[0.1, 0.1], [0.3, 0.3]], "all models are equal in every dataset"),
     ):
-        tests = friedman(values), nemenyi(values), conover(values)
-        assert [test.reason for test in tests] == [reason] * 3
+        tests = friedman(values), nemenyi(values)
+        assert [test.reason for test in tests] == [reason] * 2
         assert math.isnan(tests[0].chi2)
         assert math.isnan(tests[0].p_value)
         assert math.isnan(tests[1].critical_difference)
         assert np.isnan(tests[1].p_values).all()
-        assert np.isnan(tests[2].p_holm).all()
         assert tests[0].n_left_out == np.isnan(values).any(axis=1).sum()
 
 
@@ -234,64 +232,6 @@ def test_nemenyi_by_scipy(scipy_stats):
             if abs(abs(means[i] - means[j]) - found.critical_difference) > 1e-6:
                 is_apart = abs(means[i] - means[j]) > found.critical_difference
                 assert (found.p_values[i, j] <= 0.05) == is_apart
-
-
-def student_4(t):
-    """The two-sided p-value of Student's t with 4 degrees of freedom, in closed form."""
-    x = t * t / 4
-    return 1 - 2 * 3 / 8 * abs(t) / math.sqrt(1 + x) * (1 - x / (3 * (1 + x)))
-
-
-def test_conover_by_hand(scipy_stats):
-    """Ranks 123, 123, 132: sums 3, 7, 8; sum of squares A = 42, C = 36, chi2 = 2 * 14 / 6 = 14/3, 4 degrees of freedom.
-
-    The squared standard error is 2 * (42 - 36) * (3 - 14/3 / 2) / 4 = 2. scikit-posthocs 0.17.1 has the numbers below.
-    """
-    found = conover([[0.5, 0.4, 0.3], [0.3, 0.2, 0.1], [0.9, 0.6, 0.8]])
-    t = [-4 / math.sqrt(2), -5 / math.sqrt(2), -1 / math.sqrt(2)]
-    upper = np.triu_indices(3, 1)
-    assert found.freedom == 4
-    assert found.t[upper].tolist() == pytest.approx(t, rel=1e-12)
-    assert found.t.T[upper].tolist() == pytest.approx([-value for value in t], rel=1e-12)
-    p_values = [student_4(value) for value in t]
-    assert found.p_values[upper].tolist() == pytest.approx(p_values, rel=1e-9)
-    assert found.p_values[upper].tolist() == pytest.approx([0.0474206556, 0.0241101106, 0.5185185185], abs=1e-9)
-    holm = [2 * p_values[0], 3 * p_values[1], p_values[2]]
-    assert found.p_holm[upper].tolist() == pytest.approx(holm, rel=1e-9)
-    assert found.p_holm.tolist() == found.p_holm.T.tolist()
-    assert np.diag(found.p_holm).tolist() == [1.0] * 3
-
-
-def test_conover_with_ties_by_a_variance_analysis(scipy_stats):
-    """Without ties in the sums, t is that of a two-way analysis of variance of the ranks: datasets and models."""
-    for seed in range(10):
-        values = random_values(300 + seed, seed % 2 == 0)
-        ranks = mean_ranks(values, True).ranks
-        n, k = ranks.shape
-        found = conover(values)
-        rest = ranks - ranks.mean(axis=0) - ranks.mean(axis=1, keepdims=True) + ranks.mean()
-        error = math.sqrt(2 / n * (rest**2).sum() / ((n - 1) * (k - 1)))
-        for i, j in itertools.combinations(range(k), 2):
-            t = (ranks[:, i].mean() - ranks[:, j].mean()) / error
-            assert found.t[i, j] == pytest.approx(t, rel=1e-9, abs=1e-12)
-            wanted = 2 * scipy_stats.t.sf(abs(t), (n - 1) * (k - 1))
-            assert found.p_values[i, j] == pytest.approx(wanted, rel=1e-9)
-
-
-def test_conover_has_no_error_if_all_datasets_agree(scipy_stats):
-    """The formula gives p = 0 for every pair, even with two datasets; here there is no p-value, and the reason."""
-    found = conover(AGREE)
-    assert found.reason == "all datasets rank the models alike, so there is no standard error"
-    assert np.isnan(found.p_values).all()
-
-
-def test_without_scipy(monkeypatch):
-    monkeypatch.setitem(sys.modules, "scipy", None)
-    for test in (friedman, nemenyi, conover):
-        with pytest.raises(MissingExtra) as caught:
-            test(AGREE)
-        assert str(caught.value) == 'tests over several datasets need scipy; pip install "kgeval[stats]"'
-    assert mean_ranks(AGREE, True).means.tolist() == [1.0, 2.0, 3.0]
 
 
 def test_alike_groups_by_all_subsets():

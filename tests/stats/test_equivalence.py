@@ -99,12 +99,15 @@ def test_equal_systems_need_enough_clusters():
 
 
 def test_few_differing_clusters_limit_the_p_value():
-    """2 of 100 clusters differ; P(at most 2 of 100 differ | 5%) = 0.1183; 2 ** (1 - 2) = 0.5."""
+    """2 of 100 clusters differ: P(at most 2 of 100 differ | 5%) = 0.1183; from 50 on, or half of all, 2 ** (1 - n)."""
     n, q = 100, 0.05
     at_most = sum(math.comb(n, i) * q**i * (1 - q) ** (n - i) for i in range(3))
     assert Support(2, 100, 1.0).of_margin(q) == pytest.approx(at_most, rel=1e-9)
     assert tost(-0.0, 1e-4, 99, q, support=Support(2, 100, 1.0)).p_value == pytest.approx(at_most, rel=1e-9)
-    assert tost(-0.0, 1e-4, 99, q, support=Support(7, 100, 1.0)).p_value == 2.0**-6
+    at_most = sum(math.comb(n, i) * q**i * (1 - q) ** (n - i) for i in range(8))  # of 7: 0.87, whatever the error is
+    assert tost(-0.0, 1e-4, 99, q, support=Support(7, 100, 1.0)).p_value == pytest.approx(at_most, rel=1e-9)
+    assert tost(-0.0, 1e-9, 99, q, support=Support(49, 100, 1.0)).p_value > 0.99
+    assert tost(-0.0, 1e-9, 99, q, support=Support(50, 100, 1.0)).p_value < 1e-9
     assert tost(-0.0, 1e-4, 99, q, support=Support(7, 7, 1.0)).p_value == 2.0**-6
     assert Support(0, 10, 1.0).of_margin(1.0) == 0.0
     # a loss beyond the margin is not shown by few clusters either
@@ -165,5 +168,5 @@ def test_non_inferiority_agrees_with_scipy():
         expected, abs=1e-12
     )
     for k, n, q in ((0, 50, 0.03), (3, 400, 0.01), (12, 4000, 0.004)):
-        binomial = min(float(stats.binom.cdf(k, n, q)), 2.0 ** (1 - k))
+        binomial = float(stats.binom.cdf(k, n, q))
         assert Support(k, n, 1.0).of_margin(q) == pytest.approx(binomial, rel=1e-9)

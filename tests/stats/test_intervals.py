@@ -1,6 +1,5 @@
 """Intervals by hand, by slow loops, against scipy, and above all by how often they cover the truth."""
 
-import inspect
 import math
 from fractions import Fraction
 from statistics import NormalDist
@@ -9,13 +8,12 @@ import numpy as np
 import pytest
 
 from kgeval.errors import DataError, MetricError
-from kgeval.stats import intervals
-from kgeval.stats.clusters import Clusters, Grouping, left_out_deviations
-from kgeval.stats.intervals import ALIKE, CROSSED, SAME_LIMITS, bootstrap_interval, macro_interval, robust_interval
+from kgeval.stats.clusters import Grouping, left_out_deviations
+from kgeval.stats.intervals import ALIKE, macro_interval, robust_interval
 from kgeval.stats.moments import Interval, Moments, influences
-from kgeval.stats.quantiles import ONE_VALUE, quantile_bootstrap, quantile_interval
+from kgeval.stats.quantiles import ONE_VALUE, quantile_interval
 from kgeval.stats.skewness import Skew
-from kgeval.stats.student import MAX_SUMMED, student_p_value, student_quantile
+from kgeval.stats.tails import student_p_value, student_quantile
 
 CANDIDATES = (200, 500)
 UNIT = (0.0, 1.0)
@@ -118,12 +116,6 @@ def test_student_is_scipys():
             assert student_quantile(share, freedom) == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
 
-def test_student_has_no_step_where_the_series_gives_way_to_the_expansion():
-    below, above = (student_quantile(0.975, freedom) for freedom in (MAX_SUMMED, MAX_SUMMED + 1))
-    assert 0 < below - above < 4e-6
-    assert student_quantile(0.975, 10**9) == pytest.approx(NormalDist().inv_cdf(0.975), rel=1e-8)
-
-
 def test_p_values_with_one_and_two_degrees_of_freedom_have_a_closed_form():
     """P(|T| > t) is 1 - 2 / pi atan(t) with 1 (Cauchy), and 1 - t / sqrt(2 + t^2) with 2."""
     for t in (0.0, 0.3, 1.0, 2.5, -4.0, 40.0):
@@ -132,11 +124,11 @@ def test_p_values_with_one_and_two_degrees_of_freedom_have_a_closed_form():
 
 
 def test_p_values_invert_the_quantiles():
-    """P(|T| > t) at the quantile 1 - p / 2 is p; on both sides of the series expansion. It is never 0."""
-    for freedom in (1, 2, 3, 7, 30, 999, MAX_SUMMED, MAX_SUMMED + 1, 20_000):
+    """P(|T| > t) at the quantile 1 - p / 2 is p. It is never 0."""
+    for freedom in (1, 2, 3, 7, 30, 999, 1000, 1001, 20_000):
         for p in (0.9, 0.3, 0.05, 0.001):
-            assert student_p_value(student_quantile(1 - p / 2, freedom), freedom) == pytest.approx(p, rel=1e-4)
-    assert 0.0 < student_p_value(1e6, 50) < 1e-15
+            assert student_p_value(student_quantile(1 - p / 2, freedom), freedom) == pytest.approx(p, rel=1e-9)
+    assert 0.0 < student_p_value(1e6, 50) < 1e-200
 
 
 def test_p_values_are_scipys():
@@ -144,9 +136,7 @@ def test_p_values_are_scipys():
     for freedom in (1, 2, 3, 8, 57, 999, 1000, 1001, 5000):
         for t in (0.0, 0.1, 1.0, 2.0, 3.5, 6.0):
             expected = 2 * stats.t.sf(t, freedom)
-            assert student_p_value(t, freedom) == pytest.approx(
-                expected, rel=2e-3 if freedom > 1000 else 1e-6, abs=1e-9
-            )
+            assert student_p_value(t, freedom) == pytest.approx(expected, rel=1e-9)
 
 
 # --- influences ----------------------------------------------------------------------------------------------------
@@ -368,197 +358,9 @@ def test_rare_share_is_covered_where_a_symmetric_interval_fails():
     assert wald / 2000 < 0.92
 
 
-# --- the bootstrap -------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("metric", "n_triples", "method"),
-    [
-        ("mrr", 200, "percentile"), ("mrr", 200, "bca"), ("hits@10", 200, "percentile"), ("gmr", 200, "bca"),
-        ("mr", 1000, "bca"), ("amri", 1000, "percentile"),
-    ],
-)  # fmt: skip
-@pytest.mark.thorough
-def test_bootstrap_covers_at_the_nominal_rate(metric, n_triples, method):
-    """95% of 2,000 datasets (1,000 where they are large), less or more 1.5 points.
-
-    199 resamples, so that the limits are order statistics.
-    """
-
-    def interval(moments, pairs):
-        return bootstrap_interval(moments, pairs, method=method, n_resamples=199, seed=int(moments.values[:, 0].sum()))
-
-    n_datasets = 2000 if n_triples < 1000 else 1000
-    assert 0.935 <= coverage(metric, n_triples, n_datasets, interval, seed=13) <= 0.965
-
-
-@pytest.mark.parametrize("method", ["percentile", "bca"])
-@pytest.mark.thorough
-def test_bootstrap_that_ignores_clusters_under_covers(method):
-    def interval(moments, pairs):
-        return bootstrap_interval(moments, np.arange(len(pairs)), method=method, n_resamples=199, seed=1)
-
-    assert coverage("mrr", 100, 600, interval, seed=13) < 0.92
-
-
-LISTED = [
-    [9.0, 1.0, 2.0, 1.0],
-    [1.0, 2.0],
-    [2.0, 3.0],
-    [4.0],
-    [5.0, 4.0],
-    [7.0],
-    [9.0],
-    [8.0, 9.0],
-    [20.0, 2.0],
-    [29.5, 5.0],
-]
-# Clusters in rising order of the sum of their deviations from the mean, 6.5: the order in which the draws meet them.
-SLOW = sorted(LISTED, key=lambda cluster: sum(value - 6.5 for value in cluster))
-
-
-def slow_numbers(finish, n_resamples, seed):
-    """The number in each resample, from observations listed anew for each, and without each cluster."""
-    resamples = []
-    for draws in np.random.default_rng(seed).integers(len(SLOW), size=(n_resamples, len(SLOW))):
-        listed = [value for draw in draws for value in SLOW[draw]]
-        resamples.append(finish(sum(listed) / len(listed)))
-    without = []
-    for place in range(len(SLOW)):
-        listed = [value for other, cluster in enumerate(SLOW) if other != place for value in cluster]
-        without.append(finish(sum(listed) / len(listed)))
-    return resamples, without
-
-
-def order_statistic(ordered, share):
-    """The value at place share (B + 1), counted from 1, with straight lines between."""
-    place = min(max(share * (len(ordered) + 1), 1.0), float(len(ordered)))
-    whole = int(place)
-    rest = place - whole
-    return ordered[whole - 1] + (rest * (ordered[whole] - ordered[whole - 1]) if rest else 0.0)
-
-
-@pytest.mark.parametrize("name", ["mean", "log"])
-def test_bootstrap_is_that_of_a_slow_loop(name):
-    """Efron (1987): the share below gives z0, the jackknife the acceleration; loops, no array in sight."""
-    finish = {"mean": lambda mean: mean, "log": math.log}[name]
-    vectorised = {"mean": lambda means: means[..., 0], "log": lambda means: np.log(means[..., 0])}[name]
-    moments = Moments(column([value for cluster in SLOW for value in cluster]), vectorised)
-    clusters = [place for place, cluster in enumerate(SLOW) for _ in cluster]
-    resamples, without = slow_numbers(finish, 777, seed=8)
-    ordered, value = sorted(resamples), float(moments.number)
-    found = bootstrap_interval(moments, clusters, n_resamples=777, seed=8)
-    assert (found.low, found.high) == pytest.approx([order_statistic(ordered, s) for s in (0.025, 0.975)], rel=1e-11)
-    centre = sum(resamples) / 777
-    assert found.error == pytest.approx(math.sqrt(sum((x - centre) ** 2 for x in resamples) / 776), rel=1e-10)
-
-    normal, mean = NormalDist(), sum(without) / len(without)
-    bias = normal.inv_cdf(
-        sum(1.0 if x < value - 1e-12 else 0.5 if x <= value + 1e-12 else 0.0 for x in resamples) / 777
-    )
-    acceleration = sum((mean - x) ** 3 for x in without) / (6 * sum((mean - x) ** 2 for x in without) ** 1.5)
-    shares = []
-    for share in (0.025, 0.975):
-        z = bias + normal.inv_cdf(share)
-        shares.append(normal.cdf(bias + z / (1 - acceleration * z)))
-    assert abs(shares[0] - 0.025) > 0.005  # the correction does something here
-    found = bootstrap_interval(moments, clusters, method="bca", n_resamples=777, seed=8)
-    assert (found.low, found.high) == pytest.approx([order_statistic(ordered, s) for s in shares], rel=1e-11)
-    assert found.method == "bca"
-
-
-def test_bca_is_scipys():
-    """Another implementation, on single observations; within the error of 20,000 resamples each."""
-    stats = pytest.importorskip("scipy.stats")
-    values = np.random.default_rng(21).exponential(size=40)
-    theirs = stats.bootstrap(
-        (values,), np.mean, n_resamples=20_000, method="BCa", vectorized=True, axis=-1,
-        random_state=np.random.default_rng(5),
-    )  # fmt: skip
-    ours = bootstrap_interval(Moments(column(values)), np.arange(40), method="bca", n_resamples=20_000, seed=5)
-    assert (ours.low, ours.high) == pytest.approx(
-        tuple(theirs.confidence_interval), abs=0.04 * theirs.standard_error * 2
-    )
-    assert ours.error == pytest.approx(theirs.standard_error, rel=0.02)
-
-
-@pytest.mark.parametrize("method", ["percentile", "bca"])
-def test_bootstrap_depends_on_the_seed_and_on_nothing_else(method, monkeypatch):
-    """Not on the order of observations, the labels, or how many draws are held at a time."""
-    ranks, sizes = simulated(np.random.default_rng(2), 50)
-    pairs = np.repeat(np.arange(50), 2)
-    made = METRICS["amri"](ranks, sizes)
-    one = bootstrap_interval(made, pairs, method=method, n_resamples=200, seed=3)
-    assert one == bootstrap_interval(made, pairs, method=method, n_resamples=200, seed=3)
-    assert one.low != bootstrap_interval(made, pairs, method=method, n_resamples=200, seed=4).low
-    order = np.random.default_rng(3).permutation(100)
-    labels = np.random.default_rng(5).permutation(50) * 7 - 100
-    moved = METRICS["amri"](ranks[order], sizes[order])
-    other = bootstrap_interval(moved, labels[pairs][order], method=method, n_resamples=200, seed=3)
-    assert (other.low, other.high) == pytest.approx((one.low, one.high), rel=1e-10)
-    for at_once in (1, 50 * 7, 10**6):
-        monkeypatch.setattr(intervals, "DRAWS_AT_ONCE", at_once)
-        other = bootstrap_interval(made, pairs, method=method, n_resamples=200, seed=3)
-        assert (other.low, other.high) == pytest.approx((one.low, one.high), rel=1e-12)
-
-
-@pytest.mark.parametrize("method", ["percentile", "bca"])
-def test_bootstrap_of_equal_observations_has_a_reason(method):
-    found = bootstrap_interval(Moments(column([0.1] * 6)), [0, 0, 1, 1, 2, 2], method=method)
-    assert (found.value, found.reason) == (pytest.approx(0.1), ALIKE)
-    assert all(math.isnan(x) for x in (found.low, found.high, found.error, found.n_effective))
-
-
-def test_bca_that_is_undefined_is_called_percentile():
-    """Sums that agree in all clusters: nothing varies from resample to resample, so BCa's 0 / 0 is not made."""
-    found = bootstrap_interval(
-        Moments(column([1.0, 3.0] * 4)), np.repeat(np.arange(4), 2), method="bca", n_resamples=50
-    )
-    assert (found.method, found.value, found.reason) == ("percentile", 2.0, "all resamples have the same value")
-    assert math.isnan(found.low)
-    assert math.isnan(found.high)
-
-
-def test_limits_that_are_the_same_have_a_reason():
-    """18 of 25 are 1: the median is 3 in about 1% of the resamples, so that both limits are 1, though not all agree."""
-    found = quantile_bootstrap([1.0] * 18 + [3.0] * 7, np.arange(25), seed=1)
-    assert (found.low, found.high, found.reason, found.n_effective) == (1.0, 1.0, SAME_LIMITS, 25.0)
-    assert found.error > 0.0
-    assert str(found) == f"1.0000 [1.0000, 1.0000] ({SAME_LIMITS}; 25 effective clusters)"
-
-
-def test_clusters_that_overlap_have_no_bootstrap():
-    """Two-way clusters cannot be drawn whole; the robust interval takes them."""
-    crossed = Clusters.crossed(np.array([0, 0, 1, 1, 2, 2]), np.array([0, 1, 0, 1, 1, 0]), 6)
-    moments = Moments(column([1.0, 2.0, 4.0, 5.0, 5.5, 7.0]))
-    for found in (bootstrap_interval(moments, crossed), quantile_bootstrap(moments.values[:, 0], crossed)):
-        assert found.reason == CROSSED
-        assert math.isnan(found.low)
-    assert robust_interval(moments, crossed).reason == ""
-
-
-def test_bootstrap_is_cut_at_the_bounds():
-    values = Moments(column([0.0, 0.0, 0.0, 1.0, 0.5]))
-    found = bootstrap_interval(values, np.arange(5), bounds=(0.2, 0.4))
-    assert (found.low, found.high) == (0.2, 0.4)
-
-
-def test_a_resample_without_a_number_is_a_reason():
-    """1 / mean where one of three is not 0: (2/3)^3 of the resamples divide by 0."""
-    values = Moments(column([0.0, 0.0, 1.0]), lambda means: np.where(means[..., 0] > 0, 1 / means[..., 0], np.nan))
-    found = bootstrap_interval(values, np.arange(3), n_resamples=3000, seed=2)
-    count = int(found.reason.split()[-4])
-    assert found.reason == f"the value is undefined in {count} of 3000 resamples"
-    assert abs(count - 3000 * 8 / 27) < 4 * math.sqrt(3000 * 8 / 27 * 19 / 27)
-    assert found.value == pytest.approx(3.0)
-    assert math.isnan(found.low)
-    assert math.isnan(found.high)
-
-
 # --- no interval ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("make", [robust_interval, bootstrap_interval])
 @pytest.mark.parametrize(
     ("values", "finish", "clusters", "value", "reason"),
     [
@@ -569,8 +371,8 @@ def test_a_resample_without_a_number_is_a_reason():
         ([0.0, 0.0], lambda means: 1.0 / means[..., 0], [1, 2], math.nan, "the value is undefined"),
     ],
 )
-def test_why_there_is_no_interval(make, values, finish, clusters, value, reason):
-    found = make(Moments(column(values), finish), clusters)
+def test_why_there_is_no_interval(values, finish, clusters, value, reason):
+    found = robust_interval(Moments(column(values), finish), clusters)
     assert found.value == pytest.approx(value, nan_ok=True)
     assert found.reason == reason
     assert all(math.isnan(x) for x in (found.low, found.high, found.error))
@@ -726,43 +528,29 @@ def test_woodruff_among_many_equal_values():
     assert (found.low, found.high, found.reason) == (1.0, 2.0, "")
 
 
-@pytest.mark.parametrize("make", [quantile_interval, quantile_bootstrap])
 @pytest.mark.thorough
-def test_median_is_covered_and_ignoring_clusters_is_not(make):
+def test_median_is_covered_and_ignoring_clusters_is_not():
     """Continuous values of pairs that share much: 95% of the datasets, less or more 1.5 points."""
-    n_datasets = 2500 if make is quantile_interval else 400
-    margin = 0.015 if make is quantile_interval else 0.03
-    more = {} if make is quantile_interval else {"n_resamples": 199}
+    n_datasets = 2500
     rng, pairs = np.random.default_rng(31), np.repeat(np.arange(150), 2)
     covered = single = 0
     for _ in range(n_datasets):
         values = np.exp(rng.normal(0, 1, (150, 1)) + rng.normal(0, 0.3, (150, 2))).ravel()
-        found = make(values, pairs, **more)
+        found = quantile_interval(values, pairs)
         covered += found.low <= 1.0 <= found.high
-        found = make(values, np.arange(300), **more)
+        found = quantile_interval(values, np.arange(300))
         single += found.low <= 1.0 <= found.high
-    assert abs(covered / n_datasets - 0.95) <= margin
+    assert abs(covered / n_datasets - 0.95) <= 0.015
     assert single / n_datasets < 0.9
 
 
-def test_quantile_bootstrap_is_that_of_a_slow_loop():
-    """Resamples listed observation by observation; clusters in rising order of their sums, then numpy's median."""
-    clusters = [place for place, cluster in enumerate(SLOW) for _ in cluster]
-    values = [value for cluster in SLOW for value in cluster]
-    draws = np.random.default_rng(9).integers(len(SLOW), size=(300, len(SLOW)))
-    medians = [float(np.median([value for draw in row for value in SLOW[draw]])) for row in draws]
-    found = quantile_bootstrap(values, clusters, n_resamples=300, seed=9)
-    assert found.value == float(np.median(values))
-    assert (found.low, found.high) == pytest.approx([order_statistic(sorted(medians), s) for s in (0.025, 0.975)])
-
-
-@pytest.mark.parametrize("make", [quantile_interval, quantile_bootstrap])
-def test_quantile_is_the_same_in_any_order_under_any_labels(make):
+def test_quantile_is_the_same_in_any_order_under_any_labels():
     ranks, _ = simulated(np.random.default_rng(2), 50)
     pairs = np.repeat(np.arange(50), 2)
     order = np.random.default_rng(3).permutation(100)
     labels = np.random.default_rng(5).permutation(50) * 7 - 100
-    one, other = make(ranks, pairs, 0.25), make(ranks[order], labels[pairs][order], 0.25)
+    one = quantile_interval(ranks, pairs, 0.25)
+    other = quantile_interval(ranks[order], labels[pairs][order], 0.25)
     assert (other.value, other.low, other.high) == (one.value, one.low, one.high)
 
 
@@ -776,10 +564,9 @@ def test_a_median_needs_seven_clusters(n_clusters, reason):
     assert math.isnan(found.low) == bool(reason)
 
 
-@pytest.mark.parametrize("make", [quantile_interval, quantile_bootstrap])
-def test_quantile_without_an_interval(make):
-    assert make([], []).reason == "no observations"
-    one = make([1.0, 2.0], [4, 4])
+def test_quantile_without_an_interval():
+    assert quantile_interval([], []).reason == "no observations"
+    one = quantile_interval([1.0, 2.0], [4, 4])
     assert (one.value, one.reason) == (1.5, "one cluster only; an interval needs at least two")
 
 
@@ -795,16 +582,12 @@ def test_quantile_without_an_interval(make):
          "clusters, row 1: NaN is not a label; every observation needs a cluster"),
         (lambda m: robust_interval(m, [1, 2], confidence=95), MetricError,
          "confidence must be a share between 0 and 1, such as 0.95; got 95"),
-        (lambda m: bootstrap_interval(m, [1, 2], confidence=1.0), MetricError,
+        (lambda m: robust_interval(m, [1, 2], confidence=1.0), MetricError,
          "confidence must be a share between 0 and 1, such as 0.95; got 1.0"),
-        (lambda m: bootstrap_interval(m, [1, 2], method="bcaa"), MetricError,
-         "method must be one of 'percentile', 'bca'; got 'bcaa'; did you mean 'bca'?"),
-        (lambda m: bootstrap_interval(m, [1, 2], n_resamples=0), MetricError,
-         "n_resamples must be an integer of at least 1; got 0"),
         (lambda m: quantile_interval([1.0, math.nan], [1, 2]), DataError,
          "values, row 1: NaN cannot be ordered; remove such rows"),
         (lambda m: quantile_interval([[1.0]], [1]), DataError, "values must have shape (observations,); got (1, 1)"),
-        (lambda m: quantile_bootstrap([1.0], [1], share=1), MetricError,
+        (lambda m: quantile_interval([1.0], [1], share=1), MetricError,
          "share must be a share between 0 and 1, such as 0.5 for the median; got 1"),
     ],
 )  # fmt: skip
@@ -822,14 +605,3 @@ def test_an_interval_reads_well():
     few = Interval(0.5, 0.25, 0.75, 0.95, "robust", 200, n_effective=99.4)
     assert str(few) == "0.5000 [0.2500, 0.7500] (99 effective clusters)"
     assert str(Interval(0.5, 0.25, 0.75, 0.95, "robust", 200, n_effective=100.0)) == "0.5000 [0.2500, 0.7500]"
-
-
-def test_resamples_of_many_clusters_are_drawn_in_blocks(monkeypatch):
-    """Never more draws at a time than allowed, or one resample's if that is more."""
-    largest = max(block.size for block in intervals.drawn_counts(1000, 700, 0))
-    assert largest <= intervals.DRAWS_AT_ONCE
-    monkeypatch.setattr(intervals, "DRAWS_AT_ONCE", 10)
-    blocks = list(intervals.drawn_counts(1000, 3, 0))
-    assert [block.shape for block in blocks] == [(1, 1000)] * 3
-    assert all((block.sum(axis=1) == 1000).all() for block in blocks)
-    assert inspect.isgeneratorfunction(intervals.drawn_counts)

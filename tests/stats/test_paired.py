@@ -15,8 +15,7 @@ from kgeval.stats.corrections import holm
 from kgeval.stats.intervals import robust_interval
 from kgeval.stats.moments import Moments, influences
 from kgeval.stats.paired import compare_paired
-from kgeval.stats.power import detectable_share
-from kgeval.stats.student import student_p_value, student_quantile
+from kgeval.stats.tails import student_p_value, student_quantile, swaps_reach, swaps_tail
 
 PAIRS = np.repeat(np.arange(60), 2)
 ALL_ALIKE = "the difference is the same in every cluster, so its variation cannot be estimated"
@@ -58,85 +57,81 @@ def two_ranks(rng, n_triples):
 
 def without_labels(found):
     """What of a Difference has to be the same, as a list of floats."""
-    return [found.value, found.low, found.high, found.error, found.p_value, found.detectable]
+    return [found.value, *found.interval(0.05), found.error, found.p_value, found.detectable(0.05)]
+
+
+def by_t(first, second, clusters=PAIRS):
+    """The difference tested by Student's t, with the jackknife variance."""
+    return compare_paired([first], [second], clusters, test="t")[0]
 
 
 # --- difference and interval ---------------------------------------------------------------------------------------
 
 
 def test_difference_by_exact_fractions():
-    """Clusters {0, 1}, {2}, {3}: gaps 1, 1, 1 and 0, mean 3/4; without one of them 1/2, 2/3 and 1.
+    """Clusters {0, 1}, {2}, {3}: gaps 1 + 1, 1 and 0, times 3 clusters over 4 observations: 3/2, 3/4 and 0; mean 3/4.
 
-    4^2 / (2^2 + 1 + 1) = 8/3 effective clusters: t has 1 degree of freedom. Two clusters differ, so that p is at least
-    2 / 2^2, and no difference can be detected.
+    S2 is (9/4 + 9/16) / 3 = 15/16, so the variance is (15/16 - 9/16) / 2 = 3/16. 4^2 / (2^2 + 1 + 1) = 8/3 effective
+    clusters: t has 1 degree of freedom. Two clusters differ, so that p is at least 2 / 2^2, and no decision can be had.
     """
     first, second, clusters = [3, 2, 5, 4], [2, 1, 4, 4], [0, 0, 1, 2]
-    gaps = [Fraction(a - b) for a, b in zip(first, second)]
-    without = []
-    for left_out in range(3):
-        rest = [gap for gap, cluster in zip(gaps, clusters) if cluster != left_out]
-        without.append(sum(rest) / len(rest))
-    assert without == [Fraction(1, 2), Fraction(2, 3), Fraction(1)]
-    variance = Fraction(2, 3) * sum((x - Fraction(3, 4)) ** 2 for x in without)
+    parts = [Fraction(3, 4) * gap for gap in (2, 1, 0)]
+    mean, square = sum(parts) / 3, sum(part**2 for part in parts) / 3
+    assert (mean, (square - mean**2) / 2) == (Fraction(3, 4), Fraction(3, 16))
+    (found,) = compare_paired([Moments(column(first))], [Moments(column(second))], clusters)
+    assert (found.value, found.error**2, found.p_value) == pytest.approx((0.75, 3 / 16, 0.5), rel=1e-12)
+    assert (found.n_clusters, found.n_differing, found.swaps.n_patterns, found.swaps.is_exact) == (3, 2, 4, True)
+    assert (found.freedom, found.n_effective) == (1, pytest.approx(8 / 3))
+    assert all(math.isnan(x) for x in (*found.interval(0.05), found.detectable(0.05)))
+    assert found.few(0.05) == "no decision can be had: 2 differing clusters, and the level 0.05 needs at least 6"
+    assert str(found) == f"+0.7500 (no interval: {found.few(0.05)})"
+    # At the level 0.5 it is decided: patterns give 3/4 (two of four) or 1/4, so q is 1/4, c = (1/4) sqrt(2 / (7/8)).
+    reach = 0.25 * math.sqrt(2 / (15 / 16 - 1 / 16)) * math.sqrt(3 / 16)
+    (found,) = compare_paired([Moments(column(first))], [Moments(column(second))], clusters, largest_level=0.6)
+    assert found.interval(0.5) == pytest.approx((0.75 - reach, 0.75 + reach), rel=1e-12)
+
+
+def test_t_test_by_exact_fractions():
+    """The same gaps by Student's t: without one cluster the mean is 1/2, 2/3 or 1, which gives the jackknife."""
+    first, second, clusters = [3, 2, 5, 4], [2, 1, 4, 4], [0, 0, 1, 2]
+    variance = Fraction(2, 3) * sum((x - Fraction(3, 4)) ** 2 for x in (Fraction(1, 2), Fraction(2, 3), Fraction(1)))
     assert variance == Fraction(19, 216)
-    (found,) = compare_paired([Moments(column(first))], [Moments(column(second))], clusters, power=0.9)
-    error = math.sqrt(19 / 216)
-    reach = math.tan(math.pi * 0.475) * error
-    assert without_labels(found)[:5] == pytest.approx([0.75, 0.75 - reach, 0.75 + reach, error, 0.5], rel=1e-12)
-    assert (found.n_clusters, found.n_differing, found.n_resamples, found.is_exact) == (3, 2, 4, True)
-    assert (found.confidence, found.power, found.n_effective) == (0.95, 0.9, pytest.approx(8 / 3))
-    assert math.isnan(found.detectable)
-    assert found.reason == "detectable is undefined: 2 differing clusters, too few for a p-value of 0.05"
-    assert str(found) == f"+0.7500 [{found.low:+.4f}, {found.high:+.4f}], p = 0.5"
+    found = by_t(Moments(column(first)), Moments(column(second)), clusters)
+    reach = math.tan(math.pi * 0.25) * math.sqrt(19 / 216)  # at the level 0.5, the least that two clusters allow
+    assert found.interval(0.5, is_decided=True) == pytest.approx((0.75 - reach, 0.75 + reach), rel=1e-12)
+    assert (found.p_value, found.test, found.swaps) == (0.5, "t", None)
 
 
 def test_detectable_by_hand():
-    """Gaps 1, ..., 8 of single observations: (t(1 - alpha / 2) + t(power)) s / sqrt(8), alpha .05 over the tests.
-
-    Both systems' mean is 0 in each observation, so that the variance cannot depend on the level.
-    """
+    """Gaps 1, ..., 8 by Student's t: (t(1 - level / 2) + t(0.8)) s / sqrt(8); undefined below 2 / 2^8."""
     first, second = Moments(column(np.arange(1.0, 9.0) / 2)), Moments(column(np.arange(1.0, 9.0) / -2))
     error = math.sqrt(6 / 8)  # s^2 = sum of (k - 4.5)^2 over 7 = 42 / 7
-    for n_tests, power in ((1, 0.8), (2, 0.8), (6, 0.9)):
-        (found,) = compare_paired([first], [second], np.arange(8), n_tests=n_tests, power=power)
-        wanted = (student_quantile(1 - 0.025 / n_tests, 7) + student_quantile(power, 7)) * error
-        assert (found.error, found.detectable) == pytest.approx((error, wanted), rel=1e-12)
-        assert found.high - found.value == pytest.approx(student_quantile(0.975, 7) * error, rel=1e-12)
+    found = by_t(first, second, np.arange(8))
+    for level in (0.05, 0.01, 1 / 128):
+        reach = student_quantile(1 - level / 2, 7) * error
+        wanted = reach + student_quantile(0.8, 7) * error
+        assert (found.error, found.detectable(level)) == pytest.approx((error, wanted), rel=1e-12)
+        low, high = found.interval(level, is_decided=False)
+        assert high - found.value == pytest.approx(max(reach, 4.5), rel=1e-8)
+        assert low == pytest.approx(2 * found.value - high)
+    assert math.isnan(found.detectable(0.99 / 128))
 
 
-def test_detectable_of_shares_is_that_of_the_sign_test():
-    """At the level .05 over the tests; other statistics of the same zeros and ones have the other formula."""
-    hits = [Moments(column(np.arange(40) % k == 0)) for k in (2, 3)]
-    for n_tests in (1, 5):
-        (found,) = compare_paired([hits[0]], [hits[1]], np.arange(40), n_tests=n_tests)
-        pair = (moments.values[:, 0] for moments in hits)
-        wanted = detectable_share(*pair, found.error**2, 0.05 / n_tests, 0.8)
-        assert found.detectable == pytest.approx(wanted, rel=1e-12)
-    same = [Moments(moments.values, lambda means: means[..., 0] * 1.0) for moments in hits]
-    (plain,) = compare_paired([same[0]], [same[1]], np.arange(40), n_tests=5)
-    assert (plain.low, plain.high, plain.p_value) == pytest.approx((found.low, found.high, found.p_value))
-    assert plain.detectable != found.detectable
-
-
-@pytest.mark.parametrize(("n_differing", "n_tests"), [(5, 1), (6, 1), (6, 2), (7, 2), (13, 1), (9, 20), (14, 1)])
-def test_too_few_differing_clusters_detect_nothing(n_differing, n_tests):
-    """The smallest p is 2 / 2^m for m differing clusters, or 1 / (B + 1) with B random swaps; the interval is kept.
-
-    Beside it another statistic may differ in all clusters: that helps the first one in nothing.
-    """
+@pytest.mark.parametrize(
+    ("n_differing", "level"), [(5, 0.05), (6, 0.05), (6, 0.025), (7, 0.025), (13, 0.05), (9, 0.0025)]
+)
+def test_too_few_differing_clusters_decide_nothing(n_differing, level):
+    """The smallest p is 2 / 2^m for m differing clusters; below it there is no interval, and the reason says so."""
     ones, zeros = Moments(column(np.arange(30) < n_differing)), Moments(column(np.zeros(30)))
-    other = Moments(column(np.arange(1.0, 31.0)))
-    is_enough = 2 / 2**n_differing <= 0.05 / n_tests
-    for firsts, seconds in (([ones], [zeros]), ([ones, other], [zeros, zeros])):
-        found = compare_paired(firsts, seconds, np.arange(30), n_tests=n_tests)[0]
-        assert found.low < found.value < found.high
-        assert math.isnan(found.detectable) == (not is_enough)
-        few = f"{n_differing} differing clusters, too few for a p-value of {0.05 / n_tests:.2g}"
-        assert found.reason == ("" if is_enough else f"detectable is undefined: {few}")
-        least = 2 / 2**n_differing
-        assert found.p_value > least - 5 * math.sqrt(least / 9999)
-    (found,) = compare_paired([other], [zeros], np.arange(30), n_resamples=9)
-    assert found.reason == "detectable is undefined: 9 random swaps, too few for a p-value of 0.05"
+    is_enough = 2 / 2**n_differing <= level
+    for found in (compare_paired([ones], [zeros], np.arange(30))[0], by_t(ones, zeros, np.arange(30))):
+        assert found.can_reject(level) == is_enough == (not found.few(level))
+        assert math.isnan(found.interval(level)[0]) == math.isnan(found.detectable(level)) == (not is_enough)
+        assert found.p_value >= 2 / 2**n_differing
+        needed = next(m for m in range(100) if 2 / 2**m <= level)
+        said = f"no decision can be had: {n_differing} differing clusters, and the level {level:.2g}"
+        wanted = f"{said} needs at least {needed}"
+        assert found.few(level) == ("" if is_enough else wanted)
 
 
 def test_differences_all_alike_have_no_interval():
@@ -146,25 +141,25 @@ def test_differences_all_alike_have_no_interval():
     for gap in (0.5, -3.0):
         (found,) = compare_paired([Moments(column(second + gap))], [Moments(column(second))], np.arange(20) // 2)
         assert (found.value, found.reason) == (pytest.approx(gap), ALL_ALIKE)
-        assert all(math.isnan(x) for x in (found.low, found.high, found.detectable))
+        assert all(math.isnan(x) for x in (*found.interval(0.05), found.detectable(0.05)))
         assert found.p_value == 2 / 2**10
         assert str(found).endswith(f"(no interval: {ALL_ALIKE})")
 
 
-def test_difference_of_means_is_the_interval_of_the_mean_difference():
+def test_t_interval_of_means_is_the_interval_of_the_mean_difference():
     """For plain means the paired interval is the robust one of the differences, observation by observation."""
     first, second = two_ranks(np.random.default_rng(0), 60)
-    found = compare_paired(numbers_of(first), numbers_of(second), PAIRS, confidence=0.9, n_resamples=9)[2]
+    found = by_t(numbers_of(first)[2], numbers_of(second)[2])
     alone = robust_interval(Moments(column(first - second)), PAIRS, confidence=0.9)
-    assert (found.value, found.low, found.high, found.error) == pytest.approx(
-        (alone.value, alone.low, alone.high, alone.error), rel=1e-12
+    assert (found.value, *found.interval(0.1), found.error) == pytest.approx(
+        (alone.value, alone.low, alone.high, alone.error), rel=1e-8
     )
 
 
 def test_difference_of_geometric_means_by_a_loop():
     """Both means anew without each triple: the jackknife, G - 1 over G times the squared changes of the difference."""
     first, second = two_ranks(np.random.default_rng(1), 60)
-    found = compare_paired(numbers_of(first), numbers_of(second), PAIRS, n_resamples=9)[3]
+    found = by_t(numbers_of(first)[3], numbers_of(second)[3])
 
     def difference(kept):
         means = (math.exp(math.fsum(map(math.log, ranks[kept])) / kept.sum()) for ranks in (first, second))
@@ -192,36 +187,63 @@ def test_influences_say_where_a_difference_comes_from():
 # --- the randomization test ----------------------------------------------------------------------------------------
 
 
-def slow_p_value(first, second, clusters, finish, patterns):
-    """The share of `patterns` (which clusters swap) whose |difference| reaches the observed one, observation by
-    observation."""
-    value = abs(finish(sum(first) / len(first)) - finish(sum(second) / len(second)))
-    extreme = 0
-    for swapped in patterns:
-        one = [b if swapped[c] else a for a, b, c in zip(first, second, clusters)]
-        other = [a if swapped[c] else b for a, b, c in zip(first, second, clusters)]
-        found = abs(finish(sum(one) / len(one)) - finish(sum(other) / len(other)))
-        extreme += found >= value - 1e-12
-    return extreme / len(patterns)
+def gaps_of(first, second, clusters, gradient=1.0):
+    """The part of each cluster in the difference, times the number of clusters; no numpy."""
+    names = sorted(set(clusters))
+    parts = dict.fromkeys(names, 0.0)
+    for a, b, name in zip(first, second, clusters):
+        parts[name] += gradient * (a - b) * len(names) / len(first)
+    return list(parts.values())
 
 
-@pytest.mark.parametrize("n_clusters", [1, 2, 5, 8])
+def slow_test(gaps, value, level):
+    """p-value, and the interval at a level by trying all patterns of signs; no numpy.
+
+    A difference x is significant at the level if the share of patterns with a mean of at least x is at most `level`.
+    The interval has the limits value -+ c se, with c the studentised value of the least such x.
+    """
+    n = len(gaps)
+    means = sorted(
+        (abs(sum(s * g for s, g in zip(signs, gaps))) / n for signs in itertools.product((1, -1), repeat=n)),
+        reverse=True,
+    )
+    at_least = lambda x: sum(mean >= x - 1e-12 for mean in means) / len(means)  # noqa: E731
+    q = max(mean for mean in means if sum(other >= mean - 1e-12 for other in means) / len(means) > level)
+    square = sum(gap * gap for gap in gaps) / n
+    error = math.sqrt((square - value * value) / (n - 1))
+    c = q * math.sqrt((n - 1) / (square - q * q)) if square - q * q > 1e-12 else math.inf
+    return at_least(abs(value)), (value - c * error, value + c * error)
+
+
+@pytest.mark.parametrize("n_clusters", [2, 5, 8])
 @pytest.mark.parametrize("seed", range(5))
 def test_few_clusters_try_every_pattern(n_clusters, seed):
-    """All 2^G patterns, listed by itertools and applied to the observations themselves."""
+    """All 2^G patterns, listed by itertools; a geometric mean is made linear half-way between the two systems."""
     rng = np.random.default_rng(seed)
-    clusters = np.concatenate([np.arange(n_clusters), rng.integers(n_clusters, size=6)])
-    first, second = rng.integers(1, 5, len(clusters)), rng.integers(1, 5, len(clusters))
-    patterns = list(itertools.product([False, True], repeat=n_clusters))
+    clusters = np.concatenate([np.arange(n_clusters), rng.integers(n_clusters, size=6)]).tolist()
+    first, second = (rng.integers(1, 5, len(clusters)).tolist() for _ in range(2))
     found = compare_paired(
         [Moments(column(first)), Moments(column(np.log(first)), exp_of_mean)],
         [Moments(column(second)), Moments(column(np.log(second)), exp_of_mean)],
         clusters,
+        largest_level=0.3,
     )
-    assert found[0].p_value == slow_p_value(first.tolist(), second.tolist(), clusters, float, patterns)
-    logs = [list(map(math.log, values)) for values in (first.tolist(), second.tolist())]
-    assert found[1].p_value == slow_p_value(*logs, clusters, math.exp, patterns)
-    assert all(one.is_exact and one.n_resamples == 2**one.n_differing for one in found)
+    logs = [list(map(math.log, values)) for values in (first, second)]
+    middle = math.exp(sum(map(sum, logs)) / 2 / len(first))  # the derivative of exp there
+    value = math.exp(sum(logs[0]) / len(first)) - math.exp(sum(logs[1]) / len(first))
+    scaled = [
+        gap * (value / (sum(gaps_of(*logs, clusters, middle)) / n_clusters) if value else 1.0)
+        for gap in gaps_of(*logs, clusters, middle)
+    ]
+    for one, gaps in zip(found, (gaps_of(first, second, clusters), scaled)):
+        wanted, limits = slow_test(gaps, one.value, 0.3)
+        assert one.p_value == wanted
+        assert one.swaps.is_exact
+        assert one.swaps.n_patterns == 2**one.n_differing
+        if one.can_reject(0.3) and not one.reason and math.isfinite(limits[0]):
+            low, high = one.interval(0.3)
+            assert (low > 0 or high < 0) == (wanted <= 0.3)
+            assert (low, high) == pytest.approx(limits, rel=1e-6, abs=1e-6)
 
 
 def test_random_patterns_agree_with_all_patterns():
@@ -236,7 +258,7 @@ def test_random_patterns_agree_with_all_patterns():
     (found,) = compare_paired(
         [Moments(column(gaps))], [Moments(column(np.zeros(14)))], np.arange(14), n_resamples=50_000, seed=3
     )
-    assert (found.n_differing, found.n_resamples, found.is_exact) == (14, 50_000, False)
+    assert (found.n_differing, found.swaps.n_patterns, found.swaps.is_exact) == (14, 50_000, False)
     assert 0.01 < exact < 0.5
     assert abs(found.p_value - exact) < 4 * math.sqrt(exact * (1 - exact) / 50_000)
 
@@ -247,8 +269,8 @@ def test_thirteen_differing_clusters_are_the_most_to_try_all_patterns():
         ones = Moments(column(np.arange(40) < n_differing))
         (found,) = compare_paired([ones], [zeros], np.arange(40), n_resamples=500)
         assert (found.n_clusters, found.n_differing) == (40, n_differing)
-        assert (found.n_resamples, found.is_exact) == (n_resamples, n_differing == 13)
-    assert found.p_value == 1 / 501
+        assert (found.swaps.n_patterns, found.swaps.is_exact) == (n_resamples, n_differing == 13)
+    assert found.p_value == swaps_tail(14, 14) < 1 / 501  # the bound 6.36 Phi(-sqrt 14): 500 swaps cannot show it
 
 
 @pytest.mark.parametrize(("n_differing", "equal_counts"), [(13, 1.0), (19, 1.0), (20, 0.5), (40, 0.5)])
@@ -270,16 +292,56 @@ def test_patterns_that_equal_the_difference_count_half_if_many_clusters_differ(n
     wanted = larger + equal_counts * equal
     for firsts in ([Moments(column(gaps))], [Moments(column(gaps)), other]):
         found = compare_paired(firsts, [zeros] * len(firsts), np.arange(60), n_resamples=20_000)[0]
-        margin = 0.0 if found.is_exact else 4 * math.sqrt(wanted / 20_000)
+        margin = 0.0 if found.swaps.is_exact else 4 * math.sqrt(wanted / 20_000)
         assert abs(found.p_value - wanted) <= margin + 1e-12
 
 
 def test_p_is_never_zero():
-    """Every cluster favours the first: all patterns 2 / 2^G; random ones 1 / (B + 1) at the least."""
-    for n_clusters, least in ((5, 2 / 2**5), (200, 1 / 100)):
+    """Every cluster favours the first: all patterns give 2 / 2^G, random ones the bound 6.36 Phi(-sqrt G)."""
+    for n_clusters, least in ((5, 2 / 2**5), (14, swaps_tail(14, 14)), (200, swaps_tail(200, 200))):
         ones, zeros = Moments(column(np.ones(n_clusters))), Moments(column(np.zeros(n_clusters)))
         (found,) = compare_paired([ones], [zeros], np.arange(n_clusters), n_resamples=99)
-        assert found.p_value == least
+        assert found.p_value == pytest.approx(least, rel=1e-9)
+    assert 0.0 < swaps_tail(200, 200) < 1e-40
+
+
+def test_tail_of_the_swaps_is_a_bound_and_is_inverted():
+    """Against all patterns of 12 gaps, at every sum: the share of patterns that reach it is never above the bound."""
+    for seed in range(10):
+        gaps = np.random.default_rng(seed).standard_t(2, 12)
+        sums = np.abs(np.array(list(itertools.product((1, -1), repeat=12))) @ gaps)
+        for total in np.unique(sums):
+            assert (sums >= total - 1e-9).mean() <= swaps_tail(float(total), float((gaps**2).sum()))
+    for level in (1e-3, 1e-6, 1e-12):
+        assert swaps_tail(swaps_reach(level) * 5.0, 25.0) == pytest.approx(level, rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["normal", "hits", "heavy"])
+def test_interval_excludes_0_exactly_where_the_test_rejects(kind):
+    """At levels above and below the resolution of 999 swaps, decided and undecided, with ties and without."""
+    rng, n_decided, n = np.random.default_rng(31), 0, 0
+    for _ in range(60):
+        size = int(rng.integers(6, 60))
+        gaps = {
+            "normal": rng.normal,
+            "hits": lambda size: rng.integers(-1, 2, size),
+            "heavy": lambda size: rng.standard_t(2, size),
+        }
+        first = np.asarray(gaps[kind](size=size), dtype=float) + rng.choice([0.0, 0.4, 1.5])
+        (found,) = compare_paired(
+            [Moments(column(first))], [Moments(column(np.zeros(size)))], np.arange(size), n_resamples=999
+        )
+        for level in (0.05, 0.0123, 0.05 / 3, 1.5 / 1000, 1 / 1000, 0.9 / 1000, 1e-4, 1e-7):
+            low, high = found.interval(level)
+            is_decided = found.p_value <= level
+            if math.isnan(low):
+                assert found.reason or not is_decided
+                continue
+            assert (low > 0.0 or high < 0.0) == is_decided, (size, level)
+            assert (low + high) / 2 == pytest.approx(found.value)
+            n_decided += is_decided
+            n += 1
+    assert 20 < n_decided < n - 20
 
 
 def test_equal_differences_are_equal_in_spite_of_rounding():
@@ -329,7 +391,14 @@ def test_comparison_depends_on_numbers_and_seed_alone(monkeypatch):
     """Not on the order of observations, the labels of clusters, which is first, or how much is held at a time."""
     first, second = two_ranks(np.random.default_rng(6), 60)
     one = compare_paired(numbers_of(first), numbers_of(second), PAIRS, n_resamples=200, seed=2)
-    assert one == compare_paired(numbers_of(first), numbers_of(second), PAIRS, n_resamples=200, seed=2)
+    again = compare_paired(numbers_of(first), numbers_of(second), PAIRS, n_resamples=200, seed=2)
+    assert list(map(without_labels, again)) == list(map(without_labels, one))
+    for place in range(4):  # each statistic has its own test, whatever else is compared
+        (alone,) = compare_paired(
+            numbers_of(first)[place : place + 1], numbers_of(second)[place : place + 1], PAIRS, n_resamples=200, seed=2
+        )
+        assert alone.p_value == one[place].p_value
+        assert without_labels(alone) == pytest.approx(without_labels(one[place]), rel=1e-9)
     other = compare_paired(numbers_of(first), numbers_of(second), PAIRS, n_resamples=200, seed=3)
     assert [x.p_value for x in other] != [x.p_value for x in one]
     order, labels = np.random.default_rng(3).permutation(120), np.random.default_rng(5).permutation(60) * 7 - 100
@@ -340,24 +409,14 @@ def test_comparison_depends_on_numbers_and_seed_alone(monkeypatch):
     for a, b, c in zip(one, moved, turned):
         assert without_labels(b) == pytest.approx(without_labels(a), rel=1e-9)
         assert a.p_value == b.p_value == c.p_value
-        assert (c.value, c.low, c.high) == pytest.approx((-a.value, -a.high, -a.low), rel=1e-9)
-    for at_once in (1, 60 * 7, 10**7):
-        monkeypatch.setattr(paired, "SWAPS_AT_ONCE", at_once)
+        assert (c.value, *c.interval(0.05)) == pytest.approx(
+            (-a.value, *(-x for x in a.interval(0.05)[::-1])), rel=1e-9
+        )
+    for at_once, statistics in ((1, 1), (7, 2), (1000, 1000)):
+        monkeypatch.setattr(paired, "CLUSTERS_AT_ONCE", at_once)
+        monkeypatch.setattr(paired, "STATISTICS_AT_ONCE", statistics)
         again = compare_paired(numbers_of(first), numbers_of(second), PAIRS, n_resamples=200, seed=2)
         assert [x.p_value for x in again] == [x.p_value for x in one]
-
-
-def test_random_patterns_are_fair_and_bounded(monkeypatch):
-    """Each of 70 clusters swaps in half of 4,000 patterns, each two together in a quarter: within five errors."""
-    monkeypatch.setattr(paired, "SWAPS_AT_ONCE", 70 * 300)
-    blocks = list(paired.random_patterns(70, 4000, 1))
-    assert max(len(block) for block in blocks) == 300
-    swaps = np.concatenate(blocks)
-    assert swaps.shape == (4000, 70)
-    together = swaps.T @ swaps / 4000
-    assert np.abs(np.diag(together) - 0.5).max() < 5 * 0.5 / math.sqrt(4000)
-    rest = together[~np.eye(70, dtype=bool)]
-    assert np.abs(rest - 0.25).max() < 5 * math.sqrt(3 / 16 / 4000)
 
 
 # --- Student's t test of two-way clusters ---------------------------------------------------------------------------
@@ -377,13 +436,13 @@ def test_t_test_with_one_and_two_degrees_of_freedom(n):
     zeros = Moments(column(np.zeros(len(gaps))))
     (found,) = compare_paired([Moments(column(gaps))], [zeros], Clusters.crossed(first, second, len(gaps)))
     alone = robust_interval(Moments(column(gaps)), Clusters.crossed(first, second, len(gaps)))
-    assert (found.low, found.high, found.error) == pytest.approx((alone.low, alone.high, alone.error), rel=1e-12)
+    assert found.error == pytest.approx(alone.error, rel=1e-12)
     t = abs(gaps.mean()) / found.error
     wanted = 1 - 2 / math.pi * math.atan(t) if n == 2 else 1 - t / math.sqrt(2 + t * t)
     assert found.p_value == pytest.approx(wanted, rel=1e-9)
-    assert (found.n_resamples, found.is_exact, found.n_effective) == (0, False, pytest.approx(n))
-    assert found.reason == f"detectable is undefined: {n} differing clusters, too few for a p-value of 0.05"
-    assert math.isnan(found.detectable)
+    assert (found.swaps, found.n_effective) == (None, pytest.approx(n))
+    assert found.few(0.05) == f"no decision can be had: {n} differing clusters, and the level 0.05 needs at least 6"
+    assert math.isnan(found.detectable(0.05))
 
 
 def test_t_test_is_scipys():
@@ -405,7 +464,8 @@ def test_t_test_agrees_with_its_interval():
         clusters = Clusters.crossed(first, second, len(gaps))
         gap, zero = Moments(column(gaps)), Moments(column(np.zeros(len(gaps))))
         (found,), (turned,) = compare_paired([gap], [zero], clusters), compare_paired([zero], [gap], clusters)
-        assert (found.p_value < 0.05) == (not found.low <= 0.0 <= found.high)
+        low, high = found.interval(0.05)
+        assert (found.p_value <= 0.05) == (low > 0.0 or high < 0.0)
         assert found.p_value == max(student_p_value(found.value / found.error, 5), 2.0 ** (1 - found.n_differing))
         assert turned.p_value == found.p_value
         sides.add(found.p_value < 0.05)
@@ -421,20 +481,19 @@ def test_t_test_of_systems_that_agree_or_differ_alike():
     assert (same.p_value, same.reason) == (1.0, "the two systems have equal values in every cluster")
     (alike,) = compare_paired([Moments(values.values + 1.0)], [values], clusters)
     assert (alike.value, alike.reason) == (1.0, ALL_ALIKE)
-    assert all(math.isnan(x) for x in (alike.p_value, alike.low, alike.detectable))
+    assert all(math.isnan(x) for x in (alike.p_value, *alike.interval(0.05), alike.detectable(0.05)))
 
 
 # --- how often -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.thorough
-def test_equal_systems_are_called_different_at_the_nominal_rate_only(monkeypatch):
+def test_equal_systems_are_called_different_at_the_nominal_rate_only():
     """2,500 pairs of exchangeable systems: p <= 0.05 in 4 to 6% for every metric, and intervals that miss 0 too.
 
     199 random patterns, so that p = 10/200 is reached exactly. Swapping each side of a triple on its own, as if
-    it were independent, calls them different twice as often. The costly `detectable` of hits is not asked for.
+    it were independent, calls them different twice as often.
     """
-    monkeypatch.setattr(paired, "detectable_share", lambda *_: math.nan)
     rng = np.random.default_rng(17)
     pairs = np.repeat(np.arange(120), 2)
     called, missed, single = np.zeros(4), np.zeros(4), 0
@@ -442,7 +501,7 @@ def test_equal_systems_are_called_different_at_the_nominal_rate_only(monkeypatch
         first, second = (numbers_of(ranks) for ranks in two_ranks(rng, 120))
         found = compare_paired(first, second, pairs, n_resamples=199, seed=place)
         called += [one.p_value <= 0.05 for one in found]
-        missed += [not one.low <= 0 <= one.high for one in found]
+        missed += [not one.interval(0.05)[0] <= 0 <= one.interval(0.05)[1] for one in found]
         if place < 600:
             (wrong,) = compare_paired(first[:1], second[:1], np.arange(240), n_resamples=199, seed=place)
             single += wrong.p_value <= 0.05
@@ -464,7 +523,7 @@ def test_power_rises_with_n_and_is_what_detectable_says():
     for _ in range(300):
         first, second = two_systems(rng, 60)
         (found,) = compare_paired([Moments(column(first))], [Moments(column(second))], PAIRS, n_resamples=99)
-        detectable.append(found.detectable)
+        detectable.append(found.detectable(0.05))
     ahead = float(np.mean(detectable))
     power = {}
     for n_triples, n_datasets in ((15, 1000), (60, 2000), (240, 300)):
@@ -476,7 +535,7 @@ def test_power_rises_with_n_and_is_what_detectable_says():
                 [Moments(column(first))], [Moments(column(second))], pairs, n_resamples=199, seed=place
             )
             called += found.p_value <= 0.05
-            intervals += found.high < 0
+            intervals += found.interval(0.05)[1] < 0
         power[n_triples] = called / n_datasets, intervals / n_datasets
     assert all(abs(found - 0.8) < 0.03 for found in power[60])
     assert all(0.22 < found < 0.34 for found in power[15])
@@ -491,9 +550,8 @@ def test_systems_that_agree():
     for found in compare_paired(numbers_of(ranks), numbers_of(ranks.copy()), PAIRS):
         assert (found.value, found.error, found.p_value) == (0.0, 0.0, 1.0)
         assert found.reason == "the two systems have equal values in every cluster"
-        assert (found.n_differing, found.n_resamples) == (0, 1)
-        assert math.isnan(found.low)
-        assert math.isnan(found.detectable)
+        assert (found.n_differing, found.swaps.n_patterns) == (0, 1)
+        assert all(math.isnan(x) for x in (*found.interval(0.05), found.detectable(0.05)))
         assert str(found) == "+0.0000 (no interval: the two systems have equal values in every cluster)"
 
 
@@ -512,20 +570,7 @@ def test_a_number_that_is_undefined_spoils_only_itself(values):
     assert found[0].reason == "the value is undefined"
     assert all(math.isnan(x) for x in without_labels(found[0]))
     assert (found[1].value, found[1].p_value) == (-1.5, 0.5)
-    assert found[1].low < -1.5 < found[1].high
-    assert found[1].reason == "detectable is undefined: 2 differing clusters, too few for a p-value of 0.05"
-
-
-def test_patterns_that_leave_a_number_undefined_count_as_extreme():
-    """sqrt of the mean less 1: swapping the second cluster puts one system at 0.5, below 1; 2 of 4 patterns do."""
-
-    def finish(means):
-        return np.sqrt(means[..., 0] - 1.0)
-
-    first, second = Moments(column([4.0, 0.0]), finish), Moments(column([0.0, 3.0]), finish)
-    (found,) = compare_paired([first], [second], [0, 1])
-    assert found.value == pytest.approx(1.0 - math.sqrt(0.5))
-    assert found.p_value == 1.0
+    assert found[1].few(0.05) == "no decision can be had: 2 differing clusters, and the level 0.05 needs at least 6"
 
 
 def test_nothing_to_compare():
@@ -546,10 +591,9 @@ def test_nothing_to_compare():
          "first[0] has values of shape (2, 1) and second[0] of shape (2, 2), but first[0] has 2 rows; "
          "a paired comparison needs the same observations, in the same order, for all statistics of both systems"),
         ({"clusters": [1]}, DataError, "clusters must have one label per observation, shape (2,); got shape (1,)"),
-        ({"confidence": 95}, MetricError, "confidence must be a share between 0 and 1, such as 0.95; got 95"),
-        ({"power": 1}, MetricError, "power must be a probability between 0 and 1, such as 0.8; got 1"),
+        ({"largest_level": 5}, MetricError, "largest_level must be a level between 0 and 1, such as 0.05; got 5"),
         ({"n_resamples": 0}, MetricError, "n_resamples must be an integer of at least 1; got 0"),
-        ({"n_tests": 0}, MetricError, "n_tests must be an integer of at least 1; got 0"),
+        ({"test": "z"}, MetricError, "test must be one of 'swaps', 't'; got 'z'"),
     ],
 )  # fmt: skip
 def test_what_is_refused(change, error, text):

@@ -10,7 +10,6 @@ from pathlib import Path
 import kgeval
 from kgeval.benchmarks import (
     BENCHMARK_METRICS,
-    CORRECTIONS,
     Benchmark,
     Run,
     check_all_named,
@@ -20,12 +19,12 @@ from kgeval.benchmarks import (
     write_benchmark_page,
 )
 from kgeval.cli.command import Command
-from kgeval.cli.interval_options import add_cluster, add_confidence, add_override, add_resamples
+from kgeval.cli.interval_options import add_cluster, add_confidence, add_gone, add_override
 from kgeval.cli.options import add_format, add_quiet, check_out, json_text, ranked_result, say_aside, written
 from kgeval.errors import DataError, ProtocolError
 from kgeval.report import frame_records
 from kgeval.results import MODEL, SEED, EvaluationResult
-from kgeval.stats import INTERVALS
+from kgeval.stats import SPREADS
 
 MIN_DATASETS, MIN_MODELS = 2, 3  # smallest numbers for the text about all datasets together
 
@@ -51,21 +50,23 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         "--baseline", metavar="MODEL", help="compare each other model with this one only (default: all pairs)"
     )
     add_confidence(parser)
-    parser.add_argument(
-        "--correction",
-        choices=tuple(CORRECTIONS),
-        default="holm",
-        help="how p-values are corrected for the number of tests; holm and maxt bound the probability of a false "
-        "decision, fdr the share of false decisions (default: holm)",
-    )
     add_cluster(parser)
     parser.add_argument(
-        "--intervals",
-        choices=INTERVALS,
-        default="t",
-        help="t: Student's t; bootstrap: draws seeds and clusters, needs 10 runs of each model (default: t)",
+        "--spread",
+        choices=SPREADS,
+        default="pooled",
+        help="variance over the seeds: pooled over the models of a dataset, or separate for each pair (default: "
+        "%(default)s)",
     )
-    add_resamples(parser, "resamples of maxt and of the bootstrap", "--resample-seed", "resamples")
+    add_gone(
+        parser,
+        {
+            "--correction": "all differences are corrected by Holm's method",
+            "--intervals": "there is no bootstrap; intervals come from Student's t, as the tests do",
+            "--resamples": "nothing is resampled",
+            "--resample-seed": "nothing is resampled",
+        },
+    )
     add_override(parser, "the results of a dataset")
     add_format(parser)
     parser.add_argument(
@@ -91,11 +92,8 @@ def _benchmark(options: argparse.Namespace) -> str:
         metrics=options.metrics,
         baseline=options.baseline,
         confidence=options.confidence,
-        correction=options.correction,
         cluster=options.cluster,
-        intervals=options.intervals,
-        n_resamples=options.resamples,
-        seed=options.resample_seed,
+        spread=options.spread,
         override=options.override,
     )
     page = ""

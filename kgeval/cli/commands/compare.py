@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import itertools
-import math
 from dataclasses import replace
 
 import pandas as pd
@@ -13,14 +11,12 @@ import kgeval
 from kgeval.classification import ClassificationResult
 from kgeval.cli.class_comparison import classes_text
 from kgeval.cli.command import Command
-from kgeval.cli.interval_options import add_cluster, add_confidence, add_override, add_resamples
+from kgeval.cli.interval_options import add_cluster, add_confidence, add_gone, add_override, add_resamples
 from kgeval.cli.options import add_format, add_quiet, add_results, json_text, result_names, say_aside
 from kgeval.comparison import (
     COMPARED_METRICS,
     Comparison,
-    SamplePlan,
     equivalence_lines,
-    replication_lines,
 )
 from kgeval.errors import ProtocolError
 from kgeval.metrics import display_of, split_list
@@ -36,8 +32,7 @@ from kgeval.results import Key
 from kgeval.terminal import Screen
 
 LIMIT = 20
-DEFAULT_POWER = 0.8
-FINE_PRINT = ("tested: ", "p_holm ", "differences are ")  # lines of the header that are printed below the tables
+FINE_PRINT = ("tested: ", "p_corrected ", "differences are ")  # lines of the header that are printed below the tables
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
@@ -60,11 +55,14 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help=f"number of relations to list (default: {LIMIT}; with --format json: all)",
     )
+    parser.add_argument(
+        "--baseline", metavar="NAME", help="compare each other model with this one only (default: all pairs)"
+    )
     add_override(parser)
     add_confidence(parser)
     add_cluster(parser)
     add_resamples(parser, "random swaps in the test", "--seed", "swaps")
-    margins = parser.add_argument_group("equivalence and planning, for the first metric of --metrics")
+    margins = parser.add_argument_group("equivalence, for the first metric of --metrics")
     margins.add_argument(
         "--margin",
         type=float,
@@ -77,15 +75,12 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="with --margin: test instead whether the other models are not inferior to this model by the margin",
     )
-    margins.add_argument(
-        "--plan",
-        type=float,
-        metavar="NUMBER",
-        help="also print how many test triples are needed to find a true difference of this size, and how likely the "
-        "order of the models repeats on a new test set",
-    )
-    margins.add_argument(
-        "--power", type=float, metavar="SHARE", help="with --plan: probability to find the difference (default: 0.8)"
+    add_gone(
+        parser,
+        {
+            "--plan": "planned sizes missed their power by far in simulations; the column detectable stays",
+            "--power": "it belonged to --plan, which is gone",
+        },
     )
     add_format(parser)
     add_quiet(parser, "print only the verdict and the tables: no lines about the results and the test, no notes")
@@ -121,6 +116,7 @@ def _compare(options: argparse.Namespace) -> str:
         results,
         names=names,
         metrics=metrics,
+        baseline=options.baseline,
         override=options.override,
         confidence=options.confidence,
         cluster=options.cluster,
@@ -134,7 +130,7 @@ def _compare(options: argparse.Namespace) -> str:
     if options.format != "table" and not options.quiet:
         say_aside([comparison.verdict.sentence, *comparison.header(), *undefined])
     if options.format == "csv":
-        frame = comparison.table.set_index(comparison.table.columns[0]) if relations is None else relations
+        frame = comparison.differences.set_index(comparison.differences.columns[0]) if relations is None else relations
         return format_frame(frame, "csv", spreadsheet=options.spreadsheet)
     screen = replace(options.screen, whole="--format json or a wider terminal")  # csv has no intervals of the values
     if options.format != "table" and relations is not None:
@@ -151,10 +147,12 @@ def _compare(options: argparse.Namespace) -> str:
     notes = [line for line in header if line.startswith("note: ")]
     parts = [verdict, *([] if options.quiet else [screen.dim(screen.lines(about))]), values]
     parts.append(format_differences(comparison, screen))
-    parts += [screen.lines(lines) for lines in _margin_lines(comparison, options)]
+    if options.margin is not None:
+        frame, kind = _equivalence(comparison, options)
+        parts.append(screen.lines(equivalence_lines(frame, comparison, kind)))
     if relations is not None:
         heading = display_of(options.by_relation).heading
-        pair = " - ".join(names) if len(names) == 2 else "each pair of models"
+        pair = relations.index[0][0] if len(names) == 2 and len(relations) else "each pair of models"
         title = f"difference in {heading} by relation, {pair}: the relations that contribute most"
         parts.append(f"{screen.lines([title])}\n{_relation_table(relations, comparison, screen)}")
     if not options.quiet:
@@ -164,18 +162,12 @@ def _compare(options: argparse.Namespace) -> str:
 
 
 def _check_margins(options: argparse.Namespace) -> None:
-    """Raise a ProtocolError for options about equivalence and planning that do not fit together."""
-    for name, given, needed in (
-        ("--non-inferior-to", options.non_inferior_to, options.margin),
-        ("--power", options.power, options.plan),
-    ):
-        if given is not None and needed is None:
-            other = "--margin" if name == "--non-inferior-to" else "--plan"
-            raise ProtocolError(f"{name} needs {other}")
-    if (options.margin is not None or options.plan is not None) and options.format not in ("table", "json"):
-        option = "--margin" if options.margin is not None else "--plan"
+    """Raise a ProtocolError for options about equivalence that do not fit together."""
+    if options.non_inferior_to is not None and options.margin is None:
+        raise ProtocolError("--non-inferior-to needs --margin")
+    if options.margin is not None and options.format not in ("table", "json"):
         raise ProtocolError(
-            f"{option} prints sentences, which --format {options.format} cannot contain; use table or json"
+            f"--margin prints sentences, which --format {options.format} cannot contain; use table or json"
         )
 
 
@@ -183,25 +175,6 @@ def _equivalence(comparison: Comparison, options: argparse.Namespace) -> tuple[p
     """Return the table of equivalence or non-inferiority, and ``"equivalence"`` or ``"non-inferiority"``."""
     kind = "equivalence" if options.non_inferior_to is None else "non-inferiority"
     return comparison.equivalence(options.margin, kind=kind, reference=options.non_inferior_to), kind
-
-
-def _plans(comparison: Comparison, options: argparse.Namespace) -> list[SamplePlan]:
-    """Return one plan for each pair of models."""
-    power = DEFAULT_POWER if options.power is None else options.power
-    pairs = itertools.combinations(comparison.names, 2)
-    return [comparison.plan(options.plan, power=power, first=first, second=second) for first, second in pairs]
-
-
-def _margin_lines(comparison: Comparison, options: argparse.Namespace) -> list[list[str]]:
-    """Return the lines about equivalence, and the lines about planning, if the options request them."""
-    parts = []
-    if options.margin is not None:
-        frame, kind = _equivalence(comparison, options)
-        parts.append(equivalence_lines(frame, comparison, kind))
-    if options.plan is not None:
-        plans = [str(plan) for plan in _plans(comparison, options)]
-        parts.append([*plans, *replication_lines(comparison.replication())])
-    return parts
 
 
 def _with_interval(relations: pd.DataFrame) -> pd.DataFrame:
@@ -214,7 +187,8 @@ def _relation_table(relations: pd.DataFrame, comparison: Comparison, screen: Scr
     frame = _with_interval(relations)
     if len(comparison.names) == 2:
         frame = frame.droplevel("difference of")
-        frame = frame.rename(columns=dict(zip(("value_first", "value_second"), comparison.names)))
+        names = comparison.differences.loc[0, ["first", "second"]]
+        frame = frame.rename(columns=dict(zip(("value_first", "value_second"), names)))
     if not frame["reversed"].any():
         frame = frame.drop(columns="reversed")
     optional = ("share", "n_effective", "value_second", "value_first", *reversed(comparison.names))
@@ -227,13 +201,13 @@ def _by_relation(comparison: Comparison, options: argparse.Namespace, limit: int
     If `limit` is None, all relations are returned.
     """
     frames = {}
-    for first, second in itertools.combinations(comparison.names, 2):
+    for first, second in comparison.differences[["first", "second"]].drop_duplicates().itertuples(index=False):
         frames[f"{first} - {second}"] = comparison.by_relation(options.by_relation, first, second).iloc[:limit]
     return pd.concat(frames, names=["difference of"])
 
 
 def _as_json(comparison: Comparison, options: argparse.Namespace) -> str:
-    table = comparison.table.set_index(["first", "second", "metric"])
+    table = comparison.differences.set_index(["first", "second", "metric"])
     content = {
         "header": comparison.header(),
         "overridden": comparison.overridden,
@@ -244,39 +218,7 @@ def _as_json(comparison: Comparison, options: argparse.Namespace) -> str:
         content["by_relation"] = frame_records(_by_relation(comparison, options, options.limit))
     if options.margin is not None:
         content["equivalence"] = frame_records(_equivalence(comparison, options)[0].set_index(["first", "second"]))
-    if options.plan is not None:
-        content["plan"] = [_plan_record(plan) for plan in _plans(comparison, options)]
-        replication = comparison.replication()
-        content["replication"] = {
-            "metric": replication.metric,
-            "order": list(replication.order),
-            "of_order": _number(replication.of_order),
-            "of_first": _number(replication.of_first),
-            "pairs": frame_records(replication.table.set_index(["first", "second"])),
-        }
     return json_text(content)
-
-
-def _plan_record(plan: SamplePlan) -> dict[str, object]:
-    """Return a plan as a record for JSON."""
-    return {
-        "metric": plan.metric,
-        "first": plan.first,
-        "second": plan.second,
-        "difference": plan.plan.difference,
-        "power": plan.plan.power,
-        "alpha": plan.plan.alpha,
-        "power_now": _number(plan.plan.power_now),
-        "n_triples": plan.n_triples,
-        "n_triples_needed": _number(plan.n_triples_needed),
-        "is_enough": plan.is_enough,
-        "reason": plan.plan.reason,
-    }
-
-
-def _number(value: float) -> float | None:
-    """Return a number for JSON; None for NaN."""
-    return None if math.isnan(value) else value
 
 
 COMMAND = Command(

@@ -1,0 +1,178 @@
+"""Decisions that were wrong in 63394de: many models, few runs, few triples, seeds as rivals, nearly equal models."""
+
+import functools
+import importlib.util
+import itertools
+import math
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from grids import size
+from ranked_results import ranked
+
+import kgeval as kg
+from kgeval.results import named
+from kgeval.stats import Support, compare_paired, tost
+from kgeval.stats.moments import Moments
+
+
+@functools.cache
+def bench():
+    """The module of simulated families."""
+    path = Path(__file__).resolve().parents[1] / "bench" / "bench_decisions.py"
+    spec = importlib.util.spec_from_file_location("bench_decisions", path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["bench_decisions"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def cell(name):
+    return next(one for one in (*bench().NULL, *bench().POWER) if one.name == name)
+
+
+def ranked_models(n_models, n_triples, step, seed=0):
+    """Models whose log ranks differ by multiples of `step`, on the same triples."""
+    rng = np.random.default_rng(seed)
+    hard = rng.normal(size=n_triples)
+    logs = [2.0 + hard + step * i + 0.3 * rng.normal(size=n_triples) for i in range(n_models)]
+    return {f"M{i:02}": ranked(np.clip(np.exp(log), 1, 199).astype(int), f"M{i:02}") for i, log in enumerate(logs)}
+
+
+def test_h6_many_models_are_decided():
+    """15 models in 5 metrics are 525 tests: 9,999 swaps show no p below 1/10,000, and 525/10,000 is above 0.05."""
+    n_models = size(15, 30)
+    results = ranked_models(n_models, 300, 0.25)
+    found = kg.compare(results, metrics="mrr,mr,hits@1,hits@3,hits@10")
+    rows = found.differences
+    assert len(rows) == 5 * n_models * (n_models - 1) // 2
+    z = (rows["difference"] / rows["error"]).abs()
+    assert (z > 6).sum() > 100
+    assert (rows.loc[z > 6, "decision"] == "first").mean() == 1.0
+    has_interval = rows["low"].notna()
+    excludes = (rows["low"] > 0) | (rows["high"] < 0)
+    assert (excludes == (rows["better"] != ""))[has_interval].all()
+    assert has_interval[z > 6].all()
+
+
+@pytest.mark.parametrize("name", ["10/2,2,2,2 seeds 90%", "1,1,3,3 seeds 90%", "2/2/2/2 seeds 50%"])
+def test_h7_h8_unequal_numbers_of_runs_keep_the_level(name):
+    """One false decision in 5% of families; 63394de had .195 and .378 with unequal numbers of runs."""
+    n, share, disagree = bench().figures(cell(name), 1000)
+    assert share <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / n)
+    assert disagree == 0
+
+
+@pytest.mark.parametrize(("runs", "least"), [(2, 0.7), (3, 0.84)])
+def test_h14_two_and_three_seeds_find_four_standard_errors(runs, least):
+    """63394de found .07 to .19 with two runs, and .26 to .81 with three."""
+    name = "/".join([str(runs)] * 4) + " at 4 standard errors, seeds 50%"
+    assert bench().figures(cell(name), 1000)[1] >= least - 0.03
+
+
+def test_the_arrays_of_the_simulation_are_compare_runs():
+    bench().check()
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("place", range(39))
+def test_every_cell(place):
+    """At most .06 for equal spreads, .08 for fourfold ones with five runs; the guide has the figures."""
+    one = bench().NULL[place]
+    n, share, disagree = bench().figures(one, 200 if len(one.runs) == 30 else 1000)
+    allowed = 0.13 if one.ratios and min(one.runs) < 5 else 0.08 if one.ratios else 0.06
+    assert share <= allowed + 3 * math.sqrt(allowed * (1 - allowed) / n), one.name
+    assert disagree == 0
+
+
+def test_h9_groups_of_few_triples_decide_nothing():
+    """Three triples of each relation, all better by nearly the same: t alone would call every group decided."""
+    base = np.full(30, 20)
+    better = base - 10 - np.arange(30) % 2
+    relations = np.repeat(np.arange(10), 3)
+    results = [ranked(ranks, name, relations=relations) for name, ranks in (("A", better), ("B", base))]
+    frame = kg.compare(results, names=["A", "B"], metrics="mr").by("relation")
+    assert (frame["low"].notna() & ((frame["low"] > 0) | (frame["high"] < 0))).any()
+    assert not frame["decided"].any()
+    assert not frame["reversed"].any()
+
+
+def test_h15_a_verdict_on_single_runs_is_about_these_trained_models():
+    sentence = kg.compare(ranked_models(2, 100, 0.5), metrics="mrr").verdict.sentence
+    assert sentence.startswith("M00 beats M01: ")
+    assert sentence.endswith("; this is about these trained models; other seeds may give another order")
+
+
+def test_h18_seeds_of_a_model_are_no_rivals_and_have_their_names():
+    """DistMult seed 3 comes before seed 1, and beats the one other model; its other seed is no model."""
+    ranks = list(ranked_models(3, 200, 0.5).values())
+    results = [named(ranks[0], "DistMult", 3), named(ranks[1], "DistMult", 1), named(ranks[2], "TransE", 1)]
+    found = kg.compare(results, metrics="mrr")
+    assert found.names == ("DistMult seed 3", "DistMult seed 1", "TransE seed 1")
+    pairs = set(zip(found.differences["first"], found.differences["second"]))
+    assert pairs == {("DistMult seed 3", "TransE seed 1"), ("DistMult seed 1", "TransE seed 1")}
+    assert found.verdict.sentence.startswith("DistMult seed 3 beats TransE seed 1: ")
+    assert found.verdict.leaders == ("DistMult seed 3",)
+    assert any(
+        "DistMult seed 3 and DistMult seed 1 are runs of one model, DistMult: its seeds" in n for n in found.notes
+    )
+    assert kg.compare(results[1:], metrics="mrr").names == ("DistMult", "TransE")
+    assert len(kg.compare(results[:2], metrics="mrr").differences) == 1  # nothing else to compare
+
+
+def test_h19_pairs_without_a_common_run_say_so():
+    one, other = ranked_models(2, 50, 0.5).values()
+    found = kg.benchmark({("A", "x"): one, ("B", "x"): other, ("A", "y"): ranked_models(1, 40, 0.5, 1)["M00"]})
+    row = found.differences[found.differences["dataset"] == "y"].iloc[0]
+    assert (row["decision"], row["better"], row["reason"]) == ("no common run", "", "B: no run")
+
+
+def test_a_baseline_makes_the_family_smaller():
+    found = kg.compare(ranked_models(4, 60, 0.1), metrics="mrr,mr", baseline="M02")
+    assert len(found.differences) == 6
+    assert all("M02" in pair for pair in zip(found.differences["first"], found.differences["second"]))
+    with pytest.raises(kg.MetricError, match="baseline must be one of 'M00', 'M01', 'M02', 'M03'; got 'X'"):
+        kg.compare(ranked_models(4, 60, 0.1), baseline="X")
+
+
+def test_h22_nearly_identical_ranks_are_not_shown_equal_too_often():
+    """95% of the ranks are identical, the mean difference is the margin: at most 5% may be called equal within it."""
+    rng, n, n_equal, n_by_t = np.random.default_rng(1), 300, 0, 0
+    largest_gaps = np.array([1.0, 0.5, 0.2])
+    margin = 0.05 * largest_gaps.mean()
+    repetitions = size(400, 2000)
+    for _ in range(repetitions):
+        gaps = np.where(rng.random(n) < 0.05, rng.choice(largest_gaps, n), 0.0)
+        (found,) = compare_paired([Moments(gaps[:, None])], [Moments(np.zeros((n, 1)))], np.arange(n), test="t")
+        if math.isnan(found.error) or found.error == 0.0:
+            continue
+        numbers = (found.value, found.error, found.freedom, margin)
+        n_equal += tost(*numbers, support=Support(found.n_differing, n, 1.0)).p_value <= 0.05
+        n_by_t += tost(*numbers).p_value <= 0.05
+    assert n_by_t / repetitions > 0.07
+    assert n_equal / repetitions <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / repetitions)
+
+
+def test_no_row_disagrees_with_its_interval():
+    """Compared models of many kinds: an interval excludes 0 exactly where the row is decided."""
+    rng, n_rows, n_decided = np.random.default_rng(3), 0, 0
+    for _ in range(size(40, 2000)):
+        results = ranked_models(
+            int(rng.integers(2, 5)), int(rng.integers(8, 60)), rng.choice([0, 0.1, 0.4]), rng.integers(99)
+        )
+        found = kg.compare(results, metrics="mrr,hits@3,gmr", n_resamples=199, confidence=rng.choice([0.9, 0.95]))
+        rows = found.differences[found.differences["low"].notna()]
+        excludes = (rows["low"] > 0) | (rows["high"] < 0)
+        assert (excludes == (rows["better"] != "")).all()
+        assert (rows["decision"] != "second").all() or len(found.keys) > 1
+        n_rows, n_decided = n_rows + len(rows), n_decided + int(excludes.sum())
+    assert 0 < n_decided < n_rows
+
+
+def test_all_pairs_are_compared_once():
+    names = list(ranked_models(4, 30, 0.1))
+    found = kg.compare(ranked_models(4, 30, 0.1), metrics="mrr").differences
+    pairs = {frozenset(pair) for pair in zip(found["first"], found["second"])}
+    assert pairs == {frozenset(pair) for pair in itertools.combinations(names, 2)}
