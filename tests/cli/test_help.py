@@ -55,12 +55,15 @@ def test_a_page_is_printed_as_it_is(capsys, topic):
     assert capsys.readouterr().out == PAGES[topic].read_text(encoding="utf-8")
 
 
-def test_the_commands_about_cards_stand_together():
-    """The board has a place of its own, after the commands that write and check cards."""
+def test_the_commands_and_their_order():
+    """What one does first stands first; audit is reserved, and not listed."""
     names = [command.name for command in all_commands()]
-    assert names[names.index("card") :] == ["card", "verify", "board"]
+    assert names == [
+        "evaluate", "compare", "benchmark", "gate", "report", "board", "show", "classify", "inspect", "card",
+        "check-table", "check-scorer", "trec", "help",
+    ]  # fmt: skip
     places = [command.place for command in all_commands()]
-    assert places.count(all_commands()[names.index("board")].place) == 1
+    assert len(set(places)) == len(places)
 
 
 @pytest.mark.thorough
@@ -257,6 +260,24 @@ def test_a_misspelt_command_names_the_nearest(capsys):
     assert capsys.readouterr().err.startswith(
         "kgeval: no command is named 'evaluat'; did you mean 'evaluate'? (evaluate, "
     )
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("export", "export is now: kgeval show RUN.kgeval -o FILE"),
+        ("explain", "explain is now: kgeval show RUN.kgeval --explain SUBJECT RELATION OBJECT"),
+        ("datasets", "datasets is now: kgeval inspect --datasets"),
+        ("verify", "verify is now: kgeval card --check CARD.json RUN.kgeval"),
+        ("audit", "audit comes with a later version"),
+    ],
+)
+def test_old_and_reserved_commands_answer_in_one_line(capsys, command, said):
+    """Whatever follows them."""
+    with pytest.raises(SystemExit) as ended:
+        main([command, "x", "--quux"])
+    assert ended.value.code == 2
+    assert capsys.readouterr() == ("", f"kgeval: kgeval {said}\n")
 
 
 def test_topics_may_be_written_in_capitals(capsys):

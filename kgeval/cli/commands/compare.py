@@ -280,5 +280,5 @@ def _number(value: float) -> float | None:
 
 
 COMMAND = Command(
-    "compare", "paired comparison of saved results: differences, intervals, tests", _add_options, _compare, place=3
+    "compare", "paired comparison of saved results: differences, intervals, tests", _add_options, _compare, place=2
 )

@@ -158,4 +158,4 @@ def _lines(entries: dict[str, str], screen: Screen) -> str:
     return "\n".join(screen.wrapped(f"  {name:{width}}  {text}", hang=width + 2) for name, text in entries.items())
 
 
-COMMAND = Command("help", "print a page of the guide, or list its topics", _add_options, _help, place=11)
+COMMAND = Command("help", "print a page of the guide, or list its topics", _add_options, _help, place=15)
