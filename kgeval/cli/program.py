@@ -10,6 +10,7 @@ import itertools
 import os
 import re
 import sys
+import textwrap
 import traceback
 import warnings
 from collections.abc import Iterator, Sequence
@@ -143,6 +144,8 @@ def _failed(message: str, status: int) -> int:
 def _options(arguments: Sequence[str]) -> argparse.Namespace:
     """Return the parsed options; an error in them ends the program with exit code 2."""
     parser, commands = _parser()
+    if arguments[:1] == ["help"] and not {"-h", "--help"} & set(arguments):  # `kgeval help --by` looks up --by
+        arguments = [arguments[0], *(word if word == "--debug" else word.lstrip("-") for word in arguments[1:])]
     if arguments and not arguments[0].startswith("-"):
         if arguments[0] in MOVED:
             parser.exit(2, f"kgeval: kgeval {arguments[0]} is now: {MOVED[arguments[0]]}\n")
@@ -226,6 +229,13 @@ class _Parser(argparse.ArgumentParser):
             self.exit(1)
 
 
+class _HelpFormatter(argparse.HelpFormatter):
+    """Breaks the lines of a help text between words only; argparse also breaks them at hyphens."""
+
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        return textwrap.wrap(" ".join(text.split()), width, break_long_words=False, break_on_hyphens=False)
+
+
 @functools.cache  # for those who call main() many times in one process
 def _parser() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParser]]:
     """Return the parser of the program, and a dict from the name of each command to its parser."""
@@ -234,7 +244,9 @@ def _parser() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParse
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
     commands: dict[str, argparse.ArgumentParser] = {}
     for command in all_commands():
-        commands[command.name] = subparser = subparsers.add_parser(command.name, help=command.about)
+        commands[command.name] = subparser = subparsers.add_parser(
+            command.name, help=command.about, formatter_class=_HelpFormatter
+        )
         command.add_options(subparser)
         subparser.add_argument("--debug", action="store_true", help="show the traceback of an error")
         subparser.set_defaults(run=command.run, runs_scorer=command.runs_scorer)
