@@ -67,7 +67,7 @@ def commands(folder, results, out):
     return {
         "save": lambda: results[0].save(out, overwrite=True),
         "report": lambda: quiet("report", *files, "-o", out, "--overwrite"),
-        "export": lambda: quiet("export", files[0], "-o", out, "--overwrite"),
+        "export": lambda: quiet("show", files[0], "-o", out, "--overwrite"),
         "board": lambda: quiet("board", folder / "cards", "-o", out, "--overwrite"),
         "gate": lambda: quiet("gate", out, "--against", files[1], "--metric", "mrr", "--margin", "0.9"),
     }

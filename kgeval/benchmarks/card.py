@@ -1,6 +1,6 @@
 """Cards: everything that makes the numbers of one run comparable and checkable, in a few kB of JSON.
 
-`kgeval card` writes cards, `kgeval verify` compares a card with its run, and `kgeval board` lists many cards. The
+`kgeval card` writes cards, `kgeval card --check` compares a card with its run, and `kgeval board` lists many cards. The
 fields of the JSON are in `card_files.py`; the guide (``kgeval help cards``) explains each of them.
 """
 

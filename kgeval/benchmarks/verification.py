@@ -1,4 +1,4 @@
-"""Verify a card: compute everything on it again from the saved run, and list what differs; `kgeval verify` calls it."""
+"""Verify a card: compute everything on it again from the saved run, and list what differs (`kgeval card --check`)."""
 
 from __future__ import annotations
 

@@ -54,7 +54,9 @@ MODEL_SETTINGS = (
 )
 
 
-def add_input(parser: argparse.ArgumentParser, with_scores: bool, with_side: bool = True) -> None:
+def add_input(
+    parser: argparse.ArgumentParser, with_scores: bool, with_side: bool = True, for_show: bool = False
+) -> None:
     """Add the options for dataset, scorer and side; `add_reading` adds the settings for their files.
 
     Parameters
@@ -64,15 +66,18 @@ def add_input(parser: argparse.ArgumentParser, with_scores: bool, with_side: boo
         Whether a table of scores (``--scores``) or predictions (``--predictions``) may be given in place of a scorer.
     with_side : bool
         Whether to add ``--side``.
+    for_show : bool
+        Whether the command is ``kgeval show``, in which the dataset is an option and the scorer may be left out.
     """
     parser.add_argument(
-        "dataset",
+        "--dataset" if for_show else "dataset",
         nargs="?" if with_scores else None,
         metavar="DATASET",
         help="folder with train.txt, valid.txt, test.txt"
-        + ("; not needed for --predictions that hold a rank for every query" if with_scores else ""),
+        + ("; not needed for --predictions that hold a rank for every query" if with_scores else "")
+        + ("; for --explain, and for --by columns that the result does not contain" if for_show else ""),
     )
-    scorer = parser.add_mutually_exclusive_group(required=True)
+    scorer = parser.add_mutually_exclusive_group(required=not for_show)
     scorer.add_argument(
         "--model", metavar="PATH", help="checkpoint of an embedding model: a file, or the folder that a tool wrote"
     )

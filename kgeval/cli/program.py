@@ -10,6 +10,7 @@ import itertools
 import os
 import re
 import sys
+import textwrap
 import traceback
 import warnings
 from collections.abc import Iterator, Sequence
@@ -25,12 +26,19 @@ from kgeval.errors import KgevalError, KgevalWarning
 from kgeval.markup import printable
 from kgeval.terminal import Screen
 
-EXPORT = "; kgeval export RUN.kgeval -o {} writes the ranks of a result that was saved with --out"
+EXPORT = "; kgeval show RUN.kgeval -o {} writes the ranks of a result that was saved with --out"
 FORMAT_HINTS = {  # formats of files, which --format does not print, and the command that writes them
     "parquet": EXPORT.format("ranks.parquet"),
     "tsv": EXPORT.format("ranks.tsv"),
     "html": "; kgeval report RUN.kgeval -o page.html writes a page about results that were saved with --out",
 }
+MOVED = {  # commands of version 0.1, and what took their place
+    "datasets": "kgeval inspect --datasets",
+    "explain": "kgeval show RUN.kgeval --explain SUBJECT RELATION OBJECT",
+    "export": "kgeval show RUN.kgeval -o FILE",
+    "verify": "kgeval card --check CARD.json RUN.kgeval",
+}
+LATER = ("audit",)  # names of commands that a later version has
 MIN_SIMILARITY = 0.7  # for an unknown option, an error message suggests only options that are at least this similar
 
 
@@ -45,10 +53,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0 if all went well; 1 if ``check-table`` finds an impossible row, if ``verify`` finds a difference, if ``gate``
-        fails, or if standard output cannot be written (it is closed, the disk is full, or the program that reads it
-        stops reading); 2 after an error in the input or the options, or if a result cannot be saved; 130 after an
-        interrupt (Ctrl-C), 143 after SIGTERM.
+        0 if all went well; 1 if ``check-table`` finds an impossible row, if ``card --check`` finds a difference, if
+        ``gate`` fails, or if standard output cannot be written (it is closed, the disk is full, or the program that
+        reads it stops reading); 2 after an error in the input or the options, or if a result cannot be saved; 130
+        after an interrupt (Ctrl-C), 143 after SIGTERM.
     """
     if sys.stderr is None:  # closed by 2>&-
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - for all further messages
@@ -136,10 +144,17 @@ def _failed(message: str, status: int) -> int:
 def _options(arguments: Sequence[str]) -> argparse.Namespace:
     """Return the parsed options; an error in them ends the program with exit code 2."""
     parser, commands = _parser()
+    if arguments[:1] == ["help"] and not {"-h", "--help"} & set(arguments):  # `kgeval help --by` looks up --by
+        arguments = [arguments[0], *(word if word == "--debug" else word.lstrip("-") for word in arguments[1:])]
     if arguments and not arguments[0].startswith("-"):
+        if arguments[0] in MOVED:
+            parser.exit(2, f"kgeval: kgeval {arguments[0]} is now: {MOVED[arguments[0]]}\n")
+        if arguments[0] in LATER:
+            parser.exit(2, f"kgeval: kgeval {arguments[0]} comes with a later version\n")
         if arguments[0] not in commands:
             hint = suggest(arguments[0], commands)
             parser.error(f"no command is named {arguments[0]!r}{hint} ({', '.join(commands)})")
+        arguments = [arguments[0], *_with_labels(arguments[1:], commands[arguments[0]])]
         _check_names(commands[arguments[0]], arguments[1:])
     else:
         _check_names(parser, arguments[:1])
@@ -151,9 +166,23 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
             if len(unknown) == 1
             else f"{len(unknown)} arguments too many: {extra}; a label with spaces needs quotation marks"
         )
-    if getattr(options, "spreadsheet", False) and getattr(options, "format", "csv") != "csv":
+    writes_ranks = arguments[:1] == ["show"] and options.out is not None
+    if getattr(options, "spreadsheet", False) and options.format != "csv" and not writes_ranks:
         commands[arguments[0]].error("--spreadsheet needs --format csv")
     return options
+
+
+def _with_labels(words: Sequence[str], parser: argparse.ArgumentParser) -> list[str]:
+    """Return the arguments of a command, each of the three labels after ``--explain`` in the form ``--explain=LABEL``.
+
+    argparse would read a label that starts with a hyphen as an option.
+    """
+    if "--explain" not in words or "--explain" not in parser._option_string_actions:
+        return list(words)
+    place = list(words).index("--explain") + 1
+    labels = itertools.takewhile(lambda word: word not in parser._option_string_actions, words[place : place + 3])
+    joined = [f"--explain={label}" for label in labels]
+    return [*words[: place - 1], *(joined or ["--explain"]), *words[place + len(joined) :]]
 
 
 def _check_names(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
@@ -200,6 +229,13 @@ class _Parser(argparse.ArgumentParser):
             self.exit(1)
 
 
+class _HelpFormatter(argparse.HelpFormatter):
+    """Breaks the lines of a help text between words only; argparse also breaks them at hyphens."""
+
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        return textwrap.wrap(" ".join(text.split()), width, break_long_words=False, break_on_hyphens=False)
+
+
 @functools.cache  # for those who call main() many times in one process
 def _parser() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParser]]:
     """Return the parser of the program, and a dict from the name of each command to its parser."""
@@ -208,7 +244,9 @@ def _parser() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParse
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
     commands: dict[str, argparse.ArgumentParser] = {}
     for command in all_commands():
-        commands[command.name] = subparser = subparsers.add_parser(command.name, help=command.about)
+        commands[command.name] = subparser = subparsers.add_parser(
+            command.name, help=command.about, formatter_class=_HelpFormatter
+        )
         command.add_options(subparser)
         subparser.add_argument("--debug", action="store_true", help="show the traceback of an error")
         subparser.set_defaults(run=command.run, runs_scorer=command.runs_scorer)

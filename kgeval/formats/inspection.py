@@ -101,7 +101,8 @@ def inspect(path: str | Path) -> Inspection:
     entry = None if place.exists() else find_registered(path)
     if entry is not None:
         raise DataError(
-            f"{path} is the name of a registered dataset, not of a file here; kgeval datasets {path} describes it"
+            f"{path} is the name of a registered dataset, not of a file here; kgeval inspect --datasets {path} "
+            "describes it"
         )
     if place.is_dir():
         check_regular(place)

@@ -1,6 +1,6 @@
 """Results for other programs: tables of ranks, metrics in long form, and flat numbers for experiment trackers.
 
-Users import this module as `kgeval.report.exports`; ``kgeval export`` calls `write_ranks`.
+Users import this module as `kgeval.report.exports`; ``kgeval show -o`` calls `write_ranks`.
 """
 
 from __future__ import annotations

@@ -870,8 +870,8 @@ def triples(data: Data) -> Markup:
 RIVALS = {
     "kept": "The best rivals score above the answer, unless they are marked as tied or below. Known answers are left "
     "out.",
-    "not kept": "This result does not contain the rivals. With the dataset and the model, kgeval explain lists the "
-    "candidates above a triple.",
+    "not kept": "This result does not contain the rivals. With the dataset and the model, kgeval show --explain lists "
+    "the candidates above a triple.",
     "none": "No answer has a rival: all other candidates are known answers.",
 }
 

@@ -734,7 +734,7 @@ class EvaluationResult:
         if self._source is None:
             raise DataError(
                 "this result has no scorer: it was loaded from a file without rivals, pickled or copied, or made "
-                "without a model. Evaluate again, or run kgeval explain"
+                "without a model. Evaluate again, or run kgeval show --explain with --dataset and --model"
             )
         return explain_row(self.rank_table, self._source, self._row(s, p, o, check_side(side)), limit)
 

@@ -199,7 +199,8 @@ def explain_kept(
         raise DataError(
             f"this result was loaded from a file, so nothing can score the query again, and the file contains the best "
             f"rivals of {rivals['row'].nunique():,} rows only: those with the worst and the best ranks "
-            "(kgeval.results.kept_rivals(result)). Evaluate again, or run kgeval explain"
+            "(kgeval.results.kept_rivals(result)). Evaluate again, or run kgeval show --explain with --dataset and "
+            "--model"
         )
     score = stored["score"]
     of_row = of_row.assign(stands=np.where(of_row["score"] > score, "above", "tied"))[of_row["score"] >= score]

@@ -1,4 +1,4 @@
-"""kgeval card and kgeval verify: what they print and write, exit codes, and what they refuse."""
+"""kgeval card, also with --check: what they print and write, exit codes, and what they refuse."""
 
 import json
 
@@ -69,7 +69,7 @@ def test_several_runs_give_a_folder_of_cards(capsys, tmp_path):
     assert run(capsys, "card", "near.kgeval", "far.kgeval", "-o", "cards/all")[0] == 0
     assert sorted(path.name for path in (tmp_path / "cards" / "all").iterdir()) == ["far.json", "near.json"]
     assert read_card("cards/all/near.json").model == "Near"
-    assert run(capsys, "verify", "cards/all/far.json", "far.kgeval")[0] == 0
+    assert run(capsys, "card", "--check", "cards/all/far.json", "far.kgeval")[0] == 0
     assert run(capsys, "card", "near.kgeval", "-o", "cards")[1].startswith("wrote cards/near.json, ")
 
 
@@ -120,7 +120,7 @@ def test_paragraph_and_metadata(capsys, tmp_path):
 def test_verify_agrees_or_names_what_differs(capsys, tmp_path):
     """Exit code 0 with a line per item; 1 with both values of each field; 2 for what is no card."""
     run(capsys, "card", "near.kgeval", "-o", "near.json")
-    status, text, _ = run(capsys, "verify", "near.json", "near.kgeval")
+    status, text, _ = run(capsys, "card", "--check", "near.json", "near.kgeval")
     assert status == 0
     assert text.split("\n")[:4] == [
         "near.json agrees with near.kgeval", "", "format     kgeval card 1", "model      Near, seed 3",
@@ -132,27 +132,27 @@ def test_verify_agrees_or_names_what_differs(capsys, tmp_path):
     tampered = digits[:-1] + ("1" if digits[-1] != "1" else "2")
     assert raw.count(digits) == 1
     (tmp_path / "near.json").write_text(raw.replace(digits, tampered))
-    status, text, _ = run(capsys, "verify", "near.json", "near.kgeval")
+    status, text, _ = run(capsys, "card", "--check", "near.json", "near.kgeval")
     assert status == 1
     assert text.startswith("near.json does not agree with near.kgeval: 1 field differs\n")
     assert (
         f"\nmetrics    DIFFERS\n  metrics/mrr/value: the card says {tampered.split()[1]}; the run says {value}" in text
     )
-    status, text, _ = run(capsys, "verify", "near.json", "far.kgeval")
+    status, text, _ = run(capsys, "card", "--check", "near.json", "far.kgeval")
     assert status == 1
     assert '  model/name: the card says "Near"; the run says' in text
     (tmp_path / "near.json").write_text(raw[:100])
-    status, text, error = run(capsys, "verify", "near.json", "near.kgeval")
+    status, text, error = run(capsys, "card", "--check", "near.json", "near.kgeval")
     assert (status, text) == (2, "")
     assert "near.json, line" in error
-    assert run(capsys, "verify", "near.kgeval", "near.kgeval")[0] == 2
+    assert run(capsys, "card", "--check", "near.kgeval", "near.kgeval")[0] == 2
 
 
 def test_labels_cannot_change_the_terminal(capsys):
     """Control characters of a name are escaped in what is printed."""
     named(kg.load_result("near.kgeval"), "a\x1b[31mb").save("red.kgeval")
     run(capsys, "card", "red.kgeval", "-o", "red.json")
-    _, text, _ = run(capsys, "verify", "red.json", "red.kgeval")
+    _, text, _ = run(capsys, "card", "--check", "red.json", "red.kgeval")
     assert "\x1b" not in text
     _, text, _ = run(capsys, "card", "red.kgeval", "--paragraph")
     assert "\x1b" not in text
@@ -167,12 +167,12 @@ def test_a_card_that_contradicts_itself_is_said_by_card_and_verify(capsys, tmp_p
     status, _, aside = run(capsys, "card", "made.json", "--paragraph")
     assert (status, aside.startswith("kgeval: caution: made.json: the card contradicts itself: ")) == (0, True)
     assert said in aside
-    status, text, _ = run(capsys, "verify", "made.json", "near.kgeval")
+    status, text, _ = run(capsys, "card", "--check", "made.json", "near.kgeval")
     assert status == 1
     assert f"the card contradicts itself: {said}" in " ".join(text.split())
     content["date"] = "2026-02-30"
     (tmp_path / "made.json").write_text(json.dumps(content))
-    status, _, error = run(capsys, "verify", "made.json", "near.kgeval")
+    status, _, error = run(capsys, "card", "--check", "made.json", "near.kgeval")
     assert (status, error) == (
         2,
         'kgeval: made.json, date: expected a date, written YYYY-MM-DD, or null; got "2026-02-30"\n',

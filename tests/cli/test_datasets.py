@@ -1,4 +1,4 @@
-"""`kgeval datasets`: the list of registered datasets, the details of one, and wrong names."""
+"""`kgeval inspect --datasets`: the list of registered datasets, the details of one, and wrong names."""
 
 import csv
 import io
@@ -19,7 +19,7 @@ def home(tmp_path, monkeypatch):
 
 def printed(capsys, *arguments):
     """The output of the command."""
-    assert main(["datasets", *arguments]) == 0
+    assert main(["inspect", "--datasets", *arguments]) == 0
     out, err = capsys.readouterr()
     assert err == ""
     return out
@@ -37,7 +37,7 @@ def test_the_list(capsys, home):
     assert " ".join(line.split()) == f"WN18RR SHA-256 rows {licence} not downloaded 40943 11 86835 3034 3134"
     (line,) = [line for line in lines if line.startswith("DB100K ")]
     assert " ".join(line.split()) == "DB100K unverified pykeen not stated not downloaded 99604 470 597482 49997 50000"
-    assert lines[-1] == f"files are kept in {home} (KGEVAL_HOME); kgeval datasets NAME tells more"
+    assert lines[-1] == f"files are kept in {home} (KGEVAL_HOME); kgeval inspect --datasets NAME tells more"
 
 
 def test_the_list_for_programs(capsys, home):
@@ -128,8 +128,8 @@ def test_the_details_for_programs(capsys):
 
 def test_a_wrong_name_is_an_error(capsys):
     """With the nearest name."""
-    assert main(["datasets", "fb15k-273"]) == 2
+    assert main(["inspect", "--datasets", "fb15k-273"]) == 2
     assert capsys.readouterr().err == (
-        "kgeval: no registered dataset is named 'fb15k-273'; did you mean 'FB15k-237'? (kgeval datasets lists all "
-        "names)\n"
+        "kgeval: no registered dataset is named 'fb15k-273'; did you mean 'FB15k-237'? (kgeval inspect --datasets "
+        "lists all names)\n"
     )

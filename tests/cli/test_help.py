@@ -1,6 +1,7 @@
 """`kgeval help`: the list of commands and topics, the pages, and the word that was probably meant."""
 
 import io
+import re
 import subprocess
 import sys
 from importlib import resources
@@ -27,8 +28,11 @@ def test_the_guide_has_these_pages(root):
 
 
 @pytest.mark.parametrize("arguments", [[], ["help"]])
-def test_the_overview_lists_every_command_and_topic_once(capsys, arguments):
+def test_the_overview_lists_every_command_and_topic_once(capsys, monkeypatch, arguments):
     """`kgeval` alone is `kgeval help`; each line ends with what the command or the page is about."""
+    assert main(arguments) == 0
+    assert max(map(len, capsys.readouterr().out.splitlines())) <= 80
+    monkeypatch.setenv("COLUMNS", "120")
     assert main(arguments) == 0
     lines = capsys.readouterr().out.splitlines()
     for command in all_commands():
@@ -50,25 +54,34 @@ def test_the_command_line_without_arguments_prints_the_overview(monkeypatch, cap
 
 @pytest.mark.parametrize("topic", TOPICS)
 @pytest.mark.light(3)
-def test_a_page_is_printed_as_it_is(capsys, topic):
-    """To a pipe or a file, not a byte more or less."""
+def test_a_page_is_printed_with_lines_that_fit(capsys, topic):
+    """To a pipe or a file: every word of the page in its order; only code, tables and headings may be wider than 80."""
     assert main(["help", topic]) == 0
-    assert capsys.readouterr().out == PAGES[topic].read_text(encoding="utf-8")
+    shown, page = capsys.readouterr().out, PAGES[topic].read_text(encoding="utf-8")
+    assert shown.split() == page.split()
+    as_they_are = page.splitlines()
+    assert [line for line in shown.splitlines() if len(line) > 80 and line not in as_they_are] == []
+    prose = [line for line in shown.splitlines() if len(line) > 80 and line[:1] not in "#| "]
+    fences = page.split("```")[1::2]
+    assert [line for line in prose if not any(line in fence for fence in fences)] == []
 
 
-def test_the_commands_about_cards_stand_together():
-    """The board has a place of its own, after the commands that write and check cards."""
+def test_the_commands_and_their_order():
+    """What one does first stands first; audit is reserved, and not listed."""
     names = [command.name for command in all_commands()]
-    assert names[names.index("card") :] == ["card", "verify", "board"]
+    assert names == [
+        "evaluate", "compare", "benchmark", "gate", "report", "board", "show", "classify", "inspect", "card",
+        "check-table", "check-scorer", "trec", "help",
+    ]  # fmt: skip
     places = [command.place for command in all_commands()]
-    assert places.count(all_commands()[names.index("board")].place) == 1
+    assert len(set(places)) == len(places)
 
 
 @pytest.mark.thorough
 def test_piped_output_equals_the_file():
     """In a process of its own, whose output is no terminal."""
     done = subprocess.run([sys.executable, "-m", "kgeval", "help", "trec"], capture_output=True, check=True)
-    assert done.stdout.replace(b"\r\n", b"\n") == PAGES["trec"].read_bytes()
+    assert done.stdout.split() == PAGES["trec"].read_bytes().split()
     assert done.stderr == b""
 
 
@@ -83,7 +96,8 @@ def test_a_terminal_gets_a_pager(monkeypatch):
     monkeypatch.setattr(help_command.pydoc, "pager", shown.append)
     monkeypatch.setattr(sys, "stdout", terminal)
     assert main(["help", "speed"]) == 0
-    assert (shown, terminal.getvalue()) == ([PAGES["speed"].read_text(encoding="utf-8").rstrip("\n")], "")
+    assert [text.split() for text in shown] == [PAGES["speed"].read_text(encoding="utf-8").split()]
+    assert terminal.getvalue() == ""
 
 
 def test_a_command_is_explained_by_its_options(capsys):
@@ -139,8 +153,10 @@ def test_the_meaning_of_a_metric(capsys, key, first, said):
     """What it measures, its range, which way is better, its source, and the page with more."""
     assert main(["help", key]) == 0
     text = capsys.readouterr().out
-    assert text.splitlines()[0] == first
-    assert said in text
+    assert max(map(len, text.splitlines())) <= 80
+    paragraphs = [" ".join(paragraph.split()) for paragraph in text.split("\n\n")]
+    assert paragraphs[0] == first
+    assert said in " ".join(paragraphs)
     assert "\nMore: kgeval help " in text
 
 
@@ -195,27 +211,65 @@ def test_the_options_of_a_first_evaluation_stand_first(capsys):
 
 
 @pytest.mark.parametrize(
-    ("words", "topic"),
+    ("word", "page", "heading"),
     [
-        ("ties filter raw filtered rank unseen side Rival sample", "protocol"),
-        ("p-value interval confidence significance tests html latex", "decisions"),
-        ("cite", "cards"),
-        ("seed", "benchmark"),
-        ("negatives", "classification"),
-        ("transe complex tucker", "models"),
-        ("PyKEEN libkge openke ogb torchkge ampligraph", "other-tools"),
+        ("parquet", "data", "Other files"),
+        ("gpu", "speed", "Speed"),
+        ("plots", "reporting", "Pictures"),
+        ("temporal", "data", "Other files"),
+        ("latex", "reporting", "Into a paper, a spreadsheet, a tracker"),
+        ("Ties", "protocol", "Ties"),
+        ("filter", "protocol", "Settings"),
+        ("negatives", "data", "Negatives"),
+        ("PyKEEN", "integrations", "PyKEEN"),
+        ("row order", "models", "Is the row order right?"),
+        ("what verify checks", "cards", "What verify checks"),
     ],
 )
-@pytest.mark.light(2)
-def test_words_lead_to_the_page_that_explains_them(capsys, words, topic):
-    for word in words.split():
-        assert main(["help", word]) == 0
-        assert capsys.readouterr().out == PAGES[topic].read_text(encoding="utf-8")
+@pytest.mark.light(5)
+def test_a_word_prints_the_section_that_fits(capsys, word, page, heading):
+    """The section, not the page (`help latex` printed 589 lines), and at most eight others."""
+    assert main(["help", *word.split()]) == 0
+    shown = capsys.readouterr().out
+    text = PAGES[page].read_text(encoding="utf-8")
+    start = text.index(f"# {heading}\n")
+    section = re.split(r"\n##+ ", text[start:])[0].split()
+    printed = shown.partition(f"From the page {page}:")[2].partition("Also about it (kgeval help HEADING")[0]
+    assert printed.split()[1:] == section[1:]
+    assert shown.count("\n- kgeval help ") <= 8
+    assert len(shown.splitlines()) < 120
 
 
-def test_a_cut_off_that_lacks_is_suggested(capsys):
-    assert main(["help", "hits"]) == 2
-    assert "named 'hits'; did you mean 'hits@10'? (topics" in capsys.readouterr().err
+def test_an_option_is_explained_with_its_commands(capsys):
+    """With or without its hyphens; two meanings are two lines."""
+    assert main(["help", "--worst"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("Option --worst of show: list the N worst ranked triples\n")
+    assert main(["help", "worst"]) == 0
+    assert capsys.readouterr().out == shown
+    assert main(["help", "by"]) == 0
+    assert capsys.readouterr().out.startswith("Option --by of evaluate, show: break down by columns,")
+
+
+def test_an_error_is_explained(capsys):
+    """By its name, in any case; its message finds a section with most of its words."""
+    assert main(["help", "outofmemory"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert said.startswith("OutOfMemory: A ranking needs more memory than is free; the message says what to change.")
+
+
+def test_lines_of_options_are_broken_between_words(capsys):
+    """argparse would also break them at hyphens, as in --dataset-\nformat."""
+    for command in all_commands():
+        assert main(["help", command.name]) == 0
+        shown = capsys.readouterr().out
+        assert not re.search(r"[a-z]-$", shown, re.MULTILINE)
+
+
+def test_a_cut_off_that_lacks_is_ten(capsys):
+    """hits is hits@10."""
+    assert main(["help", "hits"]) == 0
+    assert capsys.readouterr().out.startswith("hits@10, a metric of ranks; its key is hits@10\n")
 
 
 @pytest.mark.parametrize(
@@ -258,6 +312,24 @@ def test_a_misspelt_command_names_the_nearest(capsys):
     assert capsys.readouterr().err.startswith(
         "kgeval: no command is named 'evaluat'; did you mean 'evaluate'? (evaluate, "
     )
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("export", "export is now: kgeval show RUN.kgeval -o FILE"),
+        ("explain", "explain is now: kgeval show RUN.kgeval --explain SUBJECT RELATION OBJECT"),
+        ("datasets", "datasets is now: kgeval inspect --datasets"),
+        ("verify", "verify is now: kgeval card --check CARD.json RUN.kgeval"),
+        ("audit", "audit comes with a later version"),
+    ],
+)
+def test_old_and_reserved_commands_answer_in_one_line(capsys, command, said):
+    """Whatever follows them."""
+    with pytest.raises(SystemExit) as ended:
+        main([command, "x", "--quux"])
+    assert ended.value.code == 2
+    assert capsys.readouterr() == ("", f"kgeval: kgeval {said}\n")
 
 
 def test_topics_may_be_written_in_capitals(capsys):

@@ -295,7 +295,7 @@ def test_a_signal_stops_the_ranking(capsys, monkeypatch, name, status):
 
 
 @needs_signals
-@pytest.mark.parametrize("command", [["show"], ["report", "-o", "page.html"], ["export", "-o", "ranks.csv"]])
+@pytest.mark.parametrize("command", [["show"], ["report", "-o", "page.html"], ["show", "-o", "ranks.csv"]])
 def test_a_signal_stops_a_command_without_a_scorer(capsys, monkeypatch, command):
     """SIGTERM while a saved result is read: one line, the exit code of the signal, and no file."""
     assert ended(capsys, *BASE, "--out", "run.kgeval")[0] == 0

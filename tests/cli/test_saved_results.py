@@ -200,13 +200,83 @@ def test_compare_refuses_what_does_not_compare(capsys, folder):
 def test_export_writes_every_rank(capsys, tmp_path):
     """Labels, counts, ranks and the columns that were saved."""
     out = tmp_path / "ranks.csv"
-    assert printed(capsys, "export", "near.kgeval", "-o", out).endswith(", 50 ranks\n")
+    assert printed(capsys, "show", "near.kgeval", "-o", out).endswith(", 50 ranks\n")
     frame = pd.read_csv(out, keep_default_na=False, dtype={"s": str, "p": str, "o": str})
     result = kg.load_result("near.kgeval")
     assert frame["rank_filtered"].tolist() == result.labelled()["rank_filtered"].tolist()
     assert frame["cardinality"].tolist() == result.columns["cardinality"].tolist()
-    assert refused(capsys, "export", "near.kgeval", "-o", out).startswith(f"{out} exists; choose another name")
-    printed(capsys, "export", "near.kgeval", "-o", out, "--overwrite")
+    assert refused(capsys, "show", "near.kgeval", "-o", out).startswith(f"{out} exists; choose another name")
+    printed(capsys, "show", "near.kgeval", "-o", out, "--overwrite")
+
+
+def test_show_lists_the_worst_ranks(capsys):
+    """The ranks of the library, worst first; of equal ranks the one among fewer rivals."""
+    ranks = kg.load_result("near.kgeval").labelled()
+    order = sorted(range(len(ranks)), key=lambda i: (-ranks["rank_filtered"][i], ranks["rivals_filtered"][i], i))
+    rows = json.loads(printed(capsys, "show", "near.kgeval", "--worst", 7, "--format", "json"))["worst"]
+    labels = ["s", "p", "o", "side", "rank_filtered", "rank_raw"]
+    assert list(rows[0]) == [
+        "s",
+        "p",
+        "o",
+        "side",
+        "split",
+        "rank_filtered",
+        "rivals_filtered",
+        "rank_raw",
+        "rivals_raw",
+        "score",
+    ]
+    assert [[row[name] for name in labels] for row in rows] == ranks[labels].iloc[order[:7]].values.tolist()
+    lines = printed(capsys, "show", "near.kgeval", "--worst", 7, "--format", "csv").splitlines()
+    assert lines[0] == "s,p,o,side,split,rank_filtered,rivals_filtered,rank_raw,rivals_raw,score"
+    assert len(lines) == 8
+    table = printed(capsys, "show", "near.kgeval", "--worst", 1).splitlines()
+    assert table[1].split()[:4] == [rows[0][name] for name in labels[:4]]
+    assert refused(capsys, "show", "near.kgeval", "--worst", 0) == "--worst must be at least 1; got 0\n"
+
+
+def test_show_explains_a_rank_from_the_saved_rivals(capsys, tmp_path):
+    """Without model or dataset: what `explain` of the loaded result says, and a note for a side without rivals."""
+    dataset = kg.read_dataset("graph")
+    kg.evaluate(lambda s, p, o: -np.abs((o - s - 4) % 12).astype(float) - p, dataset).save(tmp_path / "kept.kgeval")
+    result = kg.load_result(tmp_path / "kept.kgeval")
+    worst = result.labelled().sort_values("rank_filtered").iloc[-1]
+    labels = [worst[name] for name in ("s", "p", "o")]
+    call = ("show", tmp_path / "kept.kgeval", "--explain", *labels, "--side", worst["side"], "--format", "json")
+    content = json.loads(printed(capsys, *call))
+    frame = result.explain(*labels, worst["side"], 20)
+    assert list(content) == ["triple", worst["side"]]
+    assert [row["id"] for row in content[worst["side"]]["candidates"]] == frame["id"].tolist()
+    assert len(frame) > 1
+    assert content[worst["side"]]["n_above"] == frame.attrs["n_above"]
+    s, p, o = dataset["train"].array[0].tolist()
+    other = f"e{s:02}", f"r{p}", f"e{o:02}"
+    assert "was not ranked" in refused(capsys, "show", tmp_path / "kept.kgeval", "--explain", *other)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("near.kgeval --explain a b", "--explain needs three labels, SUBJECT RELATION OBJECT; got 'a' 'b'"),
+        ("near.kgeval --limit 3", "--limit needs --explain SUBJECT RELATION OBJECT"),
+        ("near.kgeval --side object", "--side needs --explain SUBJECT RELATION OBJECT"),
+        ("near.kgeval --worst 3 -o x.csv", "--out and --worst are two outputs; choose one of them"),
+        ("near.kgeval --worst 3 --by side", "--by has no effect on --worst; leave one out"),
+        ("near.kgeval --overwrite", "--overwrite needs -o FILE"),
+        (
+            "near.kgeval --explain a b c --filter train",
+            "--filter needs --dataset and --model; a saved result keeps its protocol",
+        ),
+        ("--worst 3", "RUN.kgeval is missing: a result saved by kgeval evaluate --out or kgeval classify --out"),
+        (
+            "--explain a b c",
+            "--explain needs RUN.kgeval, or --dataset DATASET with --model PATH or --score MODULE:NAME",
+        ),
+    ],
+)
+def test_show_refuses_options_without_effect(capsys, words, said):
+    assert refused(capsys, "show", *words.split()) == f"{said}\n"
 
 
 def test_explain_lists_what_stands_above(capsys):
@@ -214,7 +284,7 @@ def test_explain_lists_what_stands_above(capsys):
     s, p, o = (kg.read_dataset("graph")["test"].array[0]).tolist()
     result = kg.evaluate(lambda s, p, o: -np.abs((o - s - 4) % 12).astype(float) - p, kg.read_dataset("graph"))
     labels = f"e{s:02}", f"r{p}", f"e{o:02}"
-    call = ("explain", "graph", "--score", "decision_scorers:far", *labels)
+    call = ("show", "--dataset", "graph", "--score", "decision_scorers:far", "--explain", *labels)
     content = json.loads(printed(capsys, *call, "--format", "json"))
     for side in ("subject", "object"):
         frame = result.explain(*labels, side)
@@ -228,7 +298,7 @@ def test_explain_lists_what_stands_above(capsys):
     rows = printed(capsys, *call, "--format", "csv").splitlines()
     assert rows[0] == "side,stands,candidate,known_in,counts,score"
     assert len(rows) == 1 + sum(len(content[side]["candidates"]) for side in ("subject", "object"))
-    unknown = refused(capsys, "explain", "graph", "--score", "decision_scorers:far", "nobody", "r0", "e01")
+    unknown = refused(capsys, *call[:-3], "nobody", "r0", "e01")
     assert "nobody" in unknown
 
 
@@ -265,7 +335,8 @@ def test_report_writes_a_page(capsys, tmp_path):
 def test_explain_shows_infinite_scores(capsys):
     """JSON has no infinity: null, and what it was."""
     s, p, o = (kg.read_dataset("graph")["test"].array[0]).tolist()
-    call = ("explain", "graph", "--score", "decision_scorers:endless", f"e{s:02}", f"r{p}", f"e{o:02}")
+    labels = f"e{s:02}", f"r{p}", f"e{o:02}"
+    call = ("show", "--explain", *labels, "--dataset", "graph", "--score", "decision_scorers:endless")
     rows = json.loads(printed(capsys, *call, "--side", "object", "--format", "json"))["object"]["candidates"]
     assert rows[-1]["score"] is None
     assert rows[-1]["reason"] == "score is inf"
@@ -287,9 +358,7 @@ def test_cardinality_of_other_splits(capsys):
     assert refused(capsys, "show", "near.kgeval", "--means-from", "test").startswith("--types and --means-from need")
 
 
-@pytest.mark.parametrize(
-    "command", ["evaluate", "show", "compare", "report", "export", "explain", "check-table", "classify", "trec"]
-)
+@pytest.mark.parametrize("command", ["evaluate", "compare", "report", "check-table", "classify", "trec"])
 @pytest.mark.light(2)
 def test_every_command_has_help(capsys, command):
     """The help is printed, and a call without arguments says what is missing."""
@@ -340,7 +409,7 @@ def test_three_models_by_relation(capsys, folder):
     assert len(sums) == 3
 
 
-@pytest.mark.parametrize("command", ["report", "export"])
+@pytest.mark.parametrize("command", ["report", "show"])
 def test_a_result_is_not_written_over(capsys, command):
     """Not even with --overwrite."""
     message = refused(capsys, command, "near.kgeval", "-o", "./near.kgeval", "--overwrite")
@@ -408,8 +477,8 @@ def test_spreadsheet_is_offered_wherever_csv_is(capsys):
     formats = {name: known["--format"].choices for name, known in options.items() if "--format" in known}
     with_csv = {name for name, choices in formats.items() if "csv" in choices}
     offered = {name for name, known in options.items() if "--spreadsheet" in known}
-    assert with_csv == {"benchmark", "classify", "compare", "datasets", "evaluate", "explain", "show", "trec"}
-    assert offered == with_csv | {"export"}
+    assert with_csv == {"benchmark", "classify", "compare", "evaluate", "inspect", "show", "trec"}
+    assert offered == with_csv
     with pytest.raises(SystemExit) as ended:
         main(["show", "near.kgeval", "--spreadsheet"])
     assert ended.value.code == 2
@@ -464,7 +533,7 @@ def test_labels_reach_a_spreadsheet_as_text(capsys, formulas, arguments, labels)
 def test_explain_and_classify_reach_a_spreadsheet_as_text(capsys, formulas):
     """The commands that run a scorer."""
     scorer = ["--score", "decision_scorers:near", "--format", "csv", "--spreadsheet"]
-    said = printed(capsys, "explain", formulas, *scorer, "--", "=e0", "-r0", "@e0")
+    said = printed(capsys, "show", "--dataset", formulas, *scorer, "--explain", "=e0", "-r0", "@e0")
     assert "'=e1" in said
     assert ",=e" not in said
     by_relation = [*scorer, "--by", "relation"]

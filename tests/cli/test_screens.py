@@ -80,9 +80,9 @@ COMMANDS = {
     "show": ("show", "near.kgeval", "--by", "relation,side", "--confidence", "0.9"),
     "compare": ("compare", "near.kgeval", "far.kgeval", "--by-relation", "mrr"),
     "compare names": ("compare", "near.kgeval", "far.kgeval", "--names", f"{'東京' * 30},{'n' * 300}"),
-    "explain": ("explain", "graph", "--score", "screen_scorers:near"),
+    "explain": ("show", "--dataset", "graph", "--score", "screen_scorers:near", "--explain"),
     "classify": ("classify", "graph", "--score", "screen_scorers:near", "--negatives", "uniform", "--by", "relation"),
-    "datasets": ("datasets",),
+    "datasets": ("inspect", "--datasets"),
     "help": ("help",),
     "check-table": ("check-table", "mrr=0.3", "hits@1=0.2", "hits@10=0.5"),
 }
@@ -309,7 +309,7 @@ def test_near_misses(capsys, words, said):
 def test_a_format_of_files_names_the_command_that_writes_them(capsys):
     """And the confidence level of an interval is a share."""
     for name, command in (
-        ("parquet", "export RUN.kgeval -o ranks.parquet"),
+        ("parquet", "show RUN.kgeval -o ranks.parquet"),
         ("html", "report RUN.kgeval -o page.html"),
     ):
         with pytest.raises(SystemExit):

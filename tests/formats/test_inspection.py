@@ -11,6 +11,7 @@ from torch_zip import Fake, Global, write_torch
 
 import kgeval as kg
 from kgeval.cli import main
+from kgeval.formats import dataset_formats, model_formats, prediction_formats
 
 
 def rows(inspection):
@@ -162,7 +163,7 @@ def test_one_table_an_archive_and_a_name_are_told(tmp_path, monkeypatch):
     assert kg.inspect("data.zip").takes_for == ("a dataset: 2 entities, 1 relation; train 1, test 1",)
     with pytest.raises(
         kg.DataError,
-        match="is the name of a registered dataset, not of a file here; kgeval datasets fb15k-237 describes",
+        match="is the name of a registered dataset, not of a file here; kgeval inspect --datasets fb15k-237 describes",
     ):
         kg.inspect("fb15k-237")
 
@@ -242,3 +243,24 @@ def test_real_files_are_taken_for_what_the_commands_read(shared):
         assert ("lists of negatives" in said) == path.name.startswith("ranking_"), path
     assert met.count("ranks; kgeval evaluate --predictions") == 3
     assert met.count("a dataset") > 20
+
+
+def test_inspect_lists_the_formats(capsys):
+    """Every format of datasets, models and predictions; a question at a time."""
+    assert main(["inspect", "--formats", "--format", "json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["formats"]
+    for of, formats in (
+        ("dataset", dataset_formats()),
+        ("model", model_formats()),
+        ("predictions", prediction_formats()),
+    ):
+        assert {row["name"]: row["about"] for row in rows if row["of"] == of} == {
+            name: form.about for name, form in formats.items()
+        }
+    assert main(["inspect", "--formats"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[:2] for line in lines] == [[row["of"], row["name"]] for row in rows]
+    assert main(["inspect", "--formats", "--datasets"]) == 2
+    assert capsys.readouterr().err == ("kgeval: PATH, --datasets and --formats are three questions; ask one of them\n")
+    assert main(["inspect"]) == 2
+    assert capsys.readouterr().err.startswith("kgeval: PATH is missing: a checkpoint, a dataset file or a folder;")

@@ -200,7 +200,7 @@ def test_hints():
     assert registered_hint("fb15k-273") == "; did you mean the registered dataset 'FB15k-237'?"
     assert [registered_hint(name) for name in ("data", "my_graph", "old/fb15k-273")] == ["", "", ""]
     with pytest.raises(
-        DataError, match=r"no registered dataset is named 'umsl'; did you mean 'umls'\? \(kgeval datasets"
+        DataError, match=r"no registered dataset is named 'umsl'; did you mean 'umls'\? \(kgeval inspect --datasets"
     ):
         registered_entry("umsl")
 

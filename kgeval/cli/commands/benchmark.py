@@ -211,5 +211,5 @@ def _as_json(benchmark: Benchmark) -> str:
 
 
 COMMAND = Command(
-    "benchmark", "models x seeds x datasets in one table, from saved results", _add_options, _benchmark, place=4
+    "benchmark", "models x seeds x datasets in one table, from saved results", _add_options, _benchmark, place=3
 )

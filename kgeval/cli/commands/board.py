@@ -34,4 +34,4 @@ def _board(options: argparse.Namespace) -> str:
     return "\n".join([options.screen.lines(lines), written(options.out)])
 
 
-COMMAND = Command("board", "many cards and results as one HTML page, best first", _add_options, _board, place=17)
+COMMAND = Command("board", "many cards and results as one HTML page, best first", _add_options, _board, place=6)

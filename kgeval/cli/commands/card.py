@@ -1,4 +1,4 @@
-"""kgeval card: the card of a saved result as JSON, as a paragraph for a paper, or as metadata for a model hub."""
+"""kgeval card: the card of a saved result as JSON, a paragraph or metadata; ``--check`` compares a card with a run."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from kgeval.benchmarks import Card, card_of_file, front_matter, write_card
-from kgeval.cli.command import Command
-from kgeval.cli.options import check_out, say_aside
+from kgeval.benchmarks import Card, card_of_file, front_matter, read_card, verify_card, write_card
+from kgeval.cli.command import Command, Output
+from kgeval.cli.options import check_out, ranked_result, say_aside
 from kgeval.errors import ProtocolError
 from kgeval.files import replacing
+from kgeval.markup import printable
 
 FORMATS = ("text", "latex")
 
@@ -37,13 +38,21 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     form.add_argument(
         "--model-index", action="store_true", help="YAML metadata for the README of a model on the Hugging Face Hub"
     )
+    form.add_argument(
+        "--check",
+        type=Path,
+        metavar="CARD.json",
+        help="make the card of the run again, and compare; exit code 1 if CARD.json differs from it",
+    )
     parser.add_argument("--format", choices=FORMATS, help="form of the paragraph (default: text)")
     parser.add_argument(
         "--hub-dataset", metavar="ID", help="with --model-index: name of the dataset on the Hub, such as ORG/NAME"
     )
 
 
-def _card(options: argparse.Namespace) -> str:
+def _card(options: argparse.Namespace) -> str | Output:
+    if options.check is not None:
+        return _compared(options)
     _check(options)
     cards = [card_of_file(path) for path in options.results]
     if options.date is not None:
@@ -63,6 +72,25 @@ def _card(options: argparse.Namespace) -> str:
     with replacing(options.out, options.overwrite) as stream:
         stream.write(f"{text}\n".encode("utf-8", "backslashreplace"))
     return f"wrote {options.out}"
+
+
+def _compared(options: argparse.Namespace) -> Output:
+    """Return whether the card of ``--check`` agrees with the run; exit code 1 if it does not."""
+    for name in ("out", "date", "format", "hub_dataset"):
+        if getattr(options, name) is not None:
+            raise ProtocolError(f"--check writes nothing; --{name.replace('_', '-')} has no effect on it")
+    if len(options.results) > 1:
+        raise ProtocolError(f"--check compares a card with one run; got {len(options.results)} runs")
+    (run,) = options.results
+    verification = verify_card(read_card(options.check), ranked_result(run))
+    n = len(verification.disagreements)
+    verdict = f"{options.check} agrees with {run}"
+    if n:
+        differ = "1 field differs" if n == 1 else f"{n:,} fields differ"
+        verdict = f"{options.check} does not agree with {run}: {differ}"
+    screen = options.screen
+    text = "\n".join([screen.bold(screen.wrapped(printable(verdict))), "", screen.lines(verification.lines())])
+    return Output(text, status=0 if verification.agrees else 1)
 
 
 def _is_json(options: argparse.Namespace) -> bool:
@@ -118,5 +146,5 @@ def _say_what_is_assumed(cards: Sequence[Card], options: argparse.Namespace) -> 
 
 
 COMMAND = Command(
-    "card", "write the card of a saved result: numbers, protocol and hashes, to verify", _add_options, _card, place=15
+    "card", "write the card of a saved result (numbers, protocol, hashes), or check one", _add_options, _card, place=11
 )

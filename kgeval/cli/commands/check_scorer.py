@@ -27,6 +27,6 @@ COMMAND = Command(
     "check a scorer for faults that make ranks wrong",
     _add_options,
     _check,
-    place=9,
+    place=13,
     runs_scorer=True,
 )

@@ -93,5 +93,5 @@ COMMAND = Command(
     "tell whether published hits@k, MRR and MR are possible together",
     _add_options,
     _run_check,
-    place=7,
+    place=12,
 )

@@ -222,5 +222,5 @@ def _as_json(comparison: Comparison, options: argparse.Namespace) -> str:
 
 
 COMMAND = Command(
-    "compare", "paired comparison of saved results: differences, intervals, tests", _add_options, _compare, place=3
+    "compare", "paired comparison of saved results: differences, intervals, tests", _add_options, _compare, place=2
 )

@@ -83,5 +83,5 @@ COMMAND = Command(
     "exit with 1 if a saved result lost more than a margin against a baseline",
     _add_options,
     _run_gate,
-    place=14,
+    place=4,
 )

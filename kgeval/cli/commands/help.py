@@ -1,4 +1,4 @@
-"""kgeval help: the pages of the guide (`kgeval/guide/*.md`), the meaning of a metric, the list of commands."""
+"""kgeval help: pages and sections of the guide, the meaning of a metric, option or error, the list of commands."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ import pydoc
 import re
 import sys
 from collections.abc import Callable, Mapping
-from importlib import resources
+from dataclasses import replace
 
+from kgeval import errors
 from kgeval.checks import suggest
 from kgeval.cli.command import Command
 from kgeval.cli.commands import all_commands
+from kgeval.cli.guide import fitted, pages, search
 from kgeval.errors import KgevalError
 from kgeval.metrics import RANKS, Metric, QueryLevel, parse
 from kgeval.metrics.pointwise import POINTS
 from kgeval.metrics.retrieval import LISTS
-from kgeval.scorers.models import MODELS
 from kgeval.terminal import Screen
 
 _OVERVIEW = """\
@@ -29,76 +30,81 @@ The main job:
 Commands; kgeval COMMAND --help lists the options:
 {commands}
 
-Topics; kgeval help TOPIC prints the page, and kgeval help amri the meaning of the metric amri:
+Topics; kgeval help TOPIC prints the page, and kgeval help WORD the section, option, metric or error that fits:
 {topics}"""
 
-# Words that users look up, and the page that explains them.
-_WORDS = {
-    "protocol": (
-        "query", "positive", "rival", "rank", "ranks", "tie", "ties", "realistic", "optimistic", "pessimistic",
-        "filter", "filtered", "raw", "side", "sides", "split", "splits", "unseen", "candidates", "sample",
-    ),
-    "decisions": (
-        "p-value", "p-values", "interval", "intervals", "confidence", "significance", "significant",
-        "cluster", "clusters", "effective clusters", "n_effective", "detectable", "favours", "macro",
-        "equivalence", "equivalent", "tost", "margin", "non-inferiority", "power", "test", "tests", "decided", "holm",
-        "p_corrected", "undecided difference", "baseline",
-    ),
-    "reporting": ("format", "csv", "latex", "markdown", "html", "page", "pictures", "plots", "plausibility"),
-    "simulations": ("coverage", "false decisions"),
-    "benchmark": ("seed", "seeds", "runs"),
-    "cards": ("appendix", "citation", "cite", "hash", "hub", "model-index", "reproduce"),
-    "integrations": ("hpo", "lightning", "mlflow", "torchmetrics", "wandb"),
-    "classification": ("negatives",),
-    "models": tuple(MODELS),
-    "predictions": ("bounds", "undecided", "kgt5", "kg-llm", "explainaboard", "dift", "homonyms"),
-    "wrapping": ("adapters", "torch", "keras", "dropout"),
-    "other-tools": ("pykeen", "libkge", "openke", "ogb", "torchkge", "ampligraph", "dgl-ke", "anyburl", "simkgc"),
-}  # fmt: skip
+PIPED = 80  # columns of a page that goes to a pipe or a file
+N_OTHERS = 8  # further sections that are listed below the section that fits best
+MIN_LETTERS = 3  # shorter words are not searched
 _SIMILAR = 0.7  # an error message suggests only words that are at least this similar to the unknown word
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "topic",
-        nargs="?",
-        metavar="TOPIC",
-        help="a topic, a command, a metric, or a word such as ties (default: list topics and commands)",
+        nargs="*",
+        metavar="WORD",
+        help="a page, a command, an option, a metric, an error, or words to search (default: list pages and commands)",
     )
 
 
 def _help(options: argparse.Namespace) -> str:
-    if options.topic is None:
-        return _overview(options.screen)
-    text = _text(options.topic, options.parsers)
+    if not options.topic:
+        return _overview(replace(options.screen, width=options.screen.width or PIPED))
+    text = _text(" ".join(options.topic), options.parsers, options.screen.width or PIPED)
     if not sys.stdout.isatty():
         return text
     pydoc.pager(text)
     return ""
 
 
-def _text(topic: str, parsers: Mapping[str, argparse.ArgumentParser]) -> str:
-    """Return the page of a topic or word, the options of a command, or the meaning of a metric.
+def _text(query: str, parsers: Mapping[str, argparse.ArgumentParser], width: int) -> str:
+    """Return a page, the options of a command, the meaning of a metric, or the section that fits the query best.
 
-    Any other `topic` raises a KgevalError.
+    A `query` that fits nothing raises a KgevalError.
     """
-    pages, topic = _pages(), topic.lower()
-    if topic in pages:
-        return pages[topic]
-    if topic in parsers:
-        return parsers[topic].format_help().rstrip("\n")
-    metrics = _metric_texts(topic)
-    if metrics:
-        return "\n\n".join(metrics)
-    explained = {word: page for page, words in _WORDS.items() for word in words}
-    if topic in explained:
-        return pages[explained[topic]]
+    topics, query = pages(), query.lower()
+    if query in topics:
+        return fitted(topics[query], width)
+    if query in parsers:
+        return parsers[query].format_help().rstrip("\n")
+    metrics = _metric_texts(query) or _metric_texts(f"{query}@10")
+    parts = metrics or [*_option_texts(query, parsers), *_error_texts(query)]
+    found = [] if len(query) < MIN_LETTERS or metrics else search(query)
+    if found:
+        first, *others = found
+        parts.append(f"From the page {first.page}:\n\n{first.text}")
+        if others:
+            listed = [f"- kgeval help {other.page}: {other.heading}" for other in others[:N_OTHERS]]
+            parts.append("\n".join(["Also about it (kgeval help HEADING prints a section):", *listed]))
+    if parts:
+        return fitted("\n\n".join(parts), width)
     spellings = ["amri", *RANKS.spellings(), *LISTS.spellings(), *POINTS.spellings()]
     raise KgevalError(
-        f"no topic, command or metric is named {topic!r}"
-        f"{suggest(topic, [*pages, *parsers, *spellings, *explained], _SIMILAR)} "
-        f"(topics: {', '.join(pages)}; commands: {', '.join(parsers)})"
+        f"no topic, command or metric is named {query!r}"
+        f"{suggest(query, [*topics, *parsers, *spellings], _SIMILAR)} "
+        f"(topics: {', '.join(topics)}; commands: {', '.join(parsers)})"
     )
+
+
+def _option_texts(word: str, parsers: Mapping[str, argparse.ArgumentParser]) -> list[str]:
+    """Return one text for each meaning of the option ``--word``: its commands and what it does."""
+    commands: dict[str, list[str]] = {}
+    for name, parser in parsers.items():
+        action = parser._option_string_actions.get(f"--{word}")
+        if action is not None and action.help and action.dest != "help":
+            meaning = " ".join(parser._get_formatter()._expand_help(action).split())
+            commands.setdefault(meaning, []).append(name)
+    return [f"Option --{word} of {', '.join(names)}: {meaning}" for meaning, names in commands.items()]
+
+
+def _error_texts(word: str) -> list[str]:
+    """Return the meaning of the error or warning with this name, as a list of at most one text."""
+    kinds = {name.lower(): kind for name, kind in vars(errors).items() if isinstance(kind, type)}
+    kind = kinds.get(word)
+    if kind is None or not issubclass(kind, (Exception, KeyboardInterrupt)):
+        return []
+    return [f"{kind.__name__}: {' '.join((inspect.getdoc(kind) or '').split())}"]
 
 
 def _metric_texts(key: str) -> list[str]:
@@ -129,7 +135,7 @@ def _metric_texts(key: str) -> list[str]:
         texts.append(
             f"{metric.heading}, {kind}; its key is {own_key}\n\n{meaning}\n\n"
             f"Values: {low:g} to {high:g}; {'higher' if metric.higher_is_better else 'lower'} is better. "
-            f"Source: {metric.reference}.\nMore: kgeval help {page}"
+            f"Source: {metric.reference}.\n\nMore: kgeval help {page}"
         )
     return texts
 
@@ -137,16 +143,9 @@ def _metric_texts(key: str) -> list[str]:
 def _overview(screen: Screen) -> str:
     """Return the list of commands and topics, one line each if the screen is wide enough."""
     commands = {command.name: command.about for command in all_commands()}
-    topics = {name: _question(page) for name, page in _pages().items()}
+    topics = {name: _question(page) for name, page in pages().items()}
     overview = "\n".join(screen.wrapped(line, hang=0) for line in _OVERVIEW.split("\n"))
     return overview.format(commands=_lines(commands, screen), topics=_lines(topics, screen))
-
-
-def _pages() -> dict[str, str]:
-    """Return a dict from topic of the guide to the text of its page; the topics are in alphabetical order."""
-    files = (resources.files("kgeval") / "guide").iterdir()
-    pages = {file.name.removesuffix(".md"): file for file in files if file.name.endswith(".md")}
-    return {topic: pages[topic].read_text(encoding="utf-8").rstrip("\n") for topic in sorted(pages)}
 
 
 def _question(page: str) -> str:
@@ -160,4 +159,6 @@ def _lines(entries: dict[str, str], screen: Screen) -> str:
     return "\n".join(screen.wrapped(f"  {name:{width}}  {text}", hang=width + 2) for name, text in entries.items())
 
 
-COMMAND = Command("help", "print a page of the guide, or list its topics", _add_options, _help, place=11)
+COMMAND = Command(
+    "help", "print the section of the guide that fits a word, or list its topics", _add_options, _help, place=15
+)

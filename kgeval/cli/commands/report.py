@@ -55,4 +55,4 @@ def _report(options: argparse.Namespace) -> str:
     return written(options.out)
 
 
-COMMAND = Command("report", "write saved results as one HTML page that works offline", _add_options, _report, place=4)
+COMMAND = Command("report", "write saved results as one HTML page that works offline", _add_options, _report, place=5)

@@ -1,4 +1,4 @@
-"""kgeval show: print a saved result again, with other metrics or breakdowns."""
+"""kgeval show: a saved result again: with other metrics or breakdowns, its ranks as a file, or single ranks."""
 
 from __future__ import annotations
 
@@ -9,26 +9,74 @@ import kgeval
 from kgeval.checks import check_one_of
 from kgeval.classification import CLUSTERS, ClassificationResult
 from kgeval.cli.command import Command
-from kgeval.cli.options import add_dataset, given_dataset, words
+from kgeval.cli.options import (
+    add_input,
+    add_protocol,
+    add_reading,
+    check_out,
+    given_dataset,
+    ranked_result,
+    words,
+    written,
+)
 from kgeval.cli.output import ChosenColumns, add_output, check_output, classification_text, result_text
-from kgeval.errors import DataError
+from kgeval.cli.single_ranks import LIMIT, explanation_text, worst_text
+from kgeval.errors import DataError, ProtocolError
 from kgeval.features import FEATURES, NEED_SIDE
-from kgeval.results import DEFAULT_METRICS
+from kgeval.report import write_ranks
+from kgeval.results import DEFAULT_METRICS, EvaluationResult
+
+LIVE = ("model", "score", "side", "split", "filter", "unseen", "candidates", "empty_lists")  # need --explain
+WITHOUT_EFFECT = ("by", "ties", "confidence", "cluster", "types", "means_from")  # on files of ranks and single ranks
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
+    parser.usage = (
+        "kgeval show RUN.kgeval [OPTIONS]\n"
+        "       kgeval show RUN.kgeval -o ranks.csv\n"
+        "       kgeval show RUN.kgeval --worst N\n"
+        "       kgeval show RUN.kgeval --explain SUBJECT RELATION OBJECT\n"
+        "       kgeval show --explain SUBJECT RELATION OBJECT --dataset DATASET --model PATH"
+    )
     parser.add_argument(
-        "result", type=Path, metavar="RUN.kgeval", help="result saved by kgeval evaluate --out or kgeval classify --out"
+        "result",
+        type=Path,
+        nargs="?",
+        metavar="RUN.kgeval",
+        help="result saved by kgeval evaluate --out or kgeval classify --out; --explain does without, if --dataset and "
+        "--model are given",
+    )
+    parser.add_argument(
+        "-o", "--out", type=Path, metavar="FILE", help="write the ranks to FILE, one per line: .csv, .tsv or .parquet"
+    )
+    parser.add_argument("--overwrite", action="store_true", help="replace FILE if it exists")
+    parser.add_argument("--worst", type=int, metavar="N", help="list the N worst ranked triples")
+    parser.add_argument(
+        "--explain",
+        action="append",
+        metavar="LABEL",
+        help="list the candidates that rank above a triple, or tie with it; three labels: SUBJECT RELATION OBJECT. A "
+        "saved result knows the best rivals of its worst and best ranks; --dataset and --model score any triple",
+    )
+    parser.add_argument(
+        "--limit",
+        type=int,
+        metavar="N",
+        help=f"with --explain: list at most N candidates above the triple and N tied with it (default: {LIMIT})",
     )
     add_output(parser)
-    parser.add_argument(
-        "--dataset", metavar="FOLDER", help="evaluated dataset, for --by columns that the result does not contain"
-    )
-    add_dataset(parser)
+    add_input(parser, with_scores=False, for_show=True)
+    add_protocol(parser)
+    add_reading(parser, with_scores=False)
 
 
 def _show(options: argparse.Namespace) -> str:
+    _check(options)
+    if options.result is None:
+        return explanation_text(None, options)
     result = kgeval.load_result(options.result)
+    if options.explain is not None or options.worst is not None or options.out is not None:
+        return _ranks(ranked_result(options.result), options)
     if isinstance(result, ClassificationResult):
         return _show_classification(result, options)
     check_output(options, result.columns.columns)
@@ -41,6 +89,59 @@ def _show(options: argparse.Namespace) -> str:
     elif options.types is not None or options.means_from is not None:
         raise DataError("--types and --means-from need --dataset FOLDER")
     return result_text(result, options)
+
+
+def _ranks(result: EvaluationResult, options: argparse.Namespace) -> str:
+    """Write the ranks of a result to a file, or return the text about single ranks."""
+    if options.explain is not None:
+        return explanation_text(result, options)
+    if options.worst is not None:
+        return worst_text(result, options)
+    check_out(options.out, options.overwrite, [options.result])
+    write_ranks(result, options.out, overwrite=options.overwrite, spreadsheet=options.spreadsheet)
+    return f"{written(options.out)}, {len(result.table):,} ranks"
+
+
+def _check(options: argparse.Namespace) -> None:
+    """Raise a ProtocolError for options that contradict each other or have no effect."""
+    given = [name for name in LIVE if getattr(options, name)]
+    is_live = options.model is not None or options.score is not None
+    asked = [name for name in ("out", "worst", "explain") if getattr(options, name) is not None]
+    if len(asked) > 1:
+        raise ProtocolError(f"{' and '.join(map(option_name, asked))} are two outputs; choose one of them")
+    if options.limit is not None and options.explain is None:
+        raise ProtocolError("--limit needs --explain SUBJECT RELATION OBJECT")
+    if given and options.explain is None:
+        raise ProtocolError(f"{option_name(given[0])} needs --explain SUBJECT RELATION OBJECT")
+    if given and not is_live and given != ["side"]:
+        raise ProtocolError(f"{option_name(given[0])} needs --dataset and --model; a saved result keeps its protocol")
+    if asked:
+        ignored = [name for name in WITHOUT_EFFECT if getattr(options, name) is not None]
+        if ignored:
+            raise ProtocolError(f"{option_name(ignored[0])} has no effect on {option_name(asked[0])}; leave one out")
+    if options.overwrite and options.out is None:
+        raise ProtocolError("--overwrite needs -o FILE")
+    if options.result is not None and is_live:
+        raise ProtocolError(
+            f"--model and --score score a triple anew, with the options of the protocol and without {options.result}; "
+            "leave one of the two out"
+        )
+    if options.result is None and options.explain is None:
+        raise DataError("RUN.kgeval is missing: a result saved by kgeval evaluate --out or kgeval classify --out")
+    if options.result is None and not (is_live and options.dataset is not None):
+        raise DataError("--explain needs RUN.kgeval, or --dataset DATASET with --model PATH or --score MODULE:NAME")
+    if options.explain is not None and options.result is not None and options.dataset is not None:
+        raise ProtocolError(f"--dataset needs --model PATH; {options.result} explains itself")
+
+
+def option_name(name: str) -> str:
+    """Return the option of the command line for the name of its attribute.
+
+    Parameters
+    ----------
+    name : str
+    """
+    return f"--{name.replace('_', '-')}"
 
 
 def _show_classification(result: ClassificationResult, options: argparse.Namespace) -> str:
@@ -58,4 +159,11 @@ def _show_classification(result: ClassificationResult, options: argparse.Namespa
     return classification_text(result, options)
 
 
-COMMAND = Command("show", "print a saved result, or break it down", _add_options, _show, place=2)
+COMMAND = Command(
+    "show",
+    "print a saved result, break it down, write its ranks, explain a rank",
+    _add_options,
+    _show,
+    place=7,
+    runs_scorer=True,
+)

@@ -75,5 +75,5 @@ COMMAND = Command(
     "measure a TREC run as trec_eval does, or with the exact expectation over all orders of tied documents",
     _add_options,
     _trec,
-    place=10,
+    place=14,
 )

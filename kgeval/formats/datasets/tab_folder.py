@@ -296,7 +296,9 @@ def _folder(folder: str | Path) -> Path:
         if table_suffix(path) in TABLE_SUFFIXES or path.name.lower().endswith(tuple(ARCHIVES)):
             raise DataError(f"{path}: no such file{similar_path(path)}")
         hint = similar_path(path, is_folder=True) or registered_hint(folder)
-        hint = hint or ("" if path.parent != Path() else ", and no registered dataset (kgeval datasets lists them)")
+        hint = hint or (
+            "" if path.parent != Path() else ", and no registered dataset (kgeval inspect --datasets lists them)"
+        )
         raise DataError(f"{path}: no such folder{hint}")
     return path
 

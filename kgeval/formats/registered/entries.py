@@ -212,7 +212,7 @@ def registered_entry(name: str) -> Registered:
     entry = find_registered(name)
     if entry is None:
         hint = suggest(name, registered_names()) or suggest(normalised(name), map(normalised, registered_names()))
-        raise DataError(f"no registered dataset is named {name!r}{hint} (kgeval datasets lists all names)")
+        raise DataError(f"no registered dataset is named {name!r}{hint} (kgeval inspect --datasets lists all names)")
     return entry
 
 

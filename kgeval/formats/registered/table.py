@@ -1,4 +1,4 @@
-"""Tables and texts about the registered datasets, for `kgeval.registered_datasets` and for ``kgeval datasets``."""
+"""Tables and texts about the registered datasets: `kgeval.registered_datasets`, ``kgeval inspect --datasets``."""
 
 from __future__ import annotations
 

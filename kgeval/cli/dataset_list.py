@@ -1,12 +1,11 @@
-"""kgeval datasets: list the registered datasets, or describe one of them."""
+"""The registered datasets, as ``kgeval inspect --datasets`` prints them: a list, or the description of one."""
 
 from __future__ import annotations
 
 import argparse
 from typing import Any
 
-from kgeval.cli.command import Command
-from kgeval.cli.options import add_format, json_text
+from kgeval.cli.options import json_text
 from kgeval.formats import cache_home, describe_registered, registered_datasets, registered_files
 from kgeval.markup import printable
 from kgeval.report import format_frame, frame_records
@@ -15,15 +14,15 @@ from kgeval.terminal import Screen
 TEXTS = ["verified", "counted", "licence", "folder"]  # columns of text; the table shows them after the name
 
 
-def _add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "name", nargs="?", metavar="NAME", help="a registered dataset, to describe in detail: URLs, checksums, sources"
-    )
-    add_format(parser)
+def datasets_text(options: argparse.Namespace) -> str:
+    """Return the list of the registered datasets, or the description of the one that ``--datasets`` names.
 
-
-def _datasets(options: argparse.Namespace) -> str:
-    if options.name is not None:
+    Parameters
+    ----------
+    options : argparse.Namespace
+        The parsed options.
+    """
+    if options.datasets:
         return _description(options)
     frame = registered_datasets()
     if options.format == "json":
@@ -35,7 +34,7 @@ def _datasets(options: argparse.Namespace) -> str:
         return format_frame(frame.set_index(TEXTS, append=True), options.format)
     screen, numbers = options.screen, [name for name in frame.columns if name not in TEXTS]
     table = format_frame(frame[[*TEXTS, *numbers]], "table", screen, ("counted", "verified", "licence", "valid"))
-    last = f"files are kept in {printable(str(cache_home()))} (KGEVAL_HOME); kgeval datasets NAME tells more"
+    last = f"files are kept in {printable(str(cache_home()))} (KGEVAL_HOME); kgeval inspect --datasets NAME tells more"
     return f"{table}\n\n{screen.dim(screen.wrapped(last))}"
 
 
@@ -43,7 +42,7 @@ def _description(options: argparse.Namespace) -> str:
     """Return the text about one registered dataset."""
     screen: Screen = options.screen
     style = options.format
-    files, about = registered_files(options.name), describe_registered(options.name)
+    files, about = registered_files(options.datasets), describe_registered(options.datasets)
     if style == "json":
         return json_text({**about, "files": frame_records(files)})
     if style != "table":
@@ -73,8 +72,3 @@ def _file_lines(record: dict[str, Any]) -> list[str]:
         f"  stated checksum: {record['hash'] or 'none'}",
         *([f"  SHA-256 of the file in the folder: {record['sha256']}"] if record["sha256"] else []),
     ]
-
-
-COMMAND = Command(
-    "datasets", "list the datasets that can be given by name, or describe one", _add_options, _datasets, place=13
-)
