@@ -11,8 +11,8 @@ from importlib import resources
 # Words that the guide does not use, and the words to search in their place.
 SYNONYMS = {
     "appendix": "paragraph paper", "citation": "paper", "cite": "paper", "confidence": "interval", "cuda": "nvidia gpu",
-    "direct": "object", "fair": "negatives", "figure": "pictures", "figures": "pictures", "gpu": "nvidia gpu", "head": "subject",
-    "html": "report page", "plot": "pictures", "plots": "pictures", "power": "detectable",
+    "direct": "object", "fair": "negatives", "figure": "pictures", "figures": "pictures", "gpu": "nvidia gpu",
+    "head": "subject", "html": "report page", "plot": "pictures", "plots": "pictures", "power": "detectable",
     "significance": "p-value", "significant": "p-value", "tail": "object", "temporal": "time",
     "tost": "equivalence", "undecided": "bounds",
 }  # fmt: skip
@@ -126,7 +126,7 @@ def fitted(text: str, width: int) -> str:
 
     Examples
     --------
-    >>> print(fitted("- one two three four\n\n    code stays as it is here", 12))
+    >>> print(fitted("- one two three four\\n\\n    code stays as it is here", 12))
     - one two
       three four
     <BLANKLINE>
