@@ -126,7 +126,7 @@ def fitted(text: str, width: int) -> str:
 
     Examples
     --------
-    >>> print(fitted("- one two three four\n\n    code stays as it is here", 12))
+    >>> print(fitted("- one two three four\\n\\n    code stays as it is here", 12))
     - one two
       three four
     <BLANKLINE>

@@ -14,6 +14,7 @@ import textwrap
 import traceback
 import warnings
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, NoReturn
 
 import kgeval
@@ -39,6 +40,7 @@ MOVED = {  # commands of version 0.1, and what took their place
     "verify": "kgeval card --check CARD.json RUN.kgeval",
 }
 LATER = ("audit",)  # names of commands that a later version has
+ERROR_WIDTH: int | None = 80  # columns of an error message that goes to a pipe or a file; None: as wide as it is
 MIN_SIMILARITY = 0.7  # for an unknown option, an error message suggests only options that are at least this similar
 
 
@@ -137,8 +139,15 @@ def _written(text: str) -> int:
 
 def _failed(message: str, status: int) -> int:
     """Print an error message, and return the exit code."""
-    print(f"kgeval: {message}", file=sys.stderr)
+    print(_fitted(f"kgeval: {message}"), file=sys.stderr)
     return status
+
+
+def _fitted(message: str) -> str:
+    """Return an error message with lines that fit the terminal; on a pipe or in a file, `ERROR_WIDTH` columns."""
+    screen = Screen.of(sys.stderr)
+    screen = replace(screen, width=screen.width or ERROR_WIDTH)
+    return "\n".join(screen.wrapped(line) for line in message.split("\n"))
 
 
 def _options(arguments: Sequence[str]) -> argparse.Namespace:
@@ -148,9 +157,9 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
         arguments = [arguments[0], *(word if word == "--debug" else word.lstrip("-") for word in arguments[1:])]
     if arguments and not arguments[0].startswith("-"):
         if arguments[0] in MOVED:
-            parser.exit(2, f"kgeval: kgeval {arguments[0]} is now: {MOVED[arguments[0]]}\n")
+            parser.exit(_failed(f"kgeval {arguments[0]} is now: {MOVED[arguments[0]]}", 2))
         if arguments[0] in LATER:
-            parser.exit(2, f"kgeval: kgeval {arguments[0]} comes with a later version\n")
+            parser.exit(_failed(f"kgeval {arguments[0]} comes with a later version", 2))
         if arguments[0] not in commands:
             hint = suggest(arguments[0], commands)
             parser.error(f"no command is named {arguments[0]!r}{hint} ({', '.join(commands)})")
@@ -220,7 +229,7 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         joint = " See" if message.endswith("?") else "; see"
-        self.exit(2, f"kgeval: {message}{joint} {self.prog} --help\n")
+        self.exit(2, _fitted(f"kgeval: {message}{joint} {self.prog} --help") + "\n")
 
     def _print_message(self, message: str, file: Any = None) -> None:
         if file is not sys.stdout:

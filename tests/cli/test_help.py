@@ -223,7 +223,7 @@ def test_the_options_of_a_first_evaluation_stand_first(capsys):
         ("negatives", "data", "Negatives"),
         ("PyKEEN", "integrations", "PyKEEN"),
         ("row order", "models", "Is the row order right?"),
-        ("what verify checks", "cards", "What verify checks"),
+        ("what is checked", "cards", "What is checked"),
     ],
 )
 @pytest.mark.light(5)

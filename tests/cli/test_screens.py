@@ -12,7 +12,7 @@ import pytest
 from grids import light
 
 import kgeval as kg
-from kgeval.cli import main
+from kgeval.cli import main, program
 from kgeval.terminal import width_of
 
 HOSTILE = [
@@ -385,3 +385,23 @@ def test_latex_says_its_protocol(capsys):
     assert r"does not differ significantly from every other model ($p \leq 0.05$, Holm)" in "\n".join(compared)
     assert "<" not in "\n".join(compared)
     assert r"$-$" in "\n".join(relations)  # a minus, not a hyphen
+
+
+@pytest.mark.parametrize(("columns", "width"), [(None, 80), ("50", 50), ("120", 120)])
+def test_errors_fit_the_terminal_or_80_columns(capsys, monkeypatch, columns, width):
+    """Broken between words; the words are those of the message."""
+    name = "nowhere/" + "x" * 200
+    assert main(["show", name, "--by", "side"]) == 2
+    (whole,) = capsys.readouterr().err.splitlines()
+    monkeypatch.setattr(program, "ERROR_WIDTH", 80)
+    if columns is not None:
+        monkeypatch.setenv("COLUMNS", columns)
+    assert main(["show", name, "--by", "side"]) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert " ".join(line.strip() for line in lines) == whole
+    assert [line.strip() for line in lines if len(line) > width and name not in line] == []
+    with pytest.raises(SystemExit):
+        main(["evaluat", "graph"])
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) > 1
+    assert max(map(len, lines)) <= width
