@@ -24,6 +24,12 @@ EXTRAS = ("torch", "triton", "sklearn", "matplotlib", "pytrec_eval", "ir_measure
 EXTRAS += ("h5py", "pooch", "pyoxigraph", "safetensors", "pykeen", "torchkge", "torch_geometric", "ogb", "torchmetrics")
 EXTRAS += ("loky", "ray", "numba")
 COPIED = ("kgeval", "tests", "data", "pyproject.toml", "README.md", "LICENSE")
+# An entry None in sys.modules would hide them too, but scipy takes what is in sys.modules["torch"] for a module.
+HIDING = """from importlib.machinery import PathFinder
+
+find = PathFinder.find_spec
+PathFinder.find_spec = lambda name, *more: None if name in {names} else find(name, *more)
+"""
 FAILED = re.compile(r"^FAILED ([^\s\[]+)", re.M)
 
 
@@ -960,8 +966,7 @@ def run_tests(copy: Path, *tests: str, **environment: str) -> subprocess.Complet
     """Run light tests in the copy, up to the first failure."""
     nothing = copy / "no_shared_data"
     nothing.mkdir(exist_ok=True)
-    hidden = f"import sys\n\nfor name in {EXTRAS}:\n    sys.modules.setdefault(name, None)\n"
-    (copy / "hide_extras.py").write_text(hidden, encoding="utf-8")
+    (copy / "hide_extras.py").write_text(HIDING.format(names=EXTRAS), encoding="utf-8")
     options = ["-x", "-q", "-rf", "-p", "hide_extras", "-p", "no:cacheprovider", "-m", "not thorough"]
     return subprocess.run(
         [sys.executable, "-m", "pytest", *options, *(f"tests/{test}" for test in tests)],
