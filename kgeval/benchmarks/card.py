@@ -376,7 +376,7 @@ def run_facts_of(result: EvaluationResult) -> dict[str, Any]:
             "ranks": len(table),
             "ranks_by_side": {side: int((table["side"] == side).sum()) for side in result.protocol.sides},
             "ranks_by_split": {split: int((table["split"] == split).sum()) for split in result.protocol.splits},
-            "undecided": {setting: int(ranks.is_undecided(setting).sum()) for setting in SETTINGS},
+            "bounded": {setting: int(ranks.is_bounded(setting).sum()) for setting in SETTINGS},
             "dropped": dict(result.dropped),
         },
         "metrics": _metrics(ranks),

@@ -88,7 +88,7 @@ def _counts(content: dict[str, Any]) -> list[str]:
         sentences.append(f"{counts['unseen']:,} {'triple has an' if is_one else 'triples have an'} {named}.")
     for reason, n in counts["dropped"].items():
         sentences.append(f"{counted(n, 'rank')} {'was' if n == 1 else 'were'} left out: {reason.rstrip('.')}.")
-    bounded = {setting: counts["undecided"][setting] for setting in ("filtered", "raw")}
+    bounded = {setting: counts["bounded"][setting] for setting in ("filtered", "raw")}
     texts = [f"{n:,} of the {counts['ranks']:,} {setting} ranks" for setting, n in bounded.items() if n]
     if texts:
         is_one = sum(bounded.values()) == 1
@@ -106,7 +106,7 @@ def _ties(content: dict[str, Any]) -> list[str]:
     share, extremes = content["ties"]["share"], content["ties"]["range"]
     if share is None:
         return [] if "ties" in content["unknown"] else ["The share of ties is unknown."]
-    which = "of the other filtered ranks" if content["counts"]["undecided"]["filtered"] else "of the filtered ranks"
+    which = "of the other filtered ranks" if content["counts"]["bounded"]["filtered"] else "of the filtered ranks"
     if share == 0:
         return [f"None {which} is tied."]
     shown = f"{share:.1%}" if share >= 0.0005 else "Less than 0.1%"

@@ -22,12 +22,12 @@ from kgeval.comparison.differences import (
     Sample,
     Terms,
     better_models,
+    bounded_notes,
     difference_table,
     entity_notes,
     group_table,
     pair_row,
     samples_of,
-    undecided_notes,
     value_table,
 )
 from kgeval.comparison.groups import groups_by
@@ -57,7 +57,7 @@ class Comparison:
         ``p_holm``, the same p-value corrected by Holm's method for all tests of the table; ``detectable``, the minimum
         detectable difference at a power of 0.8; ``wins, ties, losses``, the number of observations (ranks or queries)
         in which the metric of the first model is better than, equal to, or worse than that of the second (none of
-        the three counts contains observations that depend on undecided ranks); ``n``, the number of observations;
+        the three counts contains observations that depend on bounded ranks); ``n``, the number of observations;
         ``n_clusters``, the number of clusters; ``n_effective``, their effective number (see `Interval`); ``test``,
         ``"swaps"`` (randomization test) or ``"t"`` (Student's t test, where clusters overlap); ``better``, the name of
         the better model if ``p_holm`` is at most `alpha`, else ``"undecided"``; ``reason``, why values are NaN.
@@ -114,7 +114,7 @@ class Comparison:
         Raises
         ------
         MetricError
-            If the metric was not compared, if it is undefined for all models, or if a model with undecided ranks may
+            If the metric was not compared, if it is undefined for all models, or if a model with bounded ranks may
             have a better value than all others.
         """
         label = self._label(metric)
@@ -128,7 +128,7 @@ class Comparison:
             if high > values[best] if key.higher_is_better else low < values[best]:
                 raise MetricError(
                     f"{self.names[best]} has the best known value of {label}, {values[best]:.4f}, but the value of "
-                    f"{self.names[i]} lies between {low:.4f} and {high:.4f}, since ranks are undecided"
+                    f"{self.names[i]} lies between {low:.4f} and {high:.4f}, since ranks are bounded"
                 )
         return self.names[best]
 
@@ -453,7 +453,7 @@ class Comparison:
         pandas.DataFrame
             Columns ``s, p, o`` (labels), ``side``, ``rank_first, rank_second`` (realistic ranks). The largest
             difference comes first; rows with equal differences are in the order of the table of the first result. A row
-            is left out if its two ranks are equal, or if one of them is undecided.
+            is left out if its two ranks are equal, or if one of them is bounded.
 
         Raises
         ------
@@ -619,7 +619,7 @@ def compare(
     of_sample = [result.__replace__(protocol=replace(result.protocol, sample=alignment.sample)) for result in results]
     values = value_table(of_sample, names, keys, samples, confidence)
     table = difference_table(results, keys, samples, values, terms)
-    notes = [*cautions(results, names), *undecided_notes(results, names, samples, keys)]
+    notes = [*cautions(results, names), *bounded_notes(results, names, samples, keys)]
     if terms.cluster_name in ("triple", "query"):
         notes = [*notes, *entity_notes(results, names, alignment.rows, keys, table, confidence)]
     return Comparison(table, values, names, keys, results, alignment, terms, tuple(notes))

@@ -78,9 +78,9 @@ class Positives:
             for name in ("better", "tied", "rivals"):
                 columns[f"{name}_{setting}"] = np.concatenate([getattr(part.counts[setting], name) for part in ranked])
         for setting in SETTINGS:
-            undecided = [part.undecided_in(setting) for part in ranked]
-            if any(is_undecided.any() for is_undecided in undecided):
-                columns[f"undecided_{setting}"] = np.concatenate(undecided)
+            bounded = [part.bounded_in(setting) for part in ranked]
+            if any(is_bounded.any() for is_bounded in bounded):
+                columns[f"bounded_{setting}"] = np.concatenate(bounded)
         return pd.DataFrame(columns)
 
 
@@ -97,20 +97,20 @@ class RankedSide:
     counts : dict of str to RankCounts
         The keys are ``"raw"`` and ``"filtered"``; each value holds the counts of the ranked positives, shape (ranked,).
         Unknown counts are `kgeval.results.UNKNOWN_COUNT`; see `assemble`.
-    undecided : dict of str to bool array, shape (ranked,), optional
+    bounded : dict of str to bool array, shape (ranked,), optional
         The keys are ``"raw"`` and ``"filtered"``. An element is True if only bounds of the rank are known (see the
-        table of `EvaluationResult`). A setting that is not a key has no undecided ranks.
+        table of `EvaluationResult`). A setting that is not a key has no bounded ranks.
     """
 
     rows: Ids
     scores: npt.NDArray[Any]
     counts: dict[str, RankCounts]
-    undecided: Mapping[str, npt.NDArray[np.bool_]] = field(default_factory=dict)
+    bounded: Mapping[str, npt.NDArray[np.bool_]] = field(default_factory=dict)
 
-    def undecided_in(self, setting: str) -> npt.NDArray[np.bool_]:
+    def bounded_in(self, setting: str) -> npt.NDArray[np.bool_]:
         """Return, for each ranked positive, whether only bounds of its rank in a setting are known; bool (ranked,)."""
         none = np.zeros(len(self.rows), dtype=np.bool_)
-        return np.asarray(self.undecided.get(setting, none), dtype=np.bool_)
+        return np.asarray(self.bounded.get(setting, none), dtype=np.bool_)
 
     @classmethod
     def of(cls, rows: Ids, scores: npt.NDArray[Any], counts: dict[str, RankCounts]) -> RankedSide:

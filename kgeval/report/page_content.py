@@ -84,7 +84,7 @@ def page_data(
         Contains lists, dicts, strings, booleans, finite numbers and None. Strings are escaped by
         `kgeval.markup.printable`. A number with an interval is a list of four items: the value, the low
         end and the high end of the interval, and a reason. The first three may be None; the reason is a text that says
-        why, and may be empty. In the summary, a number that depends on undecided ranks has two more items: its bounds.
+        why, and may be empty. In the summary, a number that depends on bounded ranks has two more items: its bounds.
 
     Raises
     ------
@@ -256,9 +256,9 @@ def _cautions(
             f"{'; '.join(differences)}."
         )
     for result, name in zip(results, names):
-        n = int(result.rank_table.is_undecided("filtered").sum())
+        n = int(result.rank_table.is_bounded("filtered").sum())
         if n:
-            lines.append(f"{n:,} of {len(result.table):,} ranks of {name} are undecided: only their bounds are known.")
+            lines.append(f"{n:,} of {len(result.table):,} ranks of {name} are bounded: only their bounds are known.")
         lines += [f"Unknown for {name}: {line.removeprefix('unknown: ')}." for line in unknown_lines(result)]
     lines += about_ties
     for split in (audit or {}).get("splits", ()):
@@ -289,7 +289,7 @@ def _distribution(results: Sequence[EvaluationResult]) -> dict[str, Any]:
     """Return bins of ranks (1, 2, 3-4, 5-9, ...) and, for each model and side, the number of ranks in each bin.
 
     The ranks are filtered. ``"tied"`` holds, for each model, how many ranks of each bin tie with a rival;
-    ``"left_out"``, for each model and side, the number of ranks that are in no bin, because they are undecided or
+    ``"left_out"``, for each model and side, the number of ranks that are in no bin, because they are bounded or
     unknown.
     """
     max_rank = _max_candidates(results)
@@ -318,12 +318,12 @@ def _distribution(results: Sequence[EvaluationResult]) -> dict[str, Any]:
 def _hits_curve(results: Sequence[EvaluationResult]) -> dict[str, Any]:
     """Return values of k that are evenly spaced on a log scale and, for each model, the filtered hits@k for each k.
 
-    ``"low"`` and ``"high"`` hold the intervals. A value that depends on undecided ranks is NaN. ``"bounds"`` holds, for
-    each model, the least and the greatest values for each k; None if the model has no undecided ranks.
+    ``"low"`` and ``"high"`` hold the intervals. A value that depends on bounded ranks is NaN. ``"bounds"`` holds, for
+    each model, the least and the greatest values for each k; None if the model has no bounded ranks.
     """
     cuts = np.unique(np.geomspace(1, _max_candidates(results), MAX_CUTS).round().astype(np.int64)).tolist()
     bounds = [
-        [list(ends) for ends in zip(*(result.bounds(f"hits@{k}") for k in cuts))] if _has_undecided(result) else None
+        [list(ends) for ends in zip(*(result.bounds(f"hits@{k}") for k in cuts))] if _has_bounded(result) else None
         for result in results
     ]
     intervals = [[result.interval(f"hits@{k}", confidence=CONFIDENCE) for k in cuts] for result in results]
@@ -336,8 +336,8 @@ def _hits_curve(results: Sequence[EvaluationResult]) -> dict[str, Any]:
     }
 
 
-def _has_undecided(result: EvaluationResult) -> bool:
-    return bool(result.rank_table.is_undecided("filtered").any())
+def _has_bounded(result: EvaluationResult) -> bool:
+    return bool(result.rank_table.is_bounded("filtered").any())
 
 
 def _frame_cells(
@@ -346,16 +346,16 @@ def _frame_cells(
     """Return four lists for each metric: values, low ends and high ends of the intervals, and reasons.
 
     Each list has one item per row of `frame`. A reason says why a value or an end is undefined; the reason is empty if
-    the value and both ends are defined. If ranks are undecided, there are two more lists: the least and the greatest
+    the value and both ends are defined. If ranks are bounded, there are two more lists: the least and the greatest
     values of the metric, None where they are equal. `rows_of` maps the labels of the frame to rows of the result.
     """
     cells = []
-    has_undecided = _has_undecided(result)
+    has_bounded = _has_bounded(result)
     for key in metrics:
         ends = frame[[key, f"{key} low", f"{key} high"]]
         reasons = frame[REASON].fillna(NOT_RANKED).where(ends.isna().any(axis=1), "")
         cells.append([*(ends[name].tolist() for name in ends), reasons.tolist()])
-        if has_undecided:
+        if has_bounded:
             bounds = [
                 result.rank_table.bounds(key, rows_of[label]) if label in rows_of else (np.nan, np.nan)
                 for label in frame.index
@@ -432,8 +432,8 @@ def _differences(rows: Sequence[Mapping[str, Any]], labels: Sequence[str]) -> di
 
 
 def _rows_of(result: EvaluationResult, column: str) -> dict[str, Ids]:
-    """Return the rows of each group of a column; an empty dict if no rank is undecided."""
-    return {label: rows for (label,), rows in rank_groups(result, [column])} if _has_undecided(result) else {}
+    """Return the rows of each group of a column; an empty dict if no rank is bounded."""
+    return {label: rows for (label,), rows in rank_groups(result, [column])} if _has_bounded(result) else {}
 
 
 def _breakdowns(results: Sequence[EvaluationResult]) -> dict[str, Any]:
@@ -511,7 +511,7 @@ def _triples(result: EvaluationResult, entity_names: EntityNames | None) -> dict
     """Return the triples with the worst and with the best filtered ranks, and the best rivals of each.
 
     ``"rivals"`` is ``"kept"`` if the result contains rivals, ``"not kept"`` if it does not, and ``"none"`` if no triple
-    has a rival. ``"left_out"`` is the number of undecided or unknown ranks, which are not among these triples.
+    has a rival. ``"left_out"`` is the number of bounded or unknown ranks, which are not among these triples.
     """
     rows, (kept, _) = extreme_rows(result.rank_table), kept_rivals(result)
     shown = [_triple(result, row, kept[(kept["row"] == row).to_numpy()], entity_names) for row in rows.tolist()]

@@ -870,7 +870,7 @@ def triples(data: Data) -> Markup:
         name = bare(data, model)
         notes = [tag("p", RIVALS[found["rivals"]], class_="muted rivals")]
         if found["left_out"]:
-            text = f"{whole(found['left_out'])} ranks are undecided or unknown, and are not in this table."
+            text = f"{whole(found['left_out'])} ranks are bounded or unknown, and are not in this table."
             notes.append(tag("p", text, class_="muted"))
         content = [*notes, hardest(f"The worst filtered ranks of {name}", found["hardest"], f"hardest-{model}")]
         is_alone = len(data["models"]) == 1
@@ -945,7 +945,7 @@ def distributions(data: Data) -> Markup:
         lines.append(tag("tr", row_head(name, class_="number"), *cells))
     if any(left):
         cells = [cell for m in models for cell in (tag("td"), number(percent(left[m] / max(1, totals[m])), left[m]))]
-        lines.append(tag("tr", row_head("undecided or unknown"), *cells))
+        lines.append(tag("tr", row_head("bounded or unknown"), *cells))
     heads: list[Any] = ["rank"]
     for m in models:
         heads += [model_name(data, m), "share"]
@@ -964,7 +964,7 @@ def distributions(data: Data) -> Markup:
         "hits@k of each model",
     )
     text = f"hits@k: share of ranks of at most k, with {data['confidence']:.0%} intervals (filtered, all sides)."
-    text += " Where ranks are undecided, the band shows the bounds." if any(data["hits"]["bounds"]) else ""
+    text += " Where ranks are bounded, the band shows the bounds." if any(data["hits"]["bounds"]) else ""
     numbers = [2 + 2 * m for m in models]
     return section(
         "distributions",
@@ -983,7 +983,7 @@ def _tower(tied: Sequence[int], total: int) -> int | None:
 
 
 def _band(hits: Data, model: int) -> dict[str, Any]:
-    """Return the band of a curve: the intervals; where a value is undecided, its bounds."""
+    """Return the band of a curve: the intervals; where a value is bounded, its bounds."""
     bounds = hits["bounds"][model]
     if not bounds:
         return {"low": hits["low"][model], "high": hits["high"][model]}

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from kgeval import markup_cards as cards
-from kgeval.checks import Ids, check_largest_weight, check_one_of, check_seed, counted
+from kgeval.checks import Ids, check_largest_weight, check_one_of, check_seed, counted, names_unknown_arguments
 from kgeval.data import (
     SETTINGS,
     Dataset,
@@ -46,10 +46,10 @@ from kgeval.metrics import (
 )
 from kgeval.metrics.retrieval import ListMetric, RankedLists, Steps, tabulate
 from kgeval.results.bounded import (
+    BOUNDED_COLUMNS,
     EXTREMES,
-    UNDECIDED_COLUMNS,
     UNKNOWN,
-    check_undecided,
+    check_bounded,
     shown_bounds,
     unknown_counts,
     where_equal,
@@ -83,7 +83,7 @@ DEFAULT_METRICS = ("mr", "mrr", "hits@1", "hits@3", "hits@10", "amri")
 MAX_ENTITY_RATIO = 2.0
 BREAKDOWNS = ("relation", "side", "split")
 # Names that users' columns must not have.
-RESERVED = ("rank_raw", "rank_filtered", "n", "share", N_EFFECTIVE, REASON, *UNDECIDED_COLUMNS)
+RESERVED = ("rank_raw", "rank_filtered", "n", "share", N_EFFECTIVE, REASON, *BOUNDED_COLUMNS)
 
 
 class EvaluationResult:
@@ -100,7 +100,7 @@ class EvaluationResult:
         rivals: with a higher score (``better``), with the same score (``tied``), and all rivals (``rivals``). There
         are two columns for each count, for example ``better_raw`` and ``better_filtered``.
 
-        Two more bool columns are optional: ``undecided_raw`` and ``undecided_filtered``. They are True if only bounds
+        Two more bool columns are optional: ``bounded_raw`` and ``bounded_filtered``. They are True if only bounds
         of the rank are known, for example because a list of predictions ends before the positive. In such a row,
         ``better`` counts the rivals that certainly rank above the positive, and ``tied`` the rivals that may rank above
         or below it: the rank lies between ``better + 1`` (optimistic) and ``better + tied + 1`` (pessimistic).
@@ -187,11 +187,16 @@ class EvaluationResult:
             raise DataError(f"columns has {len(self.columns)} rows; the table has {n}")
         if self._rivals is not None and (self._rivals["row"] >= n).any():
             raise DataError(f"rivals: row {self._rivals['row'].max()} does not exist; the table has {n} rows")
-        check_undecided(self.table, self.rank_table.unknown)
+        check_bounded(self.table, self.rank_table.unknown)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a pickle or a deep copy contains: everything but the scorer, which `explain` then lacks."""
         return vars(self) | {"_source": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take over what a pickle contains; a DataError if its table has columns of an older kgeval."""
+        vars(self).update(state)
+        check_bounded(self.table, self.rank_table.unknown)
 
     def __copy__(self) -> EvaluationResult:
         return self.__replace__()
@@ -237,9 +242,9 @@ class EvaluationResult:
     def value(self, key: str | Metric) -> MetricValue:
         """Return the value of the metric `key`; NaN with a reason if it is undefined.
 
-        Some ranks may be undecided (see the table of `EvaluationResult`). With optimistic ties, they have their best
+        Some ranks may be bounded (see the table of `EvaluationResult`). With optimistic ties, they have their best
         possible value; with pessimistic ties, their worst. With other ties, the metric has a value only if it does not
-        depend on the undecided ranks; `bounds` returns its smallest and its greatest possible value.
+        depend on the bounded ranks; `bounds` returns its smallest and its greatest possible value.
 
         Parameters
         ----------
@@ -255,7 +260,7 @@ class EvaluationResult:
         return self.rank_table.value(key)
 
     def bounds(self, key: str | Metric) -> tuple[float, float]:
-        """Return the smallest and the greatest value of the metric `key` that the undecided ranks allow.
+        """Return the smallest and the greatest value of the metric `key` that the bounded ranks allow.
 
         Parameters
         ----------
@@ -266,8 +271,8 @@ class EvaluationResult:
         Returns
         -------
         low, high : float
-            The values with all undecided ranks at their worst, or all at their best; no narrower bounds exist. If the
-            metric does not depend on undecided ranks, both equal the value of the metric. If the metric has no bounds,
+            The values with all bounded ranks at their worst, or all at their best; no narrower bounds exist. If the
+            metric does not depend on bounded ranks, both equal the value of the metric. If the metric has no bounds,
             both are NaN, and the reason of `value` says why.
 
         Raises
@@ -283,12 +288,12 @@ class EvaluationResult:
         >>> dataset = kg.Dataset.from_arrays(test=[[0, 0, 1], [1, 0, 2]], n_entities=4, n_relations=1)
         >>> result = kg.evaluate(lambda s, p, o: o, dataset, kg.Protocol(sides="object"), progress=False)
         >>> counts = {f"{name}_{setting}": n for setting in ("raw", "filtered")
-        ...           for name, n in [("better", [0, 2]), ("tied", [0, 1]), ("undecided", [False, True])]}
+        ...           for name, n in [("better", [0, 2]), ("tied", [0, 1]), ("bounded", [False, True])]}
         >>> bounded = result.__replace__(table=result.table.assign(**counts))
         >>> bounded["mr"], bounded.bounds("mr"), bounded.bounds("hits@2")
         (nan, (2.0, 2.5), (0.5, 0.5))
         >>> bounded.value("mr").reason
-        'the value lies between 2.00 and 2.50, since 1 of 2 ranks is undecided'
+        'the value lies between 2.00 and 2.50, since 1 of 2 ranks is bounded'
         """
         return self.rank_table.bounds(key)
 
@@ -384,7 +389,7 @@ class EvaluationResult:
             If the number of weights is wrong, if a weight is negative or not finite, if all weights of the side are 0,
             if the largest weight is above 1e100 or below 1e-100 (sums would overflow or lose digits),
             if the weights are a Series with another index than `table`, if the metric has no weighted form, or if the
-            metric is undefined. If the metric depends on undecided ranks, the message contains its bounds.
+            metric is undefined. If the metric depends on bounded ranks, the message contains its bounds.
 
         Examples
         --------
@@ -546,7 +551,8 @@ class EvaluationResult:
         counts = [len(self.table), len(groups)]
         return metric_frame(index, [micro, macro], map(str, parsed), counts, with_intervals=confidence is not None)
 
-    def lists(self, side: str = "both", setting: str = "filtered", undecided: str | None = None) -> RankedLists:
+    @names_unknown_arguments(undecided="lists(bounded=)")
+    def lists(self, side: str = "both", setting: str = "filtered", bounded: str | None = None) -> RankedLists:
         """Return one ranked list per query, for the metrics and curves of `kgeval.metrics.retrieval`.
 
         The relevant items of a list are the ranked answers of its query. In the raw setting, the other items are all
@@ -558,9 +564,9 @@ class EvaluationResult:
             ``"both"``, ``"subject"`` or ``"object"``.
         setting : str
             ``"filtered"`` or ``"raw"``.
-        undecided : str, optional
-            The places of answers with an undecided rank: ``"optimistic"``: before all items that may rank above or
-            below them; ``"pessimistic"``: after these items. Not needed if no rank is undecided.
+        bounded : str, optional
+            The places of answers with a bounded rank: ``"optimistic"``: before all items that may rank above or
+            below them; ``"pessimistic"``: after these items. Not needed if no rank is bounded.
 
         Returns
         -------
@@ -571,7 +577,7 @@ class EvaluationResult:
         ------
         MetricError
             If the side was not ranked; if the setting is filtered, and the filter of the protocol contains some splits,
-            but not all ranked splits; if ranks are undecided, and `undecided` is None; or if the lists are unknown.
+            but not all ranked splits; if ranks are bounded, and `bounded` is None; or if the lists are unknown.
         """
         check_one_of("setting", setting, SETTINGS, MetricError)
         check_one_of("side", side, SIDE_WORDS, MetricError)
@@ -580,17 +586,17 @@ class EvaluationResult:
         reason = no_lists(self.protocol, setting) or next(filter(None, unknown), "")
         if reason:
             raise MetricError(reason)
-        n_undecided = int(self.rank_table.is_undecided(setting, rows_of_side).sum())
-        if undecided is not None:
-            check_one_of("undecided", undecided, EXTREMES, MetricError)
-        elif n_undecided:
+        n_bounded = int(self.rank_table.is_bounded(setting, rows_of_side).sum())
+        if bounded is not None:
+            check_one_of("bounded", bounded, EXTREMES, MetricError)
+        elif n_bounded:
             raise MetricError(
-                f"{n_undecided:,} of {len(rows_of_side):,} ranks are undecided, so their places in the lists are not "
-                "known; choose lists(undecided='optimistic') or lists(undecided='pessimistic')"
+                f"{n_bounded:,} of {len(rows_of_side):,} ranks are bounded, so their places in the lists are not "
+                "known; choose lists(bounded='optimistic') or lists(bounded='pessimistic')"
             )
         _, rows = query_lists(self.table.iloc[rows_of_side], self.protocol, setting)
-        lists, *bounded = self.rank_table.bounded_lists(setting, rows_of_side)
-        lists = bounded[undecided == "optimistic"] if bounded else lists
+        lists, *extremes = self.rank_table.bounded_lists(setting, rows_of_side)
+        lists = extremes[bounded == "optimistic"] if extremes else lists
         is_subject = (rows["side"] == "subject").to_numpy()
         given, _ = given_and_asked_where(triples_of(rows), is_subject)
         columns = [
@@ -622,15 +628,15 @@ class EvaluationResult:
         -------
         pandas.DataFrame
             Indexed by side, relation and given entity (labels). Columns: ``n`` (number of ranked answers of the query),
-            the metrics, and ``reason``. With ties ``"expected"``, a value that depends on undecided ranks is NaN.
+            the metrics, and ``reason``. With ties ``"expected"``, a value that depends on bounded ranks is NaN.
         """
         specs = split_list(metrics)
         plain = [metric.removeprefix("query.") if isinstance(metric, str) else metric for metric in specs]
         rows = self.rank_table.rows_of(SIDE_WORDS[check_one_of("side", side, SIDE_WORDS, MetricError)])
-        has_undecided = ties not in EXTREMES and bool(self.rank_table.is_undecided(setting, rows).any())
-        lists = self.lists(side, setting, undecided="pessimistic" if ties == "pessimistic" else "optimistic")
+        has_bounded = ties not in EXTREMES and bool(self.rank_table.is_bounded(setting, rows).any())
+        lists = self.lists(side, setting, bounded="pessimistic" if ties == "pessimistic" else "optimistic")
         frame = tabulate(lists, plain, ties, average=None)
-        if has_undecided:
+        if has_bounded:
             frame = where_equal(frame, tabulate(self.lists(side, setting, "pessimistic"), plain, ties, average=None))
         frame.insert(0, "n", lists.n_relevant)
         return frame
@@ -797,7 +803,7 @@ class EvaluationResult:
     def labelled(self) -> pd.DataFrame:
         """Return the table with labels instead of ids, and with the realistic ranks ``rank_raw``, ``rank_filtered``.
 
-        Undecided ranks, unknown ranks and unknown counts are NaN.
+        Bounded ranks, unknown ranks and unknown counts are NaN.
         """
         frame = with_labels(self.table, self.entities, self.relations)
         for name in unknown_counts(self.rank_table.unknown):
@@ -892,7 +898,7 @@ class EvaluationResult:
         lines = [*header_lines(self), *(f"note: {caution}" for caution in metric_cautions(self, DEFAULT_METRICS))]
         frame = self.summary()
         ranks = self.rank_table
-        if ranks.unknown or any(ranks.is_undecided(setting).any() for setting in SETTINGS):
+        if ranks.unknown or any(ranks.is_bounded(setting).any() for setting in SETTINGS):
             # The reasons contain bounds and are too long for a column.
             reasons = zip(frame.index, frame[REASON])
             lines += [f"undefined in {setting} {side}: {reason}" for (setting, side), reason in reasons if reason]
@@ -965,7 +971,7 @@ def metric_cautions(
 ) -> list[str]:
     """Return cautions about metrics of a result, for example about hits@10 if some queries have 10 candidates or fewer.
 
-    For each metric that depends on undecided ranks, one line gives its smallest and its greatest possible value.
+    For each metric that depends on bounded ranks, one line gives its smallest and its greatest possible value.
 
     Parameters
     ----------
@@ -981,7 +987,7 @@ def metric_cautions(
     """
     rivals = result.rank_table.counts("filtered").rivals
     parsed = parse_all(metrics)
-    cautions = _undecided_cautions(result, parsed, ties)
+    cautions = _bounded_cautions(result, parsed, ties)
     if not {"filtered", "rivals"} & set(result.rank_table.unknown):
         cautions += [metric.caution(rivals) for metric in parsed if isinstance(metric, RankMetric)]
     if any(isinstance(metric, QueryLevel) for metric in parsed):
@@ -997,15 +1003,15 @@ def metric_cautions(
     return list(dict.fromkeys(caution for caution in cautions if caution))
 
 
-def _undecided_cautions(result: EvaluationResult, metrics: Sequence[Metric], ties: str | None) -> list[str]:
-    """Return the cautions about undecided ranks: the number of these ranks, and the bounds of the metrics."""
+def _bounded_cautions(result: EvaluationResult, metrics: Sequence[Metric], ties: str | None) -> list[str]:
+    """Return the cautions about bounded ranks: the number of these ranks, and the bounds of the metrics."""
     ranks = result.rank_table
-    # A side or setting may have undecided ranks while the filtered ranks of both sides have none.
-    counts = {setting: int(ranks.is_undecided(setting).sum()) for setting in reversed(SETTINGS)}
+    # A side or setting may have bounded ranks while the filtered ranks of both sides have none.
+    counts = {setting: int(ranks.is_bounded(setting).sum()) for setting in reversed(SETTINGS)}
     if not any(counts.values()):
         return []
     parts = [f"{n:,} of {len(ranks):,} {setting} ranks" for setting, n in counts.items() if n]
-    text = f"{' and '.join(parts)} are undecided: only bounds of them are known"
+    text = f"{' and '.join(parts)} are bounded: only bounds of them are known"
     if ties in EXTREMES:
         return [f"{text}; {ties} ties put them at their {'best' if ties == 'optimistic' else 'worst'}"]
     lines = [text]

@@ -18,7 +18,7 @@ from kgeval.checks import check_ids, cut_label
 from kgeval.data import NOT_KNOWN, OF_TOOL, PER_POSITIVE, SETTINGS, Labels, Protocol, TextLabels, TripleSet, Vocabulary
 from kgeval.errors import DataError, KgevalError
 from kgeval.files import Arrays, read_archive, unpack_labels, write_archive
-from kgeval.results.bounded import COUNTS, UNDECIDED_COLUMNS, unknown_counts
+from kgeval.results.bounded import BOUNDED_COLUMNS, COUNTS, unknown_counts
 from kgeval.results.columns import text_codes
 
 TABLE_COLUMNS = (
@@ -26,9 +26,10 @@ TABLE_COLUMNS = (
     "better_raw", "tied_raw", "rivals_raw", "better_filtered", "tied_filtered", "rivals_filtered",
 )  # fmt: skip
 RIVAL_COLUMNS = ("row", "place", "entity", "score")
-# Versions of the file format: kgeval 0.1.0 wrote version 1. Since version 3, ranks may be undecided or unknown. Since
+# Versions of the file format: kgeval 0.1.0 wrote version 1. Since version 3, ranks may be bounded or unknown. Since
 # version 4, labels are saved not as a JSON list, but as one text with the length of each label, or as a number of ids.
-VERSION = 4
+# Since version 5, the columns ``undecided_...`` are called ``bounded_...``.
+VERSION = 5
 # Kind of result -> function that makes the result from the arrays, the header and the version of the format.
 READERS: dict[str, Callable[[Arrays, dict[str, Any], int], Any]] = {}
 _HEADER_KEYS = ("protocol", "about", "dropped", "notes", "categories_side", "categories_split")
@@ -44,6 +45,7 @@ _KINDS: dict[str, tuple[type, type | tuple[type, ...]]] = {
 }
 _ENTITIES, _RELATIONS, _COLUMN, _RIVAL = "entity_labels", "relation_labels", "column_{}", "rival_{}"
 _LENGTHS = "{}_lengths"
+_NEW_COLUMNS = {f"undecided_{setting}": f"bounded_{setting}" for setting in SETTINGS}
 
 
 def write_result(path: str | Path, kind: str, arrays: Arrays, header: dict[str, Any], overwrite: bool) -> None:
@@ -126,7 +128,7 @@ def pack_ranks(parts: dict[str, Any]) -> tuple[Arrays, dict[str, Any]]:
             header[f"categories_{column}"] = [str(category) for category in values.cat.categories]
             values = values.cat.codes
         arrays[column] = values.to_numpy()
-    arrays |= {name: table[name].to_numpy() for name in UNDECIDED_COLUMNS if name in table.columns}
+    arrays |= {name: table[name].to_numpy() for name in BOUNDED_COLUMNS if name in table.columns}
     column_arrays, column_header = pack_columns(columns)
     arrays |= pack_vocabularies(parts["entities"], parts["relations"]) | column_arrays
     if rivals is not None:
@@ -243,6 +245,8 @@ def unpack_ranks(arrays: Arrays, header: dict[str, Any], version: int) -> dict[s
     DataError
         If an entry is missing or has an impossible value.
     """
+    if version < 5:
+        arrays = {_NEW_COLUMNS.get(name, name): values for name, values in arrays.items()}
     missing = [name for name in (*TABLE_COLUMNS, _ENTITIES, _RELATIONS) if name not in arrays]
     missing += [name for name in _HEADER_KEYS if name not in header]
     missing += ["n_read"] if "n_read" not in (header if version == 1 else header.get("about", {})) else []
@@ -251,7 +255,7 @@ def unpack_ranks(arrays: Arrays, header: dict[str, Any], version: int) -> dict[s
     check_about(header["about"], _ABOUT_KEYS)
     entities, relations = unpack_vocabularies(arrays)
     _check_table(arrays, header, len(entities), len(relations))
-    columns: dict[str, Any] = {name: arrays[name] for name in (*TABLE_COLUMNS, *UNDECIDED_COLUMNS) if name in arrays}
+    columns: dict[str, Any] = {name: arrays[name] for name in (*TABLE_COLUMNS, *BOUNDED_COLUMNS) if name in arrays}
     for name in ("side", "split"):
         columns[name] = pd.Categorical.from_codes(arrays[name], header[f"categories_{name}"])
     return {
@@ -345,7 +349,7 @@ def _kind(protocol: dict[str, Any]) -> str:
 
 def _check_table(arrays: Arrays, header: dict[str, Any], n_entities: int, n_relations: int) -> None:
     """Raise a DataError if lengths, ids or counts in the columns of a saved table are not consistent."""
-    lengths = {name: arrays[name].shape for name in (*TABLE_COLUMNS, *UNDECIDED_COLUMNS) if name in arrays}
+    lengths = {name: arrays[name].shape for name in (*TABLE_COLUMNS, *BOUNDED_COLUMNS) if name in arrays}
     if len(set(lengths.values())) > 1 or arrays["s"].ndim != 1:
         raise DataError(f"columns differ in length: {lengths}")
     TripleSet(np.column_stack([arrays[name] for name in "spo"]), n_entities, n_relations, "columns s, p, o")
@@ -367,8 +371,8 @@ def _check_table(arrays: Arrays, header: dict[str, Any], n_entities: int, n_rela
     for name in COUNTS:
         if {f"{name}_raw", f"{name}_filtered"} & set(are_unknown):
             continue
-        # In an undecided row, `tied` counts the rivals that may rank above or below the positive. There may be more
+        # In a bounded row, `tied` counts the rivals that may rank above or below the positive. There may be more
         # such rivals in the filtered setting.
-        is_compared = ~arrays.get("undecided_filtered", np.zeros(len(arrays["s"]), bool)) | (name != "tied")
+        is_compared = ~arrays.get("bounded_filtered", np.zeros(len(arrays["s"]), bool)) | (name != "tied")
         if (arrays[f"{name}_filtered"] > arrays[f"{name}_raw"])[is_compared].any():
             raise DataError("filtered counts exceed raw counts")

@@ -75,7 +75,7 @@ def test_a_card_says_what_the_result_says(run, card):
     assert content["dataset"]["split_sizes"] == {"test": 4, "train": 4}
     assert content["counts"]["ranks_by_side"] == {"object": 4, "subject": 4}
     assert content["counts"]["dropped"] == {}
-    assert content["counts"]["undecided"] == {"raw": 0, "filtered": 0}
+    assert content["counts"]["bounded"] == {"raw": 0, "filtered": 0}
     assert content["versions"]["numpy"] == np.__version__
     assert content["versions"]["kgeval"] == kg.__version__
     assert content["date"] is None
@@ -114,7 +114,7 @@ def test_the_hash_of_the_ranks_by_hand():
     dataset = kg.Dataset.from_arrays(test=[[2, 0, 1]], n_entities=3, n_relations=1, entity_labels=["c", "a", "b"])
     result = kg.evaluate(lambda s, p, o: o, dataset, progress=False)
     # Object side, (b, 0, ?) -> a with scores c 0, a 1, b 2: one above. Subject side, (?, 0, a) -> b: all three tie.
-    # Columns: subject, relation, object, side, split; then for raw and filtered better, tied, rivals, undecided.
+    # Columns: subject, relation, object, side, split; then for raw and filtered better, tied, rivals, bounded.
     rows = [[1, 0, 0, 0, 0, 1, 0, 2, 0, 1, 0, 2, 0], [1, 0, 0, 1, 0, 0, 2, 2, 0, 0, 2, 2, 0]]
     content = b'kgeval ranks 1\n2\n["a", "b"]\n["0"]\n["object", "subject"]\n["test"]\n'
     expected = hashlib.sha256(content + np.array(rows, "<i8").tobytes()).hexdigest()
@@ -281,8 +281,8 @@ def run_changes(run):
         if column.startswith("better_filtered"):
             changes["rivals_filtered"] = table["rivals_filtered"] + 1  # so that the counts stay possible
         yield column, replaced(run, table=table.assign(**changes))
-    undecided = table["tied_filtered"] > 0
-    yield "undecided", replaced(run, table=table.assign(undecided_filtered=undecided))
+    bounded = table["tied_filtered"] > 0
+    yield "bounded", replaced(run, table=table.assign(bounded_filtered=bounded))
     yield "a rank less", replaced(run, table=table.iloc[1:], n_read=len(table) - 1)
     yield "a rank more", replaced(run, table=table.iloc[[0, *range(len(table))]], n_read=len(table) + 1)
     yield "dropped", replaced(run, dropped={"no reason": 1}, n_read=len(table) + 1)
@@ -370,12 +370,12 @@ def bounded():
     counts = {
         f"{name}_{setting}": values
         for setting in ("raw", "filtered")
-        for name, values in (("better", [0, 2]), ("tied", [0, 1]), ("undecided", [False, True]))
+        for name, values in (("better", [0, 2]), ("tied", [0, 1]), ("bounded", [False, True]))
     }
     return result.__replace__(table=result.table.assign(**counts))
 
 
-def test_undecided_ranks_have_bounds_and_no_value(tmp_path):
+def test_bounded_ranks_have_bounds_and_no_value(tmp_path):
     """Ranks 1 and 3 to 4: MR 2 to 2.5, MRR 0.625 to 2/3; hits@1 is 0.5 in any case."""
     card = Card.of(bounded())
     assert math.isnan(card.metrics["mr"][0])
@@ -387,16 +387,23 @@ def test_undecided_ranks_have_bounds_and_no_value(tmp_path):
         "high": None,
         "least": 2.0,
         "greatest": 2.5,
-        "reason": "the value lies between 2.00 and 2.50, since 1 of 2 ranks is undecided",
+        "reason": "the value lies between 2.00 and 2.50, since 1 of 2 ranks is bounded",
     }
     assert card.metrics["hits@1"][0] == 0.5
     assert card.bounds("hits@1") == (0.5, 0.5)
     assert card.reason("mr")
-    assert card.content["counts"]["undecided"] == {"raw": 1, "filtered": 1}
-    decided = bounded().table.assign(undecided_raw=False, undecided_filtered=False)
+    assert card.content["counts"]["bounded"] == {"raw": 1, "filtered": 1}
+    decided = bounded().table.assign(bounded_raw=False, bounded_filtered=False)
     assert ranks_digest(bounded().__replace__(table=decided)) != card.hash
     write_card(card, tmp_path / "card.json")
     assert verify_card(tmp_path / "card.json", bounded()).agrees
+    old = json.loads((tmp_path / "card.json").read_text())  # a card of version 1 has another word for the same
+    old["format"], old["counts"]["undecided"] = "kgeval card 1", old["counts"].pop("bounded")
+    for metric in old["metrics"].values():
+        metric |= {"reason": metric["reason"].replace("bounded", "undecided")} if "reason" in metric else {}
+    (tmp_path / "old.json").write_text(json.dumps(old))
+    assert "bounded" not in (tmp_path / "old.json").read_text()
+    assert verify_card(tmp_path / "old.json", bounded()).agrees
     text = " ".join(card.paragraph().split())
     assert (
         "1 of the 2 filtered ranks and 1 of the 2 raw ranks are known only by their bounds. None of the other" in text
@@ -407,7 +414,7 @@ def test_undecided_ranks_have_bounds_and_no_value(tmp_path):
 def test_unknown_settings_have_no_metrics():
     """Raw ranks that are unknown are left out, and the card says why; an unknown share of ties is null."""
     result = bounded()
-    table = result.table.drop(columns=["undecided_raw", "undecided_filtered"])
+    table = result.table.drop(columns=["bounded_raw", "bounded_filtered"])
     table = table.assign(better_raw=-1, tied_raw=-1, rivals_raw=-1)
     unknown = {"raw": "the file has filtered ranks only.", "ties": "ranks were given"}
     card = Card.of(result.__replace__(table=table, about={**result.about, "unknown": unknown}))
@@ -466,13 +473,13 @@ def test_a_paragraph_of_one_triple_and_a_sample():
 DAMAGED = [
     ("{", r"line 1, column 2: is not JSON"),
     ('{"format": NaN}', "NaN is not JSON; a card has null in its place"),
-    ('{"format": "kgeval card 1", "format": "kgeval card 1"}', "the field 'format' occurs twice in one object"),
+    ('{"format": "kgeval card 2", "format": "kgeval card 2"}', "the field 'format' occurs twice in one object"),
     ("[]", r"expected a card that kgeval card wrote, .*; it is \[\]"),
     ('{"a": 1}', '"format" is None'),
     ('{"format": "kgeval result 1"}', "\"format\" is 'kgeval result 1'"),
-    (f'{{"format": "kgeval card {VERSION + 1}"}}', f"version {VERSION + 1} .* reads version {VERSION}; upgrade kgeval"),
+    (f'{{"format": "kgeval card {VERSION + 1}"}}', f"version {VERSION + 1} .* reads versions up to {VERSION}; upgrade kgeval"),
     ('{"format": "kgeval card 0"}', "the versions start at 1"),
-    ('{"format": "kgeval card 1"}', "card.json: the field 'date' is missing"),
+    ('{"format": "kgeval card 2"}', "card.json: the field 'date' is missing"),
     ("[" * 100_000, "recursion|not JSON"),
     ('{"format": ' + "1" * 5000 + "}", "is not a card: .*digits|expected a card"),
     ("PK\x03\x04", "is a saved result or another archive, not a card"),
@@ -548,7 +555,7 @@ def test_a_card_with_little_in_it_has_a_paragraph(card):
         **card.content["counts"],
         "ranks_by_side": {},
         "ranks_by_split": {},
-        "undecided": {"raw": 1, "filtered": 0},
+        "bounded": {"raw": 1, "filtered": 0},
     }
     bare = Card({**card.content, "counts": counts, "metrics": {}, "unknown": {"else": "why."}, "notes": []})
     text = " ".join(bare.paragraph().split())

@@ -23,12 +23,12 @@ NO_LIST, NO_RANK = "the file has no list for it", "the file has no rank for it"
 
 
 def rows_of(result):
-    """The rows of the table: (s, p, o, side, better, tied, rivals, undecided of both settings)."""
+    """The rows of the table: (s, p, o, side, better, tied, rivals, bounded of both settings)."""
     table, n = result.table, len(result.table)
     columns = [table[name].tolist() for name in ("s", "p", "o", "side")]
     for setting in SETTINGS:
         columns += [table[f"{name}_{setting}"].tolist() for name in COUNTS]
-        name = f"undecided_{setting}"
+        name = f"bounded_{setting}"
         columns.append(table[name].tolist() if name in table else [False] * n)
     return list(zip(*columns, strict=True))
 
@@ -247,7 +247,7 @@ def test_random_lists_equal_all_their_completions():
             assert math.isnan(result["raw.mrr"])
             assert "filtered beforehand" in result.value("raw.mrr").reason
         for name, is_so in {
-            "undecided": any(row[11] for row in expected),
+            "bounded": any(row[11] for row in expected),
             "names may be known": any(row[11] and not row[7] for row in expected) and word == "no",
             "ties": any(row[9] and not row[11] for row in expected),
             "unknown raw": word != "no",
@@ -775,7 +775,7 @@ def test_missing_and_repeated_ranks(dataset, ranks):
         kg.evaluate_predictions(ranks([1], rows=one), dataset, missing="bound")
     bound = kg.evaluate_predictions(ranks([1], 3, rows=one), dataset, missing="bound")
     assert counts_of(bound) == [[0, 0, 2], [0, 3, 3]]
-    assert bound.table["undecided_filtered"].tolist() == [False, True]
+    assert bound.table["bounded_filtered"].tolist() == [False, True]
     rows = ((0, 0, 3), (3, 0, 0), (0, 0, 3))
     with pytest.warns(kg.KgevalWarning, match="1 row repeats another row"):
         assert kg.evaluate_predictions(ranks([1, 2, 1], rows=rows), dataset)["mr"] == 1.5

@@ -464,7 +464,7 @@ def test_files_of_version_0_1_0_load(tmp_path, small):
     with np.load(tmp_path / "new.kgeval") as loaded:
         arrays = dict(loaded)
     header = json.loads(str(arrays.pop("header")))
-    assert (header["format"], header["protocol"]["candidates"]) == ("kgeval result 4", "all")
+    assert (header["format"], header["protocol"]["candidates"]) == ("kgeval result 5", "all")
     header |= {"format": "kgeval result 1", "n_read": header["about"].pop("n_read")}
     with (tmp_path / "old.kgeval").open("wb") as stream:
         np.savez(stream, header=np.array(json.dumps(header)), **arrays)
@@ -482,12 +482,12 @@ LACKING = ("protocol", "about", "dropped", "notes", "categories_side")
     thinned(
         [
             (
-                {"format": lambda _: "kgeval result 5"},
-                "the file has version 5 of the format, but this kgeval reads versions up to 4; upgrade kgeval",
+                {"format": lambda _: "kgeval result 6"},
+                "the file has version 6 of the format, but this kgeval reads versions up to 5; upgrade kgeval",
             ),
             (
                 {"format": lambda _: "kgeval result 0"},
-                "the file has version 0 of the format, but this kgeval reads versions up to 4, from 1 on",
+                "the file has version 0 of the format, but this kgeval reads versions up to 5, from 1 on",
             ),
             *(
                 (

@@ -105,13 +105,13 @@ def test_what_cannot_be_explained(result):
         result.steps(*train, row.side, "mrr")
 
 
-def test_undecided_ranks_have_no_steps_but_at_their_bounds(result):
+def test_bounded_ranks_have_no_steps_but_at_their_bounds(result):
     row = result.table.iloc[0]
-    changed = result.table.assign(undecided_raw=False, undecided_filtered=np.arange(len(result.table)) == 0)
+    changed = result.table.assign(bounded_raw=False, bounded_filtered=np.arange(len(result.table)) == 0)
     bounded = result.__replace__(table=changed)
     triple = int(row["s"]), int(row["p"]), int(row["o"]), row["side"]
     for key in ("mrr", "query.map"):
-        with pytest.raises(MetricError, match="a rank of the query is undecided; use optimistic or pessimistic ties"):
+        with pytest.raises(MetricError, match="a rank of the query is bounded; use optimistic or pessimistic ties"):
             bounded.steps(*triple, key)
     assert bounded.steps(*triple, "optimistic.mr").value == row["better_filtered"] + 1
     assert bounded.steps(*triple, "pessimistic.mr").value == row["better_filtered"] + row["tied_filtered"] + 1

@@ -49,7 +49,7 @@ _WORDS = {
     "integrations": ("hpo", "lightning", "mlflow", "torchmetrics", "wandb"),
     "classification": ("negatives",),
     "models": tuple(MODELS),
-    "predictions": ("bounds", "undecided", "kgt5", "kg-llm", "explainaboard", "dift", "homonyms"),
+    "predictions": ("bounds", "bounded", "undecided", "kgt5", "kg-llm", "explainaboard", "dift", "homonyms"),
     "wrapping": ("adapters", "torch", "keras", "dropout"),
     "other-tools": ("pykeen", "libkge", "openke", "ogb", "torchkge", "ampligraph", "dgl-ke", "anyburl", "simkgc"),
 }  # fmt: skip
