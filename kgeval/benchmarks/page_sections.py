@@ -15,7 +15,7 @@ from kgeval.benchmarks.verdict import corrected_text
 from kgeval.checks import counted
 from kgeval.comparison import UNDECIDED
 from kgeval.markup import Markup, joined, tag
-from kgeval.markup_cards import p_text
+from kgeval.markup_panels import p_text
 from kgeval.metrics import display_of
 from kgeval.report import charts, page_numbers, page_parts
 
@@ -538,7 +538,7 @@ def background(benchmark: Any, command: str, version: str) -> Markup:
         The version of kgeval, for the citation.
     """
     protocol = [
-        page_parts.line_list(benchmark.about()),
+        page_parts.line_list(benchmark.description()),
         tag("h3", "Numbers and tests"),
         page_parts.line_list(benchmark.notes_on_method()),
     ]

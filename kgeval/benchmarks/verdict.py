@@ -13,7 +13,7 @@ from kgeval.checks import counted, listed
 from kgeval.comparison import UNDECIDED
 from kgeval.errors import MetricError
 from kgeval.markup import printable
-from kgeval.markup_cards import between, enough_decimals, p_text, signed
+from kgeval.markup_panels import between, enough_decimals, p_text, signed
 from kgeval.metrics import display_of
 from kgeval.report import number_text
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kgeval import markup_cards as cards
+from kgeval import markup_panels as cards
 from kgeval.checks import Ids, Reals, check_positive_int, check_seed, counted
 from kgeval.classification.classification_result import (
     CLASSIFIED_METRICS,
@@ -136,9 +136,9 @@ class ClassificationComparison:
         if undirected:
             corrected = f"all but {' and '.join(undirected)}, which cannot show which model is better"
         return [
-            f"{first.about['dataset']}: {counted(n_positive, 'positive')} and "
+            f"{first.facts['dataset']}: {counted(n_positive, 'positive')} and "
             f"{counted(len(first.table) - n_positive, 'negative')} of test, the same in all models; negatives "
-            f"{first.about['negatives_sha256'][:8]}, dataset {first.about['dataset_fingerprint'][:8]}",
+            f"{first.facts['negatives_sha256'][:8]}, dataset {first.facts['dataset_fingerprint'][:8]}",
             shown,
             f"tested: {counted(len(self.table), 'difference')}, by {self.n_resamples:,} swaps of whole clusters (seed "
             f"{self.seed}) or, for metrics without a swap test, by Student's t; p_holm is corrected for {corrected}",
@@ -153,7 +153,7 @@ class ClassificationComparison:
         return f"{show_text([self.verdict, *self.header()], shown, index=False)}\n{values}"
 
     def _repr_html_(self) -> str:
-        return cards.card(
+        return cards.panel(
             self.verdict,
             html_table(self.values[[*self.keys, REASON]]),
             cards.folded(counted(len(self.table), "test"), html_table(self.table, index=False), is_open=True),
@@ -281,7 +281,7 @@ def _name_results(results: Any, names: Sequence[str] | None) -> dict[str, Classi
                 f"{type(result).__name__}{hint}"
             )
     if names is None:
-        scorers = [str(result.about.get("scorer") or "model") for result in results]
+        scorers = [str(result.facts.get("scorer") or "model") for result in results]
         is_distinct = len(set(scorers)) == len(scorers)
         names = scorers if is_distinct else [f"{name} ({i})" for i, name in enumerate(scorers, start=1)]
     named = dict(zip(names, results))

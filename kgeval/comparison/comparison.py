@@ -16,7 +16,7 @@ import pandas as pd
 from kgeval.checks import check_number, check_one_of, check_positive_int, check_seed, names_unknown_arguments
 from kgeval.comparison.alignment import Alignment, align, cautions
 from kgeval.comparison.averages import average_table, checked_weights
-from kgeval.comparison.cards import comparison_card
+from kgeval.comparison.cards import comparison_panel
 from kgeval.comparison.differences import (
     UNDECIDED,
     Sample,
@@ -39,10 +39,9 @@ from kgeval.comparison.verdict import Verdict, verdict_of
 from kgeval.data import SETTINGS, with_labels
 from kgeval.errors import MetricError, ProtocolError
 from kgeval.metrics import Metric, split_list
+from kgeval.metrics.default_metrics import COMPARED_METRICS
 from kgeval.results import EvaluationResult, Key, group_names, show_text
 from kgeval.stats import check_confidence
-
-COMPARED_METRICS = ("mrr", "mr", "hits@1", "hits@3", "hits@10")
 
 
 @dataclass(frozen=True, eq=False)
@@ -523,7 +522,7 @@ class Comparison:
         return show_text(self._lines(), shown_table(self), index=False)
 
     def _repr_html_(self) -> str:
-        return comparison_card(self, shown_table(self))
+        return comparison_panel(self, shown_table(self))
 
 
 @names_unknown_arguments(**dict.fromkeys(("tie", "ties"), "metrics='optimistic.mrr'"))

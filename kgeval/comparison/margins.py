@@ -16,7 +16,7 @@ import pandas as pd
 from kgeval.checks import check_number, check_one_of, counted
 from kgeval.comparison.differences import UNDECIDED, Sample
 from kgeval.errors import MetricError, ProtocolError
-from kgeval.markup_cards import between, enough_decimals, p_text, signed, written
+from kgeval.markup_panels import between, enough_decimals, p_text, signed, written
 from kgeval.metrics import AgainstChance, RankMetric, display_of
 from kgeval.results import Key
 from kgeval.stats import MarginTest, Moments, Support, compare_paired, first_mean, holm, non_inferiority, tost

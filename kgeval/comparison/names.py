@@ -92,7 +92,7 @@ def default_names(results: Sequence[EvaluationResult]) -> list[str]:
     list of str
         No two names are equal.
     """
-    scorers = [str(result.about.get("scorer") or "model") for result in results]
+    scorers = [str(result.facts.get("scorer") or "model") for result in results]
     numbered = [f"{name} ({i})" for i, name in enumerate(scorers, start=1)]
     names = [numbered_name if scorers.count(name) > 1 else name for name, numbered_name in zip(scorers, numbered)]
     return names if len(set(names)) == len(names) else numbered

@@ -16,7 +16,7 @@ import pandas as pd
 from kgeval.checks import check_number, counted, listed
 from kgeval.comparison.margins import largest_difference
 from kgeval.errors import MetricError
-from kgeval.markup_cards import enough_decimals, signed, written
+from kgeval.markup_panels import enough_decimals, signed, written
 from kgeval.metrics import QueryLevel, display_of
 from kgeval.results import Key
 from kgeval.stats import Plan, compare_paired, order_repeats, plan_clusters, scaled_up

@@ -17,7 +17,7 @@ from kgeval.comparison.alignment import mismatches
 from kgeval.comparison.differences import SUM_ROUNDING, pair_row
 from kgeval.errors import DataError, MetricError
 from kgeval.markup import printable
-from kgeval.markup_cards import enough_decimals, p_text
+from kgeval.markup_panels import enough_decimals, p_text
 from kgeval.metrics import Metric, RankMetric, display_of
 from kgeval.results import CONFIDENCE, MAX_TIES, EvaluationResult, Key, have_same_ranks, rank_groups
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from kgeval import markup_cards as cards
+from kgeval import markup_panels as panels
 from kgeval.checks import Ids, check_one_of, check_positive_int, check_seed, names_unknown_arguments, suggest
 from kgeval.data.candidates import OF_TOOL, All, Candidates, candidates_from_json, check_identity
 from kgeval.data.dataset import SPLITS, Dataset
@@ -331,12 +331,12 @@ class Protocol:
         filters = ", ".join(self.filter_splits or ())
         if self.filter_splits is None:
             filters = "not known, chosen by the tool" if self.is_of_tool else "all splits of the dataset"
-        return cards.card(
+        return panels.panel(
             f"Protocol {self.fingerprint}",
-            cards.line(f"{'+'.join(self.splits)}: {self.describe()}"),
-            cards.folded(
+            panels.line(f"{'+'.join(self.splits)}: {self.describe()}"),
+            panels.folded(
                 "All settings",
-                cards.facts(
+                panels.facts(
                     [
                         ("ranked splits", ", ".join(self.splits)),
                         ("missing sides", ", ".join(self.sides)),

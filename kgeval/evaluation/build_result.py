@@ -182,7 +182,7 @@ def assemble(
     positives: Positives,
     ranked: Sequence[RankedSide],
     dropped: dict[str, int],
-    about: dict[str, Any],
+    facts: dict[str, Any],
     source: Source | None,
     notes: Sequence[str] = (),
     chosen: Ids | None = None,
@@ -202,8 +202,8 @@ def assemble(
     dropped : dict of str to int
         For each reason except `NO_NEGATIVES`, the number of ranks that were left out. All other ranks that are missing
         in `ranked` were left out for the reason `NO_NEGATIVES`.
-    about : dict
-        Entries of the result's `about`: ``scorer``, ``n_queries`` and, if the row order was checked, ``row_order``.
+    facts : dict
+        Entries of the result's `facts`: ``scorer``, ``n_queries`` and, if the row order was checked, ``row_order``.
         This function adds the entries about the dataset, the versions and the counts.
     source : Source or None
         The object that returns the scores of a query when the user asks for the explanation of a rank. None: there
@@ -215,7 +215,7 @@ def assemble(
     cautions : sequence of str
         Further cautions; this function adds the cautions that follow from the ranks.
     unknown : mapping of str to str, optional
-        Which facts about the ranks are not known, and why: the entry ``unknown`` of `EvaluationResult.about`. Counts
+        Which facts about the ranks are not known, and why: the entry ``unknown`` of `EvaluationResult.facts`. Counts
         that are named there must be `kgeval.results.UNKNOWN_COUNT`.
 
     Returns
@@ -238,8 +238,8 @@ def assemble(
         entities=dataset.entities,
         relations=dataset.relations,
         protocol=protocol,
-        about={
-            **about,
+        facts={
+            **facts,
             "dataset": dataset.name,
             "dataset_fingerprint": dataset.fingerprint,
             "observations": dataset.observations(),
@@ -326,7 +326,7 @@ def _cautions(result: EvaluationResult) -> list[str]:
     cautions = []
     # The row order check ranks train triples. Their ranks say more about the order of the rows than the ranks of this
     # result, so the caution about ranks near chance is given only if the row order check ranked too few triples.
-    is_order_checked = result.about.get("row_order", {}).get("triples", 0) >= MIN_JUDGED
+    is_order_checked = result.facts.get("row_order", {}).get("triples", 0) >= MIN_JUDGED
     if result.tie_rate > TIE_RATE_SAID_ALOUD:
         cautions.append(
             f"{result.tie_rate:.1%} of the positives tie with a rival; the numbers depend on the tie policy: compare "

@@ -122,7 +122,7 @@ def evaluate(
     resume : bool
         Whether to reuse the counts in the folder `checkpoint`. A resumed run gives the same ranks as an uninterrupted
         run, even with another executor and other sizes of batches. Only the row order check may rank another number of
-        train triples, if there is little time for the check: ``result.about["row_order"]``.
+        train triples, if there is little time for the check: ``result.facts["row_order"]``.
     max_seconds : float, optional
         Stop after about this time, with a partial result. The triples are ranked in a random order. If the first m
         triples are ranked in time, the result is the same as with ``triples=m``; m can be the number of all triples.

@@ -20,6 +20,7 @@ from kgeval.errors import DataError
 from kgeval.features import OVER_SPLITS, matched_pairs
 from kgeval.markup import printable, shown_label
 from kgeval.metrics import REASON, Metric, display_of, parse_all
+from kgeval.metrics.default_metrics import PAGE_METRICS
 from kgeval.report.page_compared import (
     MAX_GROUPS,
     EntityNames,
@@ -48,8 +49,7 @@ from kgeval.results import (
     with_all_features,
 )
 
-PAGE_METRICS = ("mrr", "hits@1", "hits@3", "hits@10", "mr", "amri")
-RELATION_METRICS = ("mrr", "hits@1", "hits@3", "hits@10", "mr")
+SUMMARY_METRICS = (*PAGE_METRICS, "amri")
 MAX_RELATIONS, MAX_CUTS = 2_000, 60
 NOT_RANKED = "this relation has no ranks"
 MIN_DROPPED = 0.01  # a larger share of dropped ranks gives a caution
@@ -110,7 +110,7 @@ def page_data(
         "purposes": list(dict.fromkeys(purpose for purpose, *_ in notes)),
         "differences": differences,
         "tie_rates": [result.tie_rate for result in results],
-        "metrics": _metrics(PAGE_METRICS),
+        "metrics": _metrics(SUMMARY_METRICS),
         "displays": _displays(comparison),
         "summary": _summary(results, names),
         "comparison": None if pairs is None else _shown_pairs(pairs),
@@ -149,14 +149,14 @@ def _head(results: Sequence[EvaluationResult], notes: Sequence[Sequence[str]]) -
     lines = [
         [
             *header_lines(result),
-            *(f"note: {caution}" for caution in metric_cautions(result, PAGE_METRICS)),
+            *(f"note: {caution}" for caution in metric_cautions(result, SUMMARY_METRICS)),
             *(f"note: {caution}" for caution in cautions),
         ]
         for result, (_, *cautions) in zip(results, notes)
     ]
     common = [line for line in dict.fromkeys(lines[0]) if all(line in other_lines for other_lines in lines)]
     lines_of_each = [[line for line in dict.fromkeys(header) if line not in common] for header in lines]
-    return {"common": common, "own": lines_of_each, "scorers": [str(r.about.get("scorer", "")) for r in results]}
+    return {"common": common, "own": lines_of_each, "scorers": [str(r.facts.get("scorer", "")) for r in results]}
 
 
 def _metrics(specs: Sequence[str]) -> list[dict[str, Any]]:
@@ -169,7 +169,7 @@ def _displays(comparison: Comparison | None) -> dict[str, dict[str, Any]]:
     The dict holds each metric under its key (such as ``"mrr"``) and under its heading (such as ``"MRR"``).
     """
     keys = [
-        *map(str, parse_all([*PAGE_METRICS, *RELATION_METRICS])),
+        *map(str, parse_all([*SUMMARY_METRICS, *PAGE_METRICS])),
         *([] if comparison is None else comparison.keys),
     ]
     displays = {key: display_of(key) for key in keys}
@@ -206,14 +206,14 @@ def _summary(results: Sequence[EvaluationResult], names: Sequence[str]) -> list[
     chance, and ``"ends"`` holds the values with pessimistic and with optimistic ties, if many ranks tie.
     """
     groups = []
-    directions = [bool(metric.higher_is_better) for metric in parse_all(PAGE_METRICS)]
+    directions = [bool(metric.higher_is_better) for metric in parse_all(SUMMARY_METRICS)]
     for setting in ("filtered", "raw"):
         for side in ranked_sides(results):
             rows, chance = [], []
             for i, result in enumerate(results):
                 if side not in result.rank_table.sides:
                     continue
-                keys = [f"{setting}.{side}.{metric}" for metric in PAGE_METRICS]
+                keys = [f"{setting}.{side}.{metric}" for metric in SUMMARY_METRICS]
                 n = len(result.table) if side == "both" else int((result.table["side"] == side).sum())
                 cells = [_cell(result, key) for key in keys]
                 levels = [result.chance(key) for key in keys]
@@ -375,8 +375,8 @@ def _relations(
     interval, corrected for the number of relations, excludes 0. ``triples`` holds for each relation the triples on
     which the first pair disagrees most; without a comparison, the triples that the first model ranks worst.
     """
-    metrics = _metrics(RELATION_METRICS)
-    frames = [result.by("relation", metrics=RELATION_METRICS, confidence=CONFIDENCE) for result in results]
+    metrics = _metrics(PAGE_METRICS)
+    frames = [result.by("relation", metrics=PAGE_METRICS, confidence=CONFIDENCE) for result in results]
     total: Counter[str] = Counter()
     for frame in frames:
         total.update(dict(zip(frame.index, frame["n"])))
@@ -443,7 +443,7 @@ def _breakdowns(results: Sequence[EvaluationResult]) -> dict[str, Any]:
     """
     columns = dict.fromkeys(str(name) for result in results for name in result.columns.columns)
     return {
-        "metrics": _metrics(RELATION_METRICS),
+        "metrics": _metrics(PAGE_METRICS),
         "columns": [_breakdown(results, column) for column in columns],
         "notes": [_over_splits(result) for result in results],
     }
@@ -460,7 +460,7 @@ def _breakdown(results: Sequence[EvaluationResult], column: str) -> dict[str, An
         total.update({group: len(rows) for group, rows in (groups or {}).items()})
     largest = dict(total.most_common(MAX_GROUPS))  # groups with equal counts stay in the order of `rank_groups`
     order = _groups_in_order(list(largest), [result.columns[column] for result in results if column in result.columns])
-    parsed = parse_all(RELATION_METRICS)
+    parsed = parse_all(PAGE_METRICS)
     models: list[dict[str, Any] | None] = [None] * len(results)
     for i, groups in enumerate(groups_of):
         if groups is None:
@@ -558,10 +558,10 @@ def _check_dataset(dataset: Dataset, results: Sequence[EvaluationResult], names:
     if not isinstance(dataset, Dataset):
         raise DataError(f"dataset must be a Dataset, such as kgeval.read_dataset(folder) returns; got {dataset!r}")
     for result, name in zip(results, names):
-        if result.about["dataset_fingerprint"] != dataset.fingerprint:
+        if result.facts["dataset_fingerprint"] != dataset.fingerprint:
             raise DataError(
                 f"dataset= is {dataset.name!r} ({dataset.fingerprint[:8]}), but result {name!r} ranks "
-                f"{result.about['dataset']!r} ({result.about['dataset_fingerprint'][:8]}); pass the ranked dataset, "
+                f"{result.facts['dataset']!r} ({result.facts['dataset_fingerprint'][:8]}); pass the ranked dataset, "
                 "or no dataset"
             )
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from kgeval.comparison import is_at_floor
 from kgeval.markup import Markup, joined, tag
-from kgeval.markup_cards import MISSING, p_text
+from kgeval.markup_panels import MISSING, p_text
 from kgeval.metrics import display_of
 from kgeval.report import charts
 from kgeval.report.page_numbers import (
@@ -1014,9 +1014,9 @@ def hits_table(data: Data) -> Markup:
 
 def background(data: Data, command: str, version: str) -> Markup:
     """Return the last section, with folded parts: protocol, dataset, all tests, glossary, command, citation."""
-    parts = [folded("Protocol", protocol_card(data), id="protocol")]
+    parts = [folded("Protocol", protocol_panel(data), id="protocol")]
     if data["audit"]:
-        parts.append(folded("Dataset", *dataset_card(data["audit"]), id="dataset"))
+        parts.append(folded("Dataset", *dataset_panel(data["audit"]), id="dataset"))
     if data["comparison"]:
         parts.append(folded("All tests", *all_tests(data), id="comparison"))
     parts.append(folded("Words", glossary(data), id="glossary"))
@@ -1027,7 +1027,7 @@ def background(data: Data, command: str, version: str) -> Markup:
     return section("background", "Background", *parts)
 
 
-def protocol_card(data: Data) -> list[Markup]:
+def protocol_panel(data: Data) -> list[Markup]:
     """Return the part about dataset and protocol: all header lines of the results, except notes."""
     common = [line for line in data["head"]["common"] if not line.startswith("note: ")]
     parts = [line_list(common)]
@@ -1038,7 +1038,7 @@ def protocol_card(data: Data) -> list[Markup]:
     return parts
 
 
-def dataset_card(audit: Data) -> list[Markup]:
+def dataset_panel(audit: Data) -> list[Markup]:
     """Return the counts of each split, and its doubtful rows."""
     names = [
         "split", "triples", "entities", "relations", "duplicate rows", "rows also in another split",

@@ -401,13 +401,13 @@ def _label_results(
     results = [result for result, _ in ranks.values()]
     sizes = {len(result.table) for result in results}
     kinds: dict[str, set[Any]] = {
-        "dataset": {result.about.get("dataset_fingerprint") for result in results},
+        "dataset": {result.facts.get("dataset_fingerprint") for result in results},
         "protocol": {result.protocol.fingerprint for result in results},
     }
     differing = " and ".join(kind for kind, values in kinds.items() if len(values) > 1)
     is_same_size = len(sizes) == 1
     n = f"n = {len(results[0].table):,} ranks" if is_same_size else "n in the legend"
-    dataset = shorten(str(results[0].about.get("dataset", "")))
+    dataset = shorten(str(results[0].facts.get("dataset", "")))
     lines = [f"{heading} on {dataset}: {n}" if title is None else title]
     lines += [f"not comparable: the results differ in {differing}"] if differing else []
     n_unknown = sum(len(result.table) - len(values) for result, values in ranks.values())

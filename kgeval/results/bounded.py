@@ -1,7 +1,7 @@
 """Bounded ranks (only their bounds are known), and results for which some facts about the ranks are unknown.
 
 `RankTable` and `EvaluationResult` call this module. `EvaluationResult` describes the columns ``bounded_raw`` and
-``bounded_filtered`` of a table of ranks, and the entry ``unknown`` of `about`.
+``bounded_filtered`` of a table of ranks, and the entry ``unknown`` of `facts`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kgeval.metrics import REASON, QueryLevel
 from kgeval.ranking import RankCounts
 from kgeval.results.keys import Key
 
-UNKNOWN_COUNT = -1  # the value in all rows of a column of counts that ``about["unknown"]`` declares unknown
+UNKNOWN_COUNT = -1  # the value in all rows of a column of counts that ``facts["unknown"]`` declares unknown
 COUNTS = ("better", "tied", "rivals")
 BOUNDED_COLUMNS = tuple(f"bounded_{setting}" for setting in SETTINGS)
 # What may be unknown, and how the header of a result names it.
@@ -83,7 +83,7 @@ def unknown_reason(unknown: Mapping[str, str], key: Key, at_chance: bool = False
     Parameters
     ----------
     unknown : mapping of str to str
-        The entry ``unknown`` of `EvaluationResult.about`.
+        The entry ``unknown`` of `EvaluationResult.facts`.
     key : Key
     at_chance : bool
         Whether the reason is for the chance level, which depends on the number of rivals, but not on ties.
@@ -114,7 +114,7 @@ def unknown_counts(unknown: Mapping[str, str]) -> list[str]:
 
 
 def check_bounded(frame: pd.DataFrame, unknown: Any) -> None:
-    """Raise a DataError if the entry ``unknown`` of `about` or a column ``bounded_...`` contradicts the counts.
+    """Raise a DataError if the entry ``unknown`` of `facts` or a column ``bounded_...`` contradicts the counts.
 
     Parameters
     ----------
@@ -123,9 +123,9 @@ def check_bounded(frame: pd.DataFrame, unknown: Any) -> None:
     unknown : dict
     """
     if not isinstance(unknown, Mapping) or not all(isinstance(reason, str) and reason for reason in unknown.values()):
-        raise DataError(f"about['unknown'] must be a dict with a reason for each key; got {unknown!r}")
+        raise DataError(f"facts['unknown'] must be a dict with a reason for each key; got {unknown!r}")
     for name in unknown:
-        check_one_of("about['unknown']", name, UNKNOWN, DataError)
+        check_one_of("facts['unknown']", name, UNKNOWN, DataError)
     are_unknown = unknown_counts(unknown)
     for name in (f"{count}_{setting}" for setting in SETTINGS for count in COUNTS):
         values = frame[name].to_numpy()
@@ -133,7 +133,7 @@ def check_bounded(frame: pd.DataFrame, unknown: Any) -> None:
             raise DataError(f"{name} is unknown, so it must be {UNKNOWN_COUNT} in all rows; got {values.max()}")
         if name not in are_unknown and len(values) and values.min() < 0:
             raise DataError(
-                f"{name} must be at least 0; got {values.min()}. If it is unknown, give the reason in about['unknown']"
+                f"{name} must be at least 0; got {values.min()}. If it is unknown, give the reason in facts['unknown']"
             )
     for name in BOUNDED_COLUMNS:
         old = name.replace("bounded", "undecided")

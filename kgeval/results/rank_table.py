@@ -76,7 +76,7 @@ class RankTable:
     protocol : Protocol
         The protocol under which the rivals were counted.
     unknown : mapping of str to str
-        Which facts about the ranks are not known, and why: the entry ``unknown`` of `EvaluationResult.about`.
+        Which facts about the ranks are not known, and why: the entry ``unknown`` of `EvaluationResult.facts`.
     """
 
     frame: pd.DataFrame

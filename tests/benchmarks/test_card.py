@@ -63,7 +63,7 @@ def card(run):
 def test_a_card_says_what_the_result_says(run, card):
     """Each metric of the default table with its interval, from the public methods of the result."""
     assert (card.model, card.seed, card.dataset, card.n_ranks) == ("Coarse", 7, "six", 8)
-    assert card.dataset_fingerprint == run.about["dataset_fingerprint"]
+    assert card.dataset_fingerprint == run.facts["dataset_fingerprint"]
     assert card.protocol_fingerprint == run.protocol.fingerprint
     assert card.protocol_sentence == "filtered by train+test, all entities, both sides"
     assert card.tie_rate == pytest.approx(run.tie_rate, abs=1e-10)
@@ -79,7 +79,7 @@ def test_a_card_says_what_the_result_says(run, card):
     assert content["versions"]["numpy"] == np.__version__
     assert content["versions"]["kgeval"] == kg.__version__
     assert content["date"] is None
-    assert content["facts"] == {"row_order": run.about["row_order"]}
+    assert content["facts"] == {"row_order": run.facts["row_order"]}
 
 
 def test_ties_above_one_percent_have_both_ends(run, card):
@@ -100,7 +100,7 @@ def test_a_run_without_a_name_is_named_by_its_scorer():
     assert (unnamed.model, unnamed.seed, unnamed.is_named) == ("coarse", None, False)
     assert unnamed.content["model"]["name_from"] == "scorer"
     run = evaluated(protocol=kg.Protocol(sides="object"))
-    nameless = replaced(run, about={name: value for name, value in run.about.items() if name != "scorer"})
+    nameless = replaced(run, facts={name: value for name, value in run.facts.items() if name != "scorer"})
     assert Card.of(nameless).content["model"] == {
         "name": "unnamed model",
         "name_from": "nothing",
@@ -290,11 +290,11 @@ def run_changes(run):
     yield "label", replaced(run, entities=kg.Vocabulary(labels))
     yield "relation", replaced(run, relations=kg.Vocabulary(["lives_in", "into"]))
     yield "notes", replaced(run, notes=[*run.notes, "another note"])
-    yield "unknown", replaced(run, about={**run.about, "unknown": {"queries": "why not"}})
-    for name, value in run.about.items():
+    yield "unknown", replaced(run, facts={**run.facts, "unknown": {"queries": "why not"}})
+    for name, value in run.facts.items():
         if name != "n_read":
             new = value + 1 if isinstance(value, int) else {} if isinstance(value, dict) else value + type(value)("x")
-            yield f"about {name}", replaced(run, about={**run.about, name: new})
+            yield f"about {name}", replaced(run, facts={**run.facts, name: new})
     yield "seed", named(run, "Coarse")
     yield "name", named(run, "coarse", seed=7)
     protocol = run.protocol.to_dict()
@@ -349,7 +349,7 @@ def test_verification_says_what_differs(run, card):
     assert lines[at + 1].startswith("  metrics/amri/high: the card says ")
     assert lines[at + 11] == f"  and {len(verified.of_item('metrics')) - 10} more"
     assert verified.hint == ""
-    old = replaced(better, about={**run.about, "version": "0.0.9"})
+    old = replaced(better, facts={**run.facts, "version": "0.0.9"})
     assert "the run was made by kgeval 0.0.9" in verify_card(card, old).lines()[-1]
 
 
@@ -417,7 +417,7 @@ def test_unknown_settings_have_no_metrics():
     table = result.table.drop(columns=["bounded_raw", "bounded_filtered"])
     table = table.assign(better_raw=-1, tied_raw=-1, rivals_raw=-1)
     unknown = {"raw": "the file has filtered ranks only.", "ties": "ranks were given"}
-    card = Card.of(result.__replace__(table=table, about={**result.about, "unknown": unknown}))
+    card = Card.of(result.__replace__(table=table, facts={**result.facts, "unknown": unknown}))
     assert {key.partition(".")[0] for key in card.metrics} == {"mr", "mrr", "hits@1", "hits@3", "hits@10", "amri"}
     assert card.content["unknown"] == unknown
     assert math.isnan(card.tie_rate)
@@ -462,7 +462,7 @@ def test_a_paragraph_of_one_triple_and_a_sample():
     sample = kg.Protocol.from_dict(
         {**one.protocol.to_dict(), "sample": {"n": 1, "of": 9, "digest": "0" * 64, "seed": 1}}
     )
-    changed = replaced(one, protocol=sample, about={**one.about, "n_unseen": 1}, dropped={"no candidate": 2}, n_read=3)
+    changed = replaced(one, protocol=sample, facts={**one.facts, "n_unseen": 1}, dropped={"no candidate": 2}, n_read=3)
     text = " ".join(Card.of(changed).paragraph().split())
     assert "A sample of 1 triple of the test split gave 1 rank on the object side." in text
     assert (
@@ -477,7 +477,10 @@ DAMAGED = [
     ("[]", r"expected a card that kgeval card wrote, .*; it is \[\]"),
     ('{"a": 1}', '"format" is None'),
     ('{"format": "kgeval result 1"}', "\"format\" is 'kgeval result 1'"),
-    (f'{{"format": "kgeval card {VERSION + 1}"}}', f"version {VERSION + 1} .* reads versions up to {VERSION}; upgrade kgeval"),
+    (
+        f'{{"format": "kgeval card {VERSION + 1}"}}',
+        f"version {VERSION + 1} .* reads versions up to {VERSION}; upgrade kgeval",
+    ),
     ('{"format": "kgeval card 0"}', "the versions start at 1"),
     ('{"format": "kgeval card 2"}', "card.json: the field 'date' is missing"),
     ("[" * 100_000, "recursion|not JSON"),

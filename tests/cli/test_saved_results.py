@@ -202,7 +202,7 @@ def test_export_writes_every_rank(capsys, tmp_path):
     assert printed(capsys, "export", "near.kgeval", "-o", out).endswith(", 50 ranks\n")
     frame = pd.read_csv(out, keep_default_na=False, dtype={"s": str, "p": str, "o": str})
     result = kg.load_result("near.kgeval")
-    assert frame["rank_filtered"].tolist() == result.labelled()["rank_filtered"].tolist()
+    assert frame["rank_filtered"].tolist() == result.ranks(labels=True)["rank_filtered"].tolist()
     assert frame["cardinality"].tolist() == result.columns["cardinality"].tolist()
     assert refused(capsys, "export", "near.kgeval", "-o", out).startswith(f"{out} exists; choose another name")
     printed(capsys, "export", "near.kgeval", "-o", out, "--overwrite")

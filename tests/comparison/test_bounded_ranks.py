@@ -25,8 +25,8 @@ def result_of(rows, scorer, unknown=None):
     names = ("better", "tied", "bounded")
     columns = {f"{name}_{s}": np.array([row[i] for row in rows]) for i, name in enumerate(names) for s in SETTINGS}
     columns |= {f"rivals_{s}": UNKNOWN_COUNT if "rivals" in (unknown or {}) else 5 for s in SETTINGS}
-    about = {**result.about, "scorer": scorer, **({"unknown": unknown} if unknown else {})}
-    return replaced(result, table=result.table.assign(**columns), about=about, source=None)
+    about = {**result.facts, "scorer": scorer, **({"unknown": unknown} if unknown else {})}
+    return replaced(result, table=result.table.assign(**columns), facts=about, source=None)
 
 
 def random_rows(rng, share):

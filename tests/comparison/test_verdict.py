@@ -12,7 +12,7 @@ from made_results import replaced
 
 import kgeval as kg
 from kgeval.comparison import Verdict, compare, is_at_floor, verdict_of
-from kgeval.markup_cards import p_text
+from kgeval.markup_panels import p_text
 from kgeval.stats import student_quantile
 
 ALPHA = 0.05

@@ -239,7 +239,7 @@ def test_random_lists_equal_all_their_completions():
         assert rows_of(result) == expected, (i, case)
         dropped = n_missing if case["missing"] == "drop" else 0
         assert result.dropped == ({NO_LIST: dropped} if dropped else {})
-        assert result.about.get("unknown", {}).keys() - {"queries"} == (set() if word == "no" else {"raw"})
+        assert result.facts.get("unknown", {}).keys() - {"queries"} == (set() if word == "no" else {"raw"})
         better, tied = (np.array([row[j] for row in expected], dtype=float) for j in (8, 9))
         assert result["optimistic.mrr"] == pytest.approx((1 / (better + 1)).mean(), rel=1e-12)
         assert result["pessimistic.mrr"] == pytest.approx((1 / (better + tied + 1)).mean(), rel=1e-12)
@@ -290,7 +290,7 @@ def test_complete_lists_equal_the_evaluation_of_their_scores():
         assert result.table.drop(columns="score").equals(expected.table.drop(columns="score"))
         assert result.table["score"].tolist() == expected.table["score"].tolist()
         assert result.protocol == expected.protocol
-        assert result.about["n_queries"] == expected.about["n_queries"]
+        assert result.facts["n_queries"] == expected.facts["n_queries"]
         for key in ("mrr", "expected.hits@2", "raw.mr", "amri", "raw.query.map", "optimistic.hits@1"):
             assert result[key] == pytest.approx(expected[key], rel=1e-12, nan_ok=True)
         if len(splits["test"]) > 1:
@@ -533,7 +533,7 @@ def test_lists_in_different_orders_are_no_ranking_of_a_query():
     ):
         given = Predictions.from_arrays(dataset["test"].array, "object", answers, filtered=word)
         result = kg.evaluate_predictions(given, dataset)
-        assert ("queries" not in result.about.get("unknown", {})) == is_one, answers
+        assert ("queries" not in result.facts.get("unknown", {})) == is_one, answers
         for key in ("raw.query.precision@1", "optimistic.query.map"):
             if not is_one:
                 assert math.isnan(result[key])
@@ -592,7 +592,7 @@ def test_results_of_lists_save_and_explain(dataset, scores, tmp_path):
     loaded = kg.load_result(tmp_path / "run.kgeval")
     assert rows_of(loaded) == rows_of(result)
     assert loaded["optimistic.mrr"] == result["optimistic.mrr"]
-    assert result.about["scorer"] == "x (toy)"
+    assert result.facts["scorer"] == "x (toy)"
     shown = result.explain("a", "r", "d")
     assert shown[["candidate", "stands", "known_in", "counts"]].to_numpy().tolist() == [
         ["e", "above", "", True], ["b", "above", "train", False], ["d", "answer", "test", False],

@@ -31,8 +31,8 @@ def result_of(rows, unknown=None, **changes):
     settings = ("raw", "filtered")
     columns = {f"{name}_{s}": np.array([row[i] for row in rows]) for i, name in enumerate(names) for s in settings}
     columns |= {f"rivals_{s}": 4 for s in settings} | changes
-    about = {**result.about, "scorer": "lists", **({"unknown": unknown} if unknown else {})}
-    return replaced(result, table=result.table.assign(**columns), about=about, source=None)
+    about = {**result.facts, "scorer": "lists", **({"unknown": unknown} if unknown else {})}
+    return replaced(result, table=result.table.assign(**columns), facts=about, source=None)
 
 
 def test_the_page_has_bounds_and_leaves_bounded_ranks_out():
@@ -93,7 +93,7 @@ def test_the_page_of_unknown_numbers():
 
 def test_exports_have_no_rank_for_an_bounded_row(tmp_path):
     result = result_of(ROWS)
-    frame = exports.ranks_frame(result)
+    frame = result.ranks(labels=True)
     np.testing.assert_array_equal(frame["rank_filtered"], [1.0, 2.0, np.nan, np.nan])
     exports.write_ranks(result, tmp_path / "ranks.csv")
     read = pd.read_csv(tmp_path / "ranks.csv")

@@ -3,8 +3,8 @@
 import functools
 import itertools
 import json
-from dataclasses import replace
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -41,8 +41,8 @@ def bounded_result(n=2, better=(0, 2), tied=(0, 1), bounded=(False, True), rival
     result = ranked(n)
     names = {"better": better, "tied": tied, "bounded": bounded, "rivals": [rivals] * n}
     columns = {f"{name}_{s}": np.array(values) for name, values in names.items() for s in ("raw", "filtered")}
-    about = {**result.about, **about, **({"unknown": unknown} if unknown else {})}
-    return replaced(result, table=result.table.assign(**columns), about=about, source=None)
+    about = {**result.facts, **about, **({"unknown": unknown} if unknown else {})}
+    return replaced(result, table=result.table.assign(**columns), facts=about, source=None)
 
 
 def random_table(rng):
@@ -253,8 +253,8 @@ def test_ranks_tie_rate_and_labels_leave_bounded_rows_out():
         3,
     ]
     assert result.tie_rate == 0.5  # the bounded row has no known tie
-    np.testing.assert_array_equal(result.labelled()["rank_filtered"], [1.0, np.nan, 2.0])
-    assert result.labelled()["bounded_filtered"].tolist() == [False, True, False]
+    np.testing.assert_array_equal(result.ranks(labels=True)["rank_filtered"], [1.0, np.nan, 2.0])
+    assert result.ranks(labels=True)["bounded_filtered"].tolist() == [False, True, False]
     assert 1 not in extreme_rows(ranks)
     one = bounded_result(2, (0, 2), (0, 0), (False, True))  # both bounds are equal, so the rank is known
     assert one["mr"] == 2.0
@@ -350,7 +350,7 @@ def unknown_result(*names, **counts):
     gone = [f"{c}_{s}" for s in ("raw", "filtered") for c in ("better", "tied", "rivals")]
     gone = [name for name in gone if name.split("_")[1] in names or (name.startswith("rivals") and "rivals" in names)]
     table = result.table.assign(**dict.fromkeys(gone, UNKNOWN_COUNT))
-    return replaced(result, table=table, about={**result.about, "unknown": reasons})
+    return replaced(result, table=table, facts={**result.facts, "unknown": reasons})
 
 
 def test_an_unknown_setting_is_nan_everywhere():
@@ -362,8 +362,8 @@ def test_an_unknown_setting_is_nan_everywhere():
         assert result.interval(key).reason == "raw is not in the file"
         assert result.chance(key).reason == "raw is not in the file"
         assert all(map(math.isnan, result.bounds(key)))
-    assert result.labelled()["rank_raw"].isna().all()
-    assert result.labelled()["better_raw"].isna().all()
+    assert result.ranks(labels=True)["rank_raw"].isna().all()
+    assert result.ranks(labels=True)["better_raw"].isna().all()
     assert result.summary("mr").loc[("raw", "object"), "reason"] == "mr: raw is not in the file"
     assert "unknown: raw ranks: raw is not in the file" in header_lines(result)
     with pytest.raises(MetricError, match="^raw is not in the file$"):
@@ -387,7 +387,7 @@ def test_unknown_numbers_of_rivals():
         assert result.chance(key).reason == "rivals is not in the file", key
     assert metric_cautions(result, "hits@10") == []
     assert metric_cautions(known, "hits@10") != []
-    assert result.labelled()["rivals_filtered"].isna().all()
+    assert result.ranks(labels=True)["rivals_filtered"].isna().all()
 
 
 def test_unknown_ties():
@@ -417,7 +417,7 @@ def test_unknown_lists_of_queries():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"unknown": {"tie": "x"}}, "about\\['unknown'\\] must be one of 'raw', .*; did you mean 'ties'"),
+        ({"unknown": {"tie": "x"}}, "facts\\['unknown'\\] must be one of 'raw', .*; did you mean 'ties'"),
         ({"unknown": {"ties": ""}}, "must be a dict with a reason for each key"),
         ({"unknown": ["ties"]}, "must be a dict with a reason for each key"),
         ({"unknown": {"rivals": "x"}}, "rivals_raw is unknown, so it must be -1 in all rows; got 3"),
@@ -429,7 +429,7 @@ def test_contradictions_are_refused(changes, message):
     result = bounded_result()
     changed = {"table": result.table.assign(**changes["table"])} if "table" in changes else {}
     if "unknown" in changes:
-        changed["about"] = {**result.about, "unknown": changes["unknown"]}
+        changed["facts"] = {**result.facts, "unknown": changes["unknown"]}
     with pytest.raises(DataError, match=message):
         replaced(result, **changed)
 
@@ -441,7 +441,7 @@ def test_files_keep_what_is_bounded_and_unknown(tmp_path, names):
     loaded = kg.load_result(tmp_path / "run.kgeval")
     assert loaded == result
     assert loaded.bounds("mr") == pytest.approx(result.bounds("mr"), nan_ok=True)
-    assert loaded.about.get("unknown", {}) == result.about.get("unknown", {})
+    assert loaded.facts.get("unknown", {}) == result.facts.get("unknown", {})
     pd.testing.assert_frame_equal(loaded.table, result.table)
     with np.load(tmp_path / "run.kgeval") as arrays:
         assert json.loads(str(arrays["header"]))["format"] == "kgeval result 5"
@@ -478,7 +478,9 @@ def test_old_names_of_bounded_ranks_answer_with_the_new_ones():
     state = result.__getstate__() | {"rank_table": replace(result.rank_table, frame=old)}
     with pytest.raises(DataError, match=message):
         kg.EvaluationResult.__new__(kg.EvaluationResult).__setstate__(state)
-    with pytest.raises(kg.ProtocolError, match=r"^lists\(\) has no argument 'undecided'; did you mean lists\(bounded=\)\?$"):
+    with pytest.raises(
+        kg.ProtocolError, match=r"^lists\(\) has no argument 'undecided'; did you mean lists\(bounded=\)\?$"
+    ):
         result.lists(undecided="optimistic")
 
 

@@ -16,7 +16,6 @@ from kgeval.cli.command import Command
 from kgeval.cli.interval_options import add_cluster, add_confidence, add_override, add_resamples
 from kgeval.cli.options import add_quiet, add_results, json_text, result_names, say_aside
 from kgeval.comparison import (
-    COMPARED_METRICS,
     Comparison,
     SamplePlan,
     equivalence_lines,
@@ -24,6 +23,7 @@ from kgeval.comparison import (
 )
 from kgeval.errors import ProtocolError
 from kgeval.metrics import display_of, split_list
+from kgeval.metrics.default_metrics import COMPARED_METRICS
 from kgeval.report import (
     FORMATS,
     format_compared,

@@ -13,7 +13,7 @@ from kgeval.cli.options import add_dataset, given_dataset, words
 from kgeval.cli.output import ChosenColumns, add_output, check_output, classification_text, result_text
 from kgeval.errors import DataError
 from kgeval.features import FEATURES, NEED_SIDE
-from kgeval.results import DEFAULT_METRICS
+from kgeval.metrics.default_metrics import DEFAULT_METRICS
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
