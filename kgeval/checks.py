@@ -173,6 +173,38 @@ def names_unknown_arguments(**hints: str) -> Callable[[Callee], Callee]:
     return decorated
 
 
+def answers_old_names(owner: str, **new_names: str) -> Callable[..., Any]:
+    """Return a function ``__getattr__`` of a class or a module that answers its old names with the new ones.
+
+    Parameters
+    ----------
+    owner : str
+        The name of the class or module.
+    **new_names : str
+        For each old name: what to write instead.
+
+    Examples
+    --------
+    >>> class Result:
+    ...     __getattr__ = answers_old_names("Result", about="facts")
+    >>> Result().about
+    Traceback (most recent call last):
+    ...
+    AttributeError: Result has no attribute 'about' since kgeval 0.2; write facts
+    >>> Result().abuot
+    Traceback (most recent call last):
+    ...
+    AttributeError: Result has no attribute 'abuot'
+    """
+
+    def missing(*arguments: Any) -> Any:  # (instance, name) in a class, (name,) in a module
+        name = arguments[-1]
+        hint = f" since kgeval 0.2; write {new_names[name]}" if name in new_names else ""
+        raise AttributeError(f"{owner} has no attribute {name!r}{hint}")
+
+    return missing
+
+
 def check_one_of(name: str, value: Any, allowed: Iterable[str], error: type[KgevalError] = ProtocolError) -> str:
     """Return `value` if it is one of `allowed`, else raise `error`.
 

@@ -1,4 +1,4 @@
-"""HTML from Python: `tag` makes an element whose text is escaped, for the report page and notebook cards.
+"""HTML from Python: `tag` makes an element whose text is escaped, for the report page and notebook panels.
 
 `Markup` is a string that is already HTML. Every other value is escaped as text, so HTML tags in a label have no effect.
 """

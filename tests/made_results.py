@@ -16,7 +16,7 @@ TYPICAL_RANKS = (6.0, 9.0, 14.0)  # median of the made ranks of each model
 
 
 def replaced(thing, **changes):
-    """Return a result, or a dataclass, with some parts changed; ``n_read`` is what a result's `about` says.
+    """Return a result, or a dataclass, with some parts changed; ``n_read`` is what a result's `facts` says.
 
     Another table may have other rows, where there are no columns that would have to follow.
     """
@@ -25,7 +25,7 @@ def replaced(thing, **changes):
     if "table" in changes and thing.columns.empty:
         changes = {"columns": None, **changes}
     if "n_read" in changes:
-        changes["about"] = {**changes.get("about", thing.about), "n_read": changes.pop("n_read")}
+        changes["facts"] = {**changes.get("facts", thing.facts), "n_read": changes.pop("n_read")}
     return thing.__replace__(**changes)
 
 

@@ -82,7 +82,7 @@ def test_h43_a_result_after_a_conversion_of_line_ends(tmp_path, saved):
     assert "is damaged" in str(kg.inspect(file))
 
 
-@pytest.mark.parametrize("key", ["about", "notes", "protocol", "dropped", "format", "columns", "categories_side"])
+@pytest.mark.parametrize("key", ["facts", "notes", "protocol", "dropped", "format", "columns", "categories_side"])
 def test_h43_headers_with_wrong_types(tmp_path, saved, key):
     """What is read of them can be shown; everything else is an own error."""
     for value in LEAVES:
@@ -94,10 +94,10 @@ def test_h43_headers_with_wrong_types(tmp_path, saved, key):
 def test_h43_about_with_wrong_types(tmp_path, saved):
     """Every entry with every wrong type: an error that names it, or a result that can be shown and compared."""
     header, n_refused = header_of(saved), 0
-    for key in header["about"]:
+    for key in header["facts"]:
         for value in LEAVES:
             changed = copy.deepcopy(header)
-            changed["about"][key] = value
+            changed["facts"][key] = value
             file = with_header(saved, tmp_path, json.dumps(changed))
             try:
                 result = kg.load_result(file)
@@ -113,7 +113,7 @@ def test_h43_about_with_wrong_types(tmp_path, saved):
 def test_h43_about_names_the_entry(tmp_path, saved):
     """The message says which entry, and what it holds."""
     header = header_of(saved)
-    header["about"]["n_triples"] = "many"
+    header["facts"]["n_triples"] = "many"
     with pytest.raises(DataError, match="impossible 'n_triples': 'many'"):
         kg.load_result(with_header(saved, tmp_path, json.dumps(header)))
 

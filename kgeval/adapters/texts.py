@@ -92,7 +92,7 @@ def from_texts(
     >>> def common_words(subjects, relations, objects):
     ...     return [len(set(s.split()) & set(o.split())) for s, o in zip(subjects, objects)]
     >>> result = evaluate(from_texts(common_words, texts=texts, relation_texts={"P1": "is"}), dataset)
-    >>> round(result["mrr"], 3), result.about["scorer"]
+    >>> round(result["mrr"], 3), result.facts["scorer"]
     (0.583, 'common_words')
     """
     if not callable(score) or isinstance(score, type):

@@ -5,7 +5,7 @@ from kgeval.benchmarks.benchmark_text import format_means, format_pairs
 from kgeval.benchmarks.board import Board, read_board
 from kgeval.benchmarks.board_page import write_board
 from kgeval.benchmarks.card import Card, card_of_file, read_card, write_card
-from kgeval.benchmarks.many_runs import BENCHMARK_METRICS, Benchmark, benchmark
+from kgeval.benchmarks.many_runs import Benchmark, benchmark
 from kgeval.benchmarks.model_index import front_matter
 from kgeval.benchmarks.page import write_benchmark_page
 from kgeval.benchmarks.runs import Run, check_all_named, checked_runs
@@ -14,7 +14,6 @@ from kgeval.benchmarks.verification import Verification, verify_card
 from kgeval.results import named
 
 __all__ = [
-    "BENCHMARK_METRICS",
     "AcrossDatasets",
     "Benchmark",
     "BenchmarkVerdict",

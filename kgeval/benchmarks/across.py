@@ -17,7 +17,7 @@ from kgeval.checks import counted, listed
 from kgeval.comparison import UNDECIDED
 from kgeval.errors import MetricError
 from kgeval.markup import printable
-from kgeval.markup_cards import p_equals, p_text
+from kgeval.markup_panels import p_equals, p_text
 from kgeval.metrics import Metric, display_of
 from kgeval.results import Key, show_text
 from kgeval.stats import (

@@ -1,4 +1,4 @@
-"""The text of a benchmark for terminals, and its card for notebooks, for `Benchmark` and ``kgeval benchmark``."""
+"""The text of a benchmark for terminals, and its panel for notebooks, for `Benchmark` and ``kgeval benchmark``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from kgeval import markup_cards as cards
+from kgeval import markup_panels as cards
 from kgeval.benchmarks.tables import mean_cells, table_notes
 from kgeval.checks import counted
 from kgeval.comparison import interval_words, shown_decision
@@ -195,8 +195,8 @@ def _first(places: Sequence[str], limit: int = 3) -> str:
     return ", ".join(places[:limit]) + more
 
 
-def benchmark_card(benchmark: Any) -> Markup:
-    """Return the card of a benchmark for notebooks: verdict, means and differences with interval bars, details.
+def benchmark_panel(benchmark: Any) -> Markup:
+    """Return the panel of a benchmark for notebooks: verdict, means and differences with interval bars, details.
 
     Parameters
     ----------
@@ -219,7 +219,7 @@ def benchmark_card(benchmark: Any) -> Markup:
     if n_pairs:
         differences = _pair_table(benchmark)
         parts.append(differences if n_pairs <= MAX_PAIRS else cards.folded(counted(n_pairs, "difference"), differences))
-    return cards.card(
+    return cards.panel(
         benchmark.verdict.sentence,
         *parts,
         cards.folded("All metrics", html_table(_whole(benchmark.table), index=False)),
@@ -233,7 +233,7 @@ def _whole(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _pair_table(benchmark: Any) -> Markup:
-    """Return the table of differences of a card, with interval bars."""
+    """Return the table of differences of a panel, with interval bars."""
     rows = benchmark.differences.to_dict("records")
     sizes = [abs(row[name]) for row in rows for name in ("difference", "low", "high")]
     limit = max((size for size in sizes if math.isfinite(size) and size > 0.0), default=1.0)

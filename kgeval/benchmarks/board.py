@@ -18,7 +18,8 @@ from kgeval.checks import counted, cut_label, listed
 from kgeval.data import All, candidates_from_json
 from kgeval.errors import DataError, KgevalError
 from kgeval.metrics import display_of
-from kgeval.results import DEFAULT_METRICS, EvaluationResult, Key, load_result, run_name
+from kgeval.metrics.default_metrics import DEFAULT_METRICS
+from kgeval.results import EvaluationResult, Key, load_result, run_name
 
 SUFFIXES = (".json", ".kgeval")
 FIRST_METRIC = "mrr"  # sorts the rows

@@ -20,10 +20,10 @@ from kgeval.benchmarks.rank_hashes import labels_digest, ranks_digest, scores_di
 from kgeval.data import SETTINGS
 from kgeval.errors import DataError
 from kgeval.files import check_source, check_target, replacing
+from kgeval.metrics.default_metrics import DEFAULT_METRICS
 from kgeval.plausibility import check_table
 from kgeval.results import (
     CONFIDENCE,
-    DEFAULT_METRICS,
     MAX_TIES,
     MODEL,
     SEED,
@@ -348,20 +348,20 @@ def run_facts_of(result: EvaluationResult) -> dict[str, Any]:
             f"a card needs a result of kgeval.evaluate; got {type(result).__name__}"
             f"{' (classifications have no cards)' if type(result).__name__ == 'ClassificationResult' else ''}"
         )
-    about, table, ranks = result.about, result.table, result.rank_table
-    versions = about.get("versions", {})
+    facts, table, ranks = result.facts, result.table, result.rank_table
+    versions = facts.get("versions", {})
     return {
         "format": FORMAT,
         "date": None,
-        "model": _model(about),
+        "model": _model(facts),
         "dataset": {
-            "name": about["dataset"],
-            "fingerprint": about["dataset_fingerprint"],
+            "name": facts["dataset"],
+            "fingerprint": facts["dataset_fingerprint"],
             "labels": labels_digest(result),
             "entities": len(result.entities),
             "relations": len(result.relations),
-            "split_sizes": dict(about.get("split_sizes", {})),
-            "observations": list(about["observations"]),
+            "split_sizes": dict(facts.get("split_sizes", {})),
+            "observations": list(facts["observations"]),
         },
         "protocol": {
             "sentence": result.protocol.describe(),
@@ -369,14 +369,14 @@ def run_facts_of(result: EvaluationResult) -> dict[str, Any]:
             "settings": result.protocol.to_dict(),
         },
         "counts": {
-            "triples": about["n_triples"],
-            "queries": about["n_queries"],
-            "unseen": about["n_unseen"],
-            "read": about["n_read"],
+            "triples": facts["n_triples"],
+            "queries": facts["n_queries"],
+            "unseen": facts["n_unseen"],
+            "read": facts["n_read"],
             "ranks": len(table),
             "ranks_by_side": {side: int((table["side"] == side).sum()) for side in result.protocol.sides},
             "ranks_by_split": {split: int((table["split"] == split).sum()) for split in result.protocol.splits},
-            "undecided": {setting: int(ranks.is_undecided(setting).sum()) for setting in SETTINGS},
+            "bounded": {setting: int(ranks.is_bounded(setting).sum()) for setting in SETTINGS},
             "dropped": dict(result.dropped),
         },
         "metrics": _metrics(ranks),
@@ -384,18 +384,18 @@ def run_facts_of(result: EvaluationResult) -> dict[str, Any]:
         "ties": _ties(ranks),
         "unknown": dict(ranks.unknown),
         "notes": list(result.notes),
-        "facts": {name: value for name, value in about.items() if name not in _OWN_FIELDS},
-        "versions": {"kgeval": about["version"], "numpy": versions.get("numpy"), "python": versions.get("python")},
+        "facts": {name: value for name, value in facts.items() if name not in _OWN_FIELDS},
+        "versions": {"kgeval": facts["version"], "numpy": versions.get("numpy"), "python": versions.get("python")},
         "hashes": {"ranks": ranks_digest(result), "scores": scores_digest(result)},
     }
 
 
-def _model(about: Mapping[str, Any]) -> dict[str, Any]:
+def _model(facts: Mapping[str, Any]) -> dict[str, Any]:
     """Return the name of the model, the source of this name, the name of the scorer, and the seed."""
-    scorer = about.get("scorer")
-    names = {"user": about.get(MODEL), "scorer": scorer, "nothing": UNNAMED}
+    scorer = facts.get("scorer")
+    names = {"user": facts.get(MODEL), "scorer": scorer, "nothing": UNNAMED}
     name_from = next(source for source, name in names.items() if name)
-    return {"name": names[name_from], "name_from": name_from, "scorer": scorer, "seed": about.get(SEED)}
+    return {"name": names[name_from], "name_from": name_from, "scorer": scorer, "seed": facts.get(SEED)}
 
 
 def _metrics(ranks: RankTable) -> dict[str, dict[str, Any]]:

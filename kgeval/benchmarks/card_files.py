@@ -20,8 +20,9 @@ from kgeval.files import check_source, read_text
 from kgeval.limits import check_json
 from kgeval.results import Key
 
-VERSION = 1
+VERSION = 2  # version 1 called bounded ranks "undecided"
 FORMAT = f"kgeval card {VERSION}"
+_NEW_COUNTS = {"undecided": "bounded"}
 MAX_WIDTH = 110  # an object with plain values only is written on one line if the line is not longer than this
 MAX_COUNT = 2**63 - 1
 MAX_DIGITS = 10  # numbers of a card have at most this many significant digits, and at most this many decimals
@@ -59,7 +60,7 @@ FIELDS: dict[str, Any] = {
         "ranks": "count",
         "ranks_by_side": {"*": "count"},
         "ranks_by_split": {"*": "count"},
-        "undecided": {"raw": "count", "filtered": "count"},
+        "bounded": {"raw": "count", "filtered": "count"},
         "dropped": {"*": "count"},
     },
     "metrics": {"*": _METRIC},
@@ -215,9 +216,33 @@ def read_content(path: str | Path) -> dict[str, Any]:
         raise DataError(f"{path}: {error}") from error
     except ValueError as error:  # a number of more than 4,300 digits
         raise DataError(f"{path}: is not a card: {error}") from error
+    content = _upgraded(content)
     check_content(content, str(path))
     content["protocol"]["settings"] = Protocol.with_new_names(content["protocol"]["settings"])
     return dict(content)
+
+
+def _upgraded(content: Any) -> Any:
+    """Return the content of a card of version 1 as version 2 writes it; other content as it is.
+
+    Version 1 called ranks of which only bounds are known "undecided": in a field of the counts, and at the end of the
+    reason why a metric has no value.
+    """
+    if not isinstance(content, dict) or content.get("format") != "kgeval card 1":
+        return content
+    content = {**content, "format": FORMAT}
+    if isinstance(content.get("counts"), dict):
+        content["counts"] = {_NEW_COUNTS.get(name, name): value for name, value in content["counts"].items()}
+    if isinstance(content.get("metrics"), dict):
+        content["metrics"] = {key: _upgraded_metric(metric) for key, metric in content["metrics"].items()}
+    return content
+
+
+def _upgraded_metric(metric: Any) -> Any:
+    reason = metric.get("reason") if isinstance(metric, dict) else None
+    if not isinstance(reason, str):
+        return metric
+    return {**metric, "reason": re.sub(r"( ranks (?:is|are)) undecided$", r"\1 bounded", reason)}
 
 
 def check_content(content: Any, path: str) -> None:
@@ -236,7 +261,7 @@ def check_content(content: Any, path: str) -> None:
         raise DataError(f'{path}: expected a card that kgeval card wrote, an object with "format": "{FORMAT}"; {shown}')
     if int(match[1]) != VERSION:
         raise DataError(
-            f"{path}: the card has version {match[1]} of the format, but this kgeval reads version {VERSION}; "
+            f"{path}: the card has version {match[1]} of the format, but this kgeval reads versions up to {VERSION}; "
             f"{'upgrade kgeval' if int(match[1]) > VERSION else 'the versions start at 1'}"
         )
     _check(content, FIELDS, path, "")

@@ -183,7 +183,7 @@ def aligned_parts(
         try:
             alignment = align(results, [run.name for run in of_dataset], list(keys.values()), override)
         except ProtocolError as error:
-            fingerprints = {result.about["dataset_fingerprint"] for result in results}
+            fingerprints = {result.facts["dataset_fingerprint"] for result in results}
             hint = f"\nif {dataset} is the name of two datasets, give them different names in the mapping"
             refusals.append(f"{dataset}: {error}{hint if len(fingerprints) > 1 else ''}")
             continue

@@ -24,13 +24,12 @@ from kgeval.checks import GONE, check_one_of, counted, listed, names_unknown_arg
 from kgeval.comparison import Alignment
 from kgeval.errors import MetricError
 from kgeval.metrics import Metric, display_of, split_list
+from kgeval.metrics.default_metrics import BRIEF_METRICS
 from kgeval.results import CLUSTERS, EvaluationResult, Key
 from kgeval.stats import SPREADS, check_confidence
 
 if TYPE_CHECKING:
     from kgeval.benchmarks.across import AcrossDatasets
-
-BENCHMARK_METRICS = ("mrr", "hits@1", "hits@10")
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,9 +148,9 @@ class Benchmark:
 
     def header(self) -> list[str]:
         """Return the lines about the benchmark: runs, protocol of each dataset, tests, and notes."""
-        return [*self.about(), *self.notes_on_method(), *(f"note: {note}" for note in self.notes)]
+        return [*self.description(), *self.notes_on_method(), *(f"note: {note}" for note in self.notes)]
 
-    def about(self) -> list[str]:
+    def description(self) -> list[str]:
         """Return the lines of `header` that say what was compared, and under which protocol."""
         lines = [
             f"{counted(len(self.models), 'model')} ({', '.join(self.models)}), "
@@ -161,9 +160,9 @@ class Benchmark:
             results = [result for run, result in self.results.items() if run.dataset == dataset]
             described: dict[str, int] = {}
             for result in results:
-                about, protocol = result.about, result.protocol
+                facts, protocol = result.facts, result.protocol
                 said = f"{protocol.describe()}; protocol {protocol.fingerprint}, "
-                said += f"dataset {about['dataset_fingerprint'][:8]}, kgeval {about['version']}"
+                said += f"dataset {facts['dataset_fingerprint'][:8]}, kgeval {facts['version']}"
                 described[said] = described.get(said, 0) + 1
             shown = [said if len(described) == 1 else f"{counted(n, 'run')}: {said}" for said, n in described.items()]
             lines.append(
@@ -235,7 +234,7 @@ class Benchmark:
         return benchmark_text.screen_text(self)
 
     def _repr_html_(self) -> str:
-        return benchmark_text.benchmark_card(self)
+        return benchmark_text.benchmark_panel(self)
 
 
 GONE_ARGUMENTS = {
@@ -252,7 +251,7 @@ def benchmark(
     results: Mapping[Any, EvaluationResult] | Sequence[EvaluationResult],
     *,
     metric: str | Metric = "mrr",
-    metrics: Sequence[str | Metric] | str = BENCHMARK_METRICS,
+    metrics: Sequence[str | Metric] | str = BRIEF_METRICS,
     baseline: str | None = None,
     confidence: float = 0.95,
     cluster: str = "triple",
@@ -269,7 +268,7 @@ def benchmark(
     results : mapping of (model, seed, dataset) to EvaluationResult, or sequence of EvaluationResult
         A key may be (model, dataset) if the model has one run on the dataset. The results of a sequence carry their
         names: ``result.save(file, name="ComplEx", seed=1)`` or `kgeval.benchmarks.named`; the dataset is
-        ``result.about["dataset"]``. A model may lack a dataset, and models may have unequal numbers of seeds; the table
+        ``result.facts["dataset"]``. A model may lack a dataset, and models may have unequal numbers of seeds; the table
         and a note say so.
     metric : str or Metric
         The primary metric. Only differences in this metric are tested. Choose it before you see the results.

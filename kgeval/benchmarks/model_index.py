@@ -15,17 +15,17 @@ from kgeval.benchmarks.card import Card
 from kgeval.checks import check_one_of
 from kgeval.errors import DataError
 from kgeval.metrics import display_of
+from kgeval.metrics.default_metrics import PAGE_METRICS
 from kgeval.results import Key
 
 TASK = {"type": "link-prediction", "name": "Link prediction"}
-HUB_METRICS = ("mrr", "hits@1", "hits@3", "hits@10", "mr")
 _PLAIN_KEY = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 _RESERVED = {"y", "n", "yes", "no", "on", "off", "true", "false", "null"}  # YAML 1.1 reads them as other values
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 
 def front_matter(
-    cards: Card | Sequence[Card], *, dataset_id: str | None = None, metrics: Sequence[str] = HUB_METRICS
+    cards: Card | Sequence[Card], *, dataset_id: str | None = None, metrics: Sequence[str] = PAGE_METRICS
 ) -> str:
     """Return the metadata block ``model-index`` of a model card for the cards of one model.
 

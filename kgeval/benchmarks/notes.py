@@ -71,7 +71,7 @@ def benchmark_notes(
         )
     by_fingerprint: dict[str, list[str]] = {}
     for part in parts:
-        by_fingerprint.setdefault(part.results[0].about["dataset_fingerprint"], []).append(part.dataset)
+        by_fingerprint.setdefault(part.results[0].facts["dataset_fingerprint"], []).append(part.dataset)
     notes += [f"{listed(names)} {NOT_INDEPENDENT}" for names in by_fingerprint.values() if len(names) > 1]
     return list(dict.fromkeys(notes))
 

@@ -13,7 +13,7 @@ from kgeval.benchmarks.tables import bold_models, marked_models, table_notes
 from kgeval.checks import counted
 from kgeval.comparison import p_part, row_of
 from kgeval.markup import Markup, joined, tag
-from kgeval.markup_cards import p_text, written
+from kgeval.markup_panels import p_text, written
 from kgeval.metrics import display_of
 from kgeval.report import charts, page_numbers, page_parts
 
@@ -485,7 +485,7 @@ def background(benchmark: Any, command: str, version: str) -> Markup:
         The version of kgeval, for the citation.
     """
     protocol = [
-        page_parts.line_list(benchmark.about()),
+        page_parts.line_list(benchmark.description()),
         tag("h3", "Numbers and tests"),
         page_parts.line_list(benchmark.notes_on_method()),
     ]

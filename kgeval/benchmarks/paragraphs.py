@@ -12,10 +12,10 @@ from kgeval.data import SIDES, SPLITS
 from kgeval.errors import DataError
 from kgeval.markup import printable
 from kgeval.metrics import display_of
+from kgeval.metrics.default_metrics import PLAIN_METRICS
 from kgeval.report import escaped_latex
 
 STYLES = ("text", "latex")
-PARAGRAPH_METRICS = ("mr", "mrr", "hits@1", "hits@3", "hits@10")
 WIDTH = 80
 DIGITS = 12  # hexadecimal digits of a SHA-256 that the paragraph shows
 _UNKNOWN = {
@@ -88,7 +88,7 @@ def _counts(content: dict[str, Any]) -> list[str]:
         sentences.append(f"{counts['unseen']:,} {'triple has an' if is_one else 'triples have an'} {named}.")
     for reason, n in counts["dropped"].items():
         sentences.append(f"{counted(n, 'rank')} {'was' if n == 1 else 'were'} left out: {reason.rstrip('.')}.")
-    bounded = {setting: counts["undecided"][setting] for setting in ("filtered", "raw")}
+    bounded = {setting: counts["bounded"][setting] for setting in ("filtered", "raw")}
     texts = [f"{n:,} of the {counts['ranks']:,} {setting} ranks" for setting, n in bounded.items() if n]
     if texts:
         is_one = sum(bounded.values()) == 1
@@ -106,7 +106,7 @@ def _ties(content: dict[str, Any]) -> list[str]:
     share, extremes = content["ties"]["share"], content["ties"]["range"]
     if share is None:
         return [] if "ties" in content["unknown"] else ["The share of ties is unknown."]
-    which = "of the other filtered ranks" if content["counts"]["undecided"]["filtered"] else "of the filtered ranks"
+    which = "of the other filtered ranks" if content["counts"]["bounded"]["filtered"] else "of the filtered ranks"
     if share == 0:
         return [f"None {which} is tied."]
     shown = f"{share:.1%}" if share >= 0.0005 else "Less than 0.1%"
@@ -115,7 +115,7 @@ def _ties(content: dict[str, Any]) -> list[str]:
     for ties in ("optimistic", "pessimistic") if extremes else ():
         texts = [
             f"{display_of(metric).heading} {_number(metric, extremes[metric][ties])}"
-            for metric in PARAGRAPH_METRICS
+            for metric in PLAIN_METRICS
             if metric in extremes
         ]
         sentences.append(f"With {ties} ties we would report {listed(texts)}.")
@@ -127,7 +127,7 @@ def _values(content: dict[str, Any]) -> list[str]:
     level = f"{100 * content['intervals']['confidence']:g}%"
     sentences, has_interval = [], False
     for setting, prefix in (("filtered", ""), ("raw", "raw.")):
-        known = {metric: content["metrics"].get(prefix + metric) for metric in PARAGRAPH_METRICS}
+        known = {metric: content["metrics"].get(prefix + metric) for metric in PLAIN_METRICS}
         texts = [_value(metric, entry) for metric, entry in known.items() if entry is not None]
         has_limits = any(entry is not None and entry["low"] is not None for entry in known.values())
         if texts:

@@ -24,7 +24,7 @@ def ranks_digest(result: EvaluationResult) -> str:
     """Return the SHA-256 of the ranks: of labels, side, split and all counts of each row.
 
     A row that occurs twice counts twice. Each label is replaced by its position among the sorted labels of the rows;
-    these labels are hashed first. Scores are not hashed, and an undecided rank is hashed with its bounds.
+    these labels are hashed first. Scores are not hashed, and a bounded rank is hashed with its bounds.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def _canonical_rows(result: EvaluationResult, title: str) -> tuple[hashlib._Hash
     digest : hash
     rows : int64 array, shape (rows, 13)
         Positions of subject, relation, object, side and split; for each setting better, tied, rivals, and 1 if the rank
-        is undecided.
+        is bounded.
     """
     table = result.table
     digest = hashlib.sha256(f"{title}\n{len(table)}\n".encode())
@@ -113,7 +113,7 @@ def _canonical_rows(result: EvaluationResult, title: str) -> tuple[hashlib._Hash
         columns.append(np.searchsorted(np.array(used), texts.astype(str)))
     for setting in SETTINGS:
         columns += [table[f"{name}_{setting}"].to_numpy() for name in _COUNTS]
-        columns.append(result.rank_table.is_undecided(setting).astype(np.int64))
+        columns.append(result.rank_table.is_bounded(setting).astype(np.int64))
     return digest, np.column_stack(columns).astype(np.int64)
 
 

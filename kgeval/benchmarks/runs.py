@@ -55,7 +55,7 @@ def read_runs(results: Any) -> dict[Run, EvaluationResult]:
     ----------
     results : mapping of (model, seed, dataset) or (model, dataset) to EvaluationResult, or sequence of results
         The results of a sequence carry the name of the model and the seed (`kgeval.benchmarks.named`); the name of the
-        dataset is that of ``about["dataset"]``.
+        dataset is that of ``facts["dataset"]``.
 
     Returns
     -------
@@ -83,9 +83,9 @@ def read_runs(results: Any) -> dict[Run, EvaluationResult]:
         keys = [_read_key(key) for key in results]
         return checked_runs(keys, values, [repr(key) for key in results])
     places = [f"result {place}" for place in range(len(values))]
-    models = [value.about.get(MODEL) for value in values]
+    models = [value.facts.get(MODEL) for value in values]
     check_all_named(models, [f"{place} ({_described(value)})" for place, value in zip(places, values)])
-    keys = [Run(str(model), value.about.get(SEED), str(value.about["dataset"])) for model, value in zip(models, values)]
+    keys = [Run(str(model), value.facts.get(SEED), str(value.facts["dataset"])) for model, value in zip(models, values)]
     return checked_runs(keys, values, places)
 
 
@@ -127,7 +127,7 @@ def checked_runs(
 
 
 def _described(result: EvaluationResult) -> str:
-    return f"scorer {result.about.get('scorer')!r} on {result.about['dataset']}"
+    return f"scorer {result.facts.get('scorer')!r} on {result.facts['dataset']}"
 
 
 def _read_key(key: Any) -> Run:
@@ -171,7 +171,7 @@ def _check_dataset_names(runs: Mapping[Run, EvaluationResult]) -> None:
     """Raise an error if one dataset, evaluated under one protocol, has two names."""
     names: dict[tuple[str, str], list[str]] = {}
     for run, result in runs.items():
-        of_same = names.setdefault((result.about["dataset_fingerprint"], result.protocol.fingerprint), [])
+        of_same = names.setdefault((result.facts["dataset_fingerprint"], result.protocol.fingerprint), [])
         of_same += [run.dataset] if run.dataset not in of_same else []
     for (fingerprint, protocol), of_same in names.items():
         if len(of_same) > 1:

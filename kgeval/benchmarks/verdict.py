@@ -12,7 +12,7 @@ import pandas as pd
 from kgeval.checks import counted, listed
 from kgeval.comparison import NO_RUN, UNDECIDED, best_first, leaders_among, p_part, row_of
 from kgeval.markup import printable
-from kgeval.markup_cards import between, enough_decimals, signed
+from kgeval.markup_panels import between, enough_decimals, signed
 from kgeval.metrics import display_of
 from kgeval.report import number_text
 

@@ -136,7 +136,7 @@ def verify_card(card: Card | str | Path, result: EvaluationResult) -> Verificati
     date = card.content["date"]
     differences = disagreements(card, {**run_facts_of(result), "date": date})
     unchecked = () if date is None else (f"the date {date}; a run does not contain one",)
-    recorded = result.about["version"]
+    recorded = result.facts["version"]
     is_other = recorded != __version__ and any(one.place.startswith(ROUNDED) for one in differences)
     hint = (
         f"the run was made by kgeval {recorded} and this is kgeval {__version__}; if only limits of intervals differ, "

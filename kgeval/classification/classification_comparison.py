@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kgeval import markup_cards as cards
+from kgeval import markup_panels as cards
 from kgeval.checks import Ids, check_positive_int, check_seed, counted
 from kgeval.classification.classification_result import (
     CLASSIFIED_METRICS,
@@ -140,9 +140,9 @@ class ClassificationComparison:
         if undirected:
             corrected = f"all but {' and '.join(undirected)}, which cannot show which model is better"
         return [
-            f"{first.about['dataset']}: {counted(n_positive, 'positive')} and "
+            f"{first.facts['dataset']}: {counted(n_positive, 'positive')} and "
             f"{counted(len(first.table) - n_positive, 'negative')} of test, the same in all models; negatives "
-            f"{first.about['negatives_sha256'][:8]}, dataset {first.about['dataset_fingerprint'][:8]}",
+            f"{first.facts['negatives_sha256'][:8]}, dataset {first.facts['dataset_fingerprint'][:8]}",
             shown,
             f"tested: {counted(len(self.differences), 'difference')}, by {self.n_resamples:,} swaps of whole clusters "
             f"(seed {self.seed}) or, for metrics without a swap test, by Student's t; p_corrected is corrected for "
@@ -164,7 +164,7 @@ class ClassificationComparison:
         return f"{show_text([self.verdict, *self.header()], shown, index=False)}\n{values}"
 
     def _repr_html_(self) -> str:
-        return cards.card(
+        return cards.panel(
             self.verdict,
             html_table(self.values[[*self.keys, REASON]]),
             cards.folded(
@@ -283,7 +283,7 @@ def _name_results(results: Any, names: Sequence[str] | None) -> dict[str, Classi
                 f"{type(result).__name__}{hint}"
             )
     if names is None:
-        scorers = [str(result.about.get("scorer") or "model") for result in results]
+        scorers = [str(result.facts.get("scorer") or "model") for result in results]
         is_distinct = len(set(scorers)) == len(scorers)
         names = scorers if is_distinct else [f"{name} ({i})" for i, name in enumerate(scorers, start=1)]
     named = dict(zip(names, results))
@@ -377,7 +377,7 @@ def _compare_pair(
         more = {"n": len(all_rows), **({} if difference is not None else {"n_clusters": among.count})}
         pairs.append(
             Pair(
-                str(pair[0].about["dataset"]),
+                str(pair[0].facts["dataset"]),
                 label,
                 *names,
                 (one, other),

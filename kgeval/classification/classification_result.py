@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from kgeval import markup_cards as cards
-from kgeval.checks import Ids, check_one_of, counted, names_unknown_arguments
+from kgeval import markup_panels as panels
+from kgeval.checks import Ids, answers_old_names, check_one_of, counted, names_unknown_arguments
 from kgeval.classification.example_clusters import ExampleClusters
 from kgeval.classification.files import pack_classification, unpack_classification
 from kgeval.classification.metric_intervals import metric_interval
@@ -75,7 +75,7 @@ class ClassificationResult:
     global_threshold : float
         The threshold that was chosen on all validation examples together.
     entities, relations : Vocabulary
-    about : dict
+    facts : dict
         Facts that JSON can store: name and fingerprint of the dataset; source, seed and SHA-256 of the negatives; name
         of the scorer; place of thresholds (``"threshold_at"``; ``"score"`` if an older file lacks this key);
         calibration; version of kgeval; numbers of examples.
@@ -107,7 +107,7 @@ class ClassificationResult:
         global_threshold: float,
         entities: Vocabulary,
         relations: Vocabulary,
-        about: dict[str, Any],
+        facts: dict[str, Any],
         dropped: dict[str, int] | None = None,
         notes: Sequence[str] = (),
         columns: pd.DataFrame | None = None,
@@ -115,7 +115,7 @@ class ClassificationResult:
     ) -> None:
         self.table, self.thresholds, self.global_threshold = by_position(table), thresholds, global_threshold
         self.entities, self.relations = entities, relations
-        self.about, self.dropped, self.notes = about, dict(dropped or {}), tuple(notes)
+        self.facts, self.dropped, self.notes = facts, dict(dropped or {}), tuple(notes)
         self.columns = pd.DataFrame(index=pd.RangeIndex(len(table))) if columns is None else by_position(columns)
         self._dataset = dataset
 
@@ -125,7 +125,7 @@ class ClassificationResult:
 
     def _parts(self) -> dict[str, Any]:
         """Return the constructor's arguments that `save` writes to the file, name -> value: all except `dataset`."""
-        names = ("table", "thresholds", "global_threshold", "entities", "relations", "about", "dropped", "notes")
+        names = ("table", "thresholds", "global_threshold", "entities", "relations", "facts", "dropped", "notes")
         return {name: getattr(self, name) for name in (*names, "columns")}
 
     def __eq__(self, other: object) -> bool:
@@ -140,6 +140,8 @@ class ClassificationResult:
         )
 
     __hash__ = None  # type: ignore[assignment]
+    if not TYPE_CHECKING:  # mypy would take every attribute for known
+        __getattr__ = answers_old_names("ClassificationResult", about="facts")
 
     def __getitem__(self, key: str | Metric) -> float:
         return self.value(key).value
@@ -466,7 +468,7 @@ class ClassificationResult:
         DataError
             If there is no dataset, or the result was computed from another dataset.
         """
-        dataset = dataset_of(self.about, dataset, self._dataset, names or FEATURES)
+        dataset = dataset_of(self.facts, dataset, self._dataset, names or FEATURES)
         names = features_at_hand(dataset, has_sides=False) if names is None else names
         features, feature_notes = features_of(self.table, None, dataset, names=names)
         kept = self.columns.drop(columns=[name for name in features if name in self.columns])
@@ -517,29 +519,29 @@ class ClassificationResult:
 
         The lines describe dataset, thresholds, negatives, calibration (if any) and dropped triples; cautions follow.
         """
-        about = self.about
-        seed = "" if about["seed"] is None else f", seed {about['seed']}"
+        facts = self.facts
+        seed = "" if facts["seed"] is None else f", seed {facts['seed']}"
         # Older files have no key "threshold_at"; their thresholds are scores.
-        is_midpoint = about.get("threshold_at", "score") == "midpoint"
+        is_midpoint = facts.get("threshold_at", "score") == "midpoint"
         place = ", at midpoints between scores" if is_midpoint else ""
         n_chosen = int((self.thresholds["source"] == "relation").sum())
         lines = [
-            f"{about['dataset']}: {counted(len(self.entities), 'entity')}, "
-            f"{counted(len(self.relations), 'relation')}; test {counted(about['n_test_positive'], 'positive')} and "
-            f"{counted(about['n_test_negative'], 'negative')}, {sum(self.dropped.values()):,} dropped",
+            f"{facts['dataset']}: {counted(len(self.entities), 'entity')}, "
+            f"{counted(len(self.relations), 'relation')}; test {counted(facts['n_test_positive'], 'positive')} and "
+            f"{counted(facts['n_test_negative'], 'negative')}, {sum(self.dropped.values()):,} dropped",
             f"{counted(n_chosen, 'relation with its', 'relations with their')} own threshold, "
             f"{len(self.thresholds) - n_chosen:,} with the global threshold; chosen on valid "
-            f"({counted(about['n_valid_positive'], 'positive')}, {counted(about['n_valid_negative'], 'negative')})"
+            f"({counted(facts['n_valid_positive'], 'positive')}, {counted(facts['n_valid_negative'], 'negative')})"
             f"{place}",
-            f"negatives: {about['negatives']}{seed}, sha256 {about['negatives_sha256'][:8]}; "
-            f"dataset {about['dataset_fingerprint'][:8]}, kgeval {about['version']}",
+            f"negatives: {facts['negatives']}{seed}, sha256 {facts['negatives_sha256'][:8]}; "
+            f"dataset {facts['dataset_fingerprint'][:8]}, kgeval {facts['version']}",
         ]
-        if about.get("calibrate") is not None:
-            share = "as in valid" if about.get("prior") is None else f"{about['prior']:g}"
-            method = _METHODS.get(about["calibrate"], about["calibrate"])
+        if facts.get("calibrate") is not None:
+            share = "as in valid" if facts.get("prior") is None else f"{facts['prior']:g}"
+            method = _METHODS.get(facts["calibrate"], facts["calibrate"])
             lines.append(f"probabilities: {method}, fitted on valid; share of true triples: {share}")
         lines += [f"dropped: {counted(n, 'triple')}, {reason}" for reason, n in self.dropped.items()]
-        lines += [f"dataset: {observation}" for observation in about["observations"]]
+        lines += [f"dataset: {observation}" for observation in facts["observations"]]
         return lines + [f"note: {note}" for note in self.notes]
 
     def _lines(self) -> list[str]:
@@ -551,18 +553,18 @@ class ClassificationResult:
 
     def _repr_html_(self) -> str:
         size, *lines = self._lines()
-        scorer = [cards.label(self.about["scorer"]), " on "] if "scorer" in self.about else []
+        scorer = [panels.label(self.facts["scorer"]), " on "] if "scorer" in self.facts else []
         intervals = {metric: self.interval(metric) for metric in CARD_METRICS}
         bars = [
-            cards.Bar(display_of(metric).heading, found.value, found.low, found.high, note=found.remark)
+            panels.Bar(display_of(metric).heading, found.value, found.low, found.high, note=found.remark)
             for metric, found in intervals.items()
         ]
-        return cards.card(
-            joined(scorer, cards.label(self.about["dataset"]), ": classification"),
-            cards.line(size),
-            cards.bar_table(bars, CONFIDENCE),
-            cards.folded("All metrics", html_table(self.summary())),
-            cards.folded("Thresholds, negatives and notes", cards.lines(lines)),
+        return panels.panel(
+            joined(scorer, panels.label(self.facts["dataset"]), ": classification"),
+            panels.line(size),
+            panels.bar_table(bars, CONFIDENCE),
+            panels.folded("All metrics", html_table(self.summary())),
+            panels.folded("Thresholds, negatives and notes", panels.lines(lines)),
         )
 
 

@@ -173,7 +173,7 @@ def classify(
         global_threshold=chosen.overall,
         entities=dataset.entities,
         relations=dataset.relations,
-        about=facts,
+        facts=facts,
         dropped={f"{split.part}: {NO_VECTOR}": split.n_dropped for split in (valid, test) if split.n_dropped},
         dataset=dataset,
         notes=(*negative_sets.notes, *scorer_notes, *cautions),

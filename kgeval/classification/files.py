@@ -13,11 +13,11 @@ from kgeval.data import TripleSet
 from kgeval.errors import DataError
 from kgeval.files import Arrays
 from kgeval.metrics.pointwise import decide_by_threshold
-from kgeval.results import check_about, pack_columns, pack_vocabularies, unpack_columns, unpack_vocabularies
+from kgeval.results import check_facts, pack_columns, pack_vocabularies, unpack_columns, unpack_vocabularies
 
 _TABLE = {"s": "iu", "p": "iu", "o": "iu", "label": "b", "score": "f", "threshold": "f", "predicted": "b"}
 _OPTIONAL = {"probability": "f", POSITIVE: "iu"}
-_ABOUT_KEYS = (
+_FACT_KEYS = (
     "dataset", "dataset_fingerprint", "observations", "negatives", "negatives_sha256", "seed", "version",
     "n_valid_positive", "n_valid_negative", "n_test_positive", "n_test_negative",
 )  # fmt: skip
@@ -52,7 +52,7 @@ def pack_classification(parts: dict[str, Any]) -> tuple[Arrays, dict[str, Any]]:
     arrays["global_threshold"] = np.array(parts["global_threshold"])
     column_arrays, column_header = pack_columns(parts["columns"])
     arrays |= pack_vocabularies(parts["entities"], parts["relations"]) | column_arrays
-    return arrays, {"about": parts["about"], "dropped": parts["dropped"], "notes": list(parts["notes"])} | column_header
+    return arrays, {"facts": parts["facts"], "dropped": parts["dropped"], "notes": list(parts["notes"])} | column_header
 
 
 def unpack_classification(arrays: Arrays, header: dict[str, Any], version: int) -> dict[str, Any]:
@@ -77,7 +77,7 @@ def unpack_classification(arrays: Arrays, header: dict[str, Any], version: int) 
     """
     if version < FIRST_VERSION:
         raise DataError(f"version {version} of the file format does not support classifications")
-    check_about(header["about"], _ABOUT_KEYS)
+    check_facts(header["facts"], _FACT_KEYS)
     entities, relations = unpack_vocabularies(arrays)
     kinds = {**_TABLE, **_THRESHOLDS, "thresholds_is_own": "b", "global_threshold": "f"}
     kinds |= {name: kind for name, kind in _OPTIONAL.items() if name in arrays}
@@ -107,7 +107,7 @@ def unpack_classification(arrays: Arrays, header: dict[str, Any], version: int) 
         "global_threshold": float(arrays["global_threshold"]),
         "entities": entities,
         "relations": relations,
-        "about": header["about"],
+        "facts": header["facts"],
         "dropped": header["dropped"],
         "notes": header["notes"],
         "columns": unpack_columns(arrays, header, len(table)),

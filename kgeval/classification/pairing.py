@@ -17,7 +17,7 @@ from kgeval.errors import ProtocolError
 from kgeval.metrics.pointwise import PointMetric
 
 EXAMPLE = ["s", "p", "o", "label"]
-# Facts that must be equal: heading in messages -> tuple of three: key in `about`; value for older files without this
+# Facts that must be equal: heading in messages -> tuple of three: key in `facts`; value for older files without this
 # key; the kinds of predictions (`PointMetric.needs`) whose metrics depend on the fact, or None for all kinds.
 _FACTS: dict[str, tuple[str, Any, tuple[str, ...] | None]] = {
     "dataset": ("dataset_fingerprint", None, None),
@@ -56,7 +56,7 @@ def pair_examples(
     differences = []
     for heading, (key, absent, kinds) in _FACTS.items():
         if kinds is None or needs & set(kinds):
-            said = _said(names, [result.about.get(key, absent) for result in results], heading)
+            said = _said(names, [result.facts.get(key, absent) for result in results], heading)
             differences += [f"{heading}: {said}"] if said else []
     keys = [_keys(result) for result in results]
     rows = [keys[0].get_indexer(other) for other in keys]

@@ -8,8 +8,8 @@ from typing import Any
 
 from kgeval.classification import ClassificationComparison, compare_classifications
 from kgeval.cli.options import json_text, say_aside
-from kgeval.comparison import COMPARED_METRICS
 from kgeval.errors import ProtocolError
+from kgeval.metrics.default_metrics import COMPARED_METRICS
 from kgeval.report import format_frame, frame_records, undefined_lines
 
 NEED_RANKS = ("by_relation", "limit", "margin", "non_inferior_to")

@@ -115,7 +115,7 @@ def _points(word: str, section: Section) -> float:
 
 
 def fitted(text: str, width: int) -> str:
-    r"""Return a page with paragraphs and list items broken between words; code, tables and headings stay as they are.
+    """Return a page with paragraphs and list items broken between words; code, tables and headings stay as they are.
 
     Parameters
     ----------

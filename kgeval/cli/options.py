@@ -599,8 +599,8 @@ def file_names(paths: Sequence[Path], results: Sequence[Any]) -> list[str]:
     results : sequence of EvaluationResult or ClassificationResult
         The contents of the files, in the same order.
     """
-    models = [result.about.get(MODEL) for result in results]
-    seeds = [result.about.get(SEED) for result in results]
+    models = [result.facts.get(MODEL) for result in results]
+    seeds = [result.facts.get(SEED) for result in results]
     with_seeds = [model if seed is None else f"{model} seed {seed}" for model, seed in zip(models, seeds)]
     for saved in (models, with_seeds):
         if None not in models and len(set(saved)) == len(saved):

@@ -19,6 +19,7 @@ from kgeval.errors import KgevalError, ProtocolError
 from kgeval.features import FEATURES, NEED_TYPES, OVER_SPLITS, read_types
 from kgeval.markup import printable
 from kgeval.metrics import TIE_POLICIES, parse_all, split_list
+from kgeval.metrics.default_metrics import DEFAULT_METRICS
 from kgeval.report import (
     format_frame,
     frame_records,
@@ -31,7 +32,6 @@ from kgeval.results import (
     BREAKDOWNS,
     CLUSTERS,
     CONFIDENCE,
-    DEFAULT_METRICS,
     EvaluationResult,
     header_lines,
     interval_notes,
@@ -242,12 +242,12 @@ def result_text(
         said = [*interval_notes(result, confidence, cluster), *rough_lines(frame if groups is None else groups)]
     if options.format == "json":
         content = {
-            "about": result.about,
+            "facts": result.facts,
             "protocol": result.protocol.to_dict(),
             "protocol_fingerprint": result.protocol.fingerprint,
             "ties": ties,
             "tie_rate": None if np.isnan(result.tie_rate) else result.tie_rate,
-            "n_read": result.about["n_read"],
+            "n_read": result.facts["n_read"],
             "dropped": result.dropped,
             "notes": [*result.notes, *metric_cautions(result, metrics, options.ties), *said],
             "metrics": frame_records(frame),
@@ -259,7 +259,7 @@ def result_text(
     if options.format != "table":
         dropped = [f"dropped: {n:,} ranks, {reason}" for reason, n in result.dropped.items()]
         dropped += unknown_lines(result)
-        observations = [f"dataset: {observation}" for observation in result.about["observations"]]
+        observations = [f"dataset: {observation}" for observation in result.facts["observations"]]
         notes = [f"note: {note}" for note in (*result.notes, *metric_cautions(result, metrics, options.ties), *said)]
         if not options.quiet:
             say_aside([*dropped, *observations, *notes, *reasons])
@@ -317,12 +317,12 @@ def classification_text(result: ClassificationResult, options: argparse.Namespac
         cautions += rough_lines(frames.get("by", frames["metrics"]))
     if options.format == "json":
         content: dict[str, Any] = {name: frame_records(frame) for name, frame in frames.items()}
-        content = {"about": result.about, "dropped": result.dropped, "notes": [*result.notes, *cautions], **content}
+        content = {"facts": result.facts, "dropped": result.dropped, "notes": [*result.notes, *cautions], **content}
         return json_text(content)
     notes = [f"note: {note}" for note in cautions] + undefined_lines(*frames.values())
     if options.format != "table":
         dropped = [f"dropped: {n:,} triples, {reason}" for reason, n in result.dropped.items()]
-        observations = [f"dataset: {observation}" for observation in result.about["observations"]]
+        observations = [f"dataset: {observation}" for observation in result.facts["observations"]]
         if not options.quiet:
             say_aside([*dropped, *observations, *(f"note: {note}" for note in result.notes), *notes])
         shown = frames.get("by", frames["metrics"])

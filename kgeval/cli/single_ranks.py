@@ -40,7 +40,7 @@ def worst_text(result: EvaluationResult, options: argparse.Namespace) -> str:
     """
     if options.worst < 1:
         raise ProtocolError(f"--worst must be at least 1; got {options.worst}")
-    frame = result.labelled()
+    frame = result.ranks(labels=True)
     n_unknown = int(frame["rank_filtered"].isna().sum())
     if n_unknown:
         say_aside([f"note: {n_unknown:,} of {len(frame):,} ranks are not known exactly, so they are not in this list"])

@@ -1,7 +1,7 @@
 """Paired comparison of results: pairing of rows, differences, tests, contributions of groups, and the verdict."""
 
 from kgeval.comparison.alignment import OVERRIDES, Alignment, align, differing_facts, mismatches
-from kgeval.comparison.comparison import COMPARED_METRICS, Comparison, compare
+from kgeval.comparison.comparison import Comparison, compare
 from kgeval.comparison.differences import ROUNDING, Sample, samples_of
 from kgeval.comparison.margins import MarginPair, check_margin, equivalence_lines, largest_difference, margin_rows
 from kgeval.comparison.names import Results, check_names, name_results
@@ -23,7 +23,6 @@ from kgeval.comparison.rows import (
 from kgeval.comparison.verdict import TRAINED, Verdict, is_like_chance, leaders_of, verdict_of
 
 __all__ = [
-    "COMPARED_METRICS",
     "NO_RUN",
     "OVERRIDES",
     "ROUNDING",

@@ -390,8 +390,8 @@ def _dataset_mismatches(results: Sequence[EvaluationResult], names: Sequence[str
     mismatch if the entity labels differ, and one if the relation labels differ.
     """
     differing = []
-    if len({result.about["dataset_fingerprint"] for result in results}) > 1:
-        shown = [f"{result.about['dataset']} {result.about['dataset_fingerprint'][:8]}" for result in results]
+    if len({result.facts["dataset_fingerprint"] for result in results}) > 1:
+        shown = [f"{result.facts['dataset']} {result.facts['dataset_fingerprint'][:8]}" for result in results]
         differing.append(
             Mismatch("dataset", _values_by_name(shown, names) or f"fingerprints that start as {shown[0]}", ("dataset",))
         )
@@ -526,7 +526,7 @@ def cautions(results: Sequence[EvaluationResult], names: Sequence[str]) -> list[
     list of str
     """
     texts = differing_facts(results, names)
-    models = [result.about.get(MODEL) for result in results]
+    models = [result.facts.get(MODEL) for result in results]
     for model in dict.fromkeys(model for model in models if model is not None and models.count(model) > 1):
         runs = [name for name, of_model in zip(names, models) if of_model == model]
         texts.append(
@@ -538,7 +538,7 @@ def cautions(results: Sequence[EvaluationResult], names: Sequence[str]) -> list[
             )
             + "; kgeval benchmark compares models over their seeds"
         )
-    scorers = [str(result.about["scorer"]) for result in results]
+    scorers = [str(result.facts["scorer"]) for result in results]
     for scorer in dict.fromkeys(scorers):
         same_scorer = [name for name, result_scorer in zip(names, scorers) if result_scorer == scorer]
         if len(same_scorer) > 1:
@@ -572,8 +572,8 @@ def differing_facts(results: Sequence[EvaluationResult], names: Sequence[str]) -
                 "all results have equal numbers"
             )
     facts: tuple[tuple[str, Callable[[EvaluationResult], str]], ...] = (
-        ("made with different versions of kgeval", lambda result: str(result.about["version"])),
-        ("the dataset has different names", lambda result: str(result.about["dataset"])),
+        ("made with different versions of kgeval", lambda result: str(result.facts["version"])),
+        ("the dataset has different names", lambda result: str(result.facts["dataset"])),
     )
     for caution, fact_of in facts:
         values = _values_by_name([fact_of(result) for result in results], names)

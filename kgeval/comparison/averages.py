@@ -37,7 +37,7 @@ def average_table(
     """
     pairs = []
     first, second = (comparison.names[i] for i in pair)
-    dataset = str(comparison.results[0].about["dataset"])
+    dataset = str(comparison.results[0].facts["dataset"])
     for label in labels:
         key = comparison.keys[label]
         sample: Sample = comparison.sample(key)

@@ -1,4 +1,4 @@
-"""The card of a comparison: the HTML that notebooks show for a comparison; `Comparison` calls `comparison_card`."""
+"""The panel of a comparison: the HTML that notebooks show for a comparison; `Comparison` calls `comparison_panel`."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import Any
 
 import pandas as pd
 
-from kgeval import markup_cards as cards
+from kgeval import markup_panels as cards
 from kgeval.checks import counted
 from kgeval.comparison.rows import shown_decision
 from kgeval.markup import Markup, joined
 from kgeval.metrics import REASON, display_of
 from kgeval.results import html_table
 
-MAX_PAIRS = 10  # differences that the card shows without a click
+MAX_PAIRS = 10  # differences that the panel shows without a click
 MAX_NAME = 40  # characters of the name of a model
 
 
-def comparison_card(comparison: Any, tests: pd.DataFrame) -> Markup:
-    """Return the card of a comparison: verdict, differences with interval bars, and details.
+def comparison_panel(comparison: Any, tests: pd.DataFrame) -> Markup:
+    """Return the panel of a comparison: verdict, differences with interval bars, and details.
 
     Two models are compared by up to three metrics, more models by the metric of the verdict.
 
@@ -34,10 +34,10 @@ def comparison_card(comparison: Any, tests: pd.DataFrame) -> Markup:
     is_plain = verdict.outcome != "undecided" or verdict.sentence.startswith("Undecided")
     differences = _differences(comparison, verdict.metric)
     n_pairs = len(comparison.differences) // len(comparison.keys)
-    return cards.card(
+    return cards.panel(
         verdict.sentence if is_plain else f"Undecided: {verdict.sentence}",
         cards.line(
-            f"{counted(len(comparison.alignment.rows[0]), 'rank')} of {comparison.results[0].about['dataset']}, paired"
+            f"{counted(len(comparison.alignment.rows[0]), 'rank')} of {comparison.results[0].facts['dataset']}, paired"
         ),
         _values(comparison, verdict.metric, confidence) if len(names) > 2 else None,
         differences if n_pairs <= MAX_PAIRS else cards.folded(counted(n_pairs, "difference"), differences),

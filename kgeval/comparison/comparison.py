@@ -16,15 +16,15 @@ import pandas as pd
 from kgeval.checks import check_one_of, check_positive_int, check_seed, names_unknown_arguments
 from kgeval.comparison.alignment import Alignment, align, cautions
 from kgeval.comparison.averages import average_table, checked_weights
-from kgeval.comparison.cards import comparison_card
+from kgeval.comparison.cards import comparison_panel
 from kgeval.comparison.differences import (
     Sample,
     Terms,
+    bounded_notes,
     difference_table,
     entity_notes,
     group_table,
     samples_of,
-    undecided_notes,
     value_table,
 )
 from kgeval.comparison.groups import groups_by
@@ -36,10 +36,9 @@ from kgeval.comparison.verdict import Verdict, verdict_of
 from kgeval.data import SETTINGS, with_labels
 from kgeval.errors import MetricError, ProtocolError
 from kgeval.metrics import Metric, split_list
+from kgeval.metrics.default_metrics import COMPARED_METRICS
 from kgeval.results import EvaluationResult, Key, group_names, show_text
 from kgeval.stats import check_confidence
-
-COMPARED_METRICS = ("mrr", "mr", "hits@1", "hits@3", "hits@10")
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +61,7 @@ class Comparison:
         models differ, ``n_effective``, their effective number (see `Interval`); ``test``, ``"swaps"`` (randomization
         test) or ``"t"`` (Student's t test, where clusters overlap); ``wins, ties, losses``, the number of observations
         in which the metric of the first model is better than, equal to, or worse than that of the second (none of the
-        three counts contains observations that depend on undecided ranks). Runs of one model, saved with ``name=`` and
+        three counts contains observations that depend on bounded ranks). Runs of one model, saved with ``name=`` and
         ``seed=``, are not compared with each other.
     values : pandas.DataFrame
         One row per model. Columns: each metric under its key, the limits of its interval ``"<metric> low"`` and
@@ -139,7 +138,7 @@ class Comparison:
         Raises
         ------
         MetricError
-            If the metric was not compared, if it is undefined for all models, or if a model with undecided ranks may
+            If the metric was not compared, if it is undefined for all models, or if a model with bounded ranks may
             have a better value than all others.
         """
         label = self._label(metric)
@@ -153,7 +152,7 @@ class Comparison:
             if high > values[best] if key.higher_is_better else low < values[best]:
                 raise MetricError(
                     f"{self.names[best]} has the best known value of {label}, {values[best]:.4f}, but the value of "
-                    f"{self.names[i]} lies between {low:.4f} and {high:.4f}, since ranks are undecided"
+                    f"{self.names[i]} lies between {low:.4f} and {high:.4f}, since ranks are bounded"
                 )
         return self.names[best]
 
@@ -401,7 +400,7 @@ class Comparison:
         pandas.DataFrame
             Columns ``s, p, o`` (labels), ``side``, ``rank_first, rank_second`` (realistic ranks). The largest
             difference comes first; rows with equal differences are in the order of the table of the first result. A row
-            is left out if its two ranks are equal, or if one of them is undecided.
+            is left out if its two ranks are equal, or if one of them is bounded.
 
         Raises
         ------
@@ -471,7 +470,7 @@ class Comparison:
         return show_text(self._lines(), shown_table(self), index=False)
 
     def _repr_html_(self) -> str:
-        return comparison_card(self, shown_table(self))
+        return comparison_panel(self, shown_table(self))
 
 
 @names_unknown_arguments(**dict.fromkeys(("tie", "ties"), "metrics='optimistic.mrr'"))
@@ -575,7 +574,7 @@ def compare(
     ]
     values = value_table(of_sample, names, keys, samples, confidence)
     table = difference_table(results, keys, samples, values, terms)
-    notes = [*cautions(results, names), *undecided_notes(results, names, samples, keys)]
+    notes = [*cautions(results, names), *bounded_notes(results, names, samples, keys)]
     if terms.cluster_name in ("triple", "query"):
         notes = [*notes, *entity_notes(results, names, alignment.rows, keys, table, baseline)]
     return Comparison(table, values, names, keys, results, alignment, terms, tuple(notes))

@@ -205,7 +205,7 @@ class Sample:
         """Return three counts: observations in which result `i` is better, both are equal, or result `j` is better.
 
         Each observation (rank or query) is compared by its values of the metric `key`. An observation is in none of the
-        counts if undecided ranks decide which result is better in it.
+        counts if bounded ranks decide which result is better in it.
         """
         (low_i, high_i), (low_j, high_j) = self.merits(results[i], i, key), self.merits(results[j], j, key)
         is_tie = (low_i == high_j) & (low_j == high_i)
@@ -217,7 +217,7 @@ class Sample:
         `result` is the compared result with index `i`. If lower values of the metric are better, the values are
         negated. For an adjusted metric or a z-score, the values are those of the plain metric, before adjustment. For a
         micro average over queries, a value is the numerator of the query. Returns two float64 arrays, shape
-        (observations,), which are equal except where ranks are undecided or unknown; zeros if the metric is undefined.
+        (observations,), which are equal except where ranks are bounded or unknown; zeros if the metric is undefined.
         """
         metric = key.metric.metric if isinstance(key.metric, AgainstChance) else key.metric
         plain, table, zeros = replace(key, metric=metric), result.rank_table, np.zeros(len(self))
@@ -245,7 +245,7 @@ class Sample:
         return np.asarray(values * (1 if metric.higher_is_better else -1))
 
     def bounds(self, result: EvaluationResult, i: int, key: Key) -> tuple[float, float]:
-        """Return the smallest and the largest possible value of the metric `key`, given that some ranks are undecided.
+        """Return the smallest and the largest possible value of the metric `key`, given that some ranks are bounded.
 
         `result` is the compared result with index `i`. Optimistic and pessimistic keys have the same bounds: the
         smallest and the largest value under these two tie policies.
@@ -256,9 +256,9 @@ class Sample:
         ends = [end for key in keys for end in result.rank_table.bounds(key, self.rows[i])]
         return min(ends), max(ends)
 
-    def has_undecided(self, result: EvaluationResult, i: int, key: Key) -> bool:
-        """Return whether a rank is undecided in the setting of the key; `result` is the compared result `i`."""
-        return bool(result.rank_table.is_undecided(key.setting, self.rows[i]).any())
+    def has_bounded(self, result: EvaluationResult, i: int, key: Key) -> bool:
+        """Return whether a rank is bounded in the setting of the key; `result` is the compared result `i`."""
+        return bool(result.rank_table.is_bounded(key.setting, self.rows[i]).any())
 
 
 def _observation_kind(key: Key) -> tuple[str, bool]:
@@ -368,7 +368,7 @@ def difference_table(
         )
         for pair, differences in zip(indices, found):
             tested |= {(pair, label): difference for label, difference in zip(labels[pair], differences)}
-    dataset, pairs = str(results[0].about["dataset"]), []
+    dataset, pairs = str(results[0].facts["dataset"]), []
     for pair in indices:
         for label, key in keys.items():
             wins, ties, losses = samples[label].count_wins(results, *pair, key)
@@ -439,10 +439,10 @@ def entity_notes(
     return notes
 
 
-def undecided_notes(
+def bounded_notes(
     results: Sequence[EvaluationResult], names: Sequence[str], samples: Mapping[str, Sample], keys: Mapping[str, Key]
 ) -> list[str]:
-    """Return one note for each pair of results and each metric whose difference depends on undecided ranks.
+    """Return one note for each pair of results and each metric whose difference depends on bounded ranks.
 
     Parameters
     ----------
@@ -462,18 +462,18 @@ def undecided_notes(
     for i, j in itertools.combinations(range(len(results)), 2):
         for label, key in keys.items():
             sample = samples[label]
-            if not any(sample.has_undecided(results[number], number, key) for number in (i, j)):
+            if not any(sample.has_bounded(results[number], number, key) for number in (i, j)):
                 continue
             (low_i, high_i), (low_j, high_j) = (sample.bounds(results[number], number, key) for number in (i, j))
             low, high = low_i - high_j, high_i - low_j
             if not low < high:  # also if a bound is NaN
                 continue
             heading = display_of(label).heading
-            texts = [f"{names[i]} and {names[j]}: the difference in {heading} depends on undecided ranks"]
+            texts = [f"{names[i]} and {names[j]}: the difference in {heading} depends on bounded ranks"]
             if key.ties in EXTREMES:
                 ends = EXTREMES[::-1] if key.higher_is_better else EXTREMES
                 texts = [
-                    f"{names[i]} and {names[j]}: ranks are undecided, so the difference in {heading} is no bound of "
+                    f"{names[i]} and {names[j]}: ranks are bounded, so the difference in {heading} is no bound of "
                     f"the difference in {display_of(str(replace(key, ties=''))).heading}",
                     f"it lies between {low:+.4f} ({ends[0]} {names[i]} - {ends[1]} {names[j]}) and {high:+.4f} "
                     f"({ends[1]} {names[i]} - {ends[0]} {names[j]})",

@@ -26,7 +26,7 @@ from kgeval.comparison.rows import (
     row_before,
 )
 from kgeval.errors import MetricError, ProtocolError
-from kgeval.markup_cards import between, enough_decimals, p_equals, signed, written
+from kgeval.markup_panels import between, enough_decimals, p_equals, signed, written
 from kgeval.metrics import AgainstChance, RankMetric, display_of
 from kgeval.results import Key
 from kgeval.stats import MarginTest, Support, compare_paired, first_mean, holm, holm_levels, non_inferiority, tost
@@ -79,7 +79,7 @@ def compared_pair(comparison: Any, label: str, pair: tuple[int, int]) -> MarginP
     key, sample = comparison.keys[label], comparison.sample(comparison.keys[label])
     first, second = (comparison.names[i] for i in pair)
     one, other = (float(comparison.values[label].iloc[i]) for i in pair)
-    base = Pair(str(comparison.results[0].about["dataset"]), label, first, second, (one, other))
+    base = Pair(str(comparison.results[0].facts["dataset"]), label, first, second, (one, other))
     base = replace(base, higher_is_better=key.higher_is_better, bounds=key.bounds, more={"n": len(sample)})
     try:
         moments = [sample.moments(comparison.results[i], i, key) for i in pair]

@@ -97,9 +97,9 @@ def default_names(results: Sequence[EvaluationResult]) -> list[str]:
     models = models_of(results)
     has_seeds = any(model is not None and models.count(model) > 1 for model in models)
     texts = [
-        str(result.about.get("scorer") or "model")
+        str(result.facts.get("scorer") or "model")
         if model is None
-        else run_name(model, result.about.get(SEED) if has_seeds else None)
+        else run_name(model, result.facts.get(SEED) if has_seeds else None)
         for model, result in zip(models, results)
     ]
     numbered = [f"{name} ({i})" for i, name in enumerate(texts, start=1)]
@@ -114,4 +114,4 @@ def models_of(results: Sequence[EvaluationResult]) -> tuple[str | None, ...]:
     ----------
     results : sequence of EvaluationResult
     """
-    return tuple(result.about.get(MODEL) for result in results)
+    return tuple(result.facts.get(MODEL) for result in results)

@@ -13,7 +13,7 @@ from kgeval.checks import counted
 from kgeval.comparison.comparison import Comparison, compare
 from kgeval.comparison.margins import INFERIOR, MARGIN_COLUMNS, NOT_INFERIOR, check_margin, compared_pair, margin_rows
 from kgeval.errors import MetricError
-from kgeval.markup_cards import between, enough_decimals, p_equals, signed, written
+from kgeval.markup_panels import between, enough_decimals, p_equals, signed, written
 from kgeval.metrics import Metric, display_of
 from kgeval.results import EvaluationResult, Key
 
@@ -48,24 +48,24 @@ class Gate:
         return bool(self.table["passes"].all())
 
     @property
-    def about(self) -> list[str]:
+    def header(self) -> list[str]:
         """Lines about the compared results: names, protocol, ties, overrides and notes."""
         of_tests = ("tested: ", "p_corrected ", "differences are ")
         return [line for line in self.comparison.header() if not line.startswith(of_tests)]
 
     @property
     def lines(self) -> list[str]:
-        """All lines of the output: the lines of `about`, one line per metric, notes, and the result of the gate."""
+        """All lines of the output: the lines of `header`, one line per metric, notes, and the result of the gate."""
         comparison, n_failed = self.comparison, int((~self.table["passes"].astype(bool)).sum())
         alpha, n = comparison.alpha, len(self.table)
         corrected = f", corrected by Holm's method for {n} metrics" if n > 1 else ""
         outcome = "passes" if self.passes else f"FAILS: {n_failed} of {counted(n, 'metric')}"
         return [
-            *(line for line in self.about if not line.startswith("note: ")),
+            *(line for line in self.header if not line.startswith("note: ")),
             *(_line(row, self) for row in self.table.to_dict("records")),
             f"tested: one-sided t tests at the level {alpha:g}{corrected}; the intervals contain the differences that "
             "the tests do not exclude",
-            *(line for line in self.about if line.startswith("note: ")),
+            *(line for line in self.header if line.startswith("note: ")),
             f"gate{' (strict)' if self.is_strict else ''}: {outcome}",
         ]
 

@@ -17,7 +17,7 @@ import pandas as pd
 
 from kgeval.checks import check_one_of
 from kgeval.errors import MetricError, ProtocolError
-from kgeval.markup_cards import p_equals
+from kgeval.markup_panels import p_equals
 from kgeval.stats import Difference, holm, holm_levels
 
 ROW_COLUMNS = (

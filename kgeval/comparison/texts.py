@@ -9,7 +9,7 @@ import pandas as pd
 
 from kgeval.checks import listed
 from kgeval.comparison.rows import interval_words, shown_decision
-from kgeval.markup_cards import p_text
+from kgeval.markup_panels import p_text
 from kgeval.metrics import display_of
 from kgeval.results import PURPOSES
 from kgeval.stats import FEW_CLUSTERS, MAX_ENUMERATED, MIN_MID_P
@@ -25,9 +25,9 @@ def header_lines(comparison: Any) -> list[str]:
     terms = comparison.terms
     names_by_protocol: dict[str, list[str]] = {}
     for name, result in zip(comparison.names, comparison.results):
-        about, protocol = result.about, result.protocol
+        facts, protocol = result.facts, result.protocol
         described = f"{protocol.describe()}; protocol {protocol.fingerprint}, "
-        described += f"dataset {about['dataset_fingerprint'][:8]}, kgeval {about['version']}"
+        described += f"dataset {facts['dataset_fingerprint'][:8]}, kgeval {facts['version']}"
         names_by_protocol.setdefault(described, []).append(name)
     has_same_protocol = len(names_by_protocol) == 1
     keys_by_ties: dict[str, list[str]] = {}
@@ -37,7 +37,7 @@ def header_lines(comparison: Any) -> list[str]:
     sample = comparison.alignment.sample
     is_sample = terms.cluster_name == "triple" and sample is not None and sample.share > 0.0
     lines = [
-        f"{listed(comparison.names)} on {first.about['dataset']}: {len(comparison.alignment.rows[0]):,} ranks of "
+        f"{listed(comparison.names)} on {first.facts['dataset']}: {len(comparison.alignment.rows[0]):,} ranks of "
         f"{'+'.join(first.protocol.splits)}, paired by labels",
         *(
             described if has_same_protocol else f"{listed(names)}: {described}"

@@ -18,7 +18,7 @@ from kgeval.comparison.differences import ROUNDING
 from kgeval.comparison.rows import best_first, leaders_among, p_part, row_of
 from kgeval.errors import DataError, MetricError
 from kgeval.markup import printable
-from kgeval.markup_cards import enough_decimals
+from kgeval.markup_panels import enough_decimals
 from kgeval.metrics import Metric, RankMetric, display_of
 from kgeval.results import CONFIDENCE, MAX_TIES, EvaluationResult, Key, have_same_ranks, rank_groups
 

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from kgeval import markup_cards as cards
+from kgeval import markup_panels as panels
 from kgeval.checks import Ids, check_positive_int, counted, cut_label, suggest
 from kgeval.data.fingerprints import fingerprint_triples
 from kgeval.data.frames import (
@@ -636,12 +636,12 @@ class Dataset:
             for split, triples in self.splits.items()
         ]
         headings = ["split", "triples", "duplicate rows", "rows also in train", "triples with unseen parts"]
-        return cards.card(
-            joined("Dataset ", cards.label(self.name)),
-            cards.line(f"{counted(len(self.entities), 'entity')}, {counted(len(self.relations), 'relation')}"),
-            cards.table(headings, rows, numeric=range(1, len(headings))),
-            cards.folded(
-                counted(len(observations), "observation"), cards.lines(observations), is_open=len(observations) <= 3
+        return panels.panel(
+            joined("Dataset ", panels.label(self.name)),
+            panels.line(f"{counted(len(self.entities), 'entity')}, {counted(len(self.relations), 'relation')}"),
+            panels.table(headings, rows, numeric=range(1, len(headings))),
+            panels.folded(
+                counted(len(observations), "observation"), panels.lines(observations), is_open=len(observations) <= 3
             )
             if observations
             else None,

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from kgeval import markup_cards as cards
+from kgeval import markup_panels as panels
 from kgeval.checks import (
     Ids,
     check_one_of,
@@ -491,12 +491,12 @@ class Protocol:
         filters = ", ".join(self.filter or ())
         if self.filter is None:
             filters = "not known, chosen by the tool" if self.is_of_tool else "all splits of the dataset"
-        return cards.card(
+        return panels.panel(
             f"Protocol {self.fingerprint}",
-            cards.line(f"{'+'.join(self.splits)}: {self.describe()}"),
-            cards.folded(
+            panels.line(f"{'+'.join(self.splits)}: {self.describe()}"),
+            panels.folded(
                 "All settings",
-                cards.facts(
+                panels.facts(
                     [
                         ("ranked splits", ", ".join(self.splits)),
                         ("missing sides", ", ".join(self.sides)),

@@ -78,9 +78,9 @@ class Positives:
             for name in ("better", "tied", "rivals"):
                 columns[f"{name}_{setting}"] = np.concatenate([getattr(part.counts[setting], name) for part in ranked])
         for setting in SETTINGS:
-            undecided = [part.undecided_in(setting) for part in ranked]
-            if any(is_undecided.any() for is_undecided in undecided):
-                columns[f"undecided_{setting}"] = np.concatenate(undecided)
+            bounded = [part.bounded_in(setting) for part in ranked]
+            if any(is_bounded.any() for is_bounded in bounded):
+                columns[f"bounded_{setting}"] = np.concatenate(bounded)
         return pd.DataFrame(columns)
 
 
@@ -97,20 +97,20 @@ class RankedSide:
     counts : dict of str to RankCounts
         The keys are ``"raw"`` and ``"filtered"``; each value holds the counts of the ranked positives, shape (ranked,).
         Unknown counts are `kgeval.results.UNKNOWN_COUNT`; see `assemble`.
-    undecided : dict of str to bool array, shape (ranked,), optional
+    bounded : dict of str to bool array, shape (ranked,), optional
         The keys are ``"raw"`` and ``"filtered"``. An element is True if only bounds of the rank are known (see the
-        table of `EvaluationResult`). A setting that is not a key has no undecided ranks.
+        table of `EvaluationResult`). A setting that is not a key has no bounded ranks.
     """
 
     rows: Ids
     scores: npt.NDArray[Any]
     counts: dict[str, RankCounts]
-    undecided: Mapping[str, npt.NDArray[np.bool_]] = field(default_factory=dict)
+    bounded: Mapping[str, npt.NDArray[np.bool_]] = field(default_factory=dict)
 
-    def undecided_in(self, setting: str) -> npt.NDArray[np.bool_]:
+    def bounded_in(self, setting: str) -> npt.NDArray[np.bool_]:
         """Return, for each ranked positive, whether only bounds of its rank in a setting are known; bool (ranked,)."""
         none = np.zeros(len(self.rows), dtype=np.bool_)
-        return np.asarray(self.undecided.get(setting, none), dtype=np.bool_)
+        return np.asarray(self.bounded.get(setting, none), dtype=np.bool_)
 
     @classmethod
     def of(cls, rows: Ids, scores: npt.NDArray[Any], counts: dict[str, RankCounts]) -> RankedSide:
@@ -183,7 +183,7 @@ def assemble(
     positives: Positives,
     ranked: Sequence[RankedSide],
     dropped: dict[str, int],
-    about: dict[str, Any],
+    facts: dict[str, Any],
     source: Source | None,
     notes: Sequence[str] = (),
     chosen: Ids | None = None,
@@ -203,8 +203,8 @@ def assemble(
     dropped : dict of str to int
         For each reason except `NO_NEGATIVES`, the number of ranks that were left out. All other ranks that are missing
         in `ranked` were left out for the reason `NO_NEGATIVES`.
-    about : dict
-        Entries of the result's `about`: ``scorer``, ``n_queries`` and, if the row order was checked, ``row_order``.
+    facts : dict
+        Entries of the result's `facts`: ``scorer``, ``n_queries`` and, if the row order was checked, ``row_order``.
         This function adds the entries about the dataset, the versions and the counts.
     source : Source or None
         The object that returns the scores of a query when the user asks for the explanation of a rank. None: there
@@ -216,7 +216,7 @@ def assemble(
     cautions : sequence of str
         Further cautions; this function adds the cautions that follow from the ranks.
     unknown : mapping of str to str, optional
-        Which facts about the ranks are not known, and why: the entry ``unknown`` of `EvaluationResult.about`. Counts
+        Which facts about the ranks are not known, and why: the entry ``unknown`` of `EvaluationResult.facts`. Counts
         that are named there must be `kgeval.results.UNKNOWN_COUNT`.
 
     Returns
@@ -239,8 +239,8 @@ def assemble(
         entities=dataset.entities,
         relations=dataset.relations,
         protocol=protocol,
-        about={
-            **about,
+        facts={
+            **facts,
             "dataset": dataset.name,
             "dataset_fingerprint": dataset.fingerprint,
             "observations": dataset.observations(),
@@ -327,7 +327,7 @@ def _cautions(result: EvaluationResult) -> list[str]:
     cautions = []
     # The row order check ranks train triples. Their ranks say more about the order of the rows than the ranks of this
     # result, so the caution about ranks near chance is given only if the row order check ranked too few triples.
-    is_order_checked = result.about.get("row_order", {}).get("triples", 0) >= MIN_JUDGED
+    is_order_checked = result.facts.get("row_order", {}).get("triples", 0) >= MIN_JUDGED
     if result.tie_rate > TIE_RATE_SAID_ALOUD:
         cautions.append(
             f"{result.tie_rate:.1%} of the positives tie with a rival; the numbers depend on the tie policy: compare "

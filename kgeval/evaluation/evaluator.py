@@ -104,7 +104,7 @@ def evaluate(
         A folder that keeps the counts of finished queries. If the same run was stopped, it goes on where it stopped;
         the folder of another run is an error. A resumed run gives the same ranks as an uninterrupted run, even with
         another executor and another `batch_size`. Only the row order check may rank another number of train triples,
-        if there is little time for the check: ``result.about["row_order"]``.
+        if there is little time for the check: ``result.facts["row_order"]``.
     max_seconds : float, optional
         Stop after about this time, with a partial result. The triples are ranked in a random order, whose seed is the
         `sample_seed` of the protocol. If the first m triples are ranked in time, the result is the same as with

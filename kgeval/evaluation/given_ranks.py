@@ -344,10 +344,10 @@ def _ranked_side(
     tied = np.where(has_row, (2 * ranks).astype(np.int64) % 2, n_rivals)
     unknown = np.full(len(better), UNKNOWN_COUNT)
     rows = np.arange(len(better)) if keeps_missing else np.flatnonzero(has_row)
-    counts, undecided = {}, {}
+    counts, bounded = {}, {}
     for setting in ("raw", "filtered"):
         is_given = setting in settings
         part_counts = RankCounts(better, tied, n_rivals) if is_given else RankCounts(unknown, unknown, unknown)
         counts[setting] = part_counts.take(rows)
-        undecided[setting] = (~has_row & (n_rivals > 0) & is_given)[rows]
-    return RankedSide(rows, np.full(len(rows), np.nan), counts, undecided)
+        bounded[setting] = (~has_row & (n_rivals > 0) & is_given)[rows]
+    return RankedSide(rows, np.full(len(rows), np.nan), counts, bounded)

@@ -398,7 +398,7 @@ class _Counts:
         return int((self.has_row & ~self.has_answer).sum())
 
     def ranked(self, filtered: str, is_doubtful: bool, keeps_missing: bool) -> RankedSide:
-        """Return the counts of the positives as a `RankedSide`, which also marks the undecided ranks.
+        """Return the counts of the positives as a `RankedSide`, which also marks the bounded ranks.
 
         Parameters
         ----------
@@ -410,24 +410,24 @@ class _Counts:
             Whether positives without a list are ranked; such a rank is only known to be between 1 and the last rank.
         """
         n = len(self.has_row)
-        counts, undecided = {}, {}
-        counts["filtered"], undecided["filtered"] = self._filtered(is_doubtful)
+        counts, bounded = {}, {}
+        counts["filtered"], bounded["filtered"] = self._filtered(is_doubtful)
         if filtered == "no":
             rivals = np.full(n, self.n_entities - 1)
-            counts["raw"], undecided["raw"] = self._bounded(_total(self.above), _total(self.tied), rivals)
+            counts["raw"], bounded["raw"] = self._bounded(_total(self.above), _total(self.tied), rivals)
         else:
             unknown = np.full(n, UNKNOWN_COUNT)
-            counts["raw"], undecided["raw"] = RankCounts(unknown, unknown, unknown), np.zeros(n, dtype=bool)
+            counts["raw"], bounded["raw"] = RankCounts(unknown, unknown, unknown), np.zeros(n, dtype=bool)
         rows = np.arange(n) if keeps_missing else np.flatnonzero(self.has_row)
         return RankedSide(
             rows,
             self.scores[rows],
             {setting: part.take(rows) for setting, part in counts.items()},
-            {setting: part[rows] for setting, part in undecided.items()},
+            {setting: part[rows] for setting, part in bounded.items()},
         )
 
     def _filtered(self, is_doubtful: bool) -> tuple[RankCounts, Bools]:
-        """Return the filtered counts, and whether each positive is undecided: only bounds of its rank are known."""
+        """Return the filtered counts, and whether each positive is bounded: only bounds of its rank are known."""
         above, tied, listed = self.above, self.tied, self.listed
         rivals = self.n_entities - 1 - self.n_known
         if not is_doubtful:
@@ -439,11 +439,11 @@ class _Counts:
         last = above["other"] + tied["other"] + np.minimum(above["unmapped"] + tied["unmapped"], n_free)
         most_tied = np.minimum(tied["unmapped"], n_free)  # unmapped rivals tied with the positive
         is_open = (best < worst) | (np.maximum(tied["unmapped"] - n_hidden, 0) < most_tied)
-        part, undecided = self._bounded(best, np.where(is_open, last - best, tied["other"] + most_tied), rivals)
-        return part, undecided | (is_open & (part.tied > 0))
+        part, bounded = self._bounded(best, np.where(is_open, last - best, tied["other"] + most_tied), rivals)
+        return part, bounded | (is_open & (part.tied > 0))
 
     def _bounded(self, better: Ids, tied: Ids, rivals: Ids) -> tuple[RankCounts, Bools]:
-        """Return the counts of positives, and whether each positive is undecided.
+        """Return the counts of positives, and whether each positive is bounded.
 
         A positive that is not in its list may have any rank below the answers of the list.
         """
@@ -545,7 +545,7 @@ def _rank_notes(counts: Sequence[_Counts], sides: Sequence[RankedSide], n_missin
     """Return notes about the causes of ranks that are only known within bounds."""
     n = sum(len(part.rows) for part in sides)
     n_unlisted = sum(part.n_unlisted for part in counts)
-    n_open = sum(int((part.undecided["filtered"] & found).sum()) for part, found in zip(sides, _listed(counts, sides)))
+    n_open = sum(int((part.bounded["filtered"] & found).sum()) for part, found in zip(sides, _listed(counts, sides)))
     notes = []
     if n_unlisted:
         rank = "it ranks" if n_unlisted == 1 else "they rank"

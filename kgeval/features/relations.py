@@ -152,9 +152,9 @@ def patterns(
     codes: Ids = np.full(n_relations, PATTERNS.index("other"))  # positions in PATTERNS, (n_relations,)
     for name, n_matched in matched.items():  # a later pattern overwrites an earlier one
         codes[fits(n_matched)] = PATTERNS.index(name)
-    is_undecided = (n > 0) & (codes == PATTERNS.index("other"))
+    is_open = (n > 0) & (codes == PATTERNS.index("other"))
     steps = _FirstSteps.of(pairs)
-    is_searched, note = _affordable(pairs, steps, is_undecided, NO_LIMIT if most_paths is None else most_paths)
+    is_searched, note = _affordable(pairs, steps, is_open, NO_LIMIT if most_paths is None else most_paths)
     n_composed = _composed_pairs(pairs, steps, is_searched)
     codes[is_searched & fits(n_composed)] = PATTERNS.index("composition")
     codes[_counts(array[:, 1], n_relations) == 0] = PATTERNS.index("unknown")
@@ -419,20 +419,20 @@ def _spans(ids: Ids, order: Ids) -> tuple[Ids, Ids]:
 
 
 def _affordable(
-    pairs: _Pairs, steps: _FirstSteps, is_undecided: npt.NDArray[np.bool_], max_steps: int
+    pairs: _Pairs, steps: _FirstSteps, is_open: npt.NDArray[np.bool_], max_steps: int
 ) -> tuple[npt.NDArray[np.bool_], str]:
     """Return whether each relation is searched for compositions, and a note about relations that are left out.
 
-    Undecided relations have none of the patterns symmetric, inverse and duplicate. These relations are searched in
+    Open relations have none of the patterns symmetric, inverse and duplicate. These relations are searched in
     ascending order of their number of first steps (see `_FirstSteps`), as long as the total number of first steps is
     at most `max_steps`.
     """
-    n_steps = np.zeros(len(is_undecided), dtype=np.int64)  # the number of first steps of each relation, (n_relations,)
+    n_steps = np.zeros(len(is_open), dtype=np.int64)  # the number of first steps of each relation, (n_relations,)
     np.add.at(n_steps, pairs.p, steps.counts)
-    # order: the ids of the undecided relations, sorted by their number of first steps.
-    order = np.flatnonzero(is_undecided)[np.argsort(n_steps[is_undecided], kind="stable")]
+    # order: the ids of the open relations, sorted by their number of first steps.
+    order = np.flatnonzero(is_open)[np.argsort(n_steps[is_open], kind="stable")]
     searched = order[np.cumsum(n_steps[order]) <= max_steps]
-    is_searched = np.zeros(len(is_undecided), dtype=bool)
+    is_searched = np.zeros(len(is_open), dtype=bool)
     is_searched[searched] = True
     n_left = len(order) - len(searched)
     if not n_left:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from kgeval.errors import MetricError
 from kgeval.metrics import Metric, split_list
-from kgeval.results import DEFAULT_METRICS, EvaluationResult, Key
+from kgeval.metrics.default_metrics import DEFAULT_METRICS
+from kgeval.results import EvaluationResult, Key
 
 
 def log_name(key: str | Metric) -> str:

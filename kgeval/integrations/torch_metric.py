@@ -17,6 +17,7 @@ from kgeval.checks import Ids, check_one_of, counted
 from kgeval.errors import DataError, KgevalWarning, MetricError, MissingExtra, ProtocolError, ScoreError
 from kgeval.integrations.loggers import log_name
 from kgeval.metrics import TIE_POLICIES, Metric, RankMetric, parse_all
+from kgeval.metrics.default_metrics import PAGE_METRICS
 
 COLUMNS = ("better", "tied", "rivals", "has_id", "id")
 ASK_FOR_IDS = (
@@ -71,7 +72,7 @@ class TorchMetricMethods:
 
     def __init__(
         self,
-        metrics: Sequence[str | Metric] | str = ("mrr", "hits@1", "hits@3", "hits@10"),
+        metrics: Sequence[str | Metric] | str = PAGE_METRICS,
         ties: str = "realistic",
         *,
         log_names: bool = False,

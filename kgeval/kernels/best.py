@@ -207,9 +207,9 @@ class _Search:
             least_low, _ = screen.interval(state, rows, least, block)
         for i, cells in enumerate(tile):
             above = cells > high[i]
-            undecided = np.flatnonzero((cells >= low[i]) & ~above)
-            if len(undecided):
-                exact = self._exact(i, vectors, order[undecided])
+            open_cells = np.flatnonzero((cells >= low[i]) & ~above)
+            if len(open_cells):
+                exact = self._exact(i, vectors, order[open_cells])
                 self.better[i] += np.count_nonzero(exact > self.thresholds[i])
                 self.equal[i] += np.count_nonzero(exact == self.thresholds[i])
             self.better[i] += np.count_nonzero(above)

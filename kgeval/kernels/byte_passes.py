@@ -1,6 +1,6 @@
 """The screening pass that uses 8-bit integers, for ``dot``, and the proof of its error bound.
 
-A screening pass computes approximate scores of candidates, called screening scores. A candidate is undecided if its
+A screening pass computes approximate scores of candidates, called screening scores. A candidate is open if its
 screening score differs from the positive's score by at most the error bound. Undecided candidates are scored again,
 more precisely. `ByteDotPass` rounds vectors to 8-bit integers. Sums of integers are exact, so the only error of a
 screening score comes from rounding the two vectors. `passes.make_passes` builds the pass, and `NumpyCounter` uses it.
@@ -21,12 +21,12 @@ bound has to cover the difference between the exact score and the screening scor
    by at most 127 * 2.01 * u < 1.6e-5, and |e - e'| is at most the measured norm plus 1.6e-5 * sqrt(d) * se.
 3. Error of float64: the exact score is within (d + 1) * v * |q| * |e| of q.e. Computing the norms and the bound adds
    less than 4 * (d + 4) * v * (|q| + |q - q'|) * (|e| + |e - e'|).
-4. The interval: a candidate is undecided if sq * se * a.b differs from p by at most the sum of three numbers: the bound
+4. The interval: a candidate is open if sq * se * a.b differs from p by at most the sum of three numbers: the bound
    of step 2, made 1% larger; 8 * (d + 4) * v * (|q| + |q - q'|) * (|e| + |e - e'|) for step 3; and 8 * v * |p| for the
    roundings of the interval's ends.
 
 **Ranges.** In this section, the size of a vector, or of all candidates together, means the largest absolute value of a
-component. All candidates of a query are undecided in each of these cases:
+component. All candidates of a query are open in each of these cases:
 
 - The size of the candidates is not 0, and is outside about 1e-100..1e100.
 - The size of the query is outside 1e-100..1e100.
@@ -67,7 +67,7 @@ class PreparedBytes:
         `sizes`: the Euclidean norm of each query. `errors`: the norm of each query's rounding error.
     is_usable : bool array, shape (queries,)
         False for a query in one of the cases under **Ranges** in the module docstring: all its candidates are
-        undecided.
+        open.
     buffer : TileBuffer
         The buffer for the tiles.
     """
@@ -168,7 +168,7 @@ class ByteDotPass:
     ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
         """Return the ends (low, high) of each positive's interval of integer dot products.
 
-        A candidate is undecided if its product is from `low` to `high`, both included. `rows` and `scores` hold the
+        A candidate is open if its product is from `low` to `high`, both included. `rows` and `scores` hold the
         query and the exact score of each positive. The ends are rounded inward to integers; this removes no integer
         from the interval.
         """

@@ -57,7 +57,7 @@ class DerivedPass:
         """Return the ends of each positive's interval of screening scores; see `kgeval.kernels.passes.Pass`.
 
         If the score of a positive is the upper bound of the scores, no candidate scores higher. Then the upper end of
-        the interval is infinite: all candidates above `low` are undecided, and their exact scores decide which of them
+        the interval is infinite: all candidates above `low` are open, and their exact scores decide which of them
         tie. In the same way, the lower end is infinite if the score is the lower bound.
         """
         low, high = self.base.interval(prepared, rows, self.base_scores(scores), block)

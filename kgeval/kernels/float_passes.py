@@ -1,6 +1,6 @@
 """Screening passes that use float32 (and float64 products), for all geometries, and the proof of their error bounds.
 
-A screening pass computes approximate scores of candidates, called screening scores. A candidate is undecided if its
+A screening pass computes approximate scores of candidates, called screening scores. A candidate is open if its
 screening score differs from the positive's score by at most the error bound. Undecided candidates are scored again,
 more precisely. Screening scores in float32 are much cheaper than exact scores, which are float64 sums in a fixed order.
 `passes.make_passes` builds these passes; `NumpyCounter` calls them.
@@ -35,7 +35,7 @@ fl(x) is x as computed in float32. The largest dimension is 100 000, so d * u < 
    c1 = (1.01 * u + 4 * (d + 6) * v) * (|q|_1 + |e|_1) of D'.
 3. Let P be the exact distance of the positive. If A < (P - c1) * (1 - c2), then D' <= A / (1 - c2) < P - c1, so the
    candidate is nearer than the positive. If A > (P + c1) * (1 + c2), then D' >= A / (1 + c2) > P + c1, so the candidate
-   is farther. Otherwise it is undecided.
+   is farther. Otherwise it is open.
 
 **Underflow** adds at most d * 2**-124 to a dot product or an l1 distance, and d * 2**-61 to a sum of moduli (whose
 squares underflow sooner). This holds even if the processor replaces subnormal numbers by zero.
@@ -103,7 +103,7 @@ class Prepared:
         Norms of the queries before scaling (for distances, divided by the unit of the pass): l1 norms for
         `DistancePass`, else Euclidean norms.
     is_usable : bool array, shape (queries,)
-        False for a query whose screening scores would underflow or overflow; all its candidates are undecided.
+        False for a query whose screening scores would underflow or overflow; all its candidates are open.
     buffer : TileBuffer
         The buffer for the tiles.
     """
@@ -202,7 +202,7 @@ class DotPass:
     def interval(self, prepared: Prepared, rows: Ids, scores: Reals, block: slice | Ids) -> tuple[Floats, Floats]:
         """Return the ends (low, high) of each positive's interval of screening scores.
 
-        A candidate is undecided if its screening score is from `low` to `high`, both included.
+        A candidate is open if its screening score is from `low` to `high`, both included.
         """
         thresholds, radius = self.around(prepared, rows, scores, _largest(self.norms, block), U)
         return _outward(thresholds - radius, thresholds + radius, prepared.is_usable[rows])
@@ -229,7 +229,7 @@ class DotPass:
         -------
         thresholds, radius : float64 arrays, shape (positives,)
             `thresholds`: the scores of the positives, converted to the scale of the screening scores. `radius`: for
-            each positive, a bound on the error of a screening score. A candidate is undecided if its screening score
+            each positive, a bound on the error of a screening score. A candidate is open if its screening score
             differs from the threshold by at most `radius`.
         """
         d = self.vectors.shape[1]
@@ -247,7 +247,7 @@ class DotPass:
 
 @dataclass
 class DoubleDotPass:
-    """Float64 dot products, for positives with too many undecided candidates after the float32 pass.
+    """Float64 dot products, for positives with too many open candidates after the float32 pass.
 
     The error bounds are those of `DotPass`, but with the unit roundoff of float64.
 
@@ -276,7 +276,7 @@ class DoubleDotPass:
     def interval(self, prepared: Prepared, rows: Ids, scores: Reals, block: slice) -> tuple[Reals, Reals]:
         """Return the ends (low, high) of each positive's interval of screening scores.
 
-        A candidate is undecided if its screening score is from `low` to `high`, both included.
+        A candidate is open if its screening score is from `low` to `high`, both included.
         """
         thresholds, radius = self.single.around(prepared, rows, scores, self.single.norms[block].max(), V)
         is_usable = prepared.is_usable[rows]
@@ -374,7 +374,7 @@ class DistancePass:
     def interval(self, prepared: Prepared, rows: Ids, scores: Reals, block: slice | Ids) -> tuple[Floats, Floats]:
         """Return the ends (low, high) of each positive's interval of screening scores.
 
-        A candidate is undecided if its screening score is from `low` to `high`, both included.
+        A candidate is open if its screening score is from `low` to `high`, both included.
         """
         d = self.vectors.shape[1]
         is_usable = prepared.is_usable[rows]

@@ -81,7 +81,7 @@ def compare_tile(
     high: Scores,
     known_starts: Ids,
     known_columns: Ids,
-    max_undecided: int,
+    max_open: int,
     queries: Scores,
     candidates: Scores,
     next_low: Scores,
@@ -98,28 +98,28 @@ def compare_tile(
 
     The known answers of a row are ``known_columns[known_starts[row]:known_starts[row + 1]]``. The arrays `queries` (one
     vector for each row), `candidates` (one vector for each column), `next_low` and `next_high` come from
-    `tiles.Recheck`; all four are empty if undecided pairs are not screened a second time.
+    `tiles.Recheck`; all four are empty if open pairs are not screened a second time.
 
-    Fills `above`, `known_above` and `crowded`, which must be zero before the call. For each undecided pair, fills
+    Fills `above`, `known_above` and `crowded`, which must be zero before the call. For each open pair, fills
     `which` (the positive), `columns` and `is_known` (whether the candidate is a known answer). `is_known_column`, shape
     (columns,), is False everywhere before and after the call. The function adds floats only for screening scores.
 
     Returns
     -------
     int
-        How many pairs are undecided; -1 if `which` may be too short for the undecided pairs.
+        How many pairs are open; -1 if `which` may be too short for the open pairs.
     """
     width = tile.shape[1]
-    n: Any = np.int64(0)  # the number of undecided pairs so far
+    n: Any = np.int64(0)  # the number of open pairs so far
     for r in range(tile.shape[0]):
         for k in range(known_starts[r], known_starts[r + 1]):
             is_known_column[known_columns[k]] = True
         for i in range(starts[r], starts[r + 1]):
-            most = n + max_undecided
+            most = n + max_open
             if most + _CHUNK >= len(which):
                 return -1
             lowest, highest = low[i], high[i]
-            n_above, last, left = np.int64(0), n, np.int64(0)  # columns[n:last]: the undecided columns so far
+            n_above, last, left = np.int64(0), n, np.int64(0)  # columns[n:last]: the open columns so far
             while left + _CHUNK <= width and last <= most:
                 n_higher, n_at_least = np.int32(0), np.int32(0)  # 32 bits, the size of a score, for fast vectors
                 for j in range(_CHUNK):
@@ -128,7 +128,7 @@ def compare_tile(
                     n_at_least = np.int32(n_at_least + np.int32(cell >= lowest))
                 n_above += n_higher
                 if n_at_least != n_higher and last + n_at_least - n_higher <= most:
-                    bits = np.uint64(0)  # bit j: whether cell j of the chunk is undecided
+                    bits = np.uint64(0)  # bit j: whether cell j of the chunk is open
                     for j in range(_CHUNK):
                         cell = tile[r, np.uint64(left + j)]
                         bits |= np.uint64((cell >= lowest) & (cell <= highest)) << np.uint64(j)
@@ -161,7 +161,7 @@ def compare_tile(
                     n_above += is_above
                     n_known_above += is_above & is_known_column[j]
                     which[n], columns[n], is_known[n] = i, j, is_known_column[j]
-                    n += not (is_above or score < next_low[i])  # NaN stays undecided
+                    n += not (is_above or score < next_low[i])  # NaN stays open
             else:
                 for k in range(n, last):
                     which[k], is_known[k] = i, is_known_column[columns[k]]

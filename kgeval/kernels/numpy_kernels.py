@@ -24,10 +24,10 @@ from kgeval.kernels.tiles import NO_RECHECK, Recheck, decide, short_buffers
 
 BATCH = 512
 _MAX_AT_ONCE = 64  # at most this many positives are compared with a row of scores at a time
-_MAX_WAITING = 1 << 20  # when there are more undecided pairs than this, they are scored
+_MAX_WAITING = 1 << 20  # when there are more open pairs than this, they are scored
 # The measured memory of a thread, in bytes: per cell of a tile (scores of the passes, masks, copies of rows), without
 # and with a pass of 8-bit products; and per number of a query. A thread needs twice as much memory if many candidates
-# are undecided as if few are undecided.
+# are open as if few are open.
 CELL_BYTES, BYTE_CELL_BYTES, QUERY_BYTES = 17, 24, 32
 COMPILED_CELL_BYTES, COMPILED_BYTE_CELL_BYTES = 5, 9  # the compiled loop needs no masks
 
@@ -39,10 +39,10 @@ class NumpyCounter:
     more precise than the pass before. A pass computes approximate scores, called screening scores. For each positive,
     a candidate is decided if its screening score is outside a proven interval around the positive's score: a candidate
     above the interval scores higher than the positive, a candidate below the interval scores lower. All other
-    candidates are undecided:
+    candidates are open:
 
-    - If a positive has few undecided candidates, only these are scored again, if necessary exactly.
-    - A positive with many undecided candidates in a tile is called crowded, and the next pass screens the tile again
+    - If a positive has few open candidates, only these are scored again, if necessary exactly.
+    - A positive with many open candidates in a tile is called crowded, and the next pass screens the tile again
       for this positive. If a positive is crowded after the last pass, all candidates of the tile are scored exactly.
 
     Parameters
@@ -69,7 +69,7 @@ class NumpyCounter:
             self.block_size = min(-(-self.block_size // 8) * 8, max(block_size, 8))
         self.order, self.passes, self.of_pairs = make_passes(geometry, candidates, self.block_size, with_bytes)
         self._pairs_at = next(i for i, screen in enumerate(self.passes) if screen is self.of_pairs)
-        # candidate vectors, for the second screening of undecided pairs in the compiled loop; None: no such screening
+        # candidate vectors, for the second screening of open pairs in the compiled loop; None: no such screening
         self._rechecked: Any = None
         if is_compiled() and self._pairs_at > 0 and isinstance(self.of_pairs, DotPass):
             self._rechecked = self.of_pairs.vectors if isinstance(self.of_pairs.vectors, np.ndarray) else None
@@ -115,8 +115,8 @@ class NumpyCounter:
         many, and at the end.
         """
         places, n = job.places, len(self.candidates)
-        undecided: list[tuple[Ids, Ids, Bools]] = []  # for each tile: the undecided pairs, see `_settle`
-        n_waiting = 0  # the number of pairs in `undecided`
+        open_pairs: list[tuple[Ids, Ids, Bools]] = []  # for each tile: the open pairs, see `_settle`
+        n_waiting = 0  # the number of pairs in `open_pairs`
         by_block = np.argsort(job.known_columns // self.block_size, kind="stable")  # known answers, block after block
         n_known = np.bincount(job.known_columns // self.block_size, minlength=-(-n // self.block_size))
         known_ends = np.append(0, np.cumsum(n_known))
@@ -137,7 +137,7 @@ class NumpyCounter:
                 decided = decide(tile, row_of, *ends, *cells, self._recheck(job, i, some, block, open_positives))
                 job.better[open_positives] += decided.above
                 job.known_better[open_positives] += decided.known_above
-                undecided.append((open_positives[decided.which], decided.columns + start, decided.is_known))
+                open_pairs.append((open_positives[decided.which], decided.columns + start, decided.is_known))
                 n_waiting += len(decided.which)
                 open_positives = np.sort(open_positives[decided.crowded])  # the next pass screens them again
                 if not len(open_positives):
@@ -145,12 +145,12 @@ class NumpyCounter:
             if len(open_positives):  # crowded after the last pass
                 self._count_crowd(job, open_positives, block, known_rows, known_columns)
             if n_waiting > _MAX_WAITING:
-                self._settle(job, undecided)
-                undecided, n_waiting = [], 0
-        self._settle(job, undecided)
+                self._settle(job, open_pairs)
+                open_pairs, n_waiting = [], 0
+        self._settle(job, open_pairs)
 
     def _recheck(self, job: _Job, i: int, tile_rows: Ids | None, block: slice, positives: Ids) -> Recheck:
-        """Return the input for a second screening of the undecided pairs of pass i, by float32 dot products.
+        """Return the input for a second screening of the open pairs of pass i, by float32 dot products.
 
         `decide` does this screening. Returns `NO_RECHECK` if the pairs are not screened a second time.
         """
@@ -169,18 +169,18 @@ class NumpyCounter:
             job.pair_ends = self.of_pairs.interval(state, job.places.rows, job.scores, everything)
         return job.pair_ends
 
-    def _settle(self, job: _Job, undecided: list[tuple[Ids, Ids, Bools]]) -> None:
-        """Count the undecided pairs in which the candidate has a higher score, or the same score.
+    def _settle(self, job: _Job, open_pairs: list[tuple[Ids, Ids, Bools]]) -> None:
+        """Count the open pairs in which the candidate has a higher score, or the same score.
 
-        `undecided` holds three arrays for each tile. For each pair, these contain the positive, the column of the
+        `open_pairs` holds three arrays for each tile. For each pair, these contain the positive, the column of the
         candidate (in the order of the tiles), and whether the candidate is a known answer. The pass `of_pairs` screens
-        the undecided pairs, unless `of_pairs` was the first pass or the compiled loop has screened them again. The
-        pairs that stay undecided are scored exactly.
+        the open pairs, unless `of_pairs` was the first pass or the compiled loop has screened them again. The
+        pairs that stay open are scored exactly.
         """
-        if not undecided:
+        if not open_pairs:
             return
         rows = job.places.rows
-        which, columns, is_known = (np.concatenate(parts) for parts in zip(*undecided))  # (pairs,)
+        which, columns, is_known = (np.concatenate(parts) for parts in zip(*open_pairs))  # (pairs,)
         # the pairs in which the candidate is the positive itself; these are ties
         is_self = columns == self.column_of[job.places.answers][which]
         job.add_equal(which[is_self], is_known[is_self])

@@ -69,7 +69,7 @@ class Pass(typing.Protocol):
         low, high : arrays, shape (positives,)
             A candidate of `block` whose screening score is above `high` has a higher exact score than the positive;
             a candidate whose screening score is below `low` has a lower exact score. A candidate whose screening score
-            is from `low` to `high`, both included, is undecided.
+            is from `low` to `high`, both included, is open.
         """
 
 
@@ -205,7 +205,7 @@ class ExactPass:
 
     The result of `tile` is not rounded; the result of `pairs` is rounded to float32. Because of this rounding, the
     interval that `interval` returns reaches from the float32 number just below the positive's score to the float32
-    number just above the score. So only ties and near ties are undecided; these are scored again in float64.
+    number just above the score. So only ties and near ties are open; these are scored again in float64.
 
     Parameters
     ----------

@@ -16,19 +16,19 @@ from kgeval.checks import Bools, Ids, Scores
 from kgeval.kernels.compiled import load_compiled
 from kgeval.kernels.counts import Places, count_known
 
-# A positive is crowded if more than 1 in 32 candidates of a tile are undecided; with a `Recheck`, if more than 1 in 4
-# are undecided, since a `Recheck` screens undecided pairs again at low cost.
+# A positive is crowded if more than 1 in 32 candidates of a tile are open; with a `Recheck`, if more than 1 in 4
+# are open, since a `Recheck` screens open pairs again at low cost.
 _CROWDED, _CROWDED_AGAIN = 32, 4
 _SPARSE = 32  # a row is sparse if at most 1 in 32 of its cells reach the smallest `low` of its positives
 _LANES = 255  # a sum of 255 bytes fits one byte if each of them is 0 or 1
-_LISTED = 16  # the first size of the lists of undecided pairs: about 16 pairs for each positive
+_LISTED = 16  # the first size of the lists of open pairs: about 16 pairs for each positive
 _BUFFER = 1024  # the size of numpy's buffer in `short_buffers`, in cells
 _EVEN_BYTES, _ADD_PAIRS = np.uint64(0x00FF00FF00FF00FF), np.uint64(0x0001000100010001)
 
 
 @dataclass(frozen=True)
 class Decided:
-    """The result of `decide` for a tile: how many candidates certainly score higher, and which pairs are undecided.
+    """The result of `decide` for a tile: how many candidates certainly score higher, and which pairs are open.
 
     A pair is a positive and the column of a candidate.
 
@@ -38,12 +38,12 @@ class Decided:
         How many candidates certainly score higher than the positive; 0 for a crowded positive.
     known_above : int64 array, shape (positives,)
         How many known answers of the positive's row certainly score higher; 0 for a crowded positive.
-    which, columns : int64 arrays, shape (undecided,)
-        Positive and column of each undecided pair; the pairs of crowded positives are left out.
-    is_known : bool array, shape (undecided,)
-        Whether the candidate of each undecided pair is a known answer of the positive's row.
+    which, columns : int64 arrays, shape (pairs,)
+        Positive and column of each open pair; the pairs of crowded positives are left out.
+    is_known : bool array, shape (pairs,)
+        Whether the candidate of each open pair is a known answer of the positive's row.
     crowded : int64 array
-        Positives with too many undecided candidates to list.
+        Positives with too many open candidates to list.
     """
 
     above: Ids
@@ -56,14 +56,14 @@ class Decided:
 
 @dataclass(frozen=True)
 class Recheck:
-    """The input of a second screening of undecided pairs, by float32 dot products; only the compiled loop uses it.
+    """The input of a second screening of open pairs, by float32 dot products; only the compiled loop uses it.
 
     Parameters
     ----------
     queries : float32 array, shape (rows, d)
     candidates : float32 array, shape (columns, d)
     low, high : float32 arrays, shape (positives,)
-        The interval of each positive: a pair is undecided if its dot product is from `low` to `high`.
+        The interval of each positive: a pair is open if its dot product is from `low` to `high`.
     """
 
     queries: Scores
@@ -95,11 +95,11 @@ def decide(
         The row of each positive; ascending, and every row has at least one positive.
     low, high : arrays, shape (positives,)
         The interval of each positive, in the dtype of the tile. Scores above `high` are better, scores below `low` are
-        worse; scores from `low` to `high`, both included, are undecided.
+        worse; scores from `low` to `high`, both included, are open.
     known_rows, known_columns : int64 arrays, shape (known answers in the tile,)
         Row and column of each known answer; the rows ascend, and no cell occurs twice.
     recheck : Recheck, optional
-        A second, more precise screening that decides some of the undecided pairs.
+        A second, more precise screening that decides some of the open pairs.
 
     Returns
     -------
@@ -107,7 +107,7 @@ def decide(
 
     Examples
     --------
-    One row, one positive: 7 and 9 are above the interval 4..6, 1 is below it, and 5 (column 1) is undecided. The
+    One row, one positive: 7 and 9 are above the interval 4..6, 1 is below it, and 5 (column 1) is open. The
     candidates 1 and 3 are known answers.
 
     >>> known = np.array([0, 0]), np.array([1, 3])
@@ -118,25 +118,25 @@ def decide(
     loops = load_compiled()
     if loops is None:
         return _decide_in_passes(tile, row_of, low, high, known_rows, known_columns)
-    rows, max_undecided = np.arange(len(tile) + 1), _max_undecided(tile, recheck)
+    rows, max_open = np.arange(len(tile) + 1), _max_open(tile, recheck)
     starts, known_starts = np.searchsorted(row_of, rows), np.searchsorted(known_rows, rows)
     again = recheck.queries, recheck.candidates, recheck.low, recheck.high
-    n, length = -1, _LISTED * len(row_of) + max_undecided + 1
+    n, length = -1, _LISTED * len(row_of) + max_open + 1
     while n < 0:  # usually once
         above, known_above = np.zeros((2, len(row_of)), dtype=np.int64)
         is_crowded, is_known_column = np.zeros(len(row_of), dtype=np.bool_), np.zeros(tile.shape[1], dtype=np.bool_)
         which, columns = np.empty((2, length), dtype=np.int64)
         is_known = np.empty(length, dtype=np.bool_)
         n = loops.compare_tile(
-            tile, starts, low, high, known_starts, known_columns, max_undecided, *again,
+            tile, starts, low, high, known_starts, known_columns, max_open, *again,
             above, known_above, is_crowded, is_known_column, which, columns, is_known,
         )  # fmt: skip
         length *= 4
     return Decided(above, known_above, which[:n].copy(), columns[:n].copy(), is_known[:n], np.flatnonzero(is_crowded))
 
 
-def _max_undecided(tile: Scores, recheck: Recheck = NO_RECHECK) -> int:
-    """Return the largest number of undecided candidates in a tile for a positive that is not crowded."""
+def _max_open(tile: Scores, recheck: Recheck = NO_RECHECK) -> int:
+    """Return the largest number of open candidates in a tile for a positive that is not crowded."""
     return max(1, int(tile.shape[1]) // (_CROWDED_AGAIN if len(recheck.candidates) else _CROWDED))
 
 
@@ -174,8 +174,8 @@ def _decide_in_passes(
     scores, columns = tile[rows, columns][cell_of], columns[cell_of]  # (comparisons,)
     is_above = scores > high[which]
     above += np.bincount(which[is_above], minlength=len(row_of))
-    is_undecided = (scores >= low[which]) & ~is_above
-    pairs = [(which[is_undecided], columns[is_undecided])]  # undecided pairs of sparse rows; pairs of dense rows follow
+    is_open = (scores >= low[which]) & ~is_above
+    pairs = [(which[is_open], columns[is_open])]  # open pairs of sparse rows; pairs of dense rows follow
     crowded: list[Ids] = [np.zeros(0, dtype=np.int64)]
 
     # Dense rows, some positives at a time. If a positive has the smallest `low` of its row, `is_at_least` already holds
@@ -188,8 +188,8 @@ def _decide_in_passes(
             part = dense[start : start + step]  # the positives that are compared in this step
             cells = tile[row_of[part]]  # (positives of the part, columns): the row of each positive
             mask = is_at_least[row_of[part]] if has_lowest else np.greater_equal(cells, low[part, None])
-            above[part], undecided, is_crowded = _decide_dense(cells, mask, high[part])
-            pairs.append((part[undecided[0]], undecided[1]))
+            above[part], open_cells, is_crowded = _decide_dense(cells, mask, high[part])
+            pairs.append((part[open_cells[0]], open_cells[1]))
             crowded.append(part[is_crowded])
     which, columns = (np.concatenate(parts) for parts in zip(*pairs))
     all_crowded = np.concatenate(crowded)
@@ -208,15 +208,15 @@ def _decide_dense(scores: Scores, is_at_least: Bools, high: Scores) -> tuple[Ids
     shape (positives,). Returns a tuple of three parts:
 
     - for each positive, how many scores are above `high` (0 for a crowded positive), int64, shape (positives,);
-    - a pair of arrays: the positive and the column of each undecided pair, both int64, shape (undecided,);
+    - a pair of arrays: the positive and the column of each open pair, both int64, shape (pairs,);
     - for each positive, whether it is crowded, bool, shape (positives,).
     """
     is_above = np.greater(scores, high[:, None])
     n_above = count_true(is_above)
-    n_undecided = count_true(is_at_least) - n_above
-    is_crowded = n_undecided > _max_undecided(scores)
+    n_open = count_true(is_at_least) - n_above
+    is_crowded = n_open > _max_open(scores)
     n_above[is_crowded] = 0
-    listed = np.flatnonzero((n_undecided > 0) & ~is_crowded)  # positives whose undecided pairs are listed
+    listed = np.flatnonzero((n_open > 0) & ~is_crowded)  # positives whose open pairs are listed
     which, columns = _true_cells(is_at_least[listed] ^ is_above[listed])  # at least `low`, but not above `high`
     return n_above, (listed[which], columns), is_crowded
 

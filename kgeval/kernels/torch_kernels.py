@@ -5,9 +5,9 @@ counter; `kgeval.kernels.rows` calls the functions for rows.
 
 `TorchCounter` computes approximate scores (screening scores) for one block of candidates after another, with the error
 bounds that `torch_screens` proves. Each positive has an interval of screening scores. A candidate whose screening score
-is above the interval is better, a candidate below the interval is worse, and a candidate in the interval is undecided
+is above the interval is better, a candidate below the interval is worse, and a candidate in the interval is open
 and scored exactly. For a block of candidates, a positive is crowded if more than 64 candidates, and more than a quarter
-of the block, are undecided; then all candidates of the block are scored exactly with the query of the positive. On CUDA
+of the block, are open; then all candidates of the block are scored exactly with the query of the positive. On CUDA
 a fused kernel (`triton_kernels`) multiplies and compares without writing the screening scores to memory.
 
 When the device runs out of memory, the work is repeated in smaller parts: parts of rows or pairs (`for_parts`), or
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_MIN_CROWD, _CROWD = 64, 4  # a positive is crowded if more than 64 candidates, and more than 1 in 4, are undecided
+_MIN_CROWD, _CROWD = 64, 4  # a positive is crowded if more than 64 candidates, and more than 1 in 4, are open
 _MIN_WIDTH = 256  # the default block has at least this many candidates
 _MIN_BYTES = 1 << 22  # rows with at most this many bytes in total may always be copied together
 _LISTED = 64  # the list of the fused kernel has space for 1 in 64 pairs
@@ -203,11 +203,11 @@ class TorchCounter:
         screened = self._screen_fused(job, block, low, high)
         if screened is None:
             screened = _count_tile(self.screen.tile(job.ready, block), job.rows, low, high)
-        above, which, columns, crowded = screened  # which, columns, (undecided,): positive and column of each pair
+        above, which, columns, crowded = screened  # which, columns, (pairs,): positive and column of each pair
         n = len(job.positives)
-        candidates = self.screen.order[block][columns]  # (undecided,): the candidate of each pair
+        candidates = self.screen.order[block][columns]  # (pairs,): the candidate of each pair
         exact = exact_tensor_pairs(self.geometry, job.queries, self.candidates, job.row_index[which], candidates)
-        positives = job.positives[which]  # (undecided,): the exact score of the positive of each pair
+        positives = job.positives[which]  # (pairs,): the exact score of the positive of each pair
         better = above + torch.bincount(which[exact > positives], minlength=n)
         equal = torch.bincount(which[exact == positives], minlength=n)
         crowd = np.flatnonzero(fetched(crowded | ~is_usable))
@@ -223,7 +223,7 @@ class TorchCounter:
     ) -> tuple[Tensor, Tensor, Tensor, Tensor] | None:
         """Return the same four arrays as `_count_tile`, computed by the fused kernel; no positive is marked as crowded.
 
-        Returns None if there is no fused kernel, or if more pairs are undecided than the kernel's list can hold.
+        Returns None if there is no fused kernel, or if more pairs are open than the kernel's list can hold.
         """
         if job.groups is None or not isinstance(self.screen, ProductScreen):
             return None
@@ -357,12 +357,12 @@ def _count_cells(scores: Tensor, rows: Ids, positives: Tensor) -> tuple[Tensor, 
 def _count_tile(tile: Tensor, rows: Ids, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Compare the screening scores of a tile, shape (queries, columns), with the interval of each positive.
 
-    ``rows[j]`` is the row of positive j. A positive is crowded if it has too many undecided candidates to list; the
+    ``rows[j]`` is the row of positive j. A positive is crowded if it has too many open candidates to list; the
     caller then scores all candidates of the tile exactly. Returns four arrays:
 
     - for each positive, how many scores are above `high`, int64, shape (positives,);
-    - the positive of each listed undecided pair, int64, shape (pairs,);
-    - the column of each listed undecided pair, int64, shape (pairs,);
+    - the positive of each listed open pair, int64, shape (pairs,);
+    - the column of each listed open pair, int64, shape (pairs,);
     - for each positive, whether it is crowded, bool, shape (positives,).
     """
     torch = load_torch()
@@ -375,7 +375,7 @@ def _count_tile(tile: Tensor, rows: Ids, low: Tensor, high: Tensor) -> tuple[Ten
         cells = _rows_of(tile, rows[part])  # (positives of the part, columns)
         mask = cells > high[part]
         above[part] = _count_true(mask)
-        mask ^= cells >= low[part]  # the mask now holds the undecided cells: at least `low`, but not above `high`
+        mask ^= cells >= low[part]  # the mask now holds the open cells: at least `low`, but not above `high`
         is_crowded[part] = _CROWD * _count_true(mask) > max(tile.shape[1], _CROWD * _MIN_CROWD)
         mask &= ~is_crowded[part, None]
         which, columns = mask.nonzero(as_tuple=True)

@@ -10,7 +10,7 @@ square roots, and about 1 in 80 is wrong by one ulp; so numpy computes square ro
 
 **Screening scores** are approximate. Each positive has an interval: its score (on the scale of the screening scores),
 plus and minus a proven bound. A candidate whose screening score is outside the interval is decided: it certainly scores
-higher or lower than the positive. All other candidates are undecided, and scored exactly.
+higher or lower than the positive. All other candidates are open, and scored exactly.
 
 Notation: q is a query, e a candidate, both scaled by powers of two (which is exact); q' and e' are q and e rounded to
 the screening dtype; d is the width of the vectors; u = 2**-24 is the unit roundoff of float32, v = 2**-53 that of
@@ -362,7 +362,7 @@ class ProductScreen:
     def interval(self, ready: Ready, rows: Tensor, block: slice) -> tuple[Tensor, Tensor]:
         """Return the ends (low, high) of each positive's interval of screening scores.
 
-        A candidate is undecided if its screening score is from `low` to `high`, both included. ``rows[j]`` is the query
+        A candidate is open if its screening score is from `low` to `high`, both included. ``rows[j]`` is the query
         of positive j.
         """
         torch = load_torch()
@@ -467,7 +467,7 @@ class DistanceScreen:
     def interval(self, ready: Ready, rows: Tensor, block: slice) -> tuple[Tensor, Tensor]:
         """Return the ends (low, high) of each positive's interval of screening scores.
 
-        A candidate is undecided if its screening score is from `low` to `high`, both included. ``rows[j]`` is the query
+        A candidate is open if its screening score is from `low` to `high`, both included. ``rows[j]`` is the query
         of positive j.
         """
         d = len(self.columns)

@@ -6,7 +6,7 @@ candidates:
 1. It multiplies the rounded vectors of the tile on the tensor cores, and sums in float32.
 2. While the products are in registers, it compares them with the interval `low`..`high` of each positive. A candidate
    with a product above `high` certainly scores higher than the positive, and is counted. A candidate with a product
-   from `low` to `high` is undecided, and the pair of positive and candidate is appended to a list.
+   from `low` to `high` is open, and the pair of positive and candidate is appended to a list.
    `torch_screens` proves the intervals.
 
 Groups: a row of a tile is not a query but a group of at most four positives of one query (a query with more positives
@@ -136,7 +136,7 @@ def count_and_collect(
     -------
     (above, positives, columns) or None
         `above`, int32, shape (positives,): how many products are above `high`. `positives` and `columns`, int64, shape
-        (undecided,): the positive and the candidate of each listed pair, in arbitrary order. None if there are more
+        (pairs,): the positive and the candidate of each listed pair, in arbitrary order. None if there are more
         than `capacity` pairs.
 
     Raises
@@ -233,7 +233,7 @@ def _multiply_compare_count(  # type: ignore[no-untyped-def]  # triton gives the
             # `base`, (ROWS,): the first slot reserved for each positive. There is only one cursor; adding
             # zero times `positive` makes one pointer to the cursor for each row.
             base = tl.atomic_add(cursor + 0 * positive, n_near.to(tl.int64), mask=n_near > 0, sem="relaxed")
-            # `slot`, (ROWS, COLUMNS): the slot of each undecided cell: `base` plus the cell's index in its row
+            # `slot`, (ROWS, COLUMNS): the slot of each open cell: `base` plus the cell's index in its row
             slot = tl.minimum(base, capacity).to(tl.int32)[:, None] + tl.cumsum(is_near.to(tl.int32), axis=1) - 1
             pair = (positive.to(tl.int64) << 32)[:, None] + column.to(tl.int64)[None, :]
             tl.store(listed + slot, pair, mask=is_near & (slot < capacity))

@@ -6,7 +6,7 @@ use them.
 """
 
 from kgeval.discovery import import_modules
-from kgeval.metrics import pointwise, retrieval
+from kgeval.metrics import default_metrics, pointwise, retrieval
 from kgeval.metrics.base import TIE_POLICIES, Metric, MetricValue, split_list
 from kgeval.metrics.grammar import Display, display_of, parse, parse_all
 from kgeval.metrics.metric_frames import N_EFFECTIVE, REASON, Cell, Group, group_index, join_reasons, metric_frame
@@ -42,6 +42,7 @@ __all__ = [
     "ZScore",
     "calibration",
     "curves",
+    "default_metrics",
     "display_of",
     "from_ranks",
     "group_index",

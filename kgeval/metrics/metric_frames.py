@@ -105,7 +105,7 @@ def join_reasons(cells: Mapping[str, Cell]) -> str:
     >>> join_reasons({"mr": Cell(2.0, reason="one cluster only")})
     'no interval of mr: one cluster only'
     """
-    # Maps (about, reason) to the keys of the metrics with this reason; `about` is the text before the keys.
+    # Maps (about, reason) to the keys of the metrics with this reason; `facts` is the text before the keys.
     keys_of: dict[tuple[str, str], list[str]] = {}
     for key, cell in cells.items():
         if cell.reason:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from kgeval.checks import Ids, Reals
 from kgeval.errors import DataError, MetricError
 from kgeval.metrics.base import Metric, MetricValue
+from kgeval.metrics.default_metrics import PLAIN_METRICS
 from kgeval.metrics.grammar import parse, parse_all
 from kgeval.metrics.ranks import RankMetric
 
@@ -71,7 +72,7 @@ class RankSummary:
 
 def from_ranks(
     ranks: npt.ArrayLike,
-    metrics: Sequence[str | Metric] | str = ("mr", "mrr", "hits@1", "hits@3", "hits@10"),
+    metrics: Sequence[str | Metric] | str = PLAIN_METRICS,
     n_candidates: int | npt.ArrayLike | None = None,
 ) -> RankSummary:
     """Compute metrics from given ranks, for example from the ranks that another tool wrote; no scores are needed.

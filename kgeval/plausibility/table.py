@@ -15,7 +15,7 @@ from typing import Any
 
 import pandas as pd
 
-from kgeval import markup_cards as cards
+from kgeval import markup_panels as panels
 from kgeval.checks import check_one_of, check_positive_int, counted
 from kgeval.errors import MetricError
 from kgeval.markup import printable
@@ -163,23 +163,25 @@ class TableCheck:
         hints = [f"{row.label}: {hint}" for row in self.rows for hint in row.hints]
         notes = [*(f"{row.label}: {note}" for row in self.rows for note in row.notes), *self.notes]
         ranges = [
-            (row.label, name, value.text, cards.exact(value.low), cards.exact(value.high))
+            (row.label, name, value.text, panels.exact(value.low), panels.exact(value.high))
             for row in self.rows
             for name, value in row.values.items()
         ]
         parts = (("Why", reasons, True), ("Hints", hints, True), ("Notes", notes, False))
-        return cards.card(
+        return panels.panel(
             f"{n_possible} of {counted(len(self.rows), 'row')} possible",
-            cards.line(self.assumed),
-            cards.table(["row", *names, "verdict"], rows, numeric=range(1, 1 + len(names))),
+            panels.line(self.assumed),
+            panels.table(["row", *names, "verdict"], rows, numeric=range(1, 1 + len(names))),
             *(
-                cards.folded(f"{title} ({len(texts)})", cards.lines(texts), is_open=is_open and len(texts) <= MAX_OPEN)
+                panels.folded(
+                    f"{title} ({len(texts)})", panels.lines(texts), is_open=is_open and len(texts) <= MAX_OPEN
+                )
                 for title, texts, is_open in parts
                 if texts
             ),
-            cards.folded(
+            panels.folded(
                 "Ranges of the exact values",
-                cards.table(["row", "metric", "reported", "least", "greatest"], ranges, numeric=(2, 3, 4)),
+                panels.table(["row", "metric", "reported", "least", "greatest"], ranges, numeric=(2, 3, 4)),
             ),
         )
 

@@ -12,72 +12,34 @@ from pathlib import Path
 
 import pandas as pd
 
+from kgeval.checks import answers_old_names
 from kgeval.comparison import Results, name_results
 from kgeval.data import SETTINGS
-from kgeval.errors import DataError, MetricError
+from kgeval.errors import MetricError
 from kgeval.files import check_target
 from kgeval.metrics import Metric, parse_all
+from kgeval.metrics.default_metrics import DEFAULT_METRICS
 from kgeval.report.table_files import format_csv, format_json, write_frame
-from kgeval.results import DEFAULT_METRICS, EvaluationResult, Key
+from kgeval.results import EvaluationResult, Key
 
 __all__ = [
     "TIDY_COLUMNS",
     "flat",
     "format_csv",
     "format_json",
-    "ranks_frame",
     "tidy",
     "write_frame",
     "write_ranks",
 ]
 
+__getattr__ = answers_old_names("kgeval.report.exports", ranks_frame="result.ranks(labels=True, columns=True)")
 TIDY_COLUMNS = ("model", "setting", "side", "ties", "metric", "value", "low", "high", "n", "reason")
-
-
-def ranks_frame(result: EvaluationResult, columns: bool = True) -> pd.DataFrame:
-    """Return the ranks of a result as a table, with labels in place of ids and, if wanted, with additional columns.
-
-    Parameters
-    ----------
-    result : EvaluationResult
-    columns : bool
-        Whether to add the columns in ``result.columns`` (features, columns of the user).
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per (triple, side), as in ``result.labelled()``; the ranks have realistic ties.
-
-    Raises
-    ------
-    DataError
-        If a column in ``result.columns`` has the same name as a column of the ranks table.
-
-    Examples
-    --------
-    >>> from kgeval import Dataset, evaluate
-    >>> facts = pd.DataFrame([["a", "r", "b"], ["b", "r", "c"]])
-    >>> result = evaluate(lambda s, p, o: o, Dataset.from_frames(test=facts), progress=False)
-    >>> ranks_frame(result)[["s", "p", "o", "side", "rank_filtered"]].head(1).values.tolist()
-    [['a', 'r', 'b', 'subject', 2.0]]
-    """
-    frame = result.labelled().reset_index(drop=True)
-    further = result.columns
-    if not columns or not len(further.columns):
-        return frame
-    duplicates = [str(name) for name in further.columns if name in frame.columns]
-    if duplicates:
-        raise DataError(
-            f"result.columns has {', '.join(duplicates)}, which the ranks table also has; rename it, or set "
-            "columns=False"
-        )
-    return pd.concat([frame, further.reset_index(drop=True)], axis=1)
 
 
 def write_ranks(
     result: EvaluationResult, path: str | Path, *, overwrite: bool = False, spreadsheet: bool = False
 ) -> None:
-    """Write the table that `ranks_frame` returns to a file.
+    """Write the table of ranks of a result to a file, with labels and the further columns of the result.
 
     Parameters
     ----------
@@ -90,10 +52,10 @@ def write_ranks(
     Raises
     ------
     DataError, MissingExtra
-        In the same cases as in `write_frame` and `ranks_frame`.
+        In the same cases as in `write_frame` and `EvaluationResult.ranks`.
     """
     check_target(path, overwrite)
-    write_frame(ranks_frame(result), path, overwrite=overwrite, spreadsheet=spreadsheet)
+    write_frame(result.ranks(labels=True, columns=True), path, overwrite=overwrite, spreadsheet=spreadsheet)
 
 
 def tidy(

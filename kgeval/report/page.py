@@ -19,7 +19,7 @@ from kgeval.data import Dataset
 from kgeval.errors import DataError
 from kgeval.files import read_text, replacing
 from kgeval.markup import printable
-from kgeval.report.page_content import PAGE_METRICS, page_data
+from kgeval.report.page_content import SUMMARY_METRICS, page_data
 from kgeval.report.page_frame import check_page_target, whole_page
 from kgeval.report.page_sections import sections
 from kgeval.report.tables import format_compared, format_comparison
@@ -100,7 +100,7 @@ def write_page(
     if comparison is None and len(named) > 1 and not mismatches(in_order, list(named)):
         comparison = compare(named)
     data = page_data(in_order, list(named), dataset, comparison, shown_names)
-    datasets = dict.fromkeys(str(result.about["dataset"]) for result in in_order)
+    datasets = dict.fromkeys(str(result.facts["dataset"]) for result in in_order)
     title = title if title and title.strip() else f"kgeval: {', '.join(datasets)}"
     command = _command(list(named), dataset is not None)
     made = sections(data, title, command, __version__, _latex(named, comparison))
@@ -156,9 +156,9 @@ def _latex(named: Mapping[str, EvaluationResult], comparison: Comparison | None)
     if comparison is not None:
         return format_compared(comparison, "latex")
     values = pd.DataFrame(
-        [[result[metric] for metric in PAGE_METRICS] for result in named.values()],
+        [[result[metric] for metric in SUMMARY_METRICS] for result in named.values()],
         index=pd.Index(list(named), dtype=object, name="model"),
-        columns=list(PAGE_METRICS),
+        columns=list(SUMMARY_METRICS),
     )
     return format_comparison(values, "latex", best={})
 

@@ -20,6 +20,7 @@ from kgeval.errors import DataError
 from kgeval.features import OVER_SPLITS, matched_pairs
 from kgeval.markup import printable, shown_label
 from kgeval.metrics import REASON, Metric, display_of, parse_all
+from kgeval.metrics.default_metrics import PAGE_METRICS
 from kgeval.report.page_compared import (
     MAX_GROUPS,
     EntityNames,
@@ -48,8 +49,7 @@ from kgeval.results import (
     with_all_features,
 )
 
-PAGE_METRICS = ("mrr", "hits@1", "hits@3", "hits@10", "mr", "amri")
-RELATION_METRICS = ("mrr", "hits@1", "hits@3", "hits@10", "mr")
+SUMMARY_METRICS = (*PAGE_METRICS, "amri")
 MAX_RELATIONS, MAX_CUTS = 2_000, 60
 NOT_RANKED = "this relation has no ranks"
 MIN_DROPPED = 0.01  # a larger share of dropped ranks gives a caution
@@ -84,7 +84,7 @@ def page_data(
         Contains lists, dicts, strings, booleans, finite numbers and None. Strings are escaped by
         `kgeval.markup.printable`. A number with an interval is a list of four items: the value, the low
         end and the high end of the interval, and a reason. The first three may be None; the reason is a text that says
-        why, and may be empty. In the summary, a number that depends on undecided ranks has two more items: its bounds.
+        why, and may be empty. In the summary, a number that depends on bounded ranks has two more items: its bounds.
 
     Raises
     ------
@@ -110,7 +110,7 @@ def page_data(
         "purposes": list(dict.fromkeys(purpose for purpose, *_ in notes)),
         "differences": differences,
         "tie_rates": [result.tie_rate for result in results],
-        "metrics": _metrics(PAGE_METRICS),
+        "metrics": _metrics(SUMMARY_METRICS),
         "displays": _displays(comparison),
         "summary": _summary(results, names),
         "comparison": None if pairs is None else _shown_pairs(pairs),
@@ -149,14 +149,14 @@ def _head(results: Sequence[EvaluationResult], notes: Sequence[Sequence[str]]) -
     lines = [
         [
             *header_lines(result),
-            *(f"note: {caution}" for caution in metric_cautions(result, PAGE_METRICS)),
+            *(f"note: {caution}" for caution in metric_cautions(result, SUMMARY_METRICS)),
             *(f"note: {caution}" for caution in cautions),
         ]
         for result, (_, *cautions) in zip(results, notes)
     ]
     common = [line for line in dict.fromkeys(lines[0]) if all(line in other_lines for other_lines in lines)]
     lines_of_each = [[line for line in dict.fromkeys(header) if line not in common] for header in lines]
-    return {"common": common, "own": lines_of_each, "scorers": [str(r.about.get("scorer", "")) for r in results]}
+    return {"common": common, "own": lines_of_each, "scorers": [str(r.facts.get("scorer", "")) for r in results]}
 
 
 def _metrics(specs: Sequence[str]) -> list[dict[str, Any]]:
@@ -169,7 +169,7 @@ def _displays(comparison: Comparison | None) -> dict[str, dict[str, Any]]:
     The dict holds each metric under its key (such as ``"mrr"``) and under its heading (such as ``"MRR"``).
     """
     keys = [
-        *map(str, parse_all([*PAGE_METRICS, *RELATION_METRICS])),
+        *map(str, parse_all([*SUMMARY_METRICS, *PAGE_METRICS])),
         *([] if comparison is None else comparison.keys),
     ]
     displays = {key: display_of(key) for key in keys}
@@ -206,14 +206,14 @@ def _summary(results: Sequence[EvaluationResult], names: Sequence[str]) -> list[
     chance, and ``"ends"`` holds the values with pessimistic and with optimistic ties, if many ranks tie.
     """
     groups = []
-    directions = [bool(metric.higher_is_better) for metric in parse_all(PAGE_METRICS)]
+    directions = [bool(metric.higher_is_better) for metric in parse_all(SUMMARY_METRICS)]
     for setting in ("filtered", "raw"):
         for side in ranked_sides(results):
             rows, chance = [], []
             for i, result in enumerate(results):
                 if side not in result.rank_table.sides:
                     continue
-                keys = [f"{setting}.{side}.{metric}" for metric in PAGE_METRICS]
+                keys = [f"{setting}.{side}.{metric}" for metric in SUMMARY_METRICS]
                 n = len(result.table) if side == "both" else int((result.table["side"] == side).sum())
                 cells = [_cell(result, key) for key in keys]
                 levels = [result.chance(key) for key in keys]
@@ -256,9 +256,9 @@ def _cautions(
             f"{'; '.join(differences)}."
         )
     for result, name in zip(results, names):
-        n = int(result.rank_table.is_undecided("filtered").sum())
+        n = int(result.rank_table.is_bounded("filtered").sum())
         if n:
-            lines.append(f"{n:,} of {len(result.table):,} ranks of {name} are undecided: only their bounds are known.")
+            lines.append(f"{n:,} of {len(result.table):,} ranks of {name} are bounded: only their bounds are known.")
         lines += [f"Unknown for {name}: {line.removeprefix('unknown: ')}." for line in unknown_lines(result)]
     lines += about_ties
     for split in (audit or {}).get("splits", ()):
@@ -289,7 +289,7 @@ def _distribution(results: Sequence[EvaluationResult]) -> dict[str, Any]:
     """Return bins of ranks (1, 2, 3-4, 5-9, ...) and, for each model and side, the number of ranks in each bin.
 
     The ranks are filtered. ``"tied"`` holds, for each model, how many ranks of each bin tie with a rival;
-    ``"left_out"``, for each model and side, the number of ranks that are in no bin, because they are undecided or
+    ``"left_out"``, for each model and side, the number of ranks that are in no bin, because they are bounded or
     unknown.
     """
     max_rank = _max_candidates(results)
@@ -318,12 +318,12 @@ def _distribution(results: Sequence[EvaluationResult]) -> dict[str, Any]:
 def _hits_curve(results: Sequence[EvaluationResult]) -> dict[str, Any]:
     """Return values of k that are evenly spaced on a log scale and, for each model, the filtered hits@k for each k.
 
-    ``"low"`` and ``"high"`` hold the intervals. A value that depends on undecided ranks is NaN. ``"bounds"`` holds, for
-    each model, the least and the greatest values for each k; None if the model has no undecided ranks.
+    ``"low"`` and ``"high"`` hold the intervals. A value that depends on bounded ranks is NaN. ``"bounds"`` holds, for
+    each model, the least and the greatest values for each k; None if the model has no bounded ranks.
     """
     cuts = np.unique(np.geomspace(1, _max_candidates(results), MAX_CUTS).round().astype(np.int64)).tolist()
     bounds = [
-        [list(ends) for ends in zip(*(result.bounds(f"hits@{k}") for k in cuts))] if _has_undecided(result) else None
+        [list(ends) for ends in zip(*(result.bounds(f"hits@{k}") for k in cuts))] if _has_bounded(result) else None
         for result in results
     ]
     intervals = [[result.interval(f"hits@{k}", confidence=CONFIDENCE) for k in cuts] for result in results]
@@ -336,8 +336,8 @@ def _hits_curve(results: Sequence[EvaluationResult]) -> dict[str, Any]:
     }
 
 
-def _has_undecided(result: EvaluationResult) -> bool:
-    return bool(result.rank_table.is_undecided("filtered").any())
+def _has_bounded(result: EvaluationResult) -> bool:
+    return bool(result.rank_table.is_bounded("filtered").any())
 
 
 def _frame_cells(
@@ -346,16 +346,16 @@ def _frame_cells(
     """Return four lists for each metric: values, low ends and high ends of the intervals, and reasons.
 
     Each list has one item per row of `frame`. A reason says why a value or an end is undefined; the reason is empty if
-    the value and both ends are defined. If ranks are undecided, there are two more lists: the least and the greatest
+    the value and both ends are defined. If ranks are bounded, there are two more lists: the least and the greatest
     values of the metric, None where they are equal. `rows_of` maps the labels of the frame to rows of the result.
     """
     cells = []
-    has_undecided = _has_undecided(result)
+    has_bounded = _has_bounded(result)
     for key in metrics:
         ends = frame[[key, f"{key} low", f"{key} high"]]
         reasons = frame[REASON].fillna(NOT_RANKED).where(ends.isna().any(axis=1), "")
         cells.append([*(ends[name].tolist() for name in ends), reasons.tolist()])
-        if has_undecided:
+        if has_bounded:
             bounds = [
                 result.rank_table.bounds(key, rows_of[label]) if label in rows_of else (np.nan, np.nan)
                 for label in frame.index
@@ -375,8 +375,8 @@ def _relations(
     interval, corrected for the number of relations, excludes 0. ``triples`` holds for each relation the triples on
     which the first pair disagrees most; without a comparison, the triples that the first model ranks worst.
     """
-    metrics = _metrics(RELATION_METRICS)
-    frames = [result.by("relation", metrics=RELATION_METRICS, confidence=CONFIDENCE) for result in results]
+    metrics = _metrics(PAGE_METRICS)
+    frames = [result.by("relation", metrics=PAGE_METRICS, confidence=CONFIDENCE) for result in results]
     total: Counter[str] = Counter()
     for frame in frames:
         total.update(dict(zip(frame.index, frame["n"])))
@@ -432,8 +432,8 @@ def _differences(rows: Sequence[Mapping[str, Any]], labels: Sequence[str]) -> di
 
 
 def _rows_of(result: EvaluationResult, column: str) -> dict[str, Ids]:
-    """Return the rows of each group of a column; an empty dict if no rank is undecided."""
-    return {label: rows for (label,), rows in rank_groups(result, [column])} if _has_undecided(result) else {}
+    """Return the rows of each group of a column; an empty dict if no rank is bounded."""
+    return {label: rows for (label,), rows in rank_groups(result, [column])} if _has_bounded(result) else {}
 
 
 def _breakdowns(results: Sequence[EvaluationResult]) -> dict[str, Any]:
@@ -443,7 +443,7 @@ def _breakdowns(results: Sequence[EvaluationResult]) -> dict[str, Any]:
     """
     columns = dict.fromkeys(str(name) for result in results for name in result.columns.columns)
     return {
-        "metrics": _metrics(RELATION_METRICS),
+        "metrics": _metrics(PAGE_METRICS),
         "columns": [_breakdown(results, column) for column in columns],
         "notes": [_over_splits(result) for result in results],
     }
@@ -460,7 +460,7 @@ def _breakdown(results: Sequence[EvaluationResult], column: str) -> dict[str, An
         total.update({group: len(rows) for group, rows in (groups or {}).items()})
     largest = dict(total.most_common(MAX_GROUPS))  # groups with equal counts stay in the order of `rank_groups`
     order = _groups_in_order(list(largest), [result.columns[column] for result in results if column in result.columns])
-    parsed = parse_all(RELATION_METRICS)
+    parsed = parse_all(PAGE_METRICS)
     models: list[dict[str, Any] | None] = [None] * len(results)
     for i, groups in enumerate(groups_of):
         if groups is None:
@@ -511,7 +511,7 @@ def _triples(result: EvaluationResult, entity_names: EntityNames | None) -> dict
     """Return the triples with the worst and with the best filtered ranks, and the best rivals of each.
 
     ``"rivals"`` is ``"kept"`` if the result contains rivals, ``"not kept"`` if it does not, and ``"none"`` if no triple
-    has a rival. ``"left_out"`` is the number of undecided or unknown ranks, which are not among these triples.
+    has a rival. ``"left_out"`` is the number of bounded or unknown ranks, which are not among these triples.
     """
     rows, (kept, _) = extreme_rows(result.rank_table), kept_rivals(result)
     shown = [_triple(result, row, kept[(kept["row"] == row).to_numpy()], entity_names) for row in rows.tolist()]
@@ -558,10 +558,10 @@ def _check_dataset(dataset: Dataset, results: Sequence[EvaluationResult], names:
     if not isinstance(dataset, Dataset):
         raise DataError(f"dataset must be a Dataset, such as kgeval.read_dataset(folder) returns; got {dataset!r}")
     for result, name in zip(results, names):
-        if result.about["dataset_fingerprint"] != dataset.fingerprint:
+        if result.facts["dataset_fingerprint"] != dataset.fingerprint:
             raise DataError(
                 f"dataset= is {dataset.name!r} ({dataset.fingerprint[:8]}), but result {name!r} ranks "
-                f"{result.about['dataset']!r} ({result.about['dataset_fingerprint'][:8]}); pass the ranked dataset, "
+                f"{result.facts['dataset']!r} ({result.facts['dataset_fingerprint'][:8]}); pass the ranked dataset, "
                 "or no dataset"
             )
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from kgeval import markup_cards
-from kgeval.markup_cards import MISSING
+from kgeval import markup_panels
+from kgeval.markup_panels import MISSING
 from kgeval.metrics import display_of
 
 MAX_DIGITS = 10
@@ -34,7 +34,7 @@ def written(value: Number, metric: str, digits: int | None = None) -> str:
     """
     if value is None or not math.isfinite(value):
         return MISSING
-    return markup_cards.written(value, digits_of(value, metric) if digits is None else digits)
+    return markup_panels.written(value, digits_of(value, metric) if digits is None else digits)
 
 
 def whole(n: Number) -> str:
@@ -95,7 +95,7 @@ def signed(value: Number, metric: str, digits: int | None = None) -> str:
     """
     if value is None or not math.isfinite(value):
         return MISSING
-    return markup_cards.signed(value, digits_of(value, metric) if digits is None else digits)
+    return markup_panels.signed(value, digits_of(value, metric) if digits is None else digits)
 
 
 def difference_text(cell: Sequence[Number], metric: str) -> tuple[str, str]:

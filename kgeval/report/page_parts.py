@@ -102,7 +102,7 @@ def number(text: Any, value: Number = None, *more: Any, classes: str = "", **att
 def value_cell(
     cell: Sequence[Any], metric: str, *, bar: Markup | None = None, classes: str = "", note: Any = None
 ) -> Markup:
-    """Return a cell of a value of a metric with its interval; the bounds if ranks are undecided, else the reason."""
+    """Return a cell of a value of a metric with its interval; the bounds if ranks are bounded, else the reason."""
     value, low, high, reason = [*cell, None, None, None, ""][:4] if len(cell) < 4 else cell[:4]
     text = written(value, metric)
     if value is None and len(cell) > 4 and cell[4] is not None:

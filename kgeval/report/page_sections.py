@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kgeval.markup import Markup, joined, tag
-from kgeval.markup_cards import MISSING, p_text
+from kgeval.markup_panels import MISSING, p_text
 from kgeval.metrics import display_of
 from kgeval.report import charts
 from kgeval.report.page_numbers import (
@@ -859,7 +859,7 @@ def triples(data: Data) -> Markup:
         name = bare(data, model)
         notes = [tag("p", RIVALS[found["rivals"]], class_="muted rivals")]
         if found["left_out"]:
-            text = f"{whole(found['left_out'])} ranks are undecided or unknown, and are not in this table."
+            text = f"{whole(found['left_out'])} ranks are bounded or unknown, and are not in this table."
             notes.append(tag("p", text, class_="muted"))
         content = [*notes, hardest(f"The worst filtered ranks of {name}", found["hardest"], f"hardest-{model}")]
         is_alone = len(data["models"]) == 1
@@ -934,7 +934,7 @@ def distributions(data: Data) -> Markup:
         lines.append(tag("tr", row_head(name, class_="number"), *cells))
     if any(left):
         cells = [cell for m in models for cell in (tag("td"), number(percent(left[m] / max(1, totals[m])), left[m]))]
-        lines.append(tag("tr", row_head("undecided or unknown"), *cells))
+        lines.append(tag("tr", row_head("bounded or unknown"), *cells))
     heads: list[Any] = ["rank"]
     for m in models:
         heads += [model_name(data, m), "share"]
@@ -953,7 +953,7 @@ def distributions(data: Data) -> Markup:
         "hits@k of each model",
     )
     text = f"hits@k: share of ranks of at most k, with {data['confidence']:.0%} intervals (filtered, all sides)."
-    text += " Where ranks are undecided, the band shows the bounds." if any(data["hits"]["bounds"]) else ""
+    text += " Where ranks are bounded, the band shows the bounds." if any(data["hits"]["bounds"]) else ""
     numbers = [2 + 2 * m for m in models]
     return section(
         "distributions",
@@ -972,7 +972,7 @@ def _tower(tied: Sequence[int], total: int) -> int | None:
 
 
 def _band(hits: Data, model: int) -> dict[str, Any]:
-    """Return the band of a curve: the intervals; where a value is undecided, its bounds."""
+    """Return the band of a curve: the intervals; where a value is bounded, its bounds."""
     bounds = hits["bounds"][model]
     if not bounds:
         return {"low": hits["low"][model], "high": hits["high"][model]}
@@ -1003,9 +1003,9 @@ def hits_table(data: Data) -> Markup:
 
 def background(data: Data, command: str, version: str) -> Markup:
     """Return the last section, with folded parts: protocol, dataset, all tests, glossary, command, citation."""
-    parts = [folded("Protocol", protocol_card(data), id="protocol")]
+    parts = [folded("Protocol", protocol_panel(data), id="protocol")]
     if data["audit"]:
-        parts.append(folded("Dataset", *dataset_card(data["audit"]), id="dataset"))
+        parts.append(folded("Dataset", *dataset_panel(data["audit"]), id="dataset"))
     if data["comparison"]:
         parts.append(folded("All tests", *all_tests(data), id="comparison"))
     parts.append(folded("Words", glossary(data), id="glossary"))
@@ -1016,7 +1016,7 @@ def background(data: Data, command: str, version: str) -> Markup:
     return section("background", "Background", *parts)
 
 
-def protocol_card(data: Data) -> list[Markup]:
+def protocol_panel(data: Data) -> list[Markup]:
     """Return the part about dataset and protocol: all header lines of the results, except notes."""
     common = [line for line in data["head"]["common"] if not line.startswith("note: ")]
     parts = [line_list(common)]
@@ -1027,7 +1027,7 @@ def protocol_card(data: Data) -> list[Markup]:
     return parts
 
 
-def dataset_card(audit: Data) -> list[Markup]:
+def dataset_panel(audit: Data) -> list[Markup]:
     """Return the counts of each split, and its doubtful rows."""
     names = [
         "split", "triples", "entities", "relations", "duplicate rows", "rows also in another split",

@@ -78,7 +78,7 @@ def rank_distribution(
 
     The ranks are filtered, with realistic ties. The groups are 1, 2-3, 4-10, 11-30, 31-100, ...; half ranks such as 3.5
     count in the group of the next rank. The intervals are pointwise 95% intervals, for other triples of the same graph.
-    Undecided and unknown ranks are in no group, but count in the shares; the title contains their number, and their
+    Bounded and unknown ranks are in no group, but count in the shares; the title contains their number, and their
     model has no intervals.
 
     Parameters
@@ -96,7 +96,7 @@ def rank_distribution(
     Raises
     ------
     MetricError
-        If a result has no ranks, or only undecided or unknown ranks.
+        If a result has no ranks, or only bounded or unknown ranks.
     MissingExtra
         If matplotlib is not installed.
     """
@@ -153,7 +153,7 @@ def hits_curve(
         One line per model through the points (k, hits@k), with a band, and one line for the chance level of the first
         result. The k axis is logarithmic. The bands are pointwise 95% intervals, for other triples of the same graph;
         with more than 30 values of k, a band is computed at about 30 of them, with straight lines between. There is no
-        point and no band for k if hits@k depends on undecided ranks, and no chance level if the numbers of rivals are
+        point and no band for k if hits@k depends on bounded ranks, and no chance level if the numbers of rivals are
         unknown.
     """
     check_positive_int("limit", limit, MetricError)
@@ -382,7 +382,7 @@ def _ranks_of_results(plot: str, results: Results, names: Names) -> dict[str, tu
     known = {name: values[~np.isnan(values)] for name, values in ranks.items()}
     for name, values in known.items():
         if not len(values):
-            ranks_are = "has no ranks" if not len(ranks[name]) else "has only undecided or unknown ranks"
+            ranks_are = "has no ranks" if not len(ranks[name]) else "has only bounded or unknown ranks"
             raise MetricError(f"{plot} needs ranks; result {name!r} {ranks_are}")
     return {name: (result, known[name]) for name, result in named.items()}
 
@@ -401,17 +401,17 @@ def _label_results(
     results = [result for result, _ in ranks.values()]
     sizes = {len(result.table) for result in results}
     kinds: dict[str, set[Any]] = {
-        "dataset": {result.about.get("dataset_fingerprint") for result in results},
+        "dataset": {result.facts.get("dataset_fingerprint") for result in results},
         "protocol": {result.protocol.fingerprint for result in results},
     }
     differing = " and ".join(kind for kind, values in kinds.items() if len(values) > 1)
     is_same_size = len(sizes) == 1
     n = f"n = {len(results[0].table):,} ranks" if is_same_size else "n in the legend"
-    dataset = shorten(str(results[0].about.get("dataset", "")))
+    dataset = shorten(str(results[0].facts.get("dataset", "")))
     lines = [f"{heading} on {dataset}: {n}" if title is None else title]
     lines += [f"not comparable: the results differ in {differing}"] if differing else []
     n_unknown = sum(len(result.table) - len(values) for result, values in ranks.values())
-    lines += [f"{n_unknown:,} ranks are undecided or unknown, not drawn"] if n_unknown else []
+    lines += [f"{n_unknown:,} ranks are bounded or unknown, not drawn"] if n_unknown else []
     sheet.set_labels("\n".join(filter(None, lines)), x, y)
     n_of = {name: "" if is_same_size else f" (n = {len(result.table):,})" for name, (result, _) in ranks.items()}
     sheet.add_legend(handles, [*(shorten(name, 24) + size if size else name for name, size in n_of.items()), *more])

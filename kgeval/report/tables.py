@@ -18,7 +18,7 @@ from kgeval.comparison import Comparison
 from kgeval.data import Dataset, KnownIndex, frame_ids, known_triples, query_parts, with_labels
 from kgeval.errors import MetricError, ProtocolError
 from kgeval.markup import printable, shown_label
-from kgeval.markup_cards import p_text
+from kgeval.markup_panels import p_text
 from kgeval.metrics import N_EFFECTIVE, REASON, Cell, Metric, display_of, metric_frame, parse_all
 from kgeval.report.table_files import without_formulas
 from kgeval.report.table_text import (
@@ -163,10 +163,10 @@ def protocol_comment(results: Mapping[str, EvaluationResult], ties: str) -> str:
     """
     lines: dict[str, list[str]] = {}
     for name, result in results.items():
-        about, protocol = result.about, result.protocol
+        facts, protocol = result.facts, result.protocol
         said = (
-            f"{about['dataset']}, {'+'.join(protocol.splits)}; {protocol.describe()}, {ties} ties; protocol "
-            f"{protocol.fingerprint}, dataset {about['dataset_fingerprint'][:8]}, kgeval {about['version']}"
+            f"{facts['dataset']}, {'+'.join(protocol.splits)}; {protocol.describe()}, {ties} ties; protocol "
+            f"{protocol.fingerprint}, dataset {facts['dataset_fingerprint'][:8]}, kgeval {facts['version']}"
         )
         lines.setdefault(said, []).append(name)
     return "\n".join(
@@ -553,7 +553,7 @@ def listed_ranks(result: EvaluationResult, scores: pd.DataFrame, dataset: Datase
     listed["score"] = scores["score"].to_numpy()
     listed = listed[~known.contains(triples[:, 1], triples[:, 0], triples[:, 2])]
     lines = []
-    for row in result.labelled().to_dict("records")[:MAX_LISTED_RANKS]:
+    for row in result.ranks(labels=True).to_dict("records")[:MAX_LISTED_RANKS]:
         answer, given = ("o", "s") if row["side"] == "object" else ("s", "o")
         rivals = listed[(listed[given] == row[given]) & (listed["p"] == row["p"]) & (listed["score"] > row["score"])]
         beaten = ""

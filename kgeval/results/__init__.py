@@ -15,7 +15,6 @@ from kgeval.results.columns import (
 from kgeval.results.display import MAX_TIES, html_table, metric_bars, show_text, tie_ends, with_headings
 from kgeval.results.evaluation_result import (
     BREAKDOWNS,
-    DEFAULT_METRICS,
     MAX_ENTITY_RATIO,
     EvaluationResult,
     have_same_ranks,
@@ -31,7 +30,7 @@ from kgeval.results.evaluation_result import (
 from kgeval.results.explanations import N_EXAMPLES, Source, explain_triple, extreme_rows
 from kgeval.results.files import (
     READERS,
-    check_about,
+    check_facts,
     load_result,
     pack_columns,
     pack_vocabularies,
@@ -48,7 +47,6 @@ __all__ = [
     "BREAKDOWNS",
     "CLUSTERS",
     "CONFIDENCE",
-    "DEFAULT_METRICS",
     "EXTREMES",
     "MAX_ENTITY_RATIO",
     "MAX_TIES",
@@ -65,7 +63,7 @@ __all__ = [
     "RowClusters",
     "Source",
     "by_position",
-    "check_about",
+    "check_facts",
     "check_model_name",
     "check_row_index",
     "dataset_of",

@@ -1,7 +1,7 @@
-"""Undecided ranks (only their bounds are known), and results for which some facts about the ranks are unknown.
+"""Bounded ranks (only their bounds are known), and results for which some facts about the ranks are unknown.
 
-`RankTable` and `EvaluationResult` call this module. `EvaluationResult` describes the columns ``undecided_raw`` and
-``undecided_filtered`` of a table of ranks, and the entry ``unknown`` of `about`.
+`RankTable` and `EvaluationResult` call this module. `EvaluationResult` describes the columns ``bounded_raw`` and
+``bounded_filtered`` of a table of ranks, and the entry ``unknown`` of `facts`.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from kgeval.metrics import REASON, QueryLevel
 from kgeval.ranking import RankCounts
 from kgeval.results.keys import Key
 
-UNKNOWN_COUNT = -1  # the value in all rows of a column of counts that ``about["unknown"]`` declares unknown
+UNKNOWN_COUNT = -1  # the value in all rows of a column of counts that ``facts["unknown"]`` declares unknown
 COUNTS = ("better", "tied", "rivals")
-UNDECIDED_COLUMNS = tuple(f"undecided_{setting}" for setting in SETTINGS)
+BOUNDED_COLUMNS = tuple(f"bounded_{setting}" for setting in SETTINGS)
 # What may be unknown, and how the header of a result names it.
 UNKNOWN = {
     "raw": "raw ranks",
@@ -31,12 +31,12 @@ UNKNOWN = {
     "ties": "ties",
     "queries": "lists of queries",
 }
-EXTREMES = ("optimistic", "pessimistic")  # the tie policies under which an undecided rank has one value
+EXTREMES = ("optimistic", "pessimistic")  # the tie policies under which a bounded rank has one value
 MAX_DECIMALS = 12
 
 
-def undecided_rows(frame: pd.DataFrame, setting: str, rows: Ids | None = None) -> npt.NDArray[np.bool_]:
-    """Return for each of `rows`, by default all rows of a table of ranks, whether its rank is undecided.
+def bounded_rows(frame: pd.DataFrame, setting: str, rows: Ids | None = None) -> npt.NDArray[np.bool_]:
+    """Return for each of `rows`, by default all rows of a table of ranks, whether its rank is bounded.
 
     Parameters
     ----------
@@ -50,20 +50,20 @@ def undecided_rows(frame: pd.DataFrame, setting: str, rows: Ids | None = None) -
     bool array, shape (rows,)
         False also if both bounds of the rank are equal.
     """
-    name = f"undecided_{setting}"
+    name = f"bounded_{setting}"
     if name not in frame.columns:
         return np.zeros(len(frame) if rows is None else len(rows), dtype=np.bool_)
-    is_undecided = frame[name].to_numpy() & (frame[f"tied_{setting}"].to_numpy() > 0)
-    return np.asarray(is_undecided if rows is None else is_undecided[rows])
+    is_bounded = frame[name].to_numpy() & (frame[f"tied_{setting}"].to_numpy() > 0)
+    return np.asarray(is_bounded if rows is None else is_bounded[rows])
 
 
-def at_extremes(counts: RankCounts, is_undecided: npt.NDArray[np.bool_]) -> tuple[RankCounts, RankCounts]:
-    """Return the counts with all undecided ranks at their worst, and with all of them at their best.
+def at_extremes(counts: RankCounts, is_bounded: npt.NDArray[np.bool_]) -> tuple[RankCounts, RankCounts]:
+    """Return the counts with all bounded ranks at their worst, and with all of them at their best.
 
     Parameters
     ----------
     counts : RankCounts
-    is_undecided : bool array, shape (rows,)
+    is_bounded : bool array, shape (rows,)
 
     Examples
     --------
@@ -72,8 +72,8 @@ def at_extremes(counts: RankCounts, is_undecided: npt.NDArray[np.bool_]) -> tupl
     >>> worst.better, best.better, worst.tied
     (array([0, 7]), array([0, 2]), array([1, 0]))
     """
-    tied = np.where(is_undecided, 0, counts.tied)
-    worst = counts.better + np.where(is_undecided, counts.tied, 0)
+    tied = np.where(is_bounded, 0, counts.tied)
+    worst = counts.better + np.where(is_bounded, counts.tied, 0)
     return RankCounts(worst, tied, counts.rivals), RankCounts(counts.better, tied, counts.rivals)
 
 
@@ -83,7 +83,7 @@ def unknown_reason(unknown: Mapping[str, str], key: Key, at_chance: bool = False
     Parameters
     ----------
     unknown : mapping of str to str
-        The entry ``unknown`` of `EvaluationResult.about`.
+        The entry ``unknown`` of `EvaluationResult.facts`.
     key : Key
     at_chance : bool
         Whether the reason is for the chance level, which depends on the number of rivals, but not on ties.
@@ -113,8 +113,8 @@ def unknown_counts(unknown: Mapping[str, str]) -> list[str]:
     ]
 
 
-def check_undecided(frame: pd.DataFrame, unknown: Any) -> None:
-    """Raise a DataError if the entry ``unknown`` of `about` or a column ``undecided_...`` contradicts the counts.
+def check_bounded(frame: pd.DataFrame, unknown: Any) -> None:
+    """Raise a DataError if the entry ``unknown`` of `facts` or a column ``bounded_...`` contradicts the counts.
 
     Parameters
     ----------
@@ -123,9 +123,9 @@ def check_undecided(frame: pd.DataFrame, unknown: Any) -> None:
     unknown : dict
     """
     if not isinstance(unknown, Mapping) or not all(isinstance(reason, str) and reason for reason in unknown.values()):
-        raise DataError(f"about['unknown'] must be a dict with a reason for each key; got {unknown!r}")
+        raise DataError(f"facts['unknown'] must be a dict with a reason for each key; got {unknown!r}")
     for name in unknown:
-        check_one_of("about['unknown']", name, UNKNOWN, DataError)
+        check_one_of("facts['unknown']", name, UNKNOWN, DataError)
     are_unknown = unknown_counts(unknown)
     for name in (f"{count}_{setting}" for setting in SETTINGS for count in COUNTS):
         values = frame[name].to_numpy()
@@ -133,9 +133,12 @@ def check_undecided(frame: pd.DataFrame, unknown: Any) -> None:
             raise DataError(f"{name} is unknown, so it must be {UNKNOWN_COUNT} in all rows; got {values.max()}")
         if name not in are_unknown and len(values) and values.min() < 0:
             raise DataError(
-                f"{name} must be at least 0; got {values.min()}. If it is unknown, give the reason in about['unknown']"
+                f"{name} must be at least 0; got {values.min()}. If it is unknown, give the reason in facts['unknown']"
             )
-    for name in UNDECIDED_COLUMNS:
+    for name in BOUNDED_COLUMNS:
+        old = name.replace("bounded", "undecided")
+        if old in frame.columns:
+            raise DataError(f"the column {old} of a table of ranks is called {name} since kgeval 0.2; rename it")
         if name in frame.columns and frame[name].dtype != np.bool_:
             raise DataError(f"{name} must have the dtype bool; got {frame[name].dtype}")
 
@@ -154,18 +157,16 @@ def shown_bounds(key: Key, low: float, high: float) -> str:
     return f"{low:,.{decimals}f} and {high:,.{decimals}f}"
 
 
-def between_reason(key: Key, low: float, high: float, n_undecided: int, n: int) -> str:
-    """Return the reason why a metric has no value, with its bounds and the number of undecided ranks.
+def between_reason(key: Key, low: float, high: float, n_bounded: int, n: int) -> str:
+    """Return the reason why a metric has no value, with its bounds and the number of bounded ranks.
 
     Examples
     --------
     >>> between_reason(Key.parse("mrr"), 0.69167, 0.7501, 732, 3134)
-    'the value lies between 0.6917 and 0.7501, since 732 of 3,134 ranks are undecided'
+    'the value lies between 0.6917 and 0.7501, since 732 of 3,134 ranks are bounded'
     """
-    are = "is" if n_undecided == 1 else "are"
-    return (
-        f"the value lies between {shown_bounds(key, low, high)}, since {n_undecided:,} of {n:,} ranks {are} undecided"
-    )
+    are = "is" if n_bounded == 1 else "are"
+    return f"the value lies between {shown_bounds(key, low, high)}, since {n_bounded:,} of {n:,} ranks {are} bounded"
 
 
 def where_equal(best: pd.DataFrame, worst: pd.DataFrame) -> pd.DataFrame:
@@ -174,7 +175,7 @@ def where_equal(best: pd.DataFrame, worst: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     best, worst : pandas.DataFrame
-        The same queries, with all undecided ranks at their best and at their worst; the last column is ``reason``.
+        The same queries, with all bounded ranks at their best and at their worst; the last column is ``reason``.
     """
     keys = [name for name in best.columns if name != REASON]
     differs = (best[keys] != worst[keys]) & best[keys].notna()
@@ -182,5 +183,5 @@ def where_equal(best: pd.DataFrame, worst: pd.DataFrame) -> pd.DataFrame:
     reasons = []
     for reason, row in zip(best[REASON], differs.to_numpy()):
         names = ", ".join(key for key, is_different in zip(keys, row) if is_different)
-        reasons.append("; ".join(filter(None, [reason, f"{names}: depends on undecided ranks" if names else ""])))
+        reasons.append("; ".join(filter(None, [reason, f"{names}: depends on bounded ranks" if names else ""])))
     return frame.assign(**{REASON: pd.Series(reasons, index=frame.index, dtype=object)})

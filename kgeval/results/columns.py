@@ -278,14 +278,14 @@ def _check_not_ambiguous(name: str, vocabulary: Vocabulary) -> None:
 
 
 def dataset_of(
-    about: Mapping[str, Any], dataset: Dataset | None, at_hand: Dataset | None, wanted: Iterable[str]
+    facts: Mapping[str, Any], dataset: Dataset | None, at_hand: Dataset | None, wanted: Iterable[str]
 ) -> Dataset:
     """Return the dataset from which the features of a result are computed.
 
     Parameters
     ----------
-    about : mapping
-        The attribute `about` of the result; has the keys ``dataset`` (the name) and ``dataset_fingerprint``.
+    facts : mapping
+        The attribute `facts` of the result; has the keys ``dataset`` (the name) and ``dataset_fingerprint``.
     dataset : Dataset, optional
         The dataset that the user passed.
     at_hand : Dataset, optional
@@ -308,9 +308,9 @@ def dataset_of(
             f"{', '.join(wanted)}: a saved result does not contain the dataset; pass the dataset: "
             "result.with_features(kgeval.read_dataset(...))"
         )
-    if dataset.fingerprint != about["dataset_fingerprint"]:
+    if dataset.fingerprint != facts["dataset_fingerprint"]:
         raise DataError(
-            f"the result was made from dataset {about['dataset']!r} ({about['dataset_fingerprint'][:8]}); "
+            f"the result was made from dataset {facts['dataset']!r} ({facts['dataset_fingerprint'][:8]}); "
             f"got {dataset.name!r} ({dataset.fingerprint[:8]})"
         )
     return dataset

@@ -1,4 +1,4 @@
-"""Show results and comparisons as text (``repr``), and make the tables and bars of their cards (notebooks).
+"""Show results and comparisons as text (``repr``), and make the tables and bars of their panels (notebooks).
 
 `EvaluationResult`, `ClassificationResult` and `Comparison` call this module.
 """
@@ -13,8 +13,8 @@ from dataclasses import replace
 import pandas as pd
 
 from kgeval.markup import Markup, printable
-from kgeval.markup_cards import Bar, written
-from kgeval.markup_cards import table as card_table
+from kgeval.markup_panels import Bar, written
+from kgeval.markup_panels import table as panel_table
 from kgeval.metrics import REASON, display_of
 from kgeval.results.keys import Key
 from kgeval.results.rank_table import CONFIDENCE, RankTable
@@ -79,7 +79,7 @@ def show_text(lines: list[str], frame: pd.DataFrame, index: bool = True) -> str:
 
 
 def html_table(frame: pd.DataFrame, index: bool = True) -> Markup:
-    """Return a table as HTML for the card of an object; `kgeval.metrics.display_of` gives the decimals of a metric.
+    """Return a table as HTML for the panel of an object; `kgeval.metrics.display_of` gives the decimals of a metric.
 
     Parameters
     ----------
@@ -97,11 +97,11 @@ def html_table(frame: pd.DataFrame, index: bool = True) -> Markup:
     cells = [[_html_cell(value, places) for value in values] for values, places in zip(columns, decimals)]
     numeric = [i for i, values in enumerate(columns) if i and all(isinstance(x, (int, float)) for x in values)]
     headings = [_heading(str(name)) for name in flat.columns]
-    return card_table(headings, zip(*cells), numeric)
+    return panel_table(headings, zip(*cells), numeric)
 
 
 def _html_cell(value: object, decimals: int) -> str:
-    """Return the text of a value in a table of a card."""
+    """Return the text of a value in a table of a panel."""
     if isinstance(value, float):
         return written(value, decimals)
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
@@ -129,7 +129,7 @@ def tie_ends(ranks: RankTable, metric: str) -> tuple[float, float] | None:
 
 
 def metric_bars(ranks: RankTable, metrics: Sequence[str]) -> list[Bar]:
-    """Return the values of metrics for a card, with intervals, chance levels, and ranges over tie policies.
+    """Return the values of metrics for a panel, with intervals, chance levels, and ranges over tie policies.
 
     Parameters
     ----------

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from kgeval import markup_cards as cards
-from kgeval.checks import Ids, check_largest_weight, check_one_of, counted, names_unknown_arguments
+from kgeval import markup_panels as panels
+from kgeval.checks import Ids, answers_old_names, check_largest_weight, check_one_of, counted, names_unknown_arguments
 from kgeval.data import (
     SETTINGS,
     Dataset,
@@ -44,12 +45,13 @@ from kgeval.metrics import (
     parse_all,
     split_list,
 )
+from kgeval.metrics.default_metrics import BRIEF_METRICS, DEFAULT_METRICS
 from kgeval.metrics.retrieval import ListMetric, RankedLists, Steps, tabulate
 from kgeval.results.bounded import (
+    BOUNDED_COLUMNS,
     EXTREMES,
-    UNDECIDED_COLUMNS,
     UNKNOWN,
-    check_undecided,
+    check_bounded,
     shown_bounds,
     unknown_counts,
     where_equal,
@@ -77,13 +79,12 @@ from kgeval.results.run_names import MODEL, SEED, run_facts, run_name
 from kgeval.results.steps import steps_of_row
 from kgeval.stats import FEW_CLUSTERS, Interval, check_confidence, robust_interval
 
-CARD_METRICS = ("mrr", "hits@1", "hits@10")  # the metrics that notebooks show first
-DEFAULT_METRICS = ("mr", "mrr", "hits@1", "hits@3", "hits@10", "amri")
 # A caution is given if clusters by entity make an interval more than this many times as wide.
 MAX_ENTITY_RATIO = 2.0
 BREAKDOWNS = ("relation", "side", "split")
+RANK_COLUMNS = tuple(f"rank_{setting}" for setting in SETTINGS)  # of `EvaluationResult.table`: realistic ranks
 # Names that users' columns must not have.
-RESERVED = ("rank_raw", "rank_filtered", "n", "share", N_EFFECTIVE, REASON, *UNDECIDED_COLUMNS)
+RESERVED = (*RANK_COLUMNS, "n", "share", N_EFFECTIVE, REASON, *BOUNDED_COLUMNS)
 
 
 class EvaluationResult:
@@ -100,13 +101,13 @@ class EvaluationResult:
         rivals: with a higher score (``better``), with the same score (``tied``), and all rivals (``rivals``). There
         are two columns for each count, for example ``better_raw`` and ``better_filtered``.
 
-        Two more bool columns are optional: ``undecided_raw`` and ``undecided_filtered``. They are True if only bounds
+        Two more bool columns are optional: ``bounded_raw`` and ``bounded_filtered``. They are True if only bounds
         of the rank are known, for example because a list of predictions ends before the positive. In such a row,
         ``better`` counts the rivals that certainly rank above the positive, and ``tied`` the rivals that may rank above
         or below it: the rank lies between ``better + 1`` (optimistic) and ``better + tied + 1`` (pessimistic).
     entities, relations : Vocabulary
     protocol : Protocol
-    about : dict
+    facts : dict
         Facts that JSON can store: name, fingerprint and observations of the dataset, name of the scorer, version of
         kgeval, and counts. The count ``n_read`` is the number of (triple, side) rows that were read: the ranked rows
         plus the dropped rows.
@@ -156,17 +157,18 @@ class EvaluationResult:
         entities: Vocabulary,
         relations: Vocabulary,
         protocol: Protocol,
-        about: dict[str, Any],
+        facts: dict[str, Any],
         dropped: dict[str, int] | None = None,
         notes: Sequence[str] = (),
         columns: pd.DataFrame | None = None,
         rivals: pd.DataFrame | None = None,
         source: Source | None = None,
     ) -> None:
-        self.rank_table = RankTable(by_position(table), protocol, about.get("unknown", {}))
+        counts = by_position(table).drop(columns=[*RANK_COLUMNS], errors="ignore")  # the counts say the ranks again
+        self.rank_table = RankTable(counts, protocol, facts.get("unknown", {}))
         self.entities, self.relations = entities, relations
         self.dropped: dict[str, int] = dict(dropped or {})
-        self.about = {"n_read": len(table) + sum(self.dropped.values()), **about}
+        self.facts = {"n_read": len(table) + sum(self.dropped.values()), **facts}
         self.notes = tuple(notes)
         self.columns = pd.DataFrame(index=pd.RangeIndex(len(table))) if columns is None else by_position(columns)
         self._rivals, self._source = rivals, source
@@ -174,7 +176,7 @@ class EvaluationResult:
 
     def _check_counts(self) -> None:
         """Raise a DataError if the numbers of rows, or the counts of rivals, contradict each other."""
-        n_read, n = self.about["n_read"], len(self.table)
+        n_read, n = self.facts["n_read"], len(self.table)
         counts = [*self.dropped.values(), n_read]
         if any(isinstance(count, bool) or not isinstance(count, int) or count < 0 for count in counts):
             raise DataError(f"counts of rows must be integers of at least 0; got {counts}")
@@ -187,11 +189,16 @@ class EvaluationResult:
             raise DataError(f"columns has {len(self.columns)} rows; the table has {n}")
         if self._rivals is not None and (self._rivals["row"] >= n).any():
             raise DataError(f"rivals: row {self._rivals['row'].max()} does not exist; the table has {n} rows")
-        check_undecided(self.table, self.rank_table.unknown)
+        check_bounded(self.rank_table.frame, self.rank_table.unknown)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a pickle or a deep copy contains: everything but the scorer, which `explain` then lacks."""
-        return vars(self) | {"_source": None}
+        return {name: value for name, value in vars(self).items() if name != "table"} | {"_source": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take over what a pickle contains; a DataError if its table has columns of an older kgeval."""
+        vars(self).update(state)
+        check_bounded(self.rank_table.frame, self.rank_table.unknown)
 
     def __copy__(self) -> EvaluationResult:
         return self.__replace__()
@@ -202,24 +209,34 @@ class EvaluationResult:
 
     def _parts(self) -> dict[str, Any]:
         """Return the constructor's arguments that `save` writes to the file, name -> value: all except `source`."""
-        names = ("table", "protocol", "entities", "relations", "about", "dropped", "notes", "columns")
-        return {**{name: getattr(self, name) for name in names}, "rivals": self._rivals}
+        names = ("protocol", "entities", "relations", "facts", "dropped", "notes", "columns")
+        parts = {name: getattr(self, name) for name in names}
+        return {"table": self.rank_table.frame, **parts, "rivals": self._rivals}
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, EvaluationResult):
             return NotImplemented
-        names = ("about", "dropped", "notes", "entities", "relations")
+        names = ("facts", "dropped", "notes", "entities", "relations")
         same = all(getattr(self, name) == getattr(other, name) for name in names) and have_same_ranks(self, other)
         # Columns with features are not compared: the dataset determines them, and its fingerprint is compared.
         columns, other_columns = (result.columns.drop(columns=[*FEATURES], errors="ignore") for result in (self, other))
         return same and same_columns(columns, other_columns)
 
     __hash__ = None  # type: ignore[assignment]
+    if not TYPE_CHECKING:  # mypy would take every attribute for known
+        __getattr__ = answers_old_names("EvaluationResult", about="facts", labelled="ranks(labels=True)")
 
-    @property
+    @cached_property
     def table(self) -> pd.DataFrame:
-        """The ranks, one row per (triple, side); see the parameters of the class."""
-        return self.rank_table.frame
+        """The ranks, one row per (triple, side): the table of the class's parameters and two more columns.
+
+        ``rank_raw`` and ``rank_filtered`` hold the realistic ranks; NaN if a rank is unknown or bounded. `ranks`
+        returns the same table with labels.
+        """
+        frame = self.rank_table.frame.copy(deep=False)
+        for setting, name in zip(SETTINGS, RANK_COLUMNS):
+            frame[name] = self.rank_table.ranks(setting)
+        return frame
 
     @property
     def protocol(self) -> Protocol:
@@ -237,9 +254,9 @@ class EvaluationResult:
     def value(self, key: str | Metric) -> MetricValue:
         """Return the value of the metric `key`; NaN with a reason if it is undefined.
 
-        Some ranks may be undecided (see the table of `EvaluationResult`). With optimistic ties, they have their best
+        Some ranks may be bounded (see the table of `EvaluationResult`). With optimistic ties, they have their best
         possible value; with pessimistic ties, their worst. With other ties, the metric has a value only if it does not
-        depend on the undecided ranks; `bounds` returns its smallest and its greatest possible value.
+        depend on the bounded ranks; `bounds` returns its smallest and its greatest possible value.
 
         Parameters
         ----------
@@ -255,7 +272,7 @@ class EvaluationResult:
         return self.rank_table.value(key)
 
     def bounds(self, key: str | Metric) -> tuple[float, float]:
-        """Return the smallest and the greatest value of the metric `key` that the undecided ranks allow.
+        """Return the smallest and the greatest value of the metric `key` that the bounded ranks allow.
 
         Parameters
         ----------
@@ -266,8 +283,8 @@ class EvaluationResult:
         Returns
         -------
         low, high : float
-            The values with all undecided ranks at their worst, or all at their best; no narrower bounds exist. If the
-            metric does not depend on undecided ranks, both equal the value of the metric. If the metric has no bounds,
+            The values with all bounded ranks at their worst, or all at their best; no narrower bounds exist. If the
+            metric does not depend on bounded ranks, both equal the value of the metric. If the metric has no bounds,
             both are NaN, and the reason of `value` says why.
 
         Raises
@@ -283,12 +300,12 @@ class EvaluationResult:
         >>> dataset = kg.Dataset.from_arrays(test=[[0, 0, 1], [1, 0, 2]], n_entities=4, n_relations=1)
         >>> result = kg.evaluate(lambda s, p, o: o, dataset, kg.Protocol(sides="object"), progress=False)
         >>> counts = {f"{name}_{setting}": n for setting in ("raw", "filtered")
-        ...           for name, n in [("better", [0, 2]), ("tied", [0, 1]), ("undecided", [False, True])]}
+        ...           for name, n in [("better", [0, 2]), ("tied", [0, 1]), ("bounded", [False, True])]}
         >>> bounded = result.__replace__(table=result.table.assign(**counts))
         >>> bounded["mr"], bounded.bounds("mr"), bounded.bounds("hits@2")
         (nan, (2.0, 2.5), (0.5, 0.5))
         >>> bounded.value("mr").reason
-        'the value lies between 2.00 and 2.50, since 1 of 2 ranks is undecided'
+        'the value lies between 2.00 and 2.50, since 1 of 2 ranks is bounded'
         """
         return self.rank_table.bounds(key)
 
@@ -374,7 +391,7 @@ class EvaluationResult:
             If the number of weights is wrong, if a weight is negative or not finite, if all weights of the side are 0,
             if the largest weight is above 1e100 or below 1e-100 (sums would overflow or lose digits),
             if the weights are a Series with another index than `table`, if the metric has no weighted form, or if the
-            metric is undefined. If the metric depends on undecided ranks, the message contains its bounds.
+            metric is undefined. If the metric depends on bounded ranks, the message contains its bounds.
 
         Examples
         --------
@@ -536,7 +553,8 @@ class EvaluationResult:
         counts = [len(self.table), len(groups)]
         return metric_frame(index, [micro, macro], map(str, parsed), counts, with_intervals=confidence is not None)
 
-    def lists(self, side: str = "both", setting: str = "filtered", undecided: str | None = None) -> RankedLists:
+    @names_unknown_arguments(undecided="lists(bounded=)")
+    def lists(self, side: str = "both", setting: str = "filtered", bounded: str | None = None) -> RankedLists:
         """Return one ranked list per query, for the metrics and curves of `kgeval.metrics.retrieval`.
 
         The relevant items of a list are the ranked answers of its query. In the raw setting, the other items are all
@@ -548,9 +566,9 @@ class EvaluationResult:
             ``"both"``, ``"subject"`` or ``"object"``.
         setting : str
             ``"filtered"`` or ``"raw"``.
-        undecided : str, optional
-            The places of answers with an undecided rank: ``"optimistic"``: before all items that may rank above or
-            below them; ``"pessimistic"``: after these items. Not needed if no rank is undecided.
+        bounded : str, optional
+            The places of answers with a bounded rank: ``"optimistic"``: before all items that may rank above or
+            below them; ``"pessimistic"``: after these items. Not needed if no rank is bounded.
 
         Returns
         -------
@@ -561,7 +579,7 @@ class EvaluationResult:
         ------
         MetricError
             If the side was not ranked; if the setting is filtered, and the filter of the protocol contains some splits,
-            but not all ranked splits; if ranks are undecided, and `undecided` is None; or if the lists are unknown.
+            but not all ranked splits; if ranks are bounded, and `bounded` is None; or if the lists are unknown.
         """
         check_one_of("setting", setting, SETTINGS, MetricError)
         check_one_of("side", side, SIDE_WORDS, MetricError)
@@ -570,17 +588,17 @@ class EvaluationResult:
         reason = no_lists(self.protocol, setting) or next(filter(None, unknown), "")
         if reason:
             raise MetricError(reason)
-        n_undecided = int(self.rank_table.is_undecided(setting, rows_of_side).sum())
-        if undecided is not None:
-            check_one_of("undecided", undecided, EXTREMES, MetricError)
-        elif n_undecided:
+        n_bounded = int(self.rank_table.is_bounded(setting, rows_of_side).sum())
+        if bounded is not None:
+            check_one_of("bounded", bounded, EXTREMES, MetricError)
+        elif n_bounded:
             raise MetricError(
-                f"{n_undecided:,} of {len(rows_of_side):,} ranks are undecided, so their places in the lists are not "
-                "known; choose lists(undecided='optimistic') or lists(undecided='pessimistic')"
+                f"{n_bounded:,} of {len(rows_of_side):,} ranks are bounded, so their places in the lists are not "
+                "known; choose lists(bounded='optimistic') or lists(bounded='pessimistic')"
             )
         _, rows = query_lists(self.table.iloc[rows_of_side], self.protocol, setting)
-        lists, *bounded = self.rank_table.bounded_lists(setting, rows_of_side)
-        lists = bounded[undecided == "optimistic"] if bounded else lists
+        lists, *extremes = self.rank_table.bounded_lists(setting, rows_of_side)
+        lists = extremes[bounded == "optimistic"] if extremes else lists
         is_subject = (rows["side"] == "subject").to_numpy()
         given, _ = given_and_asked_where(triples_of(rows), is_subject)
         columns = [
@@ -612,15 +630,15 @@ class EvaluationResult:
         -------
         pandas.DataFrame
             Indexed by side, relation and given entity (labels). Columns: ``n`` (number of ranked answers of the query),
-            the metrics, and ``reason``. With ties ``"expected"``, a value that depends on undecided ranks is NaN.
+            the metrics, and ``reason``. With ties ``"expected"``, a value that depends on bounded ranks is NaN.
         """
         specs = split_list(metrics)
         plain = [metric.removeprefix("query.") if isinstance(metric, str) else metric for metric in specs]
         rows = self.rank_table.rows_of(SIDE_WORDS[check_one_of("side", side, SIDE_WORDS, MetricError)])
-        has_undecided = ties not in EXTREMES and bool(self.rank_table.is_undecided(setting, rows).any())
-        lists = self.lists(side, setting, undecided="pessimistic" if ties == "pessimistic" else "optimistic")
+        has_bounded = ties not in EXTREMES and bool(self.rank_table.is_bounded(setting, rows).any())
+        lists = self.lists(side, setting, bounded="pessimistic" if ties == "pessimistic" else "optimistic")
         frame = tabulate(lists, plain, ties, average=None)
-        if has_undecided:
+        if has_bounded:
             frame = where_equal(frame, tabulate(self.lists(side, setting, "pessimistic"), plain, ties, average=None))
         frame.insert(0, "n", lists.n_relevant)
         return frame
@@ -678,7 +696,7 @@ class EvaluationResult:
         DataError
             If no dataset was passed and none is in memory, or if the result was computed from another dataset.
         """
-        dataset = dataset_of(self.about, dataset, self._source.dataset if self._source else None, names or FEATURES)
+        dataset = dataset_of(self.facts, dataset, self._source.dataset if self._source else None, names or FEATURES)
         features, feature_notes = features_of(
             self.table, self.protocol, dataset, names=names, splits_for_means=splits_for_means, types=types
         )
@@ -784,17 +802,46 @@ class EvaluationResult:
         row = self._row(s, p, o, check_side(side))
         return steps_of_row(self.rank_table, self.entities, self.relations, row, Key.parse(metric))
 
-    def labelled(self) -> pd.DataFrame:
-        """Return the table with labels instead of ids, and with the realistic ranks ``rank_raw``, ``rank_filtered``.
+    def ranks(self, *, labels: bool = False, columns: bool = False) -> pd.DataFrame:
+        """Return `table`, if wanted with labels instead of ids, and with the further columns of the result.
 
-        Undecided ranks, unknown ranks and unknown counts are NaN.
+        Parameters
+        ----------
+        labels : bool
+            Whether ``s``, ``p`` and ``o`` hold labels.
+        columns : bool
+            Whether to add the columns in ``result.columns`` (features, columns of the user).
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per (triple, side). Bounded ranks, unknown ranks and unknown counts are NaN.
+
+        Raises
+        ------
+        DataError
+            If a column in ``result.columns`` has the same name as a column of the table.
+
+        Examples
+        --------
+        >>> from kgeval import Dataset, evaluate
+        >>> triples = pd.DataFrame([["a", "r", "b"], ["b", "r", "c"]])
+        >>> result = evaluate(lambda s, p, o: o, Dataset.from_frames(test=triples), progress=False)
+        >>> result.ranks(labels=True)[["s", "p", "o", "side", "rank_filtered"]].head(1).values.tolist()
+        [['a', 'r', 'b', 'subject', 2.0]]
         """
-        frame = with_labels(self.table, self.entities, self.relations)
+        frame = with_labels(self.table, self.entities, self.relations) if labels else self.table.copy()
         for name in unknown_counts(self.rank_table.unknown):
             frame[name] = np.nan
-        for setting in SETTINGS:
-            frame[f"rank_{setting}"] = self.rank_table.ranks(setting)
-        return frame
+        if not columns or not len(self.columns.columns):
+            return frame
+        duplicates = [str(name) for name in self.columns.columns if name in frame.columns]
+        if duplicates:
+            raise DataError(
+                f"result.columns has {', '.join(duplicates)}, which the table of ranks also has; rename it, or set "
+                "columns=False"
+            )
+        return pd.concat([frame, self.columns], axis=1)
 
     def save(
         self,
@@ -830,14 +877,14 @@ class EvaluationResult:
         DataError
             If the file exists, if `name` is blank, or if `seed` is not an integer of at least 0 or has no `name`.
         """
-        about = run_facts(self.about, name, seed)
+        facts = run_facts(self.facts, name, seed)
         result, rivals, notes = self, self._rivals, list(self.notes)
         if details and self._source:
             new = [name for name in features_at_hand(self._source.dataset) if name not in self.columns]
             result = self.with_features(names=new)
             rivals, reason = kept_rivals(self)
             notes += [reason] if reason else []
-        parts = {**result._parts(), "rivals": rivals, "notes": notes, "about": about}
+        parts = {**result._parts(), "rivals": rivals, "notes": notes, "facts": facts}
         write_result(path, "result", *pack_ranks(parts), overwrite=overwrite)
 
     def _taken(self) -> set[str]:
@@ -882,7 +929,7 @@ class EvaluationResult:
         lines = [*header_lines(self), *(f"note: {caution}" for caution in metric_cautions(self, DEFAULT_METRICS))]
         frame = self.summary()
         ranks = self.rank_table
-        if ranks.unknown or any(ranks.is_undecided(setting).any() for setting in SETTINGS):
+        if ranks.unknown or any(ranks.is_bounded(setting).any() for setting in SETTINGS):
             # The reasons contain bounds and are too long for a column.
             reasons = zip(frame.index, frame[REASON])
             lines += [f"undefined in {setting} {side}: {reason}" for (setting, side), reason in reasons if reason]
@@ -895,13 +942,13 @@ class EvaluationResult:
     def _repr_html_(self) -> str:
         lines, frame = self._shown()
         size, *_ = lines
-        scorer = [cards.label(self.about["scorer"]), " on "] if "scorer" in self.about else []
-        return cards.card(
-            joined(scorer, cards.label(self.about["dataset"])),
-            cards.line(size),
-            cards.bar_table(metric_bars(self.rank_table, CARD_METRICS), CONFIDENCE),
-            cards.folded("All metrics", html_table(frame)),
-            cards.folded("Protocol and notes", cards.lines(lines[1:])),
+        scorer = [panels.label(self.facts["scorer"]), " on "] if "scorer" in self.facts else []
+        return panels.panel(
+            joined(scorer, panels.label(self.facts["dataset"])),
+            panels.line(size),
+            panels.bar_table(metric_bars(self.rank_table, BRIEF_METRICS), CONFIDENCE),
+            panels.folded("All metrics", html_table(frame)),
+            panels.folded("Protocol and notes", panels.lines(lines[1:])),
         )
 
 
@@ -920,23 +967,23 @@ def header_lines(result: EvaluationResult, ties: str = "realistic") -> list[str]
         If the tie policy is unknown.
     """
     check_one_of("ties", ties, TIE_POLICIES, MetricError)
-    about, protocol, dropped = result.about, result.protocol, sum(result.dropped.values())
+    facts, protocol, dropped = result.facts, result.protocol, sum(result.dropped.values())
     part = "" if protocol.sample is None else f"{protocol.sample.n:,} of "
-    n_triples = about["n_triples"] if protocol.sample is None else protocol.sample.of
-    unseen = "unseen not known" if protocol.is_of_tool else f"{about['n_unseen']:,} unseen"
+    n_triples = facts["n_triples"] if protocol.sample is None else protocol.sample.of
+    unseen = "unseen not known" if protocol.is_of_tool else f"{facts['n_unseen']:,} unseen"
     lines = [
-        f"{about['dataset']}: {counted(len(result.entities), 'entity')}, "
+        f"{facts['dataset']}: {counted(len(result.entities), 'entity')}, "
         f"{counted(len(result.relations), 'relation')}; {'+'.join(protocol.splits)} "
-        f"{part}{counted(n_triples, 'triple')}, {counted(about['n_queries'], 'query')}; "
+        f"{part}{counted(n_triples, 'triple')}, {counted(facts['n_queries'], 'query')}; "
         f"{unseen}, {dropped:,} dropped",
         f"{protocol.describe()}, {ties} ties (tie rate {_share(result.tie_rate)}); "
-        f"protocol {protocol.fingerprint}, dataset {about['dataset_fingerprint'][:8]}, "
-        f"kgeval {about['version']}",
-        *([f"run: {run_name(about[MODEL], about.get(SEED))}"] if MODEL in about else []),
+        f"protocol {protocol.fingerprint}, dataset {facts['dataset_fingerprint'][:8]}, "
+        f"kgeval {facts['version']}",
+        *([f"run: {run_name(facts[MODEL], facts.get(SEED))}"] if MODEL in facts else []),
     ]
     lines += [f"dropped: {counted(n, 'rank')}, {reason}" for reason, n in result.dropped.items()]
     lines += unknown_lines(result)
-    lines += [f"dataset: {observation}" for observation in about["observations"]]
+    lines += [f"dataset: {observation}" for observation in facts["observations"]]
     return lines + [f"note: {note}" for note in result.notes]
 
 
@@ -955,7 +1002,7 @@ def metric_cautions(
 ) -> list[str]:
     """Return cautions about metrics of a result, for example about hits@10 if some queries have 10 candidates or fewer.
 
-    For each metric that depends on undecided ranks, one line gives its smallest and its greatest possible value.
+    For each metric that depends on bounded ranks, one line gives its smallest and its greatest possible value.
 
     Parameters
     ----------
@@ -971,7 +1018,7 @@ def metric_cautions(
     """
     rivals = result.rank_table.counts("filtered").rivals
     parsed = parse_all(metrics)
-    cautions = _undecided_cautions(result, parsed, ties)
+    cautions = _bounded_cautions(result, parsed, ties)
     if not {"filtered", "rivals"} & set(result.rank_table.unknown):
         cautions += [metric.caution(rivals) for metric in parsed if isinstance(metric, RankMetric)]
     if any(isinstance(metric, QueryLevel) for metric in parsed):
@@ -987,15 +1034,15 @@ def metric_cautions(
     return list(dict.fromkeys(caution for caution in cautions if caution))
 
 
-def _undecided_cautions(result: EvaluationResult, metrics: Sequence[Metric], ties: str | None) -> list[str]:
-    """Return the cautions about undecided ranks: the number of these ranks, and the bounds of the metrics."""
+def _bounded_cautions(result: EvaluationResult, metrics: Sequence[Metric], ties: str | None) -> list[str]:
+    """Return the cautions about bounded ranks: the number of these ranks, and the bounds of the metrics."""
     ranks = result.rank_table
-    # A side or setting may have undecided ranks while the filtered ranks of both sides have none.
-    counts = {setting: int(ranks.is_undecided(setting).sum()) for setting in reversed(SETTINGS)}
+    # A side or setting may have bounded ranks while the filtered ranks of both sides have none.
+    counts = {setting: int(ranks.is_bounded(setting).sum()) for setting in reversed(SETTINGS)}
     if not any(counts.values()):
         return []
     parts = [f"{n:,} of {len(ranks):,} {setting} ranks" for setting, n in counts.items() if n]
-    text = f"{' and '.join(parts)} are undecided: only bounds of them are known"
+    text = f"{' and '.join(parts)} are bounded: only bounds of them are known"
     if ties in EXTREMES:
         return [f"{text}; {ties} ties put them at their {'best' if ties == 'optimistic' else 'worst'}"]
     lines = [text]
@@ -1063,8 +1110,8 @@ def have_same_ranks(one: EvaluationResult, other: EvaluationResult) -> bool:
     """
     if one is other:
         return True
-    same = one.protocol == other.protocol and one.about["dataset_fingerprint"] == other.about["dataset_fingerprint"]
-    return same and one.table.equals(other.table)
+    same = one.protocol == other.protocol and one.facts["dataset_fingerprint"] == other.facts["dataset_fingerprint"]
+    return same and one.rank_table.frame.equals(other.rank_table.frame)
 
 
 def rank_groups(result: EvaluationResult, names: Sequence[str]) -> list[tuple[Group, Ids]]:

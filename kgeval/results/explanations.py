@@ -330,7 +330,7 @@ def extreme_rows(ranks: RankTable, n: int = N_EXAMPLES) -> Ids:
 
     The worst ranks come first, starting with the worst; the best ranks follow, starting with the best. Of two equal
     ranks, the rank among more rivals counts as better. Rows without a score are left out, and so are rows whose rank is
-    undecided or unknown.
+    bounded or unknown.
 
     Parameters
     ----------
@@ -404,9 +404,9 @@ def _stored_counts(ranks: RankTable, source: Source, row: int) -> tuple[int, int
             f"{labels} was not scored on the {stored['side']} side: it contains an entity or relation that does not "
             "occur in train"
         )
-    if ranks.is_undecided("raw", np.array([row]))[0]:
+    if ranks.is_bounded("raw", np.array([row]))[0]:
         raise DataError(
-            f"the rank of {labels} on the {stored['side']} side is undecided: it is only known to lie between bounds"
+            f"the rank of {labels} on the {stored['side']} side is bounded: it is only known to lie between bounds"
         )
     return int(stored["better_raw"]), int(stored["tied_raw"])
 

@@ -18,7 +18,7 @@ from kgeval.checks import check_ids, cut_label
 from kgeval.data import NOT_KNOWN, OF_TOOL, PER_POSITIVE, SETTINGS, Labels, Protocol, TextLabels, TripleSet, Vocabulary
 from kgeval.errors import DataError, KgevalError
 from kgeval.files import Arrays, read_archive, unpack_labels, write_archive
-from kgeval.results.bounded import COUNTS, UNDECIDED_COLUMNS, unknown_counts
+from kgeval.results.bounded import BOUNDED_COLUMNS, COUNTS, unknown_counts
 from kgeval.results.columns import text_codes
 
 TABLE_COLUMNS = (
@@ -26,14 +26,15 @@ TABLE_COLUMNS = (
     "better_raw", "tied_raw", "rivals_raw", "better_filtered", "tied_filtered", "rivals_filtered",
 )  # fmt: skip
 RIVAL_COLUMNS = ("row", "place", "entity", "score")
-# Versions of the file format: kgeval 0.1.0 wrote version 1. Since version 3, ranks may be undecided or unknown. Since
+# Versions of the file format: kgeval 0.1.0 wrote version 1. Since version 3, ranks may be bounded or unknown. Since
 # version 4, labels are saved not as a JSON list, but as one text with the length of each label, or as a number of ids.
-VERSION = 4
+# Since version 5, the columns ``undecided_...`` are called ``bounded_...``, and the entry ``about`` is ``facts``.
+VERSION = 5
 # Kind of result -> function that makes the result from the arrays, the header and the version of the format.
 READERS: dict[str, Callable[[Arrays, dict[str, Any], int], Any]] = {}
-_HEADER_KEYS = ("protocol", "about", "dropped", "notes", "categories_side", "categories_split")
-_ABOUT_KEYS = ("dataset", "dataset_fingerprint", "observations", "n_triples", "n_queries", "n_unseen", "version")
-# For entries of `about` that texts and comparisons use: the type, and the type of the parts.
+_HEADER_KEYS = ("protocol", "facts", "dropped", "notes", "categories_side", "categories_split")
+_FACT_KEYS = ("dataset", "dataset_fingerprint", "observations", "n_triples", "n_queries", "n_unseen", "version")
+# For entries of `facts` that texts and comparisons use: the type, and the type of the parts.
 _KINDS: dict[str, tuple[type, type | tuple[type, ...]]] = {
     **dict.fromkeys(("scorer", "dataset", "dataset_fingerprint", "version"), (str, str)),
     "observations": (list, str),
@@ -44,6 +45,8 @@ _KINDS: dict[str, tuple[type, type | tuple[type, ...]]] = {
 }
 _ENTITIES, _RELATIONS, _COLUMN, _RIVAL = "entity_labels", "relation_labels", "column_{}", "rival_{}"
 _LENGTHS = "{}_lengths"
+# What files before version 5 call otherwise: old name -> new name of an array or of an entry of the header.
+_NEW_NAMES = {f"undecided_{setting}": f"bounded_{setting}" for setting in SETTINGS} | {"about": "facts"}
 
 
 def write_result(path: str | Path, kind: str, arrays: Arrays, header: dict[str, Any], overwrite: bool) -> None:
@@ -92,6 +95,9 @@ def load_result(path: str | Path) -> Any:
             f"{path}: the file has version {version} of the format, but this kgeval reads versions up to {VERSION}"
             f"{'; upgrade kgeval' if version else ', from 1 on'}"
         )
+    if version < 5:
+        arrays = {_NEW_NAMES.get(name, name): values for name, values in arrays.items()}
+        header = {_NEW_NAMES.get(name, name): value for name, value in header.items()}
     try:
         return READERS[kind](arrays, header, version)
     except (KgevalError, KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
@@ -117,7 +123,7 @@ def pack_ranks(parts: dict[str, Any]) -> tuple[Arrays, dict[str, Any]]:
     header: dict[str, Any] = {
         "protocol": parts["protocol"].to_dict(),
         "notes": list(parts["notes"]),
-        **{name: parts[name] for name in ("about", "dropped")},
+        **{name: parts[name] for name in ("facts", "dropped")},
     }
     arrays: Arrays = {}
     for column in TABLE_COLUMNS:
@@ -126,7 +132,7 @@ def pack_ranks(parts: dict[str, Any]) -> tuple[Arrays, dict[str, Any]]:
             header[f"categories_{column}"] = [str(category) for category in values.cat.categories]
             values = values.cat.codes
         arrays[column] = values.to_numpy()
-    arrays |= {name: table[name].to_numpy() for name in UNDECIDED_COLUMNS if name in table.columns}
+    arrays |= {name: table[name].to_numpy() for name in BOUNDED_COLUMNS if name in table.columns}
     column_arrays, column_header = pack_columns(columns)
     arrays |= pack_vocabularies(parts["entities"], parts["relations"]) | column_arrays
     if rivals is not None:
@@ -231,7 +237,7 @@ def unpack_ranks(arrays: Arrays, header: dict[str, Any], version: int) -> dict[s
     arrays : dict of str to array
     header : dict
     version : int
-        Version of the file format. ``n_read`` is in the header in version 1, and in ``header["about"]`` later.
+        Version of the file format. ``n_read`` is in the header in version 1, and in ``header["facts"]`` later.
 
     Returns
     -------
@@ -245,13 +251,13 @@ def unpack_ranks(arrays: Arrays, header: dict[str, Any], version: int) -> dict[s
     """
     missing = [name for name in (*TABLE_COLUMNS, _ENTITIES, _RELATIONS) if name not in arrays]
     missing += [name for name in _HEADER_KEYS if name not in header]
-    missing += ["n_read"] if "n_read" not in (header if version == 1 else header.get("about", {})) else []
+    missing += ["n_read"] if "n_read" not in (header if version == 1 else header.get("facts", {})) else []
     if missing:
         raise DataError(f"lacks the keys {', '.join(missing)}")
-    check_about(header["about"], _ABOUT_KEYS)
+    check_facts(header["facts"], _FACT_KEYS)
     entities, relations = unpack_vocabularies(arrays)
     _check_table(arrays, header, len(entities), len(relations))
-    columns: dict[str, Any] = {name: arrays[name] for name in (*TABLE_COLUMNS, *UNDECIDED_COLUMNS) if name in arrays}
+    columns: dict[str, Any] = {name: arrays[name] for name in (*TABLE_COLUMNS, *BOUNDED_COLUMNS) if name in arrays}
     for name in ("side", "split"):
         columns[name] = pd.Categorical.from_codes(arrays[name], header[f"categories_{name}"])
     return {
@@ -260,27 +266,27 @@ def unpack_ranks(arrays: Arrays, header: dict[str, Any], version: int) -> dict[s
         "relations": relations,
         "protocol": Protocol.from_dict(header["protocol"]),
         "notes": header["notes"],
-        "about": header["about"] | ({"n_read": header["n_read"]} if version == 1 else {}),
+        "facts": header["facts"] | ({"n_read": header["n_read"]} if version == 1 else {}),
         "dropped": header["dropped"],
         "columns": unpack_columns(arrays, header, len(arrays["s"])),
         "rivals": _unpack_rivals(arrays, len(arrays["s"]), len(entities)),
     }
 
 
-def check_about(about: Any, wanted: Sequence[str]) -> None:
-    """Raise a DataError if the entry ``"about"`` of a saved result lacks a key, or has a value of a wrong type.
+def check_facts(facts: Any, wanted: Sequence[str]) -> None:
+    """Raise a DataError if the entry ``"facts"`` of a saved result lacks a key, or has a value of a wrong type.
 
     Parameters
     ----------
-    about : dict
-        The header entry ``"about"``.
+    facts : dict
+        The header entry ``"facts"``.
     wanted : sequence of str
-        The keys that `about` must contain.
+        The keys that `facts` must contain.
     """
-    missing = [name for name in wanted if not isinstance(about, dict) or name not in about]
+    missing = [name for name in wanted if not isinstance(facts, dict) or name not in facts]
     if missing:
-        raise DataError(f"'about' lacks the keys {', '.join(missing)}")
-    for name, value in about.items():
+        raise DataError(f"'facts' lacks the keys {', '.join(missing)}")
+    for name, value in facts.items():
         is_right = True
         if name.startswith("n_"):
             is_right = isinstance(value, int) and not isinstance(value, bool) and value >= 0
@@ -289,7 +295,7 @@ def check_about(about: Any, wanted: Sequence[str]) -> None:
             parts = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
             is_right = isinstance(value, kind) and all(isinstance(part, inner) for part in parts)
         if not is_right:
-            raise DataError(f"'about' has an impossible {name!r}: {cut_label(repr(value))}")
+            raise DataError(f"'facts' has an impossible {name!r}: {cut_label(repr(value))}")
 
 
 def unpack_columns(arrays: Arrays, header: dict[str, Any], n_rows: int) -> pd.DataFrame | None:
@@ -345,7 +351,7 @@ def _kind(protocol: dict[str, Any]) -> str:
 
 def _check_table(arrays: Arrays, header: dict[str, Any], n_entities: int, n_relations: int) -> None:
     """Raise a DataError if lengths, ids or counts in the columns of a saved table are not consistent."""
-    lengths = {name: arrays[name].shape for name in (*TABLE_COLUMNS, *UNDECIDED_COLUMNS) if name in arrays}
+    lengths = {name: arrays[name].shape for name in (*TABLE_COLUMNS, *BOUNDED_COLUMNS) if name in arrays}
     if len(set(lengths.values())) > 1 or arrays["s"].ndim != 1:
         raise DataError(f"columns differ in length: {lengths}")
     TripleSet(np.column_stack([arrays[name] for name in "spo"]), n_entities, n_relations, "columns s, p, o")
@@ -355,7 +361,7 @@ def _check_table(arrays: Arrays, header: dict[str, Any], n_entities: int, n_rela
     # then exceed the number of entities. Ranks that were read without a dataset are among entities that are not here.
     kind = _kind(header["protocol"]) if isinstance(header["protocol"], dict) else ""
     most = np.iinfo(np.int64).max if kind in (PER_POSITIVE, NOT_KNOWN, OF_TOOL) else n_entities
-    are_unknown = unknown_counts(header["about"].get("unknown", {}))
+    are_unknown = unknown_counts(header["facts"].get("unknown", {}))
     for setting in SETTINGS:
         known = {
             name: check_ids(f"{name}_{setting}", arrays[f"{name}_{setting}"], most, (None,))
@@ -367,8 +373,8 @@ def _check_table(arrays: Arrays, header: dict[str, Any], n_entities: int, n_rela
     for name in COUNTS:
         if {f"{name}_raw", f"{name}_filtered"} & set(are_unknown):
             continue
-        # In an undecided row, `tied` counts the rivals that may rank above or below the positive. There may be more
+        # In a bounded row, `tied` counts the rivals that may rank above or below the positive. There may be more
         # such rivals in the filtered setting.
-        is_compared = ~arrays.get("undecided_filtered", np.zeros(len(arrays["s"]), bool)) | (name != "tied")
+        is_compared = ~arrays.get("bounded_filtered", np.zeros(len(arrays["s"]), bool)) | (name != "tied")
         if (arrays[f"{name}_filtered"] > arrays[f"{name}_raw"])[is_compared].any():
             raise DataError("filtered counts exceed raw counts")

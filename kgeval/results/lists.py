@@ -14,7 +14,7 @@ from kgeval.checks import Ids
 from kgeval.data import Protocol, given_and_asked_where, group_rows
 from kgeval.metrics import lists_of_counts
 from kgeval.metrics.retrieval import RankedLists
-from kgeval.results.bounded import UNKNOWN_COUNT, undecided_rows
+from kgeval.results.bounded import UNKNOWN_COUNT, bounded_rows
 
 
 def no_lists(protocol: Protocol, setting: str) -> str:
@@ -103,7 +103,7 @@ def query_lists(table: pd.DataFrame, protocol: Protocol, setting: str) -> tuple[
 
 
 def bounded_lists(table: pd.DataFrame, protocol: Protocol, setting: str) -> tuple[RankedLists, ...]:
-    """Return the lists of `query_lists`; if ranks are undecided, also the lists with these ranks at both bounds.
+    """Return the lists of `query_lists`; if ranks are bounded, also the lists with these ranks at both bounds.
 
     Parameters
     ----------
@@ -113,18 +113,18 @@ def bounded_lists(table: pd.DataFrame, protocol: Protocol, setting: str) -> tupl
     Returns
     -------
     tuple of RankedLists
-        Either one element; or three: the lists in which undecided ranks are ties, the lists with all undecided ranks at
+        Either one element; or three: the lists in which bounded ranks are ties, the lists with all bounded ranks at
         their worst, and the lists with all of them at their best.
     """
     lists, _ = query_lists(table, protocol, setting)
-    is_undecided = undecided_rows(table, setting)
-    if not is_undecided.any():
+    is_bounded = bounded_rows(table, setting)
+    if not is_bounded.any():
         return (lists,)
     distinct, query, _ = _distinct_answers(table)
     better, tied = (table[f"{name}_{setting}"].to_numpy()[distinct] for name in ("better", "tied"))
     # (answers,): the row of each item of `lists`; `lists_of_counts` sorts the answers by the same keys.
     row_of_item = distinct[np.lexsort((tied, better, query))]
-    return (lists, *(lists.under(ties, among=is_undecided[row_of_item]) for ties in ("pessimistic", "optimistic")))
+    return (lists, *(lists.under(ties, among=is_bounded[row_of_item]) for ties in ("pessimistic", "optimistic")))
 
 
 def _distinct_answers(table: pd.DataFrame) -> tuple[Ids, Ids, Ids]:

@@ -30,7 +30,7 @@ from kgeval.metrics import (
 )
 from kgeval.metrics.retrieval import RankedLists
 from kgeval.ranking import RankCounts
-from kgeval.results.bounded import EXTREMES, at_extremes, between_reason, undecided_rows, unknown_reason
+from kgeval.results.bounded import EXTREMES, at_extremes, between_reason, bounded_rows, unknown_reason
 from kgeval.results.clustering import RowClusters
 from kgeval.results.keys import Key
 from kgeval.results.lists import bounded_lists, no_lists
@@ -64,8 +64,8 @@ class RankTable:
     methods, ``key`` is a metric with setting, side and tie policy; ``rows`` are indices of rows, by default all rows of
     the key's side.
 
-    A rank is undecided if only bounds of it are known; `EvaluationResult` describes the columns that mark such ranks.
-    Optimistic ties give undecided ranks their best possible value, pessimistic ties their worst. Under other tie
+    A rank is bounded if only bounds of it are known; `EvaluationResult` describes the columns that mark such ranks.
+    Optimistic ties give bounded ranks their best possible value, pessimistic ties their worst. Under other tie
     policies, a metric has a value only if these best and these worst ranks give the same value.
 
     Parameters
@@ -77,7 +77,7 @@ class RankTable:
     protocol : Protocol
         The protocol under which the rivals were counted.
     unknown : mapping of str to str
-        Which facts about the ranks are not known, and why: the entry ``unknown`` of `EvaluationResult.about`.
+        Which facts about the ranks are not known, and why: the entry ``unknown`` of `EvaluationResult.facts`.
     """
 
     frame: pd.DataFrame
@@ -97,11 +97,11 @@ class RankTable:
     def tie_rate(self) -> float:
         """Share of rows whose positive has the same score as at least one rival, in the filtered setting.
 
-        Undecided rows are left out; NaN if the ties are unknown, or if there are no other rows.
+        Bounded rows are left out; NaN if the ties are unknown, or if there are no other rows.
         """
         if "filtered" in self.unknown or "ties" in self.unknown:
             return float("nan")
-        tied = self.frame["tied_filtered"].to_numpy()[~self.is_undecided("filtered")]
+        tied = self.frame["tied_filtered"].to_numpy()[~self.is_bounded("filtered")]
         return float((tied > 0).mean()) if len(tied) else float("nan")
 
     @property
@@ -158,7 +158,7 @@ class RankTable:
         counts = RankCounts(*(self.frame[f"{name}_{setting}"].to_numpy() for name in ("better", "tied", "rivals")))
         return counts if rows is None else counts.take(rows)
 
-    def is_undecided(self, setting: str, rows: Ids | None = None) -> npt.NDArray[np.bool_]:
+    def is_bounded(self, setting: str, rows: Ids | None = None) -> npt.NDArray[np.bool_]:
         """Return for each of `rows`, by default all rows, whether only bounds of its rank are known.
 
         Parameters
@@ -171,7 +171,7 @@ class RankTable:
         -------
         bool array, shape (rows,)
         """
-        return undecided_rows(self.frame, setting, rows)
+        return bounded_rows(self.frame, setting, rows)
 
     def ranks(self, setting: str = "filtered", ties: str = "realistic", rows: Ids | None = None) -> Reals:
         """Return the ranks of `rows`, by default of all rows.
@@ -187,14 +187,14 @@ class RankTable:
         Returns
         -------
         float64 array, shape (rows,)
-            1 is the best rank; NaN for an unknown rank, and under realistic ties for an undecided rank.
+            1 is the best rank; NaN for an unknown rank, and under realistic ties for a bounded rank.
         """
         counts = self.counts(setting, rows)
         ranks = ranks_under(ties, counts.better, counts.tied)
         if setting in self.unknown or ("ties" in self.unknown and ties != "realistic"):
             return np.full(len(ranks), np.nan)
-        is_undecided = self.is_undecided(setting, rows)
-        return np.where(is_undecided, np.nan, ranks) if ties not in EXTREMES and is_undecided.any() else ranks
+        is_bounded = self.is_bounded(setting, rows)
+        return np.where(is_bounded, np.nan, ranks) if ties not in EXTREMES and is_bounded.any() else ranks
 
     def lacking(self, key: Key, at_chance: bool = False) -> str:
         """Return the reason why the metric `key` is undefined for all rows of this table, or else an empty string.
@@ -216,7 +216,7 @@ class RankTable:
         Returns
         -------
         tuple of RankedLists
-            The lists, in which undecided ranks are ties. If there are undecided ranks, also the lists with all of them
+            The lists, in which bounded ranks are ties. If there are bounded ranks, also the lists with all of them
             at their worst, and the lists with all of them at their best.
         """
         return bounded_lists(self.frame.iloc[rows], self.protocol, setting)
@@ -233,29 +233,29 @@ class RankTable:
         lists : tuple of RankedLists, optional
             As in `value`.
         at_bounds : bool
-            If True, undecided ranks stay undecided even with optimistic or pessimistic ties.
+            If True, bounded ranks stay bounded even with optimistic or pessimistic ties.
 
         Returns
         -------
         tuple of RankCounts or tuple of RankedLists
-            One element if no rank is undecided, or if the tie policy decides the undecided ranks. Otherwise two
-            elements: first with all undecided ranks at their worst, then with all of them at their best.
+            One element if no rank is bounded, or if the tie policy decides the bounded ranks. Otherwise two
+            elements: first with all bounded ranks at their worst, then with all of them at their best.
         """
         is_decided = key.ties in EXTREMES and not at_bounds
         if isinstance(key.metric, QueryLevel):
             lists = self.bounded_lists(key.setting, rows) if lists is None else lists
             return lists[:1] if is_decided else lists[1:] or lists
         counts = self.counts(key.setting, rows)
-        is_undecided = self.is_undecided(key.setting, rows)
-        return (counts,) if is_decided or not is_undecided.any() else at_extremes(counts, is_undecided)
+        is_bounded = self.is_bounded(key.setting, rows)
+        return (counts,) if is_decided or not is_bounded.any() else at_extremes(counts, is_bounded)
 
     def _between(self, key: Key, rows: Ids, values: Sequence[float]) -> str:
-        """Return the reason why the metric `key` has no value: it depends on undecided ranks.
+        """Return the reason why the metric `key` has no value: it depends on bounded ranks.
 
         The text contains the bounds of the metric.
         """
-        n_undecided = int(self.is_undecided(key.setting, rows).sum())
-        return between_reason(key, min(values), max(values), n_undecided, len(rows))
+        n_bounded = int(self.is_bounded(key.setting, rows).sum())
+        return between_reason(key, min(values), max(values), n_bounded, len(rows))
 
     def value(
         self,
@@ -419,7 +419,7 @@ class RankTable:
             intervals.append(quantile_interval(ranks, among, 0.5, confidence))
         ends = [(interval.low, interval.high) for interval in intervals]
         if not np.array_equal(ends[0], ends[-1], equal_nan=True):
-            reason = "the limits depend on undecided ranks"
+            reason = "the limits depend on bounded ranks"
             return Interval(median.value, np.nan, np.nan, confidence, "robust", 0, reason=reason)
         return intervals[0]
 
@@ -516,13 +516,13 @@ class RankTable:
         return macro_interval(parts, among, confidence, key.bounds, sampled_share)
 
     def _macro_between(self, key: Key, groups: Sequence[Ids]) -> str:
-        """Return a reason with the bounds of a macro average; empty if no undecided rank changes the average."""
+        """Return a reason with the bounds of a macro average; empty if no bounded rank changes the average."""
         bounds = [self.bounds(key, rows) for rows in groups]
         low, high = (float(np.mean(ends)) for ends in zip(*bounds))
-        n_undecided = sum(int(self.is_undecided(key.setting, rows).sum()) for rows in groups)
+        n_bounded = sum(int(self.is_bounded(key.setting, rows).sum()) for rows in groups)
         if not low < high:  # also if a bound is NaN
             return ""
-        return between_reason(key, low, high, n_undecided, sum(map(len, groups)))
+        return between_reason(key, low, high, n_bounded, sum(map(len, groups)))
 
 
 def _moments_of(key: Key, case: RankCounts | RankedLists) -> Moments:

@@ -1,7 +1,7 @@
 """The run of a result: the name of its model, and the seed with which the model was trained.
 
 `EvaluationResult.save`, `kgeval evaluate --name` and `kgeval.benchmarks` call this module. The name and the seed are
-kept in ``result.about``, so that a saved file contains them.
+kept in ``result.facts``, so that a saved file contains them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 from kgeval.checks import check_seed
 from kgeval.errors import DataError
 
-MODEL, SEED = "model", "seed"  # keys of `EvaluationResult.about`
+MODEL, SEED = "model", "seed"  # keys of `EvaluationResult.facts`
 MAX_NAME = 200  # characters
 
 
@@ -33,13 +33,13 @@ def check_model_name(name: Any) -> str:
     return name.strip()
 
 
-def run_facts(about: dict[str, Any], name: str | None, seed: int | None) -> dict[str, Any]:
-    """Return the facts about a result with a new name and seed of its model; if `name` is None, return `about` itself.
+def run_facts(facts: dict[str, Any], name: str | None, seed: int | None) -> dict[str, Any]:
+    """Return the facts about a result with a new name and seed of its model; if `name` is None, return `facts` itself.
 
     Parameters
     ----------
-    about : dict
-        `EvaluationResult.about`; it is not changed.
+    facts : dict
+        `EvaluationResult.facts`; it is not changed.
     name : str, optional
         The name of the model.
     seed : int, optional
@@ -62,8 +62,8 @@ def run_facts(about: dict[str, Any], name: str | None, seed: int | None) -> dict
     if name is None:
         if seed is not None:
             raise DataError(f"a seed needs the name of the model too: name='ComplEx', seed={seed!r}")
-        return about
-    named = {key: value for key, value in about.items() if key != SEED} | {MODEL: check_model_name(name)}
+        return facts
+    named = {key: value for key, value in facts.items() if key != SEED} | {MODEL: check_model_name(name)}
     return named if seed is None else named | {SEED: check_seed(seed, DataError)}
 
 
@@ -94,10 +94,10 @@ def named(result: Any, name: str, seed: int | None = None) -> Any:
     >>> import kgeval as kg
     >>> dataset = kg.Dataset.from_arrays(test=[[0, 0, 1]], n_entities=4, n_relations=1)
     >>> run = named(kg.evaluate(lambda s, p, o: o, dataset), "ids", seed=3)
-    >>> run.about["model"], run.about["seed"]
+    >>> run.facts["model"], run.facts["seed"]
     ('ids', 3)
     """
-    return result.__replace__(about=run_facts(result.about, name, seed))
+    return result.__replace__(facts=run_facts(result.facts, name, seed))
 
 
 def run_name(model: str, seed: Any = None) -> str:

@@ -44,8 +44,8 @@ def steps_of_row(ranks: RankTable, entities: Vocabulary, relations: Vocabulary, 
         parts = np.column_stack(query_columns(ranks.frame))
         rows = np.flatnonzero((parts == parts[row]).all(axis=1))
     reason = ranks.lacking(key)
-    if not reason and key.ties not in EXTREMES and ranks.is_undecided(key.setting, rows).any():
-        reason = "a rank of the query is undecided; use optimistic or pessimistic ties"
+    if not reason and key.ties not in EXTREMES and ranks.is_bounded(key.setting, rows).any():
+        reason = "a rank of the query is bounded; use optimistic or pessimistic ties"
     if reason:
         raise MetricError(reason)
     s, p, o = entities.labels[triple[0]], relations.labels[triple[1]], entities.labels[triple[2]]

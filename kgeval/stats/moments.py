@@ -12,7 +12,7 @@ from math import isnan
 
 import numpy as np
 
-from kgeval import markup_cards as cards
+from kgeval import markup_panels as cards
 from kgeval.checks import Ids, Reals
 
 # If an interval has fewer effective clusters than this, their number is shown beside it.
@@ -236,7 +236,7 @@ class Interval:
 
     def _repr_html_(self) -> str:
         has_limits = not isnan(self.low)
-        return cards.card(
+        return cards.panel(
             f"{cards.written(self.value)} {cards.between(self.low, self.high)}",
             cards.bar_table(
                 [cards.Bar("statistic", self.value, self.low, self.high, note=self.remark)],

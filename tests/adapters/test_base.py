@@ -236,7 +236,7 @@ def test_scores_come_in_the_order_of_the_dataset(seed):
         assert [objects[i, e] for e in known] == [expected(given_s, relation, e) for e in known]
         assert [subjects[i, e] for e in known] == [expected(e, relation, given_o) for e in known]
     result = kg.evaluate(scorer, data)
-    assert result.about["scorer"] == "TransE"
+    assert result.facts["scorer"] == "TransE"
     assert result.table["score"].tolist() == [
         expected(s, p, o) for s, p, o in result.table[["s", "p", "o"]].itertuples(index=False)
     ]

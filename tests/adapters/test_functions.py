@@ -271,7 +271,7 @@ def test_objects_of_tensors(torch):
 
     result = kg.evaluate(from_function(Rows(), ids=LABELS), towns())
     assert (result["object.mrr"], result["subject.mrr"]) == (0.5, pytest.approx(1 / 3))
-    assert result.about["scorer"] == "Rows"
+    assert result.facts["scorer"] == "Rows"
 
 
 def test_without_torch_the_message_names_both_ways_out(monkeypatch):

@@ -101,7 +101,7 @@ def test_ids_relations_and_sides(inverse):
             result = kg.evaluate(kg.adapters.from_model(model, ids), data)
             assert_ranks_of(model, result, data)
             assert model.training
-        assert result.about["scorer"] == "Model"
+        assert result.facts["scorer"] == "Model"
         assert "scored by PyKEEN's predict_t and predict_h" in result.notes
         pipeline = type("PipelineResult", (), {"__module__": "pykeen.pipeline.api"})()
         pipeline.model, pipeline.training = model, factory()

@@ -116,7 +116,7 @@ def test_lists_of_negatives_and_labels_as_texts():
         for (s, p, answer), negatives in zip(dataset["test"].array.tolist(), [[1, 2], [2]])
     ]
     assert result.table["better_raw"].tolist() == [sum(x > row[0] for x in row[1:]) for row in expected]
-    assert result.about["scorer"] == "scorer"
+    assert result.facts["scorer"] == "scorer"
 
 
 def test_a_triple_is_scored_once_in_a_call():

@@ -231,7 +231,7 @@ def test_a_changed_formula_is_not_ranked_exactly(graphs, trained):
     assert (
         "not ranked by kgeval's exact kernels: the class of the model defines its own scoring_function" in changed.notes
     )
-    assert changed.about["scorer"] == "Mine"
+    assert changed.facts["scorer"] == "Mine"
 
 
 def test_large_batches_are_scored_in_parts(graphs, trained, monkeypatch):

@@ -82,7 +82,7 @@ def difference(first, second):
         "metrics": one.summary().equals(other.summary()),
         "protocol": one.protocol == other.protocol,
         "notes": one.notes == other.notes,
-        "about": one.about == other.about,
+        "about": one.facts == other.facts,
     }
     return ", ".join(name for name, is_same in same.items() if not is_same)
 

@@ -374,7 +374,7 @@ def test_the_page_is_not_written_over_a_file(folder):
     assert (folder / "taken.html").read_text() == "mine"
 
 
-def test_undecided_values_show_their_bounds(card, tmp_path):
+def test_bounded_values_show_their_bounds(card, tmp_path):
     content = copy.deepcopy(card("A").content)
     content["metrics"]["mrr"] = {"value": None, "low": None, "high": None, "least": 0.2, "greatest": 0.4}
     write_board([Card(content)], tmp_path / "board.html")

@@ -63,7 +63,7 @@ def card(run):
 def test_a_card_says_what_the_result_says(run, card):
     """Each metric of the default table with its interval, from the public methods of the result."""
     assert (card.model, card.seed, card.dataset, card.n_ranks) == ("Coarse", 7, "six", 8)
-    assert card.dataset_fingerprint == run.about["dataset_fingerprint"]
+    assert card.dataset_fingerprint == run.facts["dataset_fingerprint"]
     assert card.protocol_fingerprint == run.protocol.fingerprint
     assert card.protocol_sentence == "filtered by train+test, all entities, both sides"
     assert card.tie_rate == pytest.approx(run.tie_rate, abs=1e-10)
@@ -75,11 +75,11 @@ def test_a_card_says_what_the_result_says(run, card):
     assert content["dataset"]["split_sizes"] == {"test": 4, "train": 4}
     assert content["counts"]["ranks_by_side"] == {"object": 4, "subject": 4}
     assert content["counts"]["dropped"] == {}
-    assert content["counts"]["undecided"] == {"raw": 0, "filtered": 0}
+    assert content["counts"]["bounded"] == {"raw": 0, "filtered": 0}
     assert content["versions"]["numpy"] == np.__version__
     assert content["versions"]["kgeval"] == kg.__version__
     assert content["date"] is None
-    assert content["facts"] == {"row_order": run.about["row_order"]}
+    assert content["facts"] == {"row_order": run.facts["row_order"]}
 
 
 def test_ties_above_one_percent_have_both_ends(run, card):
@@ -100,7 +100,7 @@ def test_a_run_without_a_name_is_named_by_its_scorer():
     assert (unnamed.model, unnamed.seed, unnamed.is_named) == ("coarse", None, False)
     assert unnamed.content["model"]["name_from"] == "scorer"
     run = evaluated(protocol=kg.Protocol(sides="object"))
-    nameless = replaced(run, about={name: value for name, value in run.about.items() if name != "scorer"})
+    nameless = replaced(run, facts={name: value for name, value in run.facts.items() if name != "scorer"})
     assert Card.of(nameless).content["model"] == {
         "name": "unnamed model",
         "name_from": "nothing",
@@ -114,7 +114,7 @@ def test_the_hash_of_the_ranks_by_hand():
     dataset = kg.Dataset.from_arrays(test=[[2, 0, 1]], n_entities=3, n_relations=1, entity_labels=["c", "a", "b"])
     result = kg.evaluate(lambda s, p, o: o, dataset, progress=False)
     # Object side, (b, 0, ?) -> a with scores c 0, a 1, b 2: one above. Subject side, (?, 0, a) -> b: all three tie.
-    # Columns: subject, relation, object, side, split; then for raw and filtered better, tied, rivals, undecided.
+    # Columns: subject, relation, object, side, split; then for raw and filtered better, tied, rivals, bounded.
     rows = [[1, 0, 0, 0, 0, 1, 0, 2, 0, 1, 0, 2, 0], [1, 0, 0, 1, 0, 0, 2, 2, 0, 0, 2, 2, 0]]
     content = b'kgeval ranks 1\n2\n["a", "b"]\n["0"]\n["object", "subject"]\n["test"]\n'
     expected = hashlib.sha256(content + np.array(rows, "<i8").tobytes()).hexdigest()
@@ -281,8 +281,8 @@ def run_changes(run):
         if column.startswith("better_filtered"):
             changes["rivals_filtered"] = table["rivals_filtered"] + 1  # so that the counts stay possible
         yield column, replaced(run, table=table.assign(**changes))
-    undecided = table["tied_filtered"] > 0
-    yield "undecided", replaced(run, table=table.assign(undecided_filtered=undecided))
+    bounded = table["tied_filtered"] > 0
+    yield "bounded", replaced(run, table=table.assign(bounded_filtered=bounded))
     yield "a rank less", replaced(run, table=table.iloc[1:], n_read=len(table) - 1)
     yield "a rank more", replaced(run, table=table.iloc[[0, *range(len(table))]], n_read=len(table) + 1)
     yield "dropped", replaced(run, dropped={"no reason": 1}, n_read=len(table) + 1)
@@ -290,11 +290,11 @@ def run_changes(run):
     yield "label", replaced(run, entities=kg.Vocabulary(labels))
     yield "relation", replaced(run, relations=kg.Vocabulary(["lives_in", "into"]))
     yield "notes", replaced(run, notes=[*run.notes, "another note"])
-    yield "unknown", replaced(run, about={**run.about, "unknown": {"queries": "why not"}})
-    for name, value in run.about.items():
+    yield "unknown", replaced(run, facts={**run.facts, "unknown": {"queries": "why not"}})
+    for name, value in run.facts.items():
         if name != "n_read":
             new = value + 1 if isinstance(value, int) else {} if isinstance(value, dict) else value + type(value)("x")
-            yield f"about {name}", replaced(run, about={**run.about, name: new})
+            yield f"about {name}", replaced(run, facts={**run.facts, name: new})
     yield "seed", named(run, "Coarse")
     yield "name", named(run, "coarse", seed=7)
     protocol = run.protocol.to_dict()
@@ -349,7 +349,7 @@ def test_verification_says_what_differs(run, card):
     assert lines[at + 1].startswith("  metrics/amri/high: the card says ")
     assert lines[at + 11] == f"  and {len(verified.of_item('metrics')) - 10} more"
     assert verified.hint == ""
-    old = replaced(better, about={**run.about, "version": "0.0.9"})
+    old = replaced(better, facts={**run.facts, "version": "0.0.9"})
     assert "the run was made by kgeval 0.0.9" in verify_card(card, old).lines()[-1]
 
 
@@ -370,12 +370,12 @@ def bounded():
     counts = {
         f"{name}_{setting}": values
         for setting in ("raw", "filtered")
-        for name, values in (("better", [0, 2]), ("tied", [0, 1]), ("undecided", [False, True]))
+        for name, values in (("better", [0, 2]), ("tied", [0, 1]), ("bounded", [False, True]))
     }
     return result.__replace__(table=result.table.assign(**counts))
 
 
-def test_undecided_ranks_have_bounds_and_no_value(tmp_path):
+def test_bounded_ranks_have_bounds_and_no_value(tmp_path):
     """Ranks 1 and 3 to 4: MR 2 to 2.5, MRR 0.625 to 2/3; hits@1 is 0.5 in any case."""
     card = Card.of(bounded())
     assert math.isnan(card.metrics["mr"][0])
@@ -387,16 +387,23 @@ def test_undecided_ranks_have_bounds_and_no_value(tmp_path):
         "high": None,
         "least": 2.0,
         "greatest": 2.5,
-        "reason": "the value lies between 2.00 and 2.50, since 1 of 2 ranks is undecided",
+        "reason": "the value lies between 2.00 and 2.50, since 1 of 2 ranks is bounded",
     }
     assert card.metrics["hits@1"][0] == 0.5
     assert card.bounds("hits@1") == (0.5, 0.5)
     assert card.reason("mr")
-    assert card.content["counts"]["undecided"] == {"raw": 1, "filtered": 1}
-    decided = bounded().table.assign(undecided_raw=False, undecided_filtered=False)
+    assert card.content["counts"]["bounded"] == {"raw": 1, "filtered": 1}
+    decided = bounded().table.assign(bounded_raw=False, bounded_filtered=False)
     assert ranks_digest(bounded().__replace__(table=decided)) != card.hash
     write_card(card, tmp_path / "card.json")
     assert verify_card(tmp_path / "card.json", bounded()).agrees
+    old = json.loads((tmp_path / "card.json").read_text())  # a card of version 1 has another word for the same
+    old["format"], old["counts"]["undecided"] = "kgeval card 1", old["counts"].pop("bounded")
+    for metric in old["metrics"].values():
+        metric |= {"reason": metric["reason"].replace("bounded", "undecided")} if "reason" in metric else {}
+    (tmp_path / "old.json").write_text(json.dumps(old))
+    assert "bounded" not in (tmp_path / "old.json").read_text()
+    assert verify_card(tmp_path / "old.json", bounded()).agrees
     text = " ".join(card.paragraph().split())
     assert (
         "1 of the 2 filtered ranks and 1 of the 2 raw ranks are known only by their bounds. None of the other" in text
@@ -407,10 +414,10 @@ def test_undecided_ranks_have_bounds_and_no_value(tmp_path):
 def test_unknown_settings_have_no_metrics():
     """Raw ranks that are unknown are left out, and the card says why; an unknown share of ties is null."""
     result = bounded()
-    table = result.table.drop(columns=["undecided_raw", "undecided_filtered"])
+    table = result.table.drop(columns=["bounded_raw", "bounded_filtered"])
     table = table.assign(better_raw=-1, tied_raw=-1, rivals_raw=-1)
     unknown = {"raw": "the file has filtered ranks only.", "ties": "ranks were given"}
-    card = Card.of(result.__replace__(table=table, about={**result.about, "unknown": unknown}))
+    card = Card.of(result.__replace__(table=table, facts={**result.facts, "unknown": unknown}))
     assert {key.partition(".")[0] for key in card.metrics} == {"mr", "mrr", "hits@1", "hits@3", "hits@10", "amri"}
     assert card.content["unknown"] == unknown
     assert math.isnan(card.tie_rate)
@@ -455,7 +462,7 @@ def test_a_paragraph_of_one_triple_and_a_sample():
     sample = kg.Protocol.from_dict(
         {**one.protocol.to_dict(), "sample": {"n": 1, "of": 9, "digest": "0" * 64, "seed": 1}}
     )
-    changed = replaced(one, protocol=sample, about={**one.about, "n_unseen": 1}, dropped={"no candidate": 2}, n_read=3)
+    changed = replaced(one, protocol=sample, facts={**one.facts, "n_unseen": 1}, dropped={"no candidate": 2}, n_read=3)
     text = " ".join(Card.of(changed).paragraph().split())
     assert "A sample of 1 triple of the test split gave 1 rank on the object side." in text
     assert (
@@ -466,13 +473,16 @@ def test_a_paragraph_of_one_triple_and_a_sample():
 DAMAGED = [
     ("{", r"line 1, column 2: is not JSON"),
     ('{"format": NaN}', "NaN is not JSON; a card has null in its place"),
-    ('{"format": "kgeval card 1", "format": "kgeval card 1"}', "the field 'format' occurs twice in one object"),
+    ('{"format": "kgeval card 2", "format": "kgeval card 2"}', "the field 'format' occurs twice in one object"),
     ("[]", r"expected a card that kgeval card wrote, .*; it is \[\]"),
     ('{"a": 1}', '"format" is None'),
     ('{"format": "kgeval result 1"}', "\"format\" is 'kgeval result 1'"),
-    (f'{{"format": "kgeval card {VERSION + 1}"}}', f"version {VERSION + 1} .* reads version {VERSION}; upgrade kgeval"),
+    (
+        f'{{"format": "kgeval card {VERSION + 1}"}}',
+        f"version {VERSION + 1} .* reads versions up to {VERSION}; upgrade kgeval",
+    ),
     ('{"format": "kgeval card 0"}', "the versions start at 1"),
-    ('{"format": "kgeval card 1"}', "card.json: the field 'date' is missing"),
+    ('{"format": "kgeval card 2"}', "card.json: the field 'date' is missing"),
     ("[" * 100_000, "recursion|not JSON"),
     ('{"format": ' + "1" * 5000 + "}", "is not a card: .*digits|expected a card"),
     ("PK\x03\x04", "is a saved result or another archive, not a card"),
@@ -548,7 +558,7 @@ def test_a_card_with_little_in_it_has_a_paragraph(card):
         **card.content["counts"],
         "ranks_by_side": {},
         "ranks_by_split": {},
-        "undecided": {"raw": 1, "filtered": 0},
+        "bounded": {"raw": 1, "filtered": 0},
     }
     bare = Card({**card.content, "counts": counts, "metrics": {}, "unknown": {"else": "why."}, "notes": []})
     text = " ".join(bare.paragraph().split())

@@ -21,7 +21,7 @@ FORMULAS = {"mrr": lambda rank: 1 / rank, "hits@3": lambda rank: float(rank <= 3
 def by_triple(result, metric):
     """The values of both ranks of each triple, by labels: triple -> list of values. Ties by their realistic rank."""
     values = {}
-    for row in result.labelled().to_dict("records"):
+    for row in result.ranks(labels=True).to_dict("records"):
         rank = row["rank_filtered"]
         values.setdefault((row["s"], row["p"], row["o"]), []).append(FORMULAS[metric](rank))
     return values
@@ -303,8 +303,8 @@ def test_a_list_of_named_results_is_the_mapping(runs, bench, tmp_path):
         else:
             result.save(tmp_path / f"{place}.kgeval", details=False, name=model, seed=seed)
             listed_runs.append(kg.load_result(tmp_path / f"{place}.kgeval"))
-    assert listed_runs[0].about["model"] == "A"
-    assert listed_runs[0].about["seed"] == 1
+    assert listed_runs[0].facts["model"] == "A"
+    assert listed_runs[0].facts["seed"] == 1
     assert "run: A seed 1" in repr(listed_runs[0])
     assert "run: A seed 2" in repr(listed_runs[1])
     found = kg.benchmark(listed_runs, metrics=KEYS)
@@ -498,7 +498,7 @@ def test_one_dataset_under_two_names_is_refused(single):
 
 def test_two_datasets_with_one_name_are_refused(single):
     first, second = single.values()
-    other = replaced(second, about={**second.about, "dataset_fingerprint": "f" * 64})
+    other = replaced(second, facts={**second.facts, "dataset_fingerprint": "f" * 64})
     with pytest.raises(kg.ProtocolError, match="(?s)dataset: .* in A, ring-24 ffffffff in B.*name of two datasets"):
         kg.benchmark([named(first, "A"), named(other, "B")])
 
@@ -550,11 +550,11 @@ def test_a_new_name_takes_the_seed_away(single, tmp_path):
     """The seed belongs to the old name; a file keeps the name of the result unless another is given."""
     result = named(next(iter(single.values())), "A", seed=4)
     result.save(tmp_path / "kept.kgeval")
-    assert kg.load_result(tmp_path / "kept.kgeval").about["seed"] == 4
+    assert kg.load_result(tmp_path / "kept.kgeval").facts["seed"] == 4
     result.save(tmp_path / "new.kgeval", name="B")
-    about = kg.load_result(tmp_path / "new.kgeval").about
+    about = kg.load_result(tmp_path / "new.kgeval").facts
     assert (about["model"], "seed" in about) == ("B", False)
-    assert named(result, " B ").about["model"] == "B"
+    assert named(result, " B ").facts["model"] == "B"
 
 
 def test_notes_name_missing_runs_and_equal_runs(runs, bench):
@@ -609,7 +609,7 @@ def test_undefined_metrics_are_nan_with_a_reason(single):
     unknown = {
         key: replaced(
             result,
-            about={**result.about, "unknown": {"raw": "the file has no raw ranks"}},
+            facts={**result.facts, "unknown": {"raw": "the file has no raw ranks"}},
             table=result.table.assign(better_raw=-1, tied_raw=-1, rivals_raw=-1),
         )
         for key, result in single.items()

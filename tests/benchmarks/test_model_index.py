@@ -9,8 +9,9 @@ import pytest
 
 import kgeval as kg
 from kgeval.benchmarks import Card, front_matter, named
-from kgeval.benchmarks.model_index import HUB_METRICS, yaml_text
+from kgeval.benchmarks.model_index import yaml_text
 from kgeval.errors import DataError
+from kgeval.metrics.default_metrics import PAGE_METRICS
 
 HOSTILE = [
     "", " ", "no", "~", "null", "1.0", "1e3", "0x1F", "2026-11-23", "- a", "a: b", "a #b", "#", "&a", "*a", "!!int 3",
@@ -54,7 +55,7 @@ def test_the_fields_of_the_format():
             "kgeval": kg.__version__,
         },
     }
-    assert [metric["type"] for metric in result["metrics"]] == list(HUB_METRICS)
+    assert [metric["type"] for metric in result["metrics"]] == list(PAGE_METRICS)
     for metric in result["metrics"]:
         value, low, high = made.metrics[metric["type"]]
         assert (metric["value"], metric["args"]["low"], metric["args"]["high"]) == (value, low, high)

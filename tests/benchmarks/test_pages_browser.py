@@ -156,7 +156,7 @@ def test_a_link_of_the_board_opens_the_card(chrome, board):
     opened(chrome, board)
     chrome.find_element("css selector", "[data-name=board-1] .links a").click()
     assert re.search(r"/card%20\d+\.json$", chrome.current_url)
-    assert "kgeval card 1" in run(chrome, "return document.body.textContent")
+    assert "kgeval card 2" in run(chrome, "return document.body.textContent")
 
 
 def test_the_latex_of_a_benchmark_can_be_copied(chrome, page):

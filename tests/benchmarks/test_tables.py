@@ -13,7 +13,7 @@ import kgeval as kg
 from kgeval.benchmarks import format_means
 from kgeval.benchmarks.tables import bold_models, marked_models, table_notes
 from kgeval.benchmarks.verdict import borrowed_spreads
-from kgeval.markup_cards import signed
+from kgeval.markup_panels import signed
 from kgeval.report import escaped_latex, escaped_markdown
 
 HOSTILE = {"A": r"a_b & 50% #1 $x$ \foo", "B": "[B]*{}~^", "C": 'C <1> | "q"'}
@@ -333,7 +333,7 @@ def test_a_dataset_without_a_verdict_is_not_undecided(partial):
     of_b = runs["B", 1, "ring-12"]
     runs["B", 1, "ring-12"] = replaced(
         of_b,
-        about={**of_b.about, "unknown": {"raw": "the file has no raw ranks"}},
+        facts={**of_b.facts, "unknown": {"raw": "the file has no raw ranks"}},
         table=of_b.table.assign(better_raw=-1, tied_raw=-1, rivals_raw=-1),
     )
     found = kg.benchmark(runs, metric="raw.mrr", metrics=())

@@ -54,7 +54,7 @@ def test_what_the_result_holds():
     assert result.thresholds.to_dict("index") == {
         "knows": {"threshold": 3.0, "n_valid_positive": 1, "n_valid_negative": 1, "source": "relation", "n_test": 4}
     }
-    about = json.loads(json.dumps(result.about, allow_nan=False))
+    about = json.loads(json.dumps(result.facts, allow_nan=False))
     assert len(about.pop("negatives_sha256")) == 64
     assert about == {
         "dataset": "small",
@@ -82,7 +82,7 @@ def test_what_the_result_shows():
     assert lines[:4] == [
         "small: 5 entities, 2 relations; test 2 positives and 2 negatives, 0 dropped",
         "1 relation with its own threshold, 0 with the global threshold; chosen on valid (1 positive, 1 negative)",
-        f"negatives: given, sha256 {result.about['negatives_sha256'][:8]}; dataset {small().fingerprint[:8]}, "
+        f"negatives: given, sha256 {result.facts['negatives_sha256'][:8]}; dataset {small().fingerprint[:8]}, "
         f"kgeval {kg.__version__}",
         "dataset: 1 row of test also in valid",
     ]
@@ -191,7 +191,7 @@ def test_probabilities_are_fitted_on_validation(method, prior):
     assert result["rmse"] == pytest.approx(math.sqrt(result["brier"]), rel=1e-12)
     if method == "platt":
         assert result["log_loss"] == pytest.approx(-sum(map(math.log, p)) / len(p), rel=1e-9)
-    assert (result.about["calibrate"], result.about["prior"]) == (method, prior)
+    assert (result.facts["calibrate"], result.facts["prior"]) == (method, prior)
     bare = kg.classify(by_object, dataset, negatives)
     assert bare.table.equals(result.table.drop(columns="probability"))
 
@@ -225,7 +225,7 @@ def test_bundled_model_beats_chance(root):
     dataset = kg.read_dataset(folder)
     result = kg.classify(kg.load_model(folder / "complex.npz", dataset), dataset, "uniform")
     assert 0.9 < result["accuracy"] <= 1.0
-    assert result.about["n_test_positive"] == result.about["n_test_negative"] == 329
+    assert result.facts["n_test_positive"] == result.facts["n_test_negative"] == 329
 
 
 KINDS = {
@@ -365,7 +365,7 @@ def same_numbers(one, other, metrics=CLASSIFIED_METRICS):
         pd.testing.assert_frame_equal(
             one.by(*names, metrics=metrics), other.by(*names, metrics=metrics), check_exact=True
         )
-    assert (one.about, one.dropped, one.notes) == (other.about, other.dropped, other.notes)
+    assert (one.facts, one.dropped, one.notes) == (other.facts, other.dropped, other.notes)
     assert (one.entities, one.relations) == (other.entities, other.relations)
     assert sorted(repr(one).splitlines()) == sorted(repr(other).splitlines())  # splits dropped are sorted in a file
 
@@ -406,7 +406,7 @@ def test_the_place_of_thresholds_is_shown_and_saved(tmp_path):
     assert again == halfway
     same_numbers(again, halfway, "accuracy,auc")
     for result in (halfway, again):
-        assert result.about["threshold_at"] == "midpoint"
+        assert result.facts["threshold_at"] == "midpoint"
         assert result.thresholds["threshold"].tolist() == [2.0]  # between the positive's 3 and the negative's 1
         assert result["accuracy"] == 1.0
         assert repr(result).splitlines()[1] == f"{chosen}, at midpoints between scores"
@@ -416,10 +416,10 @@ def test_the_place_of_thresholds_is_shown_and_saved(tmp_path):
     path = saved_with(
         default,
         tmp_path / "before.kgeval",
-        about=lambda about: {name: fact for name, fact in about.items() if name != "threshold_at"},
+        facts=lambda about: {name: fact for name, fact in about.items() if name != "threshold_at"},
     )
     before = kg.load_result(path)
-    assert "threshold_at" not in before.about
+    assert "threshold_at" not in before.facts
     assert repr(before) == repr(default)
     assert before.table.equals(default.table)
     assert before.thresholds.equals(default.thresholds)
@@ -482,14 +482,14 @@ THRESHOLDS = tuple(
             *({name: lambda values: values[1:]} for name in (*TABLE, *THRESHOLDS, "column_0", "column_1")),
             *({name: lambda values: values[None]} for name in (*TABLE, *THRESHOLDS, "column_0", "column_1")),
             *({name: None} for name in (*TABLE[:-1], *THRESHOLDS, "column_0", "global_threshold", "relation_labels")),
-            *({name: None} for name in ("about", "dropped", "notes")),
+            *({name: None} for name in ("facts", "dropped", "notes")),
             *({name: lambda ids: ids + 6} for name in ("s", "p", "o", "thresholds_relation", "column_1")),
             *({name: lambda ids: ids - 9} for name in ("s", "p", "o", "thresholds_relation")),
             {"entity_labels": lambda packed: packed[:-1]},
             {"predicted": lambda flags: ~flags},
             {"format": lambda text: text.replace("4", "1")},
             *(
-                {"about": lambda about, name=name: {k: v for k, v in about.items() if k != name}}
+                {"facts": lambda about, name=name: {k: v for k, v in about.items() if k != name}}
                 for name in ("seed", "version")
             ),
         ],
@@ -507,8 +507,8 @@ def test_damaged_files_are_refused(tmp_path, changes):
 
 def test_the_version_of_a_file_is_read(tmp_path):
     """A file of a later version is refused as that; one of a kind that is unknown, as no result."""
-    path = rewritten(tmp_path / "later.kgeval", format=lambda text: text.replace("4", "5"))
-    with pytest.raises(DataError, match="the file has version 5 of the format, but this kgeval reads versions up to 4"):
+    path = rewritten(tmp_path / "later.kgeval", format=lambda text: text.replace("5", "6"))
+    with pytest.raises(DataError, match="the file has version 6 of the format, but this kgeval reads versions up to 5"):
         kg.load_result(path)
     path = rewritten(tmp_path / "odd.kgeval", format=lambda _: "kgeval classes 2")
     with pytest.raises(DataError, match="expected a result of kgeval"):

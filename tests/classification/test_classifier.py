@@ -137,7 +137,7 @@ def test_midpoints_in_numbers():
         assert (result.global_threshold, result["accuracy"], result["recall"]) == (threshold, accuracy, recall)
         assert f"the global threshold {threshold:g} is used for 1 of 2 relations of test" in result.notes[0]
     assert default["auc"] == halfway["auc"]  # which needs no threshold
-    assert [result.about["threshold_at"] for result in (default, halfway)] == ["score", "midpoint"]
+    assert [result.facts["threshold_at"] for result in (default, halfway)] == ["score", "midpoint"]
 
 
 def test_midpoints_are_more_accurate_after_little_validation():
@@ -417,7 +417,7 @@ def test_known_and_repeated_negatives_are_kept_and_counted():
         "1 of 3 negatives of test repeat an earlier negative; each counts",
     )
     assert len(result.table) == 5
-    assert result.about["n_test_negative"] == 3
+    assert result.facts["n_test_negative"] == 3
 
 
 def test_uniform_negatives_are_the_sampled_ones():
@@ -429,12 +429,12 @@ def test_uniform_negatives_are_the_sampled_ones():
     given = {split: kg.sample_negatives(dataset, split, sample_seed=7, distinct="query") for split in ("valid", "test")}
     same = kg.classify(by_object, dataset, given)
     assert drawn.table.equals(same.table)
-    assert drawn.about["negatives_sha256"] == same.about["negatives_sha256"]
-    assert (drawn.about["negatives"], drawn.about["seed"]) == ("uniform", 7)
-    assert (same.about["negatives"], same.about["seed"]) == ("given", None)
+    assert drawn.facts["negatives_sha256"] == same.facts["negatives_sha256"]
+    assert (drawn.facts["negatives"], drawn.facts["seed"]) == ("uniform", 7)
+    assert (same.facts["negatives"], same.facts["seed"]) == ("given", None)
     other = kg.classify(by_object, dataset, "uniform", sample_seed=8)
-    assert other.about["negatives_sha256"] != drawn.about["negatives_sha256"]
-    assert "negatives: uniform, seed 7, sha256 " + drawn.about["negatives_sha256"][:8] in repr(drawn)
+    assert other.facts["negatives_sha256"] != drawn.facts["negatives_sha256"]
+    assert "negatives: uniform, seed 7, sha256 " + drawn.facts["negatives_sha256"][:8] in repr(drawn)
 
 
 def test_too_few_candidates_are_noted():
@@ -452,8 +452,8 @@ def test_too_few_candidates_are_noted():
 def test_the_hash_of_negatives_is_of_triples():
     """Neither the order of rows nor that of ids matters; a triple more or moved to the other part does."""
     rows = [[0, 0, 1], [1, 0, 2], [2, 1, 0]]
-    first = kg.classify(by_object, small(), {"valid": rows, "test": rows[:1]}).about["negatives_sha256"]
-    assert kg.classify(by_object, small(), {"valid": rows[::-1], "test": rows[:1]}).about["negatives_sha256"] == first
+    first = kg.classify(by_object, small(), {"valid": rows, "test": rows[:1]}).facts["negatives_sha256"]
+    assert kg.classify(by_object, small(), {"valid": rows[::-1], "test": rows[:1]}).facts["negatives_sha256"] == first
     turned = kg.Dataset.from_arrays(
         valid=[[4, 1, 1]],
         test=[[4, 1, 1], [4, 1, 2]],
@@ -462,11 +462,11 @@ def test_the_hash_of_negatives_is_of_triples():
     )
     other_ids = [[4, 1, 3], [3, 1, 2], [2, 0, 4]]
     found = kg.classify(by_object, turned, {"valid": other_ids, "test": other_ids[:1]})
-    assert found.about["negatives_sha256"] == first
-    assert found.about["dataset_fingerprint"] == small().fingerprint
+    assert found.facts["negatives_sha256"] == first
+    assert found.facts["dataset_fingerprint"] == small().fingerprint
     for valid, test in ((rows, rows[:2]), (rows[:1], rows), (rows[:2], rows[:1]), (rows + rows[:1], rows[:1])):
         changed = kg.classify(by_object, small(), {"valid": valid, "test": test})
-        assert changed.about["negatives_sha256"] != first
+        assert changed.facts["negatives_sha256"] != first
 
 
 def test_negatives_drawn_as_ids_or_as_labels_are_the_same():

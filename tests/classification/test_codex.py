@@ -98,7 +98,7 @@ def test_the_script_agrees(folder, dataset, make):
     scorer, score = make(folder, dataset)
     cuts, counts = script(folder, score)
     result = kg.classify(scorer, dataset, folder)
-    sizes = {part: (result.about[f"n_{part}_positive"], result.about[f"n_{part}_negative"]) for part in PUBLISHED_SIZES}
+    sizes = {part: (result.facts[f"n_{part}_positive"], result.facts[f"n_{part}_negative"]) for part in PUBLISHED_SIZES}
     assert sizes == PUBLISHED_SIZES
     assert result.global_threshold == cuts[None]
     asked = {t[1] for part in ("valid", "test") for name in (part, f"{part}_negatives") for t in read(folder, name)}
@@ -144,4 +144,4 @@ def test_hard_negatives_are_harder(folder, dataset):
     scorer, _ = frequency(folder, dataset)
     hard, easy = (kg.classify(scorer, dataset, negatives) for negatives in (folder, "uniform"))
     assert hard["auc"] < 0.6 < 0.7 < easy["auc"]
-    assert (hard.about["negatives"], easy.about["negatives"]) == ("files in codex-s", "uniform")
+    assert (hard.facts["negatives"], easy.facts["negatives"]) == ("files in codex-s", "uniform")

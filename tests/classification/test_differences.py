@@ -261,7 +261,7 @@ def test_what_differs_is_listed():
         "  negatives",
         "  examples",
     ]
-    calibrated = first.__replace__(about={**first.about, "calibrate": "platt"})
+    calibrated = first.__replace__(facts={**first.facts, "calibrate": "platt"})
     with pytest.raises(ProtocolError, match="calibrate: None in A, platt in B"):
         compare_classifications({"A": first, "B": calibrated}, metrics="brier")
 

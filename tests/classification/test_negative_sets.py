@@ -210,9 +210,9 @@ def test_a_folder_of_negatives(tmp_path):
     for folder in (tmp_path / "hard", str(tmp_path / "hard")):
         result = kg.classify(by_object, small(), folder)
         assert result.table.equals(wanted.table)
-        assert result.about["negatives_sha256"] == wanted.about["negatives_sha256"]
-        assert result.about["negatives"] == "files in hard"
-    assert kg.classify(by_object, small(), folder, source="by hand").about["negatives"] == "by hand"
+        assert result.facts["negatives_sha256"] == wanted.facts["negatives_sha256"]
+        assert result.facts["negatives"] == "files in hard"
+    assert kg.classify(by_object, small(), folder, source="by hand").facts["negatives"] == "by hand"
     (tmp_path / "hard" / "valid_negatives.txt").unlink()
     refused(DataError, "there are no negatives of valid: add valid_negatives.txt", by_object, small(), folder)
 

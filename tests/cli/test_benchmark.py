@@ -8,7 +8,7 @@ import pytest
 
 import kgeval as kg
 from kgeval.cli import main
-from kgeval.markup_cards import signed
+from kgeval.markup_panels import signed
 
 
 @pytest.fixture(scope="module")
@@ -215,9 +215,9 @@ def test_name_and_seed_are_kept_in_the_file(capsys, call, folder):
     more = ("--sample", 20, "--sample-seed", 4, "--out", "named.kgeval.tmp", "--overwrite")
     named = printed(capsys, *call, *more, "--name", " ComplEx ", "--seed", 1)
     result = kg.load_result(folder / "named.kgeval.tmp")
-    assert (result.about["model"], result.about["seed"], result.protocol.sample.seed) == ("ComplEx", 1, 4)
+    assert (result.facts["model"], result.facts["seed"], result.protocol.sample.seed) == ("ComplEx", 1, 4)
     assert printed(capsys, *call, *more) == named
-    assert "model" not in kg.load_result(folder / "named.kgeval.tmp").about
+    assert "model" not in kg.load_result(folder / "named.kgeval.tmp").facts
     (folder / "named.kgeval.tmp").unlink()
 
 

@@ -123,7 +123,7 @@ def test_verify_agrees_or_names_what_differs(capsys, tmp_path):
     status, text, _ = run(capsys, "card", "--check", "near.json", "near.kgeval")
     assert status == 0
     assert text.split("\n")[:4] == [
-        "near.json agrees with near.kgeval", "", "format     kgeval card 1", "model      Near, seed 3",
+        "near.json agrees with near.kgeval", "", "format     kgeval card 2", "model      Near, seed 3",
     ]  # fmt: skip
     assert "DIFFERS" not in text
     raw = (tmp_path / "near.json").read_text()

@@ -93,7 +93,7 @@ def test_json_equals_the_call(capsys):
     """Facts, notes, metrics and breakdown; what is undefined is null with its reason."""
     content = as_json(capsys, *CALL, "--by", "relation", "--metrics", "accuracy,auc,brier", "--no-intervals")
     result = kg.classify(lambda s, p, o: o, kg.read_dataset("graph"), "graph")
-    assert content["about"] == {**result.about, "scorer": "objects"}
+    assert content["facts"] == {**result.facts, "scorer": "objects"}
     assert (content["dropped"], content["notes"]) == ({}, list(result.notes))
     micro, macro = content["metrics"]
     assert (micro["average"], micro["n"], micro["accuracy"], micro["auc"]) == ("micro", 4, 0.75, 1.0)
@@ -128,8 +128,8 @@ def test_labelled_files(tmp_path, capsys):
     write(tmp_path / "labelled", **LABELLED)
     found = as_json(capsys, "classify", "labelled", "--labelled", "--score", "scorers:objects")
     assert found["metrics"] == wanted["metrics"]
-    assert found["about"]["negatives_sha256"] == wanted["about"]["negatives_sha256"]
-    assert found["about"]["negatives"] == "files in labelled"
+    assert found["facts"]["negatives_sha256"] == wanted["facts"]["negatives_sha256"]
+    assert found["facts"]["negatives"] == "files in labelled"
 
 
 @pytest.mark.thorough
@@ -148,10 +148,10 @@ def test_negatives_elsewhere(tmp_path, capsys):
     """A folder of its own, beside a labelled dataset too, whose false lines are then not asked for."""
     write(tmp_path / "hard", valid_negatives="Di r Bo", test_negatives="Di r Bo/Di r Cy/Bo r Bo")
     content = as_json(capsys, *CALL, "--negatives", "hard")
-    assert (content["about"]["negatives"], content["about"]["n_test_negative"]) == ("files in hard", 3)
+    assert (content["facts"]["negatives"], content["facts"]["n_test_negative"]) == ("files in hard", 3)
     write(tmp_path / "labelled", **LABELLED)
     call = ("classify", "labelled", "--labelled", "--score", "scorers:objects", "--negatives", "hard")
-    assert as_json(capsys, *call)["about"]["n_test_negative"] == 3
+    assert as_json(capsys, *call)["facts"]["n_test_negative"] == 3
 
 
 def test_midpoints(capsys):
@@ -159,13 +159,13 @@ def test_midpoints(capsys):
     call = (*CALL, "--threshold-at", "midpoint", "--metrics", "accuracy,recall")
     content = as_json(capsys, *call, "--out", "run.kgeval")
     assert (content["metrics"][0]["accuracy"], content["metrics"][0]["recall"]) == (1.0, 1.0)
-    assert content["about"]["threshold_at"] == "midpoint"
+    assert content["facts"]["threshold_at"] == "midpoint"
     said = "chosen on valid (1 positive, 1 negative), at midpoints between scores"
     assert printed(capsys, *call).out.splitlines()[1].endswith(said)
     assert said in printed(capsys, "show", "run.kgeval").out
     for options in ((), ("--threshold-at", "score"))[: size(1, 2)]:
         content = as_json(capsys, *CALL, *options)
-        assert (content["metrics"][0]["accuracy"], content["about"]["threshold_at"]) == (0.75, "score")
+        assert (content["metrics"][0]["accuracy"], content["facts"]["threshold_at"]) == (0.75, "score")
 
 
 @pytest.mark.thorough
@@ -178,10 +178,10 @@ def test_uniform_negatives(root, capsys):
     for options, seed in (((), 0), (("--seed", 0), 0), (("--seed", 5), 5)):
         content = as_json(capsys, *call, *options)
         result = kg.classify(model, dataset, "uniform", sample_seed=seed)
-        assert content["about"] == result.about
+        assert content["facts"] == result.facts
         assert content["metrics"][0]["accuracy"] == result["accuracy"]
         assert content["metrics"][1]["f1"] == result["macro.f1"]
-        assert content["about"]["seed"] == seed
+        assert content["facts"]["seed"] == seed
 
 
 def test_calibration(root, capsys):
@@ -203,7 +203,7 @@ def test_calibration(root, capsys):
     content = as_json(capsys, *call, "--calibrate", "platt", "--prior", "0.2")
     result = kg.classify(model, dataset, "uniform", calibrate="platt", prior=0.2)
     assert content["metrics"][0]["log_loss"] == result["log_loss"]
-    assert (content["about"]["calibrate"], content["about"]["prior"]) == ("platt", 0.2)
+    assert (content["facts"]["calibrate"], content["facts"]["prior"]) == ("platt", 0.2)
     content = as_json(capsys, *call, "--calibrate", "isotonic")
     result = kg.classify(model, dataset, "uniform", calibrate="isotonic")
     assert result["log_loss"] == np.inf
@@ -299,7 +299,7 @@ def test_what_is_saved_is_shown(tmp_path, capsys):
     call = (*CALL, "--metrics", "accuracy,auc", "--by", "cardinality,seen")
     content = as_json(capsys, *call, "--out", "run.kgeval")
     result = kg.load_result("run.kgeval")
-    assert content["about"] == result.about
+    assert content["facts"] == result.facts
     assert [row["accuracy"] for row in content["metrics"]] == [result["accuracy"], result["macro.accuracy"]]
     assert [(row["cardinality"], row["seen"], row["n"]) for row in content["by"]] == [
         ("1-N", "seen", 2),

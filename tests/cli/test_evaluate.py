@@ -356,12 +356,12 @@ def test_files_of_the_dataset_can_be_said(tmp_path, capsys):
     folder = tmp_path / "odd"
     write_graph(folder, {"train": ["a\tb\tr"], "facts": ["b\tc\tr"], "mine": ["from\tto\trel"], "test": ["a\tc\tr"]})
     call = ["evaluate", "odd", "--score", "scorers:constant", "--columns", "htr", "--no-header"]
-    about = as_json(capsys, *call[1:], "--splits", "train=facts.txt+train.txt,valid=mine.txt")["about"]
+    about = as_json(capsys, *call[1:], "--splits", "train=facts.txt+train.txt,valid=mine.txt")["facts"]
     splits = {"train": ["facts.txt", "train.txt"], "valid": "mine.txt"}
     dataset = kgeval.read_dataset(folder, splits=splits, columns="htr", header=False)
     assert about["dataset_fingerprint"] == dataset.fingerprint
     assert dataset.relations.labels == ("r", "rel")
-    about = as_json(capsys, *call[1:], "--ignore-files", "facts.txt,mine.txt")["about"]
+    about = as_json(capsys, *call[1:], "--ignore-files", "facts.txt,mine.txt")["facts"]
     assert about["dataset_fingerprint"] != dataset.fingerprint
     assert main([*call, "--splits", "train"]) == 2
     said = "--splits expects each split once, as in train=facts.txt+train.txt,valid=dev.tsv; got 'train'"

@@ -54,7 +54,7 @@ def test_lists_give_bounds_and_are_saved(capsys):
     assert numbers(capsys, *given, "--ties", "pessimistic")[0]["object"]["mr"] == 4.0
     row = numbers(capsys, *given)[0]["object"]
     assert row["mr"] is None
-    assert "undecided" in row["reason"]
+    assert "bounded" in row["reason"]
     assert content["protocol"]["sides"] == ["object"]
     assert "the lists lack 1 of 2 positives: it ranks anywhere below the answers of the list" in content["notes"]
     assert kgeval.load_result("run.kgeval")["pessimistic.mr"] == 4.0

@@ -86,7 +86,7 @@ def same_results(*names):
     for other in others:
         assert first.table.equals(other.table)
         assert first.summary().equals(other.summary())
-        assert (first.protocol, first.notes, first.about) == (other.protocol, other.notes, other.about)
+        assert (first.protocol, first.notes, first.facts) == (other.protocol, other.notes, other.facts)
     return True
 
 

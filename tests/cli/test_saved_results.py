@@ -203,7 +203,7 @@ def test_export_writes_every_rank(capsys, tmp_path):
     assert printed(capsys, "show", "near.kgeval", "-o", out).endswith(", 50 ranks\n")
     frame = pd.read_csv(out, keep_default_na=False, dtype={"s": str, "p": str, "o": str})
     result = kg.load_result("near.kgeval")
-    assert frame["rank_filtered"].tolist() == result.labelled()["rank_filtered"].tolist()
+    assert frame["rank_filtered"].tolist() == result.ranks(labels=True)["rank_filtered"].tolist()
     assert frame["cardinality"].tolist() == result.columns["cardinality"].tolist()
     assert refused(capsys, "show", "near.kgeval", "-o", out).startswith(f"{out} exists; choose another name")
     printed(capsys, "show", "near.kgeval", "-o", out, "--overwrite")
@@ -211,7 +211,7 @@ def test_export_writes_every_rank(capsys, tmp_path):
 
 def test_show_lists_the_worst_ranks(capsys):
     """The ranks of the library, worst first; of equal ranks the one among fewer rivals."""
-    ranks = kg.load_result("near.kgeval").labelled()
+    ranks = kg.load_result("near.kgeval").ranks(labels=True)
     order = sorted(range(len(ranks)), key=lambda i: (-ranks["rank_filtered"][i], ranks["rivals_filtered"][i], i))
     rows = json.loads(printed(capsys, "show", "near.kgeval", "--worst", 7, "--format", "json"))["worst"]
     labels = ["s", "p", "o", "side", "rank_filtered", "rank_raw"]
@@ -241,7 +241,7 @@ def test_show_explains_a_rank_from_the_saved_rivals(capsys, tmp_path):
     dataset = kg.read_dataset("graph")
     kg.evaluate(lambda s, p, o: -np.abs((o - s - 4) % 12).astype(float) - p, dataset).save(tmp_path / "kept.kgeval")
     result = kg.load_result(tmp_path / "kept.kgeval")
-    worst = result.labelled().sort_values("rank_filtered").iloc[-1]
+    worst = result.ranks(labels=True).sort_values("rank_filtered").iloc[-1]
     labels = [worst[name] for name in ("s", "p", "o")]
     call = ("show", tmp_path / "kept.kgeval", "--explain", *labels, "--side", worst["side"], "--format", "json")
     content = json.loads(printed(capsys, *call))

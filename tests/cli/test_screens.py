@@ -366,7 +366,7 @@ def test_kgeval_alone_prints_help(capsys):
 def test_latex_says_its_protocol(capsys):
     """A comment in the first line, rules of booktabs, headings as in papers, p in a formula."""
     protocol = json.loads(printed(capsys, "show", "near.kgeval", "--format", "json"))
-    about = protocol["about"]
+    about = protocol["facts"]
     said = (
         f"% protocol: graph, test; {kg.load_result('near.kgeval').protocol.describe()}, realistic ties; protocol "
         f"{protocol['protocol_fingerprint']}, dataset {about['dataset_fingerprint'][:8]}, kgeval {about['version']}"

@@ -41,8 +41,8 @@ def scored(dataset, table, protocol=None, scorer="lookup"):
 
 
 def renamed(result, **about):
-    """The same result with other entries in `about`."""
-    return replaced(result, about={**result.about, **about})
+    """The same result with other entries in `facts`."""
+    return replaced(result, facts={**result.facts, **about})
 
 
 def towns(seed=0, protocol=None, scorer="lookup", **changed):
@@ -78,7 +78,7 @@ def random_tables(seed, n_models=2, n=9, m=3, n_test=12, protocol=None):
 def ranks_by_label(result, setting="filtered"):
     """(s, p, o, side, split, occurrence) by labels -> realistic rank, read row by row."""
     found = {}
-    for row in result.labelled().to_dict("records"):
+    for row in result.ranks(labels=True).to_dict("records"):
         key = tuple(str(row[name]) for name in ("s", "p", "o", "side", "split"))
         n_before = sum(key == other[:-1] for other in found)
         found[(*key, n_before)] = row[f"rank_{setting}"]
@@ -178,7 +178,7 @@ def test_setting_and_ties_of_a_key_are_kept():
     (one, other), _, _ = random_tables(3)
     (record,) = rows_of(compare([one, other], metrics="raw.optimistic.mr"))
     assert record["value_first"] == pytest.approx((one.table["better_raw"] + 1).mean(), rel=1e-12)
-    labelled = (result.labelled().to_dict("records") for result in (one, other))
+    labelled = (result.ranks(labels=True).to_dict("records") for result in (one, other))
     first, second = (
         {tuple(row[c] for c in ("s", "p", "o", "side")): row["better_raw"] for row in rows} for rows in labelled
     )
@@ -223,7 +223,7 @@ def test_interval_and_detectable_by_loops(seed, cluster):
     """
     (one, other), _, _ = random_tables(seed, n_test=25)
     other = shuffled(other, seed)
-    array = [str(row[:3]) for row in one.labelled()[["s", "p", "o"]].to_records(index=False).tolist()]
+    array = [str(row[:3]) for row in one.ranks(labels=True)[["s", "p", "o"]].to_records(index=False).tolist()]
     given = array if cluster == "array" else cluster
     found = compare([one, other], metrics="mrr,mr", cluster=given, confidence=0.9, n_resamples=99)
     first, second = ranks_by_label(one), ranks_by_label(other)
@@ -369,7 +369,7 @@ def test_repeated_triples_pair_in_the_order_of_occurrence():
     places = pair_rows([result, shuffled(result, 1)], ["object"])
     order = result.table.sample(frac=1, random_state=1).index.to_numpy()
     assert places.shape == (3, 2)
-    labels = result.labelled()
+    labels = result.ranks(labels=True)
     twice = [row for row in places if tuple(labels.loc[row[0], ["s", "o"]]) == ("Jack", "Rome")]
     others = [position for position, row in enumerate(order) if row in (3, 5)]
     assert [tuple(row) for row in twice] == [(3, others[0]), (5, others[1])]
@@ -705,7 +705,7 @@ def way_out(*names):
 
 def prints(*results):
     """The first digits of the results' dataset fingerprints."""
-    return [result.about["dataset_fingerprint"][:8] for result in results]
+    return [result.facts["dataset_fingerprint"][:8] for result in results]
 
 
 def refusal(results, names=("A", "B"), **options):
@@ -970,7 +970,7 @@ def test_notes_on_ties_versions_and_scorers():
     constant = renamed(scored(dataset, np.zeros((5, 2, 5))), version="0.0.9")
     plain = noted(towns(0), "trained for one epoch")
     head = compare([plain, constant], names=["A", "B"]).header()
-    version = plain.about["version"]
+    version = plain.facts["version"]
     assert (
         "note: tie rates differ: 0.0% in A, 100.0% in B; also compare metrics with prefixes pessimistic. and "
         "optimistic." in head
@@ -1023,7 +1023,7 @@ def test_wrong_arguments(results, options, error, text):
 def test_head_says_what_was_tested():
     """Rows, protocol, test, family, intervals; nothing else where there is nothing to say."""
     pair = [towns(0, scorer="one"), towns(1, scorer="two")]
-    protocol, fingerprint, version = pair[0].protocol, prints(pair[0])[0], pair[0].about["version"]
+    protocol, fingerprint, version = pair[0].protocol, prints(pair[0])[0], pair[0].facts["version"]
     assert compare(pair, metrics="mrr,query.map", n_resamples=1234, seed=5, confidence=0.9, cluster="query").header()[
         :6
     ] == [
@@ -1116,7 +1116,7 @@ def test_alignment_of_a_large_pair_is_exact():
     columns["side"] = pd.Categorical.from_codes(np.repeat([0, 1], n), SIDES)
     columns["split"] = pd.Categorical(["test"] * (2 * n))
     columns |= {f"{count}_{setting}": 0 for setting in ("raw", "filtered") for count in ("better", "tied", "rivals")}
-    about = {**towns().about, "dataset_fingerprint": dataset.fingerprint, "n_read": 2 * n}
+    about = {**towns().facts, "dataset_fingerprint": dataset.fingerprint, "n_read": 2 * n}
     protocol = kg.Protocol(filter=("test",), unseen="rank")
     table = pd.DataFrame(columns)
     result = kg.EvaluationResult(table, dataset.entities, dataset.relations, protocol, about)
@@ -1151,7 +1151,7 @@ def test_results_may_come_with_their_names():
 def test_default_names_differ():
     """Also where a scorer is called as a numbered one would be."""
     result = towns()
-    called = [replaced(result, about={**result.about, "scorer": name}) for name in ("a", "a", "a (1)")]
+    called = [replaced(result, facts={**result.facts, "scorer": name}) for name in ("a", "a", "a (1)")]
     assert compare(called, metrics="mrr", n_resamples=9).names == ("a (1)", "a (2)", "a (1) (3)")
 
 

@@ -12,7 +12,7 @@ from made_results import replaced
 
 import kgeval as kg
 from kgeval.comparison import Verdict, compare, verdict_of
-from kgeval.markup_cards import p_text
+from kgeval.markup_panels import p_text
 from kgeval.stats import student_quantile
 
 ALPHA = 0.05
@@ -797,11 +797,11 @@ def test_disagreements_by_loops(setting):
             found.disagreements(**options)
 
 
-def test_disagreements_leave_out_undecided_ranks():
+def test_disagreements_leave_out_bounded_ranks():
     """A rank that is only bounded has no reciprocal to compare; a setting without ranks is refused."""
     base = template(12)
     one, other = with_ranks(base, 1), with_ranks(base, 1, 4)
     is_first = np.arange(24) == 0
-    undecided = {f"undecided_{setting}": ~is_first for setting in ("raw", "filtered")}
-    found = compare([one, replaced(other, table=other.table.assign(**undecided))], names=["A", "B"], metrics="mrr")
+    bounded = {f"bounded_{setting}": ~is_first for setting in ("raw", "filtered")}
+    found = compare([one, replaced(other, table=other.table.assign(**bounded))], names=["A", "B"], metrics="mrr")
     assert found.disagreements()[["rank_first", "rank_second"]].to_numpy().tolist() == [[2.0, 4.0]]

@@ -201,7 +201,7 @@ def test_c25_unseen_triples_are_counted_under_every_policy(kind, unseen, subject
     assert dataset.unseen == {"test": {"triples": 2, "entities": 1, "relations": 1}}
     result = run(KINDS[kind](np.zeros((5, 2, 5))), dataset, unseen=unseen)
     assert counts(result) == subjects + objects
-    assert (result.dropped, result.about["n_read"], result.about["n_unseen"]) == (dropped, 6, 2)
+    assert (result.dropped, result.facts["n_read"], result.facts["n_unseen"]) == (dropped, 6, 2)
     assert header_lines(result)[0].endswith(f"; 2 unseen, {sum(dropped.values())} dropped")
     assert "2 triples of test contain 1 entity and 1 relation that do not occur in train" in "\n".join(
         header_lines(result)
@@ -230,7 +230,7 @@ def test_c25_unseen_counts_of_public_benchmarks(shared, name, n_test, triples, e
     vectors = np.random.default_rng(25).normal(size=(len(dataset.entities), 2))
     model = kg.models.DistMult(vectors, np.ones((len(dataset.relations), 2)))
     result = run(model, dataset, sides="object", unseen="drop")
-    assert (len(result.table), sum(result.dropped.values()), result.about["n_read"]) == (
+    assert (len(result.table), sum(result.dropped.values()), result.facts["n_read"]) == (
         n_test - triples,
         triples,
         n_test,
@@ -335,7 +335,7 @@ def test_c32_both_weighs_ranks_where_sides_have_unequal_counts():
         3 / 8,
         pytest.approx(7 / 12),
     ]
-    assert (len(result.table), result.about["n_read"], list(result.dropped.values())) == (3, 4, [1])
+    assert (len(result.table), result.facts["n_read"], list(result.dropped.values())) == (3, 4, [1])
 
 
 def test_c32_amri_of_both_sides_is_over_all_rivals():

@@ -360,8 +360,8 @@ def test_unseen_policies(unseen):
     for side, wanted in UNSEEN[unseen].items():
         rows = result.table[(result.table["side"] == side).to_numpy()]
         assert [tuple(row) for row in rows[COUNTS].to_numpy()] == wanted, side
-    assert result.about["n_unseen"] == 2
-    assert result.about["n_read"] == 6
+    assert result.facts["n_unseen"] == 2
+    assert result.facts["n_read"] == 6
     n_dropped = 4 if unseen == "drop" else 0
     assert sum(result.dropped.values()) == n_dropped == 6 - len(result.table)
     assert list(result.dropped) == ["an entity or relation that train lacks (unseen='drop')"] * (unseen == "drop")

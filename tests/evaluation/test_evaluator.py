@@ -133,7 +133,7 @@ def check_counts(result, rows):
     cast = float if result.protocol.unseen == "worst" else lambda x: x
     expected = [cast(row["score"]) for row in rows]
     assert [None if x != x else x for x in table["score"].tolist()] == [None if x != x else x for x in expected]
-    assert len(rows) + sum(result.dropped.values()) == result.about["n_read"]
+    assert len(rows) + sum(result.dropped.values()) == result.facts["n_read"]
 
 
 def check_metrics(result, rows):

@@ -23,12 +23,12 @@ NO_LIST, NO_RANK = "the file has no list for it", "the file has no rank for it"
 
 
 def rows_of(result):
-    """The rows of the table: (s, p, o, side, better, tied, rivals, undecided of both settings)."""
+    """The rows of the table: (s, p, o, side, better, tied, rivals, bounded of both settings)."""
     table, n = result.table, len(result.table)
     columns = [table[name].tolist() for name in ("s", "p", "o", "side")]
     for setting in SETTINGS:
         columns += [table[f"{name}_{setting}"].tolist() for name in COUNTS]
-        name = f"undecided_{setting}"
+        name = f"bounded_{setting}"
         columns.append(table[name].tolist() if name in table else [False] * n)
     return list(zip(*columns, strict=True))
 
@@ -239,7 +239,7 @@ def test_random_lists_equal_all_their_completions():
         assert rows_of(result) == expected, (i, case)
         dropped = n_missing if case["missing"] == "drop" else 0
         assert result.dropped == ({NO_LIST: dropped} if dropped else {})
-        assert result.about.get("unknown", {}).keys() - {"queries"} == (set() if word == "no" else {"raw"})
+        assert result.facts.get("unknown", {}).keys() - {"queries"} == (set() if word == "no" else {"raw"})
         better, tied = (np.array([row[j] for row in expected], dtype=float) for j in (8, 9))
         assert result["optimistic.mrr"] == pytest.approx((1 / (better + 1)).mean(), rel=1e-12)
         assert result["pessimistic.mrr"] == pytest.approx((1 / (better + tied + 1)).mean(), rel=1e-12)
@@ -247,7 +247,7 @@ def test_random_lists_equal_all_their_completions():
             assert math.isnan(result["raw.mrr"])
             assert "filtered beforehand" in result.value("raw.mrr").reason
         for name, is_so in {
-            "undecided": any(row[11] for row in expected),
+            "bounded": any(row[11] for row in expected),
             "names may be known": any(row[11] and not row[7] for row in expected) and word == "no",
             "ties": any(row[9] and not row[11] for row in expected),
             "unknown raw": word != "no",
@@ -290,7 +290,7 @@ def test_complete_lists_equal_the_evaluation_of_their_scores():
         assert result.table.drop(columns="score").equals(expected.table.drop(columns="score"))
         assert result.table["score"].tolist() == expected.table["score"].tolist()
         assert result.protocol == expected.protocol
-        assert result.about["n_queries"] == expected.about["n_queries"]
+        assert result.facts["n_queries"] == expected.facts["n_queries"]
         for key in ("mrr", "expected.hits@2", "raw.mr", "amri", "raw.query.map", "optimistic.hits@1"):
             assert result[key] == pytest.approx(expected[key], rel=1e-12, nan_ok=True)
         if len(splits["test"]) > 1:
@@ -533,7 +533,7 @@ def test_lists_in_different_orders_are_no_ranking_of_a_query():
     ):
         given = Predictions.from_arrays(dataset["test"].array, "object", answers, filtered=word)
         result = kg.evaluate_predictions(given, dataset)
-        assert ("queries" not in result.about.get("unknown", {})) == is_one, answers
+        assert ("queries" not in result.facts.get("unknown", {})) == is_one, answers
         for key in ("raw.query.precision@1", "optimistic.query.map"):
             if not is_one:
                 assert math.isnan(result[key])
@@ -592,7 +592,7 @@ def test_results_of_lists_save_and_explain(dataset, scores, tmp_path):
     loaded = kg.load_result(tmp_path / "run.kgeval")
     assert rows_of(loaded) == rows_of(result)
     assert loaded["optimistic.mrr"] == result["optimistic.mrr"]
-    assert result.about["scorer"] == "x (toy)"
+    assert result.facts["scorer"] == "x (toy)"
     shown = result.explain("a", "r", "d")
     assert shown[["candidate", "stands", "known_in", "counts"]].to_numpy().tolist() == [
         ["e", "above", "", True], ["b", "above", "train", False], ["d", "answer", "test", False],
@@ -775,7 +775,7 @@ def test_missing_and_repeated_ranks(dataset, ranks):
         kg.evaluate_predictions(ranks([1], rows=one), dataset, missing="bound")
     bound = kg.evaluate_predictions(ranks([1], 3, rows=one), dataset, missing="bound")
     assert counts_of(bound) == [[0, 0, 2], [0, 3, 3]]
-    assert bound.table["undecided_filtered"].tolist() == [False, True]
+    assert bound.table["bounded_filtered"].tolist() == [False, True]
     rows = ((0, 0, 3), (3, 0, 0), (0, 0, 3))
     with pytest.warns(kg.KgevalWarning, match="1 row repeats another row"):
         assert kg.evaluate_predictions(ranks([1, 2, 1], rows=rows), dataset)["mr"] == 1.5

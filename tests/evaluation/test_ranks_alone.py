@@ -60,7 +60,7 @@ def test_what_needs_the_dataset_is_nan_with_the_reason(tmp_path):
     assert "was read without its dataset" in result.value("amri").reason
     assert math.isnan(result["raw.mrr"])
     assert "filtered by the tool (splits not known), unknown candidates" in str(result)
-    assert result.about["dataset"] == "triples of ranks.tsv"
+    assert result.facts["dataset"] == "triples of ranks.tsv"
     counted = [(*row, 5) for row in rows]
     result = evaluate(write(tmp_path / "ranks.tsv", counted, (*HEADER, "n_candidates")))
     # ranks 2 and 1 among 5: the expected rank is 3, so AMRI = 1 - (1.5 - 1) / (3 - 1)

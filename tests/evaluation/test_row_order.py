@@ -95,7 +95,7 @@ def complex_model(entities, relations, inverse="after", layout="halves"):
 def test_the_right_model_is_not_cautioned():
     """Every train triple ranks first among its 59 rivals; the statistic stands in the result, and nothing else."""
     result = kg.evaluate(next_entity, ring(), kg.Protocol(sides="object"), progress=False)
-    assert result.about["row_order"] == {"triples": 60, "object": {"amri": 1.0, "mrr": 1.0}}
+    assert result.facts["row_order"] == {"triples": 60, "object": {"amri": 1.0, "mrr": 1.0}}
     assert order_cautions(result) == []
 
 
@@ -103,7 +103,7 @@ def test_the_right_model_is_not_cautioned():
 def test_a_wrong_order_is_cautioned(recwarn):
     """All 60 ranks are 31 of 60: AMRI 1 - 2 * 30 / 59, MRR 1 / 31. The caution is a note and a warning."""
     result = kg.evaluate(shifted, ring(), kg.Protocol(sides="object"), progress=False)
-    assert result.about["row_order"] == {"triples": 60, "object": {"amri": -0.016949, "mrr": 0.032258}}
+    assert result.facts["row_order"] == {"triples": 60, "object": {"amri": -0.016949, "mrr": 0.032258}}
     caution = f"row order: 60 train triples rank low (object side: AMRI -0.017, MRR 0.032): {ORDER}"
     assert list(result.notes) == [caution]
     assert [(str(w.message), w.filename) for w in recwarn if w.category is kg.KgevalWarning] == [(caution, __file__)]
@@ -120,7 +120,7 @@ def test_the_worse_side_is_named():
         },
     )()
     result = kg.evaluate(scorer, ring(), progress=False)
-    assert result.about["row_order"]["object"] == {"amri": 1.0, "mrr": 1.0}
+    assert result.facts["row_order"]["object"] == {"amri": 1.0, "mrr": 1.0}
     (caution,) = order_cautions(result)
     assert "(subject side: AMRI -0.017, MRR 0.032)" in caution
 
@@ -168,7 +168,7 @@ def test_nothing_to_check_without_train(train):
     """Without train triples the statistic says so, and the ranks of test speak: 80 are too few, 100 are not."""
     dataset = kg.Dataset.from_arrays(train=train, test=RING, n_entities=N, n_relations=1)
     result = kg.evaluate(shifted, dataset, progress=False)
-    assert result.about["row_order"] == {"triples": 0, "reason": "the dataset has no train triples"}
+    assert result.facts["row_order"] == {"triples": 0, "reason": "the dataset has no train triples"}
     assert order_cautions(result) == []
     assert any("the object side ranks no better than chance (AMRI -0.017)" in note for note in result.notes)
 
@@ -192,8 +192,8 @@ def test_a_scorer_that_knows_only_test_is_not_refused():
     result = kg.evaluate(only_test, ring(), kg.Protocol(sides="object"), progress=False)
     reason = "the scorer cannot score train triples: only_test raised KeyError when given "
     assert result["mrr"] == 1.0
-    assert result.about["row_order"]["reason"].startswith(reason)
-    assert result.about["row_order"]["triples"] == 0
+    assert result.facts["row_order"]["reason"].startswith(reason)
+    assert result.facts["row_order"]["triples"] == 0
     assert result.notes == ()
 
 
@@ -278,8 +278,8 @@ def test_an_evaluator_makes_the_tasks_of_the_check_once(monkeypatch):
     scorers = [lambda s, p, o: next_entity(s, p, o) for _ in range(3)]
     results = [evaluator.evaluate(scorer, progress=False) for scorer in scorers]
     assert made == ["subject", "object"]
-    assert {str(result.about["row_order"]) for result in results} == {str(results[0].about["row_order"])}
-    assert results[0].about["row_order"]["triples"] >= 50
+    assert {str(result.facts["row_order"]) for result in results} == {str(results[0].facts["row_order"])}
+    assert results[0].facts["row_order"]["triples"] >= 50
 
 
 class Rows:
@@ -302,12 +302,12 @@ def test_an_evaluator_checks_a_scorer_once(method):
     asked, reasons = [], []
     for _ in range(3):
         before = good.asked
-        row_order = evaluator.evaluate(good.score if method else good, progress=False).about["row_order"]
+        row_order = evaluator.evaluate(good.score if method else good, progress=False).facts["row_order"]
         asked.append(good.asked - before)
         reasons.append(row_order.get("reason", ""))
     assert reasons == ["", *["this Evaluator has checked the scorer before"] * 2]
     assert asked[1] == asked[2] < asked[0]
-    assert evaluator.evaluate(Rows(0), progress=False).about["row_order"]["triples"] >= 50  # another object
+    assert evaluator.evaluate(Rows(0), progress=False).facts["row_order"]["triples"] >= 50  # another object
     wrong = Rows(20)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -335,7 +335,7 @@ def test_the_statistic_is_the_same_in_every_run():
     one = kg.evaluate(model, ring(), progress=False)
     other = kg.evaluate(model, ring(), batch_size=350, executor=kg.executors.Threads(1), progress=False)
     assert one == other
-    assert json.loads(json.dumps(one.about["row_order"])) == one.about["row_order"]
+    assert json.loads(json.dumps(one.facts["row_order"])) == one.facts["row_order"]
 
 
 def test_countries(root):
@@ -410,8 +410,8 @@ def test_fb15k_237_transe(fb15k_237_transe):
     """The published TransE, whose train MRR is far below 1, is right."""
     result = fb15k_237_transe[2]
     assert order_cautions(result) == []
-    assert result.about["row_order"]["triples"] == 500
-    assert {side: round(result.about["row_order"][side]["amri"], 2) for side in ("subject", "object")} == {
+    assert result.facts["row_order"]["triples"] == 500
+    assert {side: round(result.facts["row_order"][side]["amri"], 2) for side in ("subject", "object")} == {
         "subject": 0.99,
         "object": 1.0,
     }
@@ -438,7 +438,7 @@ def test_the_check_takes_over_the_candidates_of_the_run(monkeypatch, unseen):
     scorer = kg.models.DistMult(entities, relations[:1])
     dataset = ring() if unseen == "rank" else ring(N // 2)
     result = kg.evaluate(scorer, dataset, kg.Protocol(unseen=unseen), progress=False)
-    assert result.about["row_order"]["triples"] > 0
+    assert result.facts["row_order"]["triples"] > 0
     assert len(made) == (1 if unseen == "rank" else 4)
 
 
@@ -473,9 +473,9 @@ def test_the_check_can_be_switched_off():
 
     off = kg.evaluate(score, dataset, kg.Protocol(sides="object"), check_rows=False)
     assert set().union(*seen) == set(range(50, 60))  # the probe and the ranking
-    assert off.about["row_order"] == {"triples": 0, "reason": "switched off by check_rows=False"}
+    assert off.facts["row_order"] == {"triples": 0, "reason": "switched off by check_rows=False"}
     assert not any("row order" in note for note in off.notes)
     on = kg.evaluate(score, dataset, kg.Protocol(sides="object"))
-    assert on.about["row_order"]["triples"] == 50
+    assert on.facts["row_order"]["triples"] == 50
     assert any("row order" in note for note in on.notes)
     assert off.table.equals(on.table)

@@ -552,7 +552,7 @@ def test_the_result_does_not_depend_on_where_it_was_ranked(monkeypatch, tmp_path
     dataset = kg.Dataset.from_arrays(**splits, n_entities=30, n_relations=1)
     scorer = clock.scorer(rng.integers(0, 5, (30, 1, 30)), 1e-5)
     wanted = kg.evaluate(scorer, dataset, progress=False)
-    assert wanted.about["row_order"]["triples"] == 200
+    assert wanted.facts["row_order"]["triples"] == 200
     folder = tmp_path / "run"
     assert kg.evaluate(scorer, dataset, executor=Late(clock), run_folder=folder, progress=False) == wanted
     assert kg.evaluate(scorer, dataset, executor=Late(clock), run_folder=folder, progress=False) == wanted

@@ -54,8 +54,8 @@ def test_a_sample_has_the_ranks_of_the_whole():
         for triples in (rows, np.array(rows[::-1]), mask):
             found = kg.evaluate(score, dataset, replace(protocol, sample=triples))
             assert found.table.equals(wanted), seed
-            assert found.about["n_triples"] == len(rows)
-            assert found.about["n_read"] == 2 * len(rows)
+            assert found.facts["n_triples"] == len(rows)
+            assert found.facts["n_read"] == 2 * len(rows)
             assert (found.protocol.sample.n, found.protocol.sample.of) == (len(rows), of)
         ranked += len(wanted)
     assert ranked > size(10, 400)

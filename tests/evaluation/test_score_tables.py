@@ -105,10 +105,10 @@ def test_random_tables_equal_a_computation_by_sets(block):
             continue
         given = protocol or Protocol(sides={row[3] for row in expected})
         result = evaluate_scores(scored(table), dataset, given, lists="query")
-        found = result.labelled()[["s", "p", "o", "side", "split", "score", *COUNTS]]
+        found = result.ranks(labels=True)[["s", "p", "o", "side", "split", "score", *COUNTS]]
         assert list(found.itertuples(index=False, name=None)) == expected
         assert result.dropped == ({NO_NEGATIVES: n_without} if n_without else {})
-        assert result.about["n_read"] == len(expected) + n_without
+        assert result.facts["n_read"] == len(expected) + n_without
         for setting, at in (("raw", 6), ("filtered", 9)):
             for side in ("both", *result.protocol.sides):
                 counts = [row[at : at + 3] for row in expected if side in ("both", row[3])]
@@ -150,12 +150,12 @@ def test_small_table_by_hand(dataset):
         ("subject", 0.1, 2, 0, 2, 1, 0, 1),
         ("object", 0.5, 1, 1, 2, 0, 1, 1),
     ]
-    assert (result.dropped, result.about["n_read"]) == ({NO_NEGATIVES: 1}, 4)
+    assert (result.dropped, result.facts["n_read"]) == ({NO_NEGATIVES: 1}, 4)
     assert [result[f"object.{ties}.mrr"] for ties in POLICIES] == [1.0, 0.5, 1 / 1.5, 0.75]
     candidates = result.protocol.candidates
     assert (candidates.kind, len(candidates.digest)) == ("listed", 64)
     assert result.protocol == Protocol(SIDES, ("train", "test"), "rank", ("test",), candidates)
-    assert (result.about["n_triples"], result.about["scorer"], result.about["n_unseen"]) == (2, "scores", 2)
+    assert (result.facts["n_triples"], result.facts["scorer"], result.facts["n_unseen"]) == (2, "scores", 2)
 
 
 def test_side_without_negatives_is_dropped_only_if_it_was_asked_for(dataset):
@@ -164,7 +164,7 @@ def test_side_without_negatives_is_dropped_only_if_it_was_asked_for(dataset):
     few = Dataset.from_frames(train=frame([("a", "r", "b"), ("d", "q", "c")]), test=frame(FACTS["test"][:1]))
     assert evaluate_scores(table, few).protocol.sides == ("object",)
     result = evaluate_scores(table, few, Protocol(sides="both"))
-    assert (result.protocol.sides, result.dropped, result.about["n_read"]) == (SIDES, {NO_NEGATIVES: 1}, 2)
+    assert (result.protocol.sides, result.dropped, result.facts["n_read"]) == (SIDES, {NO_NEGATIVES: 1}, 2)
     assert result["both.mr"] == result["object.mr"] == 1.5
     assert result.value("subject.mr").reason == "no triples"
     with pytest.raises(DataError, match=NOTHING):

@@ -104,7 +104,7 @@ def test_the_result_is_that_of_evaluate(nations):
     assert evaluator.result == kg.evaluate(model, expected, protocol)
     evaluator.evaluate(model, dataset.testing.mapped_triples, additional_filter_triples=dataset.training.mapped_triples)
     assert evaluator.result == kg.evaluate(model, expected, kg.Protocol(filter="train,test"))
-    assert evaluator.result.labelled()["s"].isin(expected.entities.labels).all()
+    assert evaluator.result.ranks(labels=True)["s"].isin(expected.entities.labels).all()
 
 
 def test_without_dataset_the_result_says_so(nations):
@@ -124,7 +124,7 @@ def test_without_dataset_the_result_says_so(nations):
     )
     evaluator = kg.integrations.PyKEENEvaluator(dataset=dataset)
     evaluator.evaluate(made_model("TransE", dataset), dataset.testing.mapped_triples[::2])
-    assert evaluator.result.labelled()["s"].isin(dataset.entity_to_id).all()
+    assert evaluator.result.ranks(labels=True)["s"].isin(dataset.entity_to_id).all()
     head = header_lines(evaluator.result)
     assert any("the triples of the evaluation are no split of the dataset=" in line for line in head)
 

@@ -51,7 +51,7 @@ def test_mlflow(recipe, result, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "mlflow", mlflow)
     recipe("log_mlflow")["log"](result)
     assert logged["test/hits_at_10"] == result["hits@10"]
-    assert logged["dataset"] == result.about["dataset_fingerprint"]
+    assert logged["dataset"] == result.facts["dataset_fingerprint"]
     assert logged["protocol"] == result.protocol.fingerprint
     assert kg.load_result(tmp_path / logged["path"])["mrr"] == logged["test/mrr"] == result["mrr"]
 

@@ -131,8 +131,8 @@ def test_scores_far_beyond_the_next_block(loops, geometry):
 
 
 @pytest.mark.parametrize("seed", light(range(40), 3))
-def test_undecided_pairs_are_screened_again(compiled_loops, seed):
-    """With a `Recheck` a pair is better if either of two scores says so, undecided if neither decides it."""
+def test_open_pairs_are_screened_again(compiled_loops, seed):
+    """With a `Recheck` a pair is better if either of two scores says so, open if neither decides it."""
     rng = np.random.default_rng(seed)
     n_rows, width, d = int(rng.integers(1, 4)), int(rng.choice([1, 63, 64, 65, 300])), 3
     tile = rng.integers(0, 40, (n_rows, width)).astype(np.int32)

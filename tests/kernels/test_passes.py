@@ -103,16 +103,16 @@ def test_the_edges_of_what_is_screened(geometry, with_torch, e, q):
     check_passes(make_counter(geometry, candidates, 40, with_torch), queries)
 
 
-def undecided_shares(counter, queries):
-    """For each pass, the share of pairs of a positive and another candidate that its tiles leave undecided."""
+def open_shares(counter, queries):
+    """For each pass, the share of pairs of a positive and another candidate that its tiles leave open."""
     exact, rows, scores = exact_in_order(counter, queries)
     shares = {}
     for one in counter.passes:
-        state, n_undecided = one.prepare(queries), 0
+        state, n_open = one.prepare(queries), 0
         for block, tile in tiles(counter, one, state, None):
             low, high = (x[:, None] for x in one.interval(state, rows, scores, block))
-            n_undecided += int(((tile[rows] >= low) & (tile[rows] <= high)).sum())
-        shares[type(one).__name__] = (n_undecided - len(rows)) / (len(rows) * (exact.shape[1] - 1))
+            n_open += int(((tile[rows] >= low) & (tile[rows] <= high)).sum())
+        shares[type(one).__name__] = (n_open - len(rows)) / (len(rows) * (exact.shape[1] - 1))
     return shares
 
 
@@ -129,7 +129,7 @@ def test_the_bounds_are_not_vacuous(geometry, with_torch):
     """
     rng = np.random.default_rng(5)
     candidates, queries = rng.normal(size=(500, 64)).astype(np.float32), rng.normal(size=(4, 64))
-    shares = undecided_shares(make_counter(geometry, candidates, 250, with_torch), queries)
+    shares = open_shares(make_counter(geometry, candidates, 250, with_torch), queries)
     assert list(shares.values())[-1] < 1e-4
     for name, share in shares.items():
         assert 0 <= share < LIMITS.get(name, 1.0), name
@@ -141,7 +141,7 @@ def test_every_pass_decides_what_decaying_axes_leave(geometry, with_torch):
     rng = np.random.default_rng(6)
     sizes = 0.9 ** np.arange(64)
     candidates, queries = rng.normal(size=(500, 64)) * sizes, rng.normal(size=(4, 64)) * sizes
-    shares = undecided_shares(make_counter(geometry, candidates, 250, with_torch), queries)
+    shares = open_shares(make_counter(geometry, candidates, 250, with_torch), queries)
     assert max(shares.values()) < 0.5
 
 
@@ -235,14 +235,14 @@ def check_decided(tile, row_of, low, high, known=None):
         assert is_known == known[row_of[i], column]
     for i, row in enumerate(row_of.tolist()):
         values, least, most = tile[row].tolist(), low[i].item(), high[i].item()
-        undecided = [j for j, value in enumerate(values) if least <= value <= most]
+        open = [j for j, value in enumerate(values) if least <= value <= most]
         if i in crowded:
             assert (found.above[i], found.known_above[i], pairs[i]) == (0, 0, [])
-            assert len(undecided) > max(1, tile.shape[1] // 64)
+            assert len(open) > max(1, tile.shape[1] // 64)
         else:
             assert found.above[i] == sum(value > most for value in values)
             assert found.known_above[i] == sum(value > most for value, is_known in zip(values, known[row]) if is_known)
-            assert sorted(pairs[i]) == undecided
+            assert sorted(pairs[i]) == open
     assert tile.tobytes() == before
     return crowded
 
@@ -265,7 +265,7 @@ def draw_interval(rng, row, kind):
 @pytest.mark.parametrize("width", thinned([1, 7, 8, 255 * 8 + 8, 4096, 255 * 8, 100], 3))
 @pytest.mark.parametrize("dtype", light([np.float32, np.uint16, np.int32], 2))
 def test_decide_equals_a_loop(dtype, width, kinds):
-    """Random tiles with ties; one positive a row, and many; few candidates undecided, and all."""
+    """Random tiles with ties; one positive a row, and many; few candidates open, and all."""
     for seed in range(3):
         rng = np.random.default_rng([seed, width])
         n_rows = int(rng.integers(1, 5))
@@ -284,7 +284,7 @@ def test_decide_equals_a_loop(dtype, width, kinds):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.int32, np.uint16])
 def test_decide_when_all_candidates_are_alike(dtype):
-    """4,096 equal scores: all above, all below, and all undecided, which is crowded and counts nothing."""
+    """4,096 equal scores: all above, all below, and all open, which is crowded and counts nothing."""
     tile, row_of = np.full((3, 4096), 5, dtype=dtype), np.repeat(np.arange(3), 3)
     low, high = np.array([6, 5, 3] * 3, dtype=dtype), np.array([7, 5, 4] * 3, dtype=dtype)
     found = decide(tile, row_of, low, high, *np.zeros((2, 0), dtype=np.int64))

@@ -182,7 +182,7 @@ MISLEADING = [
 @pytest.mark.parametrize("draw", MISLEADING)
 @pytest.mark.parametrize("device", DEVICES)
 def test_misleading_vectors_are_counted_exactly(geometry, screening, draw, device):
-    """600 candidates, so that few undecided and crowded rows both occur."""
+    """600 candidates, so that few open and crowded rows both occur."""
     rng = np.random.default_rng(len(draw.__name__))
     queries, candidates = draw(rng, 600, 6, 16)
     check(geometry, queries, candidates, draw_places(rng, 6, 600), 400, HALVES.get(screening), device)

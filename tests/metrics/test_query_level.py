@@ -208,7 +208,7 @@ def test_lists_and_per_query(small):
 def test_duplicates_count_once(small):
     """(0, 0, 1) stands twice in test: its query has two answers, and the numbers are those without the copy."""
     table = small.table.drop(index=[3, 7])
-    alone = kg.EvaluationResult(table, small.entities, small.relations, small.protocol, small.about | {"n_read": 6})
+    alone = kg.EvaluationResult(table, small.entities, small.relations, small.protocol, small.facts | {"n_read": 6})
     assert table[["s", "p", "o"]].drop_duplicates().shape == (3, 3)
     for metric in LIST_METRICS:
         for key in (f"query.{metric}", f"raw.object.query.micro.{metric}"):

@@ -22,7 +22,6 @@ from kgeval.report.exports import (
     format_csv,
     format_json,
     name_results,
-    ranks_frame,
     tidy,
     write_frame,
     write_ranks,
@@ -72,37 +71,38 @@ def oracle_rows(result):
         yield entities[row["s"]], "=r", entities[row["o"]], row["side"], float(row["score"]), rank
 
 
-def test_ranks_frame(result):
-    frame = ranks_frame(result)
+def test_the_table_of_ranks_with_labels(result):
+    frame = result.ranks(labels=True, columns=True)
     found = list(frame[["s", "p", "o", "side", "score", "rank_filtered"]].itertuples(index=False, name=None))
     assert found == list(oracle_rows(result))
     assert len(frame) == 2 * len(LABELS)
 
 
-class WithColumns:
-    """A result with further columns, whatever made them."""
-
-    def __init__(self, result, columns):
-        self.result, self.columns = result, columns
-
-    def labelled(self):
-        return self.result.labelled()
-
-
-def test_ranks_frame_joins_further_columns(result):
-    """By position; left out on request; a name that is taken is refused."""
+def test_the_table_of_ranks_joins_further_columns(result):
+    """By position; only on request; a name that is taken is refused."""
     n = len(result.table)
-    mine = WithColumns(result, pd.DataFrame({"degree_given": range(n), "note": ["=x"] * n}, index=range(5, n + 5)))
-    frame = ranks_frame(mine)
-    assert list(frame.columns) == [*result.labelled().columns, "degree_given", "note"]
+    mine = result.__replace__(columns=pd.DataFrame({"degree_given": range(n), "note": ["=x"] * n}))
+    frame = mine.ranks(labels=True, columns=True)
+    assert list(frame.columns) == [*result.ranks(labels=True).columns, "degree_given", "note"]
     assert frame["degree_given"].tolist() == list(range(n))
-    assert list(ranks_frame(mine, columns=False).columns) == list(result.labelled().columns)
-    taken = WithColumns(result, pd.DataFrame({"s": range(n), "x": range(n), "score": range(n)}))
-    with pytest.raises(DataError) as caught:
-        ranks_frame(taken)
-    assert str(caught.value) == (
-        "result.columns has s, score, which the ranks table also has; rename it, or set columns=False"
+    assert (
+        list(mine.ranks(labels=True).columns) == list(result.ranks(labels=True).columns) == list(result.table.columns)
     )
+    taken = result.__replace__(columns=pd.DataFrame({"s": range(n), "x": range(n), "rank_raw": range(n)}))
+    with pytest.raises(DataError) as caught:
+        taken.ranks(columns=True)
+    assert str(caught.value) == (
+        "result.columns has s, rank_raw, which the table of ranks also has; rename it, or set columns=False"
+    )
+
+
+def test_old_names_of_the_table_of_ranks_answer(result):
+    for old, new in (("labelled", "ranks(labels=True)"), ("about", "facts")):
+        with pytest.raises(AttributeError) as caught:
+            getattr(result, old)
+        assert str(caught.value) == f"EvaluationResult has no attribute {old!r} since kgeval 0.2; write {new}"
+    with pytest.raises(AttributeError, match=r"since kgeval 0.2; write result.ranks\(labels=True, columns=True\)$"):
+        kgeval.report.exports.ranks_frame  # noqa: B018
 
 
 def test_csv_of_ranks_comes_back(result, tmp_path):
@@ -195,7 +195,7 @@ def test_parquet_of_ranks_comes_back(result, tmp_path):
     assert list(read[["s", "p", "o", "side", "score", "rank_filtered"]].itertuples(index=False, name=None)) == list(
         oracle_rows(result)
     )
-    assert list(read.columns) == list(ranks_frame(result).columns)
+    assert list(read.columns) == list(result.ranks(labels=True, columns=True).columns)
     assert read["better_raw"].tolist() == result.table["better_raw"].tolist()
     with pytest.raises(DataError, match="a column cannot be stored: "):
         write_frame(pd.DataFrame({"x": [{"a": 1}, "b"]}), tmp_path / "mixed.parquet")
@@ -327,8 +327,8 @@ def test_tidy_without_intervals_and_with_undefined_numbers(result):
 
 
 def test_names_of_results(result):
-    other = replaced(result, about={**result.about, "scorer": "B"})
-    mine = replaced(result, about={**result.about, "scorer": "A"})
+    other = replaced(result, facts={**result.facts, "scorer": "B"})
+    mine = replaced(result, facts={**result.facts, "scorer": "A"})
     assert list(name_results(mine)) == ["A"]
     assert list(name_results([mine, other, mine, mine])) == ["A (1)", "B", "A (3)", "A (4)"]
     assert list(name_results({"x": mine, "y": other})) == ["x", "y"]

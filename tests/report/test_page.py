@@ -510,7 +510,7 @@ def test_title_and_names(made, tmp_path):
     write_page(made[0][:2], tmp_path / "a.html", title="</title><b>&\u202e")
     reader = Reader(tmp_path / "a.html")
     assert reader.title == "</title><b>&\\u202e"
-    scorer = made[0][0].about["scorer"]
+    scorer = made[0][0].facts["scorer"]
     assert reader.data()["models"] == [f"{scorer} ({i})" for i in (1, 2)]
     write_page(made[0][0], tmp_path / "b.html", names="one")
     assert Reader(tmp_path / "b.html").data()["models"] == ["one"]

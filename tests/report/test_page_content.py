@@ -139,7 +139,7 @@ def test_models_with_different_relations_stand_side_by_side():
     said = [[reason == "this relation has no ranks" for reason in own] for own in reasons]
     assert said == missing
     assert missing == [[False, True, False], [False, False, True]]
-    shown = [f"{r.about['dataset']} {r.about['dataset_fingerprint'][:8]}" for r in results]
+    shown = [f"{r.facts['dataset']} {r.facts['dataset_fingerprint'][:8]}" for r in results]
     assert found["differences"][:2] == [
         f"dataset: {shown[0]} in one, {shown[1]} in two",
         "relations: 2 in one, 2 in two; 1 only in one, first 'a', 1 only in two, first 'c'",
@@ -423,7 +423,7 @@ def test_the_head_says_shared_lines_once(made, data):
     assert notes[1][-1] == "note: only the second"
     assert found["common"] == [printable(line) for line in header_lines(made[0][0]) if line not in notes[0]]
     assert found["own"] == notes
-    assert data["head"]["scorers"] == [str(result.about["scorer"]) for result in made[0]]
+    assert data["head"]["scorers"] == [str(result.facts["scorer"]) for result in made[0]]
 
 
 def test_the_comparison(made, data):
@@ -662,7 +662,7 @@ def test_the_reversed_pairs_of_wn18_are_counted(shared):
 def test_the_dataset_must_be_the_ranked_one(made):
     """Its name and fingerprint against the result's."""
     other = kg.Dataset.from_arrays(test=[[0, 0, 1]], n_entities=2, n_relations=1, name="other")
-    about = made[0][0].about
+    about = made[0][0].facts
     with pytest.raises(kg.DataError) as caught:
         page_data(made[0], NAMES, other)
     assert str(caught.value) == (

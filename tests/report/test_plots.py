@@ -88,7 +88,7 @@ def test_rank_distribution(drawing, results):
         assert np.array(drawn) == pytest.approx(np.array([interval_of_share(result, mask) for mask in inside]))
     assert [label.get_text() for label in axes.get_xticklabels()] == list(groups)
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("rank (filtered, realistic ties)", "share of ranks")
-    assert title_of(figure) == f"Distribution of ranks on {results[0].about['dataset']}: n = 60 ranks"
+    assert title_of(figure) == f"Distribution of ranks on {results[0].facts['dataset']}: n = 60 ranks"
     assert legend_texts(axes) == NAMES
 
 
@@ -134,7 +134,7 @@ def test_results_of_different_kinds_are_told_apart(drawing, results):
         results[1],
         table=results[1].table.iloc[:7],
         n_read=7,
-        about={**results[1].about, "dataset_fingerprint": "other"},
+        facts={**results[1].facts, "dataset_fingerprint": "other"},
     )
     figure = plots.rank_distribution([results[0], short], ["a", "b" * 50])
     assert title_of(figure).endswith("n in the legend not comparable: the results differ in dataset")
@@ -645,7 +645,7 @@ def test_ax_of_the_user(drawing, results, name):
 
 
 def test_cautions_stay_below_a_title_of_the_user(drawing, results):
-    other = replaced(results[1], about={**results[1].about, "dataset_fingerprint": "other"})
+    other = replaced(results[1], facts={**results[1].facts, "dataset_fingerprint": "other"})
     for title in ("Mine", ""):
         figure = plots.hits_curve([results[0], other], ["a", "b"], title=title)
         assert title_of(figure) == f"{title} not comparable: the results differ in dataset".strip()

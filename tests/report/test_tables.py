@@ -12,7 +12,7 @@ from oracle import chance
 import kgeval
 from kgeval import Dataset, MetricError, Protocol, ProtocolError
 from kgeval.markup import printable
-from kgeval.markup_cards import p_text
+from kgeval.markup_panels import p_text
 from kgeval.report.tables import (
     FORMATS,
     format_compared,
@@ -399,8 +399,8 @@ def test_protocol_comment(comparison, result):
     one, other = comparison.results[0], result
     said = protocol_comment({"a": one, "b": comparison.results[1]}, "realistic")
     assert said == (
-        f"% protocol: {one.about['dataset']}, test; {one.protocol.describe()}, realistic ties; protocol "
-        f"{one.protocol.fingerprint}, dataset {one.about['dataset_fingerprint'][:8]}, kgeval {kgeval.__version__}"
+        f"% protocol: {one.facts['dataset']}, test; {one.protocol.describe()}, realistic ties; protocol "
+        f"{one.protocol.fingerprint}, dataset {one.facts['dataset_fingerprint'][:8]}, kgeval {kgeval.__version__}"
     )
     lines = protocol_comment({"a\nb": one, "c": other}, "expected").split("\n")
     assert len(lines) == 2

@@ -4,6 +4,7 @@ import functools
 import itertools
 import json
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -18,7 +19,7 @@ import kgeval as kg
 from kgeval.errors import DataError, MetricError
 from kgeval.report import format_frame, frame_records, undefined_lines
 from kgeval.results import UNKNOWN_COUNT, extreme_rows, header_lines, metric_cautions
-from kgeval.results.bounded import undecided_rows
+from kgeval.results.bounded import bounded_rows
 
 PLAIN = ("mr", "mrr", "hits@1", "hits@3", "gmr", "hmr", "median_rank")
 WRAPPED = ("amri", "adjusted(hits@3)", "z(mrr)")
@@ -35,17 +36,17 @@ def ranked(n):
     return kg.evaluate(lambda s, p, o: o, dataset, kg.Protocol(sides="object"), progress=False)
 
 
-def bounded(n=2, better=(0, 2), tied=(0, 1), undecided=(False, True), rivals=3, unknown=None, **about):
+def bounded_result(n=2, better=(0, 2), tied=(0, 1), bounded=(False, True), rivals=3, unknown=None, **about):
     """A result of n object queries with given counts in both settings."""
     result = ranked(n)
-    names = {"better": better, "tied": tied, "undecided": undecided, "rivals": [rivals] * n}
+    names = {"better": better, "tied": tied, "bounded": bounded, "rivals": [rivals] * n}
     columns = {f"{name}_{s}": np.array(values) for name, values in names.items() for s in ("raw", "filtered")}
-    about = {**result.about, **about, **({"unknown": unknown} if unknown else {})}
-    return replaced(result, table=result.table.assign(**columns), about=about, source=None)
+    about = {**result.facts, **about, **({"unknown": unknown} if unknown else {})}
+    return replaced(result, table=result.table.assign(**columns), facts=about, source=None)
 
 
 def random_table(rng):
-    """(better, tied, rivals, undecided) rows: few undecided ones, mixed with ties."""
+    """(better, tied, rivals, bounded) rows: few bounded ones, mixed with ties."""
     rows = []
     for _ in range(int(rng.integers(1, 5))):
         rivals = int(rng.integers(1, 7))
@@ -56,15 +57,15 @@ def random_table(rng):
 
 
 def result_of(rows):
-    better, tied, _, undecided = zip(*rows, strict=True)
-    result = bounded(len(rows), better, tied, undecided)
+    better, tied, _, bounded = zip(*rows, strict=True)
+    result = bounded_result(len(rows), better, tied, bounded)
     rivals = np.array([row[2] for row in rows])
     return replaced(result, table=result.table.assign(rivals_raw=rivals, rivals_filtered=rivals))
 
 
 def placements(rows):
-    """Every table in which each undecided row has one of its ranks; the other rows keep their ties."""
-    ranges = [range(b, b + t + 1) if undecided else (None,) for b, t, _, undecided in rows]
+    """Every table in which each bounded row has one of its ranks; the other rows keep their ties."""
+    ranges = [range(b, b + t + 1) if bounded else (None,) for b, t, _, bounded in rows]
     for places in itertools.product(*ranges):
         yield [
             (better, tied, rivals) if place is None else (place, 0, rivals)
@@ -93,7 +94,7 @@ def test_bounds_are_those_of_all_placements(seed):
             value, key = result.value(f"{ties}.{name}"), f"{ties}.{name}"
             if None in values:
                 assert math.isnan(value.value), (rows, key)
-                assert "undecided" not in value.reason, (rows, key)
+                assert "bounded" not in value.reason, (rows, key)
                 continue
             low, high = (float(end) for end in (min(values), max(values)))
             assert result.bounds(key) == pytest.approx((low, high), rel=1e-12), (rows, key)
@@ -112,15 +113,15 @@ def test_bounds_are_those_of_all_placements(seed):
                 assert math.isnan(value.value), (rows, key)
                 assert math.isnan(interval.value), (rows, key)
                 assert value.reason.startswith("the value lies between "), (rows, key)
-                assert value.reason.endswith(f", since {n} of {len(rows)} ranks {are} undecided"), (rows, key)
+                assert value.reason.endswith(f", since {n} of {len(rows)} ranks {are} bounded"), (rows, key)
                 assert interval.reason == value.reason
                 if name != "median_rank":
-                    with pytest.raises(MetricError, match="undecided"):
+                    with pytest.raises(MetricError, match="bounded"):
                         result.rank_table.moments(key)
 
 
 def test_optimistic_and_pessimistic_keys_are_the_bounds_if_no_other_rank_ties():
-    result = bounded(better=(0, 2), tied=(0, 1))
+    result = bounded_result(better=(0, 2), tied=(0, 1))
     assert result.bounds("mr") == (result["optimistic.mr"], result["pessimistic.mr"]) == (2.0, 2.5)
     assert result.bounds("mrr") == (result["pessimistic.mrr"], result["optimistic.mrr"])
     assert result.value("hits@1") == kg.metrics.MetricValue(0.5)
@@ -136,7 +137,7 @@ def of_lists(rng, sides="object"):
     arrays = {split: rng.integers(0, [n, 1, n], (m, 3)) for split, m in (("train", 3), ("test", 4))}
     dataset = kg.Dataset.from_arrays(**arrays, n_entities=n, n_relations=1)
     result = kg.evaluate(lambda s, p, o: o, dataset, kg.Protocol(sides=sides), progress=False)
-    columns = {f"{name}_{s}": [] for name in ("better", "tied", "undecided") for s in ("raw", "filtered")}
+    columns = {f"{name}_{s}": [] for name in ("better", "tied", "bounded") for s in ("raw", "filtered")}
     queries, groups_of = {}, {}
     for s, p, o, side in result.table[["s", "p", "o", "side"]].itertuples(index=False):
         given, answer = (s, o) if side == "object" else (o, s)
@@ -162,7 +163,7 @@ def of_lists(rng, sides="object"):
             n_unlisted = n - 1 - len(known) - sum(map(len, left))
             columns[f"better_{setting}"].append(sum(map(len, left[:place])))
             columns[f"tied_{setting}"].append(n_unlisted if place is None else len(left[place]))
-            columns[f"undecided_{setting}"].append(place is None)
+            columns[f"bounded_{setting}"].append(place is None)
     table = result.table.assign(**{name: np.array(values) for name, values in columns.items()})
     return replaced(result, table=table), queries
 
@@ -181,13 +182,13 @@ def ratios_of_query(text, query, setting, ties):
     ]
 
 
-@pytest.mark.parametrize("seed", light([4, *range(4), *range(5, 14)], 1))  # 4 has the most undecided ranks
+@pytest.mark.parametrize("seed", light([4, *range(4), *range(5, 14)], 1))  # 4 has the most bounded ranks
 def test_query_level_bounds_are_those_of_all_orders(seed):
     """Lists that end early, ties in them: bounds of macro and micro means, values per query, against all orders."""
-    rng, n_undecided = np.random.default_rng(seed), 0
+    rng, n_bounded = np.random.default_rng(seed), 0
     for _ in range(size(1, 2)):
         result, queries = of_lists(rng, "both")
-        n_undecided += undecided_rows(result.table, "filtered").sum()
+        n_bounded += bounded_rows(result.table, "filtered").sum()
         texts, policies = rng.permutation(LISTS)[:3].tolist(), ("expected", "optimistic", "pessimistic")
         for text, setting, ties in itertools.product(texts, ("raw", "filtered"), policies):
             ratios = [ratios_of_query(text, query, setting, ties) for query in queries.values()]
@@ -197,7 +198,7 @@ def test_query_level_bounds_are_those_of_all_orders(seed):
                 value = result.value(key)
                 if not kept:
                     assert math.isnan(value.value)
-                    assert "undecided" not in value.reason
+                    assert "bounded" not in value.reason
                     continue
                 ends = []
                 for best in (min, max):
@@ -226,23 +227,23 @@ def test_query_level_bounds_are_those_of_all_orders(seed):
                     else:
                         assert math.isnan(row[text]), (text, query, ties)
                         assert text in row["reason"], (text, query, ties)
-                        assert not values or "depends on undecided ranks" in row["reason"]
-    assert n_undecided
+                        assert not values or "depends on bounded ranks" in row["reason"]
+    assert n_bounded
 
 
-def test_lists_say_where_undecided_answers_stand():
-    result = bounded(better=(0, 2), tied=(0, 1))
-    with pytest.raises(MetricError, match=r"^1 of 2 ranks are undecided, .* lists\(undecided='optimistic'\)"):
+def test_lists_say_where_bounded_answers_stand():
+    result = bounded_result(better=(0, 2), tied=(0, 1))
+    with pytest.raises(MetricError, match=r"^1 of 2 ranks are bounded, .* lists\(bounded='optimistic'\)"):
         result.lists()
-    with pytest.raises(MetricError, match="undecided must be one of"):
-        result.lists(undecided="best")
-    assert result.lists(undecided="optimistic").before.tolist() == [0, 2]
-    assert result.lists(undecided="pessimistic").before.tolist() == [0, 3]
-    assert result.lists(undecided="pessimistic").names.tolist() == [("object", "0", "0"), ("object", "0", "1")]
+    with pytest.raises(MetricError, match="bounded must be one of"):
+        result.lists(bounded="best")
+    assert result.lists(bounded="optimistic").before.tolist() == [0, 2]
+    assert result.lists(bounded="pessimistic").before.tolist() == [0, 3]
+    assert result.lists(bounded="pessimistic").names.tolist() == [("object", "0", "0"), ("object", "0", "1")]
 
 
-def test_ranks_tie_rate_and_labels_leave_undecided_rows_out():
-    result = bounded(3, (0, 1, 0), (0, 1, 2), (False, True, False))
+def test_ranks_tie_rate_and_labels_leave_bounded_rows_out():
+    result = bounded_result(3, (0, 1, 0), (0, 1, 2), (False, True, False))
     ranks = result.rank_table
     np.testing.assert_array_equal(ranks.ranks(), [1.0, np.nan, 2.0])
     assert ranks.ranks(ties="optimistic").tolist() == [1, 2, 1]
@@ -251,11 +252,11 @@ def test_ranks_tie_rate_and_labels_leave_undecided_rows_out():
         3,
         3,
     ]
-    assert result.tie_rate == 0.5  # the undecided row has no known tie
-    np.testing.assert_array_equal(result.labelled()["rank_filtered"], [1.0, np.nan, 2.0])
-    assert result.labelled()["undecided_filtered"].tolist() == [False, True, False]
+    assert result.tie_rate == 0.5  # the bounded row has no known tie
+    np.testing.assert_array_equal(result.ranks(labels=True)["rank_filtered"], [1.0, np.nan, 2.0])
+    assert result.ranks(labels=True)["bounded_filtered"].tolist() == [False, True, False]
     assert 1 not in extreme_rows(ranks)
-    one = bounded(2, (0, 2), (0, 0), (False, True))  # both bounds are equal, so the rank is known
+    one = bounded_result(2, (0, 2), (0, 0), (False, True))  # both bounds are equal, so the rank is known
     assert one["mr"] == 2.0
     assert one.rank_table.ranks().tolist() == [1, 3]
     assert one.tie_rate == 0
@@ -263,37 +264,35 @@ def test_ranks_tie_rate_and_labels_leave_undecided_rows_out():
 
 def test_weights_of_zero_decide():
     """A row of weight 0 does not matter; else the message has the weighted bounds."""
-    result = bounded(better=(0, 1), tied=(0, 2))
+    result = bounded_result(better=(0, 1), tied=(0, 2))
     assert result.weighted("mr", [2.0, 0.0]).value == 1.0
-    message = "^the value lies between 1.25 and 1.75, since 1 of 2 ranks is undecided$"
+    message = "^the value lies between 1.25 and 1.75, since 1 of 2 ranks is bounded$"
     with pytest.raises(MetricError, match=message):
         result.weighted("mr", [3.0, 1.0])
     assert result.weighted("optimistic.mr", [3.0, 1.0]).value == 1.25
 
 
 def test_breakdowns_are_undefined_only_where_it_matters():
-    result = bounded(4, (0, 1, 0, 0), (0, 2, 1, 0), (False, True, False, False))
+    result = bounded_result(4, (0, 1, 0, 0), (0, 2, 1, 0), (False, True, False, False))
     result = result.with_columns({"kind": ["a", "a", "b", "b"]})
     frame = result.by("kind", metrics="mr,hits@1,query.map", confidence=None)
     assert frame.loc["a", "hits@1"] == 0.5
     assert frame.loc["b", "mr"] == 1.25
     assert np.isnan(frame.loc["a", "mr"])
     assert frame.loc["b", "reason"] == ""
-    text = "the value lies between {}, since 1 of 2 ranks is undecided"
+    text = "the value lies between {}, since 1 of 2 ranks is bounded"
     assert frame.loc["a", "reason"] == (
         f"mr: {text.format('1.50 and 2.50')}; query.map: {text.format('0.6250 and 0.7500')}"
     )
     averages = result.averages("kind", metrics="mr,hits@1")
     assert averages.loc["macro", "hits@1"] == 0.5
     assert np.isnan(averages["mr"]).all()
-    assert (
-        averages.loc["macro", "reason"] == "mr: the value lies between 1.38 and 1.88, since 1 of 4 ranks is undecided"
-    )
+    assert averages.loc["macro", "reason"] == "mr: the value lies between 1.38 and 1.88, since 1 of 4 ranks is bounded"
     assert result.by("kind", metrics="mr", ties="optimistic").loc["a", "mr"] == 1.5
 
 
 def test_summary_under_each_policy():
-    result = bounded()
+    result = bounded_result()
     assert result.summary("mr,mrr", ties="optimistic")["reason"].eq("").all()
     frame = result.summary("mr,mrr", confidence=0.9)
     assert frame[["mr", "mr low", "mrr high"]].isna().all(axis=None)
@@ -310,7 +309,7 @@ def test_the_median_has_an_interval_if_its_limits_are_decided():
     result = kg.evaluate(lambda s, p, o: o, dataset, kg.Protocol(sides="object"), progress=False)
     columns = {
         f"{name}_{setting}": np.array([row[i] for row in rows])
-        for i, name in enumerate(("better", "tied", "rivals", "undecided"))
+        for i, name in enumerate(("better", "tied", "rivals", "bounded"))
         for setting in ("raw", "filtered")
     }
     result = replaced(result, table=result.table.assign(**columns))
@@ -322,37 +321,35 @@ def test_the_median_has_an_interval_if_its_limits_are_decided():
     interval = near.interval("median_rank")
     assert near["median_rank"] == interval.value == 21.0
     assert np.isnan(interval.low)
-    assert interval.reason == "the limits depend on undecided ranks"
+    assert interval.reason == "the limits depend on bounded ranks"
 
 
 def test_header_and_cautions_say_the_bounds():
-    result = bounded(3, (0, 1, 0), (0, 2, 0), (False, True, False))
+    result = bounded_result(3, (0, 1, 0), (0, 2, 0), (False, True, False))
     assert metric_cautions(result, "mr,hits@1,mrr")[:3] == [
-        "1 of 3 filtered ranks and 1 of 3 raw ranks are undecided: only bounds of them are known",
+        "1 of 3 filtered ranks and 1 of 3 raw ranks are bounded: only bounds of them are known",
         "mr lies between 1.33 and 2.00",
         "mrr lies between 0.7500 and 0.8333",
     ]
     assert metric_cautions(result, "mr", "optimistic") == [
-        "1 of 3 filtered ranks and 1 of 3 raw ranks are undecided: only bounds of them are known; optimistic ties put "
+        "1 of 3 filtered ranks and 1 of 3 raw ranks are bounded: only bounds of them are known; optimistic ties put "
         "them at their best"
     ]
     assert "mr lies between 1.33 and 2.00" in repr(result)
     assert "mr lies between" in result._repr_html_()
     assert (
-        metric_cautions(
-            replaced(result, table=result.table.drop(columns=["undecided_raw", "undecided_filtered"])), "mr"
-        )
+        metric_cautions(replaced(result, table=result.table.drop(columns=["bounded_raw", "bounded_filtered"])), "mr")
         == []
     )
 
 
 def unknown_result(*names, **counts):
     reasons = {name: f"{name} is not in the file" for name in names}
-    result = bounded(undecided=(False, False), **counts)
+    result = bounded_result(bounded=(False, False), **counts)
     gone = [f"{c}_{s}" for s in ("raw", "filtered") for c in ("better", "tied", "rivals")]
     gone = [name for name in gone if name.split("_")[1] in names or (name.startswith("rivals") and "rivals" in names)]
     table = result.table.assign(**dict.fromkeys(gone, UNKNOWN_COUNT))
-    return replaced(result, table=table, about={**result.about, "unknown": reasons})
+    return replaced(result, table=table, facts={**result.facts, "unknown": reasons})
 
 
 def test_an_unknown_setting_is_nan_everywhere():
@@ -364,8 +361,8 @@ def test_an_unknown_setting_is_nan_everywhere():
         assert result.interval(key).reason == "raw is not in the file"
         assert result.chance(key).reason == "raw is not in the file"
         assert all(map(math.isnan, result.bounds(key)))
-    assert result.labelled()["rank_raw"].isna().all()
-    assert result.labelled()["better_raw"].isna().all()
+    assert result.ranks(labels=True)["rank_raw"].isna().all()
+    assert result.ranks(labels=True)["better_raw"].isna().all()
     assert result.summary("mr").loc[("raw", "object"), "reason"] == "mr: raw is not in the file"
     assert "unknown: raw ranks: raw is not in the file" in header_lines(result)
     with pytest.raises(MetricError, match="^raw is not in the file$"):
@@ -379,7 +376,7 @@ def test_an_unknown_setting_is_nan_everywhere():
 
 def test_unknown_numbers_of_rivals():
     """Metrics that need them are NaN, also of ranked lists; the others are those of a result that has them."""
-    result, known = unknown_result("rivals"), bounded(undecided=(False, False))
+    result, known = unknown_result("rivals"), bounded_result(bounded=(False, False))
     for key in ("amri", "z(mrr)", "adjusted(hits@3)", "query.auc", "query.precision", "query.precision(short=cut)@2"):
         assert result.value(key).reason == "rivals is not in the file", key
         assert not math.isnan(known[key]) or key.startswith("z"), key
@@ -389,13 +386,13 @@ def test_unknown_numbers_of_rivals():
         assert result.chance(key).reason == "rivals is not in the file", key
     assert metric_cautions(result, "hits@10") == []
     assert metric_cautions(known, "hits@10") != []
-    assert result.labelled()["rivals_filtered"].isna().all()
+    assert result.ranks(labels=True)["rivals_filtered"].isna().all()
 
 
 def test_unknown_ties():
     result = unknown_result("ties")
     assert result["mr"] == 2.25
-    assert result["amri"] == bounded(undecided=(False, False))["amri"]
+    assert result["amri"] == bounded_result(bounded=(False, False))["amri"]
     for key in ("optimistic.mr", "pessimistic.mr", "expected.mr", "query.map", "optimistic.query.map"):
         assert result.value(key).reason == "ties is not in the file", key
     assert result.chance("expected.mr").value == 2.5
@@ -419,57 +416,88 @@ def test_unknown_lists_of_queries():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"unknown": {"tie": "x"}}, "about\\['unknown'\\] must be one of 'raw', .*; did you mean 'ties'"),
+        ({"unknown": {"tie": "x"}}, "facts\\['unknown'\\] must be one of 'raw', .*; did you mean 'ties'"),
         ({"unknown": {"ties": ""}}, "must be a dict with a reason for each key"),
         ({"unknown": ["ties"]}, "must be a dict with a reason for each key"),
         ({"unknown": {"rivals": "x"}}, "rivals_raw is unknown, so it must be -1 in all rows; got 3"),
         ({"table": {"rivals_raw": -1}}, "rivals_raw must be at least 0; got -1. If it is unknown, give the reason"),
-        ({"table": {"undecided_raw": 1}}, "undecided_raw must have the dtype bool; got int64"),
+        ({"table": {"bounded_raw": 1}}, "bounded_raw must have the dtype bool; got int64"),
     ],
 )
 def test_contradictions_are_refused(changes, message):
-    result = bounded()
+    result = bounded_result()
     changed = {"table": result.table.assign(**changes["table"])} if "table" in changes else {}
     if "unknown" in changes:
-        changed["about"] = {**result.about, "unknown": changes["unknown"]}
+        changed["facts"] = {**result.facts, "unknown": changes["unknown"]}
     with pytest.raises(DataError, match=message):
         replaced(result, **changed)
 
 
 @pytest.mark.parametrize("names", [(), ("raw",), ("filtered",), ("rivals",), ("ties",), ("rivals", "ties")])
-def test_files_keep_what_is_undecided_and_unknown(tmp_path, names):
-    result = unknown_result(*names) if names else bounded()
+def test_files_keep_what_is_bounded_and_unknown(tmp_path, names):
+    result = unknown_result(*names) if names else bounded_result()
     result.save(tmp_path / "run.kgeval")
     loaded = kg.load_result(tmp_path / "run.kgeval")
     assert loaded == result
     assert loaded.bounds("mr") == pytest.approx(result.bounds("mr"), nan_ok=True)
-    assert loaded.about.get("unknown", {}) == result.about.get("unknown", {})
+    assert loaded.facts.get("unknown", {}) == result.facts.get("unknown", {})
     pd.testing.assert_frame_equal(loaded.table, result.table)
     with np.load(tmp_path / "run.kgeval") as arrays:
-        assert json.loads(str(arrays["header"]))["format"] == "kgeval result 4"
-    known = bounded(undecided=(False, False))
-    plain = replaced(known, table=known.table.drop(columns=["undecided_raw", "undecided_filtered"]))
+        assert json.loads(str(arrays["header"]))["format"] == "kgeval result 5"
+    known = bounded_result(bounded=(False, False))
+    plain = replaced(known, table=known.table.drop(columns=["bounded_raw", "bounded_filtered"]))
     plain.save(tmp_path / "known.kgeval")
     with np.load(tmp_path / "known.kgeval") as arrays:
-        assert json.loads(str(arrays["header"]))["format"] == "kgeval result 4"
+        assert json.loads(str(arrays["header"]))["format"] == "kgeval result 5"
     assert plain != result
+
+
+def test_files_of_version_4_call_bounded_ranks_undecided(tmp_path):
+    """The old names of the two columns give the same bounds; read as other columns, the ranks would look like ties."""
+    result = bounded_result()
+    result.save(tmp_path / "new.kgeval")
+    with np.load(tmp_path / "new.kgeval") as loaded:
+        arrays = {name.replace("bounded_", "undecided_"): values for name, values in loaded.items()}
+    header = str(arrays["header"]).replace("kgeval result 5", "kgeval result 4")
+    arrays["header"] = np.array(header.replace("bounded_", "undecided_"))
+    with (tmp_path / "old.kgeval").open("wb") as stream:
+        np.savez(stream, **arrays)
+    again = kg.load_result(tmp_path / "old.kgeval")
+    assert again == result
+    assert again.bounds("mr") == result.bounds("mr") == (2.0, 2.5)
+
+
+def test_old_names_of_bounded_ranks_answer_with_the_new_ones():
+    """A table with an old column, in a call or in a pickle, is refused: its bounded ranks would count as ties."""
+    result = bounded_result()
+    old = result.table.rename(columns={"bounded_raw": "undecided_raw", "bounded_filtered": "undecided_filtered"})
+    message = "^the column undecided_raw of a table of ranks is called bounded_raw since kgeval 0.2; rename it$"
+    with pytest.raises(DataError, match=message):
+        replaced(result, table=old)
+    state = result.__getstate__() | {"rank_table": replace(result.rank_table, frame=old)}
+    with pytest.raises(DataError, match=message):
+        kg.EvaluationResult.__new__(kg.EvaluationResult).__setstate__(state)
+    with pytest.raises(
+        kg.ProtocolError, match=r"^lists\(\) has no argument 'undecided'; did you mean lists\(bounded=\)\?$"
+    ):
+        result.lists(undecided="optimistic")
 
 
 def test_damaged_columns_are_refused(tmp_path):
     for change, message in (
         (lambda values: values[:1], "columns differ in length"),
-        (lambda values: values.astype(np.int64), "undecided_raw must have the dtype bool"),
+        (lambda values: values.astype(np.int64), "bounded_raw must have the dtype bool"),
     ):
-        path = saved_with(bounded(), tmp_path / "run.kgeval", undecided_raw=change)
+        path = saved_with(bounded_result(), tmp_path / "run.kgeval", bounded_raw=change)
         with pytest.raises(DataError, match=message):
             kg.load_result(path)
         path.unlink()
 
 
-def test_explaining_an_undecided_rank_is_refused():
+def test_explaining_a_bounded_rank_is_refused():
     triples = [[0, 0, 1], [1, 0, 2]]
     dataset = kg.Dataset.from_arrays(test=triples, n_entities=4, n_relations=1)
     result = kg.evaluate(lambda s, p, o: o, dataset, kg.Protocol(sides="object"), progress=False)
-    table = result.table.assign(tied_raw=[1, 0], undecided_raw=[True, False])
-    with pytest.raises(DataError, match="on the object side is undecided"):
+    table = result.table.assign(tied_raw=[1, 0], bounded_raw=[True, False])
+    with pytest.raises(DataError, match="on the object side is bounded"):
         replaced(result, table=table).explain("0", "0", "1")

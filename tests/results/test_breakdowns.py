@@ -74,7 +74,7 @@ def test_every_metric_has_an_interval():
         assert found.value == pytest.approx(result[key], rel=1e-12), key
         assert found.low <= found.value <= found.high, key
     queries = result.interval("query.map", cluster="query")
-    assert queries.n_clusters == result.about["n_queries"]
+    assert queries.n_clusters == result.facts["n_queries"]
     assert queries.value == pytest.approx(result["query.map"], rel=1e-12)
     assert result.interval("expected.median_rank").reason.startswith("median_rank has no exact expectation")
 
@@ -158,7 +158,7 @@ def test_macro_error_by_hand():
         return np.array([order[int(a)][int(c)] for a, c in zip(s, o, strict=True)], dtype=float)
 
     result = kg.evaluate(score, dataset, kg.Protocol(sides="object"), progress=False)
-    assert (result.labelled()["rank_filtered"]).tolist() == [1.0, 2.0, 4.0, 3.0, 5.0]
+    assert (result.ranks(labels=True)["rank_filtered"]).tolist() == [1.0, 2.0, 4.0, 3.0, 5.0]
     frame = result.averages("relation", metrics="mr", confidence=0.95)
     assert frame.loc["macro", "mr"] == 2.75
     freedom = (1 / 2 + 1 / 3) ** 2 / (1 / 4 + 1 / 18)
@@ -229,7 +229,7 @@ def test_columns_of_ones_own():
     result = random_result(5, n_entities=5)
     aligned = result.with_columns({"half": np.arange(len(result.table)) % 2})
     frame = aligned.by("half", metrics="mr", confidence=None)
-    ranks = result.labelled()["rank_filtered"]
+    ranks = result.ranks(labels=True)["rank_filtered"]
     assert frame.loc["0", "mr"] == ranks[::2].mean()
     assert frame.loc["1", "mr"] == ranks[1::2].mean()
     kinds = pd.DataFrame({"asked": ["0", "1", "2", "9"], "kind": ["even", "odd", "even", "odd"]})

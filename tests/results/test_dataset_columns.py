@@ -32,7 +32,7 @@ def test_every_rank_has_the_value_of_its_triple():
         for unseen in ("drop", "rank", "worst")[: size(1, 3)]:
             protocol = kg.Protocol(splits=splits, unseen=unseen)
             result = kg.evaluate(score, dataset, protocol, progress=False)
-            table = result.labelled()
+            table = result.ranks(labels=True)
             wanted = [of_triple[row] for row in zip(table["s"], table["p"], table["o"])]
             assert result.columns["time"].tolist() == wanted
             assert (result.columns["time"].dtype, len(wanted)) == (np.int64, len(result.table))
@@ -60,7 +60,7 @@ def test_a_sample_of_the_triples_keeps_its_values():
     dataset = dataset_of(time=list(range(14)))
     result = kg.evaluate(score, dataset, kg.Protocol(sample=[3, 1]), progress=False)
     assert sorted(set(result.columns["time"])) == [11, 13]
-    wanted = [TRIPLES.index(row) for row in zip(*(result.labelled()[name] for name in "spo"))]
+    wanted = [TRIPLES.index(row) for row in zip(*(result.ranks(labels=True)[name] for name in "spo"))]
     assert result.columns["time"].tolist() == wanted
 
 

@@ -144,7 +144,7 @@ def test_every_number_equals_the_oracle(seed, splits):
     """Table row for row, then metric x setting x side x policy; both = the mean over all rows (micro)."""
     result, asked, asked_splits, rows = random_case(seed, splits)
     table = result.table
-    assert list(table.columns) == ["s", "p", "o", "side", "split", "score", *COUNTS]
+    assert list(table.columns) == ["s", "p", "o", "side", "split", "score", *COUNTS, "rank_raw", "rank_filtered"]
     assert [tuple(row) for row in table[["s", "p", "o"]].to_numpy()] == asked * 2
     assert table["side"].tolist() == ["subject"] * len(asked) + ["object"] * len(asked)
     assert table["split"].tolist() == asked_splits * 2
@@ -246,9 +246,9 @@ def test_one_side_only():
             look_up("subject.mr")
 
 
-def test_labelled_table(small):
+def test_the_table_of_ranks(small):
     """Labels for ids, and the realistic rank better + 1 + tied / 2."""
-    frame = small.labelled()
+    frame = small.ranks(labels=True)
     assert frame["s"].tolist() == [small.entities.labels[i] for i in small.table["s"]]
     assert frame["p"].tolist() == [small.relations.labels[i] for i in small.table["p"]]
     assert frame["o"].tolist() == [small.entities.labels[i] for i in small.table["o"]]
@@ -361,7 +361,7 @@ def test_undefined_numbers_have_reasons():
 def test_nothing_may_be_lost(small):
     """Rows read = rows ranked + rows dropped, or the result cannot be made."""
     n = len(small.table)
-    assert n + sum(small.dropped.values()) == small.about["n_read"] == 2 * (5 + 9)
+    assert n + sum(small.dropped.values()) == small.facts["n_read"] == 2 * (5 + 9)
     for change in (
         {"n_read": 27},
         {"dropped": {**small.dropped, "lost": 1}},
@@ -382,10 +382,10 @@ def test_save_and_load(tmp_path, small, overwrite):
     saved.save(path, overwrite=overwrite)
     again = kg.load_result(str(path))
     pd.testing.assert_frame_equal(again.table, saved.table.reset_index(drop=True), check_exact=True)
-    for name in ("entities", "relations", "protocol", "about", "dropped", "notes", "tie_rate"):
+    for name in ("entities", "relations", "protocol", "facts", "dropped", "notes", "tie_rate"):
         assert getattr(again, name) == getattr(saved, name), name
     assert again.entities.labels[:3] == ("a\tb", " line\nbreak\n", "\u65e5\u672c")
-    assert again.about["n_read"] == saved.about["n_read"] == 28
+    assert again.facts["n_read"] == saved.facts["n_read"] == 28
     assert again.dropped == {"an entity or relation that train lacks (unseen='drop')": 28 - len(small.table)}
     pd.testing.assert_frame_equal(again.summary(), saved.summary(), check_exact=True)
     pd.testing.assert_frame_equal(again.by("relation", "split"), saved.by("relation", "split"), check_exact=True)
@@ -453,8 +453,8 @@ def test_flipped_bytes_are_an_error_or_harmless(tmp_path, small):
         except kg.DataError:
             refused += 1
         else:
-            assert again.differences.equals(small.table.reset_index(drop=True)), place
-            assert again.about == small.about
+            assert again.table.equals(small.table.reset_index(drop=True)), place
+            assert again.facts == small.facts
     assert refused > len(whole) / 5 * 0.6
 
 
@@ -464,17 +464,17 @@ def test_files_of_version_0_1_0_load(tmp_path, small):
     with np.load(tmp_path / "new.kgeval") as loaded:
         arrays = dict(loaded)
     header = json.loads(str(arrays.pop("header")))
-    assert (header["format"], header["protocol"]["candidates"]) == ("kgeval result 4", "all")
-    header |= {"format": "kgeval result 1", "n_read": header["about"].pop("n_read")}
+    assert (header["format"], header["protocol"]["candidates"]) == ("kgeval result 5", "all")
+    header |= {"format": "kgeval result 1", "n_read": header["facts"].pop("n_read")}
     with (tmp_path / "old.kgeval").open("wb") as stream:
         np.savez(stream, header=np.array(json.dumps(header)), **arrays)
     again = kg.load_result(tmp_path / "old.kgeval")
     assert again == kg.load_result(tmp_path / "new.kgeval")
-    assert again.about == small.about
+    assert again.facts == small.facts
     assert again["mrr"] == small["mrr"]
 
 
-LACKING = ("protocol", "about", "dropped", "notes", "categories_side")
+LACKING = ("protocol", "facts", "dropped", "notes", "categories_side")
 
 
 @pytest.mark.parametrize(
@@ -482,12 +482,12 @@ LACKING = ("protocol", "about", "dropped", "notes", "categories_side")
     thinned(
         [
             (
-                {"format": lambda _: "kgeval result 5"},
-                "the file has version 5 of the format, but this kgeval reads versions up to 4; upgrade kgeval",
+                {"format": lambda _: "kgeval result 6"},
+                "the file has version 6 of the format, but this kgeval reads versions up to 5; upgrade kgeval",
             ),
             (
                 {"format": lambda _: "kgeval result 0"},
-                "the file has version 0 of the format, but this kgeval reads versions up to 4, from 1 on",
+                "the file has version 0 of the format, but this kgeval reads versions up to 5, from 1 on",
             ),
             *(
                 (
@@ -507,11 +507,11 @@ LACKING = ("protocol", "about", "dropped", "notes", "categories_side")
                 {"s": lambda ids: ids.astype(object)},
                 "contains pickled objects, which kgeval never reads",
             ),
-            ({"about": lambda about: {**about, "n_read": about["n_read"] + 1}}, "ranked and dropped rows must add up"),
-            ({"about": lambda about: {k: v for k, v in about.items() if k != "n_read"}}, "n_read"),
+            ({"facts": lambda about: {**about, "n_read": about["n_read"] + 1}}, "ranked and dropped rows must add up"),
+            ({"facts": lambda about: {k: v for k, v in about.items() if k != "n_read"}}, "n_read"),
             (
-                {"about": lambda about: {k: v for k, v in about.items() if k != "version"}},
-                "is damaged: 'about' lacks the keys version",
+                {"facts": lambda about: {k: v for k, v in about.items() if k != "version"}},
+                "is damaged: 'facts' lacks the keys version",
             ),
             ({"protocol": lambda fields: {**fields, "seed": 1}}, "unknown protocol field 'seed'"),
             *(({name: None}, f"is damaged: lacks the keys {name}") for name in LACKING),
@@ -585,7 +585,7 @@ def test_html_is_escaped(small):
 
 def test_text_says_what_the_numbers_are_of(small):
     """Dataset, sizes, protocol, tie rate, fingerprints, version; then dropped rows, observations, table."""
-    lines, about, table = repr(small).split("\n"), small.about, small.table
+    lines, about, table = repr(small).split("\n"), small.facts, small.table
     n_dropped = 28 - len(table)
     queries = {(r.side, r.p, r.o if r.side == "subject" else r.s) for r in table.itertuples()}
     wanted = [

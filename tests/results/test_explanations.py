@@ -145,7 +145,7 @@ def test_rivals_of_the_worst_and_the_best_ranks():
     result = kg.evaluate(score, dataset, progress=False)
     known = {tuple(t) for split in dataset.splits for t in dataset[split].array.tolist()}
     rows = extreme_rows(result.rank_table, 10)
-    ranks = result.labelled()["rank_filtered"].to_numpy()[rows]
+    ranks = result.ranks(labels=True)["rank_filtered"].to_numpy()[rows]
     assert ranks[0] == ranks.max()
     assert (np.diff(ranks[:8]) <= 0).all()
     assert len(set(rows.tolist())) == len(rows)

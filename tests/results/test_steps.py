@@ -29,7 +29,7 @@ def test_query_metrics_of_every_row(result, setting, ties):
     """The value of the steps is the value of the query in `per_query`, and of its sums."""
     texts = ["map", "ndcg@3", "rr", "err", "f1@2"]
     frame = result.per_query(texts, setting=setting, ties=ties)
-    for row in result.labelled().iloc[:: size(16, 5)].itertuples():
+    for row in result.ranks(labels=True).iloc[:: size(16, 5)].itertuples():
         given = row.o if row.side == "subject" else row.s
         for text in texts:
             found = result.steps(row.s, row.p, row.o, row.side, f"{setting}.{ties}.query.{text}")
@@ -42,7 +42,7 @@ def test_query_metrics_of_every_row(result, setting, ties):
 def test_answers_stand_where_their_scores_put_them(result):
     """Without ties at an answer, the item at each place is that of the explained scores."""
     n_checked = 0
-    for row in result.labelled().itertuples():
+    for row in result.ranks(labels=True).itertuples():
         shown = result.explain(row.s, row.p, row.o, row.side)
         if (shown["stands"] == "tied").any():
             continue
@@ -61,7 +61,7 @@ def test_rank_metrics_of_every_row(result, name, ties):
     """By loops over the counts; their mean over all rows is the metric of the result."""
     value = {"mr": lambda r: r, "mrr": lambda r: 1 / r, "hits@3": lambda r: float(r <= 3)}[name]
     values = []
-    for row in result.labelled().itertuples():
+    for row in result.ranks(labels=True).itertuples():
         found = result.steps(row.s, row.p, row.o, row.side, f"{ties}.{name}")
         b, t = row.better_filtered, row.tied_filtered
         places = {
@@ -78,7 +78,9 @@ def test_rank_metrics_of_every_row(result, name, ties):
 
 
 def test_the_formula_of_a_rank(result):
-    row = next(row for row in result.labelled().itertuples() if row.tied_filtered == 2 and row.better_filtered > 1)
+    row = next(
+        row for row in result.ranks(labels=True).itertuples() if row.tied_filtered == 2 and row.better_filtered > 1
+    )
     b = row.better_filtered
     formulas = {
         "mrr": f"rank {b} + 1 + 2 / 2 = {b + 2}; mrr = sum = {1 / (b + 2):.4f}",
@@ -92,7 +94,7 @@ def test_the_formula_of_a_rank(result):
 
 
 def test_what_cannot_be_explained(result):
-    row = next(result.labelled().itertuples())
+    row = next(result.ranks(labels=True).itertuples())
     with pytest.raises(
         MetricError, match=r"gmr of one rank cannot be explained; choose mr, mrr, hits or a query\. metric"
     ):
@@ -105,13 +107,13 @@ def test_what_cannot_be_explained(result):
         result.steps(*train, row.side, "mrr")
 
 
-def test_undecided_ranks_have_no_steps_but_at_their_bounds(result):
+def test_bounded_ranks_have_no_steps_but_at_their_bounds(result):
     row = result.table.iloc[0]
-    changed = result.table.assign(undecided_raw=False, undecided_filtered=np.arange(len(result.table)) == 0)
+    changed = result.table.assign(bounded_raw=False, bounded_filtered=np.arange(len(result.table)) == 0)
     bounded = result.__replace__(table=changed)
     triple = int(row["s"]), int(row["p"]), int(row["o"]), row["side"]
     for key in ("mrr", "query.map"):
-        with pytest.raises(MetricError, match="a rank of the query is undecided; use optimistic or pessimistic ties"):
+        with pytest.raises(MetricError, match="a rank of the query is bounded; use optimistic or pessimistic ties"):
             bounded.steps(*triple, key)
     assert bounded.steps(*triple, "optimistic.mr").value == row["better_filtered"] + 1
     assert bounded.steps(*triple, "pessimistic.mr").value == row["better_filtered"] + row["tied_filtered"] + 1

@@ -86,7 +86,7 @@ def test_live_models_are_bound_to_the_dataset(monkeypatch):
     negatives = {"valid": [[0, 1, 2]], "test": [[0, 0, 3]]}
     assert "None of dataset" in kg.classify(base(), data, negatives).notes
     near = type("Near", (), {"__module__": "lib.modelsets", "__call__": lambda self, *ids: TABLE[ids]})
-    assert kg.evaluate(near(), dataset()).about["scorer"] == "Near"  # the name of the module only starts alike
+    assert kg.evaluate(near(), dataset()).facts["scorer"] == "Near"  # the name of the module only starts alike
 
 
 def test_wrappers_of_torch_name_the_model(monkeypatch):

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import kgeval
 from kgeval.benchmarks import (
-    BENCHMARK_METRICS,
     Benchmark,
     Run,
     check_all_named,
@@ -22,6 +21,7 @@ from kgeval.cli.command import Command
 from kgeval.cli.interval_options import add_cluster, add_confidence, add_gone, add_override
 from kgeval.cli.options import add_format, add_quiet, check_out, json_text, ranked_result, say_aside, written
 from kgeval.errors import DataError, ProtocolError
+from kgeval.metrics.default_metrics import BRIEF_METRICS
 from kgeval.report import frame_records
 from kgeval.results import MODEL, SEED, EvaluationResult
 from kgeval.stats import SPREADS
@@ -42,7 +42,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--metrics",
-        default=",".join(BENCHMARK_METRICS),
+        default=",".join(BRIEF_METRICS),
         metavar="KEYS",
         help="further metrics to show, comma-separated (default: %(default)s)",
     )
@@ -163,8 +163,8 @@ def _runs(named: Sequence[tuple[list[str], Path]]) -> dict[Run, EvaluationResult
     keys: list[Run] = []
     models: list[str | None] = []
     for (parts, _), result in zip(named, results):
-        about = result.about
-        model, seed, dataset = about.get(MODEL), about.get(SEED), about["dataset"]
+        facts = result.facts
+        model, seed, dataset = facts.get(MODEL), facts.get(SEED), facts["dataset"]
         if parts:
             model = parts[0]
         if len(parts) > 1:
@@ -181,7 +181,7 @@ def _as_text(benchmark: Benchmark, options: argparse.Namespace, page: str) -> st
     """Return the text for a terminal: verdict, runs, tables, all datasets together, tests, notes."""
     screen = options.screen
     parts = [screen.bold(screen.wrapped(benchmark.verdict.sentence))]
-    parts += [] if options.quiet else [screen.dim(screen.lines(benchmark.about()))]
+    parts += [] if options.quiet else [screen.dim(screen.lines(benchmark.description()))]
     parts.append(format_means(benchmark, screen))
     if len(benchmark.differences):
         parts.append(format_pairs(benchmark, screen))

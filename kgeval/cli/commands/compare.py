@@ -14,12 +14,12 @@ from kgeval.cli.command import Command
 from kgeval.cli.interval_options import add_cluster, add_confidence, add_gone, add_override, add_resamples
 from kgeval.cli.options import add_format, add_quiet, add_results, json_text, result_names, say_aside
 from kgeval.comparison import (
-    COMPARED_METRICS,
     Comparison,
     equivalence_lines,
 )
 from kgeval.errors import ProtocolError
 from kgeval.metrics import display_of, split_list
+from kgeval.metrics.default_metrics import COMPARED_METRICS
 from kgeval.report import (
     format_compared,
     format_differences,

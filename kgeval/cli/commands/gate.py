@@ -65,7 +65,7 @@ def _run_gate(options: argparse.Namespace) -> Output:
     )
     status = 0 if found.passes else 1
     if options.format == "json":
-        content = {"passes": found.passes, "strict": found.is_strict, "notes": found.about}
+        content = {"passes": found.passes, "strict": found.is_strict, "notes": found.header}
         return Output(json_text(content | {"metrics": frame_records(found.table.set_index("metric"))}), status)
     return Output(options.screen.lines(found.lines), status)
 

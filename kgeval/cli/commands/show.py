@@ -23,8 +23,9 @@ from kgeval.cli.output import ChosenColumns, add_output, check_output, classific
 from kgeval.cli.single_ranks import LIMIT, explanation_text, worst_text
 from kgeval.errors import DataError, ProtocolError
 from kgeval.features import FEATURES, NEED_SIDE
+from kgeval.metrics.default_metrics import DEFAULT_METRICS
 from kgeval.report import write_ranks
-from kgeval.results import DEFAULT_METRICS, EvaluationResult
+from kgeval.results import EvaluationResult
 
 LIVE = ("model", "score", "side", "split", "filter", "unseen", "candidates", "empty_lists")  # need --explain
 WITHOUT_EFFECT = ("by", "ties", "confidence", "cluster", "types", "means_from")  # on files of ranks and single ranks

@@ -123,7 +123,7 @@ def test_rows_that_the_file_lacks(dataset, tmp_path, kind, inverse):
     assert (model.missing_entities.tolist(), model.missing_relations.tolist()) == ([UNSEEN_E], [UNSEEN_R])
     assert np.isnan(model.score([UNSEEN_E, 0], [0, UNSEEN_R], [1, 1])).all()  # never a number, should it be asked
     result = kgeval.evaluate(model, dataset, progress=False)
-    assert (result.protocol.unseen, sum(result.dropped.values()), result.about["n_read"]) == ("drop", 2, 12)
+    assert (result.protocol.unseen, sum(result.dropped.values()), result.facts["n_read"]) == ("drop", 2, 12)
     direct = MODELS[kind](**values, inverse_relations=inverse)
     for policy in ("drop", "worst"):
         assert ranks(model, dataset, unseen=policy).equals(ranks(direct, dataset, unseen=policy))
@@ -896,7 +896,7 @@ def test_published_transe_of_fb15k_237(shared, fb15k_237_transe):
     folder = shared / "data" / "models" / "fb15k-237-pykeen" / "transe"
     dataset, model, result = fb15k_237_transe
     assert (len(model.missing_entities), len(dataset.entities)) == (36, 14541)
-    assert (result.protocol.unseen, sum(result.dropped.values()), result.about["n_read"]) == ("drop", 56, 40932)
+    assert (result.protocol.unseen, sum(result.dropped.values()), result.facts["n_read"]) == ("drop", 56, 40932)
     expected = json.loads((folder / "results.json").read_text())["metrics"]["both"]["realistic"]
     assert len(result.table) == expected["count"] == 40876
     assert result["mr"] == pytest.approx(219.0828, rel=1e-5)

@@ -266,7 +266,7 @@ def umls_as_trained(shared):
     return kgeval.Dataset.from_frames(**parts)
 
 
-@pytest.mark.parametrize(("split", "plausibility"), [("valid", VALID), ("test", TEST)])
+@pytest.mark.parametrize(("split", "published"), [("valid", VALID), ("test", TEST)])
 def test_real_folder(shared, split, published):
     """RotatE on UMLS: the metrics of valid and test that its own code printed, to 6 decimals."""
     dataset = umls_as_trained(shared)

@@ -97,7 +97,7 @@ def test_ranks_that_kgeval_wrote_come_back(tmp_path):
 
         write_ranks(result, path, overwrite=True)
         found = kg.read_predictions(path, dataset)
-        frame = result.labelled()
+        frame = result.ranks(labels=True)
         expected = list(zip(frame["s"], frame["p"], frame["o"], frame["side"], frame["rank_filtered"]))
         assert rows_of(found, dataset) == expected, seed
         assert found.n_candidates.tolist() == (frame["rivals_filtered"] + 1).tolist()

@@ -1,4 +1,4 @@
-"""Tables, exports, plots and the page of results with undecided or unknown ranks: they say it, and show no rank."""
+"""Tables, exports, plots and the page of results with bounded or unknown ranks: they say it, and show no rank."""
 
 import json
 import math
@@ -21,24 +21,24 @@ N = 5
 DATASET = kg.Dataset.from_arrays(
     train=[[4, 0, 0]], test=[[i, i % 2, (i + 1) % N] for i in range(4)], n_entities=N, n_relations=2, name="five"
 )
-# (better, tied, undecided): ranks 1, 2, 2 to 4, 2 to 3 among 4 rivals
+# (better, tied, bounded): ranks 1, 2, 2 to 4, 2 to 3 among 4 rivals
 ROWS = [(0, 0, False), (1, 0, False), (1, 2, True), (1, 1, True)]
 
 
 def result_of(rows, unknown=None, **changes):
     result = kg.evaluate(lambda s, p, o: o, DATASET, kg.Protocol(sides="object"), progress=False)
-    names = ("better", "tied", "undecided")
+    names = ("better", "tied", "bounded")
     settings = ("raw", "filtered")
     columns = {f"{name}_{s}": np.array([row[i] for row in rows]) for i, name in enumerate(names) for s in settings}
     columns |= {f"rivals_{s}": 4 for s in settings} | changes
-    about = {**result.about, "scorer": "lists", **({"unknown": unknown} if unknown else {})}
-    return replaced(result, table=result.table.assign(**columns), about=about, source=None)
+    about = {**result.facts, "scorer": "lists", **({"unknown": unknown} if unknown else {})}
+    return replaced(result, table=result.table.assign(**columns), facts=about, source=None)
 
 
-def test_the_page_has_bounds_and_leaves_undecided_ranks_out():
+def test_the_page_has_bounds_and_leaves_bounded_ranks_out():
     """MRR: 1, 1/2, then 1/4 to 1/2 and 1/3 to 1/2; hits@1 is 1/4 whatever the ranks are."""
     data = page_data([result_of(ROWS)], ["lists"])
-    assert data["cautions"] == ["2 of 4 ranks of lists are undecided: only their bounds are known."]
+    assert data["cautions"] == ["2 of 4 ranks of lists are bounded: only their bounds are known."]
     cells = dict(
         zip((metric["key"] for metric in data["metrics"]), data["summary"][0]["rows"][0]["cells"], strict=True)
     )
@@ -62,7 +62,7 @@ def test_the_page_has_bounds_and_leaves_undecided_ranks_out():
     assert [least[of_1], greatest[of_1]] == pytest.approx([5 / 12, 0.5])
     lines = data["head"]["common"]
     assert "note: mrr lies between 0.5208 and 0.6250" in lines
-    assert "note: 2 of 4 filtered ranks and 2 of 4 raw ranks are undecided: only bounds of them are known" in lines
+    assert "note: 2 of 4 filtered ranks and 2 of 4 raw ranks are bounded: only bounds of them are known" in lines
 
 
 def test_a_page_of_known_ranks_has_no_bounds():
@@ -91,13 +91,13 @@ def test_the_page_of_unknown_numbers():
     assert no_ranks["summary"][0]["rows"][0]["cells"][0] == [None, None, None, "raw ranks only"]
 
 
-def test_exports_have_no_rank_for_an_undecided_row(tmp_path):
+def test_exports_have_no_rank_for_an_bounded_row(tmp_path):
     result = result_of(ROWS)
-    frame = exports.ranks_frame(result)
+    frame = result.ranks(labels=True)
     np.testing.assert_array_equal(frame["rank_filtered"], [1.0, 2.0, np.nan, np.nan])
     exports.write_ranks(result, tmp_path / "ranks.csv")
     read = pd.read_csv(tmp_path / "ranks.csv")
-    assert read["rank_raw"].isna().tolist() == read["undecided_raw"].tolist() == [False, False, True, True]
+    assert read["rank_raw"].isna().tolist() == read["bounded_raw"].tolist() == [False, False, True, True]
     long = exports.tidy(result, "mrr,hits@1", confidence=None).set_index(["setting", "side", "metric"])
     assert long.loc[("filtered", "object", "hits@1"), "value"] == 0.25
     assert math.isnan(long.loc[("filtered", "object", "mrr"), "value"])
@@ -129,11 +129,11 @@ def test_the_command_line_says_the_bounds(tmp_path, capsys):
     assert "unknown: ties: computed elsewhere" in capsys.readouterr().err
 
 
-def test_the_chance_row_stands_if_ranks_are_undecided():
+def test_the_chance_row_stands_if_ranks_are_bounded():
     assert summary_frame(result_of(ROWS), ["mr"], None).loc["chance", "mr"] == 3.0
 
 
-def test_plots_leave_undecided_ranks_out():
+def test_plots_leave_bounded_ranks_out():
     pytest.importorskip("matplotlib", reason="needs kgeval[plots]")
     from kgeval.report import plots
 
@@ -141,12 +141,12 @@ def test_plots_leave_undecided_ranks_out():
     axes = plots.rank_distribution(result).axes[0]
     assert sum(axes.lines[0].get_ydata()) == 0.5
     assert not axes.collections  # no intervals
-    assert "2 ranks are undecided or unknown, not drawn" in axes.get_title(loc="left")
+    assert "2 ranks are bounded or unknown, not drawn" in axes.get_title(loc="left")
     hits = plots.hits_curve(result, limit=4).axes[0]
     np.testing.assert_array_equal(hits.lines[0].get_ydata(), [0.25, np.nan, np.nan, 1.0])
-    with pytest.raises(MetricError, match="'lists' has only undecided or unknown ranks"):
+    with pytest.raises(MetricError, match="'lists' has only bounded or unknown ranks"):
         plots.rank_distribution(result_of([(0, 4, True)] * 4))
-    with pytest.raises(MetricError, match=r"lists\(undecided='optimistic'\)"):
+    with pytest.raises(MetricError, match=r"lists\(bounded='optimistic'\)"):
         plots.precision_recall(result)
 
 
@@ -156,7 +156,7 @@ def test_the_page_is_written(tmp_path):
     write_page(both, tmp_path / "page.html", names=["lists", "scores"], comparison=comparison, dataset=DATASET)
     reader = Reader(tmp_path / "page.html")
     text = "".join(reader.text)
-    assert "the difference in MRR depends on undecided ranks" in text
+    assert "the difference in MRR depends on bounded ranks" in text
     assert text.count("No verdict on MRR") == 1
     for name in ("first", "metrics-filtered-object"):
         assert {row[0][0]: row[1][0] for row in reader.rows(name)}["lists"] == "0.5208 to 0.6250"

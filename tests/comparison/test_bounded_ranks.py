@@ -1,4 +1,4 @@
-"""compare() on results with undecided or unknown ranks: bounds of differences, wins, pairs that are still tested."""
+"""compare() on results with bounded or unknown ranks: bounds of differences, wins, pairs that are still tested."""
 
 import itertools
 import math
@@ -20,13 +20,13 @@ SETTINGS = ("raw", "filtered")
 
 
 def result_of(rows, scorer, unknown=None):
-    """A result of (better, tied, undecided) rows, all of them with 5 rivals."""
+    """A result of (better, tied, bounded) rows, all of them with 5 rivals."""
     result = kg.evaluate(lambda s, p, o: o, DATASET, kg.Protocol(sides="object"), progress=False)
-    names = ("better", "tied", "undecided")
+    names = ("better", "tied", "bounded")
     columns = {f"{name}_{s}": np.array([row[i] for row in rows]) for i, name in enumerate(names) for s in SETTINGS}
     columns |= {f"rivals_{s}": UNKNOWN_COUNT if "rivals" in (unknown or {}) else 5 for s in SETTINGS}
-    about = {**result.about, "scorer": scorer, **({"unknown": unknown} if unknown else {})}
-    return replaced(result, table=result.table.assign(**columns), about=about, source=None)
+    about = {**result.facts, "scorer": scorer, **({"unknown": unknown} if unknown else {})}
+    return replaced(result, table=result.table.assign(**columns), facts=about, source=None)
 
 
 def random_rows(rng, share):
@@ -38,8 +38,8 @@ def random_rows(rng, share):
 
 
 def tables(rows):
-    """Every table in which each undecided row has one of its ranks."""
-    ranges = [range(b, b + t + 1) if undecided else (None,) for b, t, undecided in rows]
+    """Every table in which each bounded row has one of its ranks."""
+    ranges = [range(b, b + t + 1) if bounded else (None,) for b, t, bounded in rows]
     for places in itertools.product(*ranges):
         yield [(b, t, 5) if x is None else (x, 0, 5) for x, (b, t, _) in zip(places, rows, strict=True)]
 
@@ -56,7 +56,7 @@ def test_differences_lie_in_their_bounds(seed):
     for name in ("mrr", "mr", "hits@2"):
         first, second = ([oracle.metric(name, t, "realistic") for t in tables(part)] for part in rows)
         low, high = float(min(first) - max(second)), float(max(first) - min(second))
-        shown = f"A and B: the difference in {name.upper() if name != 'hits@2' else name} depends on undecided ranks"
+        shown = f"A and B: the difference in {name.upper() if name != 'hits@2' else name} depends on bounded ranks"
         notes = [note for note in comparison.notes if note.startswith(shown)]
         if low == high:
             assert not notes, (rows, name)
@@ -89,10 +89,10 @@ def test_a_difference_of_optimistic_values_is_not_taken_for_a_bound():
     comparison = kg.compare([a, b], metrics="optimistic.mrr,optimistic.mr")
     assert comparison.differences["difference"].tolist() == [0.5, -1.0]
     assert [note for note in comparison.notes if "no bound" in note] == [
-        "A and B: ranks are undecided, so the difference in optimistic.MRR is no bound of the difference in MRR; it "
+        "A and B: ranks are bounded, so the difference in optimistic.MRR is no bound of the difference in MRR; it "
         "lies between +0.3889 (pessimistic A - optimistic B) and +0.5000 (optimistic A - pessimistic B); A is better, "
         "whatever these ranks are",
-        "A and B: ranks are undecided, so the difference in optimistic.MR is no bound of the difference in MR; it lies "
+        "A and B: ranks are bounded, so the difference in optimistic.MR is no bound of the difference in MR; it lies "
         "between -1.0000 (optimistic A - pessimistic B) and -0.6667 (pessimistic A - optimistic B); A is better, "
         "whatever these ranks are",
     ]
@@ -101,15 +101,15 @@ def test_a_difference_of_optimistic_values_is_not_taken_for_a_bound():
         comparison.by_relation("mrr")
 
 
-def test_pairs_without_undecided_ranks_are_tested_as_alone():
-    """A third result with undecided ranks takes away only its own tests; it may be the best."""
+def test_pairs_without_bounded_ranks_are_tested_as_alone():
+    """A third result with bounded ranks takes away only its own tests; it may be the best."""
     a, b = result_of([(0, 0, False)] * 6, "A"), result_of([(2, 0, False)] * 6, "B")
     c = result_of([(0, 4, True)] * 6, "C")
     both, alone = kg.compare([a, b, c], metrics="mrr"), kg.compare([a, b], metrics="mrr")
     first = both.differences.iloc[0]
     assert first["p"] == alone.differences["p"].iloc[0]
     assert first["p_corrected"] == first["p"]  # one test
-    reason = "C: the value lies between 0.2000 and 1.0000, since 6 of 6 ranks are undecided"
+    reason = "C: the value lies between 0.2000 and 1.0000, since 6 of 6 ranks are bounded"
     assert both.differences["reason"].tolist()[1:] == [reason] * 2
     assert "undecided" not in both.differences["reason"][0]
     assert both.best("mrr") == "A"  # no value is above 1

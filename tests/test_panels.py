@@ -10,8 +10,8 @@ import pytest
 from grids import light
 
 import kgeval as kg
-from kgeval import markup_cards as cards
-from kgeval.comparison import cards as comparison_cards
+from kgeval import markup_panels as panels
+from kgeval.comparison import cards as comparison_panels
 from kgeval.markup import VOID
 
 pytestmark = pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")
@@ -29,7 +29,7 @@ Node = namedtuple("Node", "name attributes children")  # children: nodes and tex
 
 
 class Tree(HTMLParser):
-    """The elements of a card; raises an AssertionError if an end tag does not fit."""
+    """The elements of a panel; raises an AssertionError if an end tag does not fit."""
 
     def __init__(self, text):
         super().__init__()
@@ -68,13 +68,13 @@ def text_of(node):
 
 
 def read(thing):
-    """Return the card of an object; each card is checked for what it must not have."""
+    """Return the panel of an object; each panel is checked for what it must not have."""
     text = thing._repr_html_()
     page = Tree(text).path[0]
     assert {node.name for node in nodes(page)} <= ELEMENTS
     assert {name for node in nodes(page) for name in node.attributes} <= ATTRIBUTES
     assert not re.search(r"url\(|@import|https?:|Fraction\(", text)
-    assert [text_of(node) for node in nodes(page, "style")] == [cards.STYLE]
+    assert [text_of(node) for node in nodes(page, "style")] == [panels.STYLE]
     return page
 
 
@@ -167,7 +167,7 @@ def test_a_result_with_unknown_numbers_says_why():
     result = ring()
     unknown = result.__replace__(
         table=result.table.assign(rivals_raw=-1, rivals_filtered=-1),
-        about={**result.about, "unknown": {"rivals": "the file does not tell"}},
+        facts={**result.facts, "unknown": {"rivals": "the file does not tell"}},
     )
     assert math.isnan(unknown.chance("mrr").value)
     first = tables(read(unknown))[0]
@@ -175,13 +175,13 @@ def test_a_result_with_unknown_numbers_says_why():
     assert first[0]["95% interval"] != ""
     hidden = dict.fromkeys(("better_filtered", "tied_filtered", "rivals_filtered"), -1)
     unranked = result.__replace__(
-        table=result.table.assign(**hidden), about={**result.about, "unknown": {"filtered": "no filter <was> used"}}
+        table=result.table.assign(**hidden), facts={**result.facts, "unknown": {"filtered": "no filter <was> used"}}
     )
     for row in tables(read(unranked))[0]:
         assert row["value"] == "-"
         assert "no filter <was> used" in row["note"]
         assert "95% interval" not in row
-    bare = result.__replace__(about={key: value for key, value in result.about.items() if key != "scorer"})
+    bare = result.__replace__(facts={key: value for key, value in result.facts.items() if key != "scorer"})
     assert title_of(read(bare)) == "dataset"
 
 
@@ -215,7 +215,7 @@ def test_a_comparison_of_two_starts_with_its_verdict(metrics):
 
 
 def test_a_comparison_says_undecided():
-    """At the start of the card and in each row without a winner; also where there is no verdict."""
+    """At the start of the panel and in each row without a winner; also where there is no verdict."""
     comparison = kg.compare({"A": ring(3), "B": ring(4)}, n_resamples=99)
     page = read(comparison)
     assert comparison.verdict.outcome == "undecided"
@@ -248,17 +248,17 @@ def test_a_comparison_of_several(n_models, is_open):
 
 def test_a_significant_difference_never_reads_as_zero():
     numbers = [0.0000004, -0.25]
-    assert cards.signed(numbers[0], cards.enough_decimals(numbers, 4)) == "+0.0000004"
-    assert cards.enough_decimals([math.nan, 0.0, 0.5], 4) == 4
-    assert cards.written(-0.00001) == "0.0000"
-    assert cards.signed(-0.00001) == "0.0000"
+    assert panels.signed(numbers[0], panels.enough_decimals(numbers, 4)) == "+0.0000004"
+    assert panels.enough_decimals([math.nan, 0.0, 0.5], 4) == 4
+    assert panels.written(-0.00001) == "0.0000"
+    assert panels.signed(-0.00001) == "0.0000"
 
 
 @pytest.mark.parametrize("sizes", [[0.0312], [0.1], [9.99, 3.0], [math.nan, 1e-7], [12345.0]])
 def test_the_edge_of_a_scale_holds_all_differences(sizes):
     """Rounded up, and by less than a tenth, so that bars keep their place."""
     largest = max(size for size in sizes if not math.isnan(size))
-    assert largest * (1 - 1e-9) <= comparison_cards.edge_of(sizes) < 1.11 * largest
+    assert largest * (1 - 1e-9) <= comparison_panels.edge_of(sizes) < 1.11 * largest
 
 
 def test_a_dataset_shows_its_splits():
@@ -319,7 +319,7 @@ def test_an_interval_shows_its_limits():
 
 
 def test_a_table_check_shows_decimals():
-    """The ranges of reported numbers are fractions; the card and the text show them as decimals."""
+    """The ranges of reported numbers are fractions; the panel and the text show them as decimals."""
     check = kg.check_table(
         {
             "A": {"hits@1": "0.06", "hits@10": "0.30", "MRR": "0.06"},
@@ -364,10 +364,10 @@ def test_a_classification_shows_three_metrics():
 
 
 def test_hostile_labels_stay_text():
-    """In every card that shows a label; `read` refuses foreign elements and attributes."""
+    """In every panel that shows a label; `read` refuses foreign elements and attributes."""
     dataset = ring_dataset(name=HOSTILE, entity_labels=[HOSTILE + str(i) for i in range(12)], relation_labels=[HOSTILE])
     result = kg.evaluate(lambda s, p, o: (s * 7 + o * 3) % 5, dataset, progress=False)
-    result = result.__replace__(about={**result.about, "scorer": HOSTILE}, notes=(HOSTILE,))
+    result = result.__replace__(facts={**result.facts, "scorer": HOSTILE}, notes=(HOSTILE,))
     others = {HOSTILE: result, HOSTILE + " 2": ring(2, name=HOSTILE).__replace__(notes=(HOSTILE,)), "\u05d0": result}
     shown = "alert('x')"
     classified = kg.classify(lambda s, p, o: o, kg.Dataset.from_arrays(

@@ -1,8 +1,8 @@
-"""Cards, the HTML that notebooks show for results, comparisons, datasets and other objects.
+"""Panels, the HTML that notebooks show for results, comparisons, datasets and other objects.
 
-A card has a title, numbers with bars, and details. The methods ``_repr_html_`` make their cards with these functions. A
-card loads no files and runs no code. Its style applies to the card only, and uses the colours of the notebook, so it
-suits light and dark notebooks.
+A panel has a title, numbers with bars, and details. The methods ``_repr_html_`` make their panels with these functions.
+A panel loads no files and runs no code. Its style applies to the panel only, and uses the colours of the notebook, so
+it suits light and dark notebooks.
 """
 
 from __future__ import annotations
@@ -23,33 +23,33 @@ MAX_DECIMALS = 12
 UNIT = (0.0, 1.0)
 LEGEND = "dot: value; band: interval; short line: chance; thin line: from worst to best ties"
 LINE_COLOUR = "rgba(128, 128, 128, 0.4)"  # seen on light and on dark backgrounds
-# Notebooks align and stripe tables by rules of their own; the class is named twice, so that the rules of a card win.
+# Notebooks align and stripe tables by rules of their own; the class is named twice, so that the rules of a panel win.
 STYLE = Markup(
-    ".kgeval-card { max-width: 64rem; line-height: 1.45; overflow-wrap: anywhere; }"
-    ".kgeval-card .title { font-weight: 600; font-size: 1.1em; margin: 0.2em 0; }"
-    ".kgeval-card .line { margin: 0.2em 0; }"
-    ".kgeval-card .scroll { overflow-x: auto; }"
-    ".kgeval-card.kgeval-card table { border-collapse: collapse; border: 0; margin: 0.4em 0; font-size: 0.95em; }"
-    ".kgeval-card.kgeval-card thead { border: 0; }"
-    ".kgeval-card.kgeval-card tr:nth-child(n) { background: none; border: 0; }"
-    ".kgeval-card.kgeval-card th, .kgeval-card.kgeval-card td { padding: 0.25em 1.2em 0.25em 0; text-align: left;"
+    ".kgeval-panel { max-width: 64rem; line-height: 1.45; overflow-wrap: anywhere; }"
+    ".kgeval-panel .title { font-weight: 600; font-size: 1.1em; margin: 0.2em 0; }"
+    ".kgeval-panel .line { margin: 0.2em 0; }"
+    ".kgeval-panel .scroll { overflow-x: auto; }"
+    ".kgeval-panel.kgeval-panel table { border-collapse: collapse; border: 0; margin: 0.4em 0; font-size: 0.95em; }"
+    ".kgeval-panel.kgeval-panel thead { border: 0; }"
+    ".kgeval-panel.kgeval-panel tr:nth-child(n) { background: none; border: 0; }"
+    ".kgeval-panel.kgeval-panel th, .kgeval-panel.kgeval-panel td { padding: 0.25em 1.2em 0.25em 0; text-align: left;"
     f" vertical-align: middle; border: 0; border-bottom: 1px solid {LINE_COLOUR}; max-width: 32rem; }}"
-    ".kgeval-card.kgeval-card thead th { font-weight: 400; opacity: 0.8; vertical-align: bottom;"
+    ".kgeval-panel.kgeval-panel thead th { font-weight: 400; opacity: 0.8; vertical-align: bottom;"
     " overflow-wrap: break-word; }"
-    ".kgeval-card.kgeval-card tbody th { font-weight: 600; min-width: 6em; }"
-    ".kgeval-card.kgeval-card .text { min-width: 7em; }"
-    ".kgeval-card.kgeval-card .long { min-width: 18em; }"
-    ".kgeval-card.kgeval-card .number { text-align: right; font-variant-numeric: tabular-nums; }"
-    ".kgeval-card.kgeval-card tbody .number { white-space: nowrap; }"
-    ".kgeval-card svg { display: block; overflow: visible; }"
-    ".kgeval-card summary { cursor: pointer; padding: 0.15em 0; }"
-    ".kgeval-card ul { margin: 0.2em 0 0.4em; padding-left: 1.3em; }"
+    ".kgeval-panel.kgeval-panel tbody th { font-weight: 600; min-width: 6em; }"
+    ".kgeval-panel.kgeval-panel .text { min-width: 7em; }"
+    ".kgeval-panel.kgeval-panel .long { min-width: 18em; }"
+    ".kgeval-panel.kgeval-panel .number { text-align: right; font-variant-numeric: tabular-nums; }"
+    ".kgeval-panel.kgeval-panel tbody .number { white-space: nowrap; }"
+    ".kgeval-panel svg { display: block; overflow: visible; }"
+    ".kgeval-panel summary { cursor: pointer; padding: 0.15em 0; }"
+    ".kgeval-panel ul { margin: 0.2em 0 0.4em; padding-left: 1.3em; }"
 )
 
 
 @dataclass(frozen=True)
 class Bar:
-    """A number on a card, drawn as a bar with its interval, its chance level and its range over tie policies.
+    """A number on a panel, drawn as a bar with its interval, its chance level and its range over tie policies.
 
     Parameters
     ----------
@@ -221,8 +221,8 @@ def enough_decimals(numbers: Iterable[float], decimals: int) -> int:
     return decimals
 
 
-def card(title: str | Markup, *children: Any) -> Markup:
-    """Return a card: the title, then the children.
+def panel(title: str | Markup, *children: Any) -> Markup:
+    """Return a panel: the title, then the children.
 
     Parameters
     ----------
@@ -232,11 +232,11 @@ def card(title: str | Markup, *children: Any) -> Markup:
 
     Examples
     --------
-    >>> card("A & B", line("one line")).partition("</style>")[2]
+    >>> panel("A & B", line("one line")).partition("</style>")[2]
     '<div class="title">A &amp; B</div><div class="line">one line</div></div>'
     """
     head = tag("div", title if isinstance(title, Markup) else shown_line(title), class_="title")
-    return tag("div", tag("style", STYLE), head, *children, class_="kgeval-card", dir="ltr")
+    return tag("div", tag("style", STYLE), head, *children, class_="kgeval-panel", dir="ltr")
 
 
 def label(text: str) -> Markup:
