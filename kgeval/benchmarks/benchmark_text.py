@@ -176,7 +176,7 @@ def format_pairs(benchmark: Any, screen: Screen = PIPE) -> str:
     if len(rows) < len(table):
         notes.append(
             f"{len(table) - len(rows):,} of {len(table):,} differences are not shown (those without the best model of "
-            "a dataset); all: --format csv --differences, in Python .differences"
+            "a dataset); all: --to csv --differences, in Python .differences"
         )
     return "\n".join([screen.table(columns), *([screen.lines(notes)] if notes else [])])
 

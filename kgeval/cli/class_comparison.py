@@ -49,15 +49,15 @@ def classes_text(results: Sequence[Any], names: Sequence[str], options: argparse
     )
     lines = [compared.verdict, *compared.header()]
     differences = compared.differences.set_index(["first", "second", "metric"])
-    if options.format == "json":
+    if options.to == "json":
         content = {"header": lines, "values": frame_records(compared.values), "differences": frame_records(differences)}
         return json_text(content)
     undefined = undefined_lines(compared.values, differences)
-    if options.format != "table":
+    if options.to != "table":
         if not options.quiet:
             say_aside([*lines, *undefined])
-        shown = compared.values if options.format != "csv" else differences
-        return format_frame(shown, options.format, spreadsheet=options.spreadsheet)
+        shown = compared.values if options.to != "csv" else differences
+        return format_frame(shown, options.to, spreadsheet=options.spreadsheet)
     return _table_text(compared, undefined, options)
 
 

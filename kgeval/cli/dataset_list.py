@@ -25,13 +25,13 @@ def datasets_text(options: argparse.Namespace) -> str:
     if options.datasets:
         return _description(options)
     frame = registered_datasets()
-    if options.format == "json":
+    if options.to == "json":
         return json_text({"home": str(cache_home()), "datasets": frame_records(frame)})
-    if options.format == "csv":
+    if options.to == "csv":
         return format_frame(frame, "csv", spreadsheet=options.spreadsheet)
     frame = frame.drop(columns="about")
-    if options.format != "table":
-        return format_frame(frame.set_index(TEXTS, append=True), options.format)
+    if options.to != "table":
+        return format_frame(frame.set_index(TEXTS, append=True), options.to)
     screen, numbers = options.screen, [name for name in frame.columns if name not in TEXTS]
     table = format_frame(frame[[*TEXTS, *numbers]], "table", screen, ("counted", "verified", "licence", "valid"))
     last = f"files are kept in {printable(str(cache_home()))} (KGEVAL_HOME); kgeval inspect --datasets NAME tells more"
@@ -41,7 +41,7 @@ def datasets_text(options: argparse.Namespace) -> str:
 def _description(options: argparse.Namespace) -> str:
     """Return the text about one registered dataset."""
     screen: Screen = options.screen
-    style = options.format
+    style = options.to
     files, about = registered_files(options.datasets), describe_registered(options.datasets)
     if style == "json":
         return json_text({**about, "files": frame_records(files)})

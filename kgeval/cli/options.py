@@ -65,7 +65,7 @@ def add_input(
     with_scores : bool
         Whether a table of scores (``--scores``) or predictions (``--predictions``) may be given in place of a scorer.
     with_side : bool
-        Whether to add ``--side``.
+        Whether to add ``--sides``.
     for_show : bool
         Whether the command is ``kgeval show``, in which the dataset is an option and the scorer may be left out.
     """
@@ -82,7 +82,7 @@ def add_input(
         "--model", metavar="PATH", help="checkpoint of an embedding model: a file, or the folder that a tool wrote"
     )
     scorer.add_argument(
-        "--score", metavar="MODULE:NAME", help="function score(s, p, o) or scorer object, in a module or file.py"
+        "--scorer", metavar="MODULE:NAME", help="function score(s, p, o) or scorer object, in a module or file.py"
     )
     if with_scores:
         scorer.add_argument("--scores", metavar="FILE.tsv", help="table of scored triples with columns s, p, o, score")
@@ -93,7 +93,7 @@ def add_input(
         )
     if with_side:
         parser.add_argument(
-            "--side",
+            "--sides",
             choices=("both", *SIDE_NAMES),
             metavar="SIDE",
             help="side to rank: subject, object (or head, tail, s, o) or both (default)",
@@ -111,13 +111,7 @@ def add_reading(parser: argparse.ArgumentParser, with_scores: bool) -> None:
     """
     add_dataset(parser)
     model = parser.add_argument_group("model settings (needed only if the model file does not contain them)")
-    of_predictions = f"; of predictions: {', '.join(prediction_formats())}" if with_scores else ""
-    model.add_argument(
-        "--from",
-        dest="model_format",
-        metavar="NAME",
-        help=f"format of the checkpoint: {', '.join(model_formats())}{of_predictions}",
-    )
+    model.add_argument("--model-format", metavar="NAME", help=f"format of the checkpoint: {', '.join(model_formats())}")
     model.add_argument(
         "--ids",
         metavar="FILES",
@@ -176,7 +170,7 @@ def add_dataset(parser: argparse.ArgumentParser) -> None:
         "files named .csv, else a tab)",
     )
     dataset.add_argument(
-        "--splits", metavar="FILES", help="files of splits with other names: train=facts.txt+train.txt,valid=dev.tsv"
+        "--split-files", metavar="FILES", help="splits in files of other names: train=facts.txt+train.txt,valid=dev.tsv"
     )
     dataset.add_argument("--ignore-files", metavar="NAMES", help="files of the folder to leave out, comma-separated")
     dataset.add_argument(
@@ -218,7 +212,7 @@ def add_quiet(parser: argparse.ArgumentParser | argparse._ArgumentGroup, about: 
 
 
 def add_format(parser: argparse.ArgumentParser | argparse._ArgumentGroup, first: str = "") -> None:
-    """Add the options ``--format`` and ``--spreadsheet``.
+    """Add the options ``--to`` and ``--spreadsheet``.
 
     Parameters
     ----------
@@ -227,11 +221,11 @@ def add_format(parser: argparse.ArgumentParser | argparse._ArgumentGroup, first:
         A further format, which is the default; without it, ``"table"`` is the default.
     """
     formats = (first, *FORMATS) if first else FORMATS
-    parser.add_argument("--format", choices=formats, default=formats[0], help="output format (default: %(default)s)")
+    parser.add_argument("--to", choices=formats, default=formats[0], help="output format (default: %(default)s)")
     parser.add_argument(
         "--spreadsheet",
         action="store_true",
-        help="with --format csv: put a ' before labels that a spreadsheet would read as formulas",
+        help="with --to csv: put a ' before labels that a spreadsheet would read as formulas",
     )
 
 
@@ -243,7 +237,7 @@ EXECUTOR_OPTIONS = {  # each option: the executors that have it, and a hint for 
     "cpus_per_worker": (("ray",), ""),
     "gpus_per_worker": (("ray",), ""),
 }
-RUN_OPTIONS = ("executor", *EXECUTOR_OPTIONS, "checkpoint", "resume", "max_seconds")
+RUN_OPTIONS = ("executor", *EXECUTOR_OPTIONS, "run_folder", "max_seconds")
 
 
 def add_run(parser: argparse.ArgumentParser) -> None:
@@ -272,9 +266,11 @@ def add_run(parser: argparse.ArgumentParser) -> None:
     )
     run.add_argument("--cpus-per-worker", type=int, metavar="N", help="processors of each worker, for ray (default: 1)")
     run.add_argument("--gpus-per-worker", type=float, metavar="N", help="GPUs of each worker, for ray (default: 0)")
-    run.add_argument("--checkpoint", type=Path, metavar="DIR", help="keep finished ranks in DIR, for --resume")
     run.add_argument(
-        "--resume", action="store_true", default=None, help="reuse the finished ranks in DIR, and rank only the rest"
+        "--run-folder",
+        type=Path,
+        metavar="DIR",
+        help="keep finished ranks in DIR, and go on there if the same run was stopped",
     )
 
 
@@ -303,8 +299,6 @@ def _check_run(options: argparse.Namespace) -> None:
     for name in ("workers", "cpus_per_worker"):
         if getattr(options, name) is not None:
             check_positive_int(_option(name), getattr(options, name))
-    if options.resume and options.checkpoint is None:
-        raise ProtocolError("--resume needs --checkpoint DIR, the folder of the run to go on with")
 
 
 def _option(name: str) -> str:
@@ -312,12 +306,12 @@ def _option(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-PREDICTION_OPTIONS = ("filtered", "missing", "names", "relation_names", "matching")
+PREDICTION_OPTIONS = ("predictions_format", "filtered", "missing", "names", "relation_names", "matching")
 
 
 NEED_DATASET = (  # options that mean nothing for ranks without a dataset
-    *("columns", "sep", "splits", "ignore_files", "labelled", "dataset_format", "split_fractions", "split_seed"),
-    *("split_inverse_free", "split", "filter", "unseen", "names", "relation_names", "ids", "types", "means_from"),
+    *("columns", "sep", "split_files", "ignore_files", "labelled", "dataset_format", "split_fractions", "split_seed"),
+    *("split_inverse_free", "splits", "filter", "unseen", "names", "relation_names", "ids", "types", "means_from"),
 )
 
 
@@ -330,6 +324,9 @@ def add_predictions(parser: argparse.ArgumentParser) -> None:
     """
     predictions = parser.add_argument_group(
         "predictions (with --predictions; needed only if this is not clear from the file)"
+    )
+    predictions.add_argument(
+        "--predictions-format", metavar="NAME", help=f"format of the predictions: {', '.join(prediction_formats())}"
     )
     predictions.add_argument(
         "--filtered",
@@ -363,7 +360,7 @@ def add_protocol(parser: argparse.ArgumentParser) -> None:
     parser : argparse.ArgumentParser
     """
     protocol = parser.add_argument_group("protocol (changes the numbers)")
-    protocol.add_argument("--split", metavar="NAMES", help="splits to rank, comma-separated (default: test)")
+    protocol.add_argument("--splits", metavar="NAMES", help="splits to rank, comma-separated (default: test)")
     protocol.add_argument(
         "--filter",
         metavar="NAMES",
@@ -399,20 +396,19 @@ def check_options(options: argparse.Namespace) -> None:
         The parsed options.
     """
     model_options = ("model_type", "model_format", "ids", *MODEL_SETTINGS, "device")
-    scorer_options = ("batch_size", "block_size", "max_pairs", "candidates", "sample", *RUN_OPTIONS)
+    scorer_options = ("batch_size", "candidates", "sample", *RUN_OPTIONS)
     ignored: tuple[str, ...] = () if options.model is not None else model_options
     is_predicted = getattr(options, "predictions", None) is not None
     if is_predicted:
-        ignored = tuple(name for name in ignored if name not in ("model_format", "ids"))
+        ignored = tuple(name for name in ignored if name != "ids")
     if getattr(options, "scores", None) is not None or is_predicted:
         ignored += scorer_options
     for name in ignored:
         if getattr(options, name, None) is not None:
-            kind = "--model" if name in model_options else "--model or --score"
-            if name in ("model_format", "ids") and hasattr(options, "predictions"):
+            kind = "--model" if name in model_options else "--model or --scorer"
+            if name == "ids" and hasattr(options, "predictions"):
                 kind = "--model or --predictions"
-            option = "--from" if name == "model_format" else _option(name)
-            raise ProtocolError(f"{option} needs {kind}")
+            raise ProtocolError(f"{_option(name)} needs {kind}")
     for name in PREDICTION_OPTIONS if hasattr(options, "predictions") and not is_predicted else ():
         if getattr(options, name) is not None:
             raise ProtocolError(f"{_option(name)} needs --predictions")
@@ -509,7 +505,7 @@ def _fractions(text: str) -> dict[str, float]:
 
 
 def given_splits(options: argparse.Namespace) -> dict[str, list[str]]:
-    """Return the files of the splits that ``--splits`` names.
+    """Return the files of the splits that ``--split-files`` names.
 
     Parameters
     ----------
@@ -522,11 +518,11 @@ def given_splits(options: argparse.Namespace) -> dict[str, list[str]]:
         If a part of the option does not have the form ``split=file+file``, or a split is named twice.
     """
     splits: dict[str, list[str]] = {}
-    for part in words(options.splits or ""):
+    for part in words(options.split_files or ""):
         split, _, files = part.partition("=")
         if not split or not files or split in splits:
             expected = "each split once, as in train=facts.txt+train.txt,valid=dev.tsv"
-            raise DataError(f"--splits expects {expected}; got {options.splits!r}")
+            raise DataError(f"--split-files expects {expected}; got {options.split_files!r}")
         splits[split] = files.split("+")
     return splits
 
@@ -667,9 +663,9 @@ def scorer_of(options: argparse.Namespace, dataset: kgeval.Dataset) -> Any:
     Raises
     ------
     DataError
-        If ``--score`` is FILE.py:NAME, and FILE.py does not exist.
+        If ``--scorer`` is FILE.py:NAME, and FILE.py does not exist.
     ScoreError
-        If ``--score`` has neither the form MODULE:NAME nor FILE.py:NAME, if importing the module fails, or if the
+        If ``--scorer`` has neither the form MODULE:NAME nor FILE.py:NAME, if importing the module fails, or if the
         module does not contain the name.
     """
     if options.model is not None:
@@ -682,9 +678,9 @@ def scorer_of(options: argparse.Namespace, dataset: kgeval.Dataset) -> Any:
             model=options.model_type,
             **settings,
         )
-    module_name, colon, name = options.score.partition(":")
+    module_name, colon, name = options.scorer.partition(":")
     if not colon or not name:
-        raise ScoreError(f"--score expects module:function or file.py:function; got {options.score!r}")
+        raise ScoreError(f"--scorer expects module:function or file.py:function; got {options.scorer!r}")
     if "" not in sys.path:
         # "" is the current folder. It stays in the path, since the scorer may import modules each time it is called.
         sys.path.insert(0, "")
@@ -693,9 +689,9 @@ def scorer_of(options: argparse.Namespace, dataset: kgeval.Dataset) -> Any:
     try:
         module = _module(module_name)
     except (Exception, SystemExit) as error:  # a module that calls sys.exit must not end the program as if it succeeded
-        raise ScoreError(f"--score: importing {module_name!r} raised {type(error).__name__}: {error}") from error
+        raise ScoreError(f"--scorer: importing {module_name!r} raised {type(error).__name__}: {error}") from error
     if not hasattr(module, name):
-        raise ScoreError(f"--score: module {module_name!r} has no {name!r}")
+        raise ScoreError(f"--scorer: module {module_name!r} has no {name!r}")
     return getattr(module, name)
 
 
@@ -711,21 +707,21 @@ def predictions_of(options: argparse.Namespace, dataset: kgeval.Dataset | None) 
     Raises
     ------
     ProtocolError
-        If ``--split`` names several splits.
+        If ``--splits`` names several splits.
     """
-    split = words(options.split or "test")
+    split = words(options.splits or "test")
     if len(split) != 1:
-        raise ProtocolError("--predictions needs one split to rank; --split names several")
+        raise ProtocolError("--predictions needs one split to rank; --splits names several")
     ids = words(options.ids or "")
     return kgeval.read_predictions(
         options.predictions,
         dataset,
-        format=options.model_format,
+        format=options.predictions_format,
         split=split[0],
         names=options.names,
         relation_names=options.relation_names,
         matching=options.matching,
-        side=None if options.side == "both" else options.side,
+        side=None if options.sides == "both" else options.sides,
         ids=ids if len(ids) > 1 else options.ids,
     )
 
@@ -758,13 +754,13 @@ def protocol_of(options: argparse.Namespace, dataset: Dataset) -> Protocol | Non
     """
     _check_splits(options, dataset)
     sampled = [getattr(options, name, None) for name in ("sample", "sample_seed")]
-    if not any((options.side, options.split, options.filter, options.unseen, options.candidates, *sampled)):
+    if not any((options.sides, options.splits, options.filter, options.unseen, options.candidates, *sampled)):
         return None
     settings: dict[str, Any] = {}
     if options.candidates:
-        split = words(options.split or "test")
+        split = words(options.splits or "test")
         if len(split) != 1:
-            raise ProtocolError("--candidates needs one split to rank; --split names several")
+            raise ProtocolError("--candidates needs one split to rank; --splits names several")
         # Files whose first lines contain known column names have a header, even if the files of the dataset have none.
         are_texts = not any(str(file).endswith(".npz") for file in options.candidates)
         header = True if are_texts and all(has_named_header(file) for file in options.candidates) else None
@@ -774,15 +770,15 @@ def protocol_of(options: argparse.Namespace, dataset: Dataset) -> Protocol | Non
         settings["candidates"] = read_candidates(
             options.candidates, dataset, split=split[0], header=header, empty=empty
         )
-    if options.side is not None:
-        settings["sides"] = options.side
+    if options.sides is not None:
+        settings["sides"] = options.sides
     return Protocol(
         **settings,
         sample=sampled[0],
         sample_seed=sampled[1] or 0,
         filter=None if options.filter is None else [word for word in words(options.filter) if word != "none"],
         unseen=options.unseen,
-        splits=words(options.split or "test"),
+        splits=words(options.splits or "test"),
     )
 
 
@@ -790,19 +786,19 @@ _SAME_SPLIT = {"valid", "dev", "val", "validation"}  # words for the split of va
 
 
 def _check_splits(options: argparse.Namespace, dataset: Dataset) -> None:
-    """Raise a ProtocolError if ``--split`` or ``--filter`` names a split that the dataset does not have."""
-    if options.split is None and "test" not in dataset:
+    """Raise a ProtocolError if ``--splits`` or ``--filter`` names a split that the dataset does not have."""
+    if options.splits is None and "test" not in dataset:
         if ONE_FILE in dataset.notes:
             raise ProtocolError(
                 f"{options.dataset}: one file, so there is no split test; --split-fractions .8,.1,.1 divides it into "
-                "train, valid and test, and --split train ranks all its triples. If other files hold the other splits, "
-                "give their folder"
+                "train, valid and test, and --splits train ranks all its triples. If other files hold the other "
+                "splits, give their folder"
             )
         raise ProtocolError(
-            f"{options.dataset}: no file test.txt (or test.tsv), only {', '.join(dataset.splits)}; --split chooses the "
-            "splits to rank"
+            f"{options.dataset}: no file test.txt (or test.tsv), only {', '.join(dataset.splits)}; --splits chooses "
+            "the splits to rank"
         )
-    for option, names in (("--split", options.split), ("--filter", options.filter)):
+    for option, names in (("--splits", options.splits), ("--filter", options.filter)):
         for split in words(names or ""):
             if split not in dataset.splits and not (option == "--filter" and split == "none"):
                 same = [name for name in dataset.splits if {name, split} <= _SAME_SPLIT]

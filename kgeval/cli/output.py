@@ -240,7 +240,7 @@ def result_text(
     said = []
     if confidence is not None and (is_asked or groups is not None):
         said = [*interval_notes(result, confidence, cluster), *rough_lines(frame if groups is None else groups)]
-    if options.format == "json":
+    if options.to == "json":
         content = {
             "facts": result.facts,
             "protocol": result.protocol.to_dict(),
@@ -256,19 +256,19 @@ def result_text(
             content |= {"confidence": confidence, "by": frame_records(groups)}
         return json_text(content)
     reasons = undefined_lines(frame)
-    if options.format != "table":
+    if options.to != "table":
         dropped = [f"dropped: {n:,} ranks, {reason}" for reason, n in result.dropped.items()]
         dropped += unknown_lines(result)
         observations = [f"dataset: {observation}" for observation in result.facts["observations"]]
         notes = [f"note: {note}" for note in (*result.notes, *metric_cautions(result, metrics, options.ties), *said)]
         if not options.quiet:
             say_aside([*dropped, *observations, *notes, *reasons])
-        comment = protocol_comment({"": result}, ties) if options.format == "latex" else ""
+        comment = protocol_comment({"": result}, ties) if options.to == "latex" else ""
         shown = frame if groups is None else groups
-        return format_frame(shown, options.format, comment=comment, spreadsheet=options.spreadsheet)
+        return format_frame(shown, options.to, comment=comment, spreadsheet=options.spreadsheet)
     tables = [format_frame(frame, "table", screen)]
-    if groups is not None:  # then --format csv has the groups only
-        json_screen = replace(screen, whole="--format json or a wider terminal")
+    if groups is not None:  # then --to csv has the groups only
+        json_screen = replace(screen, whole="--to json or a wider terminal")
         tables = [format_frame(frame, "table", json_screen), format_frame(groups, "table", screen)]
     if options.quiet:
         return "\n\n".join(tables)
@@ -315,18 +315,18 @@ def classification_text(result: ClassificationResult, options: argparse.Namespac
     if confidence is not None and (is_asked or options.by):
         cautions += interval_lines(ExampleClusters.of(result.table, cluster), confidence)
         cautions += rough_lines(frames.get("by", frames["metrics"]))
-    if options.format == "json":
+    if options.to == "json":
         content: dict[str, Any] = {name: frame_records(frame) for name, frame in frames.items()}
         content = {"facts": result.facts, "dropped": result.dropped, "notes": [*result.notes, *cautions], **content}
         return json_text(content)
     notes = [f"note: {note}" for note in cautions] + undefined_lines(*frames.values())
-    if options.format != "table":
+    if options.to != "table":
         dropped = [f"dropped: {n:,} triples, {reason}" for reason, n in result.dropped.items()]
         observations = [f"dataset: {observation}" for observation in result.facts["observations"]]
         if not options.quiet:
             say_aside([*dropped, *observations, *(f"note: {note}" for note in result.notes), *notes])
         shown = frames.get("by", frames["metrics"])
-        return format_frame(shown, options.format, spreadsheet=options.spreadsheet)
+        return format_frame(shown, options.to, spreadsheet=options.spreadsheet)
     tables = [format_frame(frame, "table", screen) for frame in frames.values()]
     if options.quiet:
         return "\n\n".join(tables)

@@ -28,7 +28,7 @@ from kgeval.markup import printable
 from kgeval.terminal import Screen
 
 EXPORT = "; kgeval show RUN.kgeval -o {} writes the ranks of a result that was saved with --out"
-FORMAT_HINTS = {  # formats of files, which --format does not print, and the command that writes them
+FORMAT_HINTS = {  # formats of files, which --to does not print, and the command that writes them
     "parquet": EXPORT.format("ranks.parquet"),
     "tsv": EXPORT.format("ranks.tsv"),
     "html": "; kgeval report RUN.kgeval -o page.html writes a page about results that were saved with --out",
@@ -69,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")  # an unprintable label must not end the program
     options = _options(sys.argv[1:] if arguments is None else arguments)
     # Now, since `_stdout_to_stderr` replaces standard output while a command runs.
-    options.screen = Screen.of(sys.stdout, whole="--format csv or a wider terminal")
+    options.screen = Screen.of(sys.stdout, whole="--to csv or a wider terminal")
     with signals_stop(is_program=arguments is None) as stop:
         try:
             output = _run(options)
@@ -78,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except KeyboardInterrupt as error:
             if options.debug:
                 traceback.print_exc()
-            message = stop_message(error, getattr(options, "checkpoint", None))
+            message = stop_message(error, getattr(options, "run_folder", None))
             return _failed(printable(message), stop.status)
 
 
@@ -176,8 +176,8 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
             else f"{len(unknown)} arguments too many: {extra}; a label with spaces needs quotation marks"
         )
     writes_ranks = arguments[:1] == ["show"] and options.out is not None
-    if getattr(options, "spreadsheet", False) and options.format != "csv" and not writes_ranks:
-        commands[arguments[0]].error("--spreadsheet needs --format csv")
+    if getattr(options, "spreadsheet", False) and options.to != "csv" and not writes_ranks:
+        commands[arguments[0]].error("--spreadsheet needs --to csv")
     return options
 
 
@@ -198,7 +198,8 @@ def _check_names(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
     """End the program with an error if a word is an option that the command does not have.
 
     Without this check, the error of argparse is often misleading: for ``--modle FILE`` it says that ``--model`` is
-    missing. Users may abbreviate options, and may join an option of one letter with its value (``-l2``).
+    missing. An option of version 0.1 answers with its new name. Users may abbreviate options, and may join an option of
+    one letter with its value (``-l2``).
     """
     known = list(parser._option_string_actions)
     for word in itertools.takewhile(lambda word: word != "--", words):
@@ -206,10 +207,25 @@ def _check_names(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
         if not option:
             continue
         name = option[1]
+        if name in OLD_OPTIONS and name not in known:
+            parser.error(f"{name} is now {OLD_OPTIONS[name]}")
         if name[:2] in known or (name.startswith("--") and any(full.startswith(name) for full in known)):
             continue
         hint = suggest("--" + name.lstrip("-"), known, MIN_SIMILARITY)
         parser.error(f"{parser.prog} has no option {name}{hint}")
+
+
+OLD_OPTIONS = {  # options of version 0.1
+    "--side": "--sides",
+    "--split": "--splits; --split-files names the files of splits",
+    "--score": "--scorer",
+    "--from": "--model-format, or --predictions-format",
+    "--format": "--to",
+    "--checkpoint": "--run-folder",
+    "--resume": "--run-folder DIR alone, which goes on where the same run stopped",
+    "--block-size": "--batch-size: the number of pairs of a query and a candidate that are scored at once",
+    "--max-pairs": "--batch-size: the number of pairs of a query and a candidate that are scored at once",
+}
 
 
 class _Parser(argparse.ArgumentParser):
@@ -223,7 +239,7 @@ class _Parser(argparse.ArgumentParser):
         try:
             super()._check_value(action, value)
         except argparse.ArgumentError as error:
-            hint = FORMAT_HINTS.get(value, "") if action.dest == "format" else ""
+            hint = FORMAT_HINTS.get(value, "") if action.dest == "to" else ""
             hint = hint or suggest(str(value), map(str, action.choices or ()))
             raise argparse.ArgumentError(action, f"{error.message}{hint}") from None
 

@@ -48,9 +48,9 @@ def worst_text(result: EvaluationResult, options: argparse.Namespace) -> str:
     frame = frame.dropna(subset=["rank_filtered"])
     frame = frame.sort_values(order, ascending=[False, True], kind="stable").head(options.worst)
     frame = frame.set_index(WORST)[NUMBERS]
-    if options.format == "json":
+    if options.to == "json":
         return json_text({"worst": frame_records(frame)})
-    return format_frame(frame, options.format, options.screen, spreadsheet=options.spreadsheet)
+    return format_frame(frame, options.to, options.screen, spreadsheet=options.spreadsheet)
 
 
 def explanation_text(result: EvaluationResult | None, options: argparse.Namespace) -> str:
@@ -84,12 +84,12 @@ def explanation_text(result: EvaluationResult | None, options: argparse.Namespac
         scorer = scorer_of(options, dataset)
         frames = {side: evaluator.explain(scorer, s, p, o, side, limit) for side in evaluator.protocol.sides}
     else:
-        frames = _kept(result, triple, options.side, limit)
-    if options.format == "json":
+        frames = _kept(result, triple, options.sides, limit)
+    if options.to == "json":
         content = {side: {**frame.attrs, "candidates": _candidate_records(frame)} for side, frame in frames.items()}
         return json_text({"triple": triple, **content})
     tables = {side: _candidate_table(side, frame) for side, frame in frames.items()}
-    if options.format == "csv":
+    if options.to == "csv":
         return format_frame(pd.concat(tables.values()), "csv", spreadsheet=options.spreadsheet)
     parts = [options.screen.lines([" ".join(triple)])]
     for side, frame in frames.items():
@@ -102,8 +102,8 @@ def explanation_text(result: EvaluationResult | None, options: argparse.Namespac
         )
         if n.get("n_not_kept"):
             summary += f"; {n['n_not_kept']:,} of these are not kept in the file, so not listed"
-        summary = options.screen.wrapped(summary) if options.format == "table" else summary
-        parts.append(f"{summary}\n{format_frame(tables[side].droplevel('side'), options.format, options.screen)}")
+        summary = options.screen.wrapped(summary) if options.to == "table" else summary
+        parts.append(f"{summary}\n{format_frame(tables[side].droplevel('side'), options.to, options.screen)}")
     return "\n\n".join(parts)
 
 

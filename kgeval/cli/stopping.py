@@ -104,7 +104,7 @@ def stop_message(error: BaseException, folder: Path | None) -> str:
     ----------
     error : KeyboardInterrupt
     folder : Path or None
-        The folder of the checkpoint.
+        The run folder.
     """
     cause: BaseException | None = error
     while cause is not None:
@@ -112,5 +112,5 @@ def stop_message(error: BaseException, folder: Path | None) -> str:
             return str(cause)
         cause = cause.__context__  # a second signal, while the first one was handled
     if folder is not None and folder.is_dir():  # the signal arrived before or after the ranking
-        return f"interrupted; the ranks in {folder} are kept; go on with --resume"
+        return f"interrupted; the ranks in {folder} are kept; the same command goes on"
     return "interrupted before the end; each file is as it was, or complete"

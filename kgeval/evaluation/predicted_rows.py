@@ -95,7 +95,7 @@ def resolved_protocol(given: Predictions | GivenRanks, dataset: Dataset, protoco
     if lacking:
         raise ProtocolError(
             f"{given.source}: answers no query of the {lacking[0]} side, which the protocol names; it answers the "
-            f"{sides[0]} side. Name only sides that the file answers (sides={sides[0]!r}, --side {sides[0]})"
+            f"{sides[0]} side. Name only sides that the file answers (sides={sides[0]!r}, --sides {sides[0]})"
         )
     return replace(protocol, sides=protocol.sides if protocol.names_sides else sides).resolved(dataset)
 
@@ -342,7 +342,7 @@ class _Names:
         return DataError(
             f"{self.given.source}: {len(unused):,} of {n:,} {answer} that {self.split} does not ask on the {self.side} "
             f"side, first row {unused[0]}, {self.triple(int(unused[0]))}: {found}. Do they belong to another split "
-            "(splits=, --split) or another dataset?"
+            "(splits=, --splits) or another dataset?"
         )
 
 

@@ -194,7 +194,7 @@ class RunSettings:
             raise ScoreError(
                 f"max_seconds={self.max_seconds:g}: no triple can be ranked in this time. One triple takes about "
                 f"{seconds:.0f} s ({sum(n_pairs):,} candidates on all sides, {speed:,} a second), and {left:.0f} s are "
-                "left. Give more time, one side (--side) or fewer candidates (--candidates, kgeval.candidates)"
+                "left. Give more time, one side (--sides) or fewer candidates (--candidates, kgeval.candidates)"
             )
 
     def places(self, protocol: Protocol, n_positives: int, seed: int) -> Ids | None:

@@ -148,8 +148,8 @@ def _chosen_sides(protocol: Protocol, n_with: Mapping[str, int], n: int, notes: 
     if not sides and any(n_with.values()):
         found = ", ".join(f"{count} on the {side} side" for side, count in shown.items())
         raise DataError(
-            f"the table lists negatives for {found}; name the sides to rank (sides='object', --side object): positives "
-            "without negatives on a named side are left out there, and counted"
+            f"the table lists negatives for {found}; name the sides to rank (sides='object', --sides object): "
+            "positives without negatives on a named side are left out there, and counted"
         )
     if not any(n_with[side] for side in sides):
         raise DataError(
@@ -452,7 +452,7 @@ def _check_lists(parts: Sequence[_TableSide], are_sides_named: bool, are_queries
         raise DataError(
             f"scores, row {row}: {table.labels(row)} could be a negative of a "
             "positive with another subject, and of one with another object. Name the sides to rank "
-            "(sides='object', --side object; 'both' if such rows are meant for both sides)"
+            "(sides='object', --sides object; 'both' if such rows are meant for both sides)"
         )
     for part, n, is_unclear in zip(parts, n_positives, unclear):
         if not are_queries_meant and (is_unclear & (n > 1)).any():

@@ -138,6 +138,6 @@ def unread_notes(
         if split_of_words(name) and is_data and not name.startswith(".") and not NEGATIVES.search(name.lower()):
             raise DataError(
                 f"{folder}: {name} looks like a part of the dataset, but is not read; name the files of its split "
-                f"(splits=, --splits), or say ignore=[{name!r}] (--ignore-files {name})"
+                f"(splits=, --split-files), or say ignore=[{name!r}] (--ignore-files {name})"
             )
     return [f"not read: {listed(names)} ({meaning})" for meaning, names in of_meaning.items()]

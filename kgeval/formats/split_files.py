@@ -89,7 +89,7 @@ def find_split_files(
             raise DataError(
                 f"{folder}: contains both {found[0]} and {found[1]}; keep only one, or say which to read: "
                 f"splits={{{split!r}: {found[0]!r}}} with ignore=[{found[1]!r}] "
-                f"(--splits {split}={found[0]} --ignore-files {found[1]})"
+                f"(--split-files {split}={found[0]} --ignore-files {found[1]})"
             )
         if found:
             files[split] = [folder / found[0]]
@@ -175,7 +175,7 @@ def elsewhere(folder: Path, ignore: Sequence[str] = ()) -> str:
     chosen = {split: names for split, names in named.items() if names}
     if chosen:
         typed = ",".join(f"{split}={'+'.join(names)}" for split, names in chosen.items())
-        return f". If these are the splits, name them: splits={chosen!r} (--splits {typed})"
+        return f". If these are the splits, name them: splits={chosen!r} (--split-files {typed})"
     inner = [
         c.name for c in children if c.is_dir() and os.access(c, os.R_OK) and any(map(split_of_words, os.listdir(c)))
     ]
@@ -237,14 +237,14 @@ def _check_no_look_alike(folder: Path, split: str, names: Sequence[str]) -> None
             inside = sorted(os.listdir(folder / name))[:1] or ["FILE"]
             raise DataError(
                 f"{folder}: {name} is a folder, and no file holds the {split} split; name its files: "
-                f"splits={{{split!r}: '{name}/{inside[0]}'}} (--splits {split}={name}/{inside[0]}), or say "
+                f"splits={{{split!r}: '{name}/{inside[0]}'}} (--split-files {split}={name}/{inside[0]}), or say "
                 f"ignore=[{name!r}] (--ignore-files {name})"
             )
         is_stem = name.lower().split(".")[0] in STEMS[split]
         if is_stem and Path(name).suffix.lower() in DATA_SUFFIXES and not (folder / name).is_dir():
             raise DataError(
                 f"{folder}: {name} looks like the {split} split, but only files named {split}.txt, .tsv, .csv or "
-                f".parquet are read; rename it, say splits={{{split!r}: {name!r}}} (--splits {split}={name}) or "
+                f".parquet are read; rename it, say splits={{{split!r}: {name!r}}} (--split-files {split}={name}) or "
                 f"ignore=[{name!r}] (--ignore-files {name})"
             )
 
@@ -333,12 +333,12 @@ def unread_triples(
         split = of or "train"
         parts = [name, *(part.name for part in files.get(split, ()))]
         remedy = (
-            f"splits={{{split!r}: {parts if len(parts) > 1 else name!r}}} (--splits {split}={'+'.join(parts)}) reads "
-            f"it, ignore=[{name!r}] (--ignore-files {name}) leaves it out"
+            f"splits={{{split!r}: {parts if len(parts) > 1 else name!r}}} (--split-files {split}={'+'.join(parts)}) "
+            f"reads it, ignore=[{name!r}] (--ignore-files {name}) leaves it out"
         )
         if Path(plain_name(name)).suffix.lower() not in (*SUFFIXES, *OTHER_SUFFIXES, ""):
             remedy = (
-                f"convert it and name it in splits (--splits {split}=...), or say ignore=[{name!r}] "
+                f"convert it and name it in splits (--split-files {split}=...), or say ignore=[{name!r}] "
                 f"(--ignore-files {name})"
             )
         if of is not None:

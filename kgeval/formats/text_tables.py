@@ -659,5 +659,5 @@ def _check_not_n_triples(path: Path, raw: bytes) -> None:
     if N_TRIPLE.fullmatch(raw[start : min(end, start + _MAX_N_TRIPLE)]):
         raise DataError(
             f"{path}, line {number}: looks like N-Triples (<s> <p> <o> .); rename the file to end in .nt, or use "
-            "format='rdf' (--dataset-format rdf) and name the files of the splits: splits= (--splits)"
+            "format='rdf' (--dataset-format rdf) and name the files of the splits: splits= (--split-files)"
         )

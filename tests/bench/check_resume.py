@@ -1,6 +1,6 @@
 """Does a run that is killed again and again end in the result of a run that was never stopped?
 
-``python tests/bench/check_resume.py`` starts 20 evaluations of a slow function with ``--checkpoint``, ends each at a
+``python tests/bench/check_resume.py`` starts 20 evaluations of a slow function with ``--run-folder``, ends each at a
 random moment of its ranking with the signal SIGKILL, resumes it, and compares the saved results. It prints one line for
 each round, and exits with code 1 if a result differs or if fewer than 75% of the rounds took over shards. Linux and
 macOS; about 3 minutes. ``--rounds 3 --seconds 3`` is a quick look; ``--executor processes`` tries another executor.
@@ -66,7 +66,7 @@ def killed_run(folder, moment, seconds_each, options):
     call = [sys.executable, "-m", "kgeval", "evaluate", "graph", "--score", "slow.py:score"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "SECONDS_EACH": str(seconds_each)}
     silent = subprocess.DEVNULL
-    process = subprocess.Popen([*call, "--checkpoint", folder, *options], env=environment, stdout=silent, stderr=silent)
+    process = subprocess.Popen([*call, "--run-folder", folder, *options], env=environment, stdout=silent, stderr=silent)
     while not (folder / "checkpoint.json").exists() and process.poll() is None:
         time.sleep(0.01)
     time.sleep(moment)
@@ -102,7 +102,7 @@ def main():
         for i in range(options.rounds):
             moment = moments.uniform(0.0, options.seconds)
             code = killed_run(Path(f"run{i}"), moment, seconds_each, ["--executor", options.executor])
-            said = evaluate("--checkpoint", f"run{i}", "--resume", "--out", f"run{i}.kgeval")
+            said = evaluate("--run-folder", f"run{i}", "--out", f"run{i}.kgeval")
             taken = int((re.search(r"took over (\d+) shards?", said) or [0, 0])[1])
             differs = difference("whole.kgeval", f"run{i}.kgeval")
             n_equal, n_with_shards = n_equal + (not differs), n_with_shards + (taken > 0)

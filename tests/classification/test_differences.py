@@ -315,7 +315,7 @@ def test_the_command_line(tmp_path, capsys):
     ]
     assert main(["compare", *files, "--by-relation", "mrr"]) == 2
     assert "--by-relation: compares ranks, but" in capsys.readouterr().err
-    assert main(["compare", *files, "--metrics", "f1", "--resamples", "99", "--format", "csv", "--quiet"]) == 0
+    assert main(["compare", *files, "--metrics", "f1", "--resamples", "99", "--to", "csv", "--quiet"]) == 0
     rows = capsys.readouterr().out.splitlines()
     assert rows[0].startswith("first,second,metric,dataset,n_first")
     assert rows[1].startswith("A,B,f1,")

@@ -89,15 +89,15 @@ def test_quiet_leaves_the_tables_and_the_verdict(capsys, one, bench, given):
 
 def test_other_formats(capsys, one, bench, given):
     """LaTeX, Markdown and CSV are the methods of the benchmark; JSON has everything. What is said goes aside."""
-    text = printed(capsys, "benchmark", one, "--format", "latex", "--siunitx")
+    text = printed(capsys, "benchmark", one, "--to", "latex", "--siunitx")
     assert text == bench.to_latex(siunitx=True) + "\n"
-    assert printed(capsys, "benchmark", one, "--format", "markdown") == bench.to_markdown() + "\n"
-    assert main(["benchmark", one, "--format", "csv", "--differences"]) == 0
+    assert printed(capsys, "benchmark", one, "--to", "markdown") == bench.to_markdown() + "\n"
+    assert main(["benchmark", one, "--to", "csv", "--differences"]) == 0
     out, err = capsys.readouterr()
     assert out == bench.differences.to_csv(index=False, lineterminator="\n")
     assert f"kgeval: {bench.verdict.sentence}\n" in err
     assert all(f"kgeval: {line}\n" in err for line in bench.header())
-    content = json.loads(printed(capsys, "benchmark", one, "--format", "json"))
+    content = json.loads(printed(capsys, "benchmark", one, "--to", "json"))
     assert content["verdict"] == bench.verdict.sentence
     assert [row["mean"] for row in content["table"]] == pytest.approx(bench.table["mean"].tolist())
     assert [row["better"] for row in content["differences"]] == bench.differences["better"].tolist()
@@ -178,8 +178,8 @@ def test_files_without_names_are_listed(capsys, files):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--siunitx",), "--siunitx needs --format latex"),
-        (("--differences",), "--differences needs --format csv"),
+        (("--siunitx",), "--siunitx needs --to latex"),
+        (("--differences",), "--differences needs --to csv"),
         (("--baseline", "D"), "baseline must be one of 'A', 'B', 'C'; got 'D'"),
         (("-o", "A1-ring-12.kgeval"), "A1-ring-12.kgeval"),
     ],
@@ -206,7 +206,7 @@ def call(tmp_path_factory):
     (graph / "test.txt").write_text("".join(f"e{i}\tr\te{(i + 7) % 30}\n" for i in range(30)))
     (graph / "scorer.py").write_text("def score(s, p, o):\n    return (s * 7919 + o * 31) % 97 + 0.25\n")
     scorer = f"{graph / 'scorer.py'}:score"
-    return ("evaluate", graph, "--score", scorer, "--format", "csv", "--metrics", "mrr", "--quiet")
+    return ("evaluate", graph, "--scorer", scorer, "--to", "csv", "--metrics", "mrr", "--quiet")
 
 
 def test_name_and_seed_are_kept_in_the_file(capsys, call, folder):

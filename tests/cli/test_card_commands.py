@@ -96,7 +96,7 @@ def test_paragraph_and_metadata(capsys, tmp_path):
     card = read_card("near.json")
     for path in ("near.kgeval", "near.json"):
         assert run(capsys, "card", path, "--paragraph")[1] == card.paragraph() + "\n"
-        assert run(capsys, "card", path, "--paragraph", "--format", "latex")[1] == card.paragraph("latex") + "\n"
+        assert run(capsys, "card", path, "--paragraph", "--to", "latex")[1] == card.paragraph("latex") + "\n"
     status, text, notes = run(capsys, "card", "near.json", "--model-index")
     assert status == 0
     assert text.startswith('---\nmodel-index:\n- name: "Near"\n  results:\n  - task:\n')
@@ -105,7 +105,7 @@ def test_paragraph_and_metadata(capsys, tmp_path):
     assert (text, notes) == ("wrote README.md\n", "")
     assert '      type: "org/nine"\n' in (tmp_path / "README.md").read_text()
     for arguments, message in (
-        (["--format", "latex"], "--format is the form of the paragraph; give it with --paragraph"),
+        (["--to", "latex"], "--to is the form of the paragraph; give it with --paragraph"),
         (["--hub-dataset", "a"], "--hub-dataset is a field of the metadata; give it with --model-index"),
         (
             ["--date", "today"],

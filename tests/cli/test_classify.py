@@ -27,7 +27,7 @@ LABELLED = {
     "valid": "Ada r Di 1/Ada r Bo -1",
     "test": "Ada r Di 1/Ada r Cy 1/Ada r Ada 0/Ada r Bo 0",
 }
-CALL = ("classify", "graph", "--score", "scorers:objects")
+CALL = ("classify", "graph", "--scorer", "scorers:objects")
 
 
 @pytest.fixture(autouse=True)
@@ -63,7 +63,7 @@ def refused(capsys, *arguments):
 
 def as_json(capsys, *arguments):
     """The JSON report; NaN and Infinity, which are not JSON, fail."""
-    text = printed(capsys, *arguments, "--format", "json").out
+    text = printed(capsys, *arguments, "--to", "json").out
     return json.loads(text, parse_constant=lambda constant: pytest.fail(f"{constant} in JSON"))
 
 
@@ -104,7 +104,7 @@ def test_json_equals_the_call(capsys):
 
 def test_other_formats_carry_the_table_alone(capsys):
     """Notes, dropped and undefined ones go to standard error."""
-    out, err = printed(capsys, *CALL, "--format", "csv", "--metrics", "recall,ece")
+    out, err = printed(capsys, *CALL, "--to", "csv", "--metrics", "recall,ece")
     assert out.splitlines()[0] == "average,n,recall,ece,reason"
     rows = [(row.pop("reason"), row) for row in csv.DictReader(out.splitlines())]
     assert [row for _, row in rows] == [
@@ -114,7 +114,7 @@ def test_other_formats_carry_the_table_alone(capsys):
     assert "kgeval: note: 1 of 2 negatives of valid are known triples" not in err
     assert "kgeval: note: 1 of 1 negatives of valid are known triples; they count as false\n" in err
     assert "kgeval: undefined in micro, macro: ece: scores are not probabilities" in err
-    by_relation = (*CALL, "--format", "markdown", "--metrics", "recall", "--by", "relation")
+    by_relation = (*CALL, "--to", "markdown", "--metrics", "recall", "--by", "relation")
     out, _ = printed(capsys, *by_relation, "--no-intervals")
     assert out.splitlines()[2] == "| r | 4 | 1.0000 | 0.5000 |"
     out, err = printed(capsys, *by_relation)  # of 2 positives: Student's t with 1 degree of freedom
@@ -126,7 +126,7 @@ def test_labelled_files(tmp_path, capsys):
     """The same triples with a label column give the same numbers."""
     wanted = as_json(capsys, *CALL)
     write(tmp_path / "labelled", **LABELLED)
-    found = as_json(capsys, "classify", "labelled", "--labelled", "--score", "scorers:objects")
+    found = as_json(capsys, "classify", "labelled", "--labelled", "--scorer", "scorers:objects")
     assert found["metrics"] == wanted["metrics"]
     assert found["facts"]["negatives_sha256"] == wanted["facts"]["negatives_sha256"]
     assert found["facts"]["negatives"] == "files in labelled"
@@ -138,7 +138,7 @@ def test_headers(tmp_path, capsys):
     wanted = as_json(capsys, *CALL)
     headed = {name: "head relation tail label/" + text for name, text in LABELLED.items() if name != "train"}
     write(tmp_path / "labelled", **headed, train="head relation tail/" + LABELLED["train"])
-    found = as_json(capsys, "classify", "labelled", "--labelled", "--header", "--score", "scorers:objects")
+    found = as_json(capsys, "classify", "labelled", "--labelled", "--header", "--scorer", "scorers:objects")
     assert found["metrics"] == wanted["metrics"]
     write(tmp_path / "graph", **{name: "head relation tail/" + text for name, text in {**GRAPH, **FALSE}.items()})
     assert as_json(capsys, *CALL, "--header")["metrics"] == wanted["metrics"]
@@ -150,7 +150,7 @@ def test_negatives_elsewhere(tmp_path, capsys):
     content = as_json(capsys, *CALL, "--negatives", "hard")
     assert (content["facts"]["negatives"], content["facts"]["n_test_negative"]) == ("files in hard", 3)
     write(tmp_path / "labelled", **LABELLED)
-    call = ("classify", "labelled", "--labelled", "--score", "scorers:objects", "--negatives", "hard")
+    call = ("classify", "labelled", "--labelled", "--scorer", "scorers:objects", "--negatives", "hard")
     assert as_json(capsys, *call)["facts"]["n_test_negative"] == 3
 
 
@@ -175,7 +175,7 @@ def test_uniform_negatives(root, capsys):
     dataset = kg.read_dataset(folder)
     model = kg.load_model(folder / "complex.npz", dataset)
     call = ("classify", folder, "--model", folder / "complex.npz", "--negatives", "uniform")
-    for options, seed in (((), 0), (("--seed", 0), 0), (("--seed", 5), 5)):
+    for options, seed in (((), 0), (("--sample-seed", 0), 0), (("--sample-seed", 5), 5)):
         content = as_json(capsys, *call, *options)
         result = kg.classify(model, dataset, "uniform", sample_seed=seed)
         assert content["facts"] == result.facts
@@ -239,15 +239,15 @@ def test_long_calls_can_be_cut(tmp_path, capsys):
     """The function refuses more than two triples at a time."""
     (tmp_path / "scorers.py").write_text(SCORERS.replace("1 << 20", "2"))
     assert "raised AssertionError" in refused(capsys, *CALL)
-    assert as_json(capsys, *CALL, "--max-pairs", "2")["metrics"][0]["accuracy"] == 0.75
+    assert as_json(capsys, *CALL, "--batch-size", "2")["metrics"][0]["accuracy"] == 0.75
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--seed", "1"), "--seed needs --negatives uniform"),
-        (("--seed", "1", "--negatives", "graph"), "--seed needs --negatives uniform"),
-        (("--seed", "-1", "--negatives", "uniform"), "seed must be an integer of at least 0; got -1"),
+        (("--sample-seed", "1"), "--sample-seed needs --negatives uniform"),
+        (("--sample-seed", "1", "--negatives", "graph"), "--sample-seed needs --negatives uniform"),
+        (("--sample-seed", "-1", "--negatives", "uniform"), "seed must be an integer of at least 0; got -1"),
         (("--norm", "1"), "--norm needs --model"),
         (("--by", "side"), "--by must be one of 'relation', 'cardinality', 'pattern', "),
         (("--metrics", "acuracy"), "unknown pointwise metric 'acuracy'; did you mean 'accuracy'?"),
@@ -255,7 +255,7 @@ def test_long_calls_can_be_cut(tmp_path, capsys):
         (("--negatives", "none"), "none: no such folder"),
         (("--negatives", "unifrom"), "--negatives: unifrom: no such folder; did you mean 'uniform'?"),
         (("--negatives", "grahp"), "grahp: no such folder; did you mean 'graph'?"),
-        (("--score", "scorer.py:f"), "scorer.py: no such file; did you mean 'scorers.py'?"),
+        (("--scorer", "scorer.py:f"), "scorer.py: no such file; did you mean 'scorers.py'?"),
         (("--prior", "0.5"), "prior= requires calibrate=; set calibrate="),
         (("--labelled",), "valid.txt, line 1: expected 4 tab-separated columns (s, p, o, label), found 3"),
     ],
@@ -275,7 +275,7 @@ def test_what_lacks_is_said(tmp_path, capsys):
     write(tmp_path / "graph", **LABELLED)
     assert "use labelled=True (--labelled)" in refused(capsys, *CALL)
     write(tmp_path / "bare", train="a r b", test="a r c")
-    said = refused(capsys, "classify", "bare", "--score", "scorers:objects", "--negatives", "uniform")
+    said = refused(capsys, "classify", "bare", "--scorer", "scorers:objects", "--negatives", "uniform")
     assert said.startswith("dataset 'bare' has no split 'valid'")
 
 
@@ -287,7 +287,7 @@ def test_a_side_is_refused_as_a_breakdown(capsys):
 def test_a_classification_and_an_evaluation_are_not_compared(capsys):
     """In either order, the message names what each file holds."""
     printed(capsys, *CALL, "--out", "classes.kgeval")
-    printed(capsys, "evaluate", "graph", "--score", "scorers:objects", "--out", "ranks.kgeval")
+    printed(capsys, "evaluate", "graph", "--scorer", "scorers:objects", "--out", "ranks.kgeval")
     said = "classes.kgeval holds a classification, ranks.kgeval holds an evaluation; compare needs results of one "
     said += "kind: two or more of kgeval evaluate --out, or two or more of kgeval classify --out\n"
     for files in (("classes.kgeval", "ranks.kgeval"), ("ranks.kgeval", "classes.kgeval")):
@@ -321,7 +321,7 @@ def test_a_feature_that_needs_a_side_is_refused(tmp_path, capsys):
 def test_no_side_can_be_asked(capsys):
     """Triples are scored, not sides: the option of the other commands does not exist."""
     with pytest.raises(SystemExit) as stop:
-        main([*CALL, "--side", "object"])
+        main([*CALL, "--sides", "object"])
     assert stop.value.code == 2
-    said = "kgeval: kgeval classify has no option --side; did you mean '--sep'? See kgeval classify --help\n"
+    said = "kgeval: kgeval classify has no option --sides; did you mean '--ids'? See kgeval classify --help\n"
     assert capsys.readouterr().err == said

@@ -29,14 +29,14 @@ def _folder(tmp_path, monkeypatch):
 
 def evaluated(capsys, *arguments):
     """The metrics that the command prints as JSON."""
-    call = ["evaluate", *arguments, "--score", "scorers.py:waves", "--format", "json", "--no-progress"]
+    call = ["evaluate", *arguments, "--scorer", "scorers.py:waves", "--to", "json", "--no-progress"]
     assert main(call) == 0, capsys.readouterr().err
     return json.loads(capsys.readouterr().out)
 
 
 def refused(capsys, *arguments):
     """The line of the error."""
-    assert main(["evaluate", *arguments, "--score", "scorers.py:waves", "--no-progress"]) == 2
+    assert main(["evaluate", *arguments, "--scorer", "scorers.py:waves", "--no-progress"]) == 2
     return capsys.readouterr().err.removeprefix("kgeval: ").rstrip("\n")
 
 
@@ -87,13 +87,13 @@ def test_archives(capsys):
 
 @pytest.mark.thorough
 def test_other_names(tmp_path, capsys):
-    """Files of other names by --splits."""
+    """Files of other names by --split-files."""
     wanted = evaluated(capsys, "plain")
     table(tmp_path / "other", ".csv", ",")
     for split in PARTS:
         (tmp_path / "other" / f"{split}.csv").rename(tmp_path / "other" / f"my_{split}.csv")
     splits = ",".join(f"{split}=my_{split}.csv" for split in PARTS)
-    assert evaluated(capsys, "other", "--splits", splits)["metrics"] == wanted["metrics"]
+    assert evaluated(capsys, "other", "--split-files", splits)["metrics"] == wanted["metrics"]
 
 
 def test_breaking_down_by_a_further_column(tmp_path, capsys):
@@ -112,7 +112,7 @@ def test_one_file_and_its_split(tmp_path, capsys):
     (tmp_path / "all.csv").write_text("".join(",".join(fact) + "\n" for fact in FACTS))
     assert refused(capsys, "all.csv") == (
         "all.csv: one file, so there is no split test; --split-fractions .8,.1,.1 divides it into train, valid and "
-        "test, and --split train ranks all its triples. If other files hold the other splits, give their folder"
+        "test, and --splits train ranks all its triples. If other files hold the other splits, give their folder"
     )
     cases = (
         (["--split-fractions", ".6,.2,.2"], {"train": 0.6, "valid": 0.2, "test": 0.2}, {}),
@@ -157,6 +157,6 @@ def test_negatives_of_csv_folders(tmp_path, capsys):
     table(tmp_path / "other", ".csv", ";")
     for split in ("valid", "test"):
         (tmp_path / "other" / f"{split}_negatives.csv").write_text("e1;r0;e1\ne2;r1;e2\n")
-    call = ["classify", "other", "--sep", ";", "--score", "scorers.py:waves", "--format", "json"]
+    call = ["classify", "other", "--sep", ";", "--scorer", "scorers.py:waves", "--to", "json"]
     assert main(call) == 0, capsys.readouterr().err
     assert json.loads(capsys.readouterr().out)

@@ -42,7 +42,7 @@ def test_the_list(capsys, home):
 
 def test_the_list_for_programs(capsys, home):
     """JSON and CSV have the same rows, numbers as numbers, and null for what no source states."""
-    content = json.loads(printed(capsys, "--format", "json"))
+    content = json.loads(printed(capsys, "--to", "json"))
     assert content["home"] == str(home)
     assert [record["name"] for record in content["datasets"]] == registered_names()
     of_name = {record["name"]: record for record in content["datasets"]}
@@ -60,7 +60,7 @@ def test_the_list_for_programs(capsys, home):
         "about": "Unified Medical Language System",
     }
     assert (of_name["Hetionet"]["train"], of_name["Hetionet"]["test"]) == (2250197, None)
-    rows = list(csv.DictReader(io.StringIO(printed(capsys, "--format", "csv"))))
+    rows = list(csv.DictReader(io.StringIO(printed(capsys, "--to", "csv"))))
     assert [row["name"] for row in rows] == registered_names()
     assert [row["test"] for row in rows] == [
         "" if record["test"] is None else str(record["test"]) for record in content["datasets"]
@@ -118,11 +118,11 @@ def test_the_details_of_a_dataset(capsys, home):
 
 def test_the_details_for_programs(capsys):
     """JSON has everything; CSV has the files."""
-    content = json.loads(printed(capsys, "fb15k-237", "--format", "json"))
+    content = json.loads(printed(capsys, "fb15k-237", "--to", "json"))
     entry = find_registered("fb15k-237")
     assert (content["name"], content["counts"]) == ("FB15k-237", dict(entry.counts))
     assert [file["hash"] for file in content["files"]] == [file.hash for file in entry.files]
-    rows = list(csv.DictReader(io.StringIO(printed(capsys, "fb15k-237", "--format", "csv"))))
+    rows = list(csv.DictReader(io.StringIO(printed(capsys, "fb15k-237", "--to", "csv"))))
     assert [(row["file"], row["url"]) for row in rows] == [(file.path, file.url) for file in entry.files]
 
 

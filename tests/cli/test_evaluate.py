@@ -44,7 +44,7 @@ number = 5
 """
 GRAPH = {"train": ["a r f", "b r a", "c r d"], "valid": ["a r e"], "test": ["a r c", "b r g"]}
 ODD = ["a|b", "c&d_e%", "\x1b[31mred", "\u202eback", "x\\y", "tab\x0bless"]
-TIES_METRICS = ("--score", "scorers:constant", "--metrics", "mrr,hits@1")
+TIES_METRICS = ("--scorer", "scorers:constant", "--metrics", "mrr,hits@1")
 
 
 @pytest.fixture(autouse=True)
@@ -70,7 +70,7 @@ def printed(capsys, *arguments):
     """What a successful command prints; stderr has no more than the notes that CSV, Markdown and LaTeX cannot hold."""
     assert main([str(argument) for argument in arguments]) == 0
     out, err = capsys.readouterr()
-    in_report = "--format" not in arguments or arguments[arguments.index("--format") + 1] in ("json", "table")
+    in_report = "--to" not in arguments or arguments[arguments.index("--to") + 1] in ("json", "table")
     kinds = {line.split(": ")[1].split(" ")[0] for line in err.splitlines() if line.startswith("kgeval: ")}
     assert kinds <= (set() if in_report else {"note", "dropped", "dataset", "undefined"})
     assert err.count("\n") == err.count("kgeval: ")
@@ -99,7 +99,7 @@ def strict(text):
 
 def as_json(capsys, *arguments):
     """The content of the JSON report, its metrics as one dict per named row."""
-    content = strict(printed(capsys, "evaluate", *arguments, "--format", "json"))
+    content = strict(printed(capsys, "evaluate", *arguments, "--to", "json"))
     content["metrics"] = {row.pop("rows"): row for row in content["metrics"]}
     return content
 
@@ -143,7 +143,7 @@ def test_bundled_model_reaches_the_metrics_of_its_readme(root, capsys):
     folder = root / "data" / "countries"
     found = dict(re.findall(r"^(MRR|MR|hits@\d+) ([\d.]+)$", (folder / "README.md").read_text(), re.M))
     assert found.keys() == {"MRR", "MR", "hits@1", "hits@3", "hits@10"}
-    content = as_json(capsys, folder, "--model", folder / "complex.npz", "--split", "valid")
+    content = as_json(capsys, folder, "--model", folder / "complex.npz", "--splits", "valid")
     row = content["metrics"]["both"]
     assert row["n"] == 686
     assert {name: f"{row[name.lower()]:.12f}" for name in found} == found
@@ -173,11 +173,11 @@ def test_model_options_complete_a_file_that_says_nothing(root, tmp_path, capsys)
         (("--filter", "train"), [4, 1, 7, 6], [5, 1, 7, 6]),
         (("--filter", "valid, test"), [4, 1, 7, 6], [5, 1, 7, 6]),
         (("--filter", "none"), [5, 1, 7, 6], [5, 1, 7, 6]),
-        (("--side", "object"), [3, 1], [5, 1]),
-        (("--side", "subject"), [7, 6], [7, 6]),
-        (("--split", "valid"), [2, 7], [3, 7]),
-        (("--split", "test,valid"), [2, 3, 1, 7, 7, 6], [3, 5, 1, 7, 7, 6]),
-        (("--split", "train", "--side", "object"), [2, 6, 4], [2, 7, 4]),
+        (("--sides", "object"), [3, 1], [5, 1]),
+        (("--sides", "subject"), [7, 6], [7, 6]),
+        (("--splits", "valid"), [2, 7], [3, 7]),
+        (("--splits", "test,valid"), [2, 3, 1, 7, 7, 6], [3, 5, 1, 7, 7, 6]),
+        (("--splits", "train", "--sides", "object"), [2, 6, 4], [2, 7, 4]),
         (("--unseen", "rank"), [3, 1, 7, 6], [5, 1, 7, 6]),
         (("--unseen", "drop"), [2, 5], [3, 5]),
         (("--unseen", "worst"), [2, 6, 5, 7], [3, 7, 5, 7]),
@@ -194,7 +194,7 @@ def test_protocol_options(capsys, scorer, options, filtered, raw):
     Train lacks e and g. drop: (a r c) alone, among a, b, c, d, f: d, f better, f known; subject b, c, d, f.
     worst: (a r c) likewise; (b r g) behind its 6 rivals, of which a is known on the object side.
     """
-    content = as_json(capsys, "graph", "--score", scorer, "--metrics", "mr,mrr", *options)
+    content = as_json(capsys, "graph", "--scorer", scorer, "--metrics", "mr,mrr", *options)
     side = content["protocol"]["sides"][0] if len(content["protocol"]["sides"]) == 1 else "both"
     assert content["metrics"][side] == pytest.approx(means(filtered), rel=1e-14)
     assert content["metrics"][f"raw {side}"] == pytest.approx(means(raw), rel=1e-14)
@@ -203,7 +203,7 @@ def test_protocol_options(capsys, scorer, options, filtered, raw):
 
 
 def test_unseen_error_names_the_triple(capsys):
-    said = refused(capsys, "evaluate", "graph", "--score", "scorers:total", "--unseen", "error")
+    said = refused(capsys, "evaluate", "graph", "--scorer", "scorers:total", "--unseen", "error")
     assert said.startswith(
         "1 triple to rank contains an entity or relation that does not occur in train, first ('b', 'r', 'g'); "
     )
@@ -277,7 +277,7 @@ def test_ties(capsys, ties, mrr, hits):
 
 def test_breakdown_and_chosen_metrics(capsys):
     """By side the ranks are (3, 1) and (7, 6); by split of test and valid, (3, 1, 7, 6) and (2, 7)."""
-    call = ("graph", "--score", "scorers:total", "--metrics", "hits@6, mr")
+    call = ("graph", "--scorer", "scorers:total", "--metrics", "hits@6, mr")
     rows = as_json(capsys, *call, "--by", "side")["by"]
     shown = ("side", "n", "share", "hits@6", "mr")
     assert [[row[name] for name in shown] for row in rows] == [
@@ -289,7 +289,7 @@ def test_breakdown_and_chosen_metrics(capsys):
         pytest.approx((1.0, 6.5 + t / 2)),
         pytest.approx((1.0, 2.0 + t)),
     ]
-    rows = as_json(capsys, *call, "--by", "relation,split", "--split", "valid,test")["by"]
+    rows = as_json(capsys, *call, "--by", "relation,split", "--splits", "valid,test")["by"]
     shown = ("relation", "split", "n", "hits@6", "mr")
     assert [[row[name] for name in shown] for row in rows] == [
         ["r", "test", 4, 0.75, 4.25],
@@ -307,7 +307,7 @@ def test_breakdown_and_chosen_metrics(capsys):
 
 def test_undefined_values_are_null_with_their_reason(capsys):
     """With 7 entities hits@10 is 1 whatever the scores, so its adjusted form is 0 / 0."""
-    call = ("graph", "--score", "scorers:constant", "--metrics", "median_rank,adjusted(hits@10)", "--ties", "expected")
+    call = ("graph", "--scorer", "scorers:constant", "--metrics", "median_rank,adjusted(hits@10)", "--ties", "expected")
     row = as_json(capsys, *call)["metrics"]["both"]
     assert (row["median_rank"], row["adjusted(hits@10)"]) == (None, None)
     why = "median_rank has no exact expectation over random tie breaking"
@@ -317,7 +317,7 @@ def test_undefined_values_are_null_with_their_reason(capsys):
     assert ["both", "4", "-", "-"] in [line.split() for line in lines]
     said = f"undefined in both, subject, object and 3 more: median_rank: {why}; {chance}"
     assert said in lines
-    assert main(["evaluate", *call, "--format", "csv"]) == 0
+    assert main(["evaluate", *call, "--to", "csv"]) == 0
     out, err = capsys.readouterr()
     first = next(csv.DictReader(out.splitlines()))
     assert first == {"rows": "both", "n": "4", "median_rank": "", "adjusted(hits@10)": "", "reason": row["reason"]}
@@ -327,9 +327,9 @@ def test_undefined_values_are_null_with_their_reason(capsys):
 
 def test_formats_carry_the_same_numbers(capsys):
     """CSV has every digit of JSON; Markdown and LaTeX have the rounded cells of the table."""
-    call = ("graph", "--score", "scorers:total", "--metrics", "mr,mrr")
+    call = ("graph", "--scorer", "scorers:total", "--metrics", "mr,mrr")
     rows = as_json(capsys, *call)["metrics"]
-    text = {style: printed(capsys, "evaluate", *call, "--format", style) for style in ("csv", "markdown", "latex")}
+    text = {style: printed(capsys, "evaluate", *call, "--to", style) for style in ("csv", "markdown", "latex")}
     parsed = {row.pop("rows"): row for row in csv.DictReader(text["csv"].splitlines())}
     assert {row.pop("reason") for row in parsed.values()} == {""}
     assert {name: {key: float(cell) for key, cell in row.items()} for name, row in parsed.items()} == rows
@@ -347,24 +347,24 @@ def test_g8_observations_of_the_dataset_stand_on_standard_error(tmp_path, capsys
         "in spaces around them, for example 'r' and 'r\\u200b'",
     ]
     for style in ("csv", "markdown", "latex")[: size(1, 3)]:
-        assert main(["evaluate", "odd", "--score", "scorers:constant", "--format", style]) == 0
+        assert main(["evaluate", "odd", "--scorer", "scorers:constant", "--to", style]) == 0
         assert [line for line in capsys.readouterr().err.splitlines() if "dataset: " in line] == said, style
 
 
 def test_files_of_the_dataset_can_be_said(tmp_path, capsys):
-    """--splits, --ignore-files, --columns and --no-header reach `read_dataset`."""
+    """--split-files, --ignore-files, --columns and --no-header reach `read_dataset`."""
     folder = tmp_path / "odd"
     write_graph(folder, {"train": ["a\tb\tr"], "facts": ["b\tc\tr"], "mine": ["from\tto\trel"], "test": ["a\tc\tr"]})
-    call = ["evaluate", "odd", "--score", "scorers:constant", "--columns", "htr", "--no-header"]
-    about = as_json(capsys, *call[1:], "--splits", "train=facts.txt+train.txt,valid=mine.txt")["facts"]
+    call = ["evaluate", "odd", "--scorer", "scorers:constant", "--columns", "htr", "--no-header"]
+    about = as_json(capsys, *call[1:], "--split-files", "train=facts.txt+train.txt,valid=mine.txt")["facts"]
     splits = {"train": ["facts.txt", "train.txt"], "valid": "mine.txt"}
     dataset = kgeval.read_dataset(folder, splits=splits, columns="htr", header=False)
     assert about["dataset_fingerprint"] == dataset.fingerprint
     assert dataset.relations.labels == ("r", "rel")
     about = as_json(capsys, *call[1:], "--ignore-files", "facts.txt,mine.txt")["facts"]
     assert about["dataset_fingerprint"] != dataset.fingerprint
-    assert main([*call, "--splits", "train"]) == 2
-    said = "--splits expects each split once, as in train=facts.txt+train.txt,valid=dev.tsv; got 'train'"
+    assert main([*call, "--split-files", "train"]) == 2
+    said = "--split-files expects each split once, as in train=facts.txt+train.txt,valid=dev.tsv; got 'train'"
     assert capsys.readouterr().err == f"kgeval: {said}\n"
 
 
@@ -373,7 +373,7 @@ def test_labels_cannot_steer_a_terminal(tmp_path, capsys, style):
     """Escape sequences and direction marks in labels and in the folder's name are shown, not sent."""
     folder = tmp_path / "gr\x1b[2J\u202eaph"
     write_graph(folder, {"test": [f"{label}\tr{label}\tother" for label in ODD]})
-    out = printed(capsys, "evaluate", folder, "--score", "scorers:constant", "--by", "relation", "--format", style)
+    out = printed(capsys, "evaluate", folder, "--scorer", "scorers:constant", "--by", "relation", "--to", style)
     assert all(character.isprintable() or character == "\n" for character in out)
     backslash = {"table": "\\", "markdown": "\\", "latex": r"\textbackslash{}"}[style]
     shown = out.replace("\\\\", "\\") if style == "markdown" else out  # Markdown may double its backslashes
@@ -395,7 +395,7 @@ def test_listed_ranks_of_odd_labels(tmp_path, capsys):
 
 def test_out_saves_what_was_printed_and_is_not_overwritten(tmp_path, capsys, monkeypatch):
     """The saved result gives the printed numbers; a second run refuses before it ranks anything."""
-    call = ("graph", "--score", "scorers:total", "--out", "run.kgeval")
+    call = ("graph", "--scorer", "scorers:total", "--out", "run.kgeval")
     content = as_json(capsys, *call)
     saved = kgeval.load_result("run.kgeval")
     names = ("mr", "mrr", "hits@1", "hits@3", "hits@10", "amri")
@@ -408,7 +408,7 @@ def test_out_saves_what_was_printed_and_is_not_overwritten(tmp_path, capsys, mon
         said = refused(capsys, "evaluate", *call)
     assert said == "run.kgeval exists; choose another name, or use overwrite=True (--overwrite)"
     assert (tmp_path / "run.kgeval").read_bytes() == before
-    out = printed(capsys, "evaluate", "graph", "--score", "scorers:constant", *call[3:], "--overwrite")
+    out = printed(capsys, "evaluate", "graph", "--scorer", "scorers:constant", *call[3:], "--overwrite")
     assert out.endswith("Breakdown: --by relation. Saved run.kgeval.\n")
     assert kgeval.load_result("run.kgeval")["optimistic.mr"] == 1.0
 
@@ -425,15 +425,15 @@ def test_out_saves_what_was_printed_and_is_not_overwritten(tmp_path, capsys, mon
 def test_what_must_fail_fails_before_the_ranking(capsys, monkeypatch, options, said):
     """A run of an hour does not end in an error that could be known at its start."""
     monkeypatch.setattr(kgeval, "evaluate", never)
-    assert refused(capsys, "evaluate", "graph", "--score", "scorers:total", *options).startswith(said)
+    assert refused(capsys, "evaluate", "graph", "--scorer", "scorers:total", *options).startswith(said)
 
 
 @pytest.mark.thorough
 def test_resources_change_no_number(root, capsys):
     """Every size of batch, block and array, and any number of threads, gives the same table, to the last bit."""
     folder = root / "data" / "countries"
-    model = (folder, "--model", folder / "complex.npz", "--by", "relation,side", "--format", "csv")
-    function = ("graph", "--score", "scorers:total", "--by", "relation,side", "--format", "csv")
+    model = (folder, "--model", folder / "complex.npz", "--by", "relation,side", "--to", "csv")
+    function = ("graph", "--scorer", "scorers:total", "--by", "relation,side", "--to", "csv")
     sizes = [("--batch-size", 7), ("--batch-size", 5000), ("--threads", 1), ("--threads", 3, "--batch-size", 64)]
     for base, settings in ((model, sizes), (function, [*sizes, ("--no-progress",)])):
         text, table = printed(capsys, "evaluate", *base, "--out", "first.kgeval", "--overwrite"), None
@@ -448,7 +448,7 @@ def test_resources_reach_evaluate(capsys, monkeypatch):
     given, real = {}, kgeval.evaluate
     monkeypatch.setattr(kgeval, "evaluate", lambda *call, **options: given.update(options) or real(*call, **options))
     options = ("--batch-size", 2, "--threads", 5, "--no-progress")
-    printed(capsys, "evaluate", "graph", "--score", "scorers:total", *options)
+    printed(capsys, "evaluate", "graph", "--scorer", "scorers:total", *options)
     run = {"executor": kgeval.executors.Threads(5), "run_folder": None, "max_seconds": None}  # see test_runs.py
     assert given == {**run, "batch_size": 2, "device": None, "progress": False, "check_rows": True}
 
@@ -462,7 +462,7 @@ def test_device(capsys):
     assert refused(capsys, "evaluate", "graph", *model, "--device", "gpu") == (
         "device must be None, 'numpy', 'cpu', 'cuda' or 'cuda:<number>'; got 'gpu'"
     )
-    assert refused(capsys, "evaluate", "graph", "--score", "scorers:total", "--device", "cpu") == (
+    assert refused(capsys, "evaluate", "graph", "--scorer", "scorers:total", "--device", "cpu") == (
         "--device needs --model"
     )
 
@@ -470,9 +470,9 @@ def test_device(capsys):
 def test_header(tmp_path, capsys):
     """--header skips the first line of every file."""
     write_graph(tmp_path / "named", GRAPH, header="head\trelation\ttail\n")
-    plain = as_json(capsys, "graph", "--score", "scorers:total")["metrics"]
-    assert as_json(capsys, "named", "--score", "scorers:total", "--header")["metrics"] == plain
-    said = refused(capsys, "evaluate", "named", "--score", "scorers:total")
+    plain = as_json(capsys, "graph", "--scorer", "scorers:total")["metrics"]
+    assert as_json(capsys, "named", "--scorer", "scorers:total", "--header")["metrics"] == plain
+    said = refused(capsys, "evaluate", "named", "--scorer", "scorers:total")
     assert said == "named/train.txt, line 1: looks like a header (head, relation, tail); use header=True (--header)"
 
 
@@ -503,40 +503,46 @@ def test_the_table_of_scores_has_the_order_of_the_files(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("nowhere", "--score", "scorers:total"), "nowhere: no such folder"),
-        (("no\x1b[31mwhere", "--score", "scorers:total"), "no\\x1b[31mwhere: no such folder"),
-        (("scorers.py", "--score", "scorers:total"), "scorers.py, line 1: expected 3 tab-separated columns"),
+        (("nowhere", "--scorer", "scorers:total"), "nowhere: no such folder"),
+        (("no\x1b[31mwhere", "--scorer", "scorers:total"), "no\\x1b[31mwhere: no such folder"),
+        (("scorers.py", "--scorer", "scorers:total"), "scorers.py, line 1: expected 3 tab-separated columns"),
         (("graph", "--model", "gone.npz"), "gone.npz: no such file"),
         (("graph", "--model", "scorers.py"), "scorers.py: "),
         (("graph", "--scores", "gone.tsv"), "gone.tsv: no such file"),
         (("graph", "--scores", "graph/test.txt"), "graph/test.txt, line 1: expected 4 tab-separated columns"),
-        (("graph", "--score", "scorers"), "--score expects module:function or file.py:function; got 'scorers'"),
-        (("graph", "--score", "gone.py:f"), "gone.py: no such file"),
-        (("grahp", "--score", "scorers:total"), "grahp: no such folder; did you mean 'graph'?"),
-        (("graph", "--score", "scorers:gone"), "--score: module 'scorers' has no 'gone'"),
-        (("graph", "--score", "gone:f"), "--score: importing 'gone' raised ModuleNotFoundError: No module named"),
-        (("graph", "--score", "scorers:Rows"), "expected a scorer; got the class Rows. Make an instance of it first"),
-        (("graph", "--score", "scorers:number"), "expected a function score(s, p, o), an object with score_objects"),
-        (("graph", "--score", "scorers:nan"), "nan gave NaN for (?, 'r', 'c') with candidate 'a' ("),
-        (("graph", "--score", "scorers:broken"), "broken raised RuntimeError when given 21 triples, with the ids ("),
-        (("graph", "--score", "scorers:leave"), "leave raised SystemExit when given 21 triples, with the ids ("),
-        (("graph", "--score", "leaves.py:score"), "--score: importing 'leaves.py' raised SystemExit: 0"),
+        (("graph", "--scorer", "scorers"), "--scorer expects module:function or file.py:function; got 'scorers'"),
+        (("graph", "--scorer", "gone.py:f"), "gone.py: no such file"),
+        (("grahp", "--scorer", "scorers:total"), "grahp: no such folder; did you mean 'graph'?"),
+        (("graph", "--scorer", "scorers:gone"), "--scorer: module 'scorers' has no 'gone'"),
+        (("graph", "--scorer", "gone:f"), "--scorer: importing 'gone' raised ModuleNotFoundError: No module named"),
+        (("graph", "--scorer", "scorers:Rows"), "expected a scorer; got the class Rows. Make an instance of it first"),
+        (("graph", "--scorer", "scorers:number"), "expected a function score(s, p, o), an object with score_objects"),
+        (("graph", "--scorer", "scorers:nan"), "nan gave NaN for (?, 'r', 'c') with candidate 'a' ("),
+        (("graph", "--scorer", "scorers:broken"), "broken raised RuntimeError when given 21 triples, with the ids ("),
+        (("graph", "--scorer", "scorers:leave"), "leave raised SystemExit when given 21 triples, with the ids ("),
+        (("graph", "--scorer", "leaves.py:score"), "--scorer: importing 'leaves.py' raised SystemExit: 0"),
         (
-            ("graph", "--score", "scorers:total", "--split", "tset"),
-            "--split tset: graph has no split 'tset'; its splits are train, valid, test; did you mean 'test'?",
+            ("graph", "--scorer", "scorers:total", "--splits", "tset"),
+            "--splits tset: graph has no split 'tset'; its splits are train, valid, test; did you mean 'test'?",
         ),
         (
-            ("graph", "--score", "scorers:total", "--filter", "x"),
+            ("graph", "--scorer", "scorers:total", "--filter", "x"),
             "--filter x: graph has no split 'x'; its splits are train, valid, test",
         ),
-        (("graph", "--score", "scorers:total", "--norm", "1"), "--norm needs --model"),
-        (("graph", "--score", "scorers:total", "--model-type", "complex"), "--model-type needs --model"),
-        (("graph", "--scores", "scores.tsv", "--threads", "1"), "--threads needs --model or --score"),
-        (("graph", "--score", "scorers:total", "--threads", "0"), "n must be an integer of at least 1; got 0"),
-        (("graph", "--score", "scorers:total", "--max-pairs", "9"), "--max-pairs is now --batch-size: the number of p"),
-        (("graph", "--score", "scorers:total", "--block-size", "9"), "--block-size is now --batch-size: the number of"),
-        (("graph", "--score", "scorers:total", "--batch-size", "-1"), "batch_size must be an integer of at least 1; "),
-        (("graph", "--score", "scorers:total", "--metrics", "hits@0"), "k of hits@k must be an integer of at least 1"),
+        (("graph", "--scorer", "scorers:total", "--norm", "1"), "--norm needs --model"),
+        (("graph", "--scorer", "scorers:total", "--model-type", "complex"), "--model-type needs --model"),
+        (("graph", "--scores", "scores.tsv", "--threads", "1"), "--threads needs --model or --scorer"),
+        (("graph", "--scorer", "scorers:total", "--threads", "0"), "n must be an integer of at least 1; got 0"),
+        (
+            ("graph", "--scorer", "scorers:total", "--max-pairs", "9"),
+            "--max-pairs is now --batch-size: the number of p",
+        ),
+        (
+            ("graph", "--scorer", "scorers:total", "--block-size", "9"),
+            "--block-size is now --batch-size: the number of",
+        ),
+        (("graph", "--scorer", "scorers:total", "--batch-size", "-1"), "batch_size must be an integer of at least 1; "),
+        (("graph", "--scorer", "scorers:total", "--metrics", "hits@0"), "k of hits@k must be an integer of at least 1"),
     ],
 )
 @pytest.mark.light(2)
@@ -547,15 +553,15 @@ def test_errors_are_one_line_and_exit_code_2(capsys, arguments, said):
 def test_a_dataset_without_test_triples(tmp_path, capsys):
     """The file that lacks is named, and the option that chooses another split."""
     (tmp_path / "graph" / "test.txt").unlink()
-    call = ("evaluate", "graph", "--score", "scorers:total")
+    call = ("evaluate", "graph", "--scorer", "scorers:total")
     assert refused(capsys, *call) == (
-        "graph: no file test.txt (or test.tsv), only train, valid; --split chooses the splits to rank"
+        "graph: no file test.txt (or test.tsv), only train, valid; --splits chooses the splits to rank"
     )
-    said = "--split test: graph has no split 'test'; its splits are train, valid"
-    assert refused(capsys, *call, "--split", "test") == said
-    said = "--split dev: graph has no split 'dev'; its splits are train, valid; did you mean 'valid'?"
-    assert refused(capsys, *call, "--split", "dev") == said
-    assert printed(capsys, *call, "--split", "valid").startswith("graph: ")
+    said = "--splits test: graph has no split 'test'; its splits are train, valid"
+    assert refused(capsys, *call, "--splits", "test") == said
+    said = "--splits dev: graph has no split 'dev'; its splits are train, valid; did you mean 'valid'?"
+    assert refused(capsys, *call, "--splits", "dev") == said
+    assert printed(capsys, *call, "--splits", "valid").startswith("graph: ")
 
 
 def test_errors_of_a_table_of_scores(tmp_path, capsys):
@@ -565,7 +571,7 @@ def test_errors_of_a_table_of_scores(tmp_path, capsys):
     (tmp_path / "scores.tsv").write_text("a\tr\tc\t1\na\tr\td\t2\nb\tr\tg\t1\n")
     said = refused(capsys, "evaluate", "graph", "--scores", "scores.tsv", "--unseen", "drop")
     assert said == "with a table of scores, unseen must be 'rank'; got 'drop'. Remove unseen= from the protocol"
-    content = as_json(capsys, "graph", "--scores", "scores.tsv", "--side", "object", "--metrics", "mr")
+    content = as_json(capsys, "graph", "--scores", "scores.tsv", "--sides", "object", "--metrics", "mr")
     assert (content["metrics"]["object"], content["n_read"]) == ({"n": 1, "mr": 2.0}, 2)
     assert content["dropped"] == {"the positive has no listed negative on this side": 1}
 
@@ -573,12 +579,15 @@ def test_errors_of_a_table_of_scores(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("evaluate", "graph"), "one of the arguments --model --score --scores --predictions is required"),
-        (("evaluate", "graph", "--model", "x", "--score", "y"), "argument --score: not allowed with argument --model"),
-        (("evaluate", "graph", "--score", "y", "--ties", "best"), "argument --ties: invalid choice: 'best'"),
+        (("evaluate", "graph"), "one of the arguments --model --scorer --scores --predictions is required"),
+        (
+            ("evaluate", "graph", "--model", "x", "--scorer", "y"),
+            "argument --scorer: not allowed with argument --model",
+        ),
+        (("evaluate", "graph", "--scorer", "y", "--ties", "best"), "argument --ties: invalid choice: 'best'"),
         (
             ("check-scorer", "graph", "--scores", "x"),
-            "kgeval check-scorer has no option --scores; did you mean '--score'? See kgeval ",
+            "kgeval check-scorer has no option --scores; did you mean '--scorer'? See kgeval ",
         ),
     ],
 )
@@ -592,7 +601,7 @@ def test_misuse_is_explained_by_the_parser(capsys, arguments, said):
 
 
 def test_debug_shows_where_an_error_arose(capsys):
-    assert main(["evaluate", "graph", "--score", "scorers:broken", "--debug"]) == 2
+    assert main(["evaluate", "graph", "--scorer", "scorers:broken", "--debug"]) == 2
     lines = capsys.readouterr().err.splitlines()
     assert lines[0] == "Traceback (most recent call last):"
     assert any("scorers.py" in line for line in lines)
@@ -600,10 +609,10 @@ def test_debug_shows_where_an_error_arose(capsys):
 
 
 def test_check_scorer(capsys):
-    call = ("check-scorer", "graph", "--score")
+    call = ("check-scorer", "graph", "--scorer")
     assert printed(capsys, *call, "scorers:total") == "function scorer, float64 scores: no fault found\n"
     assert printed(capsys, *call, "scorers:rows") == "matrix scorer, float64 scores: no fault found\n"
-    assert printed(capsys, *call, "scorers:objects", "--side", "object").endswith(": no fault found\n")
+    assert printed(capsys, *call, "scorers:objects", "--sides", "object").endswith(": no fault found\n")
     assert refused(capsys, *call, "scorers:objects").startswith("ObjectsOnly has no score_subjects, which the subject ")
     assert refused(capsys, *call, "scorers:nan").startswith("nan gave NaN for (?, 'r', ")
 
@@ -615,7 +624,7 @@ def test_ctrl_c(tmp_path, capsys, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(kgeval, "evaluate", interrupt)
-    assert main(["evaluate", "graph", "--score", "scorers:total", "--out", "run.kgeval"]) == 130
+    assert main(["evaluate", "graph", "--scorer", "scorers:total", "--out", "run.kgeval"]) == 130
     assert capsys.readouterr() == ("", "kgeval: interrupted before the end; each file is as it was, or complete\n")
     assert not (tmp_path / "run.kgeval").exists()
 
@@ -629,14 +638,14 @@ def command(root, *arguments, **environment):
 @pytest.mark.thorough
 def test_piped_command_is_silent_on_stderr(root):
     """No progress bar and no warning when nobody looks; the ties are said in the report instead."""
-    found = command(root, "evaluate", "graph", "--score", "scorers:constant")
+    found = command(root, "evaluate", "graph", "--scorer", "scorers:constant")
     assert (found.returncode, found.stderr) == (0, b"")
     assert b"\nnote: 100.0% of the positives tie with a rival" in found.stdout
 
 
 @pytest.mark.thorough
 def test_failing_command_has_no_traceback(root):
-    found = command(root, "evaluate", "graph", "--score", "scorers:broken")
+    found = command(root, "evaluate", "graph", "--scorer", "scorers:broken")
     assert (found.returncode, found.stdout) == (2, b"")
     asked = b"21 triples, with the ids (0, 0, 2) to (6, 0, 6)"
     assert (
@@ -650,7 +659,7 @@ def test_failing_command_has_no_traceback(root):
 def test_output_that_cannot_encode_a_label(root, tmp_path, style):
     """A narrow output encoding (a pipe on Windows, say) must not cost the result; JSON stays exact."""
     write_graph(tmp_path / "far", {"test": ["a\t\u6771\U0001f600\tb"]})
-    call = ("evaluate", "far", "--score", "scorers:total", "--by", "relation", "--format", style)
+    call = ("evaluate", "far", "--scorer", "scorers:total", "--by", "relation", "--to", style)
     found = command(root, *call, PYTHONIOENCODING="ascii")
     assert (found.returncode, b"Traceback" in found.stderr) == (0, False)
     if style == "json":
@@ -675,7 +684,7 @@ def test_what_a_scorer_prints_is_not_among_the_numbers(tmp_path, capsys, monkeyp
     """Its words go to standard error; the JSON stays JSON."""
     (tmp_path / "talk.py").write_text(CHATTY)
     monkeypatch.setattr("os.system", lambda line: 0)
-    assert main(["evaluate", "graph", "--score", "talk.py:chatty", "--format", "json", "--no-progress"]) == 0
+    assert main(["evaluate", "graph", "--scorer", "talk.py:chatty", "--to", "json", "--no-progress"]) == 0
     out, err = capsys.readouterr()
     assert strict(out)["metrics"][0]["n"] == 4
     assert set(err.splitlines()) == {"loading"}
@@ -685,7 +694,7 @@ def test_what_a_scorer_prints_is_not_among_the_numbers(tmp_path, capsys, monkeyp
 def test_no_metric_is_an_error_before_the_ranking(capsys, monkeypatch, metrics):
     """An empty shell variable must not print an empty table, nor cost a ranking."""
     monkeypatch.setattr(kgeval, "evaluate", lambda *_, **__: pytest.fail("ranked"))
-    assert main(["evaluate", "graph", "--score", "scorers:total", "--metrics", metrics]) == 2
+    assert main(["evaluate", "graph", "--scorer", "scorers:total", "--metrics", metrics]) == 2
     assert capsys.readouterr() == ("", "kgeval: metrics is empty; name at least one, such as 'mrr,hits@10'\n")
 
 
@@ -735,14 +744,14 @@ def test_a_folder_that_cannot_be_searched_is_one_line(capsys, monkeypatch):
         raise PermissionError(13, "Permission denied", "locked/train.txt")
 
     monkeypatch.setattr(kgeval, "read_dataset", deny)
-    assert main(["evaluate", "locked", "--score", "scorers:total"]) == 2
+    assert main(["evaluate", "locked", "--scorer", "scorers:total"]) == 2
     assert capsys.readouterr() == ("", "kgeval: locked/train.txt: Permission denied\n")
 
 
 @pytest.mark.thorough
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="/dev/full is of Linux")
 @pytest.mark.parametrize("redirection", ["> /dev/full", ">&-", "| head -1"])
-@pytest.mark.parametrize("arguments", ["--help", "help metrics", "evaluate graph --score scorers:total"])
+@pytest.mark.parametrize("arguments", ["--help", "help metrics", "evaluate graph --scorer scorers:total"])
 def test_redirections_of_a_shell(root, tmp_path, redirection, arguments):
     """In a shell: no traceback, also not from the interpreter's last flush."""
     script = f"{sys.executable} -m kgeval {arguments} {redirection}"
@@ -757,7 +766,7 @@ def test_redirections_of_a_shell(root, tmp_path, redirection, arguments):
 def test_subprocesses_of_a_scorer_print_aside_too(root, tmp_path):
     """The file descriptor is redirected, so that what a library in C or a subprocess prints is kept apart."""
     (tmp_path / "talk.py").write_text(CHATTY)
-    call = ("evaluate", "graph", "--score", f"{tmp_path / 'talk.py'}:chatty", "--format", "csv")
+    call = ("evaluate", "graph", "--scorer", f"{tmp_path / 'talk.py'}:chatty", "--to", "csv")
     found = command(root, *call)
     assert found.stdout.startswith(b"rows,n,mr,")
     assert b"loading" not in found.stdout

@@ -77,7 +77,7 @@ def test_each_metric_has_its_own_margin(capsys):
 
 
 def test_json_has_the_numbers(capsys):
-    status, text, _ = gated(capsys, "worse", "--metric", "mr", "--margin", "1", "--format", "json")
+    status, text, _ = gated(capsys, "worse", "--metric", "mr", "--margin", "1", "--to", "json")
     content = json.loads(text)
     assert (status, content["passes"], content["strict"]) == (1, False, False)
     row = content["metrics"][0]
@@ -133,7 +133,7 @@ def test_compare_prints_non_inferiority(capsys):
 
 
 def test_compare_json_has_equivalence(capsys):
-    _, text, _ = compared(capsys, "--margin", "1.5", "--format", "json")
+    _, text, _ = compared(capsys, "--margin", "1.5", "--to", "json")
     content = json.loads(text)
     assert content["equivalence"][0]["decision"] == "equal within the margin"
     assert content["equivalence"][0]["margin"] == 1.5
@@ -152,7 +152,7 @@ def test_options_that_are_gone_say_why(capsys, option, why):
     ("options", "said"),
     [
         (["--non-inferior-to", "base"], "--non-inferior-to needs --margin"),
-        (["--margin", "1", "--format", "csv"], "--margin prints sentences, which --format csv cannot contain"),
+        (["--margin", "1", "--to", "csv"], "--margin prints sentences, which --to csv cannot contain"),
         (["--margin", "0"], "margin must be above 0"),
         (["--margin", "1", "--non-inferior-to", "bases"], "reference"),
     ],

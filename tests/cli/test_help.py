@@ -300,7 +300,7 @@ def test_a_misspelt_option_names_the_nearest(capsys, words, said):
 
 def test_options_may_be_abbreviated_or_joined_with_their_value(capsys):
     """-l2 is -l 2, --met is --metrics; after -- no word is an option. The missing file is then the only fault."""
-    for words in (("trec", "-l2", "-q", "qrels", "run"), ("trec", "--form=csv", "--", "qrels", "--run")):
+    for words in (("trec", "-l2", "-q", "qrels", "run"), ("trec", "--spread", "--to=csv", "--", "qrels", "--run")):
         assert main(list(words)) == 2
         assert capsys.readouterr().err == "kgeval: qrels: no such file\n"
 
@@ -338,3 +338,26 @@ def test_topics_may_be_written_in_capitals(capsys):
     shown = capsys.readouterr().out
     assert main(["help", "models"]) == 0
     assert shown == capsys.readouterr().out != ""
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("evaluate", "graph", "--side", "tail"), "--side is now --sides"),
+        (("evaluate", "graph", "--split=valid"), "--split is now --splits; --split-files names the files of splits"),
+        (("evaluate", "graph", "--score", "m:f"), "--score is now --scorer"),
+        (("evaluate", "graph", "--from", "npz"), "--from is now --model-format, or --predictions-format"),
+        (("evaluate", "graph", "--format", "csv"), "--format is now --to"),
+        (("evaluate", "graph", "--checkpoint", "d"), "--checkpoint is now --run-folder"),
+        (
+            ("classify", "graph", "--max-pairs", "9"),
+            "--max-pairs is now --batch-size: the number of pairs of a query and a candidate that are scored at once",
+        ),
+    ],
+)
+def test_old_options_answer_with_the_new_ones(capsys, words, said):
+    """H33: `--side` is not taken for an abbreviation of `--sides`, which would hide that the names changed."""
+    with pytest.raises(SystemExit) as ended:
+        main(list(words))
+    assert ended.value.code == 2
+    assert capsys.readouterr().err == f"kgeval: {said}; see kgeval {words[0]} --help\n"

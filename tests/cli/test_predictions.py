@@ -40,7 +40,7 @@ def run(capsys, *arguments):
 
 def numbers(capsys, *arguments):
     """The metrics of the JSON output, by rows of the table, and the whole output."""
-    code, out, err = run(capsys, *arguments, "--format", "json")
+    code, out, err = run(capsys, *arguments, "--to", "json")
     assert code == 0, err
     content = json.loads(out)
     return {row["rows"]: row for row in content["metrics"]}, content
@@ -89,8 +89,10 @@ def test_what_the_file_does_not_say_is_asked_for(capsys):
 def test_ranks_and_their_side(capsys):
     code, _, err = run(capsys, "--predictions", "ranks.tsv", "--filtered", "after")
     assert code == 2
-    assert "--side object" in err
-    found, _ = numbers(capsys, "--predictions", "ranks.tsv", "--filtered", "after", "--side", "tail", "--from", "ranks")
+    assert "--sides object" in err
+    found, _ = numbers(
+        capsys, "--predictions", "ranks.tsv", "--filtered", "after", "--sides", "tail", "--predictions-format", "ranks"
+    )
     assert found["object"]["mrr"] == 0.75
     assert found["raw object"]["mrr"] is None
 
@@ -100,8 +102,8 @@ def test_side_narrows_files_that_say_their_sides(capsys):
                          {"query": [None, "r", "g"], "predictions": ["b"], "gold": "b"}])  # fmt: skip
     given = ("--predictions", "both.jsonl", "--filtered", "no", "--metrics", "hits@1")
     assert {"both", "subject", "object", "raw both"} <= set(numbers(capsys, *given)[0])
-    assert numbers(capsys, *given, "--side", "head")[0]["subject"]["hits@1"] == 1.0
-    code, _, err = run(capsys, "--predictions", "lists.jsonl", "--filtered", "no", "--side", "both")
+    assert numbers(capsys, *given, "--sides", "head")[0]["subject"]["hits@1"] == 1.0
+    code, _, err = run(capsys, "--predictions", "lists.jsonl", "--filtered", "no", "--sides", "both")
     assert code == 2
     assert "answers no query of the subject side, which the protocol names" in err
 
@@ -116,15 +118,15 @@ def test_names_matching_and_formats_are_passed_on(capsys, monkeypatch):
 
     monkeypatch.setattr(kgeval, "read_predictions", read)
     code, _, err = run(
-        capsys, "--predictions", "x", "--from", "kgllm", "--names", "n.txt", "--relation-names", "r.txt", "--matching",
-        "alias", "--ids", "e.txt,r.txt", "--split", "valid", "--side", "o", "--filtered", "no",
+        capsys, "--predictions", "x", "--predictions-format", "kgllm", "--names", "n.txt", "--relation-names", "r.txt",
+        "--matching", "alias", "--ids", "e.txt,r.txt", "--splits", "valid", "--sides", "o", "--filtered", "no",
     )  # fmt: skip
     assert code == 0, err
     assert seen == {
         "path": "x", "format": "kgllm", "names": "n.txt", "relation_names": "r.txt", "matching": "alias",
         "ids": ["e.txt", "r.txt"], "split": "valid", "side": "o",
     }  # fmt: skip
-    run(capsys, "--predictions", "x", "--ids", "folder", "--split", "valid", "--filtered", "no")
+    run(capsys, "--predictions", "x", "--ids", "folder", "--splits", "valid", "--filtered", "no")
     assert (seen["ids"], seen["side"], seen["format"]) == ("folder", None, None)
 
 
@@ -132,15 +134,15 @@ def test_names_matching_and_formats_are_passed_on(capsys, monkeypatch):
     ("arguments", "text"),
     [
         (("--predictions", "lists.jsonl", "--scores", "x.tsv"), "not allowed with argument"),
-        (("--score", "m:f", "--filtered", "no"), "--filtered needs --predictions"),
+        (("--scorer", "m:f", "--filtered", "no"), "--filtered needs --predictions"),
         (("--model", "m.npz", "--missing", "drop"), "--missing needs --predictions"),
         (("--scores", "x.tsv", "--relation-names", "x"), "--relation-names needs --predictions"),
-        (("--score", "m:f", "--from", "npz"), "--from needs --model or --predictions"),
+        (("--scorer", "m:f", "--predictions-format", "npz"), "--predictions-format needs --predictions"),
         (("--predictions", "lists.jsonl", "--norm", "1"), "--norm needs --model"),
-        (("--predictions", "lists.jsonl", "--sample", "1"), "--sample needs --model or --score"),
+        (("--predictions", "lists.jsonl", "--sample", "1"), "--sample needs --model or --scorer"),
         (("--predictions", "lists.jsonl", "--lists", "query"), "--lists needs --scores"),
-        (("--predictions", "lists.jsonl", "--split", "valid,test"), "--predictions needs one split to rank"),
-        (("--predictions", "lists.jsonl", "--from", "pykee"), "pykee"),
+        (("--predictions", "lists.jsonl", "--splits", "valid,test"), "--predictions needs one split to rank"),
+        (("--predictions", "lists.jsonl", "--predictions-format", "pykee"), "pykee"),
         (("--predictions", "nothing.jsonl"), "nothing.jsonl"),
     ],
 )

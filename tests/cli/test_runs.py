@@ -36,7 +36,7 @@ def other(s, p, o):
 """
 N_ENTITIES = 60
 N_QUERIES = 2 * N_ENTITIES  # of the test triples, a ring
-BASE = ("evaluate", "ring", "--score", "slow.py:score")
+BASE = ("evaluate", "ring", "--scorer", "slow.py:score")
 RUN_SECONDS = 3.0  # of a slow run, without its start
 needs_signals = pytest.mark.skipif(sys.platform == "win32", reason="needs the signals of POSIX")
 
@@ -105,7 +105,7 @@ def same_results(*names):
         (("--executor", "processes", "--gpus-per-worker", 1), "--gpus-per-worker needs --executor ray"),
         (("--cpus-per-worker", 2), "--cpus-per-worker needs --executor ray"),
         (("--executor", "processes", "--workers", 0), "--workers must be an integer of at least 1; got 0"),
-        (("--resume",), "--resume needs --checkpoint DIR, the folder of the run to go on with"),
+        (("--resume",), "--resume is now --run-folder DIR alone, which goes on where the same run stopped"),
         (("--max-seconds", 0), "max_seconds must be a number of seconds above 0; got 0.0"),
         (("--max-seconds", "nan"), "max_seconds must be a number of seconds above 0; got nan"),
         (
@@ -129,8 +129,7 @@ def test_options_that_contradict_each_other(capsys, options, said):
         ("--address", "host"),
         ("--cpus-per-worker", 1),
         ("--gpus-per-worker", 1),
-        ("--checkpoint", "kept"),
-        ("--resume",),
+        ("--run-folder", "kept"),
         ("--max-seconds", 5),
     ],
 )
@@ -139,14 +138,12 @@ def test_a_table_of_scores_is_not_run(capsys, tmp_path, kind, options):
     """Nothing is ranked by a scorer, so options of such a run would have no effect."""
     (tmp_path / "table.tsv").write_text("e0\tr\te7\t1\n")
     said = refused(capsys, "evaluate", "ring", kind, "table.tsv", *options)
-    assert said == f"{options[0]} needs --model or --score"
+    assert said == f"{options[0]} needs --model or --scorer"
 
 
 def test_options_reach_evaluate(capsys, ranked):
     """The options are the keywords of kgeval.evaluate."""
-    status, _, lines = ended(
-        capsys, *BASE, "--checkpoint", "kept", "--resume", "--max-seconds", 1000, "--sample-seed", 3
-    )
+    status, _, lines = ended(capsys, *BASE, "--run-folder", "kept", "--max-seconds", 1000, "--sample-seed", 3)
     assert (status, lines) == (0, [])
     assert {name: ranked[name] for name in ("executor", "run_folder", "max_seconds", "protocol")} == {
         "executor": None,
@@ -202,11 +199,14 @@ def test_an_extra_that_lacks_is_one_line(capsys, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "lacks"),
     [
-        ((), "of 60 triples. --checkpoint DIR keeps the finished ranks, and --resume then ranks more."),
-        (("--sample", 30), "of 30 triples. --checkpoint DIR keeps the finished ranks, and --resume then ranks more."),
+        ((), "of 60 triples. --run-folder DIR keeps the finished ranks, and the same command then ranks more."),
         (
-            ("--checkpoint", "kept"),
-            "of 60 triples. To rank more, with or without --max-seconds: --checkpoint kept --resume.",
+            ("--sample", 30),
+            "of 30 triples. --run-folder DIR keeps the finished ranks, and the same command then ranks more.",
+        ),
+        (
+            ("--run-folder", "kept"),
+            "of 60 triples. To rank more, with or without --max-seconds: --run-folder kept.",
         ),
     ],
 )
@@ -216,7 +216,7 @@ def test_a_partial_result_says_what_was_ranked(capsys, monkeypatch, options, lac
     """In the header, as of every sample, and in a line that says how to go on; for programs on standard error."""
     real = kgeval.evaluate
     monkeypatch.setattr(kgeval, "evaluate", lambda *call, **_: real(*call[:2], kgeval.Protocol(sample=12)))
-    status, out, lines = ended(capsys, *BASE, "--max-seconds", 5, "--format", style, *options)
+    status, out, lines = ended(capsys, *BASE, "--max-seconds", 5, "--to", style, *options)
     said = f"--max-seconds 5: ranked 12 {lacks}"
     assert status == 0
     if style == "csv":
@@ -239,8 +239,8 @@ def test_time_that_suffices_is_not_mentioned(capsys, options):
 def test_checkpoint_and_resume(capsys):
     """The same run goes on in its folder: nothing is ranked twice, and the result is the same."""
     assert ended(capsys, *BASE, "--out", "first.kgeval")[0] == 0
-    assert ended(capsys, *BASE, "--checkpoint", "kept", "--out", "second.kgeval")[::2] == (0, [])
-    status, _, lines = ended(capsys, *BASE, "--checkpoint", "kept", "--out", "third.kgeval")
+    assert ended(capsys, *BASE, "--run-folder", "kept", "--out", "second.kgeval")[::2] == (0, [])
+    status, _, lines = ended(capsys, *BASE, "--run-folder", "kept", "--out", "third.kgeval")
     assert status == 0
     assert lines[0] == "took over 1 shard of kept: 120 of 120 queries (100%)"
     assert same_results("first.kgeval", "second.kgeval", "third.kgeval")
@@ -249,19 +249,19 @@ def test_checkpoint_and_resume(capsys):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("evaluate", "other", "--score", "slow.py:score"), "dataset: "),
-        ((*BASE, "--side", "object"), 'protocol.sides: ["object"] here, ["subject", "object"] in the run folder. '),
+        (("evaluate", "other", "--scorer", "slow.py:score"), "dataset: "),
+        ((*BASE, "--sides", "object"), 'protocol.sides: ["object"] here, ["subject", "object"] in the run folder. '),
         ((*BASE, "--sample", 30), "protocol.sample: only here. "),
         ((*BASE, "--filter", "none"), 'protocol.filter: [] here, ["test"] in the run folder. '),
-        (("evaluate", "ring", "--score", "slow.py:other"), "scorer: "),
+        (("evaluate", "ring", "--scorer", "slow.py:other"), "scorer: "),
     ],
 )
 @pytest.mark.light(2)
 def test_another_run_cannot_be_resumed(capsys, arguments, said):
     """Another dataset, protocol or model: the message names what differs, and the shards stay as they are."""
-    assert ended(capsys, *BASE, "--checkpoint", "kept")[0] == 0
+    assert ended(capsys, *BASE, "--run-folder", "kept")[0] == 0
     before = {file.name: file.read_bytes() for file in Path("kept").glob("shard*")}
-    line = refused(capsys, *arguments, "--checkpoint", "kept", "--resume")
+    line = refused(capsys, *arguments, "--run-folder", "kept")
     assert line.startswith(f"kept is the run folder of another run. {said}")
     assert line.endswith("Give another folder, or repeat the run with its old settings")
     assert {file.name: file.read_bytes() for file in Path("kept").glob("shard*")} == before
@@ -353,8 +353,8 @@ def test_ctrl_c_after_a_ranking(capsys, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(kgeval.EvaluationResult, "save", interrupt)
-    call = (*BASE, "--checkpoint", "kept", "--out", "run.kgeval")
-    assert ended(capsys, *call) == (130, "", ["interrupted; the ranks in kept are kept; go on with --resume"])
+    call = (*BASE, "--run-folder", "kept", "--out", "run.kgeval")
+    assert ended(capsys, *call) == (130, "", ["interrupted; the ranks in kept are kept; the same command goes on"])
     assert not Path("run.kgeval").exists()
 
 
@@ -413,19 +413,18 @@ def full_disk(*_):
     raise OSError(28, "No space left on device")
 
 
-@pytest.mark.parametrize("options", light([(), ("--checkpoint", "kept")], 1))
+@pytest.mark.parametrize("options", light([(), ("--run-folder", "kept")], 1))
 def test_a_result_that_cannot_be_saved_is_printed(capsys, monkeypatch, options):
     """The numbers of a long run are not lost with the disk; the old file stays."""
     assert ended(capsys, *BASE, "--out", "run.kgeval")[0] == 0
     old = Path("run.kgeval").read_bytes()
-    whole = ended(capsys, *BASE, "--format", "csv")[1]
+    whole = ended(capsys, *BASE, "--to", "csv")[1]
     if options:
         assert ended(capsys, *BASE, *options)[0] == 0
     with monkeypatch.context() as patch:
         patch.setattr(files.os, "fsync", full_disk)
-        resume = (*options, "--resume") if options else ()
-        status, out, lines = ended(capsys, *BASE, *resume, "--out", "run.kgeval", "--overwrite", "--format", "csv")
-    hint = ". --checkpoint kept --resume gives the result again without ranking" if options else ""
+        status, out, lines = ended(capsys, *BASE, *options, "--out", "run.kgeval", "--overwrite", "--to", "csv")
+    hint = ". --run-folder kept gives the result again without ranking" if options else ""
     assert (status, out) == (2, whole)
     assert lines[-1] == f"run.kgeval: cannot be written: No space left on device{hint}"
     assert Path("run.kgeval").read_bytes() == old
@@ -444,7 +443,7 @@ def test_a_folder_that_vanishes(capsys, monkeypatch, tmp_path):
 
 def test_a_classification_that_cannot_be_saved_is_printed(capsys, monkeypatch):
     Path("ring/valid.txt").write_text("e0\tr\te1\ne1\tr\te2\n")
-    call = ("classify", "ring", "--score", "slow.py:score", "--negatives", "uniform", "--format", "csv")
+    call = ("classify", "ring", "--scorer", "slow.py:score", "--negatives", "uniform", "--to", "csv")
     whole = ended(capsys, *call)[1]
     monkeypatch.setattr(files.os, "fsync", full_disk)
     status, out, lines = ended(capsys, *call, "--out", "run.kgeval")
@@ -491,8 +490,8 @@ def test_a_small_disk_that_is_full(capsys, tmp_path):
         out = disk / "run.kgeval"
         assert ended(capsys, *BASE, "--out", out)[0] == 0
         old = out.read_bytes()
-        whole = ended(capsys, *BASE, "--format", "csv", "--by", "relation")[1]
-        call = (*BASE, "--out", out, "--overwrite", "--format", "csv", "--by", "relation")
+        whole = ended(capsys, *BASE, "--to", "csv", "--by", "relation")[1]
+        call = (*BASE, "--out", out, "--overwrite", "--to", "csv", "--by", "relation")
         with suppress(OSError), open(disk / "filler", "wb", buffering=0) as filler:
             while True:  # until the disk is full
                 filler.write(bytes(1 << 10))
@@ -538,7 +537,7 @@ def wait_for(process, condition):
 def test_a_stopped_run_goes_on(root, capsys, name, status, moment):
     """One line that says how much is kept; the resumed run takes it over and ends in the same result."""
     assert ended(capsys, *BASE, "--out", "whole.kgeval")[0] == 0
-    process = slow_run(root, "--checkpoint", "kept", "--out", "run.kgeval")
+    process = slow_run(root, "--run-folder", "kept", "--out", "run.kgeval")
     wait_for(process, lambda: Path("kept/shard-000001.npz").exists())
     time.sleep(moment)
     process.send_signal(getattr(signal, name))
@@ -552,7 +551,7 @@ def test_a_stopped_run_goes_on(root, capsys, name, status, moment):
     assert said
     assert 0 < int(said[1]) < N_QUERIES
     assert not Path("run.kgeval").exists()
-    code, _, (line,) = ended(capsys, *BASE, "--checkpoint", "kept", "--resume", "--out", "run.kgeval")
+    code, _, (line,) = ended(capsys, *BASE, "--run-folder", "kept", "--out", "run.kgeval")
     assert code == 0
     assert re.fullmatch(rf"took over \d+ shards? of kept: {said[1]} of 120 queries \(\d+%\)", line)
     assert same_results("whole.kgeval", "run.kgeval")
@@ -562,18 +561,15 @@ def test_a_stopped_run_goes_on(root, capsys, name, status, moment):
 @pytest.mark.thorough
 def test_two_processes_on_one_checkpoint(root, capsys):
     """The second is refused, and names the first; it writes nothing. When the first is dead, the lock is too."""
-    process = slow_run(root, "--checkpoint", "kept", stderr=subprocess.DEVNULL)
+    process = slow_run(root, "--run-folder", "kept", stderr=subprocess.DEVNULL)
     wait_for(process, lambda: Path("kept/checkpoint.json").exists())
     before = Path("kept/checkpoint.json").read_bytes()
-    for resume in ((), ("--resume",)):
-        said = refused(capsys, *BASE, "--checkpoint", "kept", *resume)
-        assert said == (
-            f"run folder kept: process {process.pid} writes to it; wait until it ends, or give another folder"
-        )
+    said = refused(capsys, *BASE, "--run-folder", "kept")
+    assert said == f"run folder kept: process {process.pid} writes to it; wait until it ends, or give another folder"
     assert Path("kept/checkpoint.json").read_bytes() == before
     process.kill()
     process.communicate()
-    assert ended(capsys, *BASE, "--checkpoint", "kept", "--resume")[0] == 0
+    assert ended(capsys, *BASE, "--run-folder", "kept")[0] == 0
 
 
 @needs_signals

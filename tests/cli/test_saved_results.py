@@ -74,7 +74,7 @@ def test_show_prints_what_the_result_says(capsys):
     """Metrics, breakdowns that were saved, and ties, from the file alone."""
     result = kg.load_result("near.kgeval")
     content = json.loads(
-        printed(capsys, "show", "near.kgeval", "--by", "cardinality", "--metrics", "mrr", "--format", "json")
+        printed(capsys, "show", "near.kgeval", "--by", "cardinality", "--metrics", "mrr", "--to", "json")
     )
     assert content["metrics"][0]["mrr"] == result["mrr"]
     frame = result.by("cardinality", metrics="mrr")
@@ -106,9 +106,9 @@ def test_show_prints_intervals_of_all_ranks_on_request(capsys):
 
 def test_breakdown_by_types_of_a_file(capsys):
     """Even and odd entities, from evaluate and from show; without the file it is asked for."""
-    call = ("--by", "type_asked", "--metrics", "mr", "--format", "json", "--types", "types.tsv")
+    call = ("--by", "type_asked", "--metrics", "mr", "--to", "json", "--types", "types.tsv")
     shown = json.loads(printed(capsys, "show", "near.kgeval", "--dataset", "graph", *call))["by"]
-    evaluated = json.loads(printed(capsys, "evaluate", "graph", "--score", "decision_scorers:near", *call))["by"]
+    evaluated = json.loads(printed(capsys, "evaluate", "graph", "--scorer", "decision_scorers:near", *call))["by"]
     assert shown == evaluated
     table = kg.load_result("near.kgeval").table
     asked = np.where(table["side"] == "subject", table["s"], table["o"])
@@ -123,7 +123,7 @@ def test_compare_prints_the_comparison(capsys):
     results = [kg.load_result(f"{name}.kgeval") for name in ("near", "far")]
     found = kg.compare(results, names=["near", "far"], metrics="mrr,hits@3", seed=3)
     call = ("compare", "near.kgeval", "far.kgeval", "--metrics", "mrr,hits@3", "--seed", 3)
-    content = json.loads(printed(capsys, *call, "--by-relation", "mrr", "--format", "json"))
+    content = json.loads(printed(capsys, *call, "--by-relation", "mrr", "--to", "json"))
     for row, (_, said) in zip(content["differences"], found.differences.iterrows(), strict=True):
         for name in ("difference", "low", "high", "p", "p_corrected", "detectable", "wins", "ties", "losses"):
             assert row[name] == said[name], name
@@ -141,10 +141,10 @@ def test_compare_in_other_formats(capsys):
     """CSV has a row for each metric; LaTeX has the better value in bold."""
     best = max(kg.load_result(f"{name}.kgeval")["mrr"] for name in ("near", "far"))
     call = ("compare", "near.kgeval", "far.kgeval", "--metrics", "mrr,hits@3", "--seed", 3)
-    rows = printed(capsys, *call, "--format", "csv").splitlines()
+    rows = printed(capsys, *call, "--to", "csv").splitlines()
     assert len(rows) == 3
     assert rows[0].startswith("dataset,metric,first,second,n_first,n_second,difference,error")
-    assert rf"\textbf{{{best:.4f}}}" in printed(capsys, *call, "--format", "latex")
+    assert rf"\textbf{{{best:.4f}}}" in printed(capsys, *call, "--to", "latex")
 
 
 UNDECIDED = ("compare", "near.kgeval", "far.kgeval", "--metrics", "mrr", "--resamples", 1)  # one swap pattern, p = 1
@@ -160,8 +160,8 @@ def test_a_comparison_that_decides_nothing_names_no_winner(capsys):
     assert text.startswith("Undecided: MRR ")
     assert f"\n* {BOLD}\n{NOTE}\n\n" in text
     assert text.count("* [") == 2  # the test cannot tell one model from the other
-    assert json.loads(printed(capsys, *UNDECIDED, "--format", "json"))["differences"][0]["decision"] == "undecided"
-    row = printed(capsys, *UNDECIDED, "--format", "csv").splitlines()[1]
+    assert json.loads(printed(capsys, *UNDECIDED, "--to", "json"))["differences"][0]["decision"] == "undecided"
+    row = printed(capsys, *UNDECIDED, "--to", "csv").splitlines()[1]
     assert ",undecided,," in row
     assert ",swaps," in row
 
@@ -169,9 +169,9 @@ def test_a_comparison_that_decides_nothing_names_no_winner(capsys):
 @pytest.mark.thorough
 def test_tables_of_a_comparison_that_decides_nothing_say_so(capsys):
     """In a line below the table."""
-    markdown = printed(capsys, *UNDECIDED, "--format", "markdown")
+    markdown = printed(capsys, *UNDECIDED, "--to", "markdown")
     assert markdown.endswith(f"\n\nbold: {BOLD}\n\n{NOTE}\n".replace(" >", r" \>").replace(" <", r" \<"))
-    latex = printed(capsys, *UNDECIDED, "--format", "latex")
+    latex = printed(capsys, *UNDECIDED, "--to", "latex")
     notes = (f"bold: {BOLD}".replace("p > 0.05", "$p > 0.05$"), NOTE.replace("p <= 0.05", r"$p \leq 0.05$"))
     assert latex.endswith("".join(f"\\par\\noindent {said}\n" for said in notes))
 
@@ -213,7 +213,7 @@ def test_show_lists_the_worst_ranks(capsys):
     """The ranks of the library, worst first; of equal ranks the one among fewer rivals."""
     ranks = kg.load_result("near.kgeval").ranks(labels=True)
     order = sorted(range(len(ranks)), key=lambda i: (-ranks["rank_filtered"][i], ranks["rivals_filtered"][i], i))
-    rows = json.loads(printed(capsys, "show", "near.kgeval", "--worst", 7, "--format", "json"))["worst"]
+    rows = json.loads(printed(capsys, "show", "near.kgeval", "--worst", 7, "--to", "json"))["worst"]
     labels = ["s", "p", "o", "side", "rank_filtered", "rank_raw"]
     assert list(rows[0]) == [
         "s",
@@ -228,7 +228,7 @@ def test_show_lists_the_worst_ranks(capsys):
         "score",
     ]
     assert [[row[name] for name in labels] for row in rows] == ranks[labels].iloc[order[:7]].values.tolist()
-    lines = printed(capsys, "show", "near.kgeval", "--worst", 7, "--format", "csv").splitlines()
+    lines = printed(capsys, "show", "near.kgeval", "--worst", 7, "--to", "csv").splitlines()
     assert lines[0] == "s,p,o,side,split,rank_filtered,rivals_filtered,rank_raw,rivals_raw,score"
     assert len(lines) == 8
     table = printed(capsys, "show", "near.kgeval", "--worst", 1).splitlines()
@@ -243,7 +243,7 @@ def test_show_explains_a_rank_from_the_saved_rivals(capsys, tmp_path):
     result = kg.load_result(tmp_path / "kept.kgeval")
     worst = result.ranks(labels=True).sort_values("rank_filtered").iloc[-1]
     labels = [worst[name] for name in ("s", "p", "o")]
-    call = ("show", tmp_path / "kept.kgeval", "--explain", *labels, "--side", worst["side"], "--format", "json")
+    call = ("show", tmp_path / "kept.kgeval", "--explain", *labels, "--sides", worst["side"], "--to", "json")
     content = json.loads(printed(capsys, *call))
     frame = result.explain(*labels, worst["side"], 20)
     assert list(content) == ["triple", worst["side"]]
@@ -260,7 +260,7 @@ def test_show_explains_a_rank_from_the_saved_rivals(capsys, tmp_path):
     [
         ("near.kgeval --explain a b", "--explain needs three labels, SUBJECT RELATION OBJECT; got 'a' 'b'"),
         ("near.kgeval --limit 3", "--limit needs --explain SUBJECT RELATION OBJECT"),
-        ("near.kgeval --side object", "--side needs --explain SUBJECT RELATION OBJECT"),
+        ("near.kgeval --sides object", "--sides needs --explain SUBJECT RELATION OBJECT"),
         ("near.kgeval --worst 3 -o x.csv", "--out and --worst are two outputs; choose one of them"),
         ("near.kgeval --worst 3 --by side", "--by has no effect on --worst; leave one out"),
         ("near.kgeval --overwrite", "--overwrite needs -o FILE"),
@@ -271,7 +271,7 @@ def test_show_explains_a_rank_from_the_saved_rivals(capsys, tmp_path):
         ("--worst 3", "RUN.kgeval is missing: a result saved by kgeval evaluate --out or kgeval classify --out"),
         (
             "--explain a b c",
-            "--explain needs RUN.kgeval, or --dataset DATASET with --model PATH or --score MODULE:NAME",
+            "--explain needs RUN.kgeval, or --dataset DATASET with --model PATH or --scorer MODULE:NAME",
         ),
     ],
 )
@@ -284,8 +284,8 @@ def test_explain_lists_what_stands_above(capsys):
     s, p, o = (kg.read_dataset("graph")["test"].array[0]).tolist()
     result = kg.evaluate(lambda s, p, o: -np.abs((o - s - 4) % 12).astype(float) - p, kg.read_dataset("graph"))
     labels = f"e{s:02}", f"r{p}", f"e{o:02}"
-    call = ("show", "--dataset", "graph", "--score", "decision_scorers:far", "--explain", *labels)
-    content = json.loads(printed(capsys, *call, "--format", "json"))
+    call = ("show", "--dataset", "graph", "--scorer", "decision_scorers:far", "--explain", *labels)
+    content = json.loads(printed(capsys, *call, "--to", "json"))
     for side in ("subject", "object"):
         frame = result.explain(*labels, side)
         assert [row["id"] for row in content[side]["candidates"]] == frame["id"].tolist()
@@ -295,7 +295,7 @@ def test_explain_lists_what_stands_above(capsys):
     n = content["object"]
     rank, raw = (1 + n[f"n_above{of}"] + n[f"n_tied{of}"] / 2 for of in ("_counting", ""))
     assert f"object side: rank {rank:g} (raw {raw:g}) of 12 candidates; {n['n_above']} rank above" in text
-    rows = printed(capsys, *call, "--format", "csv").splitlines()
+    rows = printed(capsys, *call, "--to", "csv").splitlines()
     assert rows[0] == "side,stands,candidate,known_in,counts,score"
     assert len(rows) == 1 + sum(len(content[side]["candidates"]) for side in ("subject", "object"))
     unknown = refused(capsys, *call[:-3], "nobody", "r0", "e01")
@@ -310,7 +310,7 @@ def test_check_table_reads_numbers_and_files(capsys, tmp_path):
     assert "below 0.0745" in text
     table = tmp_path / "table.csv"
     table.write_text("model,MRR,H@1,H@10\ngood,0.314,0.227,0.486\nbad,0.06,0.06,0.30\n")
-    assert main(["check-table", str(table), "--format", "json"]) == 1
+    assert main(["check-table", str(table), "--to", "json"]) == 1
     content = json.loads(capsys.readouterr().out)
     assert printed(capsys, "check-table", "mrr=0.314", "hits@1=0.227", "hits@10=0.486").startswith(
         "1 of 1 rows possible"
@@ -336,21 +336,21 @@ def test_explain_shows_infinite_scores(capsys):
     """JSON has no infinity: null, and what it was."""
     s, p, o = (kg.read_dataset("graph")["test"].array[0]).tolist()
     labels = f"e{s:02}", f"r{p}", f"e{o:02}"
-    call = ("show", "--explain", *labels, "--dataset", "graph", "--score", "decision_scorers:endless")
-    rows = json.loads(printed(capsys, *call, "--side", "object", "--format", "json"))["object"]["candidates"]
+    call = ("show", "--explain", *labels, "--dataset", "graph", "--scorer", "decision_scorers:endless")
+    rows = json.loads(printed(capsys, *call, "--sides", "object", "--to", "json"))["object"]["candidates"]
     assert rows[-1]["score"] is None
     assert rows[-1]["reason"] == "score is inf"
 
 
 @pytest.mark.thorough
 def test_cardinality_says_that_it_is_of_all_splits(capsys):
-    text = printed(capsys, "evaluate", "graph", "--score", "decision_scorers:near", "--by", "cardinality")
+    text = printed(capsys, "evaluate", "graph", "--scorer", "decision_scorers:near", "--by", "cardinality")
     assert "note: cardinality: computed from all splits; to use train only: --means-from train" in text
 
 
 def test_cardinality_of_other_splits(capsys):
     """On request, and then the result notes it."""
-    call = ("--by", "cardinality", "--means-from", "test", "--format", "json", "--metrics", "mr")
+    call = ("--by", "cardinality", "--means-from", "test", "--to", "json", "--metrics", "mr")
     shown = json.loads(printed(capsys, "show", "near.kgeval", "--dataset", "graph", *call))
     assert shown["notes"][0] == "cardinality and pattern: taken over test"
     frame = kg.load_result("near.kgeval").with_features(kg.read_dataset("graph"), splits_for_means=["test"])
@@ -389,7 +389,7 @@ def test_numbers_alone(capsys):
     assert [line.split() for line in printed(capsys, *call).splitlines() if line.startswith("side ")] == [
         ["side", "n", "share", "MR"]
     ]
-    assert "low" not in printed(capsys, *call, "--format", "csv")
+    assert "low" not in printed(capsys, *call, "--to", "csv")
 
 
 @pytest.mark.thorough
@@ -398,7 +398,7 @@ def test_three_models_by_relation(capsys, folder):
     dataset = kg.read_dataset("graph")
     kg.evaluate(lambda s, p, o: o, dataset, progress=False).save(folder / "third.kgeval", overwrite=True)
     call = ("compare", "near.kgeval", "far.kgeval", "third.kgeval", "--metrics", "mrr", "--by-relation", "mrr")
-    content = json.loads(printed(capsys, *call, "--format", "json"))
+    content = json.loads(printed(capsys, *call, "--to", "json"))
     sums = {}
     for row in content["by_relation"]:
         sums[row["difference of"]] = sums.get(row["difference of"], 0.0) + row["contribution"]
@@ -423,14 +423,14 @@ def test_the_relations_of_a_comparison(capsys):
     call = ("compare", "near.kgeval", "far.kgeval", "--metrics", "mrr")
     said = "--by-relation mr is not among --metrics; add it to --metrics, so that Holm's correction counts this test"
     assert refused(capsys, *call, "--by-relation", "mr") == f"{said}\n"
-    rows = json.loads(printed(capsys, *call, "--by-relation", "filtered.MRR", "--format", "json"))["by_relation"]
+    rows = json.loads(printed(capsys, *call, "--by-relation", "filtered.MRR", "--to", "json"))["by_relation"]
     found = kg.compare([kg.load_result("near.kgeval"), kg.load_result("far.kgeval")], metrics="mrr")
     pair = found.differences.loc[0, ["first", "second"]].tolist()
     found = found.by_relation("mrr", *pair)
     assert {row["difference of"] for row in rows} == {" - ".join(pair)}
     assert [row["relation"] for row in rows] == list(found.index)
     assert [row["value_first"] for row in rows] == found["value_first"].tolist()
-    first = json.loads(printed(capsys, *call, "--by-relation", "mrr", "--format", "json", "--limit", "1"))
+    first = json.loads(printed(capsys, *call, "--by-relation", "mrr", "--to", "json", "--limit", "1"))
     assert first["by_relation"] == rows[:1]
 
 
@@ -446,11 +446,11 @@ def test_the_relations_of_a_comparison_outside_json(capsys):
     shown = dict(zip(heads.split()[:5], row.split(), strict=False))
     assert shown["relation"] == first.name
     assert (shown[pair[0]], shown[pair[1]]) == (f"{first['value_first']:.4f}", f"{first['value_second']:.4f}")
-    written = printed(capsys, *call, "--format", "csv").splitlines()
+    written = printed(capsys, *call, "--to", "csv").splitlines()
     assert written[0].startswith("difference of,relation,")
     assert written[1].startswith(f"{' - '.join(pair)},{first.name},")
     assert len(written) == 3
-    lines = printed(capsys, *call, "--format", "markdown").splitlines()
+    lines = printed(capsys, *call, "--to", "markdown").splitlines()
     assert "difference low" not in lines[0]
     assert f"{first['difference']:.4f} [" in lines[2]
 
@@ -471,10 +471,10 @@ def test_the_files_of_the_dataset_may_have_a_header(capsys, tmp_path):
 
 
 def test_spreadsheet_is_offered_wherever_csv_is(capsys):
-    """--spreadsheet stands beside each --format that offers csv, and nowhere without effect."""
+    """--spreadsheet stands beside each --to that offers csv, and nowhere without effect."""
     _, commands = _parser()
     options = {name: parser._option_string_actions for name, parser in commands.items()}
-    formats = {name: known["--format"].choices for name, known in options.items() if "--format" in known}
+    formats = {name: known["--to"].choices for name, known in options.items() if "--to" in known}
     with_csv = {name for name, choices in formats.items() if "csv" in choices}
     offered = {name for name, known in options.items() if "--spreadsheet" in known}
     assert with_csv == {"benchmark", "classify", "compare", "evaluate", "inspect", "show", "trec"}
@@ -482,7 +482,7 @@ def test_spreadsheet_is_offered_wherever_csv_is(capsys):
     with pytest.raises(SystemExit) as ended:
         main(["show", "near.kgeval", "--spreadsheet"])
     assert ended.value.code == 2
-    said = "kgeval: --spreadsheet needs --format csv; see kgeval show --help\n"
+    said = "kgeval: --spreadsheet needs --to csv; see kgeval show --help\n"
     assert capsys.readouterr().err == said
 
 
@@ -519,8 +519,8 @@ def formulas(folder):
 )
 def test_labels_reach_a_spreadsheet_as_text(capsys, formulas, arguments, labels):
     """An apostrophe before each label that starts a formula; all other cells, numbers too, are as without it."""
-    plain = list(csv.reader(io.StringIO(printed(capsys, *arguments, "--format", "csv"))))
-    safe = list(csv.reader(io.StringIO(printed(capsys, *arguments, "--format", "csv", "--spreadsheet"))))
+    plain = list(csv.reader(io.StringIO(printed(capsys, *arguments, "--to", "csv"))))
+    safe = list(csv.reader(io.StringIO(printed(capsys, *arguments, "--to", "csv", "--spreadsheet"))))
     cells, safe_cells = ([cell for row in rows for cell in row] for rows in (plain, safe))
     assert labels <= set(cells)
     assert {f"'{label}" for label in labels} <= set(safe_cells)
@@ -532,7 +532,7 @@ def test_labels_reach_a_spreadsheet_as_text(capsys, formulas, arguments, labels)
 
 def test_explain_and_classify_reach_a_spreadsheet_as_text(capsys, formulas):
     """The commands that run a scorer."""
-    scorer = ["--score", "decision_scorers:near", "--format", "csv", "--spreadsheet"]
+    scorer = ["--scorer", "decision_scorers:near", "--to", "csv", "--spreadsheet"]
     said = printed(capsys, "show", "--dataset", formulas, *scorer, "--explain", "=e0", "-r0", "@e0")
     assert "'=e1" in said
     assert ",=e" not in said

@@ -74,14 +74,14 @@ def printed(capsys, *arguments):
 
 
 COMMANDS = {
-    "evaluate": ("evaluate", "graph", "--score", "screen_scorers:near", "--by", "relation"),
-    "evaluate by three": ("evaluate", "graph", "--score", "screen_scorers:near", "--by", "relation,side,cardinality"),
+    "evaluate": ("evaluate", "graph", "--scorer", "screen_scorers:near", "--by", "relation"),
+    "evaluate by three": ("evaluate", "graph", "--scorer", "screen_scorers:near", "--by", "relation,side,cardinality"),
     "scores": ("evaluate", "graph", "--scores", "scores.tsv"),
     "show": ("show", "near.kgeval", "--by", "relation,side", "--confidence", "0.9"),
     "compare": ("compare", "near.kgeval", "far.kgeval", "--by-relation", "mrr"),
     "compare names": ("compare", "near.kgeval", "far.kgeval", "--names", f"{'東京' * 30},{'n' * 300}"),
-    "explain": ("show", "--dataset", "graph", "--score", "screen_scorers:near", "--explain"),
-    "classify": ("classify", "graph", "--score", "screen_scorers:near", "--negatives", "uniform", "--by", "relation"),
+    "explain": ("show", "--dataset", "graph", "--scorer", "screen_scorers:near", "--explain"),
+    "classify": ("classify", "graph", "--scorer", "screen_scorers:near", "--negatives", "uniform", "--by", "relation"),
     "datasets": ("inspect", "--datasets"),
     "help": ("help",),
     "check-table": ("check-table", "mrr=0.3", "hits@1=0.2", "hits@10=0.5"),
@@ -93,7 +93,7 @@ def arguments_of(name):
     arguments = COMMANDS[name]
     if name == "explain":
         return (*arguments, *open("graph/test.txt", encoding="utf-8").readline().rstrip("\n").split("\t"))
-    return (*arguments, "--splits", "valid=train.txt,test=test.txt") if name == "classify" else arguments
+    return (*arguments, "--split-files", "valid=train.txt,test=test.txt") if name == "classify" else arguments
 
 
 @WIDTHS
@@ -209,9 +209,9 @@ def test_quiet(capsys, name):
 @pytest.mark.parametrize("name", ["evaluate", "compare"])
 def test_quiet_says_nothing_aside(capsys, name):
     """Formats without notes have them on standard error, unless --quiet is given."""
-    assert main([*COMMANDS[name], "--format", "csv", "--quiet"]) == 0
+    assert main([*COMMANDS[name], "--to", "csv", "--quiet"]) == 0
     assert capsys.readouterr().err == ""
-    assert main([*COMMANDS[name], "--format", "csv"]) == 0
+    assert main([*COMMANDS[name], "--to", "csv"]) == 0
     assert capsys.readouterr().err != ""
 
 
@@ -231,7 +231,7 @@ def test_quiet_shows_no_progress(capsys, monkeypatch):
 
     monkeypatch.setattr(kg, "evaluate", evaluate)
     for quiet, progress in (((), True), (("--quiet",), False)):
-        printed(capsys, "evaluate", "graph", "--score", "screen_scorers:near", *quiet)
+        printed(capsys, "evaluate", "graph", "--scorer", "screen_scorers:near", *quiet)
         assert given["progress"] is progress
 
 
@@ -284,8 +284,8 @@ def test_bold_and_dim_on_a_terminal_only(capsys, monkeypatch, setting):
         (("evalute", "graph"), "no command is named 'evalute'; did you mean 'evaluate'? ("),
         (("--vresion",), "kgeval has no option --vresion; did you mean '--version'? See kgeval --help\n"),
         (
-            ("show", "near.kgeval", "--format", "jsn"),
-            "argument --format: invalid choice: 'jsn' (choose from ",
+            ("show", "near.kgeval", "--to", "jsn"),
+            "argument --to: invalid choice: 'jsn' (choose from ",
         ),
         (
             ("show", "near.kgeval", "further", "words"),
@@ -313,7 +313,7 @@ def test_a_format_of_files_names_the_command_that_writes_them(capsys):
         ("html", "report RUN.kgeval -o page.html"),
     ):
         with pytest.raises(SystemExit):
-            main(["evaluate", "graph", "--score", "near.py:score", "--format", name])
+            main(["evaluate", "graph", "--scorer", "near.py:score", "--to", name])
         assert f"; kgeval {command} writes " in capsys.readouterr().err
     assert main(["show", "near.kgeval", "--confidence", "95"]) == 2
     assert capsys.readouterr().err == "kgeval: --confidence must be between 0 and 1, such as 0.95; got 95\n"
@@ -323,7 +323,7 @@ def test_a_format_of_files_names_the_command_that_writes_them(capsys):
     ("words", "said"),
     [
         (("evaluate", "graph", "--scores", "nowhere.tsv"), "nowhere.tsv: no such file"),
-        (("evaluate", "graph", "--score", "nowhere.py:score"), "nowhere.py: no such file"),
+        (("evaluate", "graph", "--scorer", "nowhere.py:score"), "nowhere.py: no such file"),
         (
             ("show", "near.kgeval", "--metrics", "ndcg@10"),
             "'ndcg@10' is a metric of ranked lists, not a metric of ranks; did you mean 'query.ndcg@10'? Each query is "
@@ -339,8 +339,8 @@ def test_a_format_of_files_names_the_command_that_writes_them(capsys):
             "adjusted(...) wraps a metric of ranks such as 'mrr'; 'ndcg@5' is a metric of ranked lists",
         ),
         (
-            ("evaluate", "graph", "--score", "screen_scorers:near", "--split", "dev"),
-            "--split dev: graph has no split 'dev'; its splits are train, test",
+            ("evaluate", "graph", "--scorer", "screen_scorers:near", "--splits", "dev"),
+            "--splits dev: graph has no split 'dev'; its splits are train, test",
         ),
         (
             ("report", "near.kgeval", "-o", "report.pdf"),
@@ -365,14 +365,14 @@ def test_kgeval_alone_prints_help(capsys):
 @pytest.mark.thorough
 def test_latex_says_its_protocol(capsys):
     """A comment in the first line, rules of booktabs, headings as in papers, p in a formula."""
-    protocol = json.loads(printed(capsys, "show", "near.kgeval", "--format", "json"))
+    protocol = json.loads(printed(capsys, "show", "near.kgeval", "--to", "json"))
     about = protocol["facts"]
     said = (
         f"% protocol: graph, test; {kg.load_result('near.kgeval').protocol.describe()}, realistic ties; protocol "
         f"{protocol['protocol_fingerprint']}, dataset {about['dataset_fingerprint'][:8]}, kgeval {about['version']}"
     )
-    shown = printed(capsys, "show", "near.kgeval", "--metrics", "mrr,mr", "--format", "latex").splitlines()
-    compare = ("compare", "near.kgeval", "far.kgeval", "--metrics", "mrr,mr", "--format", "latex")
+    shown = printed(capsys, "show", "near.kgeval", "--metrics", "mrr,mr", "--to", "latex").splitlines()
+    compare = ("compare", "near.kgeval", "far.kgeval", "--metrics", "mrr,mr", "--to", "latex")
     compared = printed(capsys, *compare).splitlines()
     relations = printed(capsys, *compare, "--by-relation", "mrr").splitlines()
     for lines in (shown, compared, relations):

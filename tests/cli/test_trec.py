@@ -63,7 +63,7 @@ def test_options(files, capsys, options, q1, q2, total, said):
     Expected, -M 3: C at 2 or 3, (1/2 + 1/3) / 2 / 3 = 5/36.
     q2: E and A 2, E relevant: 1 by name, 1/2 if A comes first, 3/4 expected; -l 2: nothing is relevant.
     """
-    arguments = ("-q", "-m", "map", *options.split(), "qrels", "run", "--format")
+    arguments = ("-q", "-m", "map", *options.split(), "qrels", "run", "--to")
     content = json.loads(printed(capsys, *arguments, "json")[0])
     found = {row["query"]: row["map"] for row in content["measures"]}
     expected = {"q1": Fraction(q1), "q2": Fraction(q2), "all": Fraction(total)} | ({"q3": 0} if options == "-c" else {})
@@ -130,7 +130,7 @@ def test_formats(files, capsys):
         "--ties",
         "expected",
     )
-    content = json.loads(printed(capsys, *call, "--format", "json")[0])
+    content = json.loads(printed(capsys, *call, "--to", "json")[0])
     options = {"ties": "expected", "relevance_level": 1, "depth": None, "judged_only": False, "complete": True}
     assert {key: content[key] for key in ("run", *options)} == {"run": "mine", **options}
     err = [
@@ -145,7 +145,7 @@ def test_formats(files, capsys):
     why = "no exact expectation over random tie breaking; use a tie policy other than 'expected'"
     reason = f"iprec_at_recall_1.00: {why}"
     assert [row.get("reason", "") for row in content["measures"]] == [reason] * 4
-    text, notes = printed(capsys, *call, "--format", "csv")
+    text, notes = printed(capsys, *call, "--to", "csv")
     assert notes[-1] == f"undefined in q1, q2, q3 and 1 more: {reason}"
     rows = list(csv.DictReader(text.splitlines()))
     assert [(row["query"], row["num_rel"], row["iprec_at_recall_1.00"]) for row in rows][::3] == [
@@ -154,7 +154,7 @@ def test_formats(files, capsys):
     ]
     assert [row["reason"] for row in rows] == [reason] * 4
     assert [float(row["map"]) for row in rows] == [row["map"] for row in content["measures"]]
-    call = ("-m", "map,P_1", "qrels", "run", "--format")
+    call = ("-m", "map,P_1", "qrels", "run", "--to")
     assert printed(capsys, *call, "table")[0] == "query     map     P_1\nall    0.6389  0.5000\n"
     assert "| all | 0.6389 | 0.5000 |" in printed(capsys, *call, "markdown")[0].splitlines()
     assert r"all & 0.6389 & 0.5000 \\" in printed(capsys, *call, "latex")[0].splitlines()

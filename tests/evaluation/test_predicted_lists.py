@@ -412,7 +412,7 @@ def test_lists_of_another_split_are_refused(dataset):
         kg.evaluate_predictions(given, dataset)
     assert str(error.value) == (
         "predictions: 1 of 3 list is of a query that test does not ask on the object side, first row 1, ('a', 'r', "
-        "'c'): it is in valid. Do they belong to another split (splits=, --split) or another dataset?"
+        "'c'): it is in valid. Do they belong to another split (splits=, --splits) or another dataset?"
     )
     given = lists(dataset, [("a", "?", ["d"]), ("c", "?", ["c"]), ("b", "?", ["a"])], filtered="no")
     with pytest.raises(

@@ -133,12 +133,12 @@ def test_null_names_of_simkgc(tmp_path):
 def test_the_command(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write(tmp_path / "ranks.tsv", [("a", "r", "b", "tail", 2), ("c", "r", "b", "tail", 1)])
-    assert main(["evaluate", "--predictions", "ranks.tsv", "--filtered", "after", "--format", "json"]) == 0
+    assert main(["evaluate", "--predictions", "ranks.tsv", "--filtered", "after", "--to", "json"]) == 0
     (row,) = [row for row in json.loads(capsys.readouterr().out)["metrics"] if row["rows"] == "object"]
     assert (row["mr"], row["mrr"]) == (1.5, 0.75)
     for given, text in (
-        (("--score", "m:f"), "DATASET is missing: the folder of the dataset"),
-        (("--predictions", "ranks.tsv", "--split", "valid"), "--split needs DATASET"),
+        (("--scorer", "m:f"), "DATASET is missing: the folder of the dataset"),
+        (("--predictions", "ranks.tsv", "--splits", "valid"), "--splits needs DATASET"),
         (("--predictions", "ranks.tsv", "--by", "cardinality"), "--by cardinality needs DATASET"),
         (("--predictions", "ranks.tsv", "--no-header"), "--header and --no-header need DATASET"),
     ):

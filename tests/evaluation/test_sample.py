@@ -267,7 +267,7 @@ def test_command_line(tmp_path, monkeypatch, capsys):
         None: kg.evaluate(lambda s, p, o: (s + 2 * o) % 5 + 0.0, dataset)["mrr"],
     }
     assert found[6] != found[None]
-    call = ["evaluate", "graph", "--score", "scorers.py:score", "--format", "csv", "--metrics", "mrr"]
+    call = ["evaluate", "graph", "--scorer", "scorers.py:score", "--to", "csv", "--metrics", "mrr"]
     assert main([*call, "--sample", "6", "--sample-seed", "4"]) == 0
     row = capsys.readouterr().out.splitlines()[1]
     assert row.startswith(f"both,12,{found[6]!r}")

@@ -316,7 +316,7 @@ def test_some_positives_without_negatives_on_every_side():
         evaluate_scores(rows, dataset)
     assert str(caught.value) == (
         "the table lists negatives for 1 of 2 positives on the subject side, 1 of 2 positives on the object side; name "
-        "the sides to rank (sides='object', --side object): positives without negatives on a named side "
+        "the sides to rank (sides='object', --sides object): positives without negatives on a named side "
         "are left out there, and counted"
     )
     result = evaluate_scores(rows, dataset, Protocol(sides="both"))

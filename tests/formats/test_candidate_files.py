@@ -105,8 +105,8 @@ def test_command_line(folder, monkeypatch, capsys):
     for block in (TAILS[:3], TAILS[3:6], TAILS[6:]):
         own, *others = (order[line.split()[2]] for line in block)
         wanted.append(1 + sum(x > own for x in others))
-    call = ["evaluate", ".", "--score", "scorer.py:score", "--candidates", "ranking_head.txt", "--filter", "none"]
-    assert main([*call, "--metrics", "mr", "--format", "csv"]) == 0
+    call = ["evaluate", ".", "--scorer", "scorer.py:score", "--candidates", "ranking_head.txt", "--filter", "none"]
+    assert main([*call, "--metrics", "mr", "--to", "csv"]) == 0
     captured = capsys.readouterr()
     row = next(line for line in captured.out.splitlines() if line.startswith("object,"))
     assert float(row.split(",")[2]) == pytest.approx(sum(wanted) / 3)
@@ -118,7 +118,7 @@ def test_header(folder, capsys):
     dataset = kg.read_dataset(folder)
     plain = kg.read_candidates(folder / "ranking_head.txt", dataset)
     (folder / "scorer.py").write_text("def score(s, p, o):\n    return o\n")
-    call = ["evaluate", str(folder), "--score", f"{folder}/scorer.py:score", "--format", "csv", "--candidates"]
+    call = ["evaluate", str(folder), "--scorer", f"{folder}/scorer.py:score", "--to", "csv", "--candidates"]
     assert main([*call, str(folder / "ranking_head.txt")]) == 0
     wanted = capsys.readouterr().out
     named = write(folder / "ranking_named.txt", ["head relation tail", *TAILS])

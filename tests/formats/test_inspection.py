@@ -247,7 +247,7 @@ def test_real_files_are_taken_for_what_the_commands_read(shared):
 
 def test_inspect_lists_the_formats(capsys):
     """Every format of datasets, models and predictions; a question at a time."""
-    assert main(["inspect", "--formats", "--format", "json"]) == 0
+    assert main(["inspect", "--formats", "--to", "json"]) == 0
     rows = json.loads(capsys.readouterr().out)["formats"]
     for of, formats in (
         ("dataset", dataset_formats()),

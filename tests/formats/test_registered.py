@@ -684,7 +684,7 @@ def test_evaluate_takes_a_name(only_toys, home, capsys):
     """`kgeval evaluate toy-1`: two test triples, both sides, and the origin of the files."""
     put(made_up())
     (home.parent / "here" / "scorer.py").write_text("def score(s, p, o):\n    return s + o\n")
-    assert main(["evaluate", "toy1", "--score", "scorer.py:score"]) == 0
+    assert main(["evaluate", "toy1", "--scorer", "scorer.py:score"]) == 0
     out = capsys.readouterr().out
     assert "Toy-1" in out
     assert "registered dataset Toy-1 from https://example.invalid/train.txt and 2 more; licence: CC0; every file" in out

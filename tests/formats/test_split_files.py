@@ -42,7 +42,7 @@ def test_s3_other_names_of_valid_are_read_and_said(tmp_path, name):
     write(tmp_path, valid=FACTS["valid"])
     assert failure(tmp_path) == (
         f"DIR: contains both valid.txt and {name}; keep only one, or say which to read: splits={{'valid': 'valid.txt'}}"
-        f" with ignore=[{name!r}] (--splits valid=valid.txt --ignore-files {name})"
+        f" with ignore=[{name!r}] (--split-files valid=valid.txt --ignore-files {name})"
     )
     assert kgeval.read_dataset(tmp_path, ignore=[name]).observations() == []
 
@@ -52,7 +52,8 @@ def test_s3_facts_beside_train_are_an_error_until_the_caller_says_what_they_are(
     write(tmp_path, **FACTS, facts="a q b/c q a")
     assert failure(tmp_path) == (
         "DIR: facts.txt looks like a part of the dataset, but is not read; splits={'train': ['facts.txt', 'train.txt']}"
-        " (--splits train=facts.txt+train.txt) reads it, ignore=['facts.txt'] (--ignore-files facts.txt) leaves it out"
+        " (--split-files train=facts.txt+train.txt) reads it, ignore=['facts.txt'] (--ignore-files facts.txt) leaves "
+        "it out"
     )
     dataset = kgeval.read_dataset(tmp_path, splits={"train": ["facts.txt", "train.txt"]})
     rows = [(dataset.entities.labels[s], dataset.entities.labels[o]) for s, _, o in dataset["train"].array]
@@ -89,7 +90,7 @@ def test_s3_other_triples_are_a_caution_in_the_dataset_and_in_the_result(tmp_pat
     said = (
         "more.txt holds triples with labels of the dataset, but is not read; splits={'train': ['more.txt', "
         "'train.txt']} "
-        "(--splits train=more.txt+train.txt) reads it, ignore=['more.txt'] (--ignore-files more.txt) leaves it out"
+        "(--split-files train=more.txt+train.txt) reads it, ignore=['more.txt'] (--ignore-files more.txt) leaves it out"
     )
     dataset = kgeval.read_dataset(tmp_path)
     assert dataset.observations() == [said]
@@ -142,13 +143,12 @@ def test_s3_a_part_of_a_split_in_another_format_is_an_error(tmp_path, name, text
     (write(tmp_path, **FACTS) / name).write_bytes(pack(text.encode()))
     whole = "dataset" if name.endswith((".csv", "facts.txt.gz", ".bz2")) else f"{split} split"
     said = (
-        f"splits={{{split!r}: {[name, f'{split}.txt']}}} (--splits {split}={name}+{split}.txt) reads it, "
+        f"splits={{{split!r}: {[name, f'{split}.txt']}}} (--split-files {split}={name}+{split}.txt) reads it, "
         f"ignore=[{name!r}] (--ignore-files {name}) leaves it out"
     )
     if name.endswith((".nt", ".json", ".zip")):
-        said = (
-            f"convert it and name it in splits (--splits {split}=...), or say ignore=[{name!r}] (--ignore-files {name})"
-        )
+        said = f"convert it and name it in splits (--split-files {split}=...), or say "
+        said += f"ignore=[{name!r}] (--ignore-files {name})"
     assert failure(tmp_path) == f"DIR: {name} looks like a part of the {whole}, but is not read; {said}"
     assert kgeval.read_dataset(tmp_path, ignore=[name]).observations() == []
     (tmp_path / name).write_bytes(pack(b"other\tlabels\there\n"))
@@ -174,7 +174,7 @@ def test_s3_a_folder_in_the_place_of_a_split(tmp_path):
     write(tmp_path / "valid", part=FACTS["valid"])
     assert failure(tmp_path) == (
         "DIR: valid is a folder, and no file holds the valid split; name its files: splits={'valid': 'valid/part.txt'} "
-        "(--splits valid=valid/part.txt), or say ignore=['valid'] (--ignore-files valid)"
+        "(--split-files valid=valid/part.txt), or say ignore=['valid'] (--ignore-files valid)"
     )
     assert len(kgeval.read_dataset(tmp_path, splits={"valid": "valid/part.txt"})["valid"]) == 1
     (tmp_path / "valid" / "part.txt").rename(tmp_path / "valid" / "dev.txt")
@@ -196,7 +196,7 @@ def test_folders_without_splits_say_where_they_may_be(tmp_path):
     write(tmp_path, wn_train=FACTS["train"], wn_test=FACTS["test"])
     assert failure(tmp_path).endswith(
         "If these are the splits, name them: splits={'train': ['wn_train.txt'], 'test': ['wn_test.txt']} "
-        "(--splits train=wn_train.txt,test=wn_test.txt)"
+        "(--split-files train=wn_train.txt,test=wn_test.txt)"
     )
 
 
@@ -246,7 +246,7 @@ def test_g2_a_split_of_another_name_or_format_is_an_error(tmp_path, name, split)
     (tmp_path / name).write_text("a,r,b\n")
     assert failure(tmp_path) == (
         f"DIR: {name} looks like the {split} split, but only files named {split}.txt, .tsv, .csv or .parquet are "
-        f"read; rename it, say splits={{{split!r}: {name!r}}} (--splits {split}={name}) or ignore=[{name!r}] "
+        f"read; rename it, say splits={{{split!r}: {name!r}}} (--split-files {split}={name}) or ignore=[{name!r}] "
         f"(--ignore-files {name})"
     )
     assert len(kgeval.read_dataset(tmp_path, ignore=[name]).splits) == 1

@@ -643,7 +643,7 @@ def test_unread_csv_files(tmp_path):
     said = (
         "more.csv holds triples with labels of the dataset, but is not read; splits={'train': ['more.csv', "
         "'train.csv']} "
-        "(--splits train=more.csv+train.csv) reads it, ignore=['more.csv'] (--ignore-files more.csv) leaves it out"
+        "(--split-files train=more.csv+train.csv) reads it, ignore=['more.csv'] (--ignore-files more.csv) leaves it out"
     )
     assert kg.read_dataset(tmp_path).observations() == [said]
     (tmp_path / "more.csv").rename(tmp_path / "facts.csv")

@@ -505,7 +505,7 @@ def test_command_line(tmp_path, capsys, monkeypatch):
     (tmp_path / "graph").mkdir()
     for split, lines in {"train": "a\tr\td\nc\tr\te\n", "test": "a\tr\tb\na\tr\tc\n"}.items():
         (tmp_path / "graph" / f"{split}.txt").write_text(lines)
-    call = ["evaluate", "graph", "--score", "scorers.py:score", "--ties", "expected", "--metrics"]
+    call = ["evaluate", "graph", "--scorer", "scorers.py:score", "--ties", "expected", "--metrics"]
     assert main([*call, "mrr,query.map,query.ndcg@10"]) == 0
     cells = [line.split() for line in capsys.readouterr().out.splitlines()]
     start = cells.index(["n", "MRR", "query.map", "query.ndcg@10"])
@@ -515,7 +515,7 @@ def test_command_line(tmp_path, capsys, monkeypatch):
     assert "chance" in [row[0] for row in cells[start + 1 : start + 8]]
     said = said_of_queries(3).split()
     assert ["note:", *said] in cells
-    assert main([*call, "query.err(g_max=2)@5,mrr,query.dcg(gain=exponential,base=e)@1", "--format", "csv"]) == 0
+    assert main([*call, "query.err(g_max=2)@5,mrr,query.dcg(gain=exponential,base=e)@1", "--to", "csv"]) == 0
     header, both = capsys.readouterr().out.splitlines()[:2]
     assert header == 'rows,n,query.err(g_max=2)@5,mrr,"query.dcg(gain=exponential,base=e)@1",reason'
     *numbers, reason = both.split(",")[1:]

@@ -117,15 +117,15 @@ def test_the_command_line_says_the_bounds(tmp_path, capsys):
     assert "undefined in object, raw object: mrr: the value lies between 0.5208 and 0.6250, since 2 of 4" in out
     assert main(["show", path, "--metrics", "mrr", "--ties", "optimistic"]) == 0
     assert "optimistic ties put them at their best" in capsys.readouterr().out
-    assert main(["show", path, "--metrics", "mrr", "--format", "json"]) == 0
+    assert main(["show", path, "--metrics", "mrr", "--to", "json"]) == 0
     content = json.loads(capsys.readouterr().out)
     assert content["metrics"][0]["mrr"] is None
     assert "mrr lies between 0.5208 and 0.6250" in content["notes"]
     ties = result_of([(*row[:2], False) for row in ROWS], {"ties": "computed elsewhere"})
     ties.save(path, overwrite=True)
-    assert main(["show", path, "--format", "json"]) == 0
+    assert main(["show", path, "--to", "json"]) == 0
     assert json.loads(capsys.readouterr().out)["tie_rate"] is None
-    assert main(["show", path, "--format", "csv"]) == 0
+    assert main(["show", path, "--to", "csv"]) == 0
     assert "unknown: ties: computed elsewhere" in capsys.readouterr().err
 
 

@@ -70,9 +70,9 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     add_override(parser, "the results of a dataset")
     add_format(parser)
     parser.add_argument(
-        "--differences", action="store_true", help="with --format csv: print the differences in place of the means"
+        "--differences", action="store_true", help="with --to csv: print the differences in place of the means"
     )
-    parser.add_argument("--siunitx", action="store_true", help="with --format latex: columns of the package siunitx")
+    parser.add_argument("--siunitx", action="store_true", help="with --to latex: columns of the package siunitx")
     parser.add_argument("-o", "--out", type=Path, metavar="PAGE.html", help="write the benchmark as one HTML page")
     parser.add_argument("--overwrite", action="store_true", help="replace the page if it exists")
     add_quiet(parser, "print only the verdict and the tables: no lines about the results and the tests, no notes")
@@ -80,8 +80,8 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 def _benchmark(options: argparse.Namespace) -> str:
     for option, formats in (("differences", "csv"), ("siunitx", "latex")):
-        if getattr(options, option) and options.format != formats:
-            raise ProtocolError(f"--{option} needs --format {formats}")
+        if getattr(options, option) and options.to != formats:
+            raise ProtocolError(f"--{option} needs --to {formats}")
     named = [parts for text in options.results for parts in _expanded(text)]
     _check_given_once(named)
     if options.out is not None:
@@ -100,16 +100,16 @@ def _benchmark(options: argparse.Namespace) -> str:
     if options.out is not None:
         write_benchmark_page(benchmark, options.out, overwrite=options.overwrite)
         page = written(options.out)
-    if options.format == "table":
+    if options.to == "table":
         return _as_text(benchmark, options, page)
     if not options.quiet:
-        aside = [] if options.format == "json" else [benchmark.verdict.sentence, *benchmark.header()]
+        aside = [] if options.to == "json" else [benchmark.verdict.sentence, *benchmark.header()]
         say_aside([*aside, *([page] if page else [])])
-    if options.format == "json":
+    if options.to == "json":
         return _as_json(benchmark)
-    if options.format == "latex":
+    if options.to == "latex":
         return benchmark.to_latex(siunitx=options.siunitx)
-    if options.format == "markdown":
+    if options.to == "markdown":
         return benchmark.to_markdown()
     return benchmark.to_csv(has_differences=options.differences, spreadsheet=options.spreadsheet).rstrip("\n")
 

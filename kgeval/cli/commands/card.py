@@ -44,7 +44,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         metavar="CARD.json",
         help="make the card of the run again, and compare; exit code 1 if CARD.json differs from it",
     )
-    parser.add_argument("--format", choices=FORMATS, help="form of the paragraph (default: text)")
+    parser.add_argument("--to", choices=FORMATS, help="form of the paragraph (default: text)")
     parser.add_argument(
         "--hub-dataset", metavar="ID", help="with --model-index: name of the dataset on the Hub, such as ORG/NAME"
     )
@@ -64,7 +64,7 @@ def _card(options: argparse.Namespace) -> str | Output:
     if targets:
         return "\n".join(f"wrote {target}, {target.stat().st_size / 1e3:.1f} kB" for target in targets)
     if options.paragraph:
-        text = "\n\n".join(card.paragraph(options.format or "text") for card in cards)
+        text = "\n\n".join(card.paragraph(options.to or "text") for card in cards)
     else:
         text = front_matter(cards, dataset_id=options.hub_dataset) if options.model_index else str(cards[0])
     if options.out is None:
@@ -76,7 +76,7 @@ def _card(options: argparse.Namespace) -> str | Output:
 
 def _compared(options: argparse.Namespace) -> Output:
     """Return whether the card of ``--check`` agrees with the run; exit code 1 if it does not."""
-    for name in ("out", "date", "format", "hub_dataset"):
+    for name in ("out", "date", "to", "hub_dataset"):
         if getattr(options, name) is not None:
             raise ProtocolError(f"--check writes nothing; --{name.replace('_', '-')} has no effect on it")
     if len(options.results) > 1:
@@ -99,8 +99,8 @@ def _is_json(options: argparse.Namespace) -> bool:
 
 def _check(options: argparse.Namespace) -> None:
     """Raise an error for an option that has no effect, and for a file that must not be written."""
-    if options.format is not None and not options.paragraph:
-        raise ProtocolError("--format is the form of the paragraph; give it with --paragraph")
+    if options.to is not None and not options.paragraph:
+        raise ProtocolError("--to is the form of the paragraph; give it with --paragraph")
     if options.hub_dataset is not None and not options.model_index:
         raise ProtocolError("--hub-dataset is a field of the metadata; give it with --model-index")
     if _is_json(options) and options.out is None and len(options.results) > 1:

@@ -17,7 +17,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 def _check(options: argparse.Namespace) -> str:
     check_options(options)
     dataset = given_dataset(options)
-    report = kgeval.check_scorer(scorer_of(options, dataset), dataset, options.side or "both")
+    report = kgeval.check_scorer(scorer_of(options, dataset), dataset, options.sides or "both")
     lines = [f"{report.kind} scorer, {report.dtype} scores: no fault found", *report.notes]
     return "\n".join(map(options.screen.wrapped, lines))
 

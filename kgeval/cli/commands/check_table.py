@@ -38,9 +38,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         default="nearest",
         help="nearest (default): the numbers were rounded; any: some digits may also have been cut off",
     )
-    parser.add_argument(
-        "--format", choices=("table", "json"), default="table", help="output format (default: %(default)s)"
-    )
+    parser.add_argument("--to", choices=("table", "json"), default="table", help="output format (default: %(default)s)")
 
 
 def _run_check(options: argparse.Namespace) -> Output:
@@ -53,7 +51,7 @@ def _run_check(options: argparse.Namespace) -> Output:
         rounding=options.rounding,
     )
     status = int(not check.possible)
-    if options.format == "json":
+    if options.to == "json":
         return Output(json_text({"possible": check.possible, "rows": check.records()}), status)
     return Output(options.screen.lines(str(check).splitlines()), status)
 

@@ -40,7 +40,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         help="folder with valid_negatives.txt and test_negatives.txt (default: DATASET), or the word uniform (for "
         "random negatives)",
     )
-    negatives.add_argument("--seed", type=int, metavar="N", help="seed of uniform negatives (default: 0)")
+    negatives.add_argument("--sample-seed", type=int, metavar="N", help="seed of uniform negatives (default: 0)")
     thresholds = parser.add_argument_group("thresholds (change the numbers)")
     thresholds.add_argument(
         "--threshold-at",
@@ -82,9 +82,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     output.add_argument("--overwrite", action="store_true", help="replace FILE if it exists")
     add_format(output)
     add_quiet(output, "print only the tables: no lines about the run, no notes")
-    parser.add_argument(
-        "--max-pairs", type=int, metavar="N", help="largest number of triples in one call of a scoring function"
-    )
+    parser.add_argument("--batch-size", type=int, metavar="N", help="triples in one call of a scoring function")
     add_reading(parser, with_scores=False)
 
 
@@ -97,8 +95,8 @@ def _classify(options: argparse.Namespace) -> Output:
         check_target(options.out, options.overwrite)
     for column in words(options.by or ""):
         check_one_of("--by", column, ["relation", *(name for name in FEATURES if name not in NEED_SIDE)])
-    if options.seed is not None and options.negatives != UNIFORM:
-        raise ProtocolError("--seed needs --negatives uniform")
+    if options.sample_seed is not None and options.negatives != UNIFORM:
+        raise ProtocolError("--sample-seed needs --negatives uniform")
     check_options(options)
     dataset = given_dataset(options)
     negatives: Any = options.negatives
@@ -125,9 +123,9 @@ def _classify(options: argparse.Namespace) -> Output:
         threshold_at=options.threshold_at,
         calibrate=options.calibrate,
         prior=options.prior,
-        sample_seed=options.seed or 0,
+        sample_seed=options.sample_seed or 0,
         source=source,
-        batch_size=options.max_pairs,
+        batch_size=options.batch_size,
     )
     if options.metrics is None:
         options.metrics = ",".join(result.default_metrics)

@@ -47,13 +47,13 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         "--by-relation",
         metavar="KEY",
         help="also list the relations that contribute most to the differences in the metric KEY (one of --metrics); "
-        "with --format csv, latex or markdown, print only this list",
+        "with --to csv, latex or markdown, print only this list",
     )
     parser.add_argument(
         "--limit",
         type=int,
         metavar="N",
-        help=f"number of relations to list (default: {LIMIT}; with --format json: all)",
+        help=f"number of relations to list (default: {LIMIT}; with --to json: all)",
     )
     parser.add_argument(
         "--baseline", metavar="NAME", help="compare each other model with this one only (default: all pairs)"
@@ -123,22 +123,22 @@ def _compare(options: argparse.Namespace) -> str:
         n_resamples=options.resamples,
         seed=options.seed,
     )
-    if options.format == "json":
+    if options.to == "json":
         return _as_json(comparison, options)
     relations = None if options.by_relation is None else _by_relation(comparison, options, options.limit or LIMIT)
     undefined = undefined_lines(comparison.values, *([] if relations is None else [relations]))
-    if options.format != "table" and not options.quiet:
+    if options.to != "table" and not options.quiet:
         say_aside([comparison.verdict.sentence, *comparison.header(), *undefined])
-    if options.format == "csv":
+    if options.to == "csv":
         frame = comparison.differences.set_index(comparison.differences.columns[0]) if relations is None else relations
         return format_frame(frame, "csv", spreadsheet=options.spreadsheet)
-    screen = replace(options.screen, whole="--format json or a wider terminal")  # csv has no intervals of the values
-    if options.format != "table" and relations is not None:
+    screen = replace(options.screen, whole="--to json or a wider terminal")  # csv has no intervals of the values
+    if options.to != "table" and relations is not None:
         ties = Key.parse(options.by_relation).ties
-        comment = protocol_comment(dict(zip(names, results)), ties) if options.format == "latex" else ""
-        return format_frame(_with_interval(relations), options.format, comment=comment)
-    values = format_compared(comparison, options.format, screen=screen)
-    if options.format != "table":
+        comment = protocol_comment(dict(zip(names, results)), ties) if options.to == "latex" else ""
+        return format_frame(_with_interval(relations), options.to, comment=comment)
+    values = format_compared(comparison, options.to, screen=screen)
+    if options.to != "table":
         return values
     verdict = screen.bold(screen.wrapped(comparison.verdict.sentence))
     header = comparison.header()
@@ -165,10 +165,8 @@ def _check_margins(options: argparse.Namespace) -> None:
     """Raise a ProtocolError for options about equivalence that do not fit together."""
     if options.non_inferior_to is not None and options.margin is None:
         raise ProtocolError("--non-inferior-to needs --margin")
-    if options.margin is not None and options.format not in ("table", "json"):
-        raise ProtocolError(
-            f"--margin prints sentences, which --format {options.format} cannot contain; use table or json"
-        )
+    if options.margin is not None and options.to not in ("table", "json"):
+        raise ProtocolError(f"--margin prints sentences, which --to {options.to} cannot contain; use table or json")
 
 
 def _equivalence(comparison: Comparison, options: argparse.Namespace) -> tuple[pd.DataFrame, str]:

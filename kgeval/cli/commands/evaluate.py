@@ -38,7 +38,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     add_input(parser, with_scores=True)
     parser.usage = (
         "kgeval evaluate DATASET [OPTIONS]\n"
-        "       with one of --model PATH, --score MODULE:NAME, --scores FILE.tsv, --predictions FILE\n"
+        "       with one of --model PATH, --scorer MODULE:NAME, --scores FILE.tsv, --predictions FILE\n"
         "       kgeval evaluate --predictions FILE [OPTIONS]   (ranks of another tool, without their dataset)"
     )
     parser.add_argument(
@@ -75,8 +75,6 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     resources.add_argument(
         "--batch-size", type=int, metavar="N", help="pairs of a query and a candidate scored at once"
     )
-    for name in ("--block-size", "--max-pairs"):  # names of version 0.1, which answer with the new one
-        resources.add_argument(name, type=int, help=argparse.SUPPRESS)
     resources.add_argument(
         "--device",
         metavar="NAME",
@@ -119,12 +117,6 @@ def _evaluate(options: argparse.Namespace) -> Output:
         )
     else:
         scorer = scorer_of(options, dataset)
-        for name in ("block_size", "max_pairs"):
-            if getattr(options, name) is not None:
-                raise kgeval.ProtocolError(
-                    f"--{name.replace('_', '-')} is now --batch-size: the number of pairs of a query and a candidate "
-                    "that are scored at once"
-                )
         result = kgeval.evaluate(
             scorer,
             dataset,
@@ -132,7 +124,7 @@ def _evaluate(options: argparse.Namespace) -> Output:
             device=options.device,
             batch_size=options.batch_size,
             executor=executor_of(options),
-            run_folder=options.checkpoint,
+            run_folder=options.run_folder,
             max_seconds=options.max_seconds,
             check_rows=options.check_rows,
             progress=options.progress and not options.quiet,
@@ -143,7 +135,7 @@ def _evaluate(options: argparse.Namespace) -> Output:
 def _evaluate_alone(options: argparse.Namespace) -> EvaluationResult:
     """Return the result of ranks that are read without a dataset."""
     predictions = predictions_of(options, None)
-    protocol = None if options.side is None else kgeval.Protocol(sides=options.side)
+    protocol = None if options.sides is None else kgeval.Protocol(sides=options.sides)
     return kgeval.evaluate_predictions(predictions, None, protocol, filtered=options.filtered, missing=options.missing)
 
 
@@ -159,19 +151,19 @@ def _shown(
         result = named(result, options.name, options.seed)
     ended = _ended_early(result, options)
     error = save_error(result, options)
-    if error and options.checkpoint is not None:
+    if error and options.run_folder is not None:
         again = "ranks the remaining triples" if ended else "gives the result again without ranking"
-        error += f". --checkpoint {printable(str(options.checkpoint))} --resume {again}"
+        error += f". --run-folder {printable(str(options.run_folder))} {again}"
     saved = "" if error else f" Saved {options.out}." if options.out else " Save: --out run.kgeval."
     breakdown = "" if options.by else " Breakdown: --by relation."
     done = f"done in {time.perf_counter() - start:.1f} s.{breakdown}{saved}"
-    is_listed = options.format == "table" and not options.quiet
+    is_listed = options.to == "table" and not options.quiet
     # No other format lists these ranks, so only a wider terminal can show the columns that do not fit.
     screen = replace(options.screen, whole="a wider terminal")
     ranks = []
     if is_listed and scores is not None and dataset is not None:
         ranks = [listed_ranks(result, scores, dataset, screen)]
-    if ended and (options.format != "table" or options.quiet):
+    if ended and (options.to != "table" or options.quiet):
         say_aside([ended])
     text = result_text(result, options, ranks, f"{ended}\n{done}" if ended else done)
     return Output(text, 2 if error else 0, error)
@@ -184,10 +176,10 @@ def _ended_early(result: EvaluationResult, options: argparse.Namespace) -> str:
         return ""
     wanted = sample.of if options.sample is None else min(options.sample, sample.of)
     ranked = f"--max-seconds {options.max_seconds:g}: ranked {sample.n:,} of {wanted:,} triples."
-    if options.checkpoint is None:
-        return f"{ranked} --checkpoint DIR keeps the finished ranks, and --resume then ranks more."
-    folder = printable(str(options.checkpoint))
-    return f"{ranked} To rank more, with or without --max-seconds: --checkpoint {folder} --resume."
+    if options.run_folder is None:
+        return f"{ranked} --run-folder DIR keeps the finished ranks, and the same command then ranks more."
+    folder = printable(str(options.run_folder))
+    return f"{ranked} To rank more, with or without --max-seconds: --run-folder {folder}."
 
 
 COMMAND = Command(

@@ -34,9 +34,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     add_confidence(parser, "1 - significance level of the one-sided tests (default: 0.95)")
     add_cluster(parser, "as in kgeval compare (default: %(default)s)")
     add_override(parser)
-    parser.add_argument(
-        "--format", choices=("table", "json"), default="table", help="output format (default: %(default)s)"
-    )
+    parser.add_argument("--to", choices=("table", "json"), default="table", help="output format (default: %(default)s)")
 
 
 def _run_gate(options: argparse.Namespace) -> Output:
@@ -64,7 +62,7 @@ def _run_gate(options: argparse.Namespace) -> Output:
         names=names,
     )
     status = 0 if found.passes else 1
-    if options.format == "json":
+    if options.to == "json":
         content = {"passes": found.passes, "strict": found.is_strict, "notes": found.header}
         return Output(json_text(content | {"metrics": frame_records(found.table.set_index("metric"))}), status)
     return Output(options.screen.lines(found.lines), status)

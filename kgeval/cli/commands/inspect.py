@@ -40,10 +40,8 @@ def _inspect(options: argparse.Namespace) -> str:
         return _formats_text(options)
     if options.path is None:
         raise DataError("PATH is missing: a checkpoint, a dataset file or a folder; or give --datasets or --formats")
-    if options.format != "table":
-        raise ProtocolError(
-            f"--format {options.format} needs --datasets or --formats; the text about PATH has one form"
-        )
+    if options.to != "table":
+        raise ProtocolError(f"--to {options.to} needs --datasets or --formats; the text about PATH has one form")
     screen: Screen = options.screen
     return screen.lines(str(kgeval.inspect(options.path)).split("\n"))
 
@@ -53,10 +51,10 @@ def _formats_text(options: argparse.Namespace) -> str:
     kinds = {"dataset": dataset_formats(), "model": model_formats(), "predictions": prediction_formats()}
     rows = [(kind, name, form.about) for kind, formats in kinds.items() for name, form in formats.items()]
     frame = pd.DataFrame(rows, columns=["of", "name", "about"])
-    if options.format == "json":
+    if options.to == "json":
         return json_text({"formats": frame_records(frame)})
-    if options.format != "table":
-        return format_frame(frame.set_index(list(frame.columns)), options.format, spreadsheet=options.spreadsheet)
+    if options.to != "table":
+        return format_frame(frame.set_index(list(frame.columns)), options.to, spreadsheet=options.spreadsheet)
     screen: Screen = options.screen
     width = frame["name"].str.len().max()
     lines = [screen.wrapped(f"{kind:11}  {name:{width}}  {about}", hang=width + 15) for kind, name, about in rows]

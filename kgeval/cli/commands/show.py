@@ -27,7 +27,7 @@ from kgeval.metrics.default_metrics import DEFAULT_METRICS
 from kgeval.report import write_ranks
 from kgeval.results import EvaluationResult
 
-LIVE = ("model", "score", "side", "split", "filter", "unseen", "candidates", "empty_lists")  # need --explain
+LIVE = ("model", "scorer", "sides", "splits", "filter", "unseen", "candidates", "empty_lists")  # need --explain
 WITHOUT_EFFECT = ("by", "ties", "confidence", "cluster", "types", "means_from")  # on files of ranks and single ranks
 
 
@@ -106,7 +106,7 @@ def _ranks(result: EvaluationResult, options: argparse.Namespace) -> str:
 def _check(options: argparse.Namespace) -> None:
     """Raise a ProtocolError for options that contradict each other or have no effect."""
     given = [name for name in LIVE if getattr(options, name)]
-    is_live = options.model is not None or options.score is not None
+    is_live = options.model is not None or options.scorer is not None
     asked = [name for name in ("out", "worst", "explain") if getattr(options, name) is not None]
     if len(asked) > 1:
         raise ProtocolError(f"{' and '.join(map(option_name, asked))} are two outputs; choose one of them")
@@ -114,7 +114,7 @@ def _check(options: argparse.Namespace) -> None:
         raise ProtocolError("--limit needs --explain SUBJECT RELATION OBJECT")
     if given and options.explain is None:
         raise ProtocolError(f"{option_name(given[0])} needs --explain SUBJECT RELATION OBJECT")
-    if given and not is_live and given != ["side"]:
+    if given and not is_live and given != ["sides"]:
         raise ProtocolError(f"{option_name(given[0])} needs --dataset and --model; a saved result keeps its protocol")
     if asked:
         ignored = [name for name in WITHOUT_EFFECT if getattr(options, name) is not None]
@@ -124,13 +124,13 @@ def _check(options: argparse.Namespace) -> None:
         raise ProtocolError("--overwrite needs -o FILE")
     if options.result is not None and is_live:
         raise ProtocolError(
-            f"--model and --score score a triple anew, with the options of the protocol and without {options.result}; "
+            f"--model and --scorer score a triple anew, with the options of the protocol and without {options.result}; "
             "leave one of the two out"
         )
     if options.result is None and options.explain is None:
         raise DataError("RUN.kgeval is missing: a result saved by kgeval evaluate --out or kgeval classify --out")
     if options.result is None and not (is_live and options.dataset is not None):
-        raise DataError("--explain needs RUN.kgeval, or --dataset DATASET with --model PATH or --score MODULE:NAME")
+        raise DataError("--explain needs RUN.kgeval, or --dataset DATASET with --model PATH or --scorer MODULE:NAME")
     if options.explain is not None and options.result is not None and options.dataset is not None:
         raise ProtocolError(f"--dataset needs --model PATH; {options.result} explains itself")
 

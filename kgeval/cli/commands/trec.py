@@ -60,14 +60,14 @@ def _trec(options: argparse.Namespace) -> str:
     table = trec_table(lists, measures, options.ties, tag)
     notes = [*lists.notes, *table.notes]
     frame = table.frame if options.per_query else table.frame.tail(1)
-    if options.format == "json":
+    if options.to == "json":
         about = {"run": tag, **dataclasses.asdict(rules), "notes": notes}
         return json_text({**about, "measures": frame_records(frame)})
     if not options.quiet:
         say_aside([*(f"note: {note}" for note in notes), *undefined_lines(frame)])
-    if options.format == "trec":
+    if options.to == "trec":
         return format_trec(table, options.per_query)
-    return format_frame(frame, options.format, options.screen, spreadsheet=options.spreadsheet)
+    return format_frame(frame, options.to, options.screen, spreadsheet=options.spreadsheet)
 
 
 COMMAND = Command(

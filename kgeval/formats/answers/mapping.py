@@ -86,7 +86,7 @@ class PredictionOptions:
         if self.side is None:
             raise DataError(
                 f"{what}: the file does not say which side its queries ask for; give side='object' or side='subject' "
-                "(--side object)"
+                "(--sides object)"
             )
         return check_side(self.side)
 

@@ -1,7 +1,7 @@
 """DGL-KE's folders: ``entities.tsv`` and ``relations.tsv`` beside the triples.
 
 Layout. The dictionaries hold ``id TAB label``. DGL-KE writes them into the folder of a dataset of labels (its option
-``--format raw_udd_hrt`` and so on). For a dataset of ids (``udd_hrt``), the user writes them, and the triples hold ids.
+``--to raw_udd_hrt`` and so on). For a dataset of ids (``udd_hrt``), the user writes them, and the triples hold ids.
 
 Traps. No file says whether the triples hold labels or ids. Here, the words of the triples are read as labels if all
 words are labels of the dictionaries, and as ids if all words are ids; if both are possible (the labels are numbers), an

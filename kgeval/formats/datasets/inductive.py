@@ -70,10 +70,11 @@ LAYOUTS = (
     _Layout(
         ("train_ind.txt", "valid_ind.txt", "test_ind.txt"),
         ("train.txt", "valid.txt", "test.txt"),
-        f"{TWO_SPLITS}(splits={{'test': ['valid_ind.txt', 'test_ind.txt']}}, --splits test=valid_ind.txt+test_ind.txt)",
+        f"{TWO_SPLITS}(splits={{'test': ['valid_ind.txt', 'test_ind.txt']}}, "
+        "--split-files test=valid_ind.txt+test_ind.txt)",
     ),
 )
-GRAIL_NOTE = f"{TWO_SPLITS}(splits={{'test': ['valid.txt', 'test.txt']}}, --splits test=valid.txt+test.txt)"
+GRAIL_NOTE = f"{TWO_SPLITS}(splits={{'test': ['valid.txt', 'test.txt']}}, --split-files test=valid.txt+test.txt)"
 
 
 def _sniff(path: Path) -> bool:

@@ -28,7 +28,7 @@ SPLIT_NAMES = {"train": "train.del", "valid": "valid.del", "test": "test.del"}
 UNREAD = {
     r"(train|valid|test)\.del": OTHER_FILE_NAMED,
     r"(entity|relation)_strings\.del": "texts of entities and relations",
-    r"train_sample\.del|(valid|test)_without_unseen\.del": "parts of the splits; splits={'test': FILE}, --splits "
+    r"train_sample\.del|(valid|test)_without_unseen\.del": "parts of the splits; splits={'test': FILE}, --split-files "
     "test=FILE reads one of them",
     r"(train|valid|test|dev|val)\.(txt|tsv)": f"triples of labels; {AS_TABLES} reads them",
 }
@@ -67,7 +67,7 @@ def _check_configuration(folder: Path, options: DatasetOptions) -> None:
             raise DataError(f"{file}: names {name} as {key}, but kgeval reads {expected[key]}; rename the right file")
         raise DataError(
             f"{file}: names {name} as the {key} split, but kgeval would read {expected[key]}; say which to read: "
-            f"splits={{{key!r}: {name!r}}} (--splits {key}={name})"
+            f"splits={{{key!r}: {name!r}}} (--split-files {key}={name})"
         )
 
 

@@ -83,7 +83,7 @@ def _read(path: Path, options: DatasetOptions) -> Dataset:
         notes = unread_notes(path, read, UNREAD, ignored)
         left = sorted(n for n in names_in(path) - read - {*ignored} if _suffix(n) in KINDS.keys() | REFUSED.keys())
         notes += (
-            [f"not read: {listed(left)} (RDF; splits=, --splits reads a file as a part of a split)"] if left else []
+            [f"not read: {listed(left)} (RDF; splits=, --split-files reads a file as part of a split)"] if left else []
         )
     else:
         check_source(path)
@@ -110,7 +110,7 @@ def _files(folder: Path, options: DatasetOptions) -> dict[str, list[Path]]:
         if len(left) > 1:
             raise DataError(
                 f"{folder}: contains both {left[0]} and {left[1]}; keep only one, or say which to read: "
-                f"splits={{{split!r}: {left[0]!r}}} (--splits {split}={left[0]})"
+                f"splits={{{split!r}: {left[0]!r}}} (--split-files {split}={left[0]})"
             )
         if left:
             chosen[split] = left[0]
@@ -121,7 +121,8 @@ def _files(folder: Path, options: DatasetOptions) -> dict[str, list[Path]]:
         name = found[split][0].name
         raise DataError(
             f"{folder}: {name} seems to be the {split} split, but its name has no suffix of RDF; rename it, say "
-            f"splits={{{split!r}: {name!r}}} (--splits {split}={name}) or ignore=[{name!r}] (--ignore-files {name})"
+            f"splits={{{split!r}: {name!r}}} (--split-files {split}={name}) or ignore=[{name!r}] "
+            f"(--ignore-files {name})"
         )
     return {split: found[split] for split in SPLITS if split in chosen}
 

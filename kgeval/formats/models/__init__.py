@@ -115,7 +115,7 @@ def model_format_of(path: Path, forced: str | None = None) -> Format:
     forced : str, optional
         The name of the format, if the caller gives it.
     """
-    option = "format=NAME (on the command line: --from NAME)"
+    option = "format=NAME (on the command line: --model-format NAME)"
     return format_of(path, model_formats(), npz.FORMAT, forced, option)
 
 
@@ -130,6 +130,6 @@ def _unknown(path: Path) -> DataError:
     holds = f"; its {what} are {', '.join(names[:6])}{', ...' if len(names) > 6 else ''}" if names else ""
     return DataError(
         f"{path}: no format of models recognises it{holds}. Formats are {', '.join(model_formats())}; choose one with "
-        f"format=NAME (--from NAME), see what is in the file with kgeval inspect {path}, or save its tables as an .npz "
-        "file (kgeval help models)"
+        f"format=NAME (--model-format NAME), see what is in the file with kgeval inspect {path}, or save its tables as "
+        "an .npz file (kgeval help models)"
     )

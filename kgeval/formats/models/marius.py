@@ -47,7 +47,7 @@ MAPPINGS = (
 )
 SETTINGS: dict[str, dict[str, Any]] = {"distmult": {}, "complex": {"layout": "halves"}}
 HOW_TO_EXPORT = (
-    "Put model.pt into the folder, or export the relations: marius_postprocess --model_dir FOLDER --format csv "
+    "Put model.pt into the folder, or export the relations: marius_postprocess --model_dir FOLDER --to csv "
     "--output_dir FOLDER"
 )
 TRANSE = (
@@ -282,7 +282,7 @@ def _numbers(file: Path, entry: int, value: Any) -> npt.NDArray[np.float64]:
         shortened = " numpy has left out numbers (...)." if "..." in str(value) else ""
         raise DataError(
             f"{file}, entry {entry}: expected numbers in brackets; found {str(value)[:80]!r}.{shortened} Export with "
-            "--format parquet, or use embeddings.bin and model.pt"
+            "--to parquet, or use embeddings.bin and model.pt"
         ) from None
 
 

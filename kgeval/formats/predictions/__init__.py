@@ -101,12 +101,12 @@ def read_predictions(
     if dataset is not None:
         check_one_of("split", split, dataset.splits, DataError)
     formats = prediction_formats()
-    file_format = format_of(file, formats, plain.FORMAT, format, "format=NAME (on the command line: --from NAME)")
+    file_format = format_of(file, formats, plain.FORMAT, format, "format=NAME (--predictions-format NAME)")
     if format is None and not file_format.sniff(file):
         listed = "; ".join(f"{one.name}: {one.about}" for one in formats.values())
         raise DataError(
-            f"{file}: no format of predictions recognises it; choose one with format=NAME (--from NAME), or write "
-            f"kgeval's own format (kgeval help predictions). Formats are {listed}"
+            f"{file}: no format of predictions recognises it; choose one with format=NAME (--predictions-format NAME), "
+            f"or write kgeval's own format (kgeval help predictions). Formats are {listed}"
         )
     options = PredictionOptions(split, names, relation_names, matching, side, ids)
     if dataset is None:

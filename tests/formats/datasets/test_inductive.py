@@ -63,7 +63,7 @@ def test_the_notes_say_which_file_is_what(tmp_path):
         "not read: train.txt, valid.txt and test.txt (the training graph, whose entities are no candidates)",
         "the filter removes the triples of all three splits; ULTRA filters only by the inference graph and test "
         "(filter=('train', 'test'), --filter train,test) and ranks valid and test together "
-        "(splits={'test': ['valid_ind.txt', 'test_ind.txt']}, --splits test=valid_ind.txt+test_ind.txt)",
+        "(splits={'test': ['valid_ind.txt', 'test_ind.txt']}, --split-files test=valid_ind.txt+test_ind.txt)",
     )
 
 
@@ -104,7 +104,7 @@ def test_the_two_folders_of_grail(tmp_path):
         "in the folder fb_v1 beside it",
         "the filter removes the triples of all three splits; ULTRA filters only by the inference graph and test "
         "(filter=('train', 'test'), --filter train,test) and ranks valid and test together "
-        "(splits={'test': ['valid.txt', 'test.txt']}, --splits test=valid.txt+test.txt)",
+        "(splits={'test': ['valid.txt', 'test.txt']}, --split-files test=valid.txt+test.txt)",
     )
     assert alone[2] == dataset.notes[2]  # which splits the filter uses
     assert kgeval.read_dataset(training).notes == (

@@ -79,7 +79,7 @@ def test_random_folders_equal_their_labels(tmp_path, seed):
             "dataset.yaml",
             YAML.replace("filename: test.del", "filename: test_without_unseen.del"),
             "DIR/dataset.yaml: names test_without_unseen.del as the test split, but kgeval would read test.del; say "
-            "which to read: splits={'test': 'test_without_unseen.del'} (--splits test=test_without_unseen.del)",
+            "which to read: splits={'test': 'test_without_unseen.del'} (--split-files test=test_without_unseen.del)",
         ),
         (
             "dataset.yaml",
@@ -103,7 +103,8 @@ def test_parts_of_splits_are_named_and_read_on_request(tmp_path):
     assert dataset.notes == (
         READ_AS,
         "not read: entity_strings.del (texts of entities and relations)",
-        "not read: test_without_unseen.del and train_sample.del (parts of the splits; splits={'test': FILE}, --splits "
+        "not read: test_without_unseen.del and train_sample.del (parts of the splits; splits={'test': FILE}, "
+        "--split-files "
         "test=FILE reads one of them)",
     )
     part = kgeval.read_dataset(tmp_path, splits={"test": "test_without_unseen.del"})

@@ -213,7 +213,7 @@ def test_files_beside_the_splits_are_named(tmp_path):
     write(tmp_path, {"train2id_2.txt": "1\n0 0 0\n"})
     assert failure(tmp_path) == (
         "DIR: train2id_2.txt looks like a part of the dataset, but is not read; name the files of its split (splits=, "
-        "--splits), or say ignore=['train2id_2.txt'] (--ignore-files train2id_2.txt)"
+        "--split-files), or say ignore=['train2id_2.txt'] (--ignore-files train2id_2.txt)"
     )
     both = kgeval.read_dataset(tmp_path, splits={"train": ["train2id.txt", "train2id_2.txt"]})
     assert rows_of(both, "train") == [*TRAIN, ("a", "r", "a")]

@@ -159,7 +159,7 @@ def test_other_files_of_rdf_are_named(tmp_path):
     """A graph beside the splits may hold facts to filter."""
     fact = "<http://x/a> <http://x/r> <http://x/b> .\n"
     folder = write(tmp_path, {"train.nt": fact, "test.nt": fact, "more.ttl": fact})
-    said = "not read: more.ttl (RDF; splits=, --splits reads a file as a part of a split)"
+    said = "not read: more.ttl (RDF; splits=, --split-files reads a file as part of a split)"
     assert said in kgeval.read_dataset(folder).notes
     assert said not in kgeval.read_dataset(folder, ignore=["more.ttl"]).notes
 
@@ -170,7 +170,7 @@ def test_a_split_that_is_no_rdf_is_not_passed_over(tmp_path):
     folder = write(tmp_path, {"train.nt": text, "test.txt": "a\tp\tb\n"})
     assert failure(folder) == (
         "DIR: test.txt seems to be the test split, but its name has no suffix of RDF; rename it, say "
-        "splits={'test': 'test.txt'} (--splits test=test.txt) or ignore=['test.txt'] (--ignore-files test.txt)"
+        "splits={'test': 'test.txt'} (--split-files test=test.txt) or ignore=['test.txt'] (--ignore-files test.txt)"
     )
 
 

@@ -381,7 +381,7 @@ def test_folders_that_hold_no_dataset(tmp_path):
     wanted = "DIR: expected train.txt, valid.txt or test.txt (or .tsv, .csv, .parquet); the folder contains"
     assert failure(tmp_path) == (
         f"{wanted} facts.tsv. If these are the splits, name them: splits={{'train': ['facts.tsv']}} "
-        "(--splits train=facts.tsv)"
+        "(--split-files train=facts.tsv)"
     )
     (tmp_path / "in").mkdir()
     assert failure(tmp_path / "in") == f"{wanted} nothing"
@@ -389,7 +389,7 @@ def test_folders_that_hold_no_dataset(tmp_path):
         write(tmp_path / "in", "a\tb\tc\n", name)
     assert failure(tmp_path / "in") == (
         "DIR: train.json looks like the train split, but only files named train.txt, .tsv, .csv or .parquet are read; "
-        "rename it, say splits={'train': 'train.json'} (--splits train=train.json) or ignore=['train.json'] "
+        "rename it, say splits={'train': 'train.json'} (--split-files train=train.json) or ignore=['train.json'] "
         "(--ignore-files train.json)"
     )
     assert failure(tmp_path / "in", ignore=["train.json", "Test.txt"]) == f"{wanted} Test.txt, a, b.txt, train.json"
@@ -397,7 +397,7 @@ def test_folders_that_hold_no_dataset(tmp_path):
     write(tmp_path, "a\tb\tc\n", "valid.tsv")
     assert failure(tmp_path) == (
         "DIR: contains both valid.txt and valid.tsv; keep only one, or say which to read: splits={'valid': "
-        "'valid.txt'} with ignore=['valid.tsv'] (--splits valid=valid.txt --ignore-files valid.tsv)"
+        "'valid.txt'} with ignore=['valid.tsv'] (--split-files valid=valid.txt --ignore-files valid.tsv)"
     )
     (tmp_path / "in" / "test.txt").mkdir()
     assert failure(tmp_path / "in", ignore=["train.json"]) == "DIR/test.txt: is not a file"
@@ -581,7 +581,7 @@ def test_s5_n_triples_are_refused_by_name(tmp_path, gap, triple):
     write(tmp_path, "# made by hand\n" + triple.replace(" ", gap) + "\n")
     assert failure(tmp_path) == (
         "DIR/test.txt, line 2: looks like N-Triples (<s> <p> <o> .); rename the file to end in .nt, or use format='rdf'"
-        " (--dataset-format rdf) and name the files of the splits: splits= (--splits)"
+        " (--dataset-format rdf) and name the files of the splits: splits= (--split-files)"
     )
 
 

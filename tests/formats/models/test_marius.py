@@ -88,7 +88,7 @@ def written(folder, decoder="DISTMULT", bias="false", activation="NONE", further
 
 
 def export(folder, name, ids, table, delimiter=","):
-    """What ``marius_postprocess --format csv`` writes: numpy's text of each vector."""
+    """What ``marius_postprocess --to csv`` writes: numpy's text of each vector."""
     with np.printoptions(linewidth=10000), (folder / f"{name}.csv").open("w", newline="", encoding="utf-8") as stream:
         writer = csv.writer(stream, delimiter=delimiter)
         writer.writerow(["id", "embedding"])
@@ -275,7 +275,7 @@ def test_faults(dataset, tmp_path):
     [
         (
             "id,embedding\ndelta,[0.1 0.2 ... 0.3 0.4]\n",
-            "numpy has left out numbers (...). Export with --format parquet",
+            "numpy has left out numbers (...). Export with --to parquet",
         ),
         ("id,embedding\ndelta,[0.1 0.2]\nalpha,[0.1 0.2 0.3]\n", "expected vectors of one length; got lengths [2, 3]"),
         ("id,embedding\ndelta,[0.1 x]\n", "entry 1: expected numbers in brackets; found '[0.1 x]'"),

@@ -246,6 +246,6 @@ def test_the_command_line_reads_a_folder(tmp_path, t, capsys, monkeypatch):
     save(tmp_path / "floats", widened | LABELS, DISTMULT)
     outputs = []
     for options in (["halves", "--dtype", "bfloat16"], ["floats"]):
-        assert main(["evaluate", ".", "--model", *options, "--metrics", "mr,mrr", "--format", "json"]) in (0, None)
+        assert main(["evaluate", ".", "--model", *options, "--metrics", "mr,mrr", "--to", "json"]) in (0, None)
         outputs.append(json.loads(capsys.readouterr().out)["metrics"])
     assert outputs[0] == outputs[1]
