@@ -17,6 +17,7 @@ SYNONYMS = {
     "tost": "equivalence", "undecided": "bounds",
 }  # fmt: skip
 IN_TITLE, IN_HEADING, IN_OPENING, IN_CODE = 6, 10, 3, 2  # points for a word; each place in the text gives a point
+OLD_NAMES = "from-0.1"  # the page of old names
 MAX_COUNT = 4  # more places of a word in one section give no further points
 MAX_WORDS = 60  # of a query, such as a whole error message
 
@@ -96,7 +97,8 @@ def search(query: str) -> list[Section]:
         of_word = [_points(word, section) for word in words]
         if sum(map(bool, of_word)) >= needed:
             points[section] = sum(of_word)
-    ordered = sorted(points, key=lambda section: -points[section])  # stable: equal points in the order of the guide
+    # Stable: equal points in the order of the guide; lists of old names come last.
+    ordered = sorted(points, key=lambda section: (section.page == OLD_NAMES, -points[section]))
     return [*exact, *(section for section in ordered if section not in exact)]
 
 
