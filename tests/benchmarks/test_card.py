@@ -273,8 +273,8 @@ def run_changes(run):
         values = table[column]
         if column in ("s", "p", "o"):
             new = values.where(values.index != 2, (values + 1) % (2 if column == "p" else 6))
-        elif column in ("side", "split"):
-            continue  # below: another side needs another protocol
+        elif column in ("side", "split", "rank_raw", "rank_filtered"):
+            continue  # below: another side needs another protocol; ranks follow from the counts
         else:
             new = values.where(values.index != 2, values + 1)
         changes = {column: new}

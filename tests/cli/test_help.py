@@ -15,8 +15,8 @@ from kgeval.cli.commands import help as help_command
 PAGES = {file.name.removesuffix(".md"): file for file in (resources.files("kgeval") / "guide").iterdir()}
 TOPICS = [
     "benchmark", "cards", "checkpoints", "classification", "data", "decisions", "from-0.1", "integrations", "lists",
-    "metrics", "models", "other-tools", "predictions", "protocol", "reporting", "running", "simulations", "speed", "trec",
-    "wrapping",
+    "metrics", "models", "other-tools", "predictions", "protocol", "reporting", "running", "simulations", "speed",
+    "trec", "wrapping",
 ]  # fmt: skip
 
 
