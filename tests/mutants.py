@@ -60,6 +60,7 @@ PREDICTED = "evaluation/test_predicted_lists.py"
 CLUSTERED = "results/test_clustering.py"
 COMPARED = "comparison/test_comparison.py"
 CORRECTED = "stats/test_corrections.py"
+DECIDED = "comparison/test_decisions.py"
 EQUIVALENT = "comparison/test_equivalence.py"
 DRAWN = "data/test_sample_negatives.py"
 FILTER = "data/test_filter_traps.py"
@@ -514,7 +515,7 @@ MUTANTS = (
     Mutant("H6", "p_values_end_at_the_number_of_swaps", "stats/paired.py", PAIRED,
         "if not is_exact and not extreme:",
         "if False:"),
-    Mutant("H9", "few_differing_triples_decide_in_a_group", "comparison/differences.py", COMPARED,
+    Mutant("H9", "few_differing_triples_decide_in_a_group", "comparison/differences.py", DECIDED,
         "if 2.0 ** (1 - n_differing) <= terms.alpha / len(rows_by_group):",
         "if True:"),
     Mutant("C34", "a_model_beats_another_without_holms_correction", "comparison/rows.py", VERDICT,
@@ -535,7 +536,7 @@ MUTANTS = (
     Mutant("C34", "differences_keep_their_sign_in_the_other_order", "comparison/rows.py", COMPARED,
         '"difference": 0.0 - row["difference"]}',
         '"difference": row["difference"]}'),
-    Mutant("H18", "seeds_of_a_model_are_rivals", "comparison/rows.py", COMPARED,
+    Mutant("H18", "seeds_of_a_model_are_rivals", "comparison/rows.py", DECIDED,
         "if not models or models[i] is None or models[i] != models[j]] or pairs",
         "if True] or pairs"),
     Mutant("C34", "levels_are_all_that_of_the_first_test", "stats/corrections.py", CORRECTED,
