@@ -118,9 +118,8 @@ def rejected(design, runs):
                 found = compare_paired(first, second, among, n_resamples=199, seed=run, test=test)
                 for name, difference in zip(pairs, found):
                     p_values[name].append(difference.p_value)
-                    held[name].append(
-                        difference.low <= 0.0 <= difference.high if difference.low == difference.low else math.nan
-                    )
+                    low, high = difference.interval(0.05)
+                    held[name].append(low <= 0.0 <= high if low == low else math.nan)
     shares = {}
     for name in METRICS:
         p = np.array([value for value in p_values[name] if value == value])

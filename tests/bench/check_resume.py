@@ -55,7 +55,7 @@ def evaluate(*options):
     """Run ``kgeval evaluate`` in this process, without delays; return what it prints to standard error."""
     said = io.StringIO()
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(said):
-        code = run_command(["evaluate", "graph", "--score", "slow.py:score", *options])
+        code = run_command(["evaluate", "graph", "--scorer", "slow.py:score", *options])
     if code:
         sys.exit(f"kgeval evaluate {' '.join(options)} ended with exit code {code}: {said.getvalue()}")
     return said.getvalue()
@@ -63,7 +63,7 @@ def evaluate(*options):
 
 def killed_run(folder, moment, seconds_each, options):
     """Start a slow run with a checkpoint in `folder`, and kill it `moment` seconds after its ranking began."""
-    call = [sys.executable, "-m", "kgeval", "evaluate", "graph", "--score", "slow.py:score"]
+    call = [sys.executable, "-m", "kgeval", "evaluate", "graph", "--scorer", "slow.py:score"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "SECONDS_EACH": str(seconds_each)}
     silent = subprocess.DEVNULL
     process = subprocess.Popen([*call, "--run-folder", folder, *options], env=environment, stdout=silent, stderr=silent)

@@ -487,7 +487,7 @@ THRESHOLDS = tuple(
             *({name: lambda ids: ids - 9} for name in ("s", "p", "o", "thresholds_relation")),
             {"entity_labels": lambda packed: packed[:-1]},
             {"predicted": lambda flags: ~flags},
-            {"format": lambda text: text.replace("4", "1")},
+            {"format": lambda text: text.replace("5", "1")},
             *(
                 {"facts": lambda about, name=name: {k: v for k, v in about.items() if k != name}}
                 for name in ("seed", "version")

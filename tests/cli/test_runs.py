@@ -105,7 +105,6 @@ def same_results(*names):
         (("--executor", "processes", "--gpus-per-worker", 1), "--gpus-per-worker needs --executor ray"),
         (("--cpus-per-worker", 2), "--cpus-per-worker needs --executor ray"),
         (("--executor", "processes", "--workers", 0), "--workers must be an integer of at least 1; got 0"),
-        (("--resume",), "--resume is now --run-folder DIR alone, which goes on where the same run stopped"),
         (("--max-seconds", 0), "max_seconds must be a number of seconds above 0; got 0.0"),
         (("--max-seconds", "nan"), "max_seconds must be a number of seconds above 0; got nan"),
         (
@@ -546,7 +545,7 @@ def test_a_stopped_run_goes_on(root, capsys, name, status, moment):
     said = re.fullmatch(
         r"kgeval: stopped at (\d+) of 120 queries \(\d+%\): what was ranked is kept in kept; the same call goes on "
         r"from there\n",
-        err,
+        " ".join(err.split()) + "\n",  # the line is broken to fit 80 columns
     )
     assert said
     assert 0 < int(said[1]) < N_QUERIES
@@ -631,5 +630,5 @@ def test_nothing_of_the_bar_stays_on_a_terminal(root, columns):
     assert re.fullmatch(
         r"kgeval: stopped at \d+ of 120 queries \(\d+%\): the finished ranks are lost; run_folder=DIR "
         r"\(--run-folder DIR\) keeps them",
-        "".join(line.ljust(columns) for line in lines).rstrip(),
+        " ".join(" ".join(lines).replace("^C", "").split()),  # the message is broken between words
     )
