@@ -98,7 +98,8 @@ def test_t_test_by_exact_fractions():
     assert variance == Fraction(19, 216)
     found = by_t(Moments(column(first)), Moments(column(second)), clusters)
     reach = math.tan(math.pi * 0.25) * math.sqrt(19 / 216)  # at the level 0.5, the least that two clusters allow
-    assert found.interval(0.5, is_decided=True) == pytest.approx((0.75 - reach, 0.75 + reach), rel=1e-12)
+    # scipy 1.15 computes this quantile of t to 1e-11 only
+    assert found.interval(0.5, is_decided=True) == pytest.approx((0.75 - reach, 0.75 + reach), rel=1e-10)
     assert (found.p_value, found.test, found.swaps) == (0.5, "t", None)
 
 
