@@ -72,23 +72,21 @@ def add_cluster(
     parser.add_argument("--cluster", choices=CLUSTERS, default="triple", help=about)
 
 
-def add_resamples(parser: argparse.ArgumentParser, about: str, seed_option: str, noun: str) -> None:
-    """Add ``--resamples`` and the option for the seed of the resamples.
+def add_resamples(parser: argparse.ArgumentParser, about: str, noun: str) -> None:
+    """Add ``--resamples`` and ``--resample-seed``.
 
     Parameters
     ----------
     parser : argparse.ArgumentParser
     about : str
         What the resamples are, for the help text, such as ``"random swaps in the test"``.
-    seed_option : str
-        The name of the option for the seed.
     noun : str
         A noun for the resamples, for the help text of the seed.
     """
     count = f"number of {about} (default: %(default)s)"
     parser.add_argument("--resamples", type=int, default=9999, metavar="N", help=count)
     parser.add_argument(
-        seed_option, type=int, default=0, metavar="N", help=f"seed of the {noun} (default: %(default)s)"
+        "--resample-seed", type=int, default=0, metavar="N", help=f"seed of the {noun} (default: %(default)s)"
     )
 
 

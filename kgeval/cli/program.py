@@ -209,6 +209,8 @@ def _check_names(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
         name = option[1]
         if name in OLD_OPTIONS and name not in known:
             parser.error(f"{name} is now {OLD_OPTIONS[name]}")
+        if name == "--seed" and "--resample-seed" in known:
+            parser.error("--seed is now --resample-seed: the seed of the random swaps")
         if name[:2] in known or (name.startswith("--") and any(full.startswith(name) for full in known)):
             continue
         hint = suggest("--" + name.lstrip("-"), known, MIN_SIMILARITY)

@@ -122,7 +122,7 @@ def test_compare_prints_the_comparison(capsys):
     """The numbers of the JSON are those of kgeval.compare; the table marks the better model."""
     results = [kg.load_result(f"{name}.kgeval") for name in ("near", "far")]
     found = kg.compare(results, names=["near", "far"], metrics="mrr,hits@3", seed=3)
-    call = ("compare", "near.kgeval", "far.kgeval", "--metrics", "mrr,hits@3", "--seed", 3)
+    call = ("compare", "near.kgeval", "far.kgeval", "--metrics", "mrr,hits@3", "--resample-seed", 3)
     content = json.loads(printed(capsys, *call, "--by-relation", "mrr", "--to", "json"))
     for row, (_, said) in zip(content["differences"], found.differences.iterrows(), strict=True):
         for name in ("difference", "low", "high", "p", "p_corrected", "detectable", "wins", "ties", "losses"):
@@ -140,7 +140,7 @@ def test_compare_prints_the_comparison(capsys):
 def test_compare_in_other_formats(capsys):
     """CSV has a row for each metric; LaTeX has the better value in bold."""
     best = max(kg.load_result(f"{name}.kgeval")["mrr"] for name in ("near", "far"))
-    call = ("compare", "near.kgeval", "far.kgeval", "--metrics", "mrr,hits@3", "--seed", 3)
+    call = ("compare", "near.kgeval", "far.kgeval", "--metrics", "mrr,hits@3", "--resample-seed", 3)
     rows = printed(capsys, *call, "--to", "csv").splitlines()
     assert len(rows) == 3
     assert rows[0].startswith("dataset,metric,first,second,n_first,n_second,difference,error")

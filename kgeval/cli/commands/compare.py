@@ -61,7 +61,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     add_override(parser)
     add_confidence(parser)
     add_cluster(parser)
-    add_resamples(parser, "random swaps in the test", "--seed", "swaps")
+    add_resamples(parser, "random swaps in the test", "swaps")
     margins = parser.add_argument_group("equivalence, for the first metric of --metrics")
     margins.add_argument(
         "--margin",
@@ -121,7 +121,7 @@ def _compare(options: argparse.Namespace) -> str:
         confidence=options.confidence,
         cluster=options.cluster,
         n_resamples=options.resamples,
-        seed=options.seed,
+        seed=options.resample_seed,
     )
     if options.to == "json":
         return _as_json(comparison, options)
