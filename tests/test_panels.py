@@ -11,7 +11,7 @@ from grids import light
 
 import kgeval as kg
 from kgeval import markup_panels as panels
-from kgeval.comparison import cards as comparison_panels
+from kgeval.comparison import panels as comparison_panels
 from kgeval.markup import VOID
 
 pytestmark = pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")

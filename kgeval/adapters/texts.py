@@ -81,8 +81,8 @@ def from_texts(
 
     Notes
     -----
-    A ranking among all entities scores every entity for each query. `kgeval.candidates.Listed`, or ``triples=`` of
-    `kgeval.evaluate`, reduce the work.
+    A ranking among all entities scores every entity for each query. `kgeval.candidates.Listed`, or
+    ``kgeval.Protocol(sample=...)``, reduce the work.
 
     Examples
     --------

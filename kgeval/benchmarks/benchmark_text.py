@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from kgeval import markup_panels as cards
+from kgeval import markup_panels as panels
 from kgeval.benchmarks.tables import mean_cells, table_notes
 from kgeval.checks import counted
 from kgeval.comparison import interval_words, shown_decision
@@ -154,8 +154,8 @@ def format_pairs(benchmark: Any, screen: Screen = PIPE) -> str:
     digits = display_of(benchmark.metric).decimals
     cells, brief = [], []
     for row in rows:
-        text = cards.signed(row["difference"], digits)
-        interval = cards.between(row["low"], row["high"], digits, has_signs=True)
+        text = panels.signed(row["difference"], digits)
+        interval = panels.between(row["low"], row["high"], digits, has_signs=True)
         brief.append(text)
         cells.append(f"{text} {interval}".rstrip())
     heading = f"{display_of(benchmark.metric).heading} difference"
@@ -164,7 +164,7 @@ def format_pairs(benchmark: Any, screen: Screen = PIPE) -> str:
         Column("dataset", [printable(row["dataset"]) for row in rows], is_label=True),
         Column("difference of", pairs, is_label=True),
         Column(heading, cells, place=3, brief=brief),
-        Column("p (Holm)", [cards.p_text(row["p_corrected"], benchmark.alpha) for row in rows], place=2),
+        Column("p (Holm)", [panels.p_text(row["p_corrected"], benchmark.alpha) for row in rows], place=2),
         Column("better", better, is_label=True),
     ]
     notes = []
@@ -211,19 +211,21 @@ def benchmark_panel(benchmark: Any) -> Markup:
                 note = f"SD {row['sd']:.{decimals}f}, {counted(row['n_seeds'], 'seed')}" if row["n_seeds"] > 1 else ""
                 note = note or row["reason"]
                 bars.append(
-                    cards.Bar(cards.label(row["model"]), row["mean"], row["low"], row["high"], decimals, note=note)
+                    panels.Bar(panels.label(row["model"]), row["mean"], row["low"], row["high"], decimals, note=note)
                 )
         title = f"{display_of(benchmark.metric).heading} on {dataset}"
-        parts.append(joined(cards.line(title), cards.bar_table(bars, benchmark.terms.confidence)))
+        parts.append(joined(panels.line(title), panels.bar_table(bars, benchmark.terms.confidence)))
     n_pairs = len(benchmark.differences)
     if n_pairs:
         differences = _pair_table(benchmark)
-        parts.append(differences if n_pairs <= MAX_PAIRS else cards.folded(counted(n_pairs, "difference"), differences))
-    return cards.panel(
+        parts.append(
+            differences if n_pairs <= MAX_PAIRS else panels.folded(counted(n_pairs, "difference"), differences)
+        )
+    return panels.panel(
         benchmark.verdict.sentence,
         *parts,
-        cards.folded("All metrics", html_table(_whole(benchmark.table), index=False)),
-        cards.folded("Protocol, tests and notes", cards.lines(benchmark.header())),
+        panels.folded("All metrics", html_table(_whole(benchmark.table), index=False)),
+        panels.folded("Protocol, tests and notes", panels.lines(benchmark.header())),
     )
 
 
@@ -242,12 +244,12 @@ def _pair_table(benchmark: Any) -> Markup:
         numbers = (row["difference"], row["low"], row["high"])
         cells.append(
             (
-                cards.label(row["dataset"]),
+                panels.label(row["dataset"]),
                 f"{row['first']} - {row['second']}",
-                cards.signed(row["difference"], decimals),
-                cards.between(row["low"], row["high"], decimals, has_signs=True),
-                cards.difference_bar(*numbers, limit),
-                cards.p_text(row["p_corrected"], benchmark.alpha),
+                panels.signed(row["difference"], decimals),
+                panels.between(row["low"], row["high"], decimals, has_signs=True),
+                panels.difference_bar(*numbers, limit),
+                panels.p_text(row["p_corrected"], benchmark.alpha),
                 shown_decision(row),
                 row["reason"],
             )
@@ -255,4 +257,4 @@ def _pair_table(benchmark: Any) -> Markup:
     headings = [
         "dataset", "models", "difference", "interval", f"-{limit:.2g} to +{limit:.2g}", "p (Holm)", "better", "reason",
     ]  # fmt: skip
-    return cards.table(headings, cells, numeric=(2, 3, 5))
+    return panels.table(headings, cells, numeric=(2, 3, 5))

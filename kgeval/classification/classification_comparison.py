@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kgeval import markup_panels as cards
+from kgeval import markup_panels as panels
 from kgeval.checks import Ids, check_positive_int, check_seed, counted
 from kgeval.classification.classification_result import (
     CLASSIFIED_METRICS,
@@ -159,18 +159,18 @@ class ClassificationComparison:
     def __repr__(self) -> str:
         shown = self.shown()
         for name in ("p", "p_corrected"):
-            shown[name] = [cards.p_text(p_value, self.alpha) for p_value in self.differences[name]]
+            shown[name] = [panels.p_text(p_value, self.alpha) for p_value in self.differences[name]]
         values = show_text([], self.values[[*self.keys, REASON]])
         return f"{show_text([self.verdict, *self.header()], shown, index=False)}\n{values}"
 
     def _repr_html_(self) -> str:
-        return cards.panel(
+        return panels.panel(
             self.verdict,
             html_table(self.values[[*self.keys, REASON]]),
-            cards.folded(
+            panels.folded(
                 counted(len(self.differences), "test"), html_table(self.differences, index=False), is_open=True
             ),
-            cards.folded("Examples, test and notes", cards.lines(self.header())),
+            panels.folded("Examples, test and notes", panels.lines(self.header())),
         )
 
 

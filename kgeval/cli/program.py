@@ -207,26 +207,27 @@ def _check_names(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
         if not option:
             continue
         name = option[1]
-        if name in OLD_OPTIONS and name not in known:
-            parser.error(f"{name} is now {OLD_OPTIONS[name]}")
-        if name == "--seed" and "--resample-seed" in known:
-            parser.error("--seed is now --resample-seed: the seed of the random swaps")
+        renamed = [text for text in OLD_OPTIONS.get(name, ()) if re.split("[ ,;:]", text)[0] in known]
+        if renamed and name not in known:
+            parser.error(f"{name} is now {renamed[0]}")
         if name[:2] in known or (name.startswith("--") and any(full.startswith(name) for full in known)):
             continue
         hint = suggest("--" + name.lstrip("-"), known, MIN_SIMILARITY)
         parser.error(f"{parser.prog} has no option {name}{hint}")
 
 
-OLD_OPTIONS = {  # options of version 0.1
-    "--side": "--sides",
-    "--split": "--splits; --split-files names the files of splits",
-    "--score": "--scorer",
-    "--from": "--model-format, or --predictions-format",
-    "--format": "--to",
-    "--checkpoint": "--run-folder",
-    "--resume": "--run-folder DIR alone, which goes on where the same run stopped",
-    "--block-size": "--batch-size: the number of pairs of a query and a candidate that are scored at once",
-    "--max-pairs": "--batch-size: the number of pairs of a query and a candidate that are scored at once",
+BATCH_SIZE = "--batch-size: the number of pairs of a query and a candidate that are scored at once"
+OLD_OPTIONS = {  # options of version 0.1, and their new names, of which a command has at most one
+    "--side": ("--sides",),
+    "--split": ("--splits; --split-files names the files of splits",),
+    "--score": ("--scorer",),
+    "--from": ("--model-format, or --predictions-format",),
+    "--format": ("--to",),
+    "--checkpoint": ("--run-folder",),
+    "--resume": ("--run-folder DIR alone, which goes on where the same run stopped",),
+    "--block-size": (BATCH_SIZE,),
+    "--max-pairs": (BATCH_SIZE,),
+    "--seed": ("--resample-seed: the seed of the random swaps", "--sample-seed: the seed of the random negatives"),
 }
 
 

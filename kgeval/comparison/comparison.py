@@ -16,7 +16,6 @@ import pandas as pd
 from kgeval.checks import check_one_of, check_positive_int, check_seed, names_unknown_arguments
 from kgeval.comparison.alignment import Alignment, align, cautions
 from kgeval.comparison.averages import average_table, checked_weights
-from kgeval.comparison.cards import comparison_panel
 from kgeval.comparison.differences import (
     Sample,
     Terms,
@@ -30,6 +29,7 @@ from kgeval.comparison.differences import (
 from kgeval.comparison.groups import groups_by
 from kgeval.comparison.margins import equivalence_table
 from kgeval.comparison.names import models_of, name_results
+from kgeval.comparison.panels import comparison_panel
 from kgeval.comparison.rows import pairs_of, row_of
 from kgeval.comparison.texts import header_lines, shown_table
 from kgeval.comparison.verdict import Verdict, verdict_of

@@ -12,7 +12,7 @@ from math import isnan
 
 import numpy as np
 
-from kgeval import markup_panels as cards
+from kgeval import markup_panels as panels
 from kgeval.checks import Ids, Reals
 
 # If an interval has fewer effective clusters than this, their number is shown beside it.
@@ -236,21 +236,21 @@ class Interval:
 
     def _repr_html_(self) -> str:
         has_limits = not isnan(self.low)
-        return cards.panel(
-            f"{cards.written(self.value)} {cards.between(self.low, self.high)}",
-            cards.bar_table(
-                [cards.Bar("statistic", self.value, self.low, self.high, note=self.remark)],
+        return panels.panel(
+            f"{panels.written(self.value)} {panels.between(self.low, self.high)}",
+            panels.bar_table(
+                [panels.Bar("statistic", self.value, self.low, self.high, note=self.remark)],
                 self.confidence if has_limits else None,
             ),
-            cards.folded(
+            panels.folded(
                 "How the interval was computed",
-                cards.facts(
+                panels.facts(
                     [
                         ("method", self.method),
                         ("confidence", f"{100 * self.confidence:g}%"),
-                        ("standard error", cards.written(self.error, 6)),
+                        ("standard error", panels.written(self.error, 6)),
                         ("clusters", f"{self.n_clusters:,}"),
-                        ("effective clusters", cards.written(self.n_effective, 1)),
+                        ("effective clusters", panels.written(self.n_effective, 1)),
                     ]
                 ),
             ),

@@ -349,6 +349,7 @@ def test_topics_may_be_written_in_capitals(capsys):
         (("evaluate", "graph", "--from", "npz"), "--from is now --model-format, or --predictions-format"),
         (("evaluate", "graph", "--format", "csv"), "--format is now --to"),
         (("compare", "a", "b", "--seed", "1"), "--seed is now --resample-seed: the seed of the random swaps"),
+        (("classify", "graph", "--seed", "1"), "--seed is now --sample-seed: the seed of the random negatives"),
         (("evaluate", "graph", "--checkpoint", "d"), "--checkpoint is now --run-folder"),
         (
             ("classify", "graph", "--max-pairs", "9"),

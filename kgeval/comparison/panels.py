@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from kgeval import markup_panels as cards
+from kgeval import markup_panels as panels
 from kgeval.checks import counted
 from kgeval.comparison.rows import shown_decision
 from kgeval.markup import Markup, joined
@@ -34,16 +34,16 @@ def comparison_panel(comparison: Any, tests: pd.DataFrame) -> Markup:
     is_plain = verdict.outcome != "undecided" or verdict.sentence.startswith("Undecided")
     differences = _differences(comparison, verdict.metric)
     n_pairs = len(comparison.differences) // len(comparison.keys)
-    return cards.panel(
+    return panels.panel(
         verdict.sentence if is_plain else f"Undecided: {verdict.sentence}",
-        cards.line(
+        panels.line(
             f"{counted(len(comparison.alignment.rows[0]), 'rank')} of {comparison.results[0].facts['dataset']}, paired"
         ),
         _values(comparison, verdict.metric, confidence) if len(names) > 2 else None,
-        differences if n_pairs <= MAX_PAIRS else cards.folded(counted(n_pairs, "difference"), differences),
-        cards.folded("All metrics", html_table(comparison.values[[*comparison.keys, REASON]])),
-        cards.folded(counted(len(tests), "test"), html_table(tests, index=False)),
-        cards.folded("Protocol, test and notes", cards.lines(comparison.header())),
+        differences if n_pairs <= MAX_PAIRS else panels.folded(counted(n_pairs, "difference"), differences),
+        panels.folded("All metrics", html_table(comparison.values[[*comparison.keys, REASON]])),
+        panels.folded(counted(len(tests), "test"), html_table(tests, index=False)),
+        panels.folded("Protocol, test and notes", panels.lines(comparison.header())),
     )
 
 
@@ -68,8 +68,8 @@ def _values(comparison: Any, metric: str, confidence: float) -> Markup:
     bars = []
     for name, row in zip(comparison.names, comparison.values.to_dict("records")):
         low, high = (float(row.get(f"{metric} {end}", math.nan)) for end in ("low", "high"))
-        bars.append(cards.Bar(_short(name), float(row[metric]), low, high, display_of(metric).decimals))
-    return joined(cards.line(display_of(metric).heading), cards.bar_table(bars, confidence))
+        bars.append(panels.Bar(_short(name), float(row[metric]), low, high, display_of(metric).decimals))
+    return joined(panels.line(display_of(metric).heading), panels.bar_table(bars, confidence))
 
 
 def _differences(comparison: Any, metric: str) -> Markup:
@@ -82,17 +82,17 @@ def _differences(comparison: Any, metric: str) -> Markup:
     for row in rows:
         label, numbers = row["metric"], (row["difference"], row["low"], row["high"])
         decimals = display_of(label).decimals
-        places = cards.enough_decimals(numbers if row["better"] else numbers[:1], decimals)
+        places = panels.enough_decimals(numbers if row["better"] else numbers[:1], decimals)
         pair = f"{_short(row['first'])} - {_short(row['second'])}"
         cells.append(
             (
                 display_of(label).heading if has_two else pair,
-                cards.written(row["value_first"], decimals),
-                cards.written(row["value_second"], decimals),
-                cards.signed(row["difference"], places),
-                cards.between(row["low"], row["high"], places, has_signs=True),
-                cards.difference_bar(*numbers, limit),
-                cards.p_text(row["p_corrected"], comparison.alpha),
+                panels.written(row["value_first"], decimals),
+                panels.written(row["value_second"], decimals),
+                panels.signed(row["difference"], places),
+                panels.between(row["low"], row["high"], places, has_signs=True),
+                panels.difference_bar(*numbers, limit),
+                panels.p_text(row["p_corrected"], comparison.alpha),
                 _short(shown_decision(row)),
                 row["reason"],
             )
@@ -109,7 +109,7 @@ def _differences(comparison: Any, metric: str) -> Markup:
         "better",
         "reason",
     ]
-    return cards.table(headings, cells, numeric=(1, 2, 3, 4, 6))
+    return panels.table(headings, cells, numeric=(1, 2, 3, 4, 6))
 
 
 def _short(name: str) -> str:
