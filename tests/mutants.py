@@ -121,7 +121,7 @@ MUTANTS = (
     Mutant("C4", "positive_is_scored_in_a_call_of_its_own", "ranking/ranker.py", TIES,
         "counts = count_rows(rows, task.places(self.start, self.stop))",
         "places, rows = task.places(self.start, self.stop), rows.copy()\n"
-        "again = self.scorer.rows(queries.side, queries.given, queries.relation, task.candidates)\n"
+        "again = self.scorer.rows(queries.side, queries.parts, task.candidates)\n"
         "rows[places.rows, places.answers] = again[places.rows, places.answers]\n"
         "counts = count_rows(rows, places)"),
     Mutant("C4", "positive_is_scored_by_another_sum", "kernels/numpy_kernels.py", KERNELS,

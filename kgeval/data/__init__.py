@@ -45,18 +45,9 @@ from kgeval.data.library_objects import LibraryLabels, library_labels
 from kgeval.data.lists import Ragged, joined_ranges
 from kgeval.data.predictions import FILTERED, UNMAPPED, GivenRanks, Predictions
 from kgeval.data.protocol import PROTOCOL_HINTS, UNSEEN, Protocol, RandomSample
-from kgeval.data.queries import (
-    SIDE_NAMES,
-    SIDES,
-    Queries,
-    check_side,
-    check_sides,
-    given_and_asked,
-    given_and_asked_where,
-    query_parts,
-    shares_query,
-)
+from kgeval.data.queries import Queries, given_and_asked, given_and_asked_where, query_parts, shares_query
 from kgeval.data.row_keys import RowKeys, group_rows, rank_in
+from kgeval.data.sides import SIDE_NAMES, SIDES, check_side, check_sides, side_of
 from kgeval.data.triples import TripleSet
 from kgeval.data.vocabulary import Vocabulary, triple_ids
 
@@ -126,6 +117,7 @@ __all__ = [
     "rank_in",
     "sample_negatives",
     "shares_query",
+    "side_of",
     "triple_ids",
     "triple_labels",
     "with_labels",

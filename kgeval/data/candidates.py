@@ -20,7 +20,8 @@ from kgeval.data.dataset import Dataset
 from kgeval.data.lists import Ragged
 from kgeval.data.ogb_negatives import ogb_lists
 from kgeval.data.pandas_index import in_row_order
-from kgeval.data.queries import SIDES, Queries
+from kgeval.data.queries import Queries
+from kgeval.data.sides import SIDES, side_of
 from kgeval.errors import ProtocolError
 
 __all__ = ["All", "Candidates", "Listed", "Recorded"]
@@ -297,7 +298,7 @@ class Listed(Candidates):
                 texts = [ordered.part(i, i + 1).values.astype(">i8").tobytes() for i in rows.tolist()]
                 rows = rows[sorted(range(len(rows)), key=lambda i: (group[i], texts[i]))]
             ordered = ordered.take(rows)
-            answers = triples[rows][:, 0 if side == "subject" else 2]
+            answers = triples[rows, side_of(side).asked]
             n_rivals = np.bincount(ordered.list_of[ordered.values != answers[ordered.list_of]], minlength=len(rows))
             # What happens to empty lists changes nothing where there are none.
             empty = self.empty if not n_rivals.all() else ""

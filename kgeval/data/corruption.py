@@ -28,8 +28,9 @@ from kgeval.data.dataset import Dataset, triple_labels
 from kgeval.data.frames import with_labels
 from kgeval.data.known import SETTINGS, KnownIndex, known_triples
 from kgeval.data.pandas_index import by_label
-from kgeval.data.queries import Queries, check_side, check_sides, query_parts
+from kgeval.data.queries import Queries, query_parts
 from kgeval.data.row_keys import rank_in
+from kgeval.data.sides import check_side, check_sides, side_of
 from kgeval.data.vocabulary import triple_ids
 from kgeval.errors import DataError, KgevalWarning, ProtocolError
 
@@ -249,7 +250,7 @@ def draw_negatives(
         # of repeated_rows.
         rows = repeated_rows[queries.rows[is_drawn]]
         part = positives[rows]
-        part[:, 0 if side == "subject" else 2] = drawn[is_drawn]
+        part[:, side_of(side).asked] = drawn[is_drawn]
         parts.append(part)
         positive_rows.append(rows)
         side_codes.append(np.full(len(rows), code))
@@ -330,7 +331,7 @@ class _Drawable:
         int64 array, shape (positives,)
             In the order of ``queries.rows``.
         """
-        offsets, known = index.lookup(queries.relation, queries.given)
+        offsets, known = index.lookup(*queries.parts)
         drawn = np.full(len(queries.rows), -1, dtype=np.int64)
         starts = np.append(True, np.diff(groups) != 0)[: len(groups)]
         starts[queries.offsets[:-1]] = True

@@ -17,7 +17,7 @@ from kgeval.checks import Ids, Reals, check_one_of, cut_label, suggest
 from kgeval.data.dataset import Dataset
 from kgeval.data.lists import Ragged
 from kgeval.data.pandas_index import in_same_order
-from kgeval.data.queries import SIDES, check_side
+from kgeval.data.sides import SIDES, check_side
 from kgeval.data.vocabulary import Vocabulary
 from kgeval.errors import DataError
 

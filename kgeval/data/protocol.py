@@ -27,7 +27,7 @@ from kgeval.checks import (
 )
 from kgeval.data.candidates import OF_TOOL, All, Candidates, candidates_from_json, check_identity
 from kgeval.data.dataset import SPLITS, Dataset
-from kgeval.data.queries import check_sides
+from kgeval.data.sides import check_sides
 from kgeval.errors import ProtocolError
 
 UNSEEN = ("rank", "drop", "worst", "error")

@@ -517,7 +517,7 @@ def _n_split_queries(
             start, stop = answers.lists.offsets[row : row + 2]
             values, worth = answers.lists.values[start:stop], answers.worth[start:stop]
             if filtered != "no":
-                given = (np.full(len(values), part[i]) for part in (queries.relation, queries.given))
+                given = (np.full(len(values), part[i]) for part in queries.parts)
                 is_kept = ~index.contains(*given, values)
                 values, worth = values[is_kept], worth[is_kept]
             order = np.lexsort((values, -worth))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from kgeval.checks import Ids, Scores
-from kgeval.data import Candidates, Dataset, Queries
+from kgeval.data import Candidates, Dataset, Queries, side_of
 from kgeval.errors import DataError
 from kgeval.kernels import Best, address, best_candidates, on_host
 from kgeval.scorers import GeometryRows, RowScorer, as_scores, check_dimensions, check_no_nan
@@ -62,7 +62,7 @@ class ScorerSource:
         positive = -1 if row is None else self.positive_rows[row]
         queries = Queries.of(triple[None], side, rows=np.array([positive]))
         ((query, pool),) = self.candidates.pools(queries, self.entities)
-        scores = as_scores(self.rows.rows(side, query.given, query.relation, pool), self.rows.name)
+        scores = as_scores(self.rows.rows(side, query.parts, pool), self.rows.name)
         check_no_nan(scores, query, pool, self.dataset, self.rows.name)
         return pool, scores[0]
 
@@ -110,7 +110,7 @@ class ScorerSource:
                 raise DataError(f"{label!r} is not a candidate: it does not occur in train")
             if side not in tables:
                 tables[side] = self.rows.vectors(side, every)
-            vectors.append(on_host(self.rows.queries(side, query.given, query.relation)))
+            vectors.append(on_host(self.rows.queries(side, query.parts)))
             check_dimensions(vectors[-1], tables[side], self.rows.name)
             shared: Hashable = address(tables[side]), address(pool)
             groups.setdefault(shared, []).append(i)
@@ -123,7 +123,7 @@ class ScorerSource:
                 np.concatenate([vectors[i] for i in members]),
                 table,
                 None if np.array_equal(pool, every) else pool,
-                np.array([triples[i, 0 if sides[i] == "subject" else 2] for i in members]),
+                np.array([triples[i, side_of(sides[i]).asked] for i in members]),
                 [skipped[i] for i in members],
                 n,
             )

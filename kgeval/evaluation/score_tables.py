@@ -403,7 +403,7 @@ class _TableSide:
         query[queries.rows] = np.repeat(np.arange(len(queries)), np.diff(queries.offsets))
         n_listed = np.bincount(query[~table.is_known], minlength=len(queries))
         index = KnownIndex.of(*query_parts(known, side))
-        n_known = np.diff(index.lookup(queries.relation, queries.given)[0])
+        n_known = np.diff(index.lookup(*queries.parts)[0])
         return cls(table, side, queries.rows, query, n_listed + n_known < len(table.dataset.entities))
 
     @property

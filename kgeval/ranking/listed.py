@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kgeval.checks import Bools, Ids, Scores
-from kgeval.data import Dataset, KnownIndex, Listed, Ragged, query_parts
+from kgeval.data import Dataset, KnownIndex, Listed, Ragged, query_parts, side_of
 from kgeval.errors import ProtocolError
 from kgeval.ranking.counts import RankCounts, TaskCounts
 from kgeval.scorers import RowScorer, check_triple_scores, score_triples
@@ -88,10 +88,10 @@ class ListTask:
                 f"{side}s[{every.list_of[position]}] contains id {every.values[position]}; dataset {dataset.name!r} "
                 f"has entities 0 to {len(dataset.entities) - 1}"
             )
-        (relation, given), answers = query_parts(triples[rows], side)
+        given, answers = query_parts(triples[rows], side)
         rivals = listed.rivals(side, rows, answers, entities)
         owner = rivals.lists.list_of
-        is_known = index.contains(relation[owner], given[owner], rivals.lists.values)
+        is_known = index.contains(*(part[owner] for part in given), rivals.lists.values)
         counts = rivals.counts | {"known": int(is_known.sum())}
         has_dropped = listed.duplicates == "drop"
         return cls(dataset, side, triples[rows], rows, rivals.lists, is_known, rivals.kept, counts, has_dropped)
@@ -143,7 +143,7 @@ class ListTask:
             The index of the first of these positives.
         """
         triples = self.triples[start + rivals.list_of]
-        triples[:, 0 if self.side == "subject" else 2] = rivals.values
+        triples[:, side_of(self.side).asked] = rivals.values
         return triples
 
 

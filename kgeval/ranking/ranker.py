@@ -212,7 +212,7 @@ class RowBatch:
     def count(self) -> TaskCounts:
         """Score every candidate of each query; for each positive, count the rivals that score higher, and the ties."""
         task, queries = self.task, self.task.queries.part(self.start, self.stop)
-        rows = self.scorer.rows(queries.side, queries.given, queries.relation, task.candidates)
+        rows = self.scorer.rows(queries.side, queries.parts, task.candidates)
         largest = check_no_nan(rows, queries, task.candidates, task.dataset, self.scorer.name)
         count_rows = row_counter(rows)
         counts = count_rows(rows, task.places(self.start, self.stop))
@@ -232,7 +232,7 @@ class VectorBatch:
     def count(self) -> TaskCounts:
         """Compute and check the query vectors; for each positive, count the rivals that score higher, and the ties."""
         task, queries = self.task, self.task.queries.part(self.start, self.stop)
-        vectors = self.scorer.queries(queries.side, queries.given, queries.relation)
+        vectors = self.scorer.queries(queries.side, queries.parts)
         check_dimensions(vectors, self.candidates.vectors, self.scorer.name)
         _check_queries(largest_in_rows(vectors) + self.candidates.largest, queries, task, self.scorer.name)
         counts = self.candidates.counter.count(vectors, task.places(self.start, self.stop))
@@ -297,7 +297,7 @@ def _check_queries(largest: Reals, queries: Queries, task: Task, name: str) -> N
     is_bad = ~(largest < MAX_SIZE)
     if is_bad.any():
         i = int(np.flatnonzero(is_bad)[0])
-        query = describe_query(task.dataset, queries.side, queries.given[i], queries.relation[i])
+        query = describe_query(task.dataset, queries.side, queries.parts, i)
         raise ScoreError(
             f"{name}: the vector of query {query} is not finite, or so large that its scores overflow float64; "
             "check the parameters of this entity and relation"

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kgeval.checks import Bools, Ids
-from kgeval.data import Dataset, KnownIndex, Queries, joined_ranges, triple_labels
+from kgeval.data import Dataset, KnownIndex, Queries, joined_ranges, side_of, triple_labels
 from kgeval.errors import ProtocolError
 from kgeval.kernels import Places
 
@@ -71,7 +71,7 @@ class Task:
                 f"a pool of candidates must hold sorted distinct ids in 0..{len(dataset.entities) - 1}; got "
                 f"{np.array2string(candidates, threshold=6)} for queries of the {queries.side} side"
             )
-        offsets, known = index.lookup(queries.relation, queries.given)  # (queries + 1,), (known answers,)
+        offsets, known = index.lookup(*queries.parts)  # (queries + 1,), (known answers,)
         # (known answers,): the index of the query of each known answer
         row_of = np.repeat(np.arange(len(queries)), np.diff(offsets))
         if len(candidates) < len(dataset.entities):
@@ -82,9 +82,7 @@ class Task:
             # (queries + 1,): where the remaining known answers of each query start
             offsets = np.searchsorted(row_of, np.arange(len(queries) + 1))
         repeats = np.diff(queries.offsets)  # (queries,): the number of positives of each query
-        is_known = index.contains(
-            np.repeat(queries.relation, repeats), np.repeat(queries.given, repeats), queries.answers
-        )
+        is_known = index.contains(*(np.repeat(part, repeats) for part in queries.parts), queries.answers)
         return cls(dataset, queries, candidates, offsets, known, is_known.astype(np.int64))
 
     @property
@@ -164,11 +162,10 @@ def _check_answers(dataset: Dataset, queries: Queries, is_candidate: Bools) -> N
     missing = np.flatnonzero(~is_candidate[queries.answers])
     if len(missing):
         i = int(np.searchsorted(queries.offsets, missing[0], side="right")) - 1
-        given, answer = queries.given[i], queries.answers[missing[0]]
-        s, o = (answer, given) if queries.side == "subject" else (given, answer)
+        s, p, o = side_of(queries.side).in_place(tuple(part[i] for part in queries.parts), queries.answers[missing[0]])
         n_more = len(missing) - 1
         more = f" (the same holds for {n_more} more positive{'s' * (n_more > 1)})" if n_more else ""
         raise ProtocolError(
-            f"the answer of {triple_labels(dataset, s, queries.relation[i], o)}, {queries.side} side, is not a "
+            f"the answer of {triple_labels(dataset, s, p, o)}, {queries.side} side, is not a "
             f"candidate of its query{more}. The answer of every positive must be a candidate"
         )

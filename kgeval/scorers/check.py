@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from kgeval.checks import Ids, Scores, counted, cut_label
-from kgeval.data import SIDES, Dataset, Queries, check_sides, given_and_asked
+from kgeval.data import SIDES, Dataset, Queries, check_sides, query_parts
 from kgeval.errors import ScoreError
 from kgeval.scorers.libraries import bound
 from kgeval.scorers.models import EmbeddingModel
@@ -258,8 +258,7 @@ def _some_queries(triples: Ids, side: str, n_candidates: int) -> Queries:
     """Return some queries; their number is never `n_candidates`, so that a transposed array has a wrong shape."""
     n = PROBED_QUERIES + (n_candidates == PROBED_QUERIES)
     picked = triples[np.linspace(0, len(triples) - 1, n).astype(np.int64)]
-    given, answers = given_and_asked(picked, side)
-    return Queries(side, given, picked[:, 1], answers, np.arange(n), np.arange(n + 1))
+    return Queries(side, *query_parts(picked, side), np.arange(n), np.arange(n + 1))
 
 
 def _fetched(rows: RowScorer, queries: Queries, columns: Ids) -> Scores:
@@ -268,7 +267,7 @@ def _fetched(rows: RowScorer, queries: Queries, columns: Ids) -> Scores:
     Return a numpy array, shape (queries, columns).
     """
     with nullcontext() if rows.pace is None else rows.pace.at_once():
-        return as_scores(rows.rows(queries.side, queries.given, queries.relation, columns), rows.name)
+        return as_scores(rows.rows(queries.side, queries.parts, columns), rows.name)
 
 
 def _some_candidates(rows: RowScorer, queries: Queries, candidates: Ids, seconds: float) -> Ids:
@@ -323,7 +322,7 @@ def _compare_scores(
     is_other = difference > rounding.slack(expected, repeated)
     i, j = np.unravel_index(int(np.argmax(np.where(is_other, difference, -1.0))), difference.shape)
     if is_other[i, j]:
-        query = describe_query(dataset, queries.side, queries.given[i], queries.relation[i])
+        query = describe_query(dataset, queries.side, queries.parts, i)
         raise ScoreError(
             f"{rows.name}: {query} with candidate {cut_label(dataset.entities.labels[columns[j]])!r} got the score "
             f"{expected[i, j]:.9g} {ways[0]} and {repeated[i, j]:.9g} {ways[1]}; "

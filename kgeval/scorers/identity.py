@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from kgeval.checks import Ids, Scores, cut_label
-from kgeval.data import SIDES, Dataset, Queries, triple_labels
+from kgeval.data import SIDES, Dataset, Queries, side_of, triple_labels
 from kgeval.errors import DataError, ScoreError
 from kgeval.kernels import Array, StreamedTable, address, is_tensor, kind_of, library
 from kgeval.scorers.models import MODELS, EmbeddingModel
@@ -126,7 +126,7 @@ class ScorerIdentity:
         DataError
             If `before` cannot be a result of `describe`; the message names the part.
         """
-        n_queries = {side: len(given) for side, (given, _) in self._queries.items()}
+        n_queries = {side: len(parts[0]) for side, parts in self._queries.items()}
         _check_description(before, n_queries)
         settings, tables = self._read()
         found = _setting_differences(settings, before["settings"]) + _table_differences(tables, before["tables"])
@@ -171,8 +171,8 @@ class ScorerIdentity:
         return settings, hashes
 
     @cached_property
-    def _queries(self) -> dict[str, tuple[Ids, Ids]]:
-        """For each side, the given entities and the relations of the ranked queries, shape (queries,).
+    def _queries(self) -> dict[str, tuple[Ids, ...]]:
+        """For each side, the given columns of the ranked queries, shape (queries,), in the order of `Side.split`.
 
         The first queries have different relations, so that even a few probes contain many relations.
         """
@@ -184,7 +184,7 @@ class ScorerIdentity:
             is_first = np.zeros(len(order), dtype=bool)
             is_first[first] = True
             order = np.concatenate([order[is_first], order[~is_first]])
-            queries[side] = of_side.given[order], of_side.relation[order]
+            queries[side] = tuple(part[order] for part in of_side.parts)
         return queries
 
     @cached_property
@@ -198,12 +198,12 @@ class ScorerIdentity:
 
         If `n` is not None, the first `n` queries are hashed; else as many queries as there is time for.
         """
-        given, relation = self._queries[side]
+        parts = self._queries[side]
         digest, done, size, started = hashlib.sha256(), 0, FIRST_CALL, perf_counter()
-        stop = len(given) if n is None else n
+        stop = len(parts[0]) if n is None else n
         while done < stop:
             end = min(stop, done + size)
-            vectors = self.rows.queries(side, given[done:end], relation[done:end])  # type: ignore[attr-defined]
+            vectors = self.rows.queries(side, tuple(part[done:end] for part in parts))  # type: ignore[attr-defined]
             digest.update(table_digest(vectors)["sha256"].encode())
             width = max(1, int(vectors.shape[1]))
             done, size = end, max(1, min(2 * size, CHUNK_BYTES // (8 * width)))
@@ -259,7 +259,7 @@ class ScorerIdentity:
     @property
     def _n_probes(self) -> int:
         """The number of probes of a function: enough for every candidate and every query, at most `MAX_PROBES`."""
-        n_queries = max(len(given) for given, _ in self._queries.values())
+        n_queries = max(len(parts[0]) for parts in self._queries.values())
         return min(MAX_PROBES, len(self.sides) * max(len(self._entities), n_queries))
 
     def _score_triples(self, start: int, n: int) -> tuple[Ids, Scores]:
@@ -267,34 +267,31 @@ class ScorerIdentity:
         triples = np.empty((n, 3), dtype=np.int64)
         numbers = np.arange(start, start + n)
         for i, side in enumerate(self.sides):
-            given, relation = self._queries[side]
+            parts = self._queries[side]
             of_side = numbers % len(self.sides) == i
             k = numbers[of_side] // len(self.sides)
-            queries = k % len(given)
-            triples[of_side] = _triples(
-                side, given[queries], relation[queries], self._entities[k % len(self._entities)]
-            )
+            given = tuple(part[k % len(part)] for part in parts)
+            triples[of_side] = side_of(side).facts(given, self._entities[k % len(self._entities)])
         return triples, score_triples(self.rows, triples)
 
     def _score_queries(self, rows: MatrixRows, side: str, start: int, n: int) -> tuple[Ids, Scores]:
         """Return the probes of n queries and their scores: each query with its share of the candidates."""
         numbers = np.arange(start, start + n)
-        all_given, all_relations = self._queries[side]
-        given, relation = (values[numbers % len(values)] for values in (all_given, all_relations))
+        parts = tuple(part[numbers % len(part)] for part in self._queries[side])
         shares = [self._share(rows.takes_candidates(side), int(k)) for k in numbers]
         if rows.takes_candidates(side):
             scores = [
-                as_scores(rows.rows(side, given[i : i + 1], relation[i : i + 1], share), rows.name)[0].copy()
+                as_scores(rows.rows(side, tuple(part[i : i + 1] for part in parts), share), rows.name)[0].copy()
                 for i, share in enumerate(shares)
             ]
         else:
             candidates = np.sort(self._entities)
-            whole = rows.rows(side, given, relation, candidates)
+            whole = rows.rows(side, parts, candidates)
             scores = [
                 as_scores(whole[i], rows.name)[np.searchsorted(candidates, share)] for i, share in enumerate(shares)
             ]
         sizes = [len(share) for share in shares]
-        triples = _triples(side, np.repeat(given, sizes), np.repeat(relation, sizes), np.concatenate(shares))
+        triples = side_of(side).facts(tuple(np.repeat(part, sizes) for part in parts), np.concatenate(shares))
         return triples, np.concatenate(scores)
 
     def _share(self, takes_candidates: bool, number: int) -> Ids:
@@ -636,9 +633,3 @@ def _scattered(n: int) -> Ids:
     array([0, 5, 2, 4, 1, 3])
     """
     return np.argsort(np.arange(n, dtype=np.uint64) * GOLDEN, kind="stable")
-
-
-def _triples(side: str, given: Ids, relation: Ids, entities: Ids) -> Ids:
-    """Return the triples of queries and candidates, int64, shape (n, 3)."""
-    s, o = (entities, given) if side == "subject" else (given, entities)
-    return np.column_stack([s, relation, o])

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from kgeval.checks import Ids
-from kgeval.data import Dataset, triple_labels
+from kgeval.data import Dataset, side_of, triple_labels
 from kgeval.errors import ScoreError
 from kgeval.scorers.models import EmbeddingModel
 from kgeval.scorers.rounding import Rounding, score_differences
@@ -191,5 +191,4 @@ def _random_triples(scorer: Any, dataset: Dataset, n_queries: int, side: str) ->
     relation = np.resize(np.resize(rng.permutation(relations), n_queries), N_TRIPLES)
     given = np.resize(rng.choice(entities, n_queries), N_TRIPLES)
     asked = rng.choice(entities, N_TRIPLES)
-    s, o = (asked, given) if side == "subject" else (given, asked)
-    return np.column_stack([s, relation, o])
+    return side_of(side).facts((relation, given), asked)

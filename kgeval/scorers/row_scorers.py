@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from kgeval.checks import Ids, Reals, Scores, check_one_of
-from kgeval.data import SIDES, Dataset, Queries, triple_labels
+from kgeval.data import SIDES, Dataset, Queries, side_of, triple_labels
 from kgeval.errors import KgevalError, ScoreError
 from kgeval.kernels import (
     GEOMETRIES,
@@ -64,6 +64,7 @@ BATCH_SECONDS = 1.0
 # Such batches take longer, too: the copies for few queries would make the scorer look slow, and the batches stay small.
 BLOCK_BATCH_SECONDS = 8.0
 MIN_QUERIES, MAX_QUERIES = 4, 1024
+Parts = tuple[Ids, ...]  # the given columns of queries; see `Queries.parts`
 
 
 class TripleScorer(typing.Protocol):
@@ -105,15 +106,15 @@ class RowScorer(typing.Protocol):
     def pace(self) -> Pace | None:
         """The `Pace` that measures the scorer's calls and chooses their sizes; None for an embedding model."""
 
-    def rows(self, side: str, given: Ids, relation: Ids, candidates: Ids) -> Array:
+    def rows(self, side: str, parts: Parts, candidates: Ids) -> Array:
         """Score each query with each candidate.
 
         Parameters
         ----------
         side : str
             The missing side of the queries, ``"subject"`` or ``"object"``.
-        given, relation : int64 arrays, shape (queries,)
-            Ids of the given entity and of the relation of each query.
+        parts : tuple of int64 arrays, shape (queries,)
+            The given columns of the queries, in the order of `Side.split`: relation, given entity.
         candidates : int64 array, shape (candidates,)
             Ids of the candidates.
 
@@ -180,14 +181,14 @@ class FunctionRows:
     pace: Pace = field(default_factory=Pace, repr=False, compare=False)
     arrays: _IdArrays = field(default_factory=_IdArrays, repr=False, compare=False)
 
-    def rows(self, side: str, given: Ids, relation: Ids, candidates: Ids) -> Array:
+    def rows(self, side: str, parts: Parts, candidates: Ids) -> Array:
         """See `RowScorer`."""
         calls = _Calls("", self.largest_call, FIRST_PAIRS)
 
         def score(r: slice, c: slice) -> Array:
-            return self._block(side, given[r], relation[r], candidates[c])
+            return self._block(side, tuple(part[r] for part in parts), candidates[c])
 
-        return _scored_in_calls(self, (len(given), len(candidates)), calls, score)
+        return _scored_in_calls(self, (len(parts[0]), len(candidates)), calls, score)
 
     @property
     def largest_call(self) -> int:
@@ -195,12 +196,14 @@ class FunctionRows:
         own, given = getattr(self.function, "max_pairs", None), self.limits.batch_size or MAX_PAIRS
         return min(given, own) if isinstance(own, int) else given
 
-    def _block(self, side: str, given: Ids, relation: Ids, candidates: Ids) -> Array:
+    def _block(self, side: str, parts: Parts, candidates: Ids) -> Array:
         # Cell (i, j) of each array belongs to query i with candidate j.
-        fixed, relations, varied = self.arrays.shaped(len(given), len(candidates))
-        fixed[...], relations[...], varied[...] = given[:, None], relation[:, None], candidates
-        s, o = (varied, fixed) if side == "subject" else (fixed, varied)
-        return self.pairs(s.reshape(-1), relations.reshape(-1), o.reshape(-1)).reshape(fixed.shape)
+        shape = len(parts[0]), len(candidates)
+        arrays = self.arrays.shaped(*shape)
+        for array, values in zip(arrays, side_of(side).in_place(tuple(part[:, None] for part in parts), candidates)):
+            array[...] = values
+        s, p, o = (array.reshape(-1) for array in arrays)
+        return self.pairs(s, p, o).reshape(shape)
 
     def pairs(self, s: Ids, p: Ids, o: Ids) -> Array:
         """Return the scores of n triples, shape (n,), from one call of the function; tensors stay on their device."""
@@ -227,7 +230,7 @@ class MatrixRows:
     kind: str = "matrix"
     pace: Pace = field(default_factory=Pace, repr=False, compare=False)
 
-    def rows(self, side: str, given: Ids, relation: Ids, candidates: Ids) -> Array:
+    def rows(self, side: str, parts: Parts, candidates: Ids) -> Array:
         """See `RowScorer`."""
         takes_candidates = self.takes_candidates(side)
         all_entities = None if takes_candidates else self.n_entities
@@ -235,14 +238,14 @@ class MatrixRows:
         per_query = all_entities or min(len(candidates), block_size or len(candidates))
         n_in_memory = max(MIN_QUERIES, ROW_BATCH_BYTES // (8 * max(1, per_query)))
         limit = max(per_query, self.limits.batch_size or per_query * n_in_memory)
-        calls = _Calls(f"score_{side}s", limit, per_query, block_size, True, all_entities)
+        calls = _Calls(side_of(side).method, limit, per_query, block_size, True, all_entities)
         are_all = _are_all(candidates, self.n_entities)
 
         def score(r: slice, c: slice) -> Array:
-            scores = self._call(side, given[r], relation[r], candidates[c] if takes_candidates else None)
+            scores = self._call(side, tuple(part[r] for part in parts), candidates[c] if takes_candidates else None)
             return scores if takes_candidates or are_all else scores[:, candidates]
 
-        return _scored_in_calls(self, (len(given), len(candidates)), calls, score)
+        return _scored_in_calls(self, (len(parts[0]), len(candidates)), calls, score)
 
     def takes_candidates(self, side: str) -> bool:
         """Return whether the scorer can score only some of the entities on `side`.
@@ -255,26 +258,24 @@ class MatrixRows:
             return False
 
     def _method(self, side: str) -> Any:
-        method = getattr(self.scorer, f"score_{side}s", None)
+        method = getattr(self.scorer, side_of(side).method, None)
         if method is None:
             raise ScoreError(
-                f"{self.name} has no score_{side}s, which the {side} side needs; add it, or evaluate one side: "
-                f"Protocol(sides=({next(name for name in SIDES if name != side)!r},))"
+                f"{self.name} has no {side_of(side).method}, which the {side} side needs; add it, or evaluate one "
+                f"side: Protocol(sides=({next(name for name in SIDES if name != side)!r},))"
             )
         return method
 
-    def _call(self, side: str, given: Ids, relation: Ids, candidates: Ids | None) -> Array:
-        arguments = (relation, given) if side == "subject" else (given, relation)
+    def _call(self, side: str, parts: Parts, candidates: Ids | None) -> Array:
+        name, arguments = f"{self.name}.{side_of(side).method}", side_of(side).arguments(parts)
         options = {} if candidates is None else {"candidates": candidates.copy()}
-        with _naming_the_scorer(f"{self.name}.score_{side}s", lambda: _queries_text(side, given, relation)):
+        with _naming_the_scorer(name, lambda: _queries_text(side, parts)):
             raw = self._method(side)(*(argument.copy() for argument in arguments), **options)
         scores = as_rows(raw, self.name)
-        shape, wanted = tuple(scores.shape), (len(given), self.n_entities if candidates is None else len(candidates))
+        shape, wanted = tuple(scores.shape), (len(parts[0]), self.n_entities if candidates is None else len(candidates))
         if shape != wanted:
             hint = "; is it transposed?" if shape == wanted[::-1] else ""
-            raise ScoreError(
-                f"{self.name}.score_{side}s must return shape (queries, candidates) = {wanted}; got {shape}{hint}"
-            )
+            raise ScoreError(f"{name} must return shape (queries, candidates) = {wanted}; got {shape}{hint}")
         return scores
 
 
@@ -292,9 +293,10 @@ class GeometryRows:
     lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
     pace: None = field(default=None, repr=False, compare=False)
 
-    def queries(self, side: str, given: Ids, relation: Ids) -> Any:
+    def queries(self, side: str, parts: Parts) -> Any:
         """Return the checked vectors of n queries as a float64 array or tensor, shape (n, d)."""
-        with self.lock, _naming_the_scorer(f"{self.name}.query_vectors", lambda: _queries_text(side, given, relation)):
+        relation, given = parts
+        with self.lock, _naming_the_scorer(f"{self.name}.query_vectors", lambda: _queries_text(side, parts)):
             vectors = self._numbers("query_vectors", self.model.query_vectors(side, given.copy(), relation.copy()))
             vectors = double_copy(vectors)  # a copy, since the model may reuse its buffer
         if vectors.ndim != 2 or len(vectors) != len(given):
@@ -341,10 +343,10 @@ class GeometryRows:
         check_no_bits(f"{self.name}.{method}", numbers, ScoreError)
         return numbers
 
-    def rows(self, side: str, given: Ids, relation: Ids, candidates: Ids) -> Scores:
+    def rows(self, side: str, parts: Parts, candidates: Ids) -> Scores:
         """See `RowScorer`."""
         e = on_host(self.vectors(side, candidates))  # before the queries: a clearer error if the table is too short
-        q = on_host(self.queries(side, given, relation))
+        q = on_host(self.queries(side, parts))
         check_dimensions(q, e, self.name)
         scores = np.empty((len(q), len(e)))  # float64; filled with one block of candidates at a time
         for part in pair_parts(len(e), e.shape[1]):
@@ -547,7 +549,7 @@ def queries_within(rows: RowScorer, seconds: float, n_candidates: int, side: str
     """
     if rows.pace is None:
         return None
-    method = None if side is None or isinstance(rows, FunctionRows) else f"score_{side}s"
+    method = None if side is None or isinstance(rows, FunctionRows) else side_of(side).method
     n_pairs = rows.pace.pairs_within(seconds, method)
     return None if n_pairs is None else n_pairs // _pairs_per_query(rows, n_candidates, side)
 
@@ -648,11 +650,11 @@ def _answer_scores(rows: RowScorer, queries: Queries) -> Scores:
     row_of = np.repeat(np.arange(len(queries)), np.diff(queries.offsets))
     answers, column_of = np.unique(queries.answers, return_inverse=True)
     if isinstance(rows, GeometryRows):
-        vectors = on_host(rows.queries(queries.side, queries.given, queries.relation))
+        vectors = on_host(rows.queries(queries.side, queries.parts))
         candidates = on_host(rows.vectors(queries.side, answers))
         check_dimensions(vectors, candidates, rows.name)
         return exact_pair_scores(rows.model.geometry, vectors, candidates, row_of, column_of.reshape(-1))
-    scores = rows.rows(queries.side, queries.given, queries.relation, answers)
+    scores = rows.rows(queries.side, queries.parts, answers)
     return as_scores(scores[row_of, column_of], rows.name)
 
 
@@ -788,11 +790,11 @@ def _triples_text(s: Ids, p: Ids, o: Ids) -> str:
     return f"{len(s)} triples, with the ids {' to '.join(ends)}"
 
 
-def _queries_text(side: str, given: Ids, relation: Ids) -> str:
+def _queries_text(side: str, parts: Parts) -> str:
     """Describe queries for messages: how many there are, and the ids of the first and of the last query."""
-    pairs = [(given[i], relation[i]) for i in _ends(len(given))]
-    ends = [f"(?, {p}, {e})" if side == "subject" else f"({e}, {p}, ?)" for e, p in pairs]
-    return f"{len(given)} queries, with the ids {' to '.join(ends)}"
+    rows = (side_of(side).in_place(tuple(part[i] for part in parts), "?") for i in _ends(len(parts[0])))
+    ends = [f"({s}, {p}, {o})" for s, p, o in rows]
+    return f"{len(parts[0])} queries, with the ids {' to '.join(ends)}"
 
 
 def _ends(n: int) -> list[int]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from kgeval.checks import Ids, Scores, cut_label
-from kgeval.data import Dataset, Queries
+from kgeval.data import Dataset, Queries, side_of
 from kgeval.errors import ScoreError
 from kgeval.kernels import Array, fetched, first_nan, is_on_device, is_tensor, kind_of, largest_score, library
 
@@ -174,7 +174,7 @@ def check_no_nan(scores: Array, queries: Queries, candidates: Ids, dataset: Data
     if first is None:
         return largest
     row, column, n = first
-    query = describe_query(dataset, queries.side, queries.given[row], queries.relation[row])
+    query = describe_query(dataset, queries.side, queries.parts, row)
     raise ScoreError(
         f"{name} gave NaN for {query} with candidate {cut_label(dataset.entities.labels[candidates[column]])!r} "
         f"(NaN scores: {n} of the {math.prod(scores.shape)} scores of {len(scores)} queries); NaN cannot be ranked. "
@@ -182,7 +182,7 @@ def check_no_nan(scores: Array, queries: Queries, candidates: Ids, dataset: Data
     )
 
 
-def describe_query(dataset: Dataset, side: str, given: int, relation: int) -> str:
+def describe_query(dataset: Dataset, side: str, parts: Sequence[Ids], row: int) -> str:
     """Return a query as text with labels, for messages.
 
     Parameters
@@ -190,13 +190,17 @@ def describe_query(dataset: Dataset, side: str, given: int, relation: int) -> st
     dataset : Dataset
     side : str
         The missing side, ``"subject"`` or ``"object"``.
-    given, relation : int
-        Ids of the given entity and of the relation.
+    parts : sequence of int64 arrays, shape (queries,)
+        The given columns of queries; see `Queries`.
+    row : int
+        Which query.
 
     Returns
     -------
     str
         ``"('Jack', 'born_in', ?)"``, for example.
     """
-    entity, predicate = cut_label(dataset.entities.labels[given]), cut_label(dataset.relations.labels[relation])
-    return f"(?, {predicate!r}, {entity!r})" if side == "subject" else f"({entity!r}, {predicate!r}, ?)"
+    ids = side_of(side).in_place(tuple(part[row] for part in parts), None)
+    vocabularies = (dataset.entities, dataset.relations, dataset.entities)
+    shown = ("?" if i is None else repr(cut_label(known.labels[i])) for i, known in zip(ids, vocabularies))
+    return f"({', '.join(shown)})"

@@ -22,7 +22,8 @@ from measure import peaks_above
 
 import kgeval
 from kgeval.data.known import KnownIndex, known_triples
-from kgeval.data.queries import SIDES, Queries, query_parts
+from kgeval.data.queries import Queries, query_parts
+from kgeval.data.sides import SIDES
 from kgeval.ranking.tasks import Task
 from kgeval.scorers.models.products import ComplEx
 

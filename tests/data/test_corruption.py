@@ -11,7 +11,8 @@ from oracle import random_graph
 
 from kgeval import Dataset, negatives
 from kgeval.data.known import KnownIndex, known_triples
-from kgeval.data.queries import SIDES, given_and_asked, query_parts
+from kgeval.data.queries import given_and_asked, query_parts
+from kgeval.data.sides import SIDES
 from kgeval.errors import DataError, ProtocolError
 
 FATHERS = [("A", "father", "B"), ("B", "father", "C")]

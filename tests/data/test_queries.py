@@ -7,7 +7,8 @@ import pytest
 from grids import light
 from oracle import random_graph
 
-from kgeval.data.queries import SIDES, Queries, check_side, check_sides, given_and_asked
+from kgeval.data.queries import Queries, given_and_asked
+from kgeval.data.sides import SIDES, check_side, check_sides
 from kgeval.errors import ProtocolError
 
 

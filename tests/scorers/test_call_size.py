@@ -71,7 +71,7 @@ def timed_scorer(kind, clock, seconds, n=MANY):
 
 def score(rows, n_queries, n_candidates=MANY):
     """Score so many equal queries."""
-    return rows.rows("object", *np.zeros((2, n_queries), np.int64), np.arange(n_candidates))
+    return rows.rows("object", tuple(np.zeros((2, n_queries), np.int64)), np.arange(n_candidates))
 
 
 def test_a_fast_function_reaches_the_batch_size_in_a_few_calls(clock):
@@ -143,7 +143,7 @@ def test_the_first_call_of_an_object_has_one_query(clock, kind, shape):
     score(rows, 21, 2500)
     assert clock.sizes == [2500, 4 * 2500, 16 * 2500]
     rows.scorer.score_subjects = rows.scorer.score_objects
-    rows.rows("subject", *np.zeros((2, 5), np.int64), np.arange(2500))
+    rows.rows("subject", tuple(np.zeros((2, 5), np.int64)), np.arange(2500))
     assert clock.sizes[3:] == [2500, 4 * 2500]
 
 
@@ -229,7 +229,7 @@ def test_out_of_time_passes_through_the_adapters():
         raise OutOfTime
 
     with pytest.raises(OutOfTime):
-        as_row_scorer(late, N).rows("object", *np.zeros((2, 1), np.int64), np.arange(N))
+        as_row_scorer(late, N).rows("object", tuple(np.zeros((2, 1), np.int64)), np.arange(N))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -305,7 +305,7 @@ def test_without_memory_calls_are_halved(name, monkeypatch):
         calls, told = [], []
         rows = as_row_scorer(short_of_memory(kind, most, ERRORS[name], calls), N)
         with rows.pace.watch(told.append), rows.pace.at_once():
-            found = rows.rows("object", given, relation, candidates)
+            found = rows.rows("object", (relation, given), candidates)
         assert (found == TABLE[given, relation][:, candidates]).all(), (kind, most)
         assert sum(told) == 9 * len(candidates)
         failed = [n for n in calls if n > most]
@@ -393,7 +393,7 @@ def test_one_call_is_not_copied():
     answer = np.zeros((2, N))
     rows = as_row_scorer(Columns(lambda scores: answer), N)
     with rows.pace.at_once():
-        assert rows.rows("object", *np.zeros((2, 2), np.int64), np.arange(N)) is answer
+        assert rows.rows("object", tuple(np.zeros((2, 2), np.int64)), np.arange(N)) is answer
 
 
 def test_a_gpu_is_waited_for(clock, monkeypatch):

@@ -519,7 +519,7 @@ def test_ids_that_a_function_keeps_stay_as_they_were(keep):
     rows = as_row_scorer(score, n_entities=6)
     ids = np.arange(6)
     for start in range(5):
-        found = rows.rows("object", ids[start : start + 2], ids[:2][: len(ids[start : start + 2])], ids)
+        found = rows.rows("object", (ids[:2][: len(ids[start : start + 2])], ids[start : start + 2]), ids)
         assert found.tolist() == [list(range(6))] * len(found)
     for call in kept:
         for held, before in call:
@@ -536,7 +536,7 @@ def test_ids_that_nobody_keeps_are_used_again():
 
     rows = as_row_scorer(score, n_entities=6)
     for _ in range(3):
-        rows.rows("subject", np.array([1, 2]), np.array([0, 0]), np.arange(6))
+        rows.rows("subject", (np.array([0, 0]), np.array([1, 2])), np.arange(6))
     assert len(addresses) == 3
     assert addresses[0] == addresses[1] == addresses[2]
 

@@ -211,7 +211,7 @@ def test_one_dtype_throughout(kind, device):
     scorer = make(kind, tensor, lambda scores: scores.float() if scores.shape[-1] < 8 else scores)
     rows = as_row_scorer(scorer, N, Limits(batch_size=8))
     with pytest.raises(kg.ScoreError, match="gave float64 scores, then float32 scores; keep to one dtype"):
-        rows.rows("object", np.arange(1), np.zeros(1, np.int64), np.arange(12))
+        rows.rows("object", (np.zeros(1, np.int64), np.arange(1)), np.arange(12))
 
 
 @pytest.mark.parametrize("kind", KINDS)

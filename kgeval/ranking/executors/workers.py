@@ -135,11 +135,7 @@ def triples_of(task: Task | ListTask, start: int, stop: int) -> Ids:
     """Return the positives of the queries ``start:stop`` of a task, int64, shape (positives, 3)."""
     if isinstance(task, ListTask):
         return task.triples[start:stop]
-    queries = task.queries.part(start, stop)
-    repeats = np.diff(queries.offsets)
-    given, relation = np.repeat(queries.given, repeats), np.repeat(queries.relation, repeats)
-    s, o = (queries.answers, given) if task.side == "subject" else (given, queries.answers)
-    return np.column_stack([s, relation, o])
+    return task.queries.part(start, stop).facts
 
 
 def _candidates(task: Task | ListTask) -> Ids:
