@@ -217,30 +217,13 @@ def difference_table(
                 systems[model] = system
         order = {model: place for place, model in enumerate(systems)}
         tested = [(models[i], models[j]) for i, j in indices if models[i] in systems and models[j] in systems]
-        found = compare_runs(
-            list(systems.values()),
-            [(order[first], order[second]) for first, second in tested],
-            spread=terms.spread,
-            largest_level=max(terms.alpha, 0.05),
-        )
-        differences = dict(zip(tested, found))
+        places = [(order[first], order[second]) for first, second in tested]
+        found = compare_runs(list(systems.values()), places, spread=terms.spread, largest_level=terms.alpha)
+        differences, scale = dict(zip(tested, found)), (key.higher_is_better, key.bounds)
         for i, j in indices:
-            first, second = models[i], models[j]
-            one, other = cells[first, part.dataset], cells[second, part.dataset]
-            reason = "; ".join(f"{model}: {reasons[model]}" for model in (first, second) if reasons[model])
-            pairs.append(
-                Pair(
-                    part.dataset,
-                    label,
-                    first,
-                    second,
-                    (one["mean"], other["mean"]),
-                    differences.get((first, second)),
-                    key.higher_is_better,
-                    key.bounds,
-                    (one["n_seeds"], other["n_seeds"]),
-                    reason,
-                    {"n": len(part.samples[label])},
-                )
-            )
+            names = models[i], models[j]
+            values, n_runs = (tuple(cells[name, part.dataset][of] for name in names) for of in ("mean", "n_seeds"))
+            reason = "; ".join(f"{name}: {reasons[name]}" for name in names if reasons[name])
+            more = {"n": len(part.samples[label])}
+            pairs.append(Pair(part.dataset, label, names, values, differences.get(names), *scale, n_runs, reason, more))
     return decided_rows(pairs, terms.alpha)

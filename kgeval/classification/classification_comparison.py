@@ -253,7 +253,7 @@ def compare_classifications(
     clusters = _clusters(results, rows, cluster)
     aligned = [_in_order(result, order) for result, order in zip(results, rows)]
     pairs = pairs_of(names, baseline)
-    settings = {"n_resamples": n_resamples, "seed": seed, "largest_level": max(alpha_of(confidence), 0.05)}
+    settings = {"n_resamples": n_resamples, "seed": seed, "largest_level": alpha_of(confidence)}
     compared = [
         pair
         for i, j in pairs
@@ -365,29 +365,17 @@ def _compare_pair(
         if compared:
             firsts, seconds = zip(*compared.values())
             found |= dict(zip(compared, compare_paired(firsts, seconds, among, test=test, **settings)))
-    pairs = []
+    dataset, pairs = str(pair[0].facts["dataset"]), []
     for label, (_, metric) in keys.items():
-        one, other = (result.value(label).value for result in pair)
+        values = pair[0].value(label).value, pair[1].value(label).value
         difference, reason = found.get(label), reasons[label]
         if not reason and not _has_direction(metric):
             reason = f"{NO_DIRECTION.format(best=metric.best)}; {NOT_CORRECTED}"
         if metric.no_interval and difference is not None:
             difference, reason = replace(difference, error=math.nan, reason=metric.no_interval), metric.no_interval
-        direction = metric.higher_is_better if _has_direction(metric) else None
+        scale = metric.higher_is_better if _has_direction(metric) else None, metric.bounds
         more = {"n": len(all_rows), **({} if difference is not None else {"n_clusters": among.count})}
-        pairs.append(
-            Pair(
-                str(pair[0].facts["dataset"]),
-                label,
-                *names,
-                (one, other),
-                difference,
-                direction,
-                metric.bounds,
-                reason=reason,
-                more=more,
-            )
-        )
+        pairs.append(Pair(dataset, label, names, values, difference, *scale, reason=reason, more=more))
     return pairs
 
 

@@ -3,7 +3,7 @@
 from kgeval.comparison.alignment import OVERRIDES, Alignment, align, differing_facts, mismatches
 from kgeval.comparison.comparison import Comparison, compare
 from kgeval.comparison.differences import ROUNDING, Sample, samples_of
-from kgeval.comparison.margins import MarginPair, check_margin, equivalence_lines, largest_difference, margin_rows
+from kgeval.comparison.margins import KINDS, check_margin, equivalence_lines, largest_difference, margin_rows
 from kgeval.comparison.names import Results, check_names, name_results
 from kgeval.comparison.regression_gate import Gate, gate
 from kgeval.comparison.rows import (
@@ -23,6 +23,7 @@ from kgeval.comparison.rows import (
 from kgeval.comparison.verdict import TRAINED, Verdict, is_like_chance, leaders_of, verdict_of
 
 __all__ = [
+    "KINDS",
     "NO_RUN",
     "OVERRIDES",
     "ROUNDING",
@@ -31,7 +32,6 @@ __all__ = [
     "Alignment",
     "Comparison",
     "Gate",
-    "MarginPair",
     "Pair",
     "Results",
     "Sample",

@@ -36,7 +36,7 @@ def average_table(
     weights : float64 array, shape (rows of the first result,), optional
     """
     pairs = []
-    first, second = (comparison.names[i] for i in pair)
+    names = comparison.names[pair[0]], comparison.names[pair[1]]
     dataset = str(comparison.results[0].facts["dataset"])
     for label in labels:
         key = comparison.keys[label]
@@ -53,10 +53,8 @@ def average_table(
                     found, values = _mean(comparison, key, sample, pair, row_weights)
             except MetricError as error:
                 reason, more["n_clusters"] = str(error), sample.clusters.count
-            better = key.higher_is_better
-            pairs.append(
-                Pair(dataset, label, first, second, values, found, better, key.bounds, reason=reason, more=more)
-            )
+            scale = key.higher_is_better, key.bounds
+            pairs.append(Pair(dataset, label, names, values, found, *scale, reason=reason, more=more))
     rows = decided_rows(pairs, comparison.alpha, ("average",), has_order=True)
     return rows[["average", *rows.columns.drop("average")]]
 
@@ -106,7 +104,7 @@ def _mean(
         sample.clusters,
         n_resamples=terms.n_resamples,
         seed=terms.seed,
-        largest_level=max(terms.alpha, 0.05),
+        largest_level=terms.alpha,
     )
     return found, (float(moments[0].number), float(moments[1].number))
 

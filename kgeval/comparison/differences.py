@@ -364,34 +364,21 @@ def difference_table(
             samples[of_kind[0]].clusters,
             terms.n_resamples,
             terms.seed,
-            largest_level=max(terms.alpha, 0.05),
+            largest_level=terms.alpha,
         )
         for pair, differences in zip(indices, found):
             tested |= {(pair, label): difference for label, difference in zip(labels[pair], differences)}
     dataset, pairs = str(results[0].facts["dataset"]), []
-    for pair in indices:
+    for i, j in indices:
+        names = values.index[i], values.index[j]
         for label, key in keys.items():
-            wins, ties, losses = samples[label].count_wins(results, *pair, key)
-            names = [values.index[i] for i in pair]
-            one, other = (float(values[label].iloc[i]) for i in pair)
-            reason = _joined({values.index[i]: reasons.get((i, label), "") for i in pair})
-            more = {"wins": wins, "ties": ties, "losses": losses, "n": len(samples[label])}
-            found_one = tested.get((pair, label))
-            n_clusters = {} if found_one is not None else {"n_clusters": samples[label].clusters.count}
-            pairs.append(
-                Pair(
-                    dataset,
-                    label,
-                    names[0],
-                    names[1],
-                    (one, other),
-                    found_one,
-                    key.higher_is_better,
-                    key.bounds,
-                    reason=reason,
-                    more=more | n_clusters,
-                )
-            )
+            test = tested.get(((i, j), label))
+            more = dict(zip(COUNTS, samples[label].count_wins(results, i, j, key))) | {"n": len(samples[label])}
+            more |= {} if test is not None else {"n_clusters": samples[label].clusters.count}
+            one, other = float(values[label].iloc[i]), float(values[label].iloc[j])
+            reason = _joined({values.index[k]: reasons.get((k, label), "") for k in (i, j)})
+            scale = key.higher_is_better, key.bounds
+            pairs.append(Pair(dataset, label, names, (one, other), test, *scale, reason=reason, more=more))
     return decided_rows(pairs, terms.alpha, COUNTS)
 
 

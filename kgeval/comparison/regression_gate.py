@@ -11,7 +11,15 @@ import pandas as pd
 
 from kgeval.checks import counted
 from kgeval.comparison.comparison import Comparison, compare
-from kgeval.comparison.margins import INFERIOR, MARGIN_COLUMNS, NOT_INFERIOR, check_margin, compared_pair, margin_rows
+from kgeval.comparison.margins import (
+    INFERIOR,
+    MARGIN_COLUMNS,
+    NOT_INFERIOR,
+    check_margin,
+    compared_pair,
+    largest_difference,
+    margin_rows,
+)
 from kgeval.errors import MetricError
 from kgeval.markup_panels import between, enough_decimals, p_equals, signed, written
 from kgeval.metrics import Metric, display_of
@@ -146,7 +154,8 @@ def gate(
         cluster=cluster,
     )
     for label, margin in keys.items():
-        check_margin(comparison, comparison.keys[label], margin, allow_zero=True)
+        largest = largest_difference(comparison.keys[label], comparison.results, comparison.alignment.rows)
+        check_margin(comparison.keys[label], margin, largest, allow_zero=True)
     pairs = [compared_pair(comparison, label, (0, 1)) for label in keys]
     frame = margin_rows(pairs, [float(margin) for margin in keys.values()], "non-inferiority", comparison.alpha)
     for row in frame[frame["p"].isna()].to_dict("records"):
