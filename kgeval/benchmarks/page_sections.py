@@ -11,11 +11,10 @@ from typing import Any
 
 from kgeval.benchmarks.tables import bold_models, marked_models, table_notes
 from kgeval.checks import counted
-from kgeval.comparison import p_part, row_of
 from kgeval.markup import Markup, joined, tag
-from kgeval.markup_panels import p_text, written
+from kgeval.markup_panels import written
 from kgeval.metrics import display_of
-from kgeval.report import charts, page_numbers, page_parts
+from kgeval.report import charts, page_differences, page_numbers, page_parts
 
 Row = Mapping[Any, Any]
 N_CAUTIONS, MAX_NAME, MAX_HEAD = 2, 32, 20
@@ -25,17 +24,8 @@ MAX_FOREST = 4  # models; with more of them, the differences are shown as a matr
 # ---- pieces ----
 
 
-def model_name(benchmark: Any, model: str, limit: int = MAX_NAME) -> Markup:
-    """Return the sample of a model's colour, and its name.
-
-    Parameters
-    ----------
-    benchmark : Benchmark
-    model : str
-    limit : int
-        A longer name is shortened in the middle.
-    """
-    return tag("span", charts.swatch(benchmark.models.index(model)), page_parts.label(model, limit), class_="model")
+def _model(benchmark: Any, model: str) -> Markup:
+    return page_differences.model_label(model, benchmark.models.index(model))
 
 
 def models_in_order(benchmark: Any) -> list[str]:
@@ -58,13 +48,11 @@ def order_on(benchmark: Any, dataset: str) -> list[str]:
     benchmark : Benchmark
     dataset : str
     """
-    is_higher = benchmark.keys[benchmark.metric].higher_is_better
-    rows = cells_of(benchmark, dataset, benchmark.metric)
-    sign = -1.0 if is_higher else 1.0
-    present = [model for model, row in rows.items() if row["n_seeds"]]
-    return sorted(
-        present, key=lambda model: (math.isnan(rows[model]["mean"]), sign * (_finite(rows[model]["mean"]) or 0))
-    )
+    sign = -1.0 if benchmark.keys[benchmark.metric].higher_is_better else 1.0
+    means = {
+        model: row["mean"] for model, row in cells_of(benchmark, dataset, benchmark.metric).items() if row["n_seeds"]
+    }
+    return sorted(means, key=lambda model: (math.isnan(means[model]), sign * means[model]))
 
 
 def cells_of(benchmark: Any, dataset: str, metric: str) -> dict[str, Row]:
@@ -80,13 +68,8 @@ def cells_of(benchmark: Any, dataset: str, metric: str) -> dict[str, Row]:
     return {row["model"]: row for row in rows}
 
 
-def _finite(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None
-
-
-def _interval(row: Row, name: str = "mean") -> tuple[float | None, float | None, float | None]:
-    """Return value and limits of a row; None where they are undefined."""
-    return _finite(row[name]), _finite(row["low"]), _finite(row["high"])
+def _interval(row: Row) -> tuple[float, float, float]:
+    return row["mean"], row["low"], row["high"]
 
 
 def mean_cell(row: Row, metric: str, bar: Markup | None = None, classes: str = "", mark: str = "") -> Markup:
@@ -102,17 +85,14 @@ def mean_cell(row: Row, metric: str, bar: Markup | None = None, classes: str = "
     mark : str
         A sign after the mean; may be empty.
     """
-    value, low, high = _interval(row)
-    lines: list[Any] = []
-    if value is not None:
+    spread, value = None, row["mean"]
+    if math.isfinite(value) and math.isfinite(row["sd"]):
         digits = page_numbers.digits_of(value, metric)
-        if _finite(row["sd"]) is not None:
-            lines.append(tag("span", f" ± {page_numbers.written(row['sd'], metric, digits)}", class_="spread"))
-        if low is not None and high is not None:
-            ends = f"[{page_numbers.written(low, metric, digits)}, {page_numbers.written(high, metric, digits)}]"
-            lines.append(tag("small", ends))
+        spread = tag("span", f" ± {page_numbers.written(row['sd'], metric, digits)}", class_="spread")
+    ends = page_numbers.interval_text(_interval(row), metric)
     text = f"{page_numbers.written(value, metric)}{mark}" if row["n_seeds"] else "no run"
-    return page_parts.number(text, value, *lines, bar, classes=classes, title=row["reason"] or None)
+    interval = tag("small", ends) if ends else None
+    return page_parts.number(text, value, spread, interval, bar, classes=classes, title=row["reason"] or None)
 
 
 # ---- 1: the answer ----
@@ -179,7 +159,7 @@ def means_table(benchmark: Any, metric: str, name: str) -> Markup:
             classes = "best" if model in bold[dataset] else ""
             cells.append(mean_cell(row, metric, bar, classes, "†" if model in marked[dataset] else ""))
             cells += [page_parts.number(str(row["n_seeds"]), row["n_seeds"])] if len(counts) > 1 else []
-        lines.append(tag("tr", page_parts.row_head(model_name(benchmark, model)), *cells))
+        lines.append(tag("tr", page_parts.row_head(_model(benchmark, model)), *cells))
     key, heading = benchmark.keys[metric], display_of(metric).heading
     heads: list[Any] = ["model"]
     for dataset in benchmark.datasets:
@@ -219,9 +199,8 @@ def differences(benchmark: Any) -> Markup | None:
             continue
         if benchmark.terms.baseline is None:
             rows.sort(key=lambda row: (order.index(row["first"]), order.index(row["second"])))
-        is_forest = benchmark.terms.baseline is not None or len(order) <= MAX_FOREST
-        made = forest(benchmark, dataset, rows, i) if is_forest else matrix(benchmark, dataset, rows, order, i)
-        parts += [made, reasons(of_dataset)]
+        made = _forest if benchmark.terms.baseline is not None or len(order) <= MAX_FOREST else _matrix
+        parts += [made(benchmark, dataset, rows, order, f"differences-{i}"), reasons(of_dataset)]
     n_tests = benchmark.verdict.n_tests
     text = (
         f"p is corrected by Holm's method for {counted(n_tests, 'test')}, all differences of all datasets, and "
@@ -231,92 +210,25 @@ def differences(benchmark: Any) -> Markup | None:
     return page_parts.section("differences", "Differences", tag("p", text, class_="muted"), *parts)
 
 
-def _pair(row: Row) -> Markup:
-    return joined(page_parts.label(row["first"], MAX_NAME), " - ", page_parts.label(row["second"], MAX_NAME))
-
-
-def forest(benchmark: Any, dataset: str, rows: Sequence[Row], place: int) -> Markup:
-    """Return the differences on a dataset as a forest plot with their numbers.
-
-    Parameters
-    ----------
-    benchmark : Benchmark
-    dataset : str
-    rows : sequence of mappings
-        Rows of `Benchmark.differences`, in the order to show.
-    place : int
-        The number of the dataset, for the name of the table.
-    """
-    metric = benchmark.metric
-    cells = [_interval(row, "difference") for row in rows]
-    limits = page_parts.limits_of([(0.0, None, None), *cells])
-    lines = []
-    for row, cell in zip(rows, cells):
-        is_sure = bool(row["better"])
-        text, ends = page_numbers.difference_text(cell, metric)
-        drawn = charts.difference_bar(cell, limits, title=f"{text} {ends}".strip(), is_sure=is_sure)
-        lines.append(
-            tag(
-                "tr",
-                page_parts.row_head(_pair(row)),
-                tag("td", drawn, class_="drawn"),
-                page_parts.difference_cell(cell, metric, is_sure),
-                page_parts.number(p_text(row["p_corrected"], benchmark.alpha), _finite(row["p_corrected"])),
-                class_=None if is_sure else "undecided",
-                title=row["reason"] or None,
-            )
-        )
+def _forest(benchmark: Any, dataset: str, rows: Sequence[Row], order: Sequence[str], name: str) -> Markup:
+    """Return a line for each difference of a dataset."""
+    metric, alpha = benchmark.metric, benchmark.alpha
+    text = "with intervals at the level of each test. Vertical line: 0. Bold: decided. Open mark: undecided."
+    caption = joined(page_parts.label(dataset, MAX_NAME), f": differences in {display_of(metric).heading}, {text}")
     is_higher = benchmark.keys[metric].higher_is_better
-    sides = ("", "first better →") if is_higher else ("← first better", "")
-    axis = tag("span", *(tag("span", side) for side in sides), class_="axis")
-    caption = joined(
-        page_parts.label(dataset, MAX_NAME),
-        f": differences in {display_of(metric).heading}, with intervals at the level of each test. Vertical line: 0. "
-        "Bold: decided. Open mark: undecided.",
-    )
-    heads = ["first - second", axis, "difference", "p (corrected)"]
-    return page_parts.table(caption, heads, [tag("tbody", *lines)], name=f"differences-{place}", numbers=[2, 3])
+    return page_differences.forest(rows, metric, alpha, caption, higher_is_better=is_higher, name=name)
 
 
-def matrix(benchmark: Any, dataset: str, rows: Sequence[Row], order: Sequence[str], place: int) -> Markup:
-    """Return the differences of all pairs of models on a dataset as a matrix: row - column, best model first.
-
-    Parameters
-    ----------
-    benchmark : Benchmark
-    dataset : str
-    rows : sequence of mappings
-        Rows of `Benchmark.differences`.
-    order : sequence of str
-        The models, best first.
-    place : int
-        The number of the dataset, for the name of the table.
-    """
+def _matrix(benchmark: Any, dataset: str, rows: Sequence[Row], order: Sequence[str], name: str) -> Markup:
+    """Return a cell for each difference of a dataset; the models stand in their order on it."""
     metric = benchmark.metric
-    met = {frozenset((row["first"], row["second"])) for row in rows}
-    bodies = []
-    for name in order:
-        cells = []
-        for other in order:
-            if frozenset((name, other)) not in met:
-                cells.append(tag("td", "", class_="number"))
-                continue
-            row = row_of(benchmark.differences, metric, name, other, dataset)
-            kind = "grey" if not row["better"] else "gain" if row["better"] == name else "loss"
-            text, ends = page_numbers.difference_text(_interval(row, "difference"), metric)
-            title = f"{name} - {other}: {text} {ends}, {p_part(row, benchmark.alpha)}"
-            cells.append(page_parts.number(text, row["difference"], classes=kind, title=title))
-        bodies.append(tag("tr", page_parts.row_head(model_name(benchmark, name)), *cells))
     caption = joined(
         page_parts.label(dataset, MAX_NAME),
         f": differences in {display_of(metric).heading}, row - column, best model first. Bold: decided; blue: the row "
         "is better, orange: the column is better. Grey: undecided. Intervals: in the table of all tests.",
     )
-    heads = ["row", *(page_parts.label(name, 12) for name in order)]
-    return page_parts.table(
-        caption, heads, [tag("tbody", *bodies)], name=f"differences-{place}", classes="matrix",
-        numbers=range(1, len(heads)),
-    )  # fmt: skip
+    models = {model: benchmark.models.index(model) for model in order}
+    return page_differences.matrix(rows, metric, benchmark.alpha, caption, models, name)
 
 
 def reasons(rows: Sequence[Row]) -> Markup | None:
@@ -358,18 +270,19 @@ def seeds(benchmark: Any) -> Markup:
                 f"{page_numbers.written(value, metric)}{'' if seed is None else f' ({seed})'}"
                 for seed, value in zip(names, values[model])
             )
-            digits = page_numbers.digits_of(_finite(row["mean"]) or 0.0, metric)
-            share = _finite(row["share_of_seeds"])
-            freedom = _finite(row["freedom"])
+            digits = page_numbers.digits_of(row["mean"], metric)
+            share, freedom = row["share_of_seeds"], row["freedom"]
+            spreads = [
+                page_parts.number(page_numbers.written(row[of], metric, digits), row[of]) for of in ("sd", "error")
+            ]
             lines.append(
                 tag(
                     "tr",
-                    page_parts.row_head(model_name(benchmark, model)),
+                    page_parts.row_head(_model(benchmark, model)),
                     tag("td", charts.runs_bar(values[model], row["mean"], limits, place), class_="drawn"),
-                    page_parts.number(page_numbers.written(row["sd"], metric, digits), _finite(row["sd"])),
-                    page_parts.number(page_numbers.written(row["error"], metric, digits), _finite(row["error"])),
+                    *spreads,
                     page_parts.number(page_numbers.percent(share), share, title=row["reason"] or None),
-                    page_parts.number("-" if freedom is None else f"{freedom:,.1f}", freedom),
+                    page_parts.number(written(freedom, 1), freedom),
                     tag("td", texts),
                 )
             )
@@ -428,10 +341,10 @@ def together(benchmark: Any, across: Any) -> Markup:
     lines = [
         tag(
             "tr",
-            page_parts.row_head(model_name(benchmark, row["model"])),
-            page_parts.number(page_numbers.written(row["mean_rank"], "mr"), _finite(row["mean_rank"])),
+            page_parts.row_head(_model(benchmark, row["model"])),
+            page_parts.number(page_numbers.written(row["mean_rank"], "mr"), row["mean_rank"]),
             page_parts.number(str(row["n_best"]), row["n_best"]),
-            *(page_parts.number(_rank(rank), _finite(rank)) for rank in _ranks_of(across, row["model"])),
+            *(page_parts.number(_rank(rank), rank) for rank in _ranks_of(across, row["model"])),
         )
         for row in across.table.to_dict("records")
     ]
@@ -527,24 +440,22 @@ def all_tests(benchmark: Any) -> Markup:
         frame = benchmark.differences
         lines = [tag("tr", tag("th", page_parts.label(dataset), scope="rowgroup", colspan=len(heads)))]
         for row in frame[frame["dataset"] == dataset].to_dict("records"):
-            freedom = _finite(row["freedom"])
-            p_values = [
-                page_parts.number(p_text(row[name], benchmark.alpha), _finite(row[name]))
-                for name in ("p", "p_corrected")
+            p_values = [page_differences.p_cell(row[of], benchmark.alpha) for of in ("p", "p_corrected")]
+            ends = page_numbers.difference_text((row["difference"], row["low_95"], row["high_95"]), metric)[1]
+            values = [
+                page_parts.number(page_numbers.written(row[of], metric), row[of])
+                for of in ("value_first", "value_second")
             ]
-            uncorrected = {**row, "low": row["low_95"], "high": row["high_95"]}
-            ends = page_numbers.difference_text(_interval(uncorrected, "difference"), metric)[1]
             lines.append(
                 tag(
                     "tr",
-                    page_parts.row_head(_pair(row)),
-                    page_parts.number(page_numbers.written(row["value_first"], metric), _finite(row["value_first"])),
-                    page_parts.number(page_numbers.written(row["value_second"], metric), _finite(row["value_second"])),
-                    page_parts.difference_cell(_interval(row, "difference"), metric, bool(row["better"])),
-                    page_parts.number(ends or "-", _finite(row["low_95"])),
+                    page_parts.row_head(page_differences.pair_names(row["first"], row["second"])),
+                    *values,
+                    page_parts.difference_cell(page_differences.cell_of(row), metric, bool(row["better"])),
+                    page_parts.number(ends or "-", row["low_95"]),
                     *p_values,
-                    page_parts.number(written(row["level"]), _finite(row["level"])),
-                    page_parts.number("-" if freedom is None else f"{freedom:,.1f}", freedom),
+                    page_parts.number(written(row["level"]), row["level"]),
+                    page_parts.number(written(row["freedom"], 1), row["freedom"]),
                     tag("td", row["test"] or "-"),
                     tag("td", page_parts.label(row["better"], MAX_HEAD) if row["better"] else row["decision"]),
                     title=row["reason"] or None,

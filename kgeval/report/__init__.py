@@ -1,6 +1,6 @@
 """Output for people and other programs: text tables, exports, plots and the report page."""
 
-from kgeval.report import charts, exports, page_numbers, page_parts, plots
+from kgeval.report import charts, exports, page_differences, page_numbers, page_parts, plots
 from kgeval.report.exports import write_ranks
 from kgeval.report.page import write_page
 from kgeval.report.page_frame import check_page_target, whole_page
@@ -45,6 +45,7 @@ __all__ = [
     "listed_ranks",
     "markdown_lines",
     "number_text",
+    "page_differences",
     "page_numbers",
     "page_parts",
     "plots",
