@@ -114,11 +114,6 @@ class BoardRun:
         return run_name(self.card.model, self.card.seed)
 
     @cached_property
-    def contradictions(self) -> tuple[str, ...]:
-        """Why no ranks can give the metrics of the card; such a run has no place in the order. See `Card`."""
-        return self.card.contradictions
-
-    @cached_property
     def has_known_negatives(self) -> bool:
         """Whether the card says among which candidates the run ranks; else the run has no place in the order."""
         candidates = self.card.content["protocol"]["settings"].get("candidates", All.kind)
@@ -127,7 +122,7 @@ class BoardRun:
     @property
     def is_ranked(self) -> bool:
         """Whether the run has a place in the order, and counts in means over seeds."""
-        return not self.contradictions and self.has_known_negatives
+        return not self.card.contradictions and self.has_known_negatives
 
     @property
     def coverage(self) -> Coverage:
@@ -150,9 +145,7 @@ class BoardRun:
         ----------
         metric : str
         """
-        cell = self.card.metrics.get(metric) or (None, None, None)
-        value, low, high = (math.nan if part is None or not math.isfinite(part) else float(part) for part in cell[:3])
-        return value, low, high
+        return self.card.metrics.get(metric, (math.nan, math.nan, math.nan))
 
     def value(self, metric: str) -> float:
         """Return the value of a metric; NaN if the card has none.
@@ -532,10 +525,14 @@ def _table_of(runs: Sequence[BoardRun]) -> tuple[BoardTable, list[str]]:
         of_model.setdefault(run.card.model, []).append(run)
     rows = [BoardRow(run.card.model, (run,)) for run in runs if not run.is_ranked]
     notes = [
-        f"{run.place}: the card contradicts itself, so it is not ranked and in no mean: {run.contradictions[0]}"
-        + (f"; and {counted(len(run.contradictions) - 1, 'more contradiction')}" if run.contradictions[1:] else "")
+        f"{run.place}: the card contradicts itself, so it is not ranked and in no mean: {run.card.contradictions[0]}"
+        + (
+            f"; and {counted(len(run.card.contradictions) - 1, 'more contradiction')}"
+            if run.card.contradictions[1:]
+            else ""
+        )
         for run in runs
-        if run.contradictions
+        if run.card.contradictions
     ]
     unknown = [run.place for run in runs if not run.has_known_negatives]
     if unknown:
@@ -610,7 +607,7 @@ def _marks(row: BoardRow, runs: Sequence[BoardRun]) -> tuple[str, ...]:
         for other in runs:
             if other is not run and other.card.hash == run.card.hash:
                 found[f"same ranks as {other.name}"] = None
-    if any(run.contradictions for run in row.runs):
+    if any(run.card.contradictions for run in row.runs):
         found[CONTRADICTS] = None
     if not all(run.has_known_negatives for run in row.runs):
         found[UNKNOWN_NEGATIVES] = None

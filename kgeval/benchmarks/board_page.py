@@ -14,12 +14,13 @@ from urllib.parse import quote
 
 from kgeval.benchmarks.board import UNKNOWN_NEGATIVES, Board, BoardRow, BoardRun, BoardTable, read_board
 from kgeval.benchmarks.card import Card
+from kgeval.benchmarks.page_sections import spread
 from kgeval.checks import counted
 from kgeval.files import replacing
 from kgeval.markup import Markup, joined, printable, tag
 from kgeval.metrics import display_of
-from kgeval.report import charts, check_page_target, page_numbers, page_parts, whole_page
-from kgeval.results import MAX_TIES, EvaluationResult, Key
+from kgeval.report import charts, check_page_target, page_numbers, page_parts, plain_values, whole_page
+from kgeval.results import EvaluationResult, Key
 
 N_HEX = 12  # characters of a fingerprint that are shown
 MAX_NAME, MAX_PLACE, MAX_TITLE = 40, 28, 24  # characters of a model, of a file, and of a dataset in the navigation
@@ -213,7 +214,13 @@ def _rows_table(one: BoardTable, place: int, links: dict[int, str]) -> Markup:
         single = [row.value(metric)[:3] for row in ranked if len(row.runs) == 1]
         several = [(run.value(metric),) for row in ranked if len(row.runs) > 1 for run in row.runs]
         limits[metric] = page_parts.limits_of([*single, *several])
-    heads: list[Any] = ["model", *(_direction(metric) for metric in one.metrics), "ties", "ranks", "card"]
+    heads: list[Any] = [
+        "model",
+        *(page_parts.heading(display_of(key).heading, Key.parse(key).higher_is_better) for key in one.metrics),
+        "ties",
+        "ranks",
+        "card",
+    ]
     bodies = [tag("tbody", *_lines(row, one, limits, links)) for row in one.rows]
     parts = []
     if any(len(row.runs) == 1 for row in one.rows):
@@ -235,13 +242,6 @@ def _rows_table(one: BoardTable, place: int, links: dict[int, str]) -> Markup:
     )
 
 
-def _direction(metric: str) -> Markup:
-    """Return the heading of a metric, with an arrow that says which values are better."""
-    is_higher = Key.parse(metric).higher_is_better
-    arrow = tag("span", "↑" if is_higher else "↓", title=f"{'higher' if is_higher else 'lower'} is better")
-    return joined(display_of(metric).heading, " ", arrow)
-
-
 def _lines(row: BoardRow, one: BoardTable, limits: dict[str, Any], links: dict[int, str]) -> list[Markup]:
     """Return the line of a row, and the lines of its runs, which are shown when the row is open."""
     name = page_parts.label(row.model, MAX_NAME)
@@ -255,18 +255,16 @@ def _lines(row: BoardRow, one: BoardTable, limits: dict[str, Any], links: dict[i
     cells = [_mean_cell(row, metric, limits[metric]) for metric in one.metrics]
     ties = [run.card.tie_rate for run in row.runs if math.isfinite(run.card.tie_rate)]
     highest = max(ties, default=math.nan)
-    is_tied = highest > MAX_TIES
-    text = f"up to {page_numbers.percent(highest)}" if len(set(ties)) > 1 else page_numbers.percent(highest)
-    cells.append(page_parts.number(text, highest, classes="warn" if is_tied else ""))
+    cells.append(page_parts.ties_cell(highest, f"up to {page_numbers.percent(highest)}" if len(set(ties)) > 1 else ""))
     counts = [run.card.n_ranks for run in row.runs]
     few, many = min(counts), max(counts)
     text = page_numbers.whole(few) + (f" to {page_numbers.whole(many)}" if many > few else "")
     cells.append(page_parts.number(text, few))
     cells.append(tag("td", *(joined(_link(run, links, str(run.card.seed)), " ") for run in row.runs), class_="links"))
-    opened = []
-    for run in row.runs:
-        head_of_run = page_parts.row_head(f"seed {run.card.seed}")
-        opened.append(tag("tr", head_of_run, *_run_cells(run, one, limits, links), class_="more"))
+    opened = [
+        tag("tr", page_parts.row_head(f"seed {run.card.seed}"), *_run_cells(run, one, limits, links), class_="more")
+        for run in row.runs
+    ]
     return [tag("tr", head, *cells), *opened]
 
 
@@ -276,17 +274,14 @@ def _run_cells(run: BoardRun, one: BoardTable, limits: dict[str, Any], links: di
     for metric in one.metrics:
         cell = run.cell(metric)
         if not run.is_ranked:  # the value as text, without a number by which a click could sort the row
-            title = "; ".join(run.contradictions) or UNKNOWN_NEGATIVES
-            cells.append(page_parts.number(page_numbers.written(_none_if_nan(cell[0]), metric), title=title))
+            title = "; ".join(run.card.contradictions) or UNKNOWN_NEGATIVES
+            cells.append(page_parts.number(page_numbers.written(cell[0], metric), title=title))
             continue
         drawn = page_parts.bar_of(cell, limits[metric])
         least, greatest = run.card.bounds(metric) if metric in run.card.metrics else (math.nan, math.nan)
         reason = run.card.reason(metric) if metric in run.card.metrics else "the card does not have this metric"
-        parts = [*map(_none_if_nan, cell), reason, _none_if_nan(least), _none_if_nan(greatest)]
-        cells.append(page_parts.value_cell(parts, metric, bar=drawn))
-    ties = run.card.tie_rate
-    is_tied = ties > MAX_TIES
-    cells.append(page_parts.number(page_numbers.percent(ties), ties, classes="warn" if is_tied else ""))
+        cells.append(page_parts.value_cell([*cell, reason, least, greatest], metric, bar=drawn))
+    cells.append(page_parts.ties_cell(run.card.tie_rate))
     cells.append(page_parts.number(page_numbers.whole(run.card.n_ranks), run.card.n_ranks))
     cells.append(tag("td", _link(run, links, "card"), class_="links"))
     return cells
@@ -295,23 +290,14 @@ def _run_cells(run: BoardRun, one: BoardTable, limits: dict[str, Any], links: di
 def _mean_cell(row: BoardRow, metric: str, limits: tuple[float, float]) -> Markup:
     """Return the cell of a mean over seeds: mean, standard deviation, and a drawing of the mean and of each run."""
     mean, _, _, deviation = row.value(metric)
-    text = page_numbers.written(mean, metric)
-    spread = None
-    if math.isfinite(deviation):
-        digits = page_numbers.digits_of(mean, metric)
-        spread = tag("span", f" ± {page_numbers.written(deviation, metric, digits)}", class_="spread")
     drawn = charts.runs_bar([run.value(metric) for run in row.runs], mean, limits)
-    return page_parts.number(text, mean, spread, drawn)
+    return page_parts.number(page_numbers.written(mean, metric), mean, spread(mean, deviation, metric), drawn)
 
 
 def _link(run: BoardRun, links: dict[int, str], text: str) -> Markup:
     """Return the link to the card of a run."""
     shown = printable(f"{run.place}: card of {run.name}")
     return tag("a", tag("bdi", text), href=links[id(run)], title=shown)
-
-
-def _none_if_nan(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 # ---- the numbers as JSON ----
@@ -323,21 +309,21 @@ def _data(board: Board) -> dict[str, Any]:
     for one in board.tables:
         rows = []
         for row in one.rows:
-            values = {metric: [_none_if_nan(part) for part in row.value(metric)] for metric in one.metrics}
+            values = {metric: row.value(metric) for metric in one.metrics}
             runs = [
                 {
                     "file": run.place,
-                    "copies": list(run.copies),
+                    "copies": run.copies,
                     "seed": run.card.seed,
                     "hash": run.card.hash,
-                    "contradictions": list(run.contradictions),
-                    "metrics": {metric: [_none_if_nan(part) for part in run.cell(metric)] for metric in one.metrics},
+                    "contradictions": run.card.contradictions,
+                    "metrics": {metric: run.cell(metric) for metric in one.metrics},
                     "n_ranks": run.card.n_ranks,
-                    "tie_rate": _none_if_nan(run.card.tie_rate),
+                    "tie_rate": run.card.tie_rate,
                 }
                 for run in row.runs
             ]
-            rows.append({"model": row.model, "marks": list(row.marks), "values": values, "runs": runs})
+            rows.append({"model": row.model, "marks": row.marks, "values": values, "runs": runs})
         tables.append(
             {
                 "dataset": one.dataset,
@@ -352,4 +338,4 @@ def _data(board: Board) -> dict[str, Any]:
             }
         )
     unread = [{"file": place, "why": text} for place, text in board.unread]
-    return {"tables": tables, "notes": list(board.notes), "unread": unread}
+    return dict(plain_values({"tables": tables, "notes": board.notes, "unread": unread}))

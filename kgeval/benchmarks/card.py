@@ -11,6 +11,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -139,7 +140,7 @@ class Card:
         """The first 8 hexadecimal digits of the SHA-256 of the protocol."""
         return str(self.content["protocol"]["fingerprint"])
 
-    @property
+    @cached_property
     def metrics(self) -> dict[str, tuple[float, float, float]]:
         """Key such as ``"object.mrr"`` -> value and limits of its interval; NaN if undefined (see `reason`)."""
         numbers = {}
@@ -175,7 +176,7 @@ class Card:
         value = math.nan if entry["value"] is None else float(entry["value"])
         return float(entry.get("least", value)), float(entry.get("greatest", value))
 
-    @property
+    @cached_property
     def contradictions(self) -> tuple[str, ...]:
         """Why no ranks can give these metrics, one text per contradiction; empty for a card that kgeval wrote.
 

@@ -85,14 +85,24 @@ def mean_cell(row: Row, metric: str, bar: Markup | None = None, classes: str = "
     mark : str
         A sign after the mean; may be empty.
     """
-    spread, value = None, row["mean"]
-    if math.isfinite(value) and math.isfinite(row["sd"]):
-        digits = page_numbers.digits_of(value, metric)
-        spread = tag("span", f" ± {page_numbers.written(row['sd'], metric, digits)}", class_="spread")
     ends = page_numbers.interval_text(_interval(row), metric)
-    text = f"{page_numbers.written(value, metric)}{mark}" if row["n_seeds"] else "no run"
-    interval = tag("small", ends) if ends else None
-    return page_parts.number(text, value, spread, interval, bar, classes=classes, title=row["reason"] or None)
+    text = f"{page_numbers.written(row['mean'], metric)}{mark}" if row["n_seeds"] else "no run"
+    more = [spread(row["mean"], row["sd"], metric), tag("small", ends) if ends else None, bar]
+    return page_parts.number(text, row["mean"], *more, classes=classes, title=row["reason"] or None)
+
+
+def spread(mean: float, deviation: float, metric: str) -> Markup | None:
+    """Return the standard deviation over the seeds, which stands after a mean; None if there is none.
+
+    Parameters
+    ----------
+    mean, deviation : float
+    metric : str
+    """
+    if not (math.isfinite(mean) and math.isfinite(deviation)):
+        return None
+    text = page_numbers.written(deviation, metric, page_numbers.digits_of(mean, metric))
+    return tag("span", f" ± {text}", class_="spread")
 
 
 # ---- 1: the answer ----

@@ -3,6 +3,7 @@
 from kgeval.report import charts, exports, page_differences, page_numbers, page_parts, plots
 from kgeval.report.exports import write_ranks
 from kgeval.report.page import write_page
+from kgeval.report.page_content import plain_values
 from kgeval.report.page_frame import check_page_target, whole_page
 from kgeval.report.table_files import without_formulas
 from kgeval.report.table_text import (
@@ -48,6 +49,7 @@ __all__ = [
     "page_differences",
     "page_numbers",
     "page_parts",
+    "plain_values",
     "plots",
     "protocol_comment",
     "rough_lines",

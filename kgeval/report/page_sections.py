@@ -30,6 +30,7 @@ from kgeval.report.page_parts import (
     difference_cell,
     exact,
     folded,
+    heading,
     label,
     limits_of,
     line_list,
@@ -37,9 +38,9 @@ from kgeval.report.page_parts import (
     row_head,
     section,
     table,
+    ties_cell,
     value_cell,
 )
-from kgeval.results import MAX_TIES
 from kgeval.stats import FEW_CLUSTERS
 
 Data = Mapping[str, Any]
@@ -311,9 +312,8 @@ def metric_table(data: Data, group: Data, has_bars: bool = False) -> Markup:
             cell = row["cells"][place]
             bar = bar_of(cell, limits[place], _chance(group, row["model"], place), row["ends"][place], row["model"])
             cells.append(value_cell(cell, key, bar=bar if has_bars else None, classes=_classes(data, row, place)))
-        ties = data["tie_rates"][row["model"]]
         if has_bars:
-            cells.append(number(percent(ties), ties, classes="warn" if (ties or 0.0) > MAX_TIES else ""))
+            cells.append(ties_cell(data["tie_rates"][row["model"]]))
         if len(ns) > 1:
             cells.append(number(whole(row["n"]), row["n"]))
         bodies.append(tag("tr", row_head(model_name(data, row["model"])), *cells))
@@ -321,7 +321,7 @@ def metric_table(data: Data, group: Data, has_bars: bool = False) -> Markup:
         cells = [value_cell(cell, key) for cell, key in zip(row["cells"], keys)]
         cells += [tag("td")] * (has_bars + (len(ns) > 1))
         bodies.append(tag("tr", row_head(row["name"]), *cells, class_="chance"))
-    heads = ["model", *(_direction(one) for one in data["metrics"])]
+    heads = ["model", *(heading(one["heading"], one["higher_is_better"]) for one in data["metrics"])]
     heads += ["ties"] if has_bars else []
     heads += ["ranks"] if len(ns) > 1 else []
     size = f"; {whole(min(ns))} ranks" if len(ns) == 1 else ""
@@ -329,13 +329,6 @@ def metric_table(data: Data, group: Data, has_bars: bool = False) -> Markup:
     caption = f"{kind}, realistic ties, {data['confidence']:.0%} intervals"
     name = f"metrics-{group['setting']}-{group['side']}"
     return table(caption, heads, [tag("tbody", *bodies)], name=name, numbers=range(1, len(heads)))
-
-
-def _direction(metric: Data) -> Markup:
-    """Return the heading of a metric with an arrow that says which values are better."""
-    is_higher = metric["higher_is_better"]
-    arrow = tag("span", "↑" if is_higher else "↓", title=f"{'higher' if is_higher else 'lower'} is better")
-    return joined(metric["heading"], " ", arrow)
 
 
 def reasons(data: Data) -> Markup | None:
