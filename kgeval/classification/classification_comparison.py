@@ -26,17 +26,15 @@ from kgeval.classification.point_keys import split_average
 from kgeval.comparison import (
     TRAINED,
     Pair,
+    Sentence,
     alpha_of,
-    best_first,
     decided_rows,
     interval_words,
-    leaders_among,
-    p_part,
     pairs_of,
-    row_of,
+    several_results,
     shown_decision,
 )
-from kgeval.errors import MetricError, ProtocolError
+from kgeval.errors import MetricError
 from kgeval.metrics import REASON, Cell, Metric, display_of, metric_frame, split_list
 from kgeval.metrics.pointwise import PointMetric
 from kgeval.results import CONFIDENCE, html_table, show_text
@@ -109,26 +107,9 @@ class ClassificationComparison:
             return f"No verdict on {heading}: {undefined[0]} has no {heading}"
         if not _has_direction(metric):
             return f"No verdict on {heading}: {NO_DIRECTION.format(best=metric.best)}"
-        higher_is_better = bool(metric.higher_is_better)
-        leader, second, *others = best_first(values, higher_is_better)
-        ties = leaders_among(rows, values, higher_is_better)[1:]
-        if others and not ties:
-            return f"{leader} beats all {len(others) + 1} other models: {heading} {values[leader]:.4f}; {TRAINED}"
-        if others:
-            return (
-                f"Undecided: {leader} has the best {heading}, {values[leader]:.4f}, but the test cannot tell it from "
-                f"{', '.join(ties)}"
-            )
-        row = row_of(rows, label, leader, second)
-        low, high = row["low"], row["high"]
-        limits = "(no interval)" if math.isnan(low) else f"[{low:+.4f}, {high:+.4f}]"
-        numbers = (
-            f"{heading}{'' if higher_is_better else ' (lower is better)'} {values[leader]:.4f} against "
-            f"{values[second]:.4f}, {row['difference']:+.4f} {limits}, {p_part(row, self.alpha)}"
-        )
-        if ties:
-            return f"Undecided between {leader} and {second}: {numbers}"
-        return f"{leader} beats {second}: {numbers}; {TRAINED}"
+        decimals = display_of(label.removeprefix("macro.")).decimals
+        sentence = Sentence(heading, decimals, bool(metric.higher_is_better), values, rows, self.alpha)
+        return "; ".join([sentence.text(), *([TRAINED] if len(sentence.leaders) == 1 else [])])
 
     def header(self) -> list[str]:
         """Return lines of text about the compared examples, and about the computation of intervals and p-values."""
@@ -241,9 +222,9 @@ def compare_classifications(
     >>> scorers = {"object": lambda s, p, o: o, "low": lambda s, p, o: 1.0 * ((o < 10) | (o == 19))}
     >>> results = {name: kg.classify(scorer, dataset, negatives) for name, scorer in scorers.items()}
     >>> compare_classifications(results, metrics="accuracy").verdict.partition(";")[0]
-    'object beats low: accuracy 0.8000 against 0.5000, +0.3000 [+0.1707, +0.4293], p < 0.0001'
+    'object beats low: accuracy 0.8000 against 0.5000, +0.3000 [0.1707, 0.4293], p < 0.0001'
     """
-    named = _name_results(results, names)
+    named = several_results("compare_classifications", results, names, ClassificationResult)
     names, results = tuple(named), tuple(named.values())
     keys = _read_keys(results, metrics)
     check_confidence(confidence)
@@ -264,32 +245,6 @@ def compare_classifications(
     index = pd.Index(list(names), name="model", dtype=object)
     values = metric_frame(index, list(of_rows.values()), keys, with_intervals=True)
     return ClassificationComparison(table, values, names, keys, results, clusters, confidence, n_resamples, seed)
-
-
-def _name_results(results: Any, names: Sequence[str] | None) -> dict[str, ClassificationResult]:
-    """Return the results under distinct names; raise a ProtocolError for wrong results or names."""
-    if not isinstance(results, (list, tuple, Mapping)) or len(results) < 2:
-        raise ProtocolError(
-            "compare_classifications needs a list of at least two results, such as compare_classifications([a, b]); "
-            f"got {type(results).__name__}"
-        )
-    if isinstance(results, Mapping):
-        names, results = (list(map(str, results)) if names is None else names), list(results.values())
-    for i, result in enumerate(results):
-        if not isinstance(result, ClassificationResult):
-            hint = "; kgeval.compare compares evaluations" if type(result).__name__ == "EvaluationResult" else ""
-            raise ProtocolError(
-                f"result {i} must be a ClassificationResult, from kgeval.classify or kgeval.load_result; got "
-                f"{type(result).__name__}{hint}"
-            )
-    if names is None:
-        scorers = [str(result.facts.get("scorer") or "model") for result in results]
-        is_distinct = len(set(scorers)) == len(scorers)
-        names = scorers if is_distinct else [f"{name} ({i})" for i, name in enumerate(scorers, start=1)]
-    named = dict(zip(names, results))
-    if len(names) != len(results) or len(named) < len(results) or not all(map(str.strip, map(str, names))):
-        raise ProtocolError(f"names must be {len(results)} different words, one for each result; got {list(names)!r}")
-    return named
 
 
 def _read_keys(

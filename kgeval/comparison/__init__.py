@@ -4,7 +4,7 @@ from kgeval.comparison.alignment import OVERRIDES, Alignment, align, differing_f
 from kgeval.comparison.comparison import Comparison, compare
 from kgeval.comparison.differences import ROUNDING, Sample, samples_of
 from kgeval.comparison.margins import KINDS, check_margin, equivalence_lines, largest_difference, margin_rows
-from kgeval.comparison.names import Results, check_names, name_results
+from kgeval.comparison.names import Results, check_names, name_results, several_results
 from kgeval.comparison.regression_gate import Gate, gate
 from kgeval.comparison.rows import (
     NO_RUN,
@@ -13,14 +13,14 @@ from kgeval.comparison.rows import (
     alpha_of,
     best_first,
     decided_rows,
+    difference_words,
     interval_words,
     leaders_among,
-    p_part,
     pairs_of,
     row_of,
     shown_decision,
 )
-from kgeval.comparison.verdict import TRAINED, Verdict, is_like_chance, leaders_of, verdict_of
+from kgeval.comparison.verdict import TRAINED, Sentence, Verdict, is_like_chance, leaders_of, shown_name, verdict_of
 
 __all__ = [
     "KINDS",
@@ -35,6 +35,7 @@ __all__ = [
     "Pair",
     "Results",
     "Sample",
+    "Sentence",
     "Verdict",
     "align",
     "alpha_of",
@@ -43,6 +44,7 @@ __all__ = [
     "check_names",
     "compare",
     "decided_rows",
+    "difference_words",
     "differing_facts",
     "equivalence_lines",
     "gate",
@@ -54,10 +56,11 @@ __all__ = [
     "margin_rows",
     "mismatches",
     "name_results",
-    "p_part",
     "pairs_of",
     "row_of",
     "samples_of",
+    "several_results",
     "shown_decision",
+    "shown_name",
     "verdict_of",
 ]

@@ -28,7 +28,7 @@ from kgeval.comparison.differences import (
 )
 from kgeval.comparison.groups import groups_by
 from kgeval.comparison.margins import equivalence_table
-from kgeval.comparison.names import models_of, name_results
+from kgeval.comparison.names import models_of, several_results
 from kgeval.comparison.panels import comparison_panel
 from kgeval.comparison.rows import pairs_of, row_of
 from kgeval.comparison.texts import header_lines, shown_table
@@ -552,14 +552,7 @@ def compare(
     >>> comparison.best("mr"), comparison.significant()["better"].tolist()
     ('good', ['good', 'good'])
     """
-    if not isinstance(results, (list, tuple, Mapping)) or len(results) < 2:
-        got = (
-            f"a {type(results).__name__} of length {len(results)}"
-            if isinstance(results, (list, tuple, Mapping))
-            else type(results).__name__
-        )
-        raise ProtocolError(f"compare needs a list of at least two results, such as compare([a, b]); got {got}")
-    named = name_results(results, names)
+    named = several_results("compare", results, names, EvaluationResult)
     names, results = tuple(named), tuple(named.values())
     keys = _read_keys(metrics)
     check_confidence(confidence)

@@ -17,7 +17,7 @@ import pandas as pd
 
 from kgeval.checks import check_one_of
 from kgeval.errors import MetricError, ProtocolError
-from kgeval.markup_panels import p_equals
+from kgeval.markup_panels import between, enough_decimals, p_equals, signed
 from kgeval.stats import Difference, holm, holm_levels
 
 ROW_COLUMNS = (
@@ -319,15 +319,20 @@ def best_first(values: Mapping[str, float], higher_is_better: bool) -> list[str]
     return sorted(values, key=lambda name: -values[name] if higher_is_better else values[name])
 
 
-def p_part(row: Mapping[Any, Any], alpha: float) -> str:
-    """Return the corrected p-value of a row as the part of a sentence, such as ``"p = 0.0123"``.
+def difference_words(row: Mapping[Any, Any], decimals: int, alpha: float) -> str:
+    """Return the difference of a row in a sentence, with its interval and its corrected p-value.
 
     Parameters
     ----------
-    row : mapping of str to object
+    row : mapping
+    decimals : int
+        There are more, if a decided difference would read as 0.
     alpha : float
     """
-    return "not tested" if math.isnan(row["p_corrected"]) else p_equals(row["p_corrected"], alpha)
+    places = enough_decimals([row["difference"]] if row["better"] else [], decimals)
+    limits = between(row["low"], row["high"], places) or "(no interval)"
+    shown = "not tested" if math.isnan(row["p_corrected"]) else p_equals(row["p_corrected"], alpha)
+    return f"{signed(row['difference'], places)} {limits}, {shown}"
 
 
 def interval_words(differences: pd.DataFrame, alpha: float) -> str:
