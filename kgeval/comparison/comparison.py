@@ -148,7 +148,7 @@ class Comparison:
         best = int(np.nanargmax(values) if key.higher_is_better else np.nanargmin(values))
         sample = self.sample(key)
         for i in np.flatnonzero(np.isnan(values)):
-            low, high = sample.bounds(self.results[i], int(i), key)
+            low, high = sample.bounds(int(i))
             if high > values[best] if key.higher_is_better else low < values[best]:
                 raise MetricError(
                     f"{self.names[best]} has the best known value of {label}, {values[best]:.4f}, but the value of "
@@ -246,7 +246,7 @@ class Comparison:
             row = row_of(self.differences, label, self.names[i], self.names[j])
             decided = row["difference"] if row["better"] else 0.0
         groups = (sample.groups_of(codes), labels)
-        frame = group_table(self.results, sample, key, (i, j), self.terms, groups, decided)
+        frame = group_table(sample, (i, j), self.terms, groups, decided)
         frame.index.name = column
         if is_ordered:
             return frame
@@ -560,16 +560,16 @@ def compare(
     terms = Terms(confidence, cluster, baseline, n_resamples, check_seed(seed, MetricError))
     pairs_of(names, baseline)  # an unknown baseline is an error before the results are aligned
     alignment = align(results, names, list(keys.values()), split_list(override))
-    samples = samples_of(results, alignment.rows, keys, results[0].rank_table.row_clusters(cluster))
     of_sample = [
         result.__replace__(protocol=replace(result.protocol, sample=alignment.sample, sample_seed=0))
         for result in results
     ]
-    values = value_table(of_sample, names, keys, samples, confidence)
-    table = difference_table(results, keys, samples, values, terms)
-    notes = [*cautions(results, names), *bounded_notes(results, names, samples, keys)]
+    samples = samples_of(of_sample, alignment.rows, keys, results[0].rank_table.row_clusters(cluster))
+    values = value_table(samples, names, confidence)
+    table = difference_table(samples, values, terms)
+    notes = [*cautions(results, names), *bounded_notes(samples, names)]
     if terms.cluster_name in ("triple", "query"):
-        notes = [*notes, *entity_notes(results, names, alignment.rows, keys, table, baseline)]
+        notes += entity_notes(samples, names, table, baseline)
     return Comparison(table, values, names, keys, results, alignment, terms, tuple(notes))
 
 

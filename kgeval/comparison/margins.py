@@ -86,7 +86,7 @@ def compared_pair(comparison: Any, label: str, pair: tuple[int, int]) -> Pair:
     dataset, more = str(comparison.results[0].facts["dataset"]), {"n": len(sample)}
     base = Pair(dataset, label, names, (one, other), None, key.higher_is_better, key.bounds, more=more)
     try:
-        moments = [sample.moments(comparison.results[i], i, key) for i in pair]
+        moments = [sample.moments(i) for i in pair]
     except MetricError as error:
         return replace(base, reason=str(error))
     (found,) = compare_paired([moments[0]], [moments[1]], sample.clusters, test="t")
