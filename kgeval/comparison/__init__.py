@@ -5,6 +5,7 @@ from kgeval.comparison.comparison import Comparison, compare
 from kgeval.comparison.differences import ROUNDING, Sample, samples_of
 from kgeval.comparison.margins import KINDS, check_margin, equivalence_lines, largest_difference, margin_rows
 from kgeval.comparison.names import Results, check_names, name_results, several_results
+from kgeval.comparison.panels import edge_of, pair_cells, pair_headings
 from kgeval.comparison.regression_gate import Gate, gate
 from kgeval.comparison.rows import (
     NO_RUN,
@@ -20,6 +21,7 @@ from kgeval.comparison.rows import (
     row_of,
     shown_decision,
 )
+from kgeval.comparison.texts import protocol_words, ties_line
 from kgeval.comparison.verdict import TRAINED, Sentence, Verdict, is_like_chance, leaders_of, shown_name, verdict_of
 
 __all__ = [
@@ -46,6 +48,7 @@ __all__ = [
     "decided_rows",
     "difference_words",
     "differing_facts",
+    "edge_of",
     "equivalence_lines",
     "gate",
     "interval_words",
@@ -56,11 +59,15 @@ __all__ = [
     "margin_rows",
     "mismatches",
     "name_results",
+    "pair_cells",
+    "pair_headings",
     "pairs_of",
+    "protocol_words",
     "row_of",
     "samples_of",
     "several_results",
     "shown_decision",
     "shown_name",
+    "ties_line",
     "verdict_of",
 ]
