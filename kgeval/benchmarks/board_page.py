@@ -159,15 +159,12 @@ def _answer(board: Board, title: str) -> Markup:
     caption = "One table for each dataset, protocol and number of ranks; values in different tables are not comparable."
     overview = page_parts.table(caption, heads, [tag("tbody", *rows)], name="tables", numbers=[2, 3])
     notes = [tag("li", text) for text in board.notes]
-    return tag(
-        "section",
-        tag("h1", tag("bdi", title), id="answer-title"),
+    return page_parts.first_section(
+        title,
         tag("p", board.sentence(), class_="verdict"),
         tag("ul", *cautions, class_="lines") if cautions else None,
         tag("ul", *notes, class_="plain") if notes else None,
         overview,
-        id="answer",
-        aria_labelledby="answer-title",
     )
 
 
@@ -178,8 +175,8 @@ def _table_section(one: BoardTable, before: BoardTable | None, place: int, links
     """Return the section of a table: protocol, differences from the preceding table, and rows."""
     prints = tag(
         "p",
-        "Fingerprints: dataset ", tag("code", one.dataset_fingerprint[:N_HEX], title=one.dataset_fingerprint),
-        ", protocol ", tag("code", one.protocol_fingerprint), ".", class_="muted",
+        "Fingerprints: dataset ", tag("code", one.card.dataset_fingerprint[:N_HEX], title=one.card.dataset_fingerprint),
+        ", protocol ", tag("code", one.card.protocol_fingerprint), ".", class_="muted",
     )  # fmt: skip
     differs = None
     if before is not None:
@@ -229,7 +226,7 @@ def _rows_table(one: BoardTable, place: int, links: dict[int, str]) -> Markup:
         parts.append(
             "Several seeds: mean ± standard deviation over the seeds; each short line is a run; click to open."
         )
-    about = f"Table {place}, {one.dataset}, protocol {one.protocol_fingerprint}, {one.coverage}"
+    about = f"Table {place}, {one.dataset}, protocol {one.card.protocol_fingerprint}, {one.coverage}"
     about += f", sorted by {display_of(one.metrics[0]).heading}. " if one.metrics else ". "
     parts.append("The order is no test: kgeval benchmark and kgeval compare test differences.")
     return page_parts.table(
@@ -327,9 +324,9 @@ def _data(board: Board) -> dict[str, Any]:
         tables.append(
             {
                 "dataset": one.dataset,
-                "dataset_fingerprint": one.dataset_fingerprint,
-                "protocol": one.sentence,
-                "protocol_fingerprint": one.protocol_fingerprint,
+                "dataset_fingerprint": one.card.dataset_fingerprint,
+                "protocol": one.card.protocol_sentence,
+                "protocol_fingerprint": one.card.protocol_fingerprint,
                 "n_ranks": one.coverage.n_ranks,
                 "n_read": one.coverage.n_read,
                 "dropped": dict(one.coverage.dropped),

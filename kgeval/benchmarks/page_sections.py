@@ -117,26 +117,13 @@ def answer(benchmark: Any, title: str) -> Markup:
     title : str
         The title of the page, which is its first heading.
     """
-    cautions, rest = benchmark.notes[:N_CAUTIONS], benchmark.notes[N_CAUTIONS:]
-    return tag(
-        "section",
-        tag("h1", tag("bdi", title), id="answer-title"),
+    return page_parts.first_section(
+        title,
         tag("p", tag("bdi", benchmark.verdict.sentence), class_="verdict"),
         means_table(benchmark, benchmark.metric, "means"),
         *(tag("p", text, class_="muted") for text in table_notes(benchmark)),
-        tag("ul", *(tag("li", text, class_="caution") for text in cautions), class_="lines") if cautions else None,
-        page_parts.folded(
-            f"{len(rest)} more {'note' if len(rest) == 1 else 'notes'}", tag("ul", *map(_item, rest), class_="plain")
-        )
-        if rest
-        else None,
-        id="answer",
-        aria_labelledby="answer-title",
+        page_parts.notes(benchmark.notes[:N_CAUTIONS], benchmark.notes[N_CAUTIONS:]),
     )
-
-
-def _item(text: str) -> Markup:
-    return tag("li", text)
 
 
 def means_table(benchmark: Any, metric: str, name: str) -> Markup:
@@ -250,7 +237,7 @@ def reasons(rows: Sequence[Row]) -> Markup | None:
         With a column ``reason``.
     """
     found = list(dict.fromkeys(row["reason"] for row in rows if row["reason"]))
-    return tag("ul", *map(_item, found), class_="reasons") if found else None
+    return tag("ul", *(tag("li", text) for text in found), class_="reasons") if found else None
 
 
 # ---- 3: seeds ----

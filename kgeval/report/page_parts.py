@@ -36,6 +36,19 @@ def section(name: str, title: str, *children: Any) -> Markup:
     return tag("section", heading, *children, id=name, aria_labelledby=f"{name}-title")
 
 
+def first_section(title: str, *children: Any) -> Markup:
+    """Return the section with the title of the page and the answer."""
+    heading = tag("h1", tag("bdi", title), id="answer-title")
+    return tag("section", heading, *children, id="answer", aria_labelledby="answer-title")
+
+
+def notes(cautions: Sequence[str], rest: Sequence[str]) -> Markup:
+    """Return cautions, and further notes that are folded."""
+    shown = tag("ul", *(tag("li", text, class_="caution") for text in cautions), class_="lines") if cautions else None
+    more = tag("ul", *(tag("li", text) for text in rest), class_="plain")
+    return joined(shown, folded(f"{len(rest)} more {'note' if len(rest) == 1 else 'notes'}", more) if rest else None)
+
+
 def label(text: str, limit: int | None = None) -> Markup:
     """Return a label as a ``bdi`` element: a right-to-left label does not change the order of the text around it."""
     shown = text if limit is None else charts.short(text, limit)

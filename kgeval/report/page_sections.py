@@ -29,11 +29,13 @@ from kgeval.report.page_parts import (
     citation,
     difference_cell,
     exact,
+    first_section,
     folded,
     heading,
     label,
     limits_of,
     line_list,
+    notes,
     number,
     row_head,
     section,
@@ -115,19 +117,13 @@ def answer(data: Data, title: str) -> Markup:
     """Return the verdict, the first metric of each model, the differences, and at most two cautions."""
     cautions = data["cautions"][:N_CAUTIONS]
     is_wide = len(data["models"]) > MAX_BESIDE
-    rest = [tag("li", text) for text in [*data["cautions"][N_CAUTIONS:], *data["tie_notes"]]]
-    rest += [tag("li", line.partition(": ")[2]) for line in _lines(data) if line.startswith("note: ")]
-    return tag(
-        "section",
-        tag("h1", tag("bdi", title), id="answer-title"),
+    rest = [*data["cautions"][N_CAUTIONS:], *data["tie_notes"]]
+    rest += [line.partition(": ")[2] for line in _lines(data) if line.startswith("note: ")]
+    return first_section(
+        title,
         tag("p", tag("bdi", data["verdict"]["sentence"]), class_=f"verdict {data['verdict']['outcome']}"),
         tag("div", first_values(data), differences(data), class_=f"first{' wide' if is_wide else ''}"),
-        tag("ul", *(tag("li", text, class_="caution") for text in cautions), class_="lines") if cautions else None,
-        folded(f"{len(rest)} more {'note' if len(rest) == 1 else 'notes'}", tag("ul", *rest, class_="plain"))
-        if rest
-        else None,
-        id="answer",
-        aria_labelledby="answer-title",
+        notes(cautions, rest),
     )
 
 
