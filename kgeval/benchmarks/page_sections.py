@@ -14,7 +14,8 @@ from kgeval.checks import counted
 from kgeval.markup import Markup, joined, tag
 from kgeval.markup_panels import written
 from kgeval.metrics import display_of
-from kgeval.report import charts, page_differences, page_numbers, page_parts
+from kgeval.report import charts, page_differences, page_numbers
+from kgeval.report import page_parts as html
 
 Row = Mapping[Any, Any]
 N_CAUTIONS, MAX_NAME, MAX_HEAD = 2, 32, 20
@@ -88,7 +89,7 @@ def mean_cell(row: Row, metric: str, bar: Markup | None = None, classes: str = "
     ends = page_numbers.interval_text(_interval(row), metric)
     text = f"{page_numbers.written(row['mean'], metric)}{mark}" if row["n_seeds"] else "no run"
     more = [spread(row["mean"], row["sd"], metric), tag("small", ends) if ends else None, bar]
-    return page_parts.number(text, row["mean"], *more, classes=classes, title=row["reason"] or None)
+    return html.number(text, row["mean"], *more, classes=classes, title=row["reason"] or None)
 
 
 def spread(mean: float, deviation: float, metric: str) -> Markup | None:
@@ -117,12 +118,12 @@ def answer(benchmark: Any, title: str) -> Markup:
     title : str
         The title of the page, which is its first heading.
     """
-    return page_parts.first_section(
+    return html.first_section(
         title,
         tag("p", tag("bdi", benchmark.verdict.sentence), class_="verdict"),
         means_table(benchmark, benchmark.metric, "means"),
         *(tag("p", text, class_="muted") for text in table_notes(benchmark)),
-        page_parts.notes(benchmark.notes[:N_CAUTIONS], benchmark.notes[N_CAUTIONS:]),
+        html.notes(benchmark.notes[:N_CAUTIONS], benchmark.notes[N_CAUTIONS:]),
     )
 
 
@@ -141,7 +142,7 @@ def means_table(benchmark: Any, metric: str, name: str) -> Markup:
     of_dataset = {dataset: cells_of(benchmark, dataset, metric) for dataset in benchmark.datasets}
     bold = {one: bold_models(benchmark, one) if is_primary else set() for one in benchmark.datasets}
     marked = {one: marked_models(benchmark, one) if is_primary else set() for one in benchmark.datasets}
-    limits = {one: page_parts.limits_of([_interval(row) for row in rows.values()]) for one, rows in of_dataset.items()}
+    limits = {one: html.limits_of([_interval(row) for row in rows.values()]) for one, rows in of_dataset.items()}
     counts = {row["n_seeds"] for rows in of_dataset.values() for row in rows.values() if row["n_seeds"]}
     lines = []
     for model in models_in_order(benchmark):
@@ -149,18 +150,18 @@ def means_table(benchmark: Any, metric: str, name: str) -> Markup:
         for dataset, rows in of_dataset.items():
             row = rows[model]
             bar = (
-                page_parts.bar_of(_interval(row), limits[dataset], model=benchmark.models.index(model))
+                html.bar_of(_interval(row), limits[dataset], model=benchmark.models.index(model))
                 if row["n_seeds"]
                 else None
             )
             classes = "best" if model in bold[dataset] else ""
             cells.append(mean_cell(row, metric, bar, classes, "†" if model in marked[dataset] else ""))
-            cells += [page_parts.number(str(row["n_seeds"]), row["n_seeds"])] if len(counts) > 1 else []
-        lines.append(tag("tr", page_parts.row_head(_model(benchmark, model)), *cells))
+            cells += [html.number(str(row["n_seeds"]), row["n_seeds"])] if len(counts) > 1 else []
+        lines.append(tag("tr", html.row_head(_model(benchmark, model)), *cells))
     key, heading = benchmark.keys[metric], display_of(metric).heading
     heads: list[Any] = ["model"]
     for dataset in benchmark.datasets:
-        heads.append(joined(page_parts.label(dataset, MAX_NAME), f" {'↑' if key.higher_is_better else '↓'}"))
+        heads.append(joined(html.label(dataset, MAX_NAME), f" {'↑' if key.higher_is_better else '↓'}"))
         heads += ["runs"] if len(counts) > 1 else []
     direction = "higher" if key.higher_is_better else "lower"
     of_runs = ""
@@ -169,7 +170,7 @@ def means_table(benchmark: Any, metric: str, name: str) -> Markup:
     elif counts != {1}:
         of_runs = ", means over the runs ± standard deviation over the seeds"
     caption = f"{heading} ({direction} is better) with {benchmark.terms.confidence:.0%} intervals{of_runs}"
-    return page_parts.table(caption, heads, [tag("tbody", *lines)], name=name, numbers=range(1, len(heads)))
+    return html.table(caption, heads, [tag("tbody", *lines)], name=name, numbers=range(1, len(heads)))
 
 
 # ---- 2: differences ----
@@ -192,7 +193,7 @@ def differences(benchmark: Any) -> Markup | None:
         rows = [row for row in of_dataset if row["first"] in order and row["second"] in order]  # both have runs
         if not rows:
             text = "fewer than two models have a run, so there is no difference."
-            parts.append(tag("p", page_parts.label(dataset, MAX_NAME), f": {text}", class_="muted"))
+            parts.append(tag("p", html.label(dataset, MAX_NAME), f": {text}", class_="muted"))
             continue
         if benchmark.terms.baseline is None:
             rows.sort(key=lambda row: (order.index(row["first"]), order.index(row["second"])))
@@ -204,14 +205,14 @@ def differences(benchmark: Any) -> Markup | None:
         f"decides; a difference is decided if p is at most {benchmark.alpha:g}. An interval excludes 0 exactly where "
         "the test decides. Other metrics are not tested."
     )
-    return page_parts.section("differences", "Differences", tag("p", text, class_="muted"), *parts)
+    return html.section("differences", "Differences", tag("p", text, class_="muted"), *parts)
 
 
 def _forest(benchmark: Any, dataset: str, rows: Sequence[Row], order: Sequence[str], name: str) -> Markup:
     """Return a line for each difference of a dataset."""
     metric, alpha = benchmark.metric, benchmark.alpha
     text = "with intervals at the level of each test. Vertical line: 0. Bold: decided. Open mark: undecided."
-    caption = joined(page_parts.label(dataset, MAX_NAME), f": differences in {display_of(metric).heading}, {text}")
+    caption = joined(html.label(dataset, MAX_NAME), f": differences in {display_of(metric).heading}, {text}")
     is_higher = benchmark.keys[metric].higher_is_better
     return page_differences.forest(rows, metric, alpha, caption, higher_is_better=is_higher, name=name)
 
@@ -220,7 +221,7 @@ def _matrix(benchmark: Any, dataset: str, rows: Sequence[Row], order: Sequence[s
     """Return a cell for each difference of a dataset; the models stand in their order on it."""
     metric = benchmark.metric
     caption = joined(
-        page_parts.label(dataset, MAX_NAME),
+        html.label(dataset, MAX_NAME),
         f": differences in {display_of(metric).heading}, row - column, best model first. Bold: decided; blue: the row "
         "is better, orange: the column is better. Grey: undecided. Intervals: in the table of all tests.",
     )
@@ -258,7 +259,7 @@ def seeds(benchmark: Any) -> Markup:
         order = order_on(benchmark, dataset)
         runs = benchmark.runs[benchmark.runs["dataset"] == dataset]
         values = {model: runs.loc[runs["model"] == model, metric].tolist() for model in order}
-        limits = page_parts.limits_of([(value,) for model in order for value in values[model] if math.isfinite(value)])
+        limits = html.limits_of([(value,) for model in order for value in values[model] if math.isfinite(value)])
         lines = []
         for model in order:
             row, place = rows[model], benchmark.models.index(model)
@@ -269,22 +270,20 @@ def seeds(benchmark: Any) -> Markup:
             )
             digits = page_numbers.digits_of(row["mean"], metric)
             share, freedom = row["share_of_seeds"], row["freedom"]
-            spreads = [
-                page_parts.number(page_numbers.written(row[of], metric, digits), row[of]) for of in ("sd", "error")
-            ]
+            spreads = [html.number(page_numbers.written(row[of], metric, digits), row[of]) for of in ("sd", "error")]
             lines.append(
                 tag(
                     "tr",
-                    page_parts.row_head(_model(benchmark, model)),
+                    html.row_head(_model(benchmark, model)),
                     tag("td", charts.runs_bar(values[model], row["mean"], limits, place), class_="drawn"),
                     *spreads,
-                    page_parts.number(page_numbers.percent(share), share, title=row["reason"] or None),
-                    page_parts.number(written(freedom, 1), freedom),
+                    html.number(page_numbers.percent(share), share, title=row["reason"] or None),
+                    html.number(written(freedom, 1), freedom),
                     tag("td", texts),
                 )
             )
         caption = joined(
-            page_parts.label(dataset, MAX_NAME),
+            html.label(dataset, MAX_NAME),
             f": {heading} of each run (short lines) and mean (dot). Standard error: variation of the mean with other "
             "seeds and other test triples. Share of seeds: share of the squared standard error that is due to seeds.",
         )
@@ -298,12 +297,10 @@ def seeds(benchmark: Any) -> Markup:
             "values (seed)",
         ]
         parts.append(
-            page_parts.table(
-                caption, heads, [tag("tbody", *lines)], name=f"seeds-{i}", classes="bars", numbers=[2, 3, 4, 5]
-            )
+            html.table(caption, heads, [tag("tbody", *lines)], name=f"seeds-{i}", classes="bars", numbers=[2, 3, 4, 5])
         )
         parts.append(reasons([rows[model] for model in order]))
-    return page_parts.section("seeds", "Spread over seeds", *parts)
+    return html.section("seeds", "Spread over seeds", *parts)
 
 
 # ---- 4: all metrics ----
@@ -321,7 +318,7 @@ def metrics(benchmark: Any) -> Markup | None:
         return None
     made = [means_table(benchmark, metric, f"means-{i}") for i, metric in enumerate(others, start=2)]
     text = "Not tested, because each further test would make the correction stricter. So no value is bold."
-    return page_parts.section("metrics", "Further metrics", tag("p", text, class_="muted"), *made)
+    return html.section("metrics", "Further metrics", tag("p", text, class_="muted"), *made)
 
 
 # ---- 5: several datasets ----
@@ -338,21 +335,21 @@ def together(benchmark: Any, across: Any) -> Markup:
     lines = [
         tag(
             "tr",
-            page_parts.row_head(_model(benchmark, row["model"])),
-            page_parts.number(page_numbers.written(row["mean_rank"], "mr"), row["mean_rank"]),
-            page_parts.number(str(row["n_best"]), row["n_best"]),
-            *(page_parts.number(_rank(rank), rank) for rank in _ranks_of(across, row["model"])),
+            html.row_head(_model(benchmark, row["model"])),
+            html.number(page_numbers.written(row["mean_rank"], "mr"), row["mean_rank"]),
+            html.number(str(row["n_best"]), row["n_best"]),
+            *(html.number(_rank(rank), rank) for rank in _ranks_of(across, row["model"])),
         )
         for row in across.table.to_dict("records")
     ]
     kept = [name for name, is_kept in zip(across.values.index, across.ranks.is_kept) if is_kept]
-    heads = ["model", "mean rank", "best on", *(joined("rank, ", page_parts.label(name, MAX_HEAD)) for name in kept)]
+    heads = ["model", "mean rank", "best on", *(joined("rank, ", html.label(name, MAX_HEAD)) for name in kept)]
     caption = (
         f"Ranks of the models by {display_of(across.metric).heading} within each dataset, 1 is best, and their means "
         f"over {counted(across.n_datasets, 'dataset')}"
     )
     parts: list[Any] = [
-        page_parts.table(caption, heads, [tag("tbody", *lines)], name="mean-ranks", numbers=range(1, len(heads)))
+        html.table(caption, heads, [tag("tbody", *lines)], name="mean-ranks", numbers=range(1, len(heads)))
     ]
     if across.n_datasets and len(across.models) > 1:
         order = list(across.models)
@@ -367,7 +364,7 @@ def together(benchmark: Any, across: Any) -> Markup:
             else "Mean ranks, best at the left. There is no test, so no models are joined."
         )
         parts.append(tag("figure", drawn, tag("figcaption", text)))
-    return page_parts.section("together", "Datasets together", *parts, page_parts.line_list(across.lines()))
+    return html.section("together", "Datasets together", *parts, html.line_list(across.lines()))
 
 
 def _rank(rank: float) -> str:
@@ -395,30 +392,23 @@ def background(benchmark: Any, command: str, version: str) -> Markup:
         The version of kgeval, for the citation.
     """
     protocol = [
-        page_parts.line_list(benchmark.description()),
+        html.line_list(benchmark.description()),
         tag("h3", "Numbers and tests"),
-        page_parts.line_list(benchmark.notes_on_method()),
+        html.line_list(benchmark.notes_on_method()),
     ]
-    parts = [page_parts.folded("Protocol of each dataset, and how the numbers were computed", *protocol, id="protocol")]
+    parts = [html.folded("Protocol of each dataset, and how the numbers were computed", *protocol, id="protocol")]
     if len(benchmark.differences):
-        parts.append(page_parts.folded("All tests", all_tests(benchmark), id="tests"))
-    cited = page_parts.citation(version)
+        parts.append(html.folded("All tests", all_tests(benchmark), id="tests"))
+    cited = html.citation(version)
     parts += [
-        page_parts.folded(
-            "The table as LaTeX", page_parts.block(benchmark.to_latex(), "latex"), id="table-latex", is_open=True
-        ),
-        page_parts.folded(
-            "The table as LaTeX with siunitx", page_parts.block(benchmark.to_latex(siunitx=True), "siunitx")
-        ),
-        page_parts.folded("The table as Markdown", page_parts.block(benchmark.to_markdown(), "markdown")),
-        page_parts.folded(
-            "Make this page again, and cite",
-            page_parts.block(command, "command"),
-            page_parts.block(cited, "bibtex"),
-            id="again",
+        html.folded("The table as LaTeX", html.block(benchmark.to_latex(), "latex"), id="table-latex", is_open=True),
+        html.folded("The table as LaTeX with siunitx", html.block(benchmark.to_latex(siunitx=True), "siunitx")),
+        html.folded("The table as Markdown", html.block(benchmark.to_markdown(), "markdown")),
+        html.folded(
+            "Make this page again, and cite", html.block(command, "command"), html.block(cited, "bibtex"), id="again"
         ),
     ]
-    return page_parts.section("background", "Background", *parts)
+    return html.section("background", "Background", *parts)
 
 
 def all_tests(benchmark: Any) -> Markup:
@@ -435,26 +425,25 @@ def all_tests(benchmark: Any) -> Markup:
     ]  # fmt: skip
     for dataset in benchmark.datasets:
         frame = benchmark.differences
-        lines = [tag("tr", tag("th", page_parts.label(dataset), scope="rowgroup", colspan=len(heads)))]
+        lines = [tag("tr", tag("th", html.label(dataset), scope="rowgroup", colspan=len(heads)))]
         for row in frame[frame["dataset"] == dataset].to_dict("records"):
             p_values = [page_differences.p_cell(row[of], benchmark.alpha) for of in ("p", "p_corrected")]
             ends = page_numbers.difference_text((row["difference"], row["low_95"], row["high_95"]), metric)[1]
             values = [
-                page_parts.number(page_numbers.written(row[of], metric), row[of])
-                for of in ("value_first", "value_second")
+                html.number(page_numbers.written(row[of], metric), row[of]) for of in ("value_first", "value_second")
             ]
             lines.append(
                 tag(
                     "tr",
-                    page_parts.row_head(page_differences.pair_names(row["first"], row["second"])),
+                    html.row_head(page_differences.pair_names(row["first"], row["second"])),
                     *values,
-                    page_parts.difference_cell(page_differences.cell_of(row), metric, bool(row["better"])),
-                    page_parts.number(ends or "-", row["low_95"]),
+                    html.difference_cell(page_differences.cell_of(row), metric, bool(row["better"])),
+                    html.number(ends or "-", row["low_95"]),
                     *p_values,
-                    page_parts.number(written(row["level"]), row["level"]),
-                    page_parts.number(written(row["freedom"], 1), row["freedom"]),
+                    html.number(written(row["level"]), row["level"]),
+                    html.number(written(row["freedom"], 1), row["freedom"]),
                     tag("td", row["test"] or "-"),
-                    tag("td", page_parts.label(row["better"], MAX_HEAD) if row["better"] else row["decision"]),
+                    tag("td", html.label(row["better"], MAX_HEAD) if row["better"] else row["decision"]),
                     title=row["reason"] or None,
                 )
             )
@@ -462,4 +451,4 @@ def all_tests(benchmark: Any) -> Markup:
     caption = (
         "All tests. p (Holm): corrected for all tests of all datasets together. level: of the test and its interval"
     )
-    return page_parts.table(caption, heads, bodies, name="tests", numbers=range(1, 10))
+    return html.table(caption, heads, bodies, name="tests", numbers=range(1, 10))
