@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kgeval.benchmarks.tables import bold_models, marked_models, table_notes
+from kgeval.benchmarks.tables import mean_cells, table_notes
 from kgeval.checks import counted
 from kgeval.markup import Markup, joined, tag
 from kgeval.markup_panels import written
@@ -138,37 +138,26 @@ def means_table(benchmark: Any, metric: str, name: str) -> Markup:
     name : str
         The name of the table in downloads.
     """
-    is_primary = metric == benchmark.metric
+    texts = mean_cells(benchmark)
     of_dataset = {dataset: cells_of(benchmark, dataset, metric) for dataset in benchmark.datasets}
-    bold = {one: bold_models(benchmark, one) if is_primary else set() for one in benchmark.datasets}
-    marked = {one: marked_models(benchmark, one) if is_primary else set() for one in benchmark.datasets}
     limits = {one: html.limits_of([_interval(row) for row in rows.values()]) for one, rows in of_dataset.items()}
     counts = {row["n_seeds"] for rows in of_dataset.values() for row in rows.values() if row["n_seeds"]}
     lines = []
     for model in models_in_order(benchmark):
-        cells = []
+        cells, place = [], benchmark.models.index(model)
         for dataset, rows in of_dataset.items():
-            row = rows[model]
-            bar = (
-                html.bar_of(_interval(row), limits[dataset], model=benchmark.models.index(model))
-                if row["n_seeds"]
-                else None
-            )
-            classes = "best" if model in bold[dataset] else ""
-            cells.append(mean_cell(row, metric, bar, classes, "†" if model in marked[dataset] else ""))
+            row, text = rows[model], texts[model, dataset, metric]
+            bar = html.bar_of(_interval(row), limits[dataset], model=place) if row["n_seeds"] else None
+            cells.append(mean_cell(row, metric, bar, "best" if text.is_bold else "", text.mark))
             cells += [html.number(str(row["n_seeds"]), row["n_seeds"])] if len(counts) > 1 else []
         lines.append(tag("tr", html.row_head(_model(benchmark, model)), *cells))
-    key, heading = benchmark.keys[metric], display_of(metric).heading
+    heading, is_higher = display_of(metric).heading, benchmark.keys[metric].higher_is_better
+    direction, arrow = ("higher", "↑") if is_higher else ("lower", "↓")
     heads: list[Any] = ["model"]
     for dataset in benchmark.datasets:
-        heads.append(joined(html.label(dataset, MAX_NAME), f" {'↑' if key.higher_is_better else '↓'}"))
-        heads += ["runs"] if len(counts) > 1 else []
-    direction = "higher" if key.higher_is_better else "lower"
-    of_runs = ""
-    if len(counts) == 1 and counts != {1}:
-        of_runs = f", means over {counted(next(iter(counts)), 'run')} ± standard deviation over the seeds"
-    elif counts != {1}:
-        of_runs = ", means over the runs ± standard deviation over the seeds"
+        heads += [joined(html.label(dataset, MAX_NAME), f" {arrow}"), *(["runs"] if len(counts) > 1 else [])]
+    over = counted(next(iter(counts)), "run") if len(counts) == 1 else "the runs"
+    of_runs = f", means over {over} ± standard deviation over the seeds" if counts != {1} else ""
     caption = f"{heading} ({direction} is better) with {benchmark.terms.confidence:.0%} intervals{of_runs}"
     return html.table(caption, heads, [tag("tbody", *lines)], name=name, numbers=range(1, len(heads)))
 
@@ -287,15 +276,8 @@ def seeds(benchmark: Any) -> Markup:
             f": {heading} of each run (short lines) and mean (dot). Standard error: variation of the mean with other "
             "seeds and other test triples. Share of seeds: share of the squared standard error that is due to seeds.",
         )
-        heads = [
-            "model",
-            "runs",
-            "SD over seeds",
-            "standard error",
-            "share of seeds",
-            "degrees of freedom",
-            "values (seed)",
-        ]
+        heads = ["model", "runs", "SD over seeds", "standard error", "share of seeds"]
+        heads += ["degrees of freedom", "values (seed)"]
         parts.append(
             html.table(caption, heads, [tag("tbody", *lines)], name=f"seeds-{i}", classes="bars", numbers=[2, 3, 4, 5])
         )
@@ -332,49 +314,31 @@ def together(benchmark: Any, across: Any) -> Markup:
     benchmark : Benchmark
     across : AcrossDatasets
     """
-    lines = [
-        tag(
-            "tr",
-            html.row_head(_model(benchmark, row["model"])),
-            html.number(page_numbers.written(row["mean_rank"], "mr"), row["mean_rank"]),
-            html.number(str(row["n_best"]), row["n_best"]),
-            *(html.number(_rank(rank), rank) for rank in _ranks_of(across, row["model"])),
-        )
-        for row in across.table.to_dict("records")
-    ]
+    ranks = dict(zip(across.values.columns, across.ranks.ranks.T.tolist()))
+    lines = []
+    for row in across.table.to_dict("records"):
+        cells = [html.number(page_numbers.written(row["mean_rank"], "mr"), row["mean_rank"])]
+        cells += [html.number(f"{number:g}", number) for number in (row["n_best"], *ranks[row["model"]])]
+        lines.append(tag("tr", html.row_head(_model(benchmark, row["model"])), *cells))
     kept = [name for name, is_kept in zip(across.values.index, across.ranks.is_kept) if is_kept]
     heads = ["model", "mean rank", "best on", *(joined("rank, ", html.label(name, MAX_HEAD)) for name in kept)]
     caption = (
         f"Ranks of the models by {display_of(across.metric).heading} within each dataset, 1 is best, and their means "
         f"over {counted(across.n_datasets, 'dataset')}"
     )
-    parts: list[Any] = [
-        html.table(caption, heads, [tag("tbody", *lines)], name="mean-ranks", numbers=range(1, len(heads)))
-    ]
+    parts = [html.table(caption, heads, [tag("tbody", *lines)], name="mean-ranks", numbers=range(1, len(heads)))]
     if across.n_datasets and len(across.models) > 1:
         order = list(across.models)
         groups = [(order.index(group[0]), order.index(group[-1])) for group in across.groups]
-        has_test = across.nemenyi is not None
-        difference = across.nemenyi.critical_difference if has_test else None
         models = list(zip(order, across.table["mean_rank"].tolist()))
+        difference, text = None, "There is no test, so no models are joined."
+        if across.nemenyi is not None:
+            difference = across.nemenyi.critical_difference
+            text = "A thick line joins models that Nemenyi's test does not tell apart."
         drawn = charts.rank_diagram(models, groups, difference, "Mean ranks of the models, best at the left")
-        text = (
-            "Mean ranks, best at the left. A thick line joins models that Nemenyi's test does not tell apart."
-            if has_test
-            else "Mean ranks, best at the left. There is no test, so no models are joined."
-        )
+        text = f"Mean ranks, best at the left. {text}"
         parts.append(tag("figure", drawn, tag("figcaption", text)))
     return html.section("together", "Datasets together", *parts, html.line_list(across.lines()))
-
-
-def _rank(rank: float) -> str:
-    return f"{rank:.0f}" if float(rank).is_integer() else f"{rank:.1f}"
-
-
-def _ranks_of(across: Any, model: str) -> list[float]:
-    """Return the ranks of a model on the datasets with values of all models."""
-    ranks: list[float] = across.ranks.ranks[:, list(across.values.columns).index(model)].tolist()
-    return ranks
 
 
 # ---- 6: background ----
