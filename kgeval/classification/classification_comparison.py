@@ -232,18 +232,24 @@ def compare_classifications(
     check_seed(seed, MetricError)
     rows = pair_examples(results, names, [metric for _, metric in keys.values()])
     clusters = _clusters(results, rows, cluster)
-    aligned = [_in_order(result, order) for result, order in zip(results, rows)]
-    pairs = pairs_of(names, baseline)
-    settings = {"n_resamples": n_resamples, "seed": seed, "largest_level": alpha_of(confidence)}
-    compared = [
-        pair
-        for i, j in pairs
-        for pair in _compare_pair((aligned[i], aligned[j]), (names[i], names[j]), keys, clusters, settings)
+    # The rows of all results in the order of the first one, without added columns.
+    aligned = [
+        result.__replace__(table=result.table.iloc[order].reset_index(drop=True), columns=None)
+        for result, order in zip(results, rows)
     ]
+    settings = {"n_resamples": n_resamples, "seed": seed, "largest_level": alpha_of(confidence)}
+    compared = []
+    for i, j in pairs_of(names, baseline):
+        compared += _compare_pair((aligned[i], aligned[j]), (names[i], names[j]), keys, clusters, settings)
     table = decided_rows(compared, alpha_of(confidence))
-    of_rows = {name: _values(result, keys, confidence, clusters) for name, result in zip(names, aligned)}
-    index = pd.Index(list(names), name="model", dtype=object)
-    values = metric_frame(index, list(of_rows.values()), keys, with_intervals=True)
+    intervals = [
+        {
+            label: Cell.of(one.interval_of(*key, one.parts_of(key[0]), confidence, clusters))
+            for label, key in keys.items()
+        }
+        for one in aligned
+    ]
+    values = metric_frame(pd.Index(list(names), name="model", dtype=object), intervals, keys, with_intervals=True)
     return ClassificationComparison(table, values, names, keys, results, clusters, confidence, n_resamples, seed)
 
 
@@ -266,29 +272,10 @@ def _clusters(results: Sequence[ClassificationResult], rows: Sequence[Ids], clus
     The clusters are computed from the first result whose table has the column ``positive``. If no table has this
     column, or if `cluster` is an array, the clusters are computed from the first of all results.
     """
-    holder = next((k for k, result in enumerate(results) if "positive" in result.table), 0)
-    if not (cluster is None or isinstance(cluster, str)):
-        holder = 0
+    with_positives = [k for k, result in enumerate(results) if "positive" in result.table]
+    holder = with_positives[0] if with_positives and (cluster is None or isinstance(cluster, str)) else 0
     found = ExampleClusters.of(results[holder].table, cluster)
     return replace(found, labels=tuple(labels[rows[holder]] for labels in found.labels))
-
-
-def _in_order(result: ClassificationResult, rows: Ids) -> ClassificationResult:
-    """Return the result with its rows in the order of the first result, and without added columns."""
-    return result.__replace__(table=result.table.iloc[rows].reset_index(drop=True), columns=None)
-
-
-def _values(
-    result: ClassificationResult,
-    keys: Mapping[str, tuple[str, PointMetric]],
-    confidence: float,
-    clusters: ExampleClusters,
-) -> dict[str, Cell]:
-    """Return the value of each metric with its interval."""
-    return {
-        label: Cell.of(result.interval_of(metric, result.parts_of(average), average, confidence, clusters))
-        for label, (average, metric) in keys.items()
-    }
 
 
 def _compare_pair(
@@ -303,7 +290,8 @@ def _compare_pair(
     among = clusters.among([all_rows])
     # For each test, the metrics that it compares: key -> the moments of both models.
     of_test: dict[str, dict[str, tuple[Moments, Moments]]] = {"swaps": {}, "t": {}}
-    reasons = {label: _undefined(pair, label) for label in keys}
+    values = {label: [result.value(label) for result in pair] for label in keys}
+    reasons = {label: values[label][0].reason or values[label][1].reason for label in keys}
     found: dict[str, Difference] = {}
     for label, (average, metric) in keys.items():
         if reasons[label]:
@@ -322,7 +310,7 @@ def _compare_pair(
             found |= dict(zip(compared, compare_paired(firsts, seconds, among, test=test, **settings)))
     dataset, pairs = str(pair[0].facts["dataset"]), []
     for label, (_, metric) in keys.items():
-        values = pair[0].value(label).value, pair[1].value(label).value
+        one, other = (value.value for value in values[label])
         difference, reason = found.get(label), reasons[label]
         if not reason and not _has_direction(metric):
             reason = f"{NO_DIRECTION.format(best=metric.best)}; {NOT_CORRECTED}"
@@ -330,13 +318,8 @@ def _compare_pair(
             difference, reason = replace(difference, error=math.nan, reason=metric.no_interval), metric.no_interval
         scale = metric.higher_is_better if _has_direction(metric) else None, metric.bounds
         more = {"n": len(all_rows), **({} if difference is not None else {"n_clusters": among.count})}
-        pairs.append(Pair(dataset, label, names, values, difference, *scale, reason=reason, more=more))
+        pairs.append(Pair(dataset, label, names, (one, other), difference, *scale, reason=reason, more=more))
     return pairs
-
-
-def _undefined(pair: Sequence[ClassificationResult], label: str) -> str:
-    """Return the reason why a metric is undefined for one of two models; empty if both models have a value."""
-    return next((value.reason for result in pair if (value := result.value(label)).reason), "")
 
 
 def _macro_difference(
@@ -365,5 +348,5 @@ def _has_direction(metric: PointMetric) -> bool:
 
 def _heading(label: str) -> str:
     """Return the name of a metric in sentences, such as "macro F1"."""
-    average, _, name = label.rpartition(".") if label.startswith("macro.") else ("", "", label)
-    return " ".join(filter(None, [average, display_of(name).heading]))
+    name = label.removeprefix("macro.")
+    return f"macro {display_of(name).heading}" if name != label else display_of(name).heading
