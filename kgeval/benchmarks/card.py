@@ -25,13 +25,13 @@ from kgeval.metrics.default_metrics import DEFAULT_METRICS
 from kgeval.plausibility import check_table
 from kgeval.results import (
     CONFIDENCE,
-    MAX_TIES,
     MODEL,
     SEED,
     EvaluationResult,
     Key,
     RankTable,
     load_result,
+    tie_ends,
 )
 
 INTERVAL_CLUSTER, INTERVAL_METHOD = "triple", "robust"
@@ -422,12 +422,8 @@ def _metrics(ranks: RankTable) -> dict[str, dict[str, Any]]:
 
 def _ties(ranks: RankTable) -> dict[str, Any]:
     """Return the share of tied ranks, and, if it is above 1%, the filtered metrics under the other two tie policies."""
-    extremes = {}
-    for metric in DEFAULT_METRICS if ranks.tie_rate > MAX_TIES else ():
-        key = Key.parse(metric)
-        ends = {ties: ranks.value(replace(key, ties=ties)).value for ties in ("optimistic", "pessimistic")}
-        if all(map(math.isfinite, ends.values())):
-            extremes[metric] = ends
+    ends = {metric: tie_ends(ranks, metric) for metric in DEFAULT_METRICS}
+    extremes = {key: dict(zip(("pessimistic", "optimistic"), pair)) for key, pair in ends.items() if pair is not None}
     return {"counted": "realistic", "share": ranks.tie_rate, "range": extremes}
 
 

@@ -58,14 +58,21 @@ def equivalence_table(comparison: Any, label: str, margin: float, kind: str, ref
             "non-inferiority needs a reference: the model to which the others must not be inferior, such as "
             f"reference={comparison.names[0]!r} (--non-inferior-to {comparison.names[0]})"
         )
-    check_margin(comparison.keys[label], margin, _largest(comparison, label))
+    check_margin(comparison.keys[label], margin, largest_of(comparison, label))
     indices = pairs_of(comparison.names, reference, comparison.models)
     pairs = [compared_pair(comparison, label, pair) for pair in indices]
     return margin_rows(pairs, [margin] * len(pairs), kind, comparison.alpha)
 
 
-def _largest(comparison: Any, label: str) -> float:
-    """Return the largest possible difference in a metric of a comparison."""
+def largest_of(comparison: Any, label: str) -> float:
+    """Return `largest_difference` of a metric of a comparison.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    label : str
+        The text of the metric's key.
+    """
     return largest_difference(comparison.keys[label], comparison.results, comparison.alignment.rows)
 
 
@@ -91,7 +98,7 @@ def compared_pair(comparison: Any, label: str, pair: tuple[int, int]) -> Pair:
         return replace(base, reason=str(error))
     (found,) = compare_paired([moments[0]], [moments[1]], sample.clusters, test="t")
     is_mean = all(part.finish is first_mean for part in moments)
-    return replace(base, difference=found, largest=_largest(comparison, label) if is_mean else math.inf)
+    return replace(base, difference=found, largest=largest_of(comparison, label) if is_mean else math.inf)
 
 
 def _test(pair: Pair, margin: float, kind: str, alpha: float) -> MarginTest | None:
@@ -225,6 +232,19 @@ def equivalence_lines(frame: pd.DataFrame, comparison: Any, kind: str) -> list[s
     return [*(_sentence(row, alpha, kind) for row in frame.to_dict("records")), about]
 
 
+def with_limits(row: Mapping[Any, Any], places: int) -> str:
+    """Return the difference of a row with its limits, if it has any.
+
+    Parameters
+    ----------
+    row : mapping
+    places : int
+        The number of decimals.
+    """
+    limits = between(row["low"], row["high"], places, has_signs=True)
+    return f"{signed(row['difference'], places)} {limits}".rstrip()
+
+
 def _sentence(row: Mapping[Any, Any], alpha: float, kind: str) -> str:
     """Return one row of the table of equivalence as a sentence."""
     display = display_of(row["metric"])
@@ -241,8 +261,7 @@ def _sentence(row: Mapping[Any, Any], alpha: float, kind: str) -> str:
     }
     what = f"{first} and {second} are equal" if kind == "equivalence" else f"{first} is not inferior to {second}"
     text = texts.get(row["decision"], f"undecided whether {what} in {display.heading}, by the margin {margin}")
-    limits = between(row["low"], row["high"], places, has_signs=True)
-    parts = [f": difference {signed(row['difference'], places)}{f' {limits}' if limits else ''}"]
+    parts = [f": difference {with_limits(row, places)}"]
     shown = p_equals(row["p_beyond_corrected" if is_beyond else "p_corrected"], alpha)
     parts += [f", {shown}"] if shown else []
     if row["decision"] == UNDECIDED and not math.isnan(row["not_excluded"]):
