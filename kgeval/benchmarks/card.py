@@ -23,16 +23,7 @@ from kgeval.errors import DataError
 from kgeval.files import check_source, check_target, replacing
 from kgeval.metrics.default_metrics import DEFAULT_METRICS
 from kgeval.plausibility import check_table
-from kgeval.results import (
-    CONFIDENCE,
-    MODEL,
-    SEED,
-    EvaluationResult,
-    Key,
-    RankTable,
-    load_result,
-    tie_ends,
-)
+from kgeval.results import CONFIDENCE, MODEL, SEED, EvaluationResult, Key, RankTable, load_result, tie_ends
 
 INTERVAL_CLUSTER, INTERVAL_METHOD = "triple", "robust"
 UNNAMED = "unnamed model"

@@ -16,10 +16,7 @@ import pandas as pd
 
 from kgeval import markup_panels as panels
 from kgeval.checks import Ids, check_positive_int, check_seed, counted
-from kgeval.classification.classification_result import (
-    CLASSIFIED_METRICS,
-    ClassificationResult,
-)
+from kgeval.classification.classification_result import CLASSIFIED_METRICS, ClassificationResult
 from kgeval.classification.example_clusters import ExampleClusters, interval_lines
 from kgeval.classification.pairing import pair_examples
 from kgeval.classification.point_keys import split_average

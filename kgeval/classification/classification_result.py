@@ -197,13 +197,7 @@ class ClassificationResult:
         return MetricValue(float(np.mean(defined)), "", n_out, weight_out)
 
     @names_unknown_arguments(**NO_BOOTSTRAP)
-    def interval(
-        self,
-        key: str | Metric,
-        *,
-        confidence: float = CONFIDENCE,
-        cluster: Any = None,
-    ) -> Interval:
+    def interval(self, key: str | Metric, *, confidence: float = CONFIDENCE, cluster: Any = None) -> Interval:
         """Return the value of the metric `key` with a confidence interval.
 
         The interval shows how much the value would vary with new positives and new negatives, if the numbers of
@@ -338,10 +332,7 @@ class ClassificationResult:
         return CLASSIFIED_METRICS + (PROBABILITY_METRICS if "probability" in self.table else ())
 
     def summary(
-        self,
-        metrics: Sequence[str | Metric] | str | None = None,
-        confidence: float | None = None,
-        cluster: Any = None,
+        self, metrics: Sequence[str | Metric] | str | None = None, confidence: float | None = None, cluster: Any = None
     ) -> pd.DataFrame:
         """Return a table of metrics: over all test triples (micro), and averaged over relations (macro).
 

@@ -306,11 +306,7 @@ class Comparison:
         return average_table(self, group_names(columns), labels, self._model_indices(first, second), checked)
 
     def equivalence(
-        self,
-        margin: float,
-        metric: str | Metric | None = None,
-        kind: str = "equivalence",
-        reference: str | None = None,
+        self, margin: float, metric: str | Metric | None = None, kind: str = "equivalence", reference: str | None = None
     ) -> pd.DataFrame:
         """Test whether models are equivalent, or not inferior to a reference, within a margin.
 

@@ -22,15 +22,7 @@ from kgeval.errors import MetricError
 from kgeval.metrics import AgainstChance, Cell, QueryLevel, RankMetric, display_of, metric_frame, ranks_under
 from kgeval.metrics.retrieval import RankedLists
 from kgeval.ranking import RankCounts
-from kgeval.results import (
-    EXTREMES,
-    MAX_ENTITY_RATIO,
-    EvaluationResult,
-    Key,
-    RowClusters,
-    query_columns,
-    unknown_reason,
-)
+from kgeval.results import EXTREMES, MAX_ENTITY_RATIO, EvaluationResult, Key, RowClusters, query_columns, unknown_reason
 from kgeval.stats import (
     Clusters,
     Difference,
