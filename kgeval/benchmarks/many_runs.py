@@ -9,12 +9,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from kgeval.benchmarks import benchmark_text, tables
+from kgeval.benchmarks.across import AcrossDatasets, across_datasets
 from kgeval.benchmarks.cells import COLUMNS, NUMBERS, BenchmarkTerms, aligned_parts, difference_table
 from kgeval.benchmarks.margins import benchmark_equivalence
 from kgeval.benchmarks.notes import benchmark_notes
@@ -27,9 +28,6 @@ from kgeval.metrics import Metric, split_list
 from kgeval.metrics.default_metrics import BRIEF_METRICS
 from kgeval.results import CLUSTERS, EvaluationResult, Key
 from kgeval.stats import SPREADS, check_confidence
-
-if TYPE_CHECKING:
-    from kgeval.benchmarks.across import AcrossDatasets
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,8 +115,6 @@ class Benchmark:
         MetricError
             If the benchmark does not have the metric.
         """
-        from kgeval.benchmarks.across import across_datasets
-
         return across_datasets(self, metric)
 
     def equivalence(self, margin: float, kind: str = "equivalence") -> pd.DataFrame:

@@ -1,6 +1,6 @@
 """Paired comparison of results: pairing of rows, differences, tests, contributions of groups, and the verdict."""
 
-from kgeval.comparison.alignment import OVERRIDES, Alignment, align, differing_facts, mismatches
+from kgeval.comparison.alignment import OVERRIDES, Alignment, align, differing_facts, mismatches, values_by_name
 from kgeval.comparison.comparison import Comparison, compare
 from kgeval.comparison.differences import ROUNDING, Sample, samples_of
 from kgeval.comparison.margins import KINDS, check_margin, equivalence_lines, largest_difference, margin_rows
@@ -69,5 +69,6 @@ __all__ = [
     "shown_decision",
     "shown_name",
     "ties_line",
+    "values_by_name",
     "verdict_of",
 ]

@@ -153,7 +153,7 @@ def mismatches(results: Sequence[EvaluationResult], names: Sequence[str]) -> lis
         Differences in protocol, sides, dataset, rows and numbers of rivals. Empty for results that may be compared
         without an override, and for a single result.
     """
-    sides = _values_by_name([_shown_value(tuple(result.protocol.sides)) for result in results], names)
+    sides = values_by_name([_shown_value(tuple(result.protocol.sides)) for result in results], names)
     if len(results) < 2:
         return []
     return _differences(results, names, _sides_of_all(results), [Mismatch("sides", sides)] if sides else [])[0]
@@ -327,7 +327,7 @@ def _protocol_mismatches(
             values = _known_candidates(values)
         if field.name == "sample":
             values = ["all triples" if value is None else value for value in values]
-        text = _values_by_name([_shown_value(value) for value in values], names)
+        text = values_by_name([_shown_value(value) for value in values], names)
         if text:
             overrides = of_samples if field.name == "sample" else (field.name,) if field.name in OVERRIDES else ()
             differing.append(Mismatch(field.name, text, overrides))
@@ -370,7 +370,7 @@ def _side_mismatches(results: Sequence[EvaluationResult], names: Sequence[str], 
         if len(set(ranked_sides)) > 1 if is_both else any(key.side not in sides for sides in ranked_sides):
             need = f"{key.metric} needs both sides" if is_both else f"{key.side}.{key.metric} needs the {key.side} side"
             shown = [_shown_value(sides) for sides in ranked_sides]
-            values = _values_by_name(shown, names) or f"{shown[0]} in {listed(names)}"
+            values = values_by_name(shown, names) or f"{shown[0]} in {listed(names)}"
             common = _sides_of_all(results)
             hint = f"; every result has the {common[0]} side: compare {common[0]}.{key.metric}" if common else ""
             return [Mismatch("sides", f"{values}; {need}{hint}")]
@@ -386,7 +386,7 @@ def _dataset_mismatches(results: Sequence[EvaluationResult], names: Sequence[str
     differing = []
     if len({result.facts["dataset_fingerprint"] for result in results}) > 1:
         shown = [f"{result.facts['dataset']} {result.facts['dataset_fingerprint'][:8]}" for result in results]
-        said = _values_by_name(shown, names) or f"fingerprints that start as {shown[0]}"
+        said = values_by_name(shown, names) or f"fingerprints that start as {shown[0]}"
         differing.append(Mismatch("dataset", said, ("dataset",)))
     for field in ("entities", "relations"):
         for name, result in zip(names[1:], results[1:]):
@@ -493,7 +493,7 @@ def _rival_mismatches(
             shown = [f"{n:,}" if n != UNKNOWN_COUNT else "unknown" for n in rivals[:, first]]
             text = f"{len(differing_rows):,} of {len(shared):,} shared rows have different numbers of {setting} rivals"
             row = describe_row(results[0], int(shared[first, 0]))
-            differing.append(Mismatch("rivals", f"{text}, first {row}: {_values_by_name(shown, names)}", causes))
+            differing.append(Mismatch("rivals", f"{text}, first {row}: {values_by_name(shown, names)}", causes))
     return differing
 
 
@@ -548,7 +548,7 @@ def differing_facts(results: Sequence[EvaluationResult], names: Sequence[str]) -
     rates = [result.tie_rate for result in results]
     known_rates = [rate for rate in rates if not np.isnan(rate)] or [0.0]
     if max(known_rates) - min(known_rates) > TIE_RATES_APART:
-        values = _values_by_name(["unknown" if np.isnan(rate) else f"{rate:.1%}" for rate in rates], names)
+        values = values_by_name(["unknown" if np.isnan(rate) else f"{rate:.1%}" for rate in rates], names)
         texts.append(f"tie rates differ: {values}; also compare metrics with prefixes pessimistic. and optimistic.")
     for setting in SETTINGS:
         without = [name for name, r in zip(names, results) if {"rivals", setting} & set(r.rank_table.unknown)]
@@ -559,7 +559,7 @@ def differing_facts(results: Sequence[EvaluationResult], names: Sequence[str]) -
             )
     facts = {"version": "made with different versions of kgeval", "dataset": "the dataset has different names"}
     for fact, caution in facts.items():
-        values = _values_by_name([str(result.facts[fact]) for result in results], names)
+        values = values_by_name([str(result.facts[fact]) for result in results], names)
         texts += [f"{caution}: {values}"] if values else []
     return texts
 
@@ -573,12 +573,17 @@ def _shown_value(value: Any) -> str:
     return "+".join(map(str, value)) or "none" if isinstance(value, tuple) else str(value)
 
 
-def _values_by_name(values: Sequence[str], names: Sequence[str]) -> str:
+def values_by_name(values: Sequence[str], names: Sequence[str]) -> str:
     """Return a text: each distinct value with the names of the results that have it; empty if all values are equal.
+
+    Parameters
+    ----------
+    values, names : sequence of str
+        The value and the name of each result.
 
     Examples
     --------
-    >>> _values_by_name(["drop", "rank", "drop"], ["A", "B", "C"])
+    >>> values_by_name(["drop", "rank", "drop"], ["A", "B", "C"])
     'drop in A and C, rank in B'
     """
     names_by_value: dict[str, list[str]] = {}
