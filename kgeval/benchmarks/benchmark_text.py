@@ -11,7 +11,7 @@ from typing import Any
 from kgeval import markup_panels as panels
 from kgeval.benchmarks.tables import mean_cells, table_notes
 from kgeval.checks import counted, listed
-from kgeval.comparison import edge_of, interval_words, pair_cells, pair_headings
+from kgeval.comparison import edge_of, holm_words, interval_words, pair_cells, pair_headings
 from kgeval.markup import Markup, joined, printable
 from kgeval.metrics import display_of
 from kgeval.report import number_text
@@ -73,10 +73,8 @@ def notes_on_method(benchmark: Any) -> list[str]:
             "random swaps, seed 0)"
         )
     n_pairs = len(table[["first", "second"]].apply(frozenset, axis=1).unique())
-    lines.append(
-        f"p (Holm) is corrected by Holm's method for {counted(len(tested), 'test')} (pairs of models: {n_pairs:,}, "
-        f"datasets: {len(benchmark.datasets):,}); a difference is undecided unless it is at most {terms.alpha:g}"
-    )
+    sizes = f"pairs of models: {n_pairs:,}, datasets: {len(benchmark.datasets):,}"
+    lines.append(holm_words("p (Holm)", len(tested), sizes, terms.alpha))
     return [*lines, f"differences: {interval_words(table, terms.alpha)}"]
 
 

@@ -317,7 +317,7 @@ def read_board(runs: str | Path | Sequence[str | Path | Card | EvaluationResult]
     DataError
         If a path does not exist, if there is no file at all, or if none can be read.
     """
-    given = [runs] if isinstance(runs, (str, Path, EvaluationResult, Card)) else list(runs)
+    given: list[Any] = [runs] if isinstance(runs, (str, Path, EvaluationResult, Card)) else list(runs)
     found: list[BoardRun] = []
     unread: list[tuple[str, str]] = []
     n_files = 0
@@ -332,8 +332,11 @@ def read_board(runs: str | Path | Sequence[str | Path | Card | EvaluationResult]
                 else:
                     unread.append((place, card))
         else:
+            if not isinstance(thing, (Card, EvaluationResult)):
+                got = type(thing).__name__
+                raise DataError(f"item {i} of the board: expected a path, a card or a result; got {got}")
             n_files += 1
-            found.append(BoardRun(thing if isinstance(thing, Card) else Card.of(_checked(thing, i)), f"result {i}"))
+            found.append(BoardRun(thing if isinstance(thing, Card) else Card.of(thing), f"result {i}"))
     if not n_files:
         names = ", ".join(str(thing) for thing in given) or "nothing"
         raise DataError(
@@ -343,13 +346,6 @@ def read_board(runs: str | Path | Sequence[str | Path | Card | EvaluationResult]
         raise DataError(f"a board needs at least one card or result; none of {counted(n_files, 'file')} can be read. "
                         f"The first error: {unread[0][1]}")  # fmt: skip
     return _sorted_board(found, unread, n_files)
-
-
-def _checked(thing: Any, place: int) -> EvaluationResult:
-    """Return `thing`; raise a DataError unless it is a result."""
-    if not isinstance(thing, EvaluationResult):
-        raise DataError(f"item {place} of the board: expected a path, a card or a result; got {type(thing).__name__}")
-    return thing
 
 
 def _files_of(path: Path) -> list[tuple[str, Path]]:
@@ -580,16 +576,11 @@ def _columns(cards: Sequence[Card]) -> tuple[str, ...]:
 
 def _marks(row: BoardRow, runs: Sequence[BoardRun]) -> tuple[str, ...]:
     """Return the marks of a row: ``same ranks as NAME`` for each run with the same ranks, and why it is not ranked."""
-    found: dict[str, None] = {}
-    for run in row.runs:
-        for other in runs:
-            if other is not run and other.card.hash == run.card.hash:
-                found[f"same ranks as {other.name}"] = None
-    if any(run.card.contradictions for run in row.runs):
-        found[CONTRADICTS] = None
-    if not all(run.has_known_negatives for run in row.runs):
-        found[UNKNOWN_NEGATIVES] = None
-    return tuple(found)
+    pairs = [(run, other) for run in row.runs for other in runs if other is not run]
+    found = [f"same ranks as {other.name}" for run, other in pairs if other.card.hash == run.card.hash]
+    found += [CONTRADICTS] if any(run.card.contradictions for run in row.runs) else []
+    found += [] if all(run.has_known_negatives for run in row.runs) else [UNKNOWN_NEGATIVES]
+    return tuple(dict.fromkeys(found))
 
 
 def _seed_order(seed: int | str | None) -> tuple[bool, int, str]:

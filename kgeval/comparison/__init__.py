@@ -2,38 +2,34 @@
 
 from kgeval.comparison.alignment import OVERRIDES, Alignment, align, differing_facts, mismatches, values_by_name
 from kgeval.comparison.comparison import Comparison, compare
-from kgeval.comparison.differences import ROUNDING, Sample, samples_of
+from kgeval.comparison.differences import Sample, samples_of
 from kgeval.comparison.margins import KINDS, check_margin, equivalence_lines, largest_difference, margin_rows
 from kgeval.comparison.names import Results, check_names, name_results, several_results
 from kgeval.comparison.panels import edge_of, pair_cells, pair_headings
-from kgeval.comparison.regression_gate import Gate, gate
+from kgeval.comparison.regression_gate import gate
 from kgeval.comparison.rows import (
     NO_RUN,
     UNDECIDED,
     Pair,
     alpha_of,
-    best_first,
     decided_rows,
     difference_words,
     interval_words,
-    leaders_among,
     pairs_of,
     row_of,
     shown_decision,
 )
-from kgeval.comparison.texts import protocol_words, ties_line
+from kgeval.comparison.texts import holm_words, protocol_words, ties_line
 from kgeval.comparison.verdict import TRAINED, Sentence, Verdict, is_like_chance, leaders_of, shown_name, verdict_of
 
 __all__ = [
     "KINDS",
     "NO_RUN",
     "OVERRIDES",
-    "ROUNDING",
     "TRAINED",
     "UNDECIDED",
     "Alignment",
     "Comparison",
-    "Gate",
     "Pair",
     "Results",
     "Sample",
@@ -41,7 +37,6 @@ __all__ = [
     "Verdict",
     "align",
     "alpha_of",
-    "best_first",
     "check_margin",
     "check_names",
     "compare",
@@ -51,10 +46,10 @@ __all__ = [
     "edge_of",
     "equivalence_lines",
     "gate",
+    "holm_words",
     "interval_words",
     "is_like_chance",
     "largest_difference",
-    "leaders_among",
     "leaders_of",
     "margin_rows",
     "mismatches",

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import listed
+from kgeval.checks import counted, listed
 from kgeval.comparison.rows import interval_words, shown_decision
 from kgeval.markup_panels import p_text
 from kgeval.metrics import display_of
@@ -105,12 +105,24 @@ def _test_lines(comparison: Any) -> list[str]:
             f"tested: {listed(ranks)}: a decision says that the ranks of the two models are not exchangeable; it does "
             "not say that their means differ, since a few bad ranks carry the mean"
         )
-    lines.append(
-        f"p_corrected is p corrected by Holm's method for the number of tests here, {n_tested:,} (pairs of models: "
-        f"{n_pairs:,}, metrics: {len(comparison.keys):,}); a difference is undecided unless it is at most "
-        f"{comparison.alpha:g}"
-    )
-    return lines
+    sizes = f"pairs of models: {n_pairs:,}, metrics: {len(comparison.keys):,}"
+    return [*lines, holm_words("p_corrected", n_tested, sizes, comparison.alpha)]
+
+
+def holm_words(name: str, n_tests: int, sizes: str, alpha: float) -> str:
+    """Return the sentence on the correction of p-values.
+
+    Parameters
+    ----------
+    name : str
+        The heading of the corrected p-values.
+    n_tests : int
+    sizes : str
+        What the number of tests comes from.
+    alpha : float
+    """
+    how = f"{name} is corrected by Holm's method for {counted(n_tests, 'test')} ({sizes})"
+    return f"{how}; a difference is undecided unless it is at most {alpha:g}"
 
 
 def shown_table(comparison: Any) -> pd.DataFrame:
