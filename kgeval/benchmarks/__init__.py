@@ -1,6 +1,6 @@
 """Benchmarks: models x seeds x datasets in one table, cards of runs, and boards of many runs."""
 
-from kgeval.benchmarks.across import AcrossDatasets, across_datasets
+from kgeval.benchmarks.across import AcrossDatasets
 from kgeval.benchmarks.benchmark_text import format_means, format_pairs
 from kgeval.benchmarks.board import Board, read_board
 from kgeval.benchmarks.board_page import write_board
@@ -21,7 +21,6 @@ __all__ = [
     "Card",
     "Run",
     "Verification",
-    "across_datasets",
     "benchmark",
     "card_of_file",
     "check_all_named",

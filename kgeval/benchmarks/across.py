@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -117,7 +117,6 @@ class AcrossDatasets:
         ranks = mean_ranks(array, higher_is_better)
         n, k = ranks.ranks.shape
         tests: dict[str, Any] = {}
-        reason = ""
         if k < MIN_MODELS:
             reason = f"it needs at least {MIN_MODELS} models; got {k}"
         elif n < 2:
@@ -131,7 +130,7 @@ class AcrossDatasets:
                     f"test is {p_text(found.smallest_p, 1.0 - confidence)}"
                 )
             tests = {} if reason else {"friedman": found, "nemenyi": nemenyi(array, confidence)}
-        of_tests = [f"no test over datasets: {reason}"] if reason else _cautions(tests)
+        of_tests = [f"no test over datasets: {reason}"] if reason else _cautions(n)
         notes = (*_left_out(values, ranks), *of_tests)
         return cls(values, ranks, str(Key.parse(metric)), higher_is_better, confidence, **tests, notes=notes)
 
@@ -158,9 +157,7 @@ class AcrossDatasets:
         ``n_datasets`` is the number of datasets that count.
         """
         order = self._order()
-        is_best = (
-            self.ranks.ranks == self.ranks.ranks.min(axis=1, keepdims=True) if self.n_datasets else self.ranks.ranks
-        )
+        is_best = self.ranks.ranks == self.ranks.ranks.min(axis=1, keepdims=True)
         columns = {
             "model": list(self.models),
             "mean_rank": self.ranks.means[order],
@@ -178,14 +175,12 @@ class AcrossDatasets:
         ``better``, the first model if ``p_nemenyi`` is at most `alpha`, else ``"undecided"``. P-values are NaN if there
         is no test.
         """
-        order, records = self._order(), []
-        for place, i in enumerate(order):
-            for j in order[place + 1 :]:
-                record: dict[str, Any] = {"first": self.values.columns[i], "second": self.values.columns[j]}
-                record["difference"] = float(self.ranks.means[i] - self.ranks.means[j])
-                record["p_nemenyi"] = float(self.nemenyi.p_values[i, j]) if self.nemenyi else np.nan
-                record["better"] = record["first"] if record["p_nemenyi"] <= self.alpha else UNDECIDED
-                records.append(record)
+        records = []
+        for i, j in itertools.combinations(self._order(), 2):
+            first, second = self.values.columns[i], self.values.columns[j]
+            p_value = float(self.nemenyi.p_values[i, j]) if self.nemenyi else np.nan
+            better = first if p_value <= self.alpha else UNDECIDED
+            records.append((first, second, float(self.ranks.means[i] - self.ranks.means[j]), p_value, better))
         frame = pd.DataFrame(records, columns=["first", "second", *PAIR_NUMBERS, "better"])
         return frame.astype(dict.fromkeys(PAIR_NUMBERS, np.float64))
 
@@ -227,9 +222,8 @@ class AcrossDatasets:
         pairs = self.pairs
         decided = pairs[pairs["better"] != UNDECIDED]
         texts = [f"{row['first']} over {row['second']}" for row in decided.to_dict("records")]
-        if len(texts) > MAX_TEXTS:
-            texts = [*texts[:MAX_TEXTS], f"{len(texts) - MAX_TEXTS:,} more pairs"]
-        better = f"better: {listed(texts)}" if texts else "no pair is told apart"
+        shown = [*texts[:MAX_TEXTS], *([f"{len(texts) - MAX_TEXTS:,} more pairs"] if len(texts) > MAX_TEXTS else [])]
+        better = f"better: {listed(shown)}" if texts else "no pair is told apart"
         alike = "; ".join(", ".join(group) for group in self.groups)
         lines = [
             f"Nemenyi's test: two models are told apart if their mean ranks differ by {test.critical_difference:.2f} "
@@ -240,8 +234,7 @@ class AcrossDatasets:
 
     def _order(self) -> list[int]:
         """Return the columns of `values`, best mean rank first."""
-        order: list[int] = np.argsort(self.ranks.means, kind="stable").tolist()
-        return order
+        return [int(i) for i in np.argsort(self.ranks.means, kind="stable")]
 
     def __repr__(self) -> str:
         shown = self.table.rename(columns={"mean_rank": "mean rank", "n_best": "best on", "n_datasets": "datasets"})
@@ -302,17 +295,14 @@ def _left_out(values: pd.DataFrame, ranks: MeanRanks) -> list[str]:
     return [f"{counted(len(texts), 'dataset')} left out: {listed(texts, MAX_TEXTS)}"]
 
 
-def _cautions(tests: Mapping[str, Any]) -> list[str]:
-    """Return the notes about tests that were made."""
-    test: Friedman = tests["friedman"]
-    notes = []
-    if test.n_datasets < FEW_DATASETS:
-        notes.append(
-            f"with {test.n_datasets} datasets the tests find only very large differences; the p-values of the pairs "
-            "are approximations that need more datasets"
-        )
+def _cautions(n_datasets: int) -> list[str]:
+    """Return the notes on what the tests assume."""
+    few = (
+        f"with {n_datasets} datasets the tests find only very large differences; the p-values of the pairs are "
+        "approximations that need more datasets"
+    )
     return [
-        *notes,
+        *([few] if n_datasets < FEW_DATASETS else []),
         "the datasets are the observations of these tests; datasets made from each other, such as FB15k and FB15k-237, "
         "are not independent",
     ]

@@ -8,12 +8,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import pandas as pd
-
 from kgeval import markup_panels as panels
 from kgeval.benchmarks.tables import mean_cells, table_notes
-from kgeval.checks import counted
-from kgeval.comparison import interval_words, shown_decision
+from kgeval.checks import counted, listed
+from kgeval.comparison import edge_of, holm_words, interval_words, pair_cells, pair_headings
 from kgeval.markup import Markup, joined, printable
 from kgeval.metrics import display_of
 from kgeval.report import number_text
@@ -31,22 +29,16 @@ POOLED = (
 )
 
 
-def screen_text(benchmark: Any, screen: Screen | None = None) -> str:
-    """Return the verdict, the header, the table of means and the table of differences as text.
+def screen_text(benchmark: Any) -> str:
+    """Return the verdict, the header, the table of means and the table of differences, for the width of the terminal.
 
     Parameters
     ----------
     benchmark : Benchmark
-    screen : Screen, optional
-        The width to fit; by default that of standard output, without bold and dim text.
     """
-    shown = replace(Screen.of(sys.stdout), has_styles=False) if screen is None else screen
-    parts = [
-        shown.lines([benchmark.verdict.sentence, *benchmark.header()]),
-        format_means(benchmark, shown),
-        *([format_pairs(benchmark, shown)] if len(benchmark.differences) else []),
-    ]
-    return "\n\n".join(parts)
+    shown = replace(Screen.of(sys.stdout), has_styles=False)
+    parts = [shown.lines([benchmark.verdict.sentence, *benchmark.header()]), format_means(benchmark, shown)]
+    return "\n\n".join([*parts, *([format_pairs(benchmark, shown)] if len(benchmark.differences) else [])])
 
 
 def notes_on_method(benchmark: Any) -> list[str]:
@@ -69,12 +61,9 @@ def notes_on_method(benchmark: Any) -> list[str]:
         return lines
     heading = display_of(terms.metric).heading
     if (tested["test"] == "t").any():
-        lines.append(
-            f"tested: differences in {heading}, first - second, by Student's t test; the standard error includes the "
-            "variance due to seeds and due to test triples"
-            if several
-            else f"tested: differences in {heading}, first - second, by Student's t test, since clusters overlap"
-        )
+        why = "; the standard error includes the variance due to seeds and due to test triples"
+        why = why if several else ", since clusters overlap"
+        lines.append(f"tested: differences in {heading}, first - second, by Student's t test{why}")
     if several and terms.spread == "pooled" and (tested[["n_first", "n_second"]] < MIN_TO_SEPARATE).any(axis=None):
         lines.append(f"assumed: {POOLED}; spread='separate' assumes nothing of the kind")
     if (tested["test"] == "swaps").any():
@@ -84,10 +73,8 @@ def notes_on_method(benchmark: Any) -> list[str]:
             "random swaps, seed 0)"
         )
     n_pairs = len(table[["first", "second"]].apply(frozenset, axis=1).unique())
-    lines.append(
-        f"p (Holm) is corrected by Holm's method for {counted(len(tested), 'test')} (pairs of models: {n_pairs:,}, "
-        f"datasets: {len(benchmark.datasets):,}); a difference is undecided unless it is at most {terms.alpha:g}"
-    )
+    sizes = f"pairs of models: {n_pairs:,}, datasets: {len(benchmark.datasets):,}"
+    lines.append(holm_words("p (Holm)", len(tested), sizes, terms.alpha))
     return [*lines, f"differences: {interval_words(table, terms.alpha)}"]
 
 
@@ -152,12 +139,9 @@ def format_pairs(benchmark: Any, screen: Screen = PIPE) -> str:
         names = {model: shortened(shown, screen.width // 6, screen.ellipsis) for model, shown in names.items()}
     pairs = [f"{names[row['first']]} - {names[row['second']]}" for row in rows]
     digits = display_of(benchmark.metric).decimals
-    cells, brief = [], []
-    for row in rows:
-        text = panels.signed(row["difference"], digits)
-        interval = panels.between(row["low"], row["high"], digits, has_signs=True)
-        brief.append(text)
-        cells.append(f"{text} {interval}".rstrip())
+    brief = [panels.signed(row["difference"], digits) for row in rows]
+    limits = [panels.between(row["low"], row["high"], digits, has_signs=True) for row in rows]
+    cells = [f"{text} {interval}".rstrip() for text, interval in zip(brief, limits)]
     heading = f"{display_of(benchmark.metric).heading} difference"
     better = [screen.bold(printable(row["better"])) if row["better"] else row["decision"] for row in rows]
     columns = [
@@ -167,12 +151,11 @@ def format_pairs(benchmark: Any, screen: Screen = PIPE) -> str:
         Column("p (Holm)", [panels.p_text(row["p_corrected"], benchmark.alpha) for row in rows], place=2),
         Column("better", better, is_label=True),
     ]
-    notes = []
     reasons: dict[str, list[str]] = {}
     for row, pair in zip(rows, pairs):
         if row["reason"] and math.isnan(row["low"]):
             reasons.setdefault(row["reason"], []).append(f"{pair} on {row['dataset']}")
-    notes += [f"no interval of {_first(places)}: {reason}" for reason, places in reasons.items()]
+    notes = [f"no interval of {listed(places, 3)}: {reason}" for reason, places in reasons.items()]
     if len(rows) < len(table):
         notes.append(
             f"{len(table) - len(rows):,} of {len(table):,} differences are not shown (those without the best model of "
@@ -190,11 +173,6 @@ def _shown_pairs(benchmark: Any) -> list[dict[str, Any]]:
     return [row for row in rows if best.get(row["dataset"], row["first"]) in (row["first"], row["second"])]
 
 
-def _first(places: Sequence[str], limit: int = 3) -> str:
-    more = f" and {len(places) - limit:,} more" if len(places) > limit else ""
-    return ", ".join(places[:limit]) + more
-
-
 def benchmark_panel(benchmark: Any) -> Markup:
     """Return the panel of a benchmark for notebooks: verdict, means and differences with interval bars, details.
 
@@ -203,58 +181,32 @@ def benchmark_panel(benchmark: Any) -> Markup:
     benchmark : Benchmark
     """
     parts: list[Any] = []
-    for dataset in benchmark.datasets:
+    decimals, heading = display_of(benchmark.metric).decimals, display_of(benchmark.metric).heading
+    for dataset, rows in benchmark.table[benchmark.table["metric"] == benchmark.metric].groupby("dataset", sort=False):
         bars = []
-        decimals = display_of(benchmark.metric).decimals
-        for row in benchmark.table.to_dict("records"):
-            if row["dataset"] == dataset and row["metric"] == benchmark.metric:
-                note = f"SD {row['sd']:.{decimals}f}, {counted(row['n_seeds'], 'seed')}" if row["n_seeds"] > 1 else ""
-                note = note or row["reason"]
-                bars.append(
-                    panels.Bar(panels.label(row["model"]), row["mean"], row["low"], row["high"], decimals, note=note)
-                )
-        title = f"{display_of(benchmark.metric).heading} on {dataset}"
-        parts.append(joined(panels.line(title), panels.bar_table(bars, benchmark.terms.confidence)))
+        for row in rows.to_dict("records"):
+            note = f"SD {row['sd']:.{decimals}f}, {counted(row['n_seeds'], 'seed')}" if row["n_seeds"] > 1 else ""
+            numbers = row["mean"], row["low"], row["high"], decimals
+            bars.append(panels.Bar(panels.label(row["model"]), *numbers, note=note or row["reason"]))
+        title = panels.line(f"{heading} on {dataset}")
+        parts.append(joined(title, panels.bar_table(bars, benchmark.terms.confidence)))
     n_pairs = len(benchmark.differences)
     if n_pairs:
-        differences = _pair_table(benchmark)
-        parts.append(
-            differences if n_pairs <= MAX_PAIRS else panels.folded(counted(n_pairs, "difference"), differences)
-        )
+        shown = _pair_table(benchmark)
+        parts.append(shown if n_pairs <= MAX_PAIRS else panels.folded(counted(n_pairs, "difference"), shown))
+    table = benchmark.table.drop(columns=["error", "freedom", "of_seeds", "of_triples", "n_clusters"])
     return panels.panel(
         benchmark.verdict.sentence,
         *parts,
-        panels.folded("All metrics", html_table(_whole(benchmark.table), index=False)),
+        panels.folded("All metrics", html_table(table, index=False)),
         panels.folded("Protocol, tests and notes", panels.lines(benchmark.header())),
     )
 
 
-def _whole(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the table of means without the columns that only statistics need."""
-    return table.drop(columns=["error", "freedom", "of_seeds", "of_triples", "n_clusters"])
-
-
 def _pair_table(benchmark: Any) -> Markup:
-    """Return the table of differences of a panel, with interval bars."""
-    rows = benchmark.differences.to_dict("records")
-    sizes = [abs(row[name]) for row in rows for name in ("difference", "low", "high")]
-    limit = max((size for size in sizes if math.isfinite(size) and size > 0.0), default=1.0)
-    decimals, cells = display_of(benchmark.metric).decimals, []
-    for row in rows:
-        numbers = (row["difference"], row["low"], row["high"])
-        cells.append(
-            (
-                panels.label(row["dataset"]),
-                f"{row['first']} - {row['second']}",
-                panels.signed(row["difference"], decimals),
-                panels.between(row["low"], row["high"], decimals, has_signs=True),
-                panels.difference_bar(*numbers, limit),
-                panels.p_text(row["p_corrected"], benchmark.alpha),
-                shown_decision(row),
-                row["reason"],
-            )
-        )
-    headings = [
-        "dataset", "models", "difference", "interval", f"-{limit:.2g} to +{limit:.2g}", "p (Holm)", "better", "reason",
-    ]  # fmt: skip
-    return panels.table(headings, cells, numeric=(2, 3, 5))
+    """Return all differences as a table with a drawing of each interval."""
+    rows, alpha = benchmark.differences.to_dict("records"), benchmark.alpha
+    limit = edge_of([abs(row[name]) for row in rows for name in ("difference", "low", "high")])
+    leads = [(panels.label(row["dataset"]), f"{row['first']} - {row['second']}") for row in rows]
+    cells = [(*lead, *pair_cells(row, limit, alpha)) for lead, row in zip(leads, rows)]
+    return panels.table(["dataset", "models", "difference", *pair_headings(limit)], cells, numeric=(2, 3, 5))

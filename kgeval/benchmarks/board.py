@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -114,11 +114,6 @@ class BoardRun:
         return run_name(self.card.model, self.card.seed)
 
     @cached_property
-    def contradictions(self) -> tuple[str, ...]:
-        """Why no ranks can give the metrics of the card; such a run has no place in the order. See `Card`."""
-        return self.card.contradictions
-
-    @cached_property
     def has_known_negatives(self) -> bool:
         """Whether the card says among which candidates the run ranks; else the run has no place in the order."""
         candidates = self.card.content["protocol"]["settings"].get("candidates", All.kind)
@@ -127,7 +122,7 @@ class BoardRun:
     @property
     def is_ranked(self) -> bool:
         """Whether the run has a place in the order, and counts in means over seeds."""
-        return not self.contradictions and self.has_known_negatives
+        return not self.card.contradictions and self.has_known_negatives
 
     @property
     def coverage(self) -> Coverage:
@@ -150,9 +145,7 @@ class BoardRun:
         ----------
         metric : str
         """
-        cell = self.card.metrics.get(metric) or (None, None, None)
-        value, low, high = (math.nan if part is None or not math.isfinite(part) else float(part) for part in cell[:3])
-        return value, low, high
+        return self.card.metrics.get(metric, (math.nan, math.nan, math.nan))
 
     def value(self, metric: str) -> float:
         """Return the value of a metric; NaN if the card has none.
@@ -210,33 +203,30 @@ class BoardTable:
 
     Parameters
     ----------
-    dataset, dataset_fingerprint : str
-    sentence : str
-        The protocol in words.
-    protocol_fingerprint : str
+    card : Card
+        The card of one of the runs; all have its dataset and its protocol.
     metrics : tuple of str
         The keys of the filtered metrics of both sides, or of the one ranked side; the first sorts the rows.
     rows : tuple of BoardRow
         Best row first; rows without a place in the order (see `BoardRow.is_ranked`) are last.
-    settings : dict
-        The settings of the protocol, as in a card.
     coverage : Coverage
         How many of the rows that were read have a rank, in each run.
     """
 
-    dataset: str
-    dataset_fingerprint: str
-    sentence: str
-    protocol_fingerprint: str
+    card: Card
     metrics: tuple[str, ...]
     rows: tuple[BoardRow, ...]
-    settings: dict[str, Any] = field(repr=False)
     coverage: Coverage
+
+    @property
+    def dataset(self) -> str:
+        """The name of the dataset."""
+        return self.card.dataset
 
     @property
     def heading(self) -> str:
         """The protocol in words, and how many ranks of how many were compared."""
-        return f"{self.sentence}; {self.coverage}"
+        return f"{self.card.protocol_sentence}; {self.coverage}"
 
     def differs_from(self, other: BoardTable) -> list[str]:
         """Return the differences from another table in dataset, protocol and ranks, in words; an empty list if none.
@@ -245,24 +235,22 @@ class BoardTable:
         ----------
         other : BoardTable
         """
-        found = []
-        if self.dataset != other.dataset:
-            found.append(f"dataset {self.dataset}, not {other.dataset}")
-        elif self.dataset_fingerprint != other.dataset_fingerprint:
-            both = f"fingerprint {self.dataset_fingerprint[:N_HEX]}, not {other.dataset_fingerprint[:N_HEX]}"
+        found, card, old_card = [], self.card, other.card
+        if card.dataset != old_card.dataset:
+            found.append(f"dataset {card.dataset}, not {old_card.dataset}")
+        elif card.dataset_fingerprint != old_card.dataset_fingerprint:
+            both = f"fingerprint {card.dataset_fingerprint[:N_HEX]}, not {old_card.dataset_fingerprint[:N_HEX]}"
             found.append(f"another dataset of the same name ({both})")
-        if self.protocol_fingerprint != other.protocol_fingerprint:
-            here, there = self.sentence.split(", "), other.sentence.split(", ")
+        if card.protocol_fingerprint != old_card.protocol_fingerprint:
+            here, there = card.protocol_sentence.split(", "), old_card.protocol_sentence.split(", ")
             new = ", ".join(part for part in here if part not in there)
             old = ", ".join(part for part in there if part not in here)
-            names = [name for name in self.settings if self.settings[name] != other.settings.get(name)]
-            changed = "; ".join(f"{name} {self.settings[name]!r}, not {other.settings.get(name)!r}" for name in names)
-            if new and old:
-                found.append(f"protocol: {new}, not {old}")
-            elif new or old:
-                found.append(f"protocol: {'with ' + new if new else 'without ' + old}")
-            else:
-                found.append(f"protocol: {changed or self.protocol_fingerprint + ' not ' + other.protocol_fingerprint}")
+            settings, others = (one.content["protocol"]["settings"] for one in (card, old_card))
+            names = [name for name in settings if settings[name] != others.get(name)]
+            changed = "; ".join(f"{name} {settings[name]!r}, not {others.get(name)!r}" for name in names)
+            changed = changed or f"{card.protocol_fingerprint} not {old_card.protocol_fingerprint}"
+            only = f"with {new}" if new else f"without {old}" if old else changed
+            found.append(f"protocol: {f'{new}, not {old}' if new and old else only}")
         # The numbers of full runs follow from dataset and protocol.
         if not found or not (self.coverage.is_full and other.coverage.is_full):
             found += filter(None, [self.coverage.differs_from(other.coverage)])
@@ -329,7 +317,7 @@ def read_board(runs: str | Path | Sequence[str | Path | Card | EvaluationResult]
     DataError
         If a path does not exist, if there is no file at all, or if none can be read.
     """
-    given = [runs] if isinstance(runs, (str, Path, EvaluationResult, Card)) else list(runs)
+    given: list[Any] = [runs] if isinstance(runs, (str, Path, EvaluationResult, Card)) else list(runs)
     found: list[BoardRun] = []
     unread: list[tuple[str, str]] = []
     n_files = 0
@@ -344,8 +332,11 @@ def read_board(runs: str | Path | Sequence[str | Path | Card | EvaluationResult]
                 else:
                     unread.append((place, card))
         else:
+            if not isinstance(thing, (Card, EvaluationResult)):
+                got = type(thing).__name__
+                raise DataError(f"item {i} of the board: expected a path, a card or a result; got {got}")
             n_files += 1
-            found.append(BoardRun(thing if isinstance(thing, Card) else Card.of(_checked(thing, i)), f"result {i}"))
+            found.append(BoardRun(thing if isinstance(thing, Card) else Card.of(thing), f"result {i}"))
     if not n_files:
         names = ", ".join(str(thing) for thing in given) or "nothing"
         raise DataError(
@@ -355,13 +346,6 @@ def read_board(runs: str | Path | Sequence[str | Path | Card | EvaluationResult]
         raise DataError(f"a board needs at least one card or result; none of {counted(n_files, 'file')} can be read. "
                         f"The first error: {unread[0][1]}")  # fmt: skip
     return _sorted_board(found, unread, n_files)
-
-
-def _checked(thing: Any, place: int) -> EvaluationResult:
-    """Return `thing`; raise a DataError unless it is a result."""
-    if not isinstance(thing, EvaluationResult):
-        raise DataError(f"item {place} of the board: expected a path, a card or a result; got {type(thing).__name__}")
-    return thing
 
 
 def _files_of(path: Path) -> list[tuple[str, Path]]:
@@ -419,16 +403,13 @@ def _sorted_board(runs: Sequence[BoardRun], unread: Sequence[tuple[str, str]], n
         if len(prints) > 1
     ]
     notes += _coverage_notes(of_table)
-    tables = []
 
     def order(key: tuple[str, str, str, Coverage]) -> tuple[Any, ...]:
         return key[0], not key[3].is_fixed, -len(of_table[key]), key[:3], -key[3].n_ranks, key
 
-    for key in sorted(of_table, key=order):
-        made, more = _table_of(of_table[key])
-        tables.append(made)
-        notes += more
-    return Board(tuple(tables), tuple(dict.fromkeys(notes)), tuple(unread), n_files)
+    made = [_table_of(of_table[key]) for key in sorted(of_table, key=order)]
+    notes += [note for _, of_one in made for note in of_one]
+    return Board(tuple(one for one, _ in made), tuple(dict.fromkeys(notes)), tuple(unread), n_files)
 
 
 def _coverage_notes(of_table: Mapping[tuple[str, str, str, Coverage], Sequence[BoardRun]]) -> list[str]:
@@ -524,73 +505,63 @@ def _words(text: str) -> str:
 
 
 def _table_of(runs: Sequence[BoardRun]) -> tuple[BoardTable, list[str]]:
-    """Return the table of runs with the same key, and notes about runs that may not be averaged or have no mean."""
-    first = runs[0].card
-    metrics = _columns([run.card for run in runs])
-    of_model: dict[str, list[BoardRun]] = {}
-    for run in runs:
-        of_model.setdefault(run.card.model, []).append(run)
+    """Return the table of runs with one dataset, protocol and coverage, and notes about them."""
+    first, metrics, notes = runs[0].card, _columns([run.card for run in runs]), []
     rows = [BoardRow(run.card.model, (run,)) for run in runs if not run.is_ranked]
-    notes = [
-        f"{run.place}: the card contradicts itself, so it is not ranked and in no mean: {run.contradictions[0]}"
-        + (f"; and {counted(len(run.contradictions) - 1, 'more contradiction')}" if run.contradictions[1:] else "")
-        for run in runs
-        if run.contradictions
-    ]
+    for run, found in [(run, run.card.contradictions) for run in runs if run.card.contradictions]:
+        more = f"; and {counted(len(found) - 1, 'more contradiction')}" if len(found) > 1 else ""
+        notes.append(f"{run.place}: the card contradicts itself, so it is not ranked and in no mean: {found[0]}{more}")
     unknown = [run.place for run in runs if not run.has_known_negatives]
     if unknown:
         notes.append(
             f"{_listed(unknown)}: the negatives are not known ({first.protocol_sentence}), so nobody can tell whether "
             "the ranks are among the same; not ranked and in no mean"
         )
-    for model, every in of_model.items():
-        same = [run for run in every if run.is_ranked]
-        seeds = [run.card.seed for run in same]
-        reason = ""
-        if len(same) > 1 and not all(run.card.is_named for run in same):
-            reason = "not all of them name their model"
-        elif len(same) > 1 and None in seeds:
-            reason = "not all of them say their seed"
-        elif len(set(seeds)) < len(seeds):
-            twice = _listed([str(seed) for seed in dict.fromkeys(seeds) if seeds.count(seed) > 1])
-            reason = f"seed {twice} stands for different runs"
-        elif len({run.card.hash for run in same}) < len(same):
-            reason = "runs with different seeds have the same ranks"
-        if len(same) > 1 and not reason:
-            rows.append(BoardRow(model, tuple(sorted(same, key=lambda run: _seed_order(run.card.seed)))))
-            continue
-        rows += [BoardRow(model, (run,)) for run in same]
+    of_model: dict[str, list[BoardRun]] = {}
+    for run in runs:
+        if run.is_ranked:
+            of_model.setdefault(run.card.model, []).append(run)
+    for model, same in of_model.items():
+        reason = _why_apart([run.card for run in same])
         if reason:
             files = _listed([run.place for run in same])
             notes.append(
                 f"{counted(len(same), 'run')} of {model} on {first.dataset} are not averaged, since {reason}: {files}"
             )
-    marked = [replace(row, marks=_marks(row, runs)) for row in rows]
+        together = [sorted(same, key=lambda run: _seed_order(run.card.seed))]
+        rows += [BoardRow(model, tuple(each)) for each in ([[run] for run in same] if reason else together)]
+    rows = [replace(row, marks=_marks(row, runs)) for row in rows]
     sign = -1.0 if metrics and Key.parse(metrics[0]).higher_is_better else 1.0
 
     def order(row: BoardRow) -> tuple[bool, bool, float, str]:
         value = row.value(metrics[0])[0] if metrics else math.nan
         return not row.is_ranked, math.isnan(value), 0.0 if math.isnan(value) else sign * value, row.model
 
-    for row in marked if metrics else ():
-        lacking = [run for run in row.runs if math.isnan(run.value(metrics[0]))]
+    for row in rows if metrics else ():
+        lacking = [run.place for run in row.runs if math.isnan(run.value(metrics[0]))]
         if lacking and len(row.runs) > 1:
-            heading, files = display_of(metrics[0]).heading, _listed([run.place for run in lacking])
+            heading = display_of(metrics[0]).heading
             notes.append(
                 f"{row.model} on {first.dataset} has no mean {heading}, and its row is last, since {heading} has no "
-                f"value in {files}"
+                f"value in {_listed(lacking)}"
             )
-    made = BoardTable(
-        first.dataset,
-        first.dataset_fingerprint,
-        first.protocol_sentence,
-        first.protocol_fingerprint,
-        metrics,
-        tuple(sorted(marked, key=order)),
-        first.content["protocol"]["settings"],
-        runs[0].coverage,
-    )
-    return made, notes
+    return BoardTable(first, metrics, tuple(sorted(rows, key=order)), runs[0].coverage), notes
+
+
+def _why_apart(cards: Sequence[Card]) -> str:
+    """Return the reason why runs of one model are not averaged; empty if they are."""
+    seeds = [card.seed for card in cards]
+    if len(cards) == 1:
+        return ""
+    if not all(card.is_named for card in cards):
+        return "not all of them name their model"
+    if None in seeds:
+        return "not all of them say their seed"
+    twice = [str(seed) for seed in dict.fromkeys(seeds) if seeds.count(seed) > 1]
+    if twice:
+        return f"seed {_listed(twice)} stands for different runs"
+    is_same = len({card.hash for card in cards}) < len(cards)
+    return "runs with different seeds have the same ranks" if is_same else ""
 
 
 def _columns(cards: Sequence[Card]) -> tuple[str, ...]:
@@ -605,16 +576,11 @@ def _columns(cards: Sequence[Card]) -> tuple[str, ...]:
 
 def _marks(row: BoardRow, runs: Sequence[BoardRun]) -> tuple[str, ...]:
     """Return the marks of a row: ``same ranks as NAME`` for each run with the same ranks, and why it is not ranked."""
-    found: dict[str, None] = {}
-    for run in row.runs:
-        for other in runs:
-            if other is not run and other.card.hash == run.card.hash:
-                found[f"same ranks as {other.name}"] = None
-    if any(run.contradictions for run in row.runs):
-        found[CONTRADICTS] = None
-    if not all(run.has_known_negatives for run in row.runs):
-        found[UNKNOWN_NEGATIVES] = None
-    return tuple(found)
+    pairs = [(run, other) for run in row.runs for other in runs if other is not run]
+    found = [f"same ranks as {other.name}" for run, other in pairs if other.card.hash == run.card.hash]
+    found += [CONTRADICTS] if any(run.card.contradictions for run in row.runs) else []
+    found += [] if all(run.has_known_negatives for run in row.runs) else [UNKNOWN_NEGATIVES]
+    return tuple(dict.fromkeys(found))
 
 
 def _seed_order(seed: int | str | None) -> tuple[bool, int, str]:

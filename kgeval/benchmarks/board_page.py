@@ -14,12 +14,14 @@ from urllib.parse import quote
 
 from kgeval.benchmarks.board import UNKNOWN_NEGATIVES, Board, BoardRow, BoardRun, BoardTable, read_board
 from kgeval.benchmarks.card import Card
+from kgeval.benchmarks.page_sections import spread
 from kgeval.checks import counted
 from kgeval.files import replacing
 from kgeval.markup import Markup, joined, printable, tag
 from kgeval.metrics import display_of
-from kgeval.report import charts, check_page_target, page_numbers, page_parts, whole_page
-from kgeval.results import MAX_TIES, EvaluationResult, Key
+from kgeval.report import charts, check_page_target, page_numbers, plain_values, whole_page
+from kgeval.report import page_parts as html
+from kgeval.results import EvaluationResult, Key
 
 N_HEX = 12  # characters of a fingerprint that are shown
 MAX_NAME, MAX_PLACE, MAX_TITLE = 40, 28, 24  # characters of a model, of a file, and of a dataset in the navigation
@@ -93,24 +95,22 @@ def _page(board: Board, title: str, folder: Path) -> str:
         made.append(_table_section(one, board.tables[i - 2] if i > 1 else None, i, links))
         navigation.append((f"table-{i}", charts.short(_navigation_name(one, board.tables), MAX_TITLE)))
     if board.unread:
-        rows = [
-            tag("tr", page_parts.row_head(page_parts.label(place)), tag("td", text)) for place, text in board.unread
-        ]
+        rows = [tag("tr", html.row_head(html.label(place)), tag("td", text)) for place, text in board.unread]
         caption = f"{counted(len(board.unread), 'file')} of {board.n_files:,} could not be read"
-        unread = page_parts.table(caption, ["file", "why"], [tag("tbody", *rows)], name="unread")
-        made.append(page_parts.section("unread", "Not read", unread))
+        unread = html.table(caption, ["file", "why"], [tag("tbody", *rows)], name="unread")
+        made.append(html.section("unread", "Not read", unread))
         navigation.append(("unread", "Not read"))
     if embedded:
         cards = [
-            page_parts.folded(
-                joined(page_parts.label(run.name), " (", page_parts.label(run.place, MAX_PLACE), ")"),
-                page_parts.block(str(run.card), f"{place}-text"),
+            html.folded(
+                joined(html.label(run.name), " (", html.label(run.place, MAX_PLACE), ")"),
+                html.block(str(run.card), f"{place}-text"),
                 id=place,
             )
             for place, run in embedded
         ]
         text = "The cards of runs whose card is not a file in the folder of this page."
-        made.append(page_parts.section("cards", "Cards", tag("p", text, class_="muted"), *cards))
+        made.append(html.section("cards", "Cards", tag("p", text, class_="muted"), *cards))
         navigation.append(("cards", "Cards"))
     return whole_page(title, navigation, made, _data(board))
 
@@ -148,25 +148,22 @@ def _answer(board: Board, title: str) -> Markup:
         rows.append(
             tag(
                 "tr",
-                page_parts.row_head(tag("a", page_parts.label(one.dataset, MAX_NAME), href=f"#table-{i}")),
+                html.row_head(tag("a", html.label(one.dataset, MAX_NAME), href=f"#table-{i}")),
                 tag("td", one.heading),
-                page_parts.number(page_numbers.whole(n_models), n_models),
-                page_parts.number(page_numbers.whole(len(runs)), len(runs)),
+                html.number(page_numbers.whole(n_models), n_models),
+                html.number(page_numbers.whole(len(runs)), len(runs)),
             )
         )
     heads = ["dataset", "protocol", "models", "runs"]
     caption = "One table for each dataset, protocol and number of ranks; values in different tables are not comparable."
-    overview = page_parts.table(caption, heads, [tag("tbody", *rows)], name="tables", numbers=[2, 3])
+    overview = html.table(caption, heads, [tag("tbody", *rows)], name="tables", numbers=[2, 3])
     notes = [tag("li", text) for text in board.notes]
-    return tag(
-        "section",
-        tag("h1", tag("bdi", title), id="answer-title"),
+    return html.first_section(
+        title,
         tag("p", board.sentence(), class_="verdict"),
         tag("ul", *cautions, class_="lines") if cautions else None,
         tag("ul", *notes, class_="plain") if notes else None,
         overview,
-        id="answer",
-        aria_labelledby="answer-title",
     )
 
 
@@ -177,15 +174,15 @@ def _table_section(one: BoardTable, before: BoardTable | None, place: int, links
     """Return the section of a table: protocol, differences from the preceding table, and rows."""
     prints = tag(
         "p",
-        "Fingerprints: dataset ", tag("code", one.dataset_fingerprint[:N_HEX], title=one.dataset_fingerprint),
-        ", protocol ", tag("code", one.protocol_fingerprint), ".", class_="muted",
+        "Fingerprints: dataset ", tag("code", one.card.dataset_fingerprint[:N_HEX], title=one.card.dataset_fingerprint),
+        ", protocol ", tag("code", one.card.protocol_fingerprint), ".", class_="muted",
     )  # fmt: skip
     differs = None
     if before is not None:
         differs = tag("p", tag("strong", "Differs from the table before: "), "; ".join(one.differs_from(before)), ".")
-    return page_parts.section(
+    return html.section(
         f"table-{place}",
-        joined(page_parts.label(one.dataset, MAX_NAME), f": {one.heading}"),
+        joined(html.label(one.dataset, MAX_NAME), f": {one.heading}"),
         differs,
         _left_out(one),
         prints,
@@ -212,8 +209,14 @@ def _rows_table(one: BoardTable, place: int, links: dict[int, str]) -> Markup:
         ranked = [row for row in one.rows if row.is_ranked]
         single = [row.value(metric)[:3] for row in ranked if len(row.runs) == 1]
         several = [(run.value(metric),) for row in ranked if len(row.runs) > 1 for run in row.runs]
-        limits[metric] = page_parts.limits_of([*single, *several])
-    heads: list[Any] = ["model", *(_direction(metric) for metric in one.metrics), "ties", "ranks", "card"]
+        limits[metric] = html.limits_of([*single, *several])
+    heads: list[Any] = [
+        "model",
+        *(html.heading(display_of(key).heading, Key.parse(key).higher_is_better) for key in one.metrics),
+        "ties",
+        "ranks",
+        "card",
+    ]
     bodies = [tag("tbody", *_lines(row, one, limits, links)) for row in one.rows]
     parts = []
     if any(len(row.runs) == 1 for row in one.rows):
@@ -222,10 +225,10 @@ def _rows_table(one: BoardTable, place: int, links: dict[int, str]) -> Markup:
         parts.append(
             "Several seeds: mean ± standard deviation over the seeds; each short line is a run; click to open."
         )
-    about = f"Table {place}, {one.dataset}, protocol {one.protocol_fingerprint}, {one.coverage}"
+    about = f"Table {place}, {one.dataset}, protocol {one.card.protocol_fingerprint}, {one.coverage}"
     about += f", sorted by {display_of(one.metrics[0]).heading}. " if one.metrics else ". "
     parts.append("The order is no test: kgeval benchmark and kgeval compare test differences.")
-    return page_parts.table(
+    return html.table(
         about + " ".join(parts),
         heads,
         bodies,
@@ -235,38 +238,29 @@ def _rows_table(one: BoardTable, place: int, links: dict[int, str]) -> Markup:
     )
 
 
-def _direction(metric: str) -> Markup:
-    """Return the heading of a metric, with an arrow that says which values are better."""
-    is_higher = Key.parse(metric).higher_is_better
-    arrow = tag("span", "↑" if is_higher else "↓", title=f"{'higher' if is_higher else 'lower'} is better")
-    return joined(display_of(metric).heading, " ", arrow)
-
-
 def _lines(row: BoardRow, one: BoardTable, limits: dict[str, Any], links: dict[int, str]) -> list[Markup]:
     """Return the line of a row, and the lines of its runs, which are shown when the row is open."""
-    name = page_parts.label(row.model, MAX_NAME)
+    name = html.label(row.model, MAX_NAME)
     marks = [joined(" ", tag("strong", mark, class_="flag")) for mark in row.marks]
     if len(row.runs) == 1:
         run = row.runs[0]
         seed = None if run.card.seed is None else tag("small", f"seed {run.card.seed}", class_="ties")
-        return [tag("tr", page_parts.row_head(name, seed, *marks), *_run_cells(run, one, limits, links))]
+        return [tag("tr", html.row_head(name, seed, *marks), *_run_cells(run, one, limits, links))]
     seeds = tag("small", counted(len(row.runs), "seed"), class_="ties")
-    head = page_parts.row_head(tag("details", tag("summary", name), seeds), *marks)
+    head = html.row_head(tag("details", tag("summary", name), seeds), *marks)
     cells = [_mean_cell(row, metric, limits[metric]) for metric in one.metrics]
     ties = [run.card.tie_rate for run in row.runs if math.isfinite(run.card.tie_rate)]
     highest = max(ties, default=math.nan)
-    is_tied = highest > MAX_TIES
-    text = f"up to {page_numbers.percent(highest)}" if len(set(ties)) > 1 else page_numbers.percent(highest)
-    cells.append(page_parts.number(text, highest, classes="warn" if is_tied else ""))
+    cells.append(html.ties_cell(highest, f"up to {page_numbers.percent(highest)}" if len(set(ties)) > 1 else ""))
     counts = [run.card.n_ranks for run in row.runs]
     few, many = min(counts), max(counts)
     text = page_numbers.whole(few) + (f" to {page_numbers.whole(many)}" if many > few else "")
-    cells.append(page_parts.number(text, few))
+    cells.append(html.number(text, few))
     cells.append(tag("td", *(joined(_link(run, links, str(run.card.seed)), " ") for run in row.runs), class_="links"))
-    opened = []
-    for run in row.runs:
-        head_of_run = page_parts.row_head(f"seed {run.card.seed}")
-        opened.append(tag("tr", head_of_run, *_run_cells(run, one, limits, links), class_="more"))
+    opened = [
+        tag("tr", html.row_head(f"seed {run.card.seed}"), *_run_cells(run, one, limits, links), class_="more")
+        for run in row.runs
+    ]
     return [tag("tr", head, *cells), *opened]
 
 
@@ -276,18 +270,15 @@ def _run_cells(run: BoardRun, one: BoardTable, limits: dict[str, Any], links: di
     for metric in one.metrics:
         cell = run.cell(metric)
         if not run.is_ranked:  # the value as text, without a number by which a click could sort the row
-            title = "; ".join(run.contradictions) or UNKNOWN_NEGATIVES
-            cells.append(page_parts.number(page_numbers.written(_none_if_nan(cell[0]), metric), title=title))
+            title = "; ".join(run.card.contradictions) or UNKNOWN_NEGATIVES
+            cells.append(html.number(page_numbers.written(cell[0], metric), title=title))
             continue
-        drawn = page_parts.bar_of(cell, limits[metric])
+        drawn = html.bar_of(cell, limits[metric])
         least, greatest = run.card.bounds(metric) if metric in run.card.metrics else (math.nan, math.nan)
         reason = run.card.reason(metric) if metric in run.card.metrics else "the card does not have this metric"
-        parts = [*map(_none_if_nan, cell), reason, _none_if_nan(least), _none_if_nan(greatest)]
-        cells.append(page_parts.value_cell(parts, metric, bar=drawn))
-    ties = run.card.tie_rate
-    is_tied = ties > MAX_TIES
-    cells.append(page_parts.number(page_numbers.percent(ties), ties, classes="warn" if is_tied else ""))
-    cells.append(page_parts.number(page_numbers.whole(run.card.n_ranks), run.card.n_ranks))
+        cells.append(html.value_cell([*cell, reason, least, greatest], metric, bar=drawn))
+    cells.append(html.ties_cell(run.card.tie_rate))
+    cells.append(html.number(page_numbers.whole(run.card.n_ranks), run.card.n_ranks))
     cells.append(tag("td", _link(run, links, "card"), class_="links"))
     return cells
 
@@ -295,23 +286,14 @@ def _run_cells(run: BoardRun, one: BoardTable, limits: dict[str, Any], links: di
 def _mean_cell(row: BoardRow, metric: str, limits: tuple[float, float]) -> Markup:
     """Return the cell of a mean over seeds: mean, standard deviation, and a drawing of the mean and of each run."""
     mean, _, _, deviation = row.value(metric)
-    text = page_numbers.written(mean, metric)
-    spread = None
-    if math.isfinite(deviation):
-        digits = page_numbers.digits_of(mean, metric)
-        spread = tag("span", f" ± {page_numbers.written(deviation, metric, digits)}", class_="spread")
     drawn = charts.runs_bar([run.value(metric) for run in row.runs], mean, limits)
-    return page_parts.number(text, mean, spread, drawn)
+    return html.number(page_numbers.written(mean, metric), mean, spread(mean, deviation, metric), drawn)
 
 
 def _link(run: BoardRun, links: dict[int, str], text: str) -> Markup:
     """Return the link to the card of a run."""
     shown = printable(f"{run.place}: card of {run.name}")
     return tag("a", tag("bdi", text), href=links[id(run)], title=shown)
-
-
-def _none_if_nan(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 # ---- the numbers as JSON ----
@@ -323,27 +305,27 @@ def _data(board: Board) -> dict[str, Any]:
     for one in board.tables:
         rows = []
         for row in one.rows:
-            values = {metric: [_none_if_nan(part) for part in row.value(metric)] for metric in one.metrics}
+            values = {metric: row.value(metric) for metric in one.metrics}
             runs = [
                 {
                     "file": run.place,
-                    "copies": list(run.copies),
+                    "copies": run.copies,
                     "seed": run.card.seed,
                     "hash": run.card.hash,
-                    "contradictions": list(run.contradictions),
-                    "metrics": {metric: [_none_if_nan(part) for part in run.cell(metric)] for metric in one.metrics},
+                    "contradictions": run.card.contradictions,
+                    "metrics": {metric: run.cell(metric) for metric in one.metrics},
                     "n_ranks": run.card.n_ranks,
-                    "tie_rate": _none_if_nan(run.card.tie_rate),
+                    "tie_rate": run.card.tie_rate,
                 }
                 for run in row.runs
             ]
-            rows.append({"model": row.model, "marks": list(row.marks), "values": values, "runs": runs})
+            rows.append({"model": row.model, "marks": row.marks, "values": values, "runs": runs})
         tables.append(
             {
                 "dataset": one.dataset,
-                "dataset_fingerprint": one.dataset_fingerprint,
-                "protocol": one.sentence,
-                "protocol_fingerprint": one.protocol_fingerprint,
+                "dataset_fingerprint": one.card.dataset_fingerprint,
+                "protocol": one.card.protocol_sentence,
+                "protocol_fingerprint": one.card.protocol_fingerprint,
                 "n_ranks": one.coverage.n_ranks,
                 "n_read": one.coverage.n_read,
                 "dropped": dict(one.coverage.dropped),
@@ -352,4 +334,4 @@ def _data(board: Board) -> dict[str, Any]:
             }
         )
     unread = [{"file": place, "why": text} for place, text in board.unread]
-    return {"tables": tables, "notes": list(board.notes), "unread": unread}
+    return dict(plain_values({"tables": tables, "notes": board.notes, "unread": unread}))

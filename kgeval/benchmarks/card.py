@@ -11,6 +11,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -22,16 +23,7 @@ from kgeval.errors import DataError
 from kgeval.files import check_source, check_target, replacing
 from kgeval.metrics.default_metrics import DEFAULT_METRICS
 from kgeval.plausibility import check_table
-from kgeval.results import (
-    CONFIDENCE,
-    MAX_TIES,
-    MODEL,
-    SEED,
-    EvaluationResult,
-    Key,
-    RankTable,
-    load_result,
-)
+from kgeval.results import CONFIDENCE, MODEL, SEED, EvaluationResult, Key, RankTable, load_result, tie_ends
 
 INTERVAL_CLUSTER, INTERVAL_METHOD = "triple", "robust"
 UNNAMED = "unnamed model"
@@ -139,7 +131,7 @@ class Card:
         """The first 8 hexadecimal digits of the SHA-256 of the protocol."""
         return str(self.content["protocol"]["fingerprint"])
 
-    @property
+    @cached_property
     def metrics(self) -> dict[str, tuple[float, float, float]]:
         """Key such as ``"object.mrr"`` -> value and limits of its interval; NaN if undefined (see `reason`)."""
         numbers = {}
@@ -175,7 +167,7 @@ class Card:
         value = math.nan if entry["value"] is None else float(entry["value"])
         return float(entry.get("least", value)), float(entry.get("greatest", value))
 
-    @property
+    @cached_property
     def contradictions(self) -> tuple[str, ...]:
         """Why no ranks can give these metrics, one text per contradiction; empty for a card that kgeval wrote.
 
@@ -421,12 +413,8 @@ def _metrics(ranks: RankTable) -> dict[str, dict[str, Any]]:
 
 def _ties(ranks: RankTable) -> dict[str, Any]:
     """Return the share of tied ranks, and, if it is above 1%, the filtered metrics under the other two tie policies."""
-    extremes = {}
-    for metric in DEFAULT_METRICS if ranks.tie_rate > MAX_TIES else ():
-        key = Key.parse(metric)
-        ends = {ties: ranks.value(replace(key, ties=ties)).value for ties in ("optimistic", "pessimistic")}
-        if all(map(math.isfinite, ends.values())):
-            extremes[metric] = ends
+    ends = {metric: tie_ends(ranks, metric) for metric in DEFAULT_METRICS}
+    extremes = {key: dict(zip(("pessimistic", "optimistic"), pair)) for key, pair in ends.items() if pair is not None}
     return {"counted": "realistic", "share": ranks.tie_rate, "range": extremes}
 
 

@@ -266,19 +266,20 @@ def check_content(content: Any, path: str) -> None:
         )
     _check(content, FIELDS, path, "")
     for key, metric in content["metrics"].items():
-        for name in ("low", "high"):
-            limit, value = metric[name], metric["value"]
-            if limit is not None and value is not None and (limit > value if name == "low" else limit < value):
+        where, value = f"{path}, {place_in('metrics', key)}", metric["value"]
+        for name, sign in (("low", 1), ("high", -1)):
+            limit = metric[name]
+            if limit is not None and value is not None and sign * limit > sign * value:
                 raise DataError(
-                    f"{path}, {place_in('metrics', key)}: the value {value} lies outside its interval, whose {name} is "
-                    f"{limit}; the card is not as kgeval wrote it"
+                    f"{where}: the value {value} lies outside its interval, whose {name} is {limit}; the card is not as "
+                    "kgeval wrote it"
                 )
         try:
-            is_key = str(Key.parse(key)) == key
+            parsed = str(Key.parse(key))
         except MetricError as error:
-            raise DataError(f"{path}, {place_in('metrics', key)}: {error}") from error
-        if not is_key:
-            raise DataError(f"{path}, {place_in('metrics', key)}: the key must be written {str(Key.parse(key))!r}")
+            raise DataError(f"{where}: {error}") from error
+        if parsed != key:
+            raise DataError(f"{where}: the key must be written {parsed!r}")
 
 
 def _check(value: Any, kind: Any, path: str, place: str) -> None:

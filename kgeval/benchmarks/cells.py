@@ -56,7 +56,6 @@ class Part:
     alignment : Alignment
     samples : dict of str to Sample
         The observations of each metric.
-    keys : dict of str to Key
     """
 
     dataset: str
@@ -64,7 +63,6 @@ class Part:
     results: tuple[EvaluationResult, ...]
     alignment: Alignment
     samples: dict[str, Sample]
-    keys: dict[str, Key]
 
     def places(self, model: str) -> list[int]:
         """Return the indices of the runs of a model.
@@ -85,13 +83,8 @@ class Part:
         label : str
             The text of the metric's key.
         """
-        return self._plain(place, label)[0]
-
-    def _plain(self, place: int, label: str) -> tuple[float, str]:
-        """Return the value of a metric in one run, and the reason if the value is NaN."""
-        key, sample = self.keys[label], self.samples[label]
-        found = self.results[place].rank_table.value(key, sample.rows[place])
-        return found.value, found.reason
+        sample = self.samples[label]
+        return self.results[place].rank_table.value(sample.key, sample.rows[place]).value
 
     def system(self, model: str, label: str) -> tuple[Runs | None, str]:
         """Return the runs of a model and an empty text; or None, and the reason why there are no runs.
@@ -107,7 +100,7 @@ class Part:
         sample, moments = self.samples[label], []
         for place in self.places(model):
             try:
-                moments.append(sample.moments(self.results[place], place, self.keys[label]))
+                moments.append(sample.moments(place))
             except MetricError as error:  # noqa: PERF203
                 return None, f"{self.runs[place].name}: {error}" if len(self.places(model)) > 1 else str(error)
         return Runs(tuple(moments), sample.clusters), ""
@@ -122,29 +115,19 @@ class Part:
             The text of the metric's key.
         terms : BenchmarkTerms
         """
-        sample, key = self.samples[label], self.keys[label]
+        sample = self.samples[label]
         row: dict[str, Any] = {"model": model, "dataset": self.dataset, "metric": label}
         row |= {"n_seeds": len(self.places(model)), "n": len(sample), "n_clusters": sample.clusters.count}
         system, reason = self.system(model, label)
         if system is None:
-            values = [self._plain(place, label)[0] for place in self.places(model)]
+            values = [self.value(place, label) for place in self.places(model)]
             row["mean"] = float(np.mean(values)) if values else math.nan
             row["sd"] = float(np.std(values, ddof=1)) if len(values) > 1 else math.nan
             return row | {"reason": reason}
-        interval = mean_over_runs(system, confidence=terms.confidence, bounds=key.bounds)
-        return row | {
-            "mean": interval.value,
-            "sd": interval.deviation,
-            "low": interval.low,
-            "high": interval.high,
-            "error": interval.error,
-            "freedom": interval.freedom,
-            "of_seeds": interval.of_seeds,
-            "of_triples": interval.of_triples,
-            "share_of_seeds": interval.of_seeds / interval.error**2 if interval.error > 0.0 else math.nan,
-            "n_effective": interval.n_effective,
-            "reason": interval.reason,
-        }
+        interval = mean_over_runs(system, confidence=terms.confidence, bounds=sample.key.bounds)
+        share = interval.of_seeds / interval.error**2 if interval.error > 0.0 else math.nan
+        row |= {name: value for name, value in vars(interval).items() if name in COLUMNS}
+        return row | {"mean": interval.value, "sd": interval.deviation, "share_of_seeds": share}
 
 
 def aligned_parts(
@@ -188,7 +171,7 @@ def aligned_parts(
             refusals.append(f"{dataset}: {error}{hint if len(fingerprints) > 1 else ''}")
             continue
         samples = samples_of(results, alignment.rows, keys, results[0].rank_table.row_clusters(terms.cluster))
-        parts.append(Part(dataset, of_dataset, results, alignment, samples, keys))
+        parts.append(Part(dataset, of_dataset, results, alignment, samples))
     if refusals:
         raise ProtocolError("\n".join(refusals))
     return parts
@@ -210,37 +193,20 @@ def difference_table(
     label, indices, pairs = terms.metric, pairs_of(models, terms.baseline), []
     cells = {(row["model"], row["dataset"]): row for row in table[table["metric"] == label].to_dict("records")}
     for part in parts:
-        key, systems, reasons = part.keys[label], {}, {}
+        key, systems, reasons = part.samples[label].key, {}, {}
         for model in models:
             system, reasons[model] = part.system(model, label)
             if system is not None:
                 systems[model] = system
         order = {model: place for place, model in enumerate(systems)}
         tested = [(models[i], models[j]) for i, j in indices if models[i] in systems and models[j] in systems]
-        found = compare_runs(
-            list(systems.values()),
-            [(order[first], order[second]) for first, second in tested],
-            spread=terms.spread,
-            largest_level=max(terms.alpha, 0.05),
-        )
-        differences = dict(zip(tested, found))
+        places = [(order[first], order[second]) for first, second in tested]
+        found = compare_runs(list(systems.values()), places, spread=terms.spread, largest_level=terms.alpha)
+        differences, scale = dict(zip(tested, found)), (key.higher_is_better, key.bounds)
         for i, j in indices:
-            first, second = models[i], models[j]
-            one, other = cells[first, part.dataset], cells[second, part.dataset]
-            reason = "; ".join(f"{model}: {reasons[model]}" for model in (first, second) if reasons[model])
-            pairs.append(
-                Pair(
-                    part.dataset,
-                    label,
-                    first,
-                    second,
-                    (one["mean"], other["mean"]),
-                    differences.get((first, second)),
-                    key.higher_is_better,
-                    key.bounds,
-                    (one["n_seeds"], other["n_seeds"]),
-                    reason,
-                    {"n": len(part.samples[label])},
-                )
-            )
+            names = models[i], models[j]
+            values, n_runs = (tuple(cells[name, part.dataset][of] for name in names) for of in ("mean", "n_seeds"))
+            reason = "; ".join(f"{name}: {reasons[name]}" for name in names if reasons[name])
+            more = {"n": len(part.samples[label])}
+            pairs.append(Pair(part.dataset, label, names, values, differences.get(names), *scale, n_runs, reason, more))
     return decided_rows(pairs, terms.alpha)

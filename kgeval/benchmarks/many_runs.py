@@ -9,27 +9,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from kgeval.benchmarks import benchmark_text, tables
+from kgeval.benchmarks.across import AcrossDatasets, across_datasets
 from kgeval.benchmarks.cells import COLUMNS, NUMBERS, BenchmarkTerms, aligned_parts, difference_table
 from kgeval.benchmarks.margins import benchmark_equivalence
 from kgeval.benchmarks.notes import benchmark_notes
 from kgeval.benchmarks.runs import Run, read_runs
 from kgeval.benchmarks.verdict import BenchmarkVerdict, benchmark_verdict
-from kgeval.checks import GONE, check_one_of, counted, listed, names_unknown_arguments
-from kgeval.comparison import Alignment
+from kgeval.checks import GONE, check_one_of, counted, names_unknown_arguments
+from kgeval.comparison import Alignment, protocol_words, ties_line
 from kgeval.errors import MetricError
-from kgeval.metrics import Metric, display_of, split_list
+from kgeval.metrics import Metric, split_list
 from kgeval.metrics.default_metrics import BRIEF_METRICS
 from kgeval.results import CLUSTERS, EvaluationResult, Key
 from kgeval.stats import SPREADS, check_confidence
-
-if TYPE_CHECKING:
-    from kgeval.benchmarks.across import AcrossDatasets
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,8 +115,6 @@ class Benchmark:
         MetricError
             If the benchmark does not have the metric.
         """
-        from kgeval.benchmarks.across import across_datasets
-
         return across_datasets(self, metric)
 
     def equivalence(self, margin: float, kind: str = "equivalence") -> pd.DataFrame:
@@ -160,9 +156,7 @@ class Benchmark:
             results = [result for run, result in self.results.items() if run.dataset == dataset]
             described: dict[str, int] = {}
             for result in results:
-                facts, protocol = result.facts, result.protocol
-                said = f"{protocol.describe()}; protocol {protocol.fingerprint}, "
-                said += f"dataset {facts['dataset_fingerprint'][:8]}, kgeval {facts['version']}"
+                said = protocol_words(result)
                 described[said] = described.get(said, 0) + 1
             shown = [said if len(described) == 1 else f"{counted(n, 'run')}: {said}" for said, n in described.items()]
             lines.append(
@@ -172,11 +166,7 @@ class Benchmark:
             lines += [f"overridden in {dataset}: {mismatch}" for mismatch in alignment.overridden]
         needless = set.intersection(*(set(alignment.unneeded) for alignment in self.alignments.values()))
         lines += [f"not needed: override {name!r}, since the results agree in it" for name in sorted(needless)]
-        by_ties: dict[str, list[str]] = {}
-        for label, key in self.keys.items():
-            by_ties.setdefault(key.ties, []).append(display_of(label).heading)
-        texts = [ties if len(by_ties) == 1 else f"{ties} in {listed(labels)}" for ties, labels in by_ties.items()]
-        return [*lines, f"ties: {'; '.join(texts)}"]
+        return [*lines, ties_line(self.keys)]
 
     def notes_on_method(self) -> list[str]:
         """Return the lines of `header` that say what the numbers mean, and how differences were tested."""
@@ -342,16 +332,14 @@ def benchmark(
     differences = difference_table(parts, models, table, terms)
     values = table[table["metric"] == terms.metric].pivot(index="model", columns="dataset", values="mean")
     values = values.loc[list(models), list(datasets)].rename_axis(columns="dataset")
-    of_runs = pd.DataFrame(
-        [
-            {"model": run.model, "seed": run.seed, "dataset": run.dataset}
-            | {label: part.value(place, label) for label in keys}
-            for part in parts
-            for place, run in enumerate(part.runs)
-        ]
-    )
-    seeds = [run.seed for part in parts for run in part.runs]
-    of_runs["seed"] = pd.Series(seeds, index=of_runs.index, dtype=object)  # whole numbers, even if a run has none
+    records = [
+        {"model": run.model, "seed": run.seed, "dataset": run.dataset}
+        | {label: part.value(place, label) for label in keys}
+        for part in parts
+        for place, run in enumerate(part.runs)
+    ]
+    # As objects: seeds stay whole numbers, even if a run has none.
+    of_runs = pd.DataFrame(records, dtype=object).astype(dict.fromkeys(keys, np.float64))
     notes = benchmark_notes(parts, table, differences, terms)
     alignments = {part.dataset: part.alignment for part in parts}
     return Benchmark(table, differences, values, of_runs, models, datasets, keys, runs, alignments, terms, tuple(notes))

@@ -7,21 +7,18 @@ writes what both YAML 1.1 (PyYAML) and YAML 1.2 (the Hub) read in the same way.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from typing import Any
 
 from kgeval.benchmarks.card import Card
 from kgeval.checks import check_one_of
 from kgeval.errors import DataError
+from kgeval.markup import printable
 from kgeval.metrics import display_of
 from kgeval.metrics.default_metrics import PAGE_METRICS
 from kgeval.results import Key
 
 TASK = {"type": "link-prediction", "name": "Link prediction"}
-_PLAIN_KEY = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
-_RESERVED = {"y", "n", "yes", "no", "on", "off", "true", "false", "null"}  # YAML 1.1 reads them as other values
-_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 
 def front_matter(
@@ -123,7 +120,7 @@ def _result(card: Card, dataset_id: str | None, metrics: Sequence[str]) -> tuple
         value, low, high = card.metrics[str(key)]
         least, greatest = card.bounds(str(key))
         if math.isnan(least):
-            absent.append(_one_line(f"{card.dataset}: {key} is left out: {card.reason(str(key))}"))
+            absent.append(printable(f"{card.dataset}: {key} is left out: {card.reason(str(key))}"))
             continue
         sides = key.side if key.side != "both" else "+".join(settings.get("sides", ("both",)))
         args: dict[str, Any] = {"setting": key.setting, "sides": sides, "ties": key.ties}
@@ -151,23 +148,13 @@ def _result(card: Card, dataset_id: str | None, metrics: Sequence[str]) -> tuple
     return {"task": TASK, "dataset": dataset, "metrics": entries}, absent
 
 
-def _one_line(text: str) -> str:
-    """Return a text for a comment: characters that end a line are escaped."""
-    return "".join(c if c.isprintable() else "?" for c in text)
-
-
 def yaml_text(value: Any) -> str:
-    """Return a value as YAML in block style; every text is quoted, so that every reader reads it as text.
+    """Return metadata as YAML in block style; every text is quoted, so that every reader reads it as text.
 
     Parameters
     ----------
-    value : dict, list, str, int, float, bool or None
-        Nested; the names of a dict are texts. Tuples, NaN, infinite numbers and other types are refused.
-
-    Raises
-    ------
-    DataError
-        If a value is of another type, or is not finite.
+    value : dict, list, str, int or float
+        Nested; the names of a dict are plain words, and numbers are finite.
 
     References
     ----------
@@ -175,13 +162,12 @@ def yaml_text(value: Any) -> str:
 
     Examples
     --------
-    >>> print(yaml_text({"name": "no: 1", "on": [1e-7, True, {"a": None, "b": []}]}))
+    >>> print(yaml_text({"name": "no: 1", "low": [1e-7, 3, {"a": []}]}))
     name: "no: 1"
-    "on":
+    low:
     - 1.0e-07
-    - true
-    - a: null
-      b: []
+    - 3
+    - a: []
     """
     return "\n".join(_block(value))
 
@@ -191,55 +177,23 @@ def _block(value: Any) -> list[str]:
     if isinstance(value, dict) and value:
         lines = []
         for name, item in value.items():
-            start = f"{_key(name)}:"
             inner = _block(item)
-            if not _is_nested(item):
-                lines.append(f"{start} {inner[0]}")
+            if not isinstance(item, (dict, list)) or not item:
+                lines.append(f"{name}: {inner[0]}")
             else:  # lists are not indented below their name, as on the Hub
-                lines += [start, *(line if isinstance(item, list) else f"  {line}" for line in inner)]
+                lines += [f"{name}:", *(line if isinstance(item, list) else f"  {line}" for line in inner)]
         return lines
     if isinstance(value, list) and value:
         return [f"{'  ' if i else '- '}{line}" for item in value for i, line in enumerate(_block(item))]
-    return [_scalar(value)]
-
-
-def _is_nested(value: Any) -> bool:
-    return isinstance(value, (dict, list)) and bool(value)
-
-
-def _key(name: Any) -> str:
-    if not isinstance(name, str):
-        raise DataError(f"the names of a YAML object must be texts; got {name!r}")
-    return name if _PLAIN_KEY.fullmatch(name) and name.lower() not in _RESERVED else _quoted(name)
-
-
-def _scalar(value: Any) -> str:
-    """Return a value that is not nested."""
-    if value is None or isinstance(value, bool):
-        return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, str):
-        return _quoted(value)
-    if isinstance(value, (dict, list)):
-        return "{}" if isinstance(value, dict) else "[]"
-    if isinstance(value, int):
-        return str(value)
-    if not isinstance(value, float) or not math.isfinite(value):
-        raise DataError(f"YAML metadata cannot hold {value!r}")
+        return [f'"{"".join(map(_escaped, value))}"']
     text = repr(value)
     mantissa, e, exponent = text.partition("e")
     # YAML 1.1 reads a number with an exponent only if it has a point too.
-    return text if not e or "." in mantissa else f"{mantissa}.0e{exponent}"
-
-
-def _quoted(text: str) -> str:
-    """Return a text in double quotes; characters that cannot be printed are escaped."""
-    return f'"{"".join(map(_escaped, text))}"'
+    return [text if not e or "." in mantissa else f"{mantissa}.0e{exponent}"]
 
 
 def _escaped(character: str) -> str:
-    if character in _ESCAPES:
-        return _ESCAPES[character]
-    if character.isprintable():
-        return character
-    code = ord(character)
-    return f"\\x{code:02X}" if code <= 0xFF else f"\\u{code:04X}" if code <= 0xFFFF else f"\\U{code:08X}"
+    if character in '"\\':
+        return f"\\{character}"
+    return character if character.isprintable() else f"\\U{ord(character):08X}"

@@ -9,13 +9,13 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kgeval.benchmarks.tables import bold_models, marked_models, table_notes
+from kgeval.benchmarks.tables import mean_cells, table_notes
 from kgeval.checks import counted
-from kgeval.comparison import p_part, row_of
 from kgeval.markup import Markup, joined, tag
-from kgeval.markup_panels import p_text, written
+from kgeval.markup_panels import written
 from kgeval.metrics import display_of
-from kgeval.report import charts, page_numbers, page_parts
+from kgeval.report import charts, page_differences, page_numbers
+from kgeval.report import page_parts as html
 
 Row = Mapping[Any, Any]
 N_CAUTIONS, MAX_NAME, MAX_HEAD = 2, 32, 20
@@ -25,17 +25,8 @@ MAX_FOREST = 4  # models; with more of them, the differences are shown as a matr
 # ---- pieces ----
 
 
-def model_name(benchmark: Any, model: str, limit: int = MAX_NAME) -> Markup:
-    """Return the sample of a model's colour, and its name.
-
-    Parameters
-    ----------
-    benchmark : Benchmark
-    model : str
-    limit : int
-        A longer name is shortened in the middle.
-    """
-    return tag("span", charts.swatch(benchmark.models.index(model)), page_parts.label(model, limit), class_="model")
+def _model(benchmark: Any, model: str) -> Markup:
+    return page_differences.model_label(model, benchmark.models.index(model))
 
 
 def models_in_order(benchmark: Any) -> list[str]:
@@ -58,13 +49,11 @@ def order_on(benchmark: Any, dataset: str) -> list[str]:
     benchmark : Benchmark
     dataset : str
     """
-    is_higher = benchmark.keys[benchmark.metric].higher_is_better
-    rows = cells_of(benchmark, dataset, benchmark.metric)
-    sign = -1.0 if is_higher else 1.0
-    present = [model for model, row in rows.items() if row["n_seeds"]]
-    return sorted(
-        present, key=lambda model: (math.isnan(rows[model]["mean"]), sign * (_finite(rows[model]["mean"]) or 0))
-    )
+    sign = -1.0 if benchmark.keys[benchmark.metric].higher_is_better else 1.0
+    means = {
+        model: row["mean"] for model, row in cells_of(benchmark, dataset, benchmark.metric).items() if row["n_seeds"]
+    }
+    return sorted(means, key=lambda model: (math.isnan(means[model]), sign * means[model]))
 
 
 def cells_of(benchmark: Any, dataset: str, metric: str) -> dict[str, Row]:
@@ -80,13 +69,8 @@ def cells_of(benchmark: Any, dataset: str, metric: str) -> dict[str, Row]:
     return {row["model"]: row for row in rows}
 
 
-def _finite(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None
-
-
-def _interval(row: Row, name: str = "mean") -> tuple[float | None, float | None, float | None]:
-    """Return value and limits of a row; None where they are undefined."""
-    return _finite(row[name]), _finite(row["low"]), _finite(row["high"])
+def _interval(row: Row) -> tuple[float, float, float]:
+    return row["mean"], row["low"], row["high"]
 
 
 def mean_cell(row: Row, metric: str, bar: Markup | None = None, classes: str = "", mark: str = "") -> Markup:
@@ -102,17 +86,24 @@ def mean_cell(row: Row, metric: str, bar: Markup | None = None, classes: str = "
     mark : str
         A sign after the mean; may be empty.
     """
-    value, low, high = _interval(row)
-    lines: list[Any] = []
-    if value is not None:
-        digits = page_numbers.digits_of(value, metric)
-        if _finite(row["sd"]) is not None:
-            lines.append(tag("span", f" ± {page_numbers.written(row['sd'], metric, digits)}", class_="spread"))
-        if low is not None and high is not None:
-            ends = f"[{page_numbers.written(low, metric, digits)}, {page_numbers.written(high, metric, digits)}]"
-            lines.append(tag("small", ends))
-    text = f"{page_numbers.written(value, metric)}{mark}" if row["n_seeds"] else "no run"
-    return page_parts.number(text, value, *lines, bar, classes=classes, title=row["reason"] or None)
+    ends = page_numbers.interval_text(_interval(row), metric)
+    text = f"{page_numbers.written(row['mean'], metric)}{mark}" if row["n_seeds"] else "no run"
+    more = [spread(row["mean"], row["sd"], metric), tag("small", ends) if ends else None, bar]
+    return html.number(text, row["mean"], *more, classes=classes, title=row["reason"] or None)
+
+
+def spread(mean: float, deviation: float, metric: str) -> Markup | None:
+    """Return the standard deviation over the seeds, which stands after a mean; None if there is none.
+
+    Parameters
+    ----------
+    mean, deviation : float
+    metric : str
+    """
+    if not (math.isfinite(mean) and math.isfinite(deviation)):
+        return None
+    text = page_numbers.written(deviation, metric, page_numbers.digits_of(mean, metric))
+    return tag("span", f" ± {text}", class_="spread")
 
 
 # ---- 1: the answer ----
@@ -127,26 +118,13 @@ def answer(benchmark: Any, title: str) -> Markup:
     title : str
         The title of the page, which is its first heading.
     """
-    cautions, rest = benchmark.notes[:N_CAUTIONS], benchmark.notes[N_CAUTIONS:]
-    return tag(
-        "section",
-        tag("h1", tag("bdi", title), id="answer-title"),
+    return html.first_section(
+        title,
         tag("p", tag("bdi", benchmark.verdict.sentence), class_="verdict"),
         means_table(benchmark, benchmark.metric, "means"),
         *(tag("p", text, class_="muted") for text in table_notes(benchmark)),
-        tag("ul", *(tag("li", text, class_="caution") for text in cautions), class_="lines") if cautions else None,
-        page_parts.folded(
-            f"{len(rest)} more {'note' if len(rest) == 1 else 'notes'}", tag("ul", *map(_item, rest), class_="plain")
-        )
-        if rest
-        else None,
-        id="answer",
-        aria_labelledby="answer-title",
+        html.notes(benchmark.notes[:N_CAUTIONS], benchmark.notes[N_CAUTIONS:]),
     )
-
-
-def _item(text: str) -> Markup:
-    return tag("li", text)
 
 
 def means_table(benchmark: Any, metric: str, name: str) -> Markup:
@@ -160,39 +138,28 @@ def means_table(benchmark: Any, metric: str, name: str) -> Markup:
     name : str
         The name of the table in downloads.
     """
-    is_primary = metric == benchmark.metric
+    texts = mean_cells(benchmark)
     of_dataset = {dataset: cells_of(benchmark, dataset, metric) for dataset in benchmark.datasets}
-    bold = {one: bold_models(benchmark, one) if is_primary else set() for one in benchmark.datasets}
-    marked = {one: marked_models(benchmark, one) if is_primary else set() for one in benchmark.datasets}
-    limits = {one: page_parts.limits_of([_interval(row) for row in rows.values()]) for one, rows in of_dataset.items()}
+    limits = {one: html.limits_of([_interval(row) for row in rows.values()]) for one, rows in of_dataset.items()}
     counts = {row["n_seeds"] for rows in of_dataset.values() for row in rows.values() if row["n_seeds"]}
     lines = []
     for model in models_in_order(benchmark):
-        cells = []
+        cells, place = [], benchmark.models.index(model)
         for dataset, rows in of_dataset.items():
-            row = rows[model]
-            bar = (
-                page_parts.bar_of(_interval(row), limits[dataset], model=benchmark.models.index(model))
-                if row["n_seeds"]
-                else None
-            )
-            classes = "best" if model in bold[dataset] else ""
-            cells.append(mean_cell(row, metric, bar, classes, "†" if model in marked[dataset] else ""))
-            cells += [page_parts.number(str(row["n_seeds"]), row["n_seeds"])] if len(counts) > 1 else []
-        lines.append(tag("tr", page_parts.row_head(model_name(benchmark, model)), *cells))
-    key, heading = benchmark.keys[metric], display_of(metric).heading
+            row, text = rows[model], texts[model, dataset, metric]
+            bar = html.bar_of(_interval(row), limits[dataset], model=place) if row["n_seeds"] else None
+            cells.append(mean_cell(row, metric, bar, "best" if text.is_bold else "", text.mark))
+            cells += [html.number(str(row["n_seeds"]), row["n_seeds"])] if len(counts) > 1 else []
+        lines.append(tag("tr", html.row_head(_model(benchmark, model)), *cells))
+    heading, is_higher = display_of(metric).heading, benchmark.keys[metric].higher_is_better
+    direction, arrow = ("higher", "↑") if is_higher else ("lower", "↓")
     heads: list[Any] = ["model"]
     for dataset in benchmark.datasets:
-        heads.append(joined(page_parts.label(dataset, MAX_NAME), f" {'↑' if key.higher_is_better else '↓'}"))
-        heads += ["runs"] if len(counts) > 1 else []
-    direction = "higher" if key.higher_is_better else "lower"
-    of_runs = ""
-    if len(counts) == 1 and counts != {1}:
-        of_runs = f", means over {counted(next(iter(counts)), 'run')} ± standard deviation over the seeds"
-    elif counts != {1}:
-        of_runs = ", means over the runs ± standard deviation over the seeds"
+        heads += [joined(html.label(dataset, MAX_NAME), f" {arrow}"), *(["runs"] if len(counts) > 1 else [])]
+    over = counted(next(iter(counts)), "run") if len(counts) == 1 else "the runs"
+    of_runs = f", means over {over} ± standard deviation over the seeds" if counts != {1} else ""
     caption = f"{heading} ({direction} is better) with {benchmark.terms.confidence:.0%} intervals{of_runs}"
-    return page_parts.table(caption, heads, [tag("tbody", *lines)], name=name, numbers=range(1, len(heads)))
+    return html.table(caption, heads, [tag("tbody", *lines)], name=name, numbers=range(1, len(heads)))
 
 
 # ---- 2: differences ----
@@ -215,108 +182,40 @@ def differences(benchmark: Any) -> Markup | None:
         rows = [row for row in of_dataset if row["first"] in order and row["second"] in order]  # both have runs
         if not rows:
             text = "fewer than two models have a run, so there is no difference."
-            parts.append(tag("p", page_parts.label(dataset, MAX_NAME), f": {text}", class_="muted"))
+            parts.append(tag("p", html.label(dataset, MAX_NAME), f": {text}", class_="muted"))
             continue
         if benchmark.terms.baseline is None:
             rows.sort(key=lambda row: (order.index(row["first"]), order.index(row["second"])))
-        is_forest = benchmark.terms.baseline is not None or len(order) <= MAX_FOREST
-        made = forest(benchmark, dataset, rows, i) if is_forest else matrix(benchmark, dataset, rows, order, i)
-        parts += [made, reasons(of_dataset)]
+        made = _forest if benchmark.terms.baseline is not None or len(order) <= MAX_FOREST else _matrix
+        parts += [made(benchmark, dataset, rows, order, f"differences-{i}"), reasons(of_dataset)]
     n_tests = benchmark.verdict.n_tests
     text = (
         f"p is corrected by Holm's method for {counted(n_tests, 'test')}, all differences of all datasets, and "
         f"decides; a difference is decided if p is at most {benchmark.alpha:g}. An interval excludes 0 exactly where "
         "the test decides. Other metrics are not tested."
     )
-    return page_parts.section("differences", "Differences", tag("p", text, class_="muted"), *parts)
+    return html.section("differences", "Differences", tag("p", text, class_="muted"), *parts)
 
 
-def _pair(row: Row) -> Markup:
-    return joined(page_parts.label(row["first"], MAX_NAME), " - ", page_parts.label(row["second"], MAX_NAME))
-
-
-def forest(benchmark: Any, dataset: str, rows: Sequence[Row], place: int) -> Markup:
-    """Return the differences on a dataset as a forest plot with their numbers.
-
-    Parameters
-    ----------
-    benchmark : Benchmark
-    dataset : str
-    rows : sequence of mappings
-        Rows of `Benchmark.differences`, in the order to show.
-    place : int
-        The number of the dataset, for the name of the table.
-    """
-    metric = benchmark.metric
-    cells = [_interval(row, "difference") for row in rows]
-    limits = page_parts.limits_of([(0.0, None, None), *cells])
-    lines = []
-    for row, cell in zip(rows, cells):
-        is_sure = bool(row["better"])
-        text, ends = page_numbers.difference_text(cell, metric)
-        drawn = charts.difference_bar(cell, limits, title=f"{text} {ends}".strip(), is_sure=is_sure)
-        lines.append(
-            tag(
-                "tr",
-                page_parts.row_head(_pair(row)),
-                tag("td", drawn, class_="drawn"),
-                page_parts.difference_cell(cell, metric, is_sure),
-                page_parts.number(p_text(row["p_corrected"], benchmark.alpha), _finite(row["p_corrected"])),
-                class_=None if is_sure else "undecided",
-                title=row["reason"] or None,
-            )
-        )
+def _forest(benchmark: Any, dataset: str, rows: Sequence[Row], order: Sequence[str], name: str) -> Markup:
+    """Return a line for each difference of a dataset."""
+    metric, alpha = benchmark.metric, benchmark.alpha
+    text = "with intervals at the level of each test. Vertical line: 0. Bold: decided. Open mark: undecided."
+    caption = joined(html.label(dataset, MAX_NAME), f": differences in {display_of(metric).heading}, {text}")
     is_higher = benchmark.keys[metric].higher_is_better
-    sides = ("", "first better →") if is_higher else ("← first better", "")
-    axis = tag("span", *(tag("span", side) for side in sides), class_="axis")
-    caption = joined(
-        page_parts.label(dataset, MAX_NAME),
-        f": differences in {display_of(metric).heading}, with intervals at the level of each test. Vertical line: 0. "
-        "Bold: decided. Open mark: undecided.",
-    )
-    heads = ["first - second", axis, "difference", "p (corrected)"]
-    return page_parts.table(caption, heads, [tag("tbody", *lines)], name=f"differences-{place}", numbers=[2, 3])
+    return page_differences.forest(rows, metric, alpha, caption, higher_is_better=is_higher, name=name)
 
 
-def matrix(benchmark: Any, dataset: str, rows: Sequence[Row], order: Sequence[str], place: int) -> Markup:
-    """Return the differences of all pairs of models on a dataset as a matrix: row - column, best model first.
-
-    Parameters
-    ----------
-    benchmark : Benchmark
-    dataset : str
-    rows : sequence of mappings
-        Rows of `Benchmark.differences`.
-    order : sequence of str
-        The models, best first.
-    place : int
-        The number of the dataset, for the name of the table.
-    """
+def _matrix(benchmark: Any, dataset: str, rows: Sequence[Row], order: Sequence[str], name: str) -> Markup:
+    """Return a cell for each difference of a dataset; the models stand in their order on it."""
     metric = benchmark.metric
-    met = {frozenset((row["first"], row["second"])) for row in rows}
-    bodies = []
-    for name in order:
-        cells = []
-        for other in order:
-            if frozenset((name, other)) not in met:
-                cells.append(tag("td", "", class_="number"))
-                continue
-            row = row_of(benchmark.differences, metric, name, other, dataset)
-            kind = "grey" if not row["better"] else "gain" if row["better"] == name else "loss"
-            text, ends = page_numbers.difference_text(_interval(row, "difference"), metric)
-            title = f"{name} - {other}: {text} {ends}, {p_part(row, benchmark.alpha)}"
-            cells.append(page_parts.number(text, row["difference"], classes=kind, title=title))
-        bodies.append(tag("tr", page_parts.row_head(model_name(benchmark, name)), *cells))
     caption = joined(
-        page_parts.label(dataset, MAX_NAME),
+        html.label(dataset, MAX_NAME),
         f": differences in {display_of(metric).heading}, row - column, best model first. Bold: decided; blue: the row "
         "is better, orange: the column is better. Grey: undecided. Intervals: in the table of all tests.",
     )
-    heads = ["row", *(page_parts.label(name, 12) for name in order)]
-    return page_parts.table(
-        caption, heads, [tag("tbody", *bodies)], name=f"differences-{place}", classes="matrix",
-        numbers=range(1, len(heads)),
-    )  # fmt: skip
+    models = {model: benchmark.models.index(model) for model in order}
+    return page_differences.matrix(rows, metric, benchmark.alpha, caption, models, name)
 
 
 def reasons(rows: Sequence[Row]) -> Markup | None:
@@ -328,7 +227,7 @@ def reasons(rows: Sequence[Row]) -> Markup | None:
         With a column ``reason``.
     """
     found = list(dict.fromkeys(row["reason"] for row in rows if row["reason"]))
-    return tag("ul", *map(_item, found), class_="reasons") if found else None
+    return tag("ul", *(tag("li", text) for text in found), class_="reasons") if found else None
 
 
 # ---- 3: seeds ----
@@ -349,7 +248,7 @@ def seeds(benchmark: Any) -> Markup:
         order = order_on(benchmark, dataset)
         runs = benchmark.runs[benchmark.runs["dataset"] == dataset]
         values = {model: runs.loc[runs["model"] == model, metric].tolist() for model in order}
-        limits = page_parts.limits_of([(value,) for model in order for value in values[model] if math.isfinite(value)])
+        limits = html.limits_of([(value,) for model in order for value in values[model] if math.isfinite(value)])
         lines = []
         for model in order:
             row, place = rows[model], benchmark.models.index(model)
@@ -358,42 +257,32 @@ def seeds(benchmark: Any) -> Markup:
                 f"{page_numbers.written(value, metric)}{'' if seed is None else f' ({seed})'}"
                 for seed, value in zip(names, values[model])
             )
-            digits = page_numbers.digits_of(_finite(row["mean"]) or 0.0, metric)
-            share = _finite(row["share_of_seeds"])
-            freedom = _finite(row["freedom"])
+            digits = page_numbers.digits_of(row["mean"], metric)
+            share, freedom = row["share_of_seeds"], row["freedom"]
+            spreads = [html.number(page_numbers.written(row[of], metric, digits), row[of]) for of in ("sd", "error")]
             lines.append(
                 tag(
                     "tr",
-                    page_parts.row_head(model_name(benchmark, model)),
+                    html.row_head(_model(benchmark, model)),
                     tag("td", charts.runs_bar(values[model], row["mean"], limits, place), class_="drawn"),
-                    page_parts.number(page_numbers.written(row["sd"], metric, digits), _finite(row["sd"])),
-                    page_parts.number(page_numbers.written(row["error"], metric, digits), _finite(row["error"])),
-                    page_parts.number(page_numbers.percent(share), share, title=row["reason"] or None),
-                    page_parts.number("-" if freedom is None else f"{freedom:,.1f}", freedom),
+                    *spreads,
+                    html.number(page_numbers.percent(share), share, title=row["reason"] or None),
+                    html.number(written(freedom, 1), freedom),
                     tag("td", texts),
                 )
             )
         caption = joined(
-            page_parts.label(dataset, MAX_NAME),
+            html.label(dataset, MAX_NAME),
             f": {heading} of each run (short lines) and mean (dot). Standard error: variation of the mean with other "
             "seeds and other test triples. Share of seeds: share of the squared standard error that is due to seeds.",
         )
-        heads = [
-            "model",
-            "runs",
-            "SD over seeds",
-            "standard error",
-            "share of seeds",
-            "degrees of freedom",
-            "values (seed)",
-        ]
+        heads = ["model", "runs", "SD over seeds", "standard error", "share of seeds"]
+        heads += ["degrees of freedom", "values (seed)"]
         parts.append(
-            page_parts.table(
-                caption, heads, [tag("tbody", *lines)], name=f"seeds-{i}", classes="bars", numbers=[2, 3, 4, 5]
-            )
+            html.table(caption, heads, [tag("tbody", *lines)], name=f"seeds-{i}", classes="bars", numbers=[2, 3, 4, 5])
         )
         parts.append(reasons([rows[model] for model in order]))
-    return page_parts.section("seeds", "Spread over seeds", *parts)
+    return html.section("seeds", "Spread over seeds", *parts)
 
 
 # ---- 4: all metrics ----
@@ -411,7 +300,7 @@ def metrics(benchmark: Any) -> Markup | None:
         return None
     made = [means_table(benchmark, metric, f"means-{i}") for i, metric in enumerate(others, start=2)]
     text = "Not tested, because each further test would make the correction stricter. So no value is bold."
-    return page_parts.section("metrics", "Further metrics", tag("p", text, class_="muted"), *made)
+    return html.section("metrics", "Further metrics", tag("p", text, class_="muted"), *made)
 
 
 # ---- 5: several datasets ----
@@ -425,49 +314,31 @@ def together(benchmark: Any, across: Any) -> Markup:
     benchmark : Benchmark
     across : AcrossDatasets
     """
-    lines = [
-        tag(
-            "tr",
-            page_parts.row_head(model_name(benchmark, row["model"])),
-            page_parts.number(page_numbers.written(row["mean_rank"], "mr"), _finite(row["mean_rank"])),
-            page_parts.number(str(row["n_best"]), row["n_best"]),
-            *(page_parts.number(_rank(rank), _finite(rank)) for rank in _ranks_of(across, row["model"])),
-        )
-        for row in across.table.to_dict("records")
-    ]
+    ranks = dict(zip(across.values.columns, across.ranks.ranks.T.tolist()))
+    lines = []
+    for row in across.table.to_dict("records"):
+        cells = [html.number(page_numbers.written(row["mean_rank"], "mr"), row["mean_rank"])]
+        cells += [html.number(f"{number:g}", number) for number in (row["n_best"], *ranks[row["model"]])]
+        lines.append(tag("tr", html.row_head(_model(benchmark, row["model"])), *cells))
     kept = [name for name, is_kept in zip(across.values.index, across.ranks.is_kept) if is_kept]
-    heads = ["model", "mean rank", "best on", *(joined("rank, ", page_parts.label(name, MAX_HEAD)) for name in kept)]
+    heads = ["model", "mean rank", "best on", *(joined("rank, ", html.label(name, MAX_HEAD)) for name in kept)]
     caption = (
         f"Ranks of the models by {display_of(across.metric).heading} within each dataset, 1 is best, and their means "
         f"over {counted(across.n_datasets, 'dataset')}"
     )
-    parts: list[Any] = [
-        page_parts.table(caption, heads, [tag("tbody", *lines)], name="mean-ranks", numbers=range(1, len(heads)))
-    ]
+    parts = [html.table(caption, heads, [tag("tbody", *lines)], name="mean-ranks", numbers=range(1, len(heads)))]
     if across.n_datasets and len(across.models) > 1:
         order = list(across.models)
         groups = [(order.index(group[0]), order.index(group[-1])) for group in across.groups]
-        has_test = across.nemenyi is not None
-        difference = across.nemenyi.critical_difference if has_test else None
         models = list(zip(order, across.table["mean_rank"].tolist()))
+        difference, text = None, "There is no test, so no models are joined."
+        if across.nemenyi is not None:
+            difference = across.nemenyi.critical_difference
+            text = "A thick line joins models that Nemenyi's test does not tell apart."
         drawn = charts.rank_diagram(models, groups, difference, "Mean ranks of the models, best at the left")
-        text = (
-            "Mean ranks, best at the left. A thick line joins models that Nemenyi's test does not tell apart."
-            if has_test
-            else "Mean ranks, best at the left. There is no test, so no models are joined."
-        )
+        text = f"Mean ranks, best at the left. {text}"
         parts.append(tag("figure", drawn, tag("figcaption", text)))
-    return page_parts.section("together", "Datasets together", *parts, page_parts.line_list(across.lines()))
-
-
-def _rank(rank: float) -> str:
-    return f"{rank:.0f}" if float(rank).is_integer() else f"{rank:.1f}"
-
-
-def _ranks_of(across: Any, model: str) -> list[float]:
-    """Return the ranks of a model on the datasets with values of all models."""
-    ranks: list[float] = across.ranks.ranks[:, list(across.values.columns).index(model)].tolist()
-    return ranks
+    return html.section("together", "Datasets together", *parts, html.line_list(across.lines()))
 
 
 # ---- 6: background ----
@@ -485,30 +356,23 @@ def background(benchmark: Any, command: str, version: str) -> Markup:
         The version of kgeval, for the citation.
     """
     protocol = [
-        page_parts.line_list(benchmark.description()),
+        html.line_list(benchmark.description()),
         tag("h3", "Numbers and tests"),
-        page_parts.line_list(benchmark.notes_on_method()),
+        html.line_list(benchmark.notes_on_method()),
     ]
-    parts = [page_parts.folded("Protocol of each dataset, and how the numbers were computed", *protocol, id="protocol")]
+    parts = [html.folded("Protocol of each dataset, and how the numbers were computed", *protocol, id="protocol")]
     if len(benchmark.differences):
-        parts.append(page_parts.folded("All tests", all_tests(benchmark), id="tests"))
-    cited = page_parts.citation(version)
+        parts.append(html.folded("All tests", all_tests(benchmark), id="tests"))
+    cited = html.citation(version)
     parts += [
-        page_parts.folded(
-            "The table as LaTeX", page_parts.block(benchmark.to_latex(), "latex"), id="table-latex", is_open=True
-        ),
-        page_parts.folded(
-            "The table as LaTeX with siunitx", page_parts.block(benchmark.to_latex(siunitx=True), "siunitx")
-        ),
-        page_parts.folded("The table as Markdown", page_parts.block(benchmark.to_markdown(), "markdown")),
-        page_parts.folded(
-            "Make this page again, and cite",
-            page_parts.block(command, "command"),
-            page_parts.block(cited, "bibtex"),
-            id="again",
+        html.folded("The table as LaTeX", html.block(benchmark.to_latex(), "latex"), id="table-latex", is_open=True),
+        html.folded("The table as LaTeX with siunitx", html.block(benchmark.to_latex(siunitx=True), "siunitx")),
+        html.folded("The table as Markdown", html.block(benchmark.to_markdown(), "markdown")),
+        html.folded(
+            "Make this page again, and cite", html.block(command, "command"), html.block(cited, "bibtex"), id="again"
         ),
     ]
-    return page_parts.section("background", "Background", *parts)
+    return html.section("background", "Background", *parts)
 
 
 def all_tests(benchmark: Any) -> Markup:
@@ -525,28 +389,25 @@ def all_tests(benchmark: Any) -> Markup:
     ]  # fmt: skip
     for dataset in benchmark.datasets:
         frame = benchmark.differences
-        lines = [tag("tr", tag("th", page_parts.label(dataset), scope="rowgroup", colspan=len(heads)))]
+        lines = [tag("tr", tag("th", html.label(dataset), scope="rowgroup", colspan=len(heads)))]
         for row in frame[frame["dataset"] == dataset].to_dict("records"):
-            freedom = _finite(row["freedom"])
-            p_values = [
-                page_parts.number(p_text(row[name], benchmark.alpha), _finite(row[name]))
-                for name in ("p", "p_corrected")
+            p_values = [page_differences.p_cell(row[of], benchmark.alpha) for of in ("p", "p_corrected")]
+            ends = page_numbers.difference_text((row["difference"], row["low_95"], row["high_95"]), metric)[1]
+            values = [
+                html.number(page_numbers.written(row[of], metric), row[of]) for of in ("value_first", "value_second")
             ]
-            uncorrected = {**row, "low": row["low_95"], "high": row["high_95"]}
-            ends = page_numbers.difference_text(_interval(uncorrected, "difference"), metric)[1]
             lines.append(
                 tag(
                     "tr",
-                    page_parts.row_head(_pair(row)),
-                    page_parts.number(page_numbers.written(row["value_first"], metric), _finite(row["value_first"])),
-                    page_parts.number(page_numbers.written(row["value_second"], metric), _finite(row["value_second"])),
-                    page_parts.difference_cell(_interval(row, "difference"), metric, bool(row["better"])),
-                    page_parts.number(ends or "-", _finite(row["low_95"])),
+                    html.row_head(page_differences.pair_names(row["first"], row["second"])),
+                    *values,
+                    html.difference_cell(page_differences.cell_of(row), metric, bool(row["better"])),
+                    html.number(ends or "-", row["low_95"]),
                     *p_values,
-                    page_parts.number(written(row["level"]), _finite(row["level"])),
-                    page_parts.number("-" if freedom is None else f"{freedom:,.1f}", freedom),
+                    html.number(written(row["level"]), row["level"]),
+                    html.number(written(row["freedom"], 1), row["freedom"]),
                     tag("td", row["test"] or "-"),
-                    tag("td", page_parts.label(row["better"], MAX_HEAD) if row["better"] else row["decision"]),
+                    tag("td", html.label(row["better"], MAX_HEAD) if row["better"] else row["decision"]),
                     title=row["reason"] or None,
                 )
             )
@@ -554,4 +415,4 @@ def all_tests(benchmark: Any) -> Markup:
     caption = (
         "All tests. p (Holm): corrected for all tests of all datasets together. level: of the test and its interval"
     )
-    return page_parts.table(caption, heads, bodies, name="tests", numbers=range(1, 10))
+    return html.table(caption, heads, bodies, name="tests", numbers=range(1, 10))

@@ -19,11 +19,11 @@ STYLES = ("text", "latex")
 WIDTH = 80
 DIGITS = 12  # hexadecimal digits of a SHA-256 that the paragraph shows
 _UNKNOWN = {
-    "raw": "The raw ranks are",
-    "filtered": "The filtered ranks are",
-    "rivals": "The numbers of rivals are",
-    "ties": "It is",
-    "queries": "The lists of the queries are",
+    "raw": "The raw ranks are unknown",
+    "filtered": "The filtered ranks are unknown",
+    "rivals": "The numbers of rivals are unknown",
+    "ties": "It is unknown which rivals tie",
+    "queries": "The lists of the queries are unknown",
 }
 
 
@@ -76,28 +76,21 @@ def _counts(content: dict[str, Any]) -> list[str]:
     by_side = f" ({listed(each)})" if len(sides) > 1 else f" on the {next(iter(sides), '')} side"
     where = f"the {listed(splits)} {'split' if len(splits) == 1 else 'splits'}"
     triples, ranks = counted(counts["triples"], "triple"), counted(counts["ranks"], "rank")
-    sentences = [f"The {triples} of {where} gave {ranks}{by_side}."]
-    if counts["triples"] == 1:
-        sentences = [f"The triple of {where} gave {ranks}{by_side}."]
-    sample = content["protocol"]["settings"].get("sample")
-    if sample is not None:
-        sentences = [f"A sample of {triples} of {where} gave {ranks}{by_side}."]
+    is_sample = content["protocol"]["settings"].get("sample") is not None
+    start = f"A sample of {triples}" if is_sample else f"The {triples}" if counts["triples"] != 1 else "The triple"
+    sentences = [f"{start} of {where} gave {ranks}{by_side}."]
     if counts["unseen"]:
-        is_one = counts["unseen"] == 1
-        named = "entity or relation that does not occur in train"
-        sentences.append(f"{counts['unseen']:,} {'triple has an' if is_one else 'triples have an'} {named}.")
+        have = counted(counts["unseen"], "triple has an", "triples have an")
+        sentences.append(f"{have} entity or relation that does not occur in train.")
     for reason, n in counts["dropped"].items():
-        sentences.append(f"{counted(n, 'rank')} {'was' if n == 1 else 'were'} left out: {reason.rstrip('.')}.")
+        sentences.append(f"{counted(n, 'rank was', 'ranks were')} left out: {reason.rstrip('.')}.")
     bounded = {setting: counts["bounded"][setting] for setting in ("filtered", "raw")}
     texts = [f"{n:,} of the {counts['ranks']:,} {setting} ranks" for setting, n in bounded.items() if n]
     if texts:
-        is_one = sum(bounded.values()) == 1
-        verb, whose = ("is", "its") if is_one else ("are", "their")
-        sentences.append(f"{listed(texts)} {verb} known only by {whose} bounds.")
+        known = "is known only by its" if sum(bounded.values()) == 1 else "are known only by their"
+        sentences.append(f"{listed(texts)} {known} bounds.")
     for name, reason in content["unknown"].items():
-        what = _UNKNOWN.get(name, f"{name} is")
-        which = " which rivals tie" if name == "ties" else ""
-        sentences.append(f"{what} unknown{which}: {reason.rstrip('.')}.")
+        sentences.append(f"{_UNKNOWN.get(name, f'{name} is unknown')}: {reason.rstrip('.')}.")
     return sentences
 
 
@@ -113,11 +106,8 @@ def _ties(content: dict[str, Any]) -> list[str]:
     policy = "a tied rank counts as the mean of its best and its worst value (realistic ties)"
     sentences = [f"{shown} {which} are tied; {policy}."]
     for ties in ("optimistic", "pessimistic") if extremes else ():
-        texts = [
-            f"{display_of(metric).heading} {_number(metric, extremes[metric][ties])}"
-            for metric in PLAIN_METRICS
-            if metric in extremes
-        ]
+        kept = [metric for metric in PLAIN_METRICS if metric in extremes]
+        texts = [f"{display_of(metric).heading} {_number(metric, extremes[metric][ties])}" for metric in kept]
         sentences.append(f"With {ties} ties we would report {listed(texts)}.")
     return sentences
 

@@ -149,17 +149,15 @@ def _read_key(key: Any) -> Run:
 
 def _check_distinct(keys: Sequence[Run], places: Sequence[str]) -> None:
     """Raise an error if two results have the same model, seed and dataset, or if one of several lacks its seed."""
-    by_cell: dict[tuple[str, str], list[tuple[int | str | None, str]]] = {}
+    cells: dict[tuple[str, str], dict[int | str | None, list[str]]] = {}
     for key, place in zip(keys, places):
-        by_cell.setdefault((key.model, key.dataset), []).append((key.seed, place))
+        cells.setdefault((key.model, key.dataset), {}).setdefault(key.seed, []).append(place)
     unclear = []
-    for (model, dataset), of_cell in by_cell.items():
-        by_seed: dict[int | str | None, list[str]] = {}
-        for seed, place in of_cell:
-            by_seed.setdefault(seed, []).append(place)
+    for (model, dataset), by_seed in cells.items():
+        n = sum(map(len, by_seed.values()))
         for seed, of_seed in by_seed.items():
-            if seed is None and len(of_cell) > 1:
-                unclear.append(f"{model} on {dataset}, {len(of_cell)} results: no seed in {listed(of_seed)}")
+            if seed is None and n > 1:
+                unclear.append(f"{model} on {dataset}, {n} results: no seed in {listed(of_seed)}")
             elif len(of_seed) > 1:
                 unclear.append(f"{model} on {dataset}: the seed {seed} in {listed(of_seed)}")
     if unclear:

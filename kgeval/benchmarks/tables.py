@@ -6,7 +6,7 @@ A row is a model, a column is a metric on a dataset, a cell is a mean with its s
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,6 @@ from kgeval.report import (
 
 MARK = "†"  # differs significantly from the baseline
 NEEDS = r"% needs \usepackage{booktabs}"
-NEEDS_S = r"% needs \usepackage{booktabs,siunitx}"
 S_OPTIONS = "separate-uncertainty, retain-zero-uncertainty, table-align-uncertainty, detect-weight, mode=text"
 
 
@@ -151,11 +150,7 @@ def table_notes(benchmark: Any) -> list[str]:
             f"bold: best {heading} of a dataset, and values that do not differ significantly from it, p > {alpha:g} "
             f"({how})"
         )
-    undecided = [
-        dataset
-        for dataset in benchmark.datasets
-        if not bold_models(benchmark, dataset) and not why_none(benchmark, dataset)
-    ]
+    undecided = [one for one in benchmark.datasets if not (bold_models(benchmark, one) or why_none(benchmark, one))]
     if undecided:
         notes.append(
             f"undecided on {listed(undecided)}: no model is significantly worse than the best one in {heading} ({how})"
@@ -165,8 +160,7 @@ def table_notes(benchmark: Any) -> list[str]:
 
 def _cautions(benchmark: Any) -> list[str]:
     """Return the notes below the table about overrides, datasets without a verdict, single runs and equal runs."""
-    overridden = _overridden(benchmark)
-    notes = [f"overridden in {dataset}: {text}" for dataset, text in overridden.items()]
+    notes = [f"overridden in {dataset}: {text}" for dataset, text in _overridden(benchmark).items()]
     differing = [dataset for dataset, alignment in benchmark.alignments.items() if alignment.differing]
     if differing and len(benchmark.models) > 1:
         notes.append(f"no verdict on {listed(differing)}: the results differ, and the benchmark accepted it")
@@ -215,7 +209,7 @@ def latex_table(benchmark: Any, siunitx: bool = False) -> str:
     return "\n".join(
         [
             *_protocol_lines(benchmark),
-            NEEDS_S if siunitx else NEEDS,
+            NEEDS.replace("booktabs", "booktabs,siunitx") if siunitx else NEEDS,
             *([rf"\begingroup\sisetup{{{S_OPTIONS}}}"] if siunitx else []),
             rf"\begin{{tabular}}{{l{kinds if siunitx else 'r' * len(columns)}}}",
             r"\toprule",
@@ -319,13 +313,8 @@ def _latex_note(note: str) -> str:
 
 def _protocol_lines(benchmark: Any) -> list[str]:
     """Return the lines of comment of a LaTeX file with the protocols of all datasets."""
-    comments = [protocol_comment(_of_dataset(benchmark, dataset), _ties(benchmark)) for dataset in benchmark.datasets]
-    return [line for comment in comments for line in comment.splitlines()]
-
-
-def _of_dataset(benchmark: Any, dataset: str) -> Mapping[str, Any]:
-    return {run.name: result for run, result in benchmark.results.items() if run.dataset == dataset}
-
-
-def _ties(benchmark: Any) -> str:
-    return " and ".join(sorted({key.ties for key in benchmark.keys.values()}))
+    ties, lines = " and ".join(sorted({key.ties for key in benchmark.keys.values()})), []
+    for dataset in benchmark.datasets:
+        named = {run.name: result for run, result in benchmark.results.items() if run.dataset == dataset}
+        lines += protocol_comment(named, ties).splitlines()
+    return lines

@@ -10,15 +10,13 @@ from typing import Any
 import pandas as pd
 
 from kgeval.checks import counted, listed
-from kgeval.comparison import NO_RUN, UNDECIDED, best_first, leaders_among, p_part, row_of
-from kgeval.markup import printable
-from kgeval.markup_panels import between, enough_decimals, signed
+from kgeval.comparison import NO_RUN, TRAINED, UNDECIDED, Sentence, difference_words, row_of, shown_name
+from kgeval.markup_panels import between, enough_decimals, written
 from kgeval.metrics import display_of
-from kgeval.report import number_text
 
 MAX_NAMED = 4  # models that a verdict names before it counts the others
 MAX_WITH_NUMBERS = 3  # datasets, or comparisons with a baseline, whose numbers the sentence contains
-MAX_LABEL, MAX_REASON = 60, 300
+MAX_REASON = 300
 
 
 @dataclass(frozen=True)
@@ -80,9 +78,7 @@ def benchmark_verdict(benchmark: Any) -> BenchmarkVerdict:
             else f"{'decided' if n_decided else 'not decided'} by one test"
         )
         if (table[["n_first", "n_second"]].to_numpy() <= 1).all():
-            parts.append(
-                "one run of each model: this is about these trained models; other seeds may give another order"
-            )
+            parts.append(f"one run of each model: {TRAINED}")
         parts += borrowed_spreads(table)
         parts += more_runs(benchmark)
     return BenchmarkVerdict("; ".join(parts), leaders, n_decided, n_tests, benchmark.metric)
@@ -98,14 +94,15 @@ def leaders_on(benchmark: Any, dataset: str) -> tuple[str, ...]:
     """
     if why_none(benchmark, dataset):
         return ()
-    table = benchmark.differences
-    higher_is_better = benchmark.keys[benchmark.metric].higher_is_better
-    return leaders_among(table[table["dataset"] == dataset], _values_on(benchmark, dataset), higher_is_better)
+    return _sentence(benchmark, dataset).leaders
 
 
-def _values_on(benchmark: Any, dataset: str) -> dict[str, float]:
-    """Return the mean of each model that has runs on a dataset."""
-    return {str(model): float(value) for model, value in benchmark.values[dataset].dropna().items()}
+def _sentence(benchmark: Any, dataset: str) -> Sentence:
+    """Return the sentence about the models that have runs on a dataset."""
+    display, higher = display_of(benchmark.metric), benchmark.keys[benchmark.metric].higher_is_better
+    values = {str(model): float(value) for model, value in benchmark.values[dataset].dropna().items()}
+    rows = benchmark.differences[benchmark.differences["dataset"] == dataset]
+    return Sentence(display.heading, display.decimals, bool(higher), values, rows, benchmark.alpha)
 
 
 def borrowed_spreads(differences: pd.DataFrame) -> list[str]:
@@ -121,17 +118,10 @@ def borrowed_spreads(differences: pd.DataFrame) -> list[str]:
     for row in differences[differences["p"].notna()].to_dict("records"):
         if row["test"] == "t" and row["dataset"] in several:
             single |= {(row[place], row["dataset"]): None for place in ("first", "second") if row[f"n_{place}"] == 1}
-    if not single:
-        return []
-    models = {model for model, _ in single}
-    if len(models) == 1:
-        where = _few([_shown(dataset) for _, dataset in single])
-        return [
-            f"{_shown(models.pop())} has one run on {where}: its spread over the seeds is taken from the models with "
-            "several"
-        ]
-    places = [f"{_shown(model)} on {_shown(dataset)}" for model, dataset in single]
-    return [f"{_few(places)} have one run: the spread over the seeds of each is taken from the models with several"]
+    places = [f"{shown_name(model)} on {shown_name(dataset)}" for model, dataset in single]
+    verb = "has" if len(places) == 1 else "have"
+    said = f"{verb} one run: the spread over the seeds of each is taken from the models with several"
+    return [f"{_few(places)} {said}"] if places else []
 
 
 def more_runs(benchmark: Any) -> list[str]:
@@ -146,10 +136,11 @@ def more_runs(benchmark: Any) -> list[str]:
     rows = table[(table["decision"] == UNDECIDED) & (counts == 2).any(axis=1) & table["detectable"].notna()]
     if not len(rows):
         return []
-    row = rows.loc[rows["detectable"].idxmin()]
+    smallest = float(rows["detectable"].min())
+    size = written(smallest, enough_decimals([smallest], display_of(benchmark.metric).decimals))
     return [
         "two runs of a model decide little: train a third (as it is, a difference of "
-        f"{_value(benchmark, row['detectable'])} would be found about four times in five)"
+        f"{size} would be found about four times in five)"
     ]
 
 
@@ -180,66 +171,49 @@ def _of_one(benchmark: Any) -> str:
     decimals, texts = display_of(label).decimals, []
     for row in benchmark.table[benchmark.table["metric"] == label].to_dict("records"):
         interval = between(row["low"], row["high"], decimals)
-        texts.append(f"{_value(benchmark, row['mean'])} {interval}".rstrip() + f" on {_shown(row['dataset'])}")
-    return f"{_shown(model)}: {display_of(label).heading} {listed(texts)}; one model, so there is no difference to test"
+        texts.append(f"{written(row['mean'], decimals)} {interval}".rstrip() + f" on {shown_name(row['dataset'])}")
+    means = f"{display_of(label).heading} {listed(texts)}"
+    return f"{shown_name(model)}: {means}; one model, so there is no difference to test"
 
 
 def _best_parts(benchmark: Any, leaders: Mapping[str, Sequence[str]]) -> list[str]:
     """Return the parts of the sentence that name the best models, datasets with the same answer together."""
-    key = benchmark.keys[benchmark.metric]
-    heading = display_of(benchmark.metric).heading + ("" if key.higher_is_better else " (lower is better)")
-    datasets = benchmark.datasets
+    datasets, parts = benchmark.datasets, list[str]()
     has_numbers = len(datasets) <= MAX_WITH_NUMBERS
     groups: dict[tuple[str, ...], list[str]] = {}
     for dataset in datasets:
         if leaders[dataset]:
-            same = tuple(leaders[dataset]) if not has_numbers else (*leaders[dataset], dataset)
-            groups.setdefault(same, []).append(dataset)
-    parts = []
+            groups.setdefault((*leaders[dataset], *([dataset] if has_numbers else [])), []).append(dataset)
     for places in groups.values():
-        names, where = leaders[places[0]], listed([_shown(place) for place in places])
+        sentence, where = _sentence(benchmark, places[0]), listed([shown_name(place) for place in places])
+        names = [shown_name(name) for name in sentence.leaders]
+        text = f"{names[0]} is best on {where}" if len(names) == 1 else f"undecided on {where}"
         if has_numbers:
-            numbers = _numbers(benchmark, places[0], names, heading)
-            verb = f"{_shown(names[0])} is best on {where}" if len(names) == 1 else f"undecided on {where}"
-            parts.append(f"{verb}: {numbers}")
-        elif len(names) == 1:
-            parts.append(f"{_shown(names[0])} is best on {where}")
-        else:
-            parts.append(f"undecided on {where} between {_few([_shown(name) for name in names])}")
-    if parts and parts[0].startswith("undecided on"):
-        parts[0] = f"U{parts[0][1:]}"
-    if parts and not has_numbers:
-        parts[0] = f"{heading}: {parts[0]}"
+            text += f": {_numbers(sentence)}"
+        elif len(names) > 1:
+            text += f" between {_few(names)}"
+        text = f"U{text[1:]}" if text.startswith("undecided on") and not parts else text
+        parts.append(text if has_numbers or parts else f"{sentence.title}: {text}")
     for dataset in datasets:
         reason = why_none(benchmark, dataset)
         if reason:
-            parts.append(f"no verdict on {_shown(dataset)}: {_shown(reason, MAX_REASON)}")
+            parts.append(f"no verdict on {shown_name(dataset)}: {shown_name(reason, MAX_REASON)}")
     return parts
 
 
-def _numbers(benchmark: Any, dataset: str, leaders: Sequence[str], heading: str) -> str:
-    """Return the numbers on which the verdict on one dataset is based."""
-    values = _values_on(benchmark, dataset)
-    ranked = best_first(values, benchmark.keys[benchmark.metric].higher_is_better)
-    best, beaten = leaders[0], [name for name in ranked if name not in leaders]
-    if len(leaders) == 1:
-        row = row_of(benchmark.differences, benchmark.metric, best, beaten[0], dataset)
-        of_others = f"{_shown(beaten[0])}, the best of the others" if len(beaten) > 1 else _shown(beaten[0])
-        return f"{heading} {_value(benchmark, values[best])} against {_value(benchmark, values[beaten[0]])} of " + (
-            f"{of_others}, {_difference(benchmark, row)}"
-        )
-    row = row_of(benchmark.differences, benchmark.metric, best, leaders[1], dataset)
-    others = _few([f"{_value(benchmark, values[name])} ({_shown(name)})" for name in leaders[1:]])
-    text = f"{heading} {_value(benchmark, values[best])} ({_shown(best)}) is not significantly better than {others}"
-    text += f" ({_shown(best)} - {_shown(leaders[1])}: {_difference(benchmark, row)})"
-    if not beaten:
-        return text
-    return f"{text}, but better than {_few([_shown(name) for name in beaten])}"
+def _numbers(sentence: Sentence) -> str:
+    """Return the numbers of the leaders on a dataset, and of the best of the others."""
+    best, beaten = shown_name(sentence.ranked[0]), sentence.beaten
+    if len(sentence.leaders) == 1:
+        return sentence.against()
+    second = sentence.leaders[1]
+    text = f"{sentence.tied(MAX_NAMED)} ({best} - {shown_name(second)}: {sentence.difference(second)})"
+    return f"{text}, but better than {_few([shown_name(name) for name in beaten])}" if beaten else text
 
 
 def _baseline_parts(benchmark: Any) -> list[str]:
     """Return the parts of the sentence that compare each model with the baseline."""
-    baseline, table = benchmark.terms.baseline, benchmark.differences
+    display, baseline, table = display_of(benchmark.metric), benchmark.terms.baseline, benchmark.differences
     has_numbers = len(table) <= MAX_WITH_NUMBERS
     parts = []
     for model in benchmark.models:
@@ -257,20 +231,19 @@ def _baseline_parts(benchmark: Any) -> list[str]:
                 answer = UNDECIDED
             else:
                 answer = "better" if row["better"] == model else "worse"
-            where = _shown(row["dataset"])
-            answers.setdefault(answer, []).append(
-                f"{where} ({_difference(benchmark, row)})" if has_numbers and not answer.startswith("no") else where
-            )
+            where = shown_name(row["dataset"])
+            if has_numbers and not answer.startswith("no"):
+                where += f" ({difference_words(row, display.decimals, benchmark.alpha)})"
+            answers.setdefault(answer, []).append(where)
         if answers:
             said = ", ".join(f"{answer} on {listed(places)}" for answer, places in answers.items())
-            parts.append(f"{_shown(model)} {said}")
+            parts.append(f"{shown_name(model)} {said}")
     if not parts:
-        return [f"only the baseline {_shown(baseline)} has runs"]
-    heading = display_of(benchmark.metric).heading
-    parts[0] = f"{heading} against the baseline {_shown(baseline)}: {parts[0]}"
+        return [f"only the baseline {shown_name(baseline)} has runs"]
+    parts[0] = f"{display.heading} against the baseline {shown_name(baseline)}: {parts[0]}"
     differing = [dataset for dataset, alignment in benchmark.alignments.items() if alignment.differing]
     if differing:
-        parts.append(f"the results on {listed([_shown(name) for name in differing])} differ, which was accepted")
+        parts.append(f"the results on {listed([shown_name(name) for name in differing])} differ, which was accepted")
     return parts
 
 
@@ -283,20 +256,3 @@ def _few(texts: Sequence[str]) -> str:
     ('a and b', 'a, b, c, d and 2 more')
     """
     return listed(texts, MAX_NAMED if len(texts) > MAX_NAMED + 1 else None)
-
-
-def _value(benchmark: Any, value: float) -> str:
-    return number_text(benchmark.metric, float(value))
-
-
-def _difference(benchmark: Any, row: Mapping[str, Any]) -> str:
-    """Return a difference with its interval and its corrected p-value."""
-    decimals = enough_decimals([row["difference"]] if row["better"] else [], display_of(benchmark.metric).decimals)
-    interval = between(row["low"], row["high"], decimals, has_signs=False) or "(no interval)"
-    return f"{signed(row['difference'], decimals)} {interval}, {p_part(row, benchmark.alpha)}"
-
-
-def _shown(text: str, limit: int = MAX_LABEL) -> str:
-    """Return a name or a reason as printable text; the middle of a long text is cut."""
-    half = limit // 2
-    return printable(text if len(text) <= limit else f"{text[:half]}…{text[-half:]}")

@@ -16,27 +16,22 @@ import pandas as pd
 
 from kgeval import markup_panels as panels
 from kgeval.checks import Ids, check_positive_int, check_seed, counted
-from kgeval.classification.classification_result import (
-    CLASSIFIED_METRICS,
-    ClassificationResult,
-)
+from kgeval.classification.classification_result import CLASSIFIED_METRICS, ClassificationResult
 from kgeval.classification.example_clusters import ExampleClusters, interval_lines
 from kgeval.classification.pairing import pair_examples
 from kgeval.classification.point_keys import split_average
 from kgeval.comparison import (
     TRAINED,
     Pair,
+    Sentence,
     alpha_of,
-    best_first,
     decided_rows,
     interval_words,
-    leaders_among,
-    p_part,
     pairs_of,
-    row_of,
+    several_results,
     shown_decision,
 )
-from kgeval.errors import MetricError, ProtocolError
+from kgeval.errors import MetricError
 from kgeval.metrics import REASON, Cell, Metric, display_of, metric_frame, split_list
 from kgeval.metrics.pointwise import PointMetric
 from kgeval.results import CONFIDENCE, html_table, show_text
@@ -109,26 +104,9 @@ class ClassificationComparison:
             return f"No verdict on {heading}: {undefined[0]} has no {heading}"
         if not _has_direction(metric):
             return f"No verdict on {heading}: {NO_DIRECTION.format(best=metric.best)}"
-        higher_is_better = bool(metric.higher_is_better)
-        leader, second, *others = best_first(values, higher_is_better)
-        ties = leaders_among(rows, values, higher_is_better)[1:]
-        if others and not ties:
-            return f"{leader} beats all {len(others) + 1} other models: {heading} {values[leader]:.4f}; {TRAINED}"
-        if others:
-            return (
-                f"Undecided: {leader} has the best {heading}, {values[leader]:.4f}, but the test cannot tell it from "
-                f"{', '.join(ties)}"
-            )
-        row = row_of(rows, label, leader, second)
-        low, high = row["low"], row["high"]
-        limits = "(no interval)" if math.isnan(low) else f"[{low:+.4f}, {high:+.4f}]"
-        numbers = (
-            f"{heading}{'' if higher_is_better else ' (lower is better)'} {values[leader]:.4f} against "
-            f"{values[second]:.4f}, {row['difference']:+.4f} {limits}, {p_part(row, self.alpha)}"
-        )
-        if ties:
-            return f"Undecided between {leader} and {second}: {numbers}"
-        return f"{leader} beats {second}: {numbers}; {TRAINED}"
+        decimals = display_of(label.removeprefix("macro.")).decimals
+        sentence = Sentence(heading, decimals, bool(metric.higher_is_better), values, rows, self.alpha)
+        return "; ".join([sentence.text(), *([TRAINED] if len(sentence.leaders) == 1 else [])])
 
     def header(self) -> list[str]:
         """Return lines of text about the compared examples, and about the computation of intervals and p-values."""
@@ -241,9 +219,9 @@ def compare_classifications(
     >>> scorers = {"object": lambda s, p, o: o, "low": lambda s, p, o: 1.0 * ((o < 10) | (o == 19))}
     >>> results = {name: kg.classify(scorer, dataset, negatives) for name, scorer in scorers.items()}
     >>> compare_classifications(results, metrics="accuracy").verdict.partition(";")[0]
-    'object beats low: accuracy 0.8000 against 0.5000, +0.3000 [+0.1707, +0.4293], p < 0.0001'
+    'object beats low: accuracy 0.8000 against 0.5000, +0.3000 [0.1707, 0.4293], p < 0.0001'
     """
-    named = _name_results(results, names)
+    named = several_results("compare_classifications", results, names, ClassificationResult)
     names, results = tuple(named), tuple(named.values())
     keys = _read_keys(results, metrics)
     check_confidence(confidence)
@@ -251,45 +229,25 @@ def compare_classifications(
     check_seed(seed, MetricError)
     rows = pair_examples(results, names, [metric for _, metric in keys.values()])
     clusters = _clusters(results, rows, cluster)
-    aligned = [_in_order(result, order) for result, order in zip(results, rows)]
-    pairs = pairs_of(names, baseline)
-    settings = {"n_resamples": n_resamples, "seed": seed, "largest_level": max(alpha_of(confidence), 0.05)}
-    compared = [
-        pair
-        for i, j in pairs
-        for pair in _compare_pair((aligned[i], aligned[j]), (names[i], names[j]), keys, clusters, settings)
+    # The rows of all results in the order of the first one, without added columns.
+    aligned = [
+        result.__replace__(table=result.table.iloc[order].reset_index(drop=True), columns=None)
+        for result, order in zip(results, rows)
     ]
+    settings = {"n_resamples": n_resamples, "seed": seed, "largest_level": alpha_of(confidence)}
+    compared = []
+    for i, j in pairs_of(names, baseline):
+        compared += _compare_pair((aligned[i], aligned[j]), (names[i], names[j]), keys, clusters, settings)
     table = decided_rows(compared, alpha_of(confidence))
-    of_rows = {name: _values(result, keys, confidence, clusters) for name, result in zip(names, aligned)}
-    index = pd.Index(list(names), name="model", dtype=object)
-    values = metric_frame(index, list(of_rows.values()), keys, with_intervals=True)
+    intervals = [
+        {
+            label: Cell.of(one.interval_of(*key, one.parts_of(key[0]), confidence, clusters))
+            for label, key in keys.items()
+        }
+        for one in aligned
+    ]
+    values = metric_frame(pd.Index(list(names), name="model", dtype=object), intervals, keys, with_intervals=True)
     return ClassificationComparison(table, values, names, keys, results, clusters, confidence, n_resamples, seed)
-
-
-def _name_results(results: Any, names: Sequence[str] | None) -> dict[str, ClassificationResult]:
-    """Return the results under distinct names; raise a ProtocolError for wrong results or names."""
-    if not isinstance(results, (list, tuple, Mapping)) or len(results) < 2:
-        raise ProtocolError(
-            "compare_classifications needs a list of at least two results, such as compare_classifications([a, b]); "
-            f"got {type(results).__name__}"
-        )
-    if isinstance(results, Mapping):
-        names, results = (list(map(str, results)) if names is None else names), list(results.values())
-    for i, result in enumerate(results):
-        if not isinstance(result, ClassificationResult):
-            hint = "; kgeval.compare compares evaluations" if type(result).__name__ == "EvaluationResult" else ""
-            raise ProtocolError(
-                f"result {i} must be a ClassificationResult, from kgeval.classify or kgeval.load_result; got "
-                f"{type(result).__name__}{hint}"
-            )
-    if names is None:
-        scorers = [str(result.facts.get("scorer") or "model") for result in results]
-        is_distinct = len(set(scorers)) == len(scorers)
-        names = scorers if is_distinct else [f"{name} ({i})" for i, name in enumerate(scorers, start=1)]
-    named = dict(zip(names, results))
-    if len(names) != len(results) or len(named) < len(results) or not all(map(str.strip, map(str, names))):
-        raise ProtocolError(f"names must be {len(results)} different words, one for each result; got {list(names)!r}")
-    return named
 
 
 def _read_keys(
@@ -311,29 +269,10 @@ def _clusters(results: Sequence[ClassificationResult], rows: Sequence[Ids], clus
     The clusters are computed from the first result whose table has the column ``positive``. If no table has this
     column, or if `cluster` is an array, the clusters are computed from the first of all results.
     """
-    holder = next((k for k, result in enumerate(results) if "positive" in result.table), 0)
-    if not (cluster is None or isinstance(cluster, str)):
-        holder = 0
+    with_positives = [k for k, result in enumerate(results) if "positive" in result.table]
+    holder = with_positives[0] if with_positives and (cluster is None or isinstance(cluster, str)) else 0
     found = ExampleClusters.of(results[holder].table, cluster)
     return replace(found, labels=tuple(labels[rows[holder]] for labels in found.labels))
-
-
-def _in_order(result: ClassificationResult, rows: Ids) -> ClassificationResult:
-    """Return the result with its rows in the order of the first result, and without added columns."""
-    return result.__replace__(table=result.table.iloc[rows].reset_index(drop=True), columns=None)
-
-
-def _values(
-    result: ClassificationResult,
-    keys: Mapping[str, tuple[str, PointMetric]],
-    confidence: float,
-    clusters: ExampleClusters,
-) -> dict[str, Cell]:
-    """Return the value of each metric with its interval."""
-    return {
-        label: Cell.of(result.interval_of(metric, result.parts_of(average), average, confidence, clusters))
-        for label, (average, metric) in keys.items()
-    }
 
 
 def _compare_pair(
@@ -348,7 +287,8 @@ def _compare_pair(
     among = clusters.among([all_rows])
     # For each test, the metrics that it compares: key -> the moments of both models.
     of_test: dict[str, dict[str, tuple[Moments, Moments]]] = {"swaps": {}, "t": {}}
-    reasons = {label: _undefined(pair, label) for label in keys}
+    values = {label: [result.value(label) for result in pair] for label in keys}
+    reasons = {label: values[label][0].reason or values[label][1].reason for label in keys}
     found: dict[str, Difference] = {}
     for label, (average, metric) in keys.items():
         if reasons[label]:
@@ -365,35 +305,18 @@ def _compare_pair(
         if compared:
             firsts, seconds = zip(*compared.values())
             found |= dict(zip(compared, compare_paired(firsts, seconds, among, test=test, **settings)))
-    pairs = []
+    dataset, pairs = str(pair[0].facts["dataset"]), []
     for label, (_, metric) in keys.items():
-        one, other = (result.value(label).value for result in pair)
+        one, other = (value.value for value in values[label])
         difference, reason = found.get(label), reasons[label]
         if not reason and not _has_direction(metric):
             reason = f"{NO_DIRECTION.format(best=metric.best)}; {NOT_CORRECTED}"
         if metric.no_interval and difference is not None:
             difference, reason = replace(difference, error=math.nan, reason=metric.no_interval), metric.no_interval
-        direction = metric.higher_is_better if _has_direction(metric) else None
+        scale = metric.higher_is_better if _has_direction(metric) else None, metric.bounds
         more = {"n": len(all_rows), **({} if difference is not None else {"n_clusters": among.count})}
-        pairs.append(
-            Pair(
-                str(pair[0].facts["dataset"]),
-                label,
-                *names,
-                (one, other),
-                difference,
-                direction,
-                metric.bounds,
-                reason=reason,
-                more=more,
-            )
-        )
+        pairs.append(Pair(dataset, label, names, (one, other), difference, *scale, reason=reason, more=more))
     return pairs
-
-
-def _undefined(pair: Sequence[ClassificationResult], label: str) -> str:
-    """Return the reason why a metric is undefined for one of two models; empty if both models have a value."""
-    return next((value.reason for result in pair if (value := result.value(label)).reason), "")
 
 
 def _macro_difference(
@@ -422,5 +345,5 @@ def _has_direction(metric: PointMetric) -> bool:
 
 def _heading(label: str) -> str:
     """Return the name of a metric in sentences, such as "macro F1"."""
-    average, _, name = label.rpartition(".") if label.startswith("macro.") else ("", "", label)
-    return " ".join(filter(None, [average, display_of(name).heading]))
+    name = label.removeprefix("macro.")
+    return f"macro {display_of(name).heading}" if name != label else display_of(name).heading

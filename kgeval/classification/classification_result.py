@@ -197,13 +197,7 @@ class ClassificationResult:
         return MetricValue(float(np.mean(defined)), "", n_out, weight_out)
 
     @names_unknown_arguments(**NO_BOOTSTRAP)
-    def interval(
-        self,
-        key: str | Metric,
-        *,
-        confidence: float = CONFIDENCE,
-        cluster: Any = None,
-    ) -> Interval:
+    def interval(self, key: str | Metric, *, confidence: float = CONFIDENCE, cluster: Any = None) -> Interval:
         """Return the value of the metric `key` with a confidence interval.
 
         The interval shows how much the value would vary with new positives and new negatives, if the numbers of
@@ -249,7 +243,7 @@ class ClassificationResult:
         check_confidence(confidence)
         average, metric = split_average(key)
         clusters = ExampleClusters.of(self.table, cluster)
-        return self.interval_of(metric, self.parts_of(average), average, confidence, clusters)
+        return self.interval_of(average, metric, self.parts_of(average), confidence, clusters)
 
     def parts_of(self, average: str) -> list[Ids]:
         """Return arrays of row indices: for ``"micro"`` one array of all rows, for ``"macro"`` one per test relation.
@@ -261,26 +255,21 @@ class ClassificationResult:
         return [np.arange(len(self.table))] if average == "micro" else [rows for _, rows in self._relations]
 
     def interval_of(
-        self,
-        metric: PointMetric,
-        parts: Sequence[Ids],
-        average: str,
-        confidence: float,
-        clusters: ExampleClusters,
+        self, average: str, metric: PointMetric, parts: Sequence[Ids], confidence: float, clusters: ExampleClusters
     ) -> Interval:
         """Return the interval of a metric over rows (``parts[0]``), or of the mean of the metric over the relations.
 
         Parameters
         ----------
+        average : str
+            ``"micro"`` or ``"macro"``.
         metric : PointMetric
         parts : sequence of int64 arrays
             The result of `parts_of` for `average`; with ``"micro"``, it may also be any single group of rows.
-        average : str
-            ``"micro"`` or ``"macro"``.
-        clusters : ExampleClusters
-            The clusters of all rows of the table.
         confidence : float
             As in `interval`.
+        clusters : ExampleClusters
+            The clusters of all rows of the table.
         """
         value = self.value_of(metric, parts[0]) if average == "micro" else self._macro(metric)
         reason = value.reason or metric.no_interval
@@ -343,10 +332,7 @@ class ClassificationResult:
         return CLASSIFIED_METRICS + (PROBABILITY_METRICS if "probability" in self.table else ())
 
     def summary(
-        self,
-        metrics: Sequence[str | Metric] | str | None = None,
-        confidence: float | None = None,
-        cluster: Any = None,
+        self, metrics: Sequence[str | Metric] | str | None = None, confidence: float | None = None, cluster: Any = None
     ) -> pd.DataFrame:
         """Return a table of metrics: over all test triples (micro), and averaged over relations (macro).
 
@@ -426,7 +412,7 @@ class ClassificationResult:
 
         def cell(metric: PointMetric, average: str, parts: Sequence[Ids]) -> Cell:
             if confidence is not None:
-                return Cell.of(self.interval_of(metric, parts, average, confidence, clusters))
+                return Cell.of(self.interval_of(average, metric, parts, confidence, clusters))
             return Cell.of(self.value_of(metric, parts[0]) if average == "micro" else self._macro(metric))
 
         return [{str(metric): cell(metric, average, parts) for metric in metrics} for average, parts in averages]

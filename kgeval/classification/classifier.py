@@ -158,12 +158,18 @@ def classify(
     valid, test = (
         _Examples.of(dataset, part, negative_sets.triples[part], scorer, positives.get(part)) for part in PARTS
     )
-    scorer_notes = _check_scorer(scorer, rows, dataset, test)
+    candidates = np.setdiff1d(np.arange(len(dataset.entities)), missing_ids(scorer, "entities"))
+    report = probe(rows, dataset, test.triples, candidates, (pair_side(rows),))
     valid = valid.scored(rows, dataset)
     chosen = thresholds_by_group(valid.labels, valid.scores, valid.relations, len(dataset.relations), threshold_at)
     calibrator = None if calibrate is None else fit_calibrator(valid.scores, valid.labels, calibrate, prior)
     test = test.scored(rows, dataset)
-    facts = {**_about(dataset, valid, test), **negative_sets.about(dataset, source), "scorer": rows.name}
+    facts: dict[str, Any] = {"dataset": dataset.name, "dataset_fingerprint": dataset.fingerprint}
+    facts |= {"observations": dataset.observations(), "version": __version__, "scorer": rows.name}
+    for examples in (valid, test):
+        facts[f"n_{examples.part}_positive"] = examples.n_positive
+        facts[f"n_{examples.part}_negative"] = examples.n_negative
+    facts |= {"negatives": source or negative_sets.source, "negatives_sha256": negative_sets.fingerprint(dataset)}
     facts["seed"] = int(sample_seed) if negative_sets.source == UNIFORM else None
     facts |= {"threshold_at": threshold_at, "calibrate": calibrate, "prior": prior}
     cautions = [*_threshold_notes(valid, test, chosen), *_score_notes(valid, test, calibrator)]
@@ -176,7 +182,7 @@ def classify(
         facts=facts,
         dropped={f"{split.part}: {NO_VECTOR}": split.n_dropped for split in (valid, test) if split.n_dropped},
         dataset=dataset,
-        notes=(*negative_sets.notes, *scorer_notes, *cautions),
+        notes=(*negative_sets.notes, *report.notes, *scorer_notes(scorer), *cautions),
     )
 
 
@@ -294,13 +300,6 @@ def _check_settings(dataset: Any, threshold_at: Any, calibrate: Any, prior: Any)
         raise ProtocolError("prior= requires calibrate=; set calibrate='platt' or calibrate='isotonic'")
 
 
-def _check_scorer(scorer: Any, rows: RowScorer, dataset: Dataset, examples: _Examples) -> list[str]:
-    """Check that different calls give the same scores for a few queries (see `probe`); return notes on the scorer."""
-    candidates = np.setdiff1d(np.arange(len(dataset.entities)), missing_ids(scorer, "entities"))
-    report = probe(rows, dataset, examples.triples, candidates, (pair_side(rows),))
-    return [*report.notes, *scorer_notes(scorer)]
-
-
 def _test_table(test: _Examples, chosen: GroupThresholds, calibrator: Calibrator | None) -> pd.DataFrame:
     """Return the table of the classified test triples; see `ClassificationResult`."""
     threshold = chosen.threshold[test.relations]
@@ -369,17 +368,3 @@ def _score_notes(valid: _Examples, test: _Examples, calibrator: Calibrator | Non
             "score gives a lower probability"
         )
     return notes
-
-
-def _about(dataset: Dataset, valid: _Examples, test: _Examples) -> dict[str, Any]:
-    """Return the facts about the dataset and the examples that the result stores."""
-    about: dict[str, Any] = {
-        "dataset": dataset.name,
-        "dataset_fingerprint": dataset.fingerprint,
-        "observations": dataset.observations(),
-        "version": __version__,
-    }
-    for examples in (valid, test):
-        about[f"n_{examples.part}_positive"] = examples.n_positive
-        about[f"n_{examples.part}_negative"] = examples.n_negative
-    return about

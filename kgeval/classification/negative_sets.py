@@ -119,10 +119,6 @@ class NegativeSets:
         triples = {part: by_split[part] for part in PARTS}
         return cls(triples, source, notes + _cautions(dataset, triples), positives)
 
-    def about(self, dataset: Dataset, source: str | None) -> dict[str, Any]:
-        """Return a dict with the source of the negatives (`source`, by default `self.source`) and their SHA-256."""
-        return {"negatives": source or self.source, "negatives_sha256": self.fingerprint(dataset)}
-
     def fingerprint(self, dataset: Dataset) -> str:
         """Return a SHA-256 of the labels of the negatives; the hash depends neither on row order nor on ids."""
         return fingerprint_triples("kgeval negatives 1", dataset.entities, dataset.relations, self.triples)

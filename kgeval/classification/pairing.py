@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ import pandas as pd
 
 from kgeval.checks import Ids, counted
 from kgeval.classification.classification_result import ClassificationResult
+from kgeval.comparison import values_by_name
 from kgeval.errors import ProtocolError
 from kgeval.metrics.pointwise import PointMetric
 
@@ -56,7 +57,9 @@ def pair_examples(
     differences = []
     for heading, (key, absent, kinds) in _FACTS.items():
         if kinds is None or needs & set(kinds):
-            said = _said(names, [result.facts.get(key, absent) for result in results], heading)
+            values = [str(result.facts.get(key, absent)) for result in results]
+            n_shown = 8 if heading in ("dataset", "negatives") else None  # characters of a fingerprint
+            said = values_by_name([value[:n_shown] for value in values], names)
             differences += [f"{heading}: {said}"] if said else []
     keys = [_keys(result) for result in results]
     rows = [keys[0].get_indexer(other) for other in keys]
@@ -81,11 +84,3 @@ def _keys(result: ClassificationResult) -> pd.MultiIndex:
     examples = result.labelled()[EXAMPLE].astype(dict.fromkeys("spo", object))
     examples["repeat"] = result.table.groupby(EXAMPLE, sort=False).cumcount().to_numpy()
     return pd.MultiIndex.from_frame(examples)
-
-
-def _said(names: Sequence[str], values: Sequence[Any], heading: str) -> str:
-    """Return the value of each result as text, such as "score in A, midpoint in B"; empty if all are equal."""
-    if all(value == values[0] for value in values):
-        return ""
-    shown: Callable[[Any], str] = (lambda value: str(value)[:8]) if heading in ("dataset", "negatives") else str
-    return ", ".join(f"{shown(value)} in {name}" for name, value in zip(names, values))

@@ -7,7 +7,7 @@ the difference, `align` raises an error. The report page calls `mismatches`, whi
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -153,7 +153,7 @@ def mismatches(results: Sequence[EvaluationResult], names: Sequence[str]) -> lis
         Differences in protocol, sides, dataset, rows and numbers of rivals. Empty for results that may be compared
         without an override, and for a single result.
     """
-    sides = _values_by_name([_shown_value(tuple(result.protocol.sides)) for result in results], names)
+    sides = values_by_name([_shown_value(tuple(result.protocol.sides)) for result in results], names)
     if len(results) < 2:
         return []
     return _differences(results, names, _sides_of_all(results), [Mismatch("sides", sides)] if sides else [])[0]
@@ -208,17 +208,14 @@ def _differences(
 
 def _refusal(names: Sequence[str], differences: Sequence[Mismatch], override: Sequence[str]) -> str:
     """Return the error message: one line for each difference, with the overrides that accept it, if there are any."""
-    lines, needed = [f"{listed(names)} cannot be compared as they are; they differ in"], []
+    lines, needed = [f"{listed(names)} cannot be compared as they are; they differ in"], list[str]()
     for mismatch in differences:
+        remedy = " or ".join(f"override {name!r} {OVERRIDES[name]}" for name in mismatch.overrides)
         if set(override) & set(mismatch.overrides):
-            remedy = " (overridden)"
-        elif mismatch.overrides:
-            options = " or ".join(f"override {name!r} {OVERRIDES[name]}" for name in mismatch.overrides)
-            remedy = f" ({options})"
-            needed.append(mismatch.overrides[0])
+            remedy = "overridden"
         else:
-            remedy = " (cannot be overridden)"
-        lines.append(f"  {mismatch}{remedy}")
+            needed += mismatch.overrides[:1]
+        lines.append(f"  {mismatch} ({remedy or 'cannot be overridden'})")
     if all(mismatch.overrides for mismatch in differences):
         all_overrides = tuple(dict.fromkeys([*override, *needed]))
         lines.append(
@@ -330,7 +327,7 @@ def _protocol_mismatches(
             values = _known_candidates(values)
         if field.name == "sample":
             values = ["all triples" if value is None else value for value in values]
-        text = _values_by_name([_shown_value(value) for value in values], names)
+        text = values_by_name([_shown_value(value) for value in values], names)
         if text:
             overrides = of_samples if field.name == "sample" else (field.name,) if field.name in OVERRIDES else ()
             differing.append(Mismatch(field.name, text, overrides))
@@ -369,14 +366,11 @@ def _side_mismatches(results: Sequence[EvaluationResult], names: Sequence[str], 
     """
     ranked_sides = [tuple(result.protocol.sides) for result in results]
     for key in keys:
-        need = (
-            f"{key.metric} needs both sides"
-            if key.side == "both"
-            else f"{key.side}.{key.metric} needs the {key.side} side"
-        )
-        if len(set(ranked_sides)) > 1 if key.side == "both" else any(key.side not in sides for sides in ranked_sides):
+        is_both = key.side == "both"
+        if len(set(ranked_sides)) > 1 if is_both else any(key.side not in sides for sides in ranked_sides):
+            need = f"{key.metric} needs both sides" if is_both else f"{key.side}.{key.metric} needs the {key.side} side"
             shown = [_shown_value(sides) for sides in ranked_sides]
-            values = _values_by_name(shown, names) or f"{shown[0]} in {listed(names)}"
+            values = values_by_name(shown, names) or f"{shown[0]} in {listed(names)}"
             common = _sides_of_all(results)
             hint = f"; every result has the {common[0]} side: compare {common[0]}.{key.metric}" if common else ""
             return [Mismatch("sides", f"{values}; {need}{hint}")]
@@ -392,13 +386,11 @@ def _dataset_mismatches(results: Sequence[EvaluationResult], names: Sequence[str
     differing = []
     if len({result.facts["dataset_fingerprint"] for result in results}) > 1:
         shown = [f"{result.facts['dataset']} {result.facts['dataset_fingerprint'][:8]}" for result in results]
-        differing.append(
-            Mismatch("dataset", _values_by_name(shown, names) or f"fingerprints that start as {shown[0]}", ("dataset",))
-        )
-    first = results[0]
+        said = values_by_name(shown, names) or f"fingerprints that start as {shown[0]}"
+        differing.append(Mismatch("dataset", said, ("dataset",)))
     for field in ("entities", "relations"):
         for name, result in zip(names[1:], results[1:]):
-            first_labels, labels = getattr(first, field), getattr(result, field)
+            first_labels, labels = getattr(results[0], field), getattr(result, field)
             unshared = _unshared_labels(first_labels, labels, names[0], name)
             if unshared:
                 sizes = f"{len(first_labels):,} in {names[0]}, {len(labels):,} in {name}"
@@ -490,24 +482,18 @@ def _rival_mismatches(
         different filters, which can be the reason why the numbers of rivals differ.
     """
     differing = []
-    for setting in SETTINGS:
-        # One array per result, shape (shared,): the number of rivals of each shared row.
-        rivals = [result.table[f"rivals_{setting}"].to_numpy()[rows] for result, rows in zip(results, shared.T)]
-        known = [n_rivals for n_rivals in rivals if len(shared) and n_rivals[0] != UNKNOWN_COUNT]
-        is_different = np.zeros(len(shared), dtype=bool)
-        for n_rivals in known[1:]:
-            is_different |= n_rivals != known[0]
-        if is_different.any():
-            differing_rows = np.flatnonzero(is_different)
+    for setting in SETTINGS if len(shared) else ():
+        # (results, shared): the number of rivals of each shared row.
+        rivals = np.stack([one.table[f"rivals_{setting}"].to_numpy()[rows] for one, rows in zip(results, shared.T)])
+        known = rivals[rivals[:, 0] != UNKNOWN_COUNT]
+        differing_rows = np.flatnonzero((known != known[:1]).any(axis=0))
+        if len(differing_rows):
             # The differing row that comes first in the table of the first result.
             first = differing_rows[shared[differing_rows, 0].argmin()]
-            shown = [n_rivals[first] for n_rivals in rivals]
-            values = _values_by_name([f"{n:,}" if n != UNKNOWN_COUNT else "unknown" for n in shown], names)
+            shown = [f"{n:,}" if n != UNKNOWN_COUNT else "unknown" for n in rivals[:, first]]
+            text = f"{len(differing_rows):,} of {len(shared):,} shared rows have different numbers of {setting} rivals"
             row = describe_row(results[0], int(shared[first, 0]))
-            counted = (
-                f"{len(differing_rows):,} of {len(shared):,} shared rows have different numbers of {setting} rivals"
-            )
-            differing.append(Mismatch("rivals", f"{counted}, first {row}: {values}", causes))
+            differing.append(Mismatch("rivals", f"{text}, first {row}: {values_by_name(shown, names)}", causes))
     return differing
 
 
@@ -529,20 +515,20 @@ def cautions(results: Sequence[EvaluationResult], names: Sequence[str]) -> list[
     models = [result.facts.get(MODEL) for result in results]
     for model in dict.fromkeys(model for model in models if model is not None and models.count(model) > 1):
         runs = [name for name, of_model in zip(names, models) if of_model == model]
+        alone = "; here each counts as a model of its own"
+        beside = ": its seeds are not compared with each other" if len(runs) < len(results) else alone
         texts.append(
-            f"{listed(runs)} are runs of one model, {model}"
-            + (
-                "; here each counts as a model of its own, and the p-values say nothing about other seeds"
-                if len(runs) == len(results)
-                else ": its seeds are not compared with each other, and the p-values say nothing about other seeds"
-            )
-            + "; kgeval benchmark compares models over their seeds"
+            f"{listed(runs)} are runs of one model, {model}{beside}, and the p-values say nothing about other seeds; "
+            "kgeval benchmark compares models over their seeds"
         )
-    scorers = [str(result.facts["scorer"]) for result in results]
-    for scorer in dict.fromkeys(scorers):
-        same_scorer = [name for name, result_scorer in zip(names, scorers) if result_scorer == scorer]
-        if len(same_scorer) > 1:
-            texts.append(f"the scorer has the same name in {listed(same_scorer)}: {scorer}")
+    by_scorer: dict[str, list[str]] = {}
+    for name, result in zip(names, results):
+        by_scorer.setdefault(str(result.facts["scorer"]), []).append(name)
+    texts += [
+        f"the scorer has the same name in {listed(same)}: {scorer}"
+        for scorer, same in by_scorer.items()
+        if len(same) > 1
+    ]
     return texts + [f"{name}: {note}" for name, result in zip(names, results) for note in result.notes]
 
 
@@ -562,7 +548,7 @@ def differing_facts(results: Sequence[EvaluationResult], names: Sequence[str]) -
     rates = [result.tie_rate for result in results]
     known_rates = [rate for rate in rates if not np.isnan(rate)] or [0.0]
     if max(known_rates) - min(known_rates) > TIE_RATES_APART:
-        values = _values_by_name(["unknown" if np.isnan(rate) else f"{rate:.1%}" for rate in rates], names)
+        values = values_by_name(["unknown" if np.isnan(rate) else f"{rate:.1%}" for rate in rates], names)
         texts.append(f"tie rates differ: {values}; also compare metrics with prefixes pessimistic. and optimistic.")
     for setting in SETTINGS:
         without = [name for name, r in zip(names, results) if {"rivals", setting} & set(r.rank_table.unknown)]
@@ -571,14 +557,10 @@ def differing_facts(results: Sequence[EvaluationResult], names: Sequence[str]) -
                 f"the numbers of {setting} rivals are unknown in {listed(without)}, so it was not checked whether "
                 "all results have equal numbers"
             )
-    facts: tuple[tuple[str, Callable[[EvaluationResult], str]], ...] = (
-        ("made with different versions of kgeval", lambda result: str(result.facts["version"])),
-        ("the dataset has different names", lambda result: str(result.facts["dataset"])),
-    )
-    for caution, fact_of in facts:
-        values = _values_by_name([fact_of(result) for result in results], names)
-        if values:
-            texts.append(f"{caution}: {values}")
+    facts = {"version": "made with different versions of kgeval", "dataset": "the dataset has different names"}
+    for fact, caution in facts.items():
+        values = values_by_name([str(result.facts[fact]) for result in results], names)
+        texts += [f"{caution}: {values}"] if values else []
     return texts
 
 
@@ -591,12 +573,17 @@ def _shown_value(value: Any) -> str:
     return "+".join(map(str, value)) or "none" if isinstance(value, tuple) else str(value)
 
 
-def _values_by_name(values: Sequence[str], names: Sequence[str]) -> str:
+def values_by_name(values: Sequence[str], names: Sequence[str]) -> str:
     """Return a text: each distinct value with the names of the results that have it; empty if all values are equal.
+
+    Parameters
+    ----------
+    values, names : sequence of str
+        The value and the name of each result.
 
     Examples
     --------
-    >>> _values_by_name(["drop", "rank", "drop"], ["A", "B", "C"])
+    >>> values_by_name(["drop", "rank", "drop"], ["A", "B", "C"])
     'drop in A and C, rank in B'
     """
     names_by_value: dict[str, list[str]] = {}

@@ -9,13 +9,13 @@ import numpy as np
 import pandas as pd
 
 from kgeval.checks import Ids, Reals, check_largest_weight
-from kgeval.comparison.differences import Sample
+from kgeval.comparison.differences import Sample, Terms
 from kgeval.comparison.groups import groups_by
 from kgeval.comparison.rows import Pair, decided_rows
 from kgeval.data import group_rows
 from kgeval.errors import MetricError
 from kgeval.metrics import RankMetric
-from kgeval.results import Key, check_row_index
+from kgeval.results import check_row_index
 from kgeval.stats import Difference, compare_macro, compare_paired
 
 
@@ -36,7 +36,7 @@ def average_table(
     weights : float64 array, shape (rows of the first result,), optional
     """
     pairs = []
-    first, second = (comparison.names[i] for i in pair)
+    names = comparison.names[pair[0]], comparison.names[pair[1]]
     dataset = str(comparison.results[0].facts["dataset"])
     for label in labels:
         key = comparison.keys[label]
@@ -47,16 +47,14 @@ def average_table(
             found, values, reason = None, (np.nan, np.nan), ""
             try:
                 if average == "macro":
-                    found, values, more["n"] = _macro(comparison, key, sample, pair, codes)
+                    found, values, more["n"] = _macro(sample, pair, codes)
                 else:
                     row_weights = None if average == "micro" or weights is None else weights[sample.rows[0]]
-                    found, values = _mean(comparison, key, sample, pair, row_weights)
+                    found, values = _mean(sample, comparison.terms, pair, row_weights)
             except MetricError as error:
                 reason, more["n_clusters"] = str(error), sample.clusters.count
-            better = key.higher_is_better
-            pairs.append(
-                Pair(dataset, label, first, second, values, found, better, key.bounds, reason=reason, more=more)
-            )
+            scale = key.higher_is_better, key.bounds
+            pairs.append(Pair(dataset, label, names, values, found, *scale, reason=reason, more=more))
     rows = decided_rows(pairs, comparison.alpha, ("average",), has_order=True)
     return rows[["average", *rows.columns.drop("average")]]
 
@@ -84,14 +82,13 @@ def checked_weights(comparison: Any, weights: Any) -> Reals:
 
 
 def _mean(
-    comparison: Any, key: Key, sample: Sample, pair: tuple[int, int], weights: Reals | None
+    sample: Sample, terms: Terms, pair: tuple[int, int], weights: Reals | None
 ) -> tuple[Difference, tuple[float, float]]:
     """Return the difference over all observations, and both values; `weights`, shape (ranks,), weigh the ranks."""
-    terms, results = comparison.terms, comparison.results
     if weights is None:
-        moments = [sample.moments(results[i], i, key) for i in pair]
+        moments = [sample.moments(i) for i in pair]
     else:
-        metric = key.metric
+        key, metric = sample.key, sample.key.metric
         if not isinstance(metric, RankMetric):
             raise MetricError(f"query-level metrics cannot be weighted; got {metric}")
         if metric.has_moments and not metric.is_weightable(key.ties):
@@ -99,15 +96,10 @@ def _mean(
         if not weights.any():
             raise MetricError(f"the weights of all {len(weights)} ranks of {str(key)!r} are 0")
         check_largest_weight(float(weights.max()))
-        moments = [results[i].rank_table.moments(key, sample.rows[i], weights=weights) for i in pair]
-    (found,) = compare_paired(
-        [moments[0]],
-        [moments[1]],
-        sample.clusters,
-        n_resamples=terms.n_resamples,
-        seed=terms.seed,
-        largest_level=max(terms.alpha, 0.05),
-    )
+        moments = [sample.results[i].rank_table.moments(key, sample.rows[i], weights=weights) for i in pair]
+    one, other = ([part] for part in moments)
+    resampling: dict[str, Any] = {"n_resamples": terms.n_resamples, "seed": terms.seed}
+    (found,) = compare_paired(one, other, sample.clusters, largest_level=terms.alpha, **resampling)
     return found, (float(moments[0].number), float(moments[1].number))
 
 
@@ -117,9 +109,7 @@ def _codes(comparison: Any, columns: Sequence[str], sample: Sample, pair: tuple[
     return np.unique(np.column_stack(codes), axis=0, return_inverse=True)[1].reshape(len(sample.rows[0]))
 
 
-def _macro(
-    comparison: Any, key: Key, sample: Sample, pair: tuple[int, int], codes: Ids
-) -> tuple[Difference, tuple[float, float], int]:
+def _macro(sample: Sample, pair: tuple[int, int], codes: Ids) -> tuple[Difference, tuple[float, float], int]:
     """Return the difference of macro averages, both values, and the number of groups.
 
     `codes`, shape (ranks,), are the groups of the ranks.
@@ -128,8 +118,8 @@ def _macro(
     rows_by_group = np.split(order, starts[1:-1])
     parts = []
     for i in pair:
-        whole = sample.moments(comparison.results[i], i, key)
-        parts.append([sample.part(comparison.results[i], i, key, whole, rows) for rows in rows_by_group])
+        whole = sample.moments(i)
+        parts.append([sample.part(i, whole, rows) for rows in rows_by_group])
     found = compare_macro(parts[0], parts[1], sample.clusters.take(order))
     one, other = (float(np.mean([float(part.number) for part in of_model])) for of_model in parts)
     return found, (one, other), len(rows_by_group)

@@ -28,7 +28,7 @@ from kgeval.comparison.differences import (
 )
 from kgeval.comparison.groups import groups_by
 from kgeval.comparison.margins import equivalence_table
-from kgeval.comparison.names import models_of, name_results
+from kgeval.comparison.names import models_of, several_results
 from kgeval.comparison.panels import comparison_panel
 from kgeval.comparison.rows import pairs_of, row_of
 from kgeval.comparison.texts import header_lines, shown_table
@@ -148,7 +148,7 @@ class Comparison:
         best = int(np.nanargmax(values) if key.higher_is_better else np.nanargmin(values))
         sample = self.sample(key)
         for i in np.flatnonzero(np.isnan(values)):
-            low, high = sample.bounds(self.results[i], int(i), key)
+            low, high = sample.bounds(int(i))
             if high > values[best] if key.higher_is_better else low < values[best]:
                 raise MetricError(
                     f"{self.names[best]} has the best known value of {label}, {values[best]:.4f}, but the value of "
@@ -246,7 +246,7 @@ class Comparison:
             row = row_of(self.differences, label, self.names[i], self.names[j])
             decided = row["difference"] if row["better"] else 0.0
         groups = (sample.groups_of(codes), labels)
-        frame = group_table(self.results, sample, key, (i, j), self.terms, groups, decided)
+        frame = group_table(sample, (i, j), self.terms, groups, decided)
         frame.index.name = column
         if is_ordered:
             return frame
@@ -306,11 +306,7 @@ class Comparison:
         return average_table(self, group_names(columns), labels, self._model_indices(first, second), checked)
 
     def equivalence(
-        self,
-        margin: float,
-        metric: str | Metric | None = None,
-        kind: str = "equivalence",
-        reference: str | None = None,
+        self, margin: float, metric: str | Metric | None = None, kind: str = "equivalence", reference: str | None = None
     ) -> pd.DataFrame:
         """Test whether models are equivalent, or not inferior to a reference, within a margin.
 
@@ -552,14 +548,7 @@ def compare(
     >>> comparison.best("mr"), comparison.significant()["better"].tolist()
     ('good', ['good', 'good'])
     """
-    if not isinstance(results, (list, tuple, Mapping)) or len(results) < 2:
-        got = (
-            f"a {type(results).__name__} of length {len(results)}"
-            if isinstance(results, (list, tuple, Mapping))
-            else type(results).__name__
-        )
-        raise ProtocolError(f"compare needs a list of at least two results, such as compare([a, b]); got {got}")
-    named = name_results(results, names)
+    named = several_results("compare", results, names, EvaluationResult)
     names, results = tuple(named), tuple(named.values())
     keys = _read_keys(metrics)
     check_confidence(confidence)
@@ -567,16 +556,16 @@ def compare(
     terms = Terms(confidence, cluster, baseline, n_resamples, check_seed(seed, MetricError))
     pairs_of(names, baseline)  # an unknown baseline is an error before the results are aligned
     alignment = align(results, names, list(keys.values()), split_list(override))
-    samples = samples_of(results, alignment.rows, keys, results[0].rank_table.row_clusters(cluster))
     of_sample = [
         result.__replace__(protocol=replace(result.protocol, sample=alignment.sample, sample_seed=0))
         for result in results
     ]
-    values = value_table(of_sample, names, keys, samples, confidence)
-    table = difference_table(results, keys, samples, values, terms)
-    notes = [*cautions(results, names), *bounded_notes(results, names, samples, keys)]
+    samples = samples_of(of_sample, alignment.rows, keys, results[0].rank_table.row_clusters(cluster))
+    values = value_table(samples, names, confidence)
+    table = difference_table(samples, values, terms)
+    notes = [*cautions(results, names), *bounded_notes(samples, names)]
     if terms.cluster_name in ("triple", "query"):
-        notes = [*notes, *entity_notes(results, names, alignment.rows, keys, table, baseline)]
+        notes += entity_notes(samples, names, table, baseline)
     return Comparison(table, values, names, keys, results, alignment, terms, tuple(notes))
 
 

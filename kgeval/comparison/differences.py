@@ -22,15 +22,7 @@ from kgeval.errors import MetricError
 from kgeval.metrics import AgainstChance, Cell, QueryLevel, RankMetric, display_of, metric_frame, ranks_under
 from kgeval.metrics.retrieval import RankedLists
 from kgeval.ranking import RankCounts
-from kgeval.results import (
-    EXTREMES,
-    MAX_ENTITY_RATIO,
-    EvaluationResult,
-    Key,
-    RowClusters,
-    query_columns,
-    unknown_reason,
-)
+from kgeval.results import EXTREMES, MAX_ENTITY_RATIO, EvaluationResult, Key, RowClusters, query_columns, unknown_reason
 from kgeval.stats import (
     Clusters,
     Difference,
@@ -75,10 +67,14 @@ class Terms:
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """The observations that all results share: ranks of one or both sides, or the queries of these ranks.
+    """The observations of a metric that all results share: ranks of one or both sides, or the queries of these ranks.
+
+    The number `i` in the methods is the position of a result in `results`.
 
     Parameters
     ----------
+    results : sequence of EvaluationResult
+    key : Key
     rows : tuple of int64 arrays, shape (ranks,)
         One array per result: the indices of the shared ranks in its table.
     orders : tuple of int64 arrays, shape (observations,), or None
@@ -93,6 +89,8 @@ class Sample:
         The index of the observation to which each rank belongs.
     """
 
+    results: Sequence[EvaluationResult]
+    key: Key
     rows: tuple[Ids, ...]
     orders: tuple[Ids, ...] | None
     clusters: Clusters
@@ -122,7 +120,7 @@ class Sample:
             rows = [result_rows[is_of_side] for result_rows in rows]
         clusters = row_clusters.among([rows[0]], isinstance(key.metric, QueryLevel))
         if not isinstance(key.metric, QueryLevel):
-            return cls(tuple(rows), None, clusters, row_clusters, np.arange(len(rows[0])))
+            return cls(results, key, tuple(rows), None, clusters, row_clusters, np.arange(len(rows[0])))
         # queries (ranks,): the number (0, 1, ...) of the query of each rank; all results use the same numbers.
         queries = np.unique(row_clusters.queries[rows[0]], return_inverse=True)[1].reshape(len(rows[0]))
         orders = []
@@ -132,7 +130,7 @@ class Sample:
             # the permutation.
             order, starts = group_rows(*query_columns(result.table.iloc[result_rows]))
             orders.append(np.argsort(queries[order[starts[:-1]]]))
-        return cls(tuple(rows), tuple(orders), clusters, row_clusters, queries)
+        return cls(results, key, tuple(rows), tuple(orders), clusters, row_clusters, queries)
 
     def groups_of(self, rank_groups: Ids) -> Ids:
         """Return the group of each observation, given the group of each rank.
@@ -160,10 +158,8 @@ class Sample:
             )
         return groups
 
-    def moments(self, result: EvaluationResult, i: int, key: Key) -> Moments:
-        """Return the moments of the metric `key` over the observations, in the order of the observations.
-
-        `result` is the compared result with index `i`.
+    def moments(self, i: int) -> Moments:
+        """Return the moments of the metric over the observations, in the order of the observations.
 
         Raises
         ------
@@ -172,18 +168,15 @@ class Sample:
         """
         if not len(self):
             raise MetricError(NO_RANKS)
-        moments = result.rank_table.moments(key, self.rows[i])
+        moments = self.results[i].rank_table.moments(self.key, self.rows[i])
         return moments if self.orders is None else moments.take(self.orders[i])
 
-    def part(self, result: EvaluationResult, i: int, key: Key, whole: Moments, rows: Ids) -> Moments:
-        """Return the moments of the metric `key` over some of the observations.
+    def part(self, i: int, whole: Moments, rows: Ids) -> Moments:
+        """Return the moments of the metric over some of the observations.
 
         Parameters
         ----------
-        result : EvaluationResult
         i : int
-            The index of `result` among the compared results.
-        key : Key
         whole : Moments
             The moments over all observations, from `Sample.moments`.
         rows : int64 array
@@ -191,36 +184,37 @@ class Sample:
             since a metric such as a z-score depends on the number of ranks.
         """
         if self.orders is None:
-            return result.rank_table.moments(key, self.rows[i][rows])
+            return self.results[i].rank_table.moments(self.key, self.rows[i][rows])
         return whole.take(rows)
 
-    def interval(self, result: EvaluationResult, i: int, key: Key, confidence: float) -> Interval:
-        """Return the value of the metric `key` with its interval; `result` is the compared result with index `i`."""
+    def interval(self, i: int, confidence: float) -> Interval:
+        """Return the value of the metric with its interval."""
         if not len(self):
             return Interval(np.nan, np.nan, np.nan, confidence, "robust", 0, reason=NO_RANKS)
-        clusters = self.row_clusters if not i else self.row_clusters.of_other(result.table, self.rows[0], self.rows[i])
-        return result.rank_table.interval(key, self.rows[i], confidence=confidence, clusters=clusters)
+        table, clusters = self.results[i].rank_table, self.row_clusters
+        clusters = clusters.of_other(self.results[i].table, self.rows[0], self.rows[i]) if i else clusters
+        return table.interval(self.key, self.rows[i], confidence=confidence, clusters=clusters)
 
-    def count_wins(self, results: Sequence[EvaluationResult], i: int, j: int, key: Key) -> tuple[int, int, int]:
+    def count_wins(self, i: int, j: int) -> tuple[int, int, int]:
         """Return three counts: observations in which result `i` is better, both are equal, or result `j` is better.
 
-        Each observation (rank or query) is compared by its values of the metric `key`. An observation is in none of the
+        Each observation (rank or query) is compared by its values of the metric. An observation is in none of the
         counts if bounded ranks decide which result is better in it.
         """
-        (low_i, high_i), (low_j, high_j) = self.merits(results[i], i, key), self.merits(results[j], j, key)
+        (low_i, high_i), (low_j, high_j) = self.merits(i), self.merits(j)
         is_tie = (low_i == high_j) & (low_j == high_i)
         return int((low_i > high_j).sum()), int(is_tie.sum()), int((high_i < low_j).sum())
 
-    def merits(self, result: EvaluationResult, i: int, key: Key) -> tuple[Reals, Reals]:
-        """Return bounds of the value of `key` in each observation (rank or query); the sign makes higher values better.
+    def merits(self, i: int) -> tuple[Reals, Reals]:
+        """Return bounds of the metric's value in each observation (rank or query); the sign makes higher values better.
 
-        `result` is the compared result with index `i`. If lower values of the metric are better, the values are
-        negated. For an adjusted metric or a z-score, the values are those of the plain metric, before adjustment. For a
-        micro average over queries, a value is the numerator of the query. Returns two float64 arrays, shape
-        (observations,), which are equal except where ranks are bounded or unknown; zeros if the metric is undefined.
+        If lower values of the metric are better, the values are negated. For an adjusted metric or a z-score, the
+        values are those of the plain metric, before adjustment. For a micro average over queries, a value is the
+        numerator of the query. Returns two float64 arrays, shape (observations,), which are equal except where ranks
+        are bounded or unknown; zeros if the metric is undefined.
         """
-        metric = key.metric.metric if isinstance(key.metric, AgainstChance) else key.metric
-        plain, table, zeros = replace(key, metric=metric), result.rank_table, np.zeros(len(self))
+        metric = self.key.metric.metric if isinstance(self.key.metric, AgainstChance) else self.key.metric
+        plain, table, zeros = replace(self.key, metric=metric), self.results[i].rank_table, np.zeros(len(self))
         if unknown_reason(table.unknown, plain):
             return zeros - np.inf, zeros + np.inf
         if table.lacking(plain) or (isinstance(metric, RankMetric) and plain.ties not in metric.tie_policies):
@@ -244,21 +238,21 @@ class Sample:
             values = metric.value(ranks_under(key.ties, counts.better, counts.tied))
         return np.asarray(values * (1 if metric.higher_is_better else -1))
 
-    def bounds(self, result: EvaluationResult, i: int, key: Key) -> tuple[float, float]:
-        """Return the smallest and the largest possible value of the metric `key`, given that some ranks are bounded.
+    def bounds(self, i: int) -> tuple[float, float]:
+        """Return the smallest and the largest possible value of the metric, given that some ranks are bounded.
 
-        `result` is the compared result with index `i`. Optimistic and pessimistic keys have the same bounds: the
+        Optimistic and pessimistic keys have the same bounds: the
         smallest and the largest value under these two tie policies.
         """
         if not len(self):
             return np.nan, np.nan
-        keys = [replace(key, ties=ties) for ties in EXTREMES] if key.ties in EXTREMES else [key]
-        ends = [end for key in keys for end in result.rank_table.bounds(key, self.rows[i])]
+        keys = [replace(self.key, ties=ties) for ties in EXTREMES] if self.key.ties in EXTREMES else [self.key]
+        ends = [end for key in keys for end in self.results[i].rank_table.bounds(key, self.rows[i])]
         return min(ends), max(ends)
 
-    def has_bounded(self, result: EvaluationResult, i: int, key: Key) -> bool:
-        """Return whether a rank is bounded in the setting of the key; `result` is the compared result `i`."""
-        return bool(result.rank_table.is_bounded(key.setting, self.rows[i]).any())
+    def has_bounded(self, i: int) -> bool:
+        """Return whether a rank is bounded in the setting of the key."""
+        return bool(self.results[i].rank_table.is_bounded(self.key.setting, self.rows[i]).any())
 
 
 def _observation_kind(key: Key) -> tuple[str, bool]:
@@ -272,7 +266,7 @@ def _observation_kind(key: Key) -> tuple[str, bool]:
 def samples_of(
     results: Sequence[EvaluationResult], rows: Sequence[Ids], keys: Mapping[str, Key], row_clusters: RowClusters
 ) -> dict[str, Sample]:
-    """Return the observations of each key; keys with the same observations share one `Sample`.
+    """Return the observations of each key; those of keys with the same observations are found once.
 
     Parameters
     ----------
@@ -292,26 +286,18 @@ def samples_of(
     for key in keys.values():
         if _observation_kind(key) not in samples:
             samples[_observation_kind(key)] = Sample.of(results, rows, key, row_clusters)
-    return {label: samples[_observation_kind(key)] for label, key in keys.items()}
+    return {label: replace(samples[_observation_kind(key)], key=key) for label, key in keys.items()}
 
 
-def value_table(
-    results: Sequence[EvaluationResult],
-    names: Sequence[str],
-    keys: Mapping[str, Key],
-    samples: Mapping[str, Sample],
-    confidence: float,
-) -> pd.DataFrame:
+def value_table(samples: Mapping[str, Sample], names: Sequence[str], confidence: float) -> pd.DataFrame:
     """Return the values of all metrics with their intervals, one row per model.
 
     Parameters
     ----------
-    results : sequence of EvaluationResult
-    names : sequence of str
-        The names of the models, which become the index of the table.
-    keys : mapping of str to Key
     samples : mapping of str to Sample
         From `samples_of`.
+    names : sequence of str
+        The names of the models, which become the index of the table.
     confidence : float
 
     Returns
@@ -320,25 +306,16 @@ def value_table(
         See `kgeval.metrics.metric_frame`.
     """
     rows = [
-        {label: Cell.of(samples[label].interval(result, i, key, confidence)) for label, key in keys.items()}
-        for i, result in enumerate(results)
+        {label: Cell.of(sample.interval(i, confidence)) for label, sample in samples.items()} for i in range(len(names))
     ]
-    return metric_frame(pd.Index(list(names), dtype=object, name="model"), rows, keys, with_intervals=True)
+    return metric_frame(pd.Index(list(names), dtype=object, name="model"), rows, samples, with_intervals=True)
 
 
-def difference_table(
-    results: Sequence[EvaluationResult],
-    keys: Mapping[str, Key],
-    samples: Mapping[str, Sample],
-    values: pd.DataFrame,
-    terms: Terms,
-) -> pd.DataFrame:
+def difference_table(samples: Mapping[str, Sample], values: pd.DataFrame, terms: Terms) -> pd.DataFrame:
     """Return one row for each pair of results and each metric: difference, interval, test and decision.
 
     Parameters
     ----------
-    results : sequence of EvaluationResult
-    keys : mapping of str to Key
     samples : mapping of str to Sample
         From `samples_of`.
     values : pandas.DataFrame
@@ -350,68 +327,46 @@ def difference_table(
     pandas.DataFrame
         See `Comparison.differences`.
     """
+    results = next(iter(samples.values())).results
     indices = pairs_of(list(values.index), terms.baseline, models_of(results))
-    moments, reasons = _moments(results, keys, samples)
+    moments, reasons = _moments(samples, len(results))
+    of_kind: dict[tuple[str, bool], list[str]] = {}
+    for label, sample in samples.items():
+        of_kind.setdefault(_observation_kind(sample.key), []).append(label)
     tested: dict[tuple[tuple[int, int], str], Difference] = {}
-    for kind in dict.fromkeys(_observation_kind(key) for key in keys.values()):
-        of_kind = [label for label, key in keys.items() if _observation_kind(key) == kind]
-        labels = {
-            (i, j): [label for label in of_kind if (i, label) in moments and (j, label) in moments] for i, j in indices
-        }
-        systems = [tuple([moments[k, label] for label in labels[pair]] for k in pair) for pair in indices]
+    for labels in of_kind.values():
+        known = {pair: [label for label in labels if all((i, label) in moments for i in pair)] for pair in indices}
+        firsts, seconds = ([[moments[pair[k], label] for label in known[pair]] for pair in indices] for k in (0, 1))
+        resampling = terms.n_resamples, terms.seed
         found = compare_pairs(
-            systems,  # type: ignore[arg-type]
-            samples[of_kind[0]].clusters,
-            terms.n_resamples,
-            terms.seed,
-            largest_level=max(terms.alpha, 0.05),
+            list(zip(firsts, seconds)), samples[labels[0]].clusters, *resampling, largest_level=terms.alpha
         )
         for pair, differences in zip(indices, found):
-            tested |= {(pair, label): difference for label, difference in zip(labels[pair], differences)}
+            tested |= {(pair, label): difference for label, difference in zip(known[pair], differences)}
     dataset, pairs = str(results[0].facts["dataset"]), []
-    for pair in indices:
-        for label, key in keys.items():
-            wins, ties, losses = samples[label].count_wins(results, *pair, key)
-            names = [values.index[i] for i in pair]
-            one, other = (float(values[label].iloc[i]) for i in pair)
-            reason = _joined({values.index[i]: reasons.get((i, label), "") for i in pair})
-            more = {"wins": wins, "ties": ties, "losses": losses, "n": len(samples[label])}
-            found_one = tested.get((pair, label))
-            n_clusters = {} if found_one is not None else {"n_clusters": samples[label].clusters.count}
-            pairs.append(
-                Pair(
-                    dataset,
-                    label,
-                    names[0],
-                    names[1],
-                    (one, other),
-                    found_one,
-                    key.higher_is_better,
-                    key.bounds,
-                    reason=reason,
-                    more=more | n_clusters,
-                )
-            )
+    for i, j in indices:
+        names = values.index[i], values.index[j]
+        for label, sample in samples.items():
+            test = tested.get(((i, j), label))
+            more = dict(zip(COUNTS, sample.count_wins(i, j))) | {"n": len(sample)}
+            more |= {} if test is not None else {"n_clusters": sample.clusters.count}
+            one, other = float(values[label].iloc[i]), float(values[label].iloc[j])
+            reason = _joined({values.index[k]: reasons.get((k, label), "") for k in (i, j)})
+            scale = sample.key.higher_is_better, sample.key.bounds
+            pairs.append(Pair(dataset, label, names, (one, other), test, *scale, reason=reason, more=more))
     return decided_rows(pairs, terms.alpha, COUNTS)
 
 
 def entity_notes(
-    results: Sequence[EvaluationResult],
-    names: Sequence[str],
-    rows: Sequence[Ids],
-    keys: Mapping[str, Key],
-    table: pd.DataFrame,
-    baseline: str | None,
+    samples: Mapping[str, Sample], names: Sequence[str], table: pd.DataFrame, baseline: str | None
 ) -> list[str]:
     """Return a caution for each pair whose interval is much wider with clusters by entity; only one metric is checked.
 
     Parameters
     ----------
-    results : sequence of EvaluationResult
+    samples : mapping of str to Sample
+        From `samples_of`.
     names : sequence of str
-    rows : sequence of int64 arrays, shape (shared,)
-        As in `Alignment`.
-    keys : mapping of str to Key
     table : pandas.DataFrame
         From `difference_table`. The first metric that has an interval is used.
     baseline : str, optional
@@ -420,15 +375,14 @@ def entity_notes(
     if not len(with_interval):
         return []
     label = str(with_interval.iloc[0])
-    key, by_entity = keys[label], results[0].rank_table.row_clusters("entity")
-    sample = Sample.of(results, rows, key, by_entity)
-    notes = []
-    for i, j in pairs_of(names, baseline, models_of(results)):
+    sample, notes = samples[label], []
+    by_entity = sample.results[0].rank_table.row_clusters("entity")
+    clusters = by_entity.among([sample.rows[0]], isinstance(sample.key.metric, QueryLevel))
+    for i, j in pairs_of(names, baseline, models_of(sample.results)):
         row = row_of(table, label, names[i], names[j])
         if np.isnan(row["low_95"]):
             continue
-        moments = [sample.moments(results[number], number, key) for number in (i, j)]
-        wide = paired_interval(moments[0], moments[1], sample.clusters)
+        wide = paired_interval(sample.moments(i), sample.moments(j), clusters)
         ratio = (wide.high - wide.low) / (row["high_95"] - row["low_95"])
         if ratio > MAX_ENTITY_RATIO:
             notes.append(
@@ -439,18 +393,14 @@ def entity_notes(
     return notes
 
 
-def bounded_notes(
-    results: Sequence[EvaluationResult], names: Sequence[str], samples: Mapping[str, Sample], keys: Mapping[str, Key]
-) -> list[str]:
+def bounded_notes(samples: Mapping[str, Sample], names: Sequence[str]) -> list[str]:
     """Return one note for each pair of results and each metric whose difference depends on bounded ranks.
 
     Parameters
     ----------
-    results : sequence of EvaluationResult
-    names : sequence of str
     samples : mapping of str to Sample
         From `samples_of`.
-    keys : mapping of str to Key
+    names : sequence of str
 
     Returns
     -------
@@ -459,36 +409,32 @@ def bounded_notes(
         all cases.
     """
     notes = []
-    for i, j in itertools.combinations(range(len(results)), 2):
-        for label, key in keys.items():
-            sample = samples[label]
-            if not any(sample.has_bounded(results[number], number, key) for number in (i, j)):
+    for i, j in itertools.combinations(range(len(names)), 2):
+        for label, sample in samples.items():
+            if not (sample.has_bounded(i) or sample.has_bounded(j)):
                 continue
-            (low_i, high_i), (low_j, high_j) = (sample.bounds(results[number], number, key) for number in (i, j))
+            (low_i, high_i), (low_j, high_j) = sample.bounds(i), sample.bounds(j)
             low, high = low_i - high_j, high_i - low_j
             if not low < high:  # also if a bound is NaN
                 continue
-            heading = display_of(label).heading
-            texts = [f"{names[i]} and {names[j]}: the difference in {heading} depends on bounded ranks"]
+            first, second, key, heading = names[i], names[j], sample.key, display_of(label).heading
+            cause, of_low, of_high = f"the difference in {heading} depends on bounded ranks", "", ""
             if key.ties in EXTREMES:
-                ends = EXTREMES[::-1] if key.higher_is_better else EXTREMES
-                texts = [
-                    f"{names[i]} and {names[j]}: ranks are bounded, so the difference in {heading} is no bound of "
-                    f"the difference in {display_of(str(replace(key, ties=''))).heading}",
-                    f"it lies between {low:+.4f} ({ends[0]} {names[i]} - {ends[1]} {names[j]}) and {high:+.4f} "
-                    f"({ends[1]} {names[i]} - {ends[0]} {names[j]})",
-                ]
-            else:
-                texts.append(f"it lies between {low:+.4f} and {high:+.4f}")
+                best, worst = EXTREMES if key.higher_is_better else EXTREMES[::-1]
+                plain = display_of(str(replace(key, ties=""))).heading
+                cause = f"ranks are bounded, so the difference in {heading} is no bound of the difference in {plain}"
+                of_low = f" ({worst} {first} - {best} {second})"
+                of_high = f" ({best} {first} - {worst} {second})"
+            texts = [f"{first} and {second}: {cause}", f"it lies between {low:+.4f}{of_low} and {high:+.4f}{of_high}"]
             if low > 0 or high < 0:
-                better = names[i] if (low > 0) == key.higher_is_better else names[j]
+                better = first if (low > 0) == key.higher_is_better else second
                 texts.append(f"{better} is better, whatever these ranks are")
             notes.append("; ".join(texts))
     return notes
 
 
 def _moments(
-    results: Sequence[EvaluationResult], keys: Mapping[str, Key], samples: Mapping[str, Sample]
+    samples: Mapping[str, Sample], n_results: int
 ) -> tuple[dict[tuple[int, str], Moments], dict[tuple[int, str], str]]:
     """Return a dict of moments, and a dict of the reasons why a result has no moments for a metric.
 
@@ -496,12 +442,11 @@ def _moments(
     one of the dicts.
     """
     moments, reasons = {}, {}
-    for i, result in enumerate(results):
-        for label, key in keys.items():
-            try:
-                moments[i, label] = samples[label].moments(result, i, key)
-            except MetricError as error:  # noqa: PERF203
-                reasons[i, label] = str(error)
+    for place in itertools.product(range(n_results), samples):
+        try:
+            moments[place] = samples[place[1]].moments(place[0])
+        except MetricError as error:  # noqa: PERF203
+            reasons[place] = str(error)
     return moments, reasons
 
 
@@ -512,29 +457,14 @@ def _joined(reasons: Mapping[str, str]) -> str:
     return "; ".join(f"{name}: {reason}" for name, reason in reasons.items() if reason)
 
 
-def _bounds(key: Key) -> tuple[float, float]:
-    """Return the smallest and the largest possible difference of two values of the metric."""
-    low, high = key.bounds
-    return low - high, high - low
-
-
 def group_table(
-    results: Sequence[EvaluationResult],
-    sample: Sample,
-    key: Key,
-    pair: tuple[int, int],
-    terms: Terms,
-    groups: tuple[Ids, Sequence[str]],
-    total: float = 0.0,
+    sample: Sample, pair: tuple[int, int], terms: Terms, groups: tuple[Ids, Sequence[str]], total: float = 0.0
 ) -> pd.DataFrame:
     """Return the difference between two results within each group, and the contribution of each group.
 
     Parameters
     ----------
-    results : sequence of EvaluationResult
     sample : Sample
-        The observations of `key`.
-    key : Key
     pair : tuple of int
         The indices of the two results.
     terms : Terms
@@ -553,7 +483,9 @@ def group_table(
     MetricError
         If the metric over all observations is undefined, or not a function of means.
     """
-    first, second = (sample.moments(results[i], i, key) for i in pair)
+    first, second = (sample.moments(i) for i in pair)
+    low, high = sample.key.bounds
+    bounds = low - high, high - low
     parts, is_exact = _contributions(first, second)
     codes, labels = groups
     # `np.split` returns one array per group: the indices of the observations of the group.
@@ -564,19 +496,19 @@ def group_table(
         record: dict[str, Any] = {"n": len(rows), "share": len(rows) / len(parts)}
         record |= {"decided": False, "reversed": False, "reason": ""}
         try:
-            both_moments = [sample.part(results[i], i, key, whole, rows) for i, whole in zip(pair, (first, second))]
+            both_moments = [sample.part(i, whole, rows) for i, whole in zip(pair, (first, second))]
         except MetricError as error:  # undefined in the group, such as an adjusted metric with one candidate
             both_moments, record["reason"] = [], str(error)
         if both_moments:
             clusters = sample.clusters.take(rows)
-            within = paired_interval(both_moments[0], both_moments[1], clusters, terms.confidence, _bounds(key))
+            within = paired_interval(both_moments[0], both_moments[1], clusters, terms.confidence, bounds)
             record |= {"value_first": float(both_moments[0].number), "value_second": float(both_moments[1].number)}
             record |= {"difference": within.value, "low": within.low, "high": within.high, "reason": within.reason}
             record["n_effective"] = within.n_effective
             if within.low > 0.0 or within.high < 0.0:
                 # Bonferroni's correction: of many groups, some have an interval beyond 0 by chance.
                 level = 1.0 - terms.alpha / len(rows_by_group)
-                corrected = paired_interval(both_moments[0], both_moments[1], clusters, level, _bounds(key))
+                corrected = paired_interval(both_moments[0], both_moments[1], clusters, level, bounds)
                 # The t test of a few differing triples rejects too often; no test of them could reject at this level.
                 n_differing = count_differing(both_moments[0], both_moments[1], clusters.first)
                 if 2.0 ** (1 - n_differing) <= terms.alpha / len(rows_by_group):

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import check_number, check_one_of, counted
+from kgeval.checks import Ids, check_number, check_one_of, counted
 from kgeval.comparison.rows import (
     MORE_COLUMNS,
     ROW_COLUMNS,
@@ -28,7 +28,7 @@ from kgeval.comparison.rows import (
 from kgeval.errors import MetricError, ProtocolError
 from kgeval.markup_panels import between, enough_decimals, p_equals, signed, written
 from kgeval.metrics import AgainstChance, RankMetric, display_of
-from kgeval.results import Key
+from kgeval.results import EvaluationResult, Key
 from kgeval.stats import MarginTest, Support, compare_paired, first_mean, holm, holm_levels, non_inferiority, tost
 
 KINDS = ("equivalence", "non-inferiority")
@@ -58,14 +58,25 @@ def equivalence_table(comparison: Any, label: str, margin: float, kind: str, ref
             "non-inferiority needs a reference: the model to which the others must not be inferior, such as "
             f"reference={comparison.names[0]!r} (--non-inferior-to {comparison.names[0]})"
         )
-    key = comparison.keys[label]
-    check_margin(comparison, key, margin)
+    check_margin(comparison.keys[label], margin, largest_of(comparison, label))
     indices = pairs_of(comparison.names, reference, comparison.models)
     pairs = [compared_pair(comparison, label, pair) for pair in indices]
     return margin_rows(pairs, [margin] * len(pairs), kind, comparison.alpha)
 
 
-def compared_pair(comparison: Any, label: str, pair: tuple[int, int]) -> MarginPair:
+def largest_of(comparison: Any, label: str) -> float:
+    """Return `largest_difference` of a metric of a comparison.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    label : str
+        The text of the metric's key.
+    """
+    return largest_difference(comparison.keys[label], comparison.results, comparison.alignment.rows)
+
+
+def compared_pair(comparison: Any, label: str, pair: tuple[int, int]) -> Pair:
     """Return two models of a comparison in a metric, for `margin_rows`.
 
     Parameters
@@ -77,56 +88,33 @@ def compared_pair(comparison: Any, label: str, pair: tuple[int, int]) -> MarginP
         The indices of the models.
     """
     key, sample = comparison.keys[label], comparison.sample(comparison.keys[label])
-    first, second = (comparison.names[i] for i in pair)
+    names = comparison.names[pair[0]], comparison.names[pair[1]]
     one, other = (float(comparison.values[label].iloc[i]) for i in pair)
-    base = Pair(str(comparison.results[0].facts["dataset"]), label, first, second, (one, other))
-    base = replace(base, higher_is_better=key.higher_is_better, bounds=key.bounds, more={"n": len(sample)})
+    dataset, more = str(comparison.results[0].facts["dataset"]), {"n": len(sample)}
+    base = Pair(dataset, label, names, (one, other), None, key.higher_is_better, key.bounds, more=more)
     try:
-        moments = [sample.moments(comparison.results[i], i, key) for i in pair]
+        moments = [sample.moments(i) for i in pair]
     except MetricError as error:
-        return MarginPair(replace(base, reason=str(error)), float("inf"))
+        return replace(base, reason=str(error))
     (found,) = compare_paired([moments[0]], [moments[1]], sample.clusters, test="t")
     is_mean = all(part.finish is first_mean for part in moments)
-    return MarginPair(replace(base, difference=found), largest_difference(comparison, key) if is_mean else np.inf)
+    return replace(base, difference=found, largest=largest_of(comparison, label) if is_mean else math.inf)
 
 
-@dataclass(frozen=True)
-class MarginPair:
-    """Two models whose difference is tested against a margin.
-
-    Parameters
-    ----------
-    pair : Pair
-        Its difference has a standard error.
-    largest : float
-        The largest possible difference in one observation, if the metric is a mean; else infinity.
-    """
-
-    pair: Pair
-    largest: float
-
-    def test(self, margin: float, kind: str, alpha: float) -> MarginTest | None:
-        """Return the test at a level; None if there is none.
-
-        Parameters
-        ----------
-        margin : float
-        kind : str
-            One of `KINDS`.
-        alpha : float
-        """
-        found = self.pair.difference
-        if found is None or math.isnan(found.error) or not (found.error == 0.0 or not found.reason):
-            return None
-        support = Support(found.n_differing, found.n_effective, self.largest)
-        numbers = (found.value, found.error, found.freedom, margin)
-        if kind == "equivalence":
-            return tost(*numbers, alpha=alpha, support=support)
-        higher = bool(self.pair.higher_is_better)
-        return non_inferiority(*numbers, higher_is_better=higher, alpha=alpha, support=support)
+def _test(pair: Pair, margin: float, kind: str, alpha: float) -> MarginTest | None:
+    """Return the test of a pair against a margin, at a level; None if there is none."""
+    found = pair.difference
+    if found is None or math.isnan(found.error) or not (found.error == 0.0 or not found.reason):
+        return None
+    support = Support(found.n_differing, found.n_effective, pair.largest)
+    numbers = (found.value, found.error, found.freedom, margin)
+    if kind == "equivalence":
+        return tost(*numbers, alpha=alpha, support=support)
+    higher = bool(pair.higher_is_better)
+    return non_inferiority(*numbers, higher_is_better=higher, alpha=alpha, support=support)
 
 
-def margin_rows(compared: Sequence[MarginPair], margins: Sequence[float], kind: str, alpha: float) -> pd.DataFrame:
+def margin_rows(pairs: Sequence[Pair], margins: Sequence[float], kind: str, alpha: float) -> pd.DataFrame:
     """Return the rows of `decided_rows` for tests against margins, corrected by Holm's method for all of them.
 
     Parameters
@@ -141,26 +129,25 @@ def margin_rows(compared: Sequence[MarginPair], margins: Sequence[float], kind: 
     alpha : float
         The probability of one or more false decisions of either kind.
     """
-    if kind == "equivalence":
-        turned = leaders_first([one.pair for one in compared])
-        compared = [replace(one, pair=pair) for one, pair in zip(compared, turned)]
-    tests = [one.test(margin, kind, alpha) for one, margin in zip(compared, margins)]
+    is_equivalence = kind == "equivalence"
+    pairs = leaders_first(pairs) if is_equivalence else pairs
+    tests = [_test(pair, margin, kind, alpha) for pair, margin in zip(pairs, margins)]
     p_values, beyond = (
         np.array([math.nan if test is None else getattr(test, name) for test in tests], dtype=np.float64)
         for name in ("p_value", "p_beyond")
     )
     corrected, levels, beyond_corrected = holm(p_values), holm_levels(p_values, alpha), holm(beyond)
     records = []
-    for i, (one, margin) in enumerate(zip(compared, margins)):
-        record = {**row_before(one.pair), "margin": margin, "p_beyond": beyond[i]}
+    for i, (pair, margin) in enumerate(zip(pairs, margins)):
+        record = {**row_before(pair), "margin": margin, "p_beyond": beyond[i]}
         record |= {"p": p_values[i], "p_corrected": corrected[i], "p_beyond_corrected": beyond_corrected[i]}
-        test = None if math.isnan(levels[i]) else one.test(margin, kind, float(levels[i]))
+        test = None if math.isnan(levels[i]) else _test(pair, margin, kind, float(levels[i]))
         if test is not None:
-            low, high = one.pair.clipped((test.low, test.high))
-            higher, is_equivalence = bool(one.pair.higher_is_better), kind == "equivalence"
+            low, high = pair.clipped((test.low, test.high))
+            higher = bool(pair.higher_is_better)
             worst = max(abs(low), abs(high)) if is_equivalence else max(0.0, -low if higher else high)
             record |= {"low": low, "high": high, "level": levels[i], "not_excluded": worst if low == low else math.nan}
-            record["reason"] = test.reason or _equal_reason(one.pair)
+            record["reason"] = test.reason or _equal_reason(pair)
             if corrected[i] <= alpha:
                 record["decision"] = EQUAL if is_equivalence else NOT_INFERIOR
             elif beyond_corrected[i] <= alpha:
@@ -178,14 +165,15 @@ def _equal_reason(pair: Pair) -> str:
     return f"the models have equal values in all {counted(found.n_clusters, 'cluster')}"
 
 
-def check_margin(comparison: Any, key: Key, margin: float, allow_zero: bool = False) -> None:
+def check_margin(key: Key, margin: float, largest: float, allow_zero: bool = False) -> None:
     """Raise a MetricError if a margin is not above 0, or not below the largest possible difference.
 
     Parameters
     ----------
-    comparison : Comparison
     key : Key
     margin : float
+    largest : float
+        From `largest_difference`.
     allow_zero : bool
         Whether a margin of 0 is allowed.
     """
@@ -193,7 +181,6 @@ def check_margin(comparison: Any, key: Key, margin: float, allow_zero: bool = Fa
     what = "0 or more" if allow_zero else "above 0"
     says = f"{what}, in the unit of {heading}: the smallest difference that matters, such as 0.002 for MRR"
     margin = check_number("margin", margin, -1e-300 if allow_zero else 0.0, np.inf, says)
-    largest = largest_difference(comparison, key)
     if margin >= largest:
         raise MetricError(
             f"margin must be below {largest:g}, the largest possible difference in {heading}; got {margin:g} (the "
@@ -201,7 +188,7 @@ def check_margin(comparison: Any, key: Key, margin: float, allow_zero: bool = Fa
         )
 
 
-def largest_difference(comparison: Any, key: Key) -> float:
+def largest_difference(key: Key, results: Sequence[EvaluationResult], rows: Sequence[Ids]) -> float:
     """Return the largest possible difference between two values of a metric, over the compared ranks.
 
     If the metric has two finite bounds, the result is the difference of the bounds. For the mean rank and other metrics
@@ -210,21 +197,18 @@ def largest_difference(comparison: Any, key: Key) -> float:
 
     Parameters
     ----------
-    comparison : Comparison
     key : Key
+    results : sequence of EvaluationResult
+    rows : sequence of int64 arrays
+        The compared rows of each result.
     """
     low, high = key.bounds
     if np.isfinite(high - low):
         return high - low
     if low != 1.0 or not isinstance(key.metric, RankMetric) or isinstance(key.metric, AgainstChance):
         return float("inf")
-    largest = 0.0
-    for result, rows in zip(comparison.results, comparison.alignment.rows):
-        rivals = result.rank_table.counts(key.setting, rows).rivals
-        if not len(rivals) or rivals.min() < 0:
-            return float("inf")
-        largest = max(largest, float(rivals.max()))
-    return largest
+    rivals = np.concatenate([one.rank_table.counts(key.setting, of_one).rivals for one, of_one in zip(results, rows)])
+    return float(rivals.max()) if len(rivals) and rivals.min() >= 0 else math.inf
 
 
 def equivalence_lines(frame: pd.DataFrame, comparison: Any, kind: str) -> list[str]:
@@ -248,6 +232,19 @@ def equivalence_lines(frame: pd.DataFrame, comparison: Any, kind: str) -> list[s
     return [*(_sentence(row, alpha, kind) for row in frame.to_dict("records")), about]
 
 
+def with_limits(row: Mapping[Any, Any], places: int) -> str:
+    """Return the difference of a row with its limits, if it has any.
+
+    Parameters
+    ----------
+    row : mapping
+    places : int
+        The number of decimals.
+    """
+    limits = between(row["low"], row["high"], places, has_signs=True)
+    return f"{signed(row['difference'], places)} {limits}".rstrip()
+
+
 def _sentence(row: Mapping[Any, Any], alpha: float, kind: str) -> str:
     """Return one row of the table of equivalence as a sentence."""
     display = display_of(row["metric"])
@@ -264,8 +261,7 @@ def _sentence(row: Mapping[Any, Any], alpha: float, kind: str) -> str:
     }
     what = f"{first} and {second} are equal" if kind == "equivalence" else f"{first} is not inferior to {second}"
     text = texts.get(row["decision"], f"undecided whether {what} in {display.heading}, by the margin {margin}")
-    limits = between(row["low"], row["high"], places, has_signs=True)
-    parts = [f": difference {signed(row['difference'], places)}{f' {limits}' if limits else ''}"]
+    parts = [f": difference {with_limits(row, places)}"]
     shown = p_equals(row["p_beyond_corrected" if is_beyond else "p_corrected"], alpha)
     parts += [f", {shown}"] if shown else []
     if row["decision"] == UNDECIDED and not math.isnan(row["not_excluded"]):

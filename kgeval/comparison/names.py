@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from kgeval.errors import ProtocolError
 from kgeval.results import MODEL, SEED, EvaluationResult, run_name
@@ -11,8 +11,15 @@ from kgeval.results import MODEL, SEED, EvaluationResult, run_name
 Results = EvaluationResult | Sequence[EvaluationResult] | Mapping[str, EvaluationResult]
 
 
-# Name of a class that this module may not import -> end of the error message, which names the function to use.
-_HINTS = {"ClassificationResult": "; kgeval.compare_classifications compares classifications"}
+Kind = TypeVar("Kind")
+# Class of a result -> where its objects come from, and which function compares them, for error messages.
+_KINDS = {
+    "EvaluationResult": ("an EvaluationResult, from kgeval.evaluate", "; kgeval.compare compares evaluations"),
+    "ClassificationResult": (
+        "a ClassificationResult, from kgeval.classify",
+        "; kgeval.compare_classifications compares classifications",
+    ),
+}
 
 
 def name_results(results: Results, names: Sequence[str] | None = None) -> dict[str, EvaluationResult]:
@@ -37,16 +44,46 @@ def name_results(results: Results, names: Sequence[str] | None = None) -> dict[s
         If there is no result, if an element is not an EvaluationResult, or if `names` does not contain one distinct,
         nonempty name per result.
     """
+    return _named([results] if isinstance(results, EvaluationResult) else results, names, EvaluationResult)
+
+
+def several_results(function: str, results: Any, names: Sequence[str] | None, kind: type[Kind]) -> dict[str, Kind]:
+    """Give each of at least two results a distinct name, as `name_results` does.
+
+    Parameters
+    ----------
+    function : str
+        The name of the function that compares them, for the error message.
+    results, names
+        As for `name_results`.
+    kind : type
+        The class of the results.
+
+    Raises
+    ------
+    ProtocolError
+        As for `name_results`, and if there are fewer than two results.
+    """
+    is_list = isinstance(results, (list, tuple, Mapping))
+    if not is_list or len(results) < 2:
+        got = f"a {type(results).__name__} of length {len(results)}" if is_list else type(results).__name__
+        raise ProtocolError(f"{function} needs a list of at least two results, such as {function}([a, b]); got {got}")
+    return _named(results, names, kind)
+
+
+def _named(results: Iterable[Any], names: Sequence[str] | None, kind: type[Kind]) -> dict[str, Kind]:
+    """Return the results under their names; all of them must be of one class."""
     if isinstance(results, Mapping):
-        names, results = [str(name) for name in results] if names is None else names, list(results.values())
-    listed_results = [results] if isinstance(results, EvaluationResult) else list(results)
+        names, results = [str(name) for name in results] if names is None else names, results.values()
+    listed_results = list(results)
     if not listed_results:
         raise ProtocolError("expected at least one result; got none")
     for i, result in enumerate(listed_results):
-        if not isinstance(result, EvaluationResult):
+        if not isinstance(result, kind):
+            got = type(result).__name__
             raise ProtocolError(
-                f"result {i} must be an EvaluationResult, from kgeval.evaluate or kgeval.load_result; "
-                f"got {type(result).__name__}{_HINTS.get(type(result).__name__, '')}"
+                f"result {i} must be {_KINDS[kind.__name__][0]} or kgeval.load_result; got {got}"
+                f"{_KINDS[got][1] if got in _KINDS else ''}"
             )
     checked_names = default_names(listed_results) if names is None else check_names(names, len(listed_results))
     return dict(zip(checked_names, listed_results))
@@ -81,7 +118,7 @@ def check_names(names: Any, n: int, of: str = "result") -> list[str]:
     return given
 
 
-def default_names(results: Sequence[EvaluationResult]) -> list[str]:
+def default_names(results: Sequence[Any]) -> list[str]:
     """Return the default names of results: the names they were saved with, else the names of their scorers.
 
     Parameters
@@ -107,7 +144,7 @@ def default_names(results: Sequence[EvaluationResult]) -> list[str]:
     return names if len(set(names)) == len(names) else numbered
 
 
-def models_of(results: Sequence[EvaluationResult]) -> tuple[str | None, ...]:
+def models_of(results: Sequence[Any]) -> tuple[str | None, ...]:
     """Return the model of each result that was saved with a name, else None.
 
     Parameters

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -78,38 +78,48 @@ def _differences(comparison: Any, metric: str) -> Markup:
     metrics = shown_metrics(comparison, metric) if has_two else [metric]
     rows = [row for label in metrics for row in comparison.differences.to_dict("records") if row["metric"] == label]
     limit = edge_of([abs(row[name]) for row in rows for name in ("difference", "low", "high")])
+    first, second = (_short(rows[0][place]) for place in ("first", "second")) if has_two else ("first", "second")
     cells = []
     for row in rows:
-        label, numbers = row["metric"], (row["difference"], row["low"], row["high"])
-        decimals = display_of(label).decimals
-        places = panels.enough_decimals(numbers if row["better"] else numbers[:1], decimals)
-        pair = f"{_short(row['first'])} - {_short(row['second'])}"
-        cells.append(
-            (
-                display_of(label).heading if has_two else pair,
-                panels.written(row["value_first"], decimals),
-                panels.written(row["value_second"], decimals),
-                panels.signed(row["difference"], places),
-                panels.between(row["low"], row["high"], places, has_signs=True),
-                panels.difference_bar(*numbers, limit),
-                panels.p_text(row["p_corrected"], comparison.alpha),
-                _short(shown_decision(row)),
-                row["reason"],
-            )
-        )
-    first, second = (_short(rows[0][place]) for place in ("first", "second")) if has_two else ("first", "second")
-    headings = [
-        "metric" if has_two else "models",
-        first,
-        second,
-        f"{first} - {second}" if has_two else "difference",
-        "interval",
-        f"-{limit:g} to +{limit:g}",
-        "p (Holm)",
-        "better",
-        "reason",
-    ]
+        label, pair = row["metric"], f"{_short(row['first'])} - {_short(row['second'])}"
+        values = [panels.written(row[of], display_of(label).decimals) for of in ("value_first", "value_second")]
+        lead = display_of(label).heading if has_two else pair
+        cells.append((lead, *values, *pair_cells(row, limit, comparison.alpha)))
+    leads = ("metric", f"{first} - {second}") if has_two else ("models", "difference")
+    headings = [leads[0], first, second, leads[1], *pair_headings(limit)]
     return panels.table(headings, cells, numeric=(1, 2, 3, 4, 6))
+
+
+def pair_headings(limit: float) -> list[str]:
+    """Return the headings of `pair_cells`, without that of the difference.
+
+    Parameters
+    ----------
+    limit : float
+    """
+    return ["interval", f"-{limit:g} to +{limit:g}", "p (Holm)", "better", "reason"]
+
+
+def pair_cells(row: Mapping[Any, Any], limit: float, alpha: float) -> tuple[Any, ...]:
+    """Return cells for a row of differences: difference, interval, bar, p-value, better model, reason.
+
+    Parameters
+    ----------
+    row : mapping
+    limit : float
+        The largest difference of the axis of the bar, from `edge_of`.
+    alpha : float
+    """
+    numbers = (row["difference"], row["low"], row["high"])
+    places = panels.enough_decimals(numbers if row["better"] else numbers[:1], display_of(row["metric"]).decimals)
+    return (
+        panels.signed(row["difference"], places),
+        panels.between(row["low"], row["high"], places, has_signs=True),
+        panels.difference_bar(*numbers, limit),
+        panels.p_text(row["p_corrected"], alpha),
+        _short(shown_decision(row)),
+        row["reason"],
+    )
 
 
 def _short(name: str) -> str:

@@ -11,9 +11,18 @@ import pandas as pd
 
 from kgeval.checks import counted
 from kgeval.comparison.comparison import Comparison, compare
-from kgeval.comparison.margins import INFERIOR, MARGIN_COLUMNS, NOT_INFERIOR, check_margin, compared_pair, margin_rows
+from kgeval.comparison.margins import (
+    INFERIOR,
+    MARGIN_COLUMNS,
+    NOT_INFERIOR,
+    check_margin,
+    compared_pair,
+    largest_of,
+    margin_rows,
+    with_limits,
+)
 from kgeval.errors import MetricError
-from kgeval.markup_panels import between, enough_decimals, p_equals, signed, written
+from kgeval.markup_panels import enough_decimals, p_equals, written
 from kgeval.metrics import Metric, display_of
 from kgeval.results import EvaluationResult, Key
 
@@ -137,16 +146,10 @@ def gate(
     keys = {str(Key.parse(metric)): margin for metric, margin in margins.items()}
     if len(keys) < len(margins):
         raise MetricError(f"a metric is named twice: {', '.join(map(str, margins))}")
-    comparison = compare(
-        [run, baseline],
-        names=names,
-        metrics=list(keys),
-        override=override,
-        confidence=confidence,
-        cluster=cluster,
-    )
+    settings: dict[str, Any] = {"override": override, "confidence": confidence, "cluster": cluster}
+    comparison = compare([run, baseline], names=names, metrics=list(keys), **settings)
     for label, margin in keys.items():
-        check_margin(comparison, comparison.keys[label], margin, allow_zero=True)
+        check_margin(comparison.keys[label], margin, largest_of(comparison, label), allow_zero=True)
     pairs = [compared_pair(comparison, label, (0, 1)) for label in keys]
     frame = margin_rows(pairs, [float(margin) for margin in keys.values()], "non-inferiority", comparison.alpha)
     for row in frame[frame["p"].isna()].to_dict("records"):
@@ -173,32 +176,22 @@ def _line(row: Mapping[Any, Any], of_gate: Gate) -> str:
     display, alpha = display_of(row["metric"]), comparison.alpha
     places = enough_decimals([row["margin"], row["difference"]], display.decimals)
     lower = "" if comparison.keys[row["metric"]].higher_is_better else " (lower is better)"
-    limits = between(row["low"], row["high"], places, has_signs=True)
-    text = (
-        f"{display.heading}{lower}: {comparison.names[0]} {written(row['value_first'], places)}, {comparison.names[1]} "
-        f"{written(row['value_second'], places)}, difference {signed(row['difference'], places)}"
-        f"{f' {limits}' if limits else ''}, margin {written(row['margin'], places)}: "
-    )
-    reason = f" ({row['reason']})" if row["reason"] else ""
-    if row["decision"] == INFERIOR:
-        p_value = _p_part(row["p_beyond_corrected"], alpha)
-        return f"{text}FAILS: the loss is significantly larger than the margin{p_value}{reason}"
+    shown = zip(comparison.names, (row["value_first"], row["value_second"]))
+    values = ", ".join(f"{name} {written(value, places)}" for name, value in shown)
+    margin, loss = written(row["margin"], places), ""
+    text = f"{display.heading}{lower}: {values}, difference {with_limits(row, places)}, margin {margin}: "
     if row["reason"] == SAME_RANKS:
         return f"{text}passes: {SAME_RANKS}"
-    if row["decision"] == NOT_INFERIOR:
-        return (
-            f"{text}passes, and is shown not to be inferior by the margin{_p_part(row['p_corrected'], alpha)}{reason}"
-        )
-    loss = (
-        "" if np.isnan(row["not_excluded"]) else f": a loss of {written(row['not_excluded'], places)} is not excluded"
-    )
-    if of_gate.is_strict:
-        return f"{text}FAILS (strict): the loss is not shown to be below the margin{loss}{reason}"
-    return (
-        f"{text}passes: no significant loss beyond the margin; this does not show that nothing was lost{loss}{reason}"
-    )
-
-
-def _p_part(p_value: float, alpha: float) -> str:
-    """Return a p-value as the end of a verdict, such as ", p = 0.0123"."""
-    return f", {p_equals(p_value, alpha)}"
+    if not np.isnan(row["not_excluded"]):
+        loss = f": a loss of {written(row['not_excluded'], places)} is not excluded"
+    if row["decision"] == INFERIOR:
+        p_value = p_equals(row["p_beyond_corrected"], alpha)
+        verdict = f"FAILS: the loss is significantly larger than the margin, {p_value}"
+    elif row["decision"] == NOT_INFERIOR:
+        verdict = f"passes, and is shown not to be inferior by the margin, {p_equals(row['p_corrected'], alpha)}"
+    elif of_gate.is_strict:
+        verdict = f"FAILS (strict): the loss is not shown to be below the margin{loss}"
+    else:
+        verdict = f"passes: no significant loss beyond the margin; this does not show that nothing was lost{loss}"
+    reason = f" ({row['reason']})" if row["reason"] else ""
+    return f"{text}{verdict}{reason}"

@@ -17,7 +17,7 @@ import pandas as pd
 
 from kgeval.checks import check_one_of
 from kgeval.errors import MetricError, ProtocolError
-from kgeval.markup_panels import p_equals
+from kgeval.markup_panels import between, enough_decimals, p_equals, signed
 from kgeval.stats import Difference, holm, holm_levels
 
 ROW_COLUMNS = (
@@ -84,7 +84,9 @@ class Pair:
 
     Parameters
     ----------
-    dataset, metric, first, second : str
+    dataset, metric : str
+    names : two str
+        The first and the second model.
     values : two floats
         The values of both models; NaN if undefined.
     difference : Difference, optional
@@ -98,12 +100,13 @@ class Pair:
     reason : str
     more : dict
         Further columns of the row.
+    largest : float
+        The largest possible difference in one observation, for tests against a margin; infinity if it is not known.
     """
 
     dataset: str
     metric: str
-    first: str
-    second: str
+    names: tuple[str, str]
     values: tuple[float, float]
     difference: Difference | None = None
     higher_is_better: bool | None = True
@@ -111,21 +114,16 @@ class Pair:
     n_runs: tuple[int, int] = (1, 1)
     reason: str = ""
     more: Mapping[str, Any] = field(default_factory=dict)
+    largest: float = math.inf
 
     def turned(self) -> Pair:
         """Return the second model against the first."""
         more = dict(self.more)
         if "wins" in more:
             more |= {"wins": more["losses"], "losses": more["wins"]}
-        return replace(
-            self,
-            first=self.second,
-            second=self.first,
-            values=self.values[::-1],
-            n_runs=self.n_runs[::-1],
-            difference=None if self.difference is None else self.difference.turned(),
-            more=more,
-        )
+        found = None if self.difference is None else replace(self.difference, value=0.0 - self.difference.value)
+        turned = {name: getattr(self, name)[::-1] for name in ("names", "values", "n_runs")}
+        return replace(self, difference=found, more=more, **turned)
 
     @property
     def p_value(self) -> float:
@@ -200,15 +198,10 @@ def leaders_first(pairs: Sequence[Pair]) -> list[Pair]:
     for pair in pairs:
         if first_metrics.setdefault(pair.dataset, pair.metric) == pair.metric and pair.higher_is_better is not None:
             sign = 1.0 if pair.higher_is_better else -1.0
-            for name, value in zip((pair.first, pair.second), pair.values):
+            for name, value in zip(pair.names, pair.values):
                 values[pair.dataset, name] = -math.inf if math.isnan(value) else sign * value
-    nothing = -math.inf
-    return [
-        pair.turned()
-        if values.get((pair.dataset, pair.first), nothing) < values.get((pair.dataset, pair.second), nothing)
-        else pair
-        for pair in pairs
-    ]
+    found = [[values.get((pair.dataset, name), -math.inf) for name in pair.names] for pair in pairs]
+    return [pair.turned() if first < second else pair for pair, (first, second) in zip(pairs, found)]
 
 
 def row_before(pair: Pair) -> dict[str, Any]:
@@ -219,15 +212,15 @@ def row_before(pair: Pair) -> dict[str, Any]:
     pair : Pair
     """
     found = pair.difference
-    row: dict[str, Any] = {"dataset": pair.dataset, "metric": pair.metric}
-    row |= {"first": pair.first, "second": pair.second, "n_first": pair.n_runs[0], "n_second": pair.n_runs[1]}
-    row |= {"value_first": pair.values[0], "value_second": pair.values[1], "test": "", "better": ""}
+    row: dict[str, Any] = {"dataset": pair.dataset, "metric": pair.metric, "test": "", "better": ""}
+    for names, values in (("", pair.names), ("n_", pair.n_runs), ("value_", pair.values)):
+        row |= {f"{names}first": values[0], f"{names}second": values[1]}
     row |= {"difference": pair.values[0] - pair.values[1], "n_clusters": 0, "n_differing": 0}
     row |= {"decision": UNDECIDED if min(pair.n_runs) else NO_RUN, "reason": pair.reason}
     if found is not None:
-        row |= {"n_clusters": found.n_clusters, "n_differing": found.n_differing, "n_effective": found.n_effective}
-        row |= {"difference": found.value, "error": found.error, "freedom": found.freedom, "p": found.p_value}
-        row |= {"test": found.test, "reason": found.reason or pair.reason}
+        row |= {name: getattr(found, name) for name in ("error", "freedom", "n_clusters", "n_differing", "n_effective")}
+        row |= {"difference": found.value, "p": found.p_value, "test": found.test}
+        row["reason"] = found.reason or pair.reason
         row["low_95"], row["high_95"] = pair.clipped(found.interval(0.05))
     return row | dict(pair.more)
 
@@ -237,11 +230,8 @@ def _record(pair: Pair, p_corrected: float, level: float, alpha: float) -> dict[
     row, found, is_decided = row_before(pair), pair.difference, p_corrected <= alpha
     if found is None or math.isnan(level):
         return row
-    row |= {
-        "p_corrected": p_corrected,
-        "level": level,
-        "reason": (found.few(level) if found.n_differing else "") or row["reason"],
-    }
+    reason = found.few(level) if found.n_differing else ""
+    row |= {"p_corrected": p_corrected, "level": level, "reason": reason or row["reason"]}
     row["low"], row["high"] = pair.clipped(found.interval(level, is_decided))
     if is_decided:
         row["decision"] = "first" if (found.value > 0.0) == pair.higher_is_better else "second"
@@ -329,15 +319,20 @@ def best_first(values: Mapping[str, float], higher_is_better: bool) -> list[str]
     return sorted(values, key=lambda name: -values[name] if higher_is_better else values[name])
 
 
-def p_part(row: Mapping[Any, Any], alpha: float) -> str:
-    """Return the corrected p-value of a row as the part of a sentence, such as ``"p = 0.0123"``.
+def difference_words(row: Mapping[Any, Any], decimals: int, alpha: float) -> str:
+    """Return the difference of a row in a sentence, with its interval and its corrected p-value.
 
     Parameters
     ----------
-    row : mapping of str to object
+    row : mapping
+    decimals : int
+        There are more, if a decided difference would read as 0.
     alpha : float
     """
-    return "not tested" if math.isnan(row["p_corrected"]) else p_equals(row["p_corrected"], alpha)
+    places = enough_decimals([row["difference"]] if row["better"] else [], decimals)
+    limits = between(row["low"], row["high"], places) or "(no interval)"
+    shown = "not tested" if math.isnan(row["p_corrected"]) else p_equals(row["p_corrected"], alpha)
+    return f"{signed(row['difference'], places)} {limits}, {shown}"
 
 
 def interval_words(differences: pd.DataFrame, alpha: float) -> str:

@@ -2,17 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import listed
+from kgeval.checks import counted, listed
 from kgeval.comparison.rows import interval_words, shown_decision
 from kgeval.markup_panels import p_text
 from kgeval.metrics import display_of
-from kgeval.results import PURPOSES
+from kgeval.results import PURPOSES, EvaluationResult, Key
 from kgeval.stats import FEW_CLUSTERS, MAX_ENUMERATED, MIN_MID_P
+
+
+def protocol_words(result: EvaluationResult) -> str:
+    """Return the protocol of a result in words, with its fingerprint, that of the dataset, and the version.
+
+    Parameters
+    ----------
+    result : EvaluationResult
+    """
+    facts, protocol = result.facts, result.protocol
+    return (
+        f"{protocol.describe()}; protocol {protocol.fingerprint}, dataset {facts['dataset_fingerprint'][:8]}, kgeval "
+        f"{facts['version']}"
+    )
+
+
+def ties_line(keys: Mapping[str, Key]) -> str:
+    """Return the tie policies of metrics; with the metrics of each, if there are several.
+
+    Parameters
+    ----------
+    keys : mapping of str to Key
+    """
+    by_ties: dict[str, list[str]] = {}
+    for label, key in keys.items():
+        by_ties.setdefault(key.ties, []).append(display_of(label).heading)
+    texts = [ties if len(by_ties) == 1 else f"{ties} in {listed(labels)}" for ties, labels in by_ties.items()]
+    return f"ties: {'; '.join(texts)}"
 
 
 def header_lines(comparison: Any) -> list[str]:
@@ -25,14 +54,8 @@ def header_lines(comparison: Any) -> list[str]:
     terms = comparison.terms
     names_by_protocol: dict[str, list[str]] = {}
     for name, result in zip(comparison.names, comparison.results):
-        facts, protocol = result.facts, result.protocol
-        described = f"{protocol.describe()}; protocol {protocol.fingerprint}, "
-        described += f"dataset {facts['dataset_fingerprint'][:8]}, kgeval {facts['version']}"
-        names_by_protocol.setdefault(described, []).append(name)
+        names_by_protocol.setdefault(protocol_words(result), []).append(name)
     has_same_protocol = len(names_by_protocol) == 1
-    keys_by_ties: dict[str, list[str]] = {}
-    for label, key in comparison.keys.items():
-        keys_by_ties.setdefault(key.ties, []).append(display_of(label).heading)
     first = comparison.results[0]
     sample = comparison.alignment.sample
     is_sample = terms.cluster_name == "triple" and sample is not None and sample.share > 0.0
@@ -43,10 +66,7 @@ def header_lines(comparison: Any) -> list[str]:
             described if has_same_protocol else f"{listed(names)}: {described}"
             for described, names in names_by_protocol.items()
         ),
-        "ties: "
-        + "; ".join(
-            ties if len(keys_by_ties) == 1 else f"{ties} in {listed(labels)}" for ties, labels in keys_by_ties.items()
-        ),
+        ties_line(comparison.keys),
         *(f"overridden: {mismatch}" for mismatch in comparison.alignment.overridden),
         *(f"not needed: override {name!r}, since the results agree in it" for name in comparison.alignment.unneeded),
         *_test_lines(comparison),
@@ -85,12 +105,24 @@ def _test_lines(comparison: Any) -> list[str]:
             f"tested: {listed(ranks)}: a decision says that the ranks of the two models are not exchangeable; it does "
             "not say that their means differ, since a few bad ranks carry the mean"
         )
-    lines.append(
-        f"p_corrected is p corrected by Holm's method for the number of tests here, {n_tested:,} (pairs of models: "
-        f"{n_pairs:,}, metrics: {len(comparison.keys):,}); a difference is undecided unless it is at most "
-        f"{comparison.alpha:g}"
-    )
-    return lines
+    sizes = f"pairs of models: {n_pairs:,}, metrics: {len(comparison.keys):,}"
+    return [*lines, holm_words("p_corrected", n_tested, sizes, comparison.alpha)]
+
+
+def holm_words(name: str, n_tests: int, sizes: str, alpha: float) -> str:
+    """Return the sentence on the correction of p-values.
+
+    Parameters
+    ----------
+    name : str
+        The heading of the corrected p-values.
+    n_tests : int
+    sizes : str
+        What the number of tests comes from.
+    alpha : float
+    """
+    how = f"{name} is corrected by Holm's method for {counted(n_tests, 'test')} ({sizes})"
+    return f"{how}; a difference is undecided unless it is at most {alpha:g}"
 
 
 def shown_table(comparison: Any) -> pd.DataFrame:

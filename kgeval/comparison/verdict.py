@@ -8,17 +8,19 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from kgeval.checks import listed
 from kgeval.comparison.alignment import mismatches
 from kgeval.comparison.differences import ROUNDING
-from kgeval.comparison.rows import best_first, leaders_among, p_part, row_of
+from kgeval.comparison.rows import best_first, difference_words, leaders_among, row_of
 from kgeval.errors import DataError, MetricError
 from kgeval.markup import printable
-from kgeval.markup_panels import enough_decimals
+from kgeval.markup_panels import between, enough_decimals, written
 from kgeval.metrics import Metric, RankMetric, display_of
 from kgeval.results import CONFIDENCE, MAX_TIES, EvaluationResult, Key, have_same_ranks, rank_groups
 
@@ -128,28 +130,105 @@ def verdict_of(
 
 
 @dataclass(frozen=True)
-class _Numbers:
-    """The format of the values of one metric in a sentence."""
+class Sentence:
+    """What the tests say of the models in one metric on one dataset, in words.
 
+    Parameters
+    ----------
+    heading : str
+        The name of the metric.
+    decimals : int
+        The decimals of its values; a sentence has more if a decided difference would read as 0.
+    higher_is_better : bool
+    values : mapping
+        The value of each model; finite.
+    rows : pandas.DataFrame
+        Rows of `decided_rows`: all differences in this metric on this dataset.
+    alpha : float
+    """
+
+    heading: str
     decimals: int
+    higher_is_better: bool
+    values: Mapping[str, float]
+    rows: pd.DataFrame
+    alpha: float
 
-    @classmethod
-    def of(cls, label: str, *differences: float) -> _Numbers:
-        """Return the format of a metric; with more decimals if one of the `differences` would read as 0."""
-        return cls(enough_decimals(differences, display_of(label).decimals))
+    @cached_property
+    def ranked(self) -> list[str]:
+        """The models, best value first."""
+        return best_first(self.values, self.higher_is_better)
 
-    def plain(self, value: float) -> str:
-        text = f"{value:.{self.decimals}f}"
-        return text.removeprefix("-") if not float(text) else text  # no -0.00
+    @cached_property
+    def leaders(self) -> tuple[str, ...]:
+        """The best model, and those that are not significantly worse."""
+        return leaders_among(self.rows, self.values, self.higher_is_better)
 
-    def signed(self, value: float) -> str:
-        text = self.plain(value)
-        return text if not float(text) or text.startswith("-") else f"+{text}"
+    @property
+    def beaten(self) -> list[str]:
+        """The other models."""
+        return [name for name in self.ranked if name not in self.leaders]
 
-    def interval(self, low: float, high: float) -> str:
-        if math.isnan(low) or math.isnan(high):
-            return "(no interval)"
-        return f"[{self.plain(low)}, {self.plain(high)}]"
+    @property
+    def title(self) -> str:
+        """The heading, with the direction if lower values are better."""
+        return self.heading + ("" if self.higher_is_better else " (lower is better)")
+
+    def row(self, second: str) -> dict[str, Any]:
+        """Return the row of the best model against another one."""
+        return row_of(self.rows, self.rows["metric"].iloc[0], self.ranked[0], second)
+
+    def value(self, name: str) -> str:
+        """Return the value of a model."""
+        row = self.row([*self.beaten, self.ranked[1]][0])
+        return written(self.values[name], enough_decimals([row["difference"]] if row["better"] else [], self.decimals))
+
+    def named(self, name: str) -> str:
+        """Return the value and the name of a model."""
+        return f"{self.value(name)} ({shown_name(name)})"
+
+    def difference(self, second: str) -> str:
+        """Return the difference to a model with its interval and its corrected p-value."""
+        return difference_words(self.row(second), self.decimals, self.alpha)
+
+    def against(self) -> str:
+        """Return the numbers of the only leader and of the best of the others."""
+        best, second = self.ranked[0], self.beaten[0]
+        others = ", the best of the others" if len(self.beaten) > 1 else ""
+        values = f"{self.value(best)} against {self.value(second)} of {shown_name(second)}{others}"
+        return f"{self.title} {values}, {self.difference(second)}"
+
+    def tied(self, limit: int | None = None) -> str:
+        """Return the numbers of several leaders; after `limit` of them, the others are counted."""
+        best, *others = self.leaders
+        values = listed([self.named(name) for name in others], limit)
+        return f"{self.title} {self.named(best)} is not significantly better than {values}"
+
+    def text(self) -> str:
+        """Return who beats whom, or that nothing is decided."""
+        best, second, beaten = shown_name(self.ranked[0]), self.ranked[1], self.beaten
+        if len(self.leaders) == 1 and len(beaten) > 1:
+            return f"{best} beats the other {len(beaten)} models: {self.against()}"
+        if len(self.leaders) == 1:
+            values = f"{self.value(self.ranked[0])} against {self.value(second)}"
+            return f"{best} beats {shown_name(second)}: {self.title} {values}, {self.difference(second)}"
+        if len(self.ranked) == 2:
+            values = f"{self.named(self.ranked[0])} against {self.named(second)}"
+            return f"Undecided: {self.title} {values}, difference {self.difference(second)}{self.detectable(second)}"
+        if not beaten:
+            return f"Undecided: {self.tied()}"
+        which = f"the other {len(beaten)} models, the best of them {shown_name(beaten[0])}"
+        which = which if len(beaten) > 1 else shown_name(beaten[0])
+        values = f"{self.value(self.ranked[0])} against {self.value(beaten[0])}, {self.difference(beaten[0])}"
+        return f"Undecided: {self.tied()}; {best} beats {which}: {values}"
+
+    def detectable(self, second: str) -> str:
+        """Return the smallest difference that could be detected; the reason if there is none."""
+        row = self.row(second)
+        if math.isnan(row["detectable"]):
+            return f" ({shown_name(row['reason'], MAX_REASON)})" if row["reason"] else ""
+        size = written(row["detectable"], enough_decimals([row["detectable"]], self.decimals))
+        return f"; a difference of {size} would be found about four times in five"
 
 
 def _of_one(name: str, result: EvaluationResult, key: Key) -> Verdict:
@@ -157,23 +236,22 @@ def _of_one(name: str, result: EvaluationResult, key: Key) -> Verdict:
     label, ranks = str(key), result.rank_table
     value = ranks.value(key)
     if not math.isfinite(value.value):
-        reason = f"{_shown(name)} has no {_heading(label)}: {value.reason or 'the value is not finite'}"
+        reason = f"{shown_name(name)} has no {_heading(label)}: {value.reason or 'the value is not finite'}"
         return replace(_no_verdict(key, reason), outcome="one")
-    numbers = _Numbers.of(label)
+    decimals, lower = display_of(label).decimals, "" if key.higher_is_better else " (lower is better)"
     interval = result.interval(label, confidence=CONFIDENCE)
-    text = f"{_shown(name)}: {_heading_and_direction(key)} {numbers.plain(value.value)}"
-    if math.isfinite(interval.low):
-        text += f" {numbers.interval(interval.low, interval.high)}"
+    limits = between(interval.low, interval.high, decimals)
+    text = f"{shown_name(name)}: {_heading(label)}{lower} {written(value.value, decimals)} {limits}".rstrip()
     chance = ranks.value(key, at_chance=True).value
     if math.isfinite(chance):
-        text += f", chance {numbers.plain(chance)}"
+        text += f", chance {written(chance, decimals)}"
     parts = [text]
     if is_like_chance((value.value, interval.low, interval.high), chance, key.higher_is_better):
         parts.append("it is not clearly better than chance")
     if result.tie_rate > MAX_TIES and key.setting == "filtered":
-        ends = [f"{numbers.plain(number)} with {ties} ties" for ties, number in _by_ties(result, key).items()]
+        ends = [f"{written(number, decimals)} with {ties} ties" for ties, number in _by_ties(result, key).items()]
         parts += [f"{result.tie_rate:.1%} of the ranks tie: {' and '.join(ends)}"] if ends else []
-    return Verdict("; ".join([*parts, *_places(result, key, numbers)]), "one", (name,), label)
+    return Verdict("; ".join([*parts, *_places(result, key, decimals)]), "one", (name,), label)
 
 
 def _by_ties(result: EvaluationResult, key: Key) -> dict[str, float]:
@@ -187,7 +265,7 @@ def _by_ties(result: EvaluationResult, key: Key) -> dict[str, float]:
     return {ties: value for ties, value in values.items() if math.isfinite(value)}
 
 
-def _places(result: EvaluationResult, key: Key, numbers: _Numbers) -> list[str]:
+def _places(result: EvaluationResult, key: Key, decimals: int) -> list[str]:
     """Return a text that names the best and the worst group with enough ranks; nothing if there are fewer than two."""
     rows_of_key = result.rank_table.rows_of(key.side)
     minimum = max(MIN_GROUP, math.ceil(MIN_SHARE * len(rows_of_key)))
@@ -207,7 +285,8 @@ def _places(result: EvaluationResult, key: Key, numbers: _Numbers) -> list[str]:
     best, worst = ends if key.higher_is_better else ends[::-1]
     kinds = {"relation": "relations", "pattern": "patterns", "cardinality": "cardinalities"}
     return [
-        f"best on {best[1]} ({numbers.plain(best[0])}), worst on {worst[1]} ({numbers.plain(worst[0])}), of the "
+        f"best on {best[1]} ({written(best[0], decimals)}), worst on {worst[1]} "
+        f"({written(worst[0], decimals)}), of the "
         f"{listed([kinds[column] for column in columns])} with at least {minimum:,} ranks"
     ]
 
@@ -215,10 +294,10 @@ def _places(result: EvaluationResult, key: Key, numbers: _Numbers) -> list[str]:
 def _place(column: str, label: str) -> str:
     """Return the name of a group of ranks in the sentence, such as "symmetric relations"."""
     if column == "relation":
-        return f"relation {_shown(label)}"
+        return f"relation {shown_name(label)}"
     if label in ("unknown", "other", "missing"):
         return f"relations of {column} {label}"
-    return f"{_shown(label)} relations"
+    return f"{shown_name(label)} relations"
 
 
 def leaders_of(comparison: Any, label: str) -> tuple[str, ...]:
@@ -230,19 +309,17 @@ def leaders_of(comparison: Any, label: str) -> tuple[str, ...]:
     label : str
         The text of the key of a compared metric.
     """
-    if _why_none(comparison, label):
-        return ()
-    values = _rival_values(comparison, label)
-    rows = comparison.differences[comparison.differences["metric"] == label]
-    return leaders_among(rows, values, comparison.keys[label].higher_is_better)
+    return () if _why_none(comparison, label) else _sentence(comparison, label).leaders
 
 
-def _rival_values(comparison: Any, label: str) -> dict[str, float]:
-    """Return the values of the model with the best value and of its rivals: all others but runs of the same model."""
+def _sentence(comparison: Any, label: str) -> Sentence:
+    """Return the sentence about the model with the best value and its rivals: all others but runs of the same model."""
+    key, display = comparison.keys[label], display_of(label)
     values = dict(zip(comparison.names, comparison.values[label].tolist()))
-    best = best_first(values, comparison.keys[label].higher_is_better)[0]
-    rivals = comparison.rivals(best)
-    return {name: value for name, value in values.items() if name == best or name in rivals}
+    best = best_first(values, key.higher_is_better)[0]
+    rivals = {name: values[name] for name in values if name in (best, *comparison.rivals(best))}
+    rows = comparison.differences[comparison.differences["metric"] == label]
+    return Sentence(display.heading, display.decimals, bool(key.higher_is_better), rivals, rows, comparison.alpha)
 
 
 def _of_several(comparison: Any, label: str) -> Verdict:
@@ -251,143 +328,74 @@ def _of_several(comparison: Any, label: str) -> Verdict:
     reason = _why_none(comparison, label)
     if reason:
         return _no_verdict(key, reason)
-    values = _rival_values(comparison, label)
-    ranked = best_first(values, key.higher_is_better)
-    best, leaders = ranked[0], leaders_of(comparison, label)
-    rows = {name: row_of(comparison.differences, label, best, name) for name in ranked[1:]}
-    beaten = [name for name in ranked if name not in leaders]
-    shown = rows[beaten[0] if beaten else ranked[1]]
-    numbers = _Numbers.of(label, shown["difference"] if shown["better"] == best else 0.0)
-    texts = _Texts(comparison, key, label, numbers, values)
-    if len(leaders) == 1:
-        parts = [texts.better(best, shown, n_others=len(beaten)), *texts.relations(best, shown["second"])]
-    elif len(ranked) == 2:
-        parts = [texts.undecided(shown)]
-    else:
-        parts = [texts.shared(leaders, beaten, rows)]
-    parts += [*texts.ties(best), *texts.chance(best)]
-    if len(leaders) == 1:
-        parts.append(TRAINED)
-    return Verdict("; ".join(parts), "better" if len(leaders) == 1 else "undecided", leaders, label)
+    sentence = _sentence(comparison, label)
+    is_decided = len(sentence.leaders) == 1
+    parts = [sentence.text()]
+    if is_decided:
+        parts += _relations(comparison, label, sentence)
+    parts += [*_ties(comparison, label, sentence), *_chance(comparison, label, sentence)]
+    parts += [TRAINED] if is_decided else []
+    return Verdict("; ".join(parts), "better" if is_decided else "undecided", sentence.leaders, label)
 
 
-@dataclass(frozen=True)
-class _Texts:
-    """The parts of a sentence about a comparison: a metric, the format of its values, and the value of each model."""
-
-    comparison: Any
-    key: Key
-    label: str
-    numbers: _Numbers
-    values: Mapping[str, float]
-
-    def better(self, best: str, row: Mapping[str, Any], n_others: int) -> str:
-        """Return the part that says that one model beats all others; `row` compares it with the best of the others."""
-        values = f"{_heading_and_direction(self.key)} {self.value(best)} against {self.value(row['second'])}"
-        if n_others == 1:
-            return f"{_shown(best)} beats {_shown(row['second'])}: {values}, {self.difference(row)}"
-        others = f"the other {n_others} models"
-        return (
-            f"{_shown(best)} beats {others}: {values} of {_shown(row['second'])}, the best of the others, "
-            f"{self.difference(row)}"
-        )
-
-    def undecided(self, row: Mapping[str, Any]) -> str:
-        """Return the part about two models that do not differ significantly."""
-        first, second = row["first"], row["second"]
-        return (
-            f"Undecided: {_heading_and_direction(self.key)} {self.value(first)} ({_shown(first)}) against "
-            f"{self.value(second)} ({_shown(second)}), difference {self.difference(row)}{self.detectable(row)}"
-        )
-
-    def shared(self, leaders: Sequence[str], beaten: Sequence[str], rows: Mapping[str, Mapping[str, Any]]) -> str:
-        """Return the part that names several leaders, and the best of the models that the leader beats."""
-        best, *others = leaders
-        text = (
-            f"Undecided: {_heading_and_direction(self.key)} {self.value(best)} ({_shown(best)}) is not significantly "
-            f"better than {listed([f'{self.value(name)} ({_shown(name)})' for name in others])}"
-        )
-        if not beaten:
-            return text
-        row = rows[beaten[0]]
-        which = f"{_shown(best)} beats {_shown(beaten[0])}"
-        if len(beaten) > 1:
-            which = f"{_shown(best)} beats the other {len(beaten)} models, the best of them {_shown(beaten[0])}"
-        return f"{text}; {which}: {self.value(best)} against {self.value(beaten[0])}, {self.difference(row)}"
-
-    def value(self, name: str) -> str:
-        return self.numbers.plain(self.values[name])
-
-    def difference(self, row: Mapping[str, Any]) -> str:
-        """Return a difference with its interval and its corrected p-value."""
-        text = f"{self.numbers.signed(row['difference'])} {self.numbers.interval(row['low'], row['high'])}"
-        return f"{text}, {p_part(row, self.comparison.alpha)}"
-
-    def detectable(self, row: Mapping[str, Any]) -> str:
-        """Return the part about the minimum detectable difference; the reason if there is none."""
-        if math.isnan(row["detectable"]):
-            return f" ({_shown(row['reason'], MAX_REASON)})" if row["reason"] else ""
-        numbers = _Numbers.of(self.label, row["detectable"])
-        return f"; a difference of {numbers.plain(row['detectable'])} would be found about four times in five"
-
-    def relations(self, best: str, other: str) -> list[str]:
-        """Return the part that says on how many relations the better model leads, and where it loses."""
-        groups = {}
-        for column in REVERSALS:
-            if column == "relation" or any(column in result.columns for result in self.comparison.results):
-                try:
-                    groups[column] = self.comparison.by(column, self.label, best, other)
-                except MetricError:  # the metric has no contributions, or the results have different values
-                    continue
-        if "relation" not in groups:
-            return []
-        frame = groups["relation"].dropna(subset=["difference"])
-        if len(frame) < 2:
-            return []
-        gaps = frame["difference"] * (1.0 if self.key.higher_is_better else -1.0)
-        sizes = frame[["value_first", "value_second"]].abs().max(axis=1)
-        n_led = int((gaps > ROUNDING * sizes).sum())
-        against = "" if len(self.values) == 2 else f" against {_shown(other)}"
-        n_trailed = int((gaps < -ROUNDING * sizes).sum())
-        trailed = f" and trails on {n_trailed:,}" if n_led + n_trailed < len(frame) and n_trailed else ""
-        text = f"it leads on {n_led:,}{trailed} of {len(frame):,} relations{against}"
-        for column in REVERSALS:
-            lost = groups[column].query("reversed").index.tolist() if column in groups else []
-            if lost:
-                return [f"{text} and loses on {_lost(column, lost)}"]
-        return [text]
-
-    def ties(self, best: str) -> list[str]:
-        """Return one part for each other tie policy under which another model is better than `best`, or as good."""
-        results = zip(self.comparison.names, self.comparison.results)
-        by_ties = {name: _by_ties(result, self.key) for name, result in results}
-        parts = []
-        for ties in by_ties[best]:
-            values = {name: of_model[ties] for name, of_model in by_ties.items() if ties in of_model}
-            leader = (max if self.key.higher_is_better else min)(values, key=lambda name: values[name])
-            if not _is_close(values[leader], values[best]):
-                numbers = _Numbers.of(self.label, abs(values[leader] - values[best]))
-                parts.append(
-                    f"with {ties} ties {_shown(leader)} leads: {numbers.plain(values[leader])} against "
-                    f"{numbers.plain(values[best])}"
-                )
+def _relations(comparison: Any, label: str, sentence: Sentence) -> list[str]:
+    """Return the part that says on how many relations the better model leads, and where it loses."""
+    best, other = sentence.ranked[:2]
+    groups = {}
+    for column in REVERSALS:
+        if column == "relation" or any(column in result.columns for result in comparison.results):
+            try:
+                groups[column] = comparison.by(column, label, best, other)
+            except MetricError:  # the metric has no contributions, or the results have different values
                 continue
-            equal = [name for name in values if name != best and _is_close(values[name], values[best])]
-            reached = [name for name in equal if not _is_close(self.values[name], self.values[best])]
-            if reached:
-                verb = "equals" if len(reached) == 1 else "equal"
-                parts.append(f"with {ties} ties {listed([_shown(name) for name in reached])} {verb} {_shown(best)}")
-        return parts
+    if "relation" not in groups:
+        return []
+    frame = groups["relation"].dropna(subset=["difference"])
+    if len(frame) < 2:
+        return []
+    gaps = frame["difference"] * (1.0 if sentence.higher_is_better else -1.0)
+    sizes = frame[["value_first", "value_second"]].abs().max(axis=1)
+    n_led, n_trailed = int((gaps > ROUNDING * sizes).sum()), int((gaps < -ROUNDING * sizes).sum())
+    against = "" if len(sentence.values) == 2 else f" against {shown_name(other)}"
+    trailed = f" and trails on {n_trailed:,}" if n_led + n_trailed < len(frame) and n_trailed else ""
+    text = f"it leads on {n_led:,}{trailed} of {len(frame):,} relations{against}"
+    for column in REVERSALS:
+        lost = groups[column].query("reversed").index.tolist() if column in groups else []
+        if lost:
+            return [f"{text} and loses on {_lost(column, lost)}"]
+    return [text]
 
-    def chance(self, best: str) -> list[str]:
-        """Return the part that says that even the best model is not clearly better than chance."""
-        i = self.comparison.names.index(best)
-        chance = self.comparison.results[i].rank_table.value(self.key, at_chance=True).value
-        row = self.comparison.values.iloc[i]
-        ends = [float(row[self.label]), *(float(row.get(f"{self.label} {end}", np.nan)) for end in ("low", "high"))]
-        if not is_like_chance((ends[0], ends[1], ends[2]), chance, self.key.higher_is_better):
-            return []
-        return [f"{_shown(best)} is not clearly better than chance ({self.numbers.plain(chance)})"]
+
+def _ties(comparison: Any, label: str, sentence: Sentence) -> list[str]:
+    """Return a part for each other tie policy under which another model is better than the best one, or as good."""
+    results, best = zip(comparison.names, comparison.results), sentence.ranked[0]
+    by_ties = {name: _by_ties(result, comparison.keys[label]) for name, result in results}
+    parts = []
+    for ties in by_ties[best]:
+        values = {name: of_model[ties] for name, of_model in by_ties.items() if ties in of_model}
+        leader = best_first(values, sentence.higher_is_better)[0]
+        if not _is_close(values[leader], values[best]):
+            places = enough_decimals([values[leader] - values[best]], sentence.decimals)
+            numbers = f"{written(values[leader], places)} against {written(values[best], places)}"
+            parts.append(f"with {ties} ties {shown_name(leader)} leads: {numbers}")
+            continue
+        equal = [name for name in sentence.ranked[1:] if name in values and _is_close(values[name], values[best])]
+        reached = [shown_name(name) for name in equal if not _is_close(sentence.values[name], sentence.values[best])]
+        if reached:
+            verb = "equals" if len(reached) == 1 else "equal"
+            parts.append(f"with {ties} ties {listed(reached)} {verb} {shown_name(best)}")
+    return parts
+
+
+def _chance(comparison: Any, label: str, sentence: Sentence) -> list[str]:
+    """Return the part that says that even the best model is not clearly better than chance."""
+    best, key = sentence.ranked[0], comparison.keys[label]
+    chance = comparison.results[comparison.names.index(best)].rank_table.value(key, at_chance=True).value
+    row = comparison.values.loc[best]
+    low, high = (float(row.get(f"{label} {end}", math.nan)) for end in ("low", "high"))
+    if not is_like_chance((float(row[label]), low, high), chance, key.higher_is_better):
+        return []
+    return [f"{shown_name(best)} is not clearly better than chance ({written(chance, sentence.decimals)})"]
 
 
 def _is_close(one: float, other: float) -> bool:
@@ -428,12 +436,12 @@ def _why_none(comparison: Any, label: str) -> str:
     texts = []
     for name, result, value in zip(comparison.names, comparison.results, comparison.values[label]):
         if not math.isfinite(value):
-            texts.append(f"{_shown(name)} has no {heading}: {result.rank_table.value(key).reason or 'not finite'}")
+            texts.append(f"{shown_name(name)} has no {heading}: {result.rank_table.value(key).reason or 'not finite'}")
     return _first_of(texts)
 
 
 def _no_verdict(key: Key, reason: str) -> Verdict:
-    return Verdict(f"No verdict on {_heading(str(key))}: {_shown(reason, MAX_REASON)}", "undecided", (), str(key))
+    return Verdict(f"No verdict on {_heading(str(key))}: {shown_name(reason, MAX_REASON)}", "undecided", (), str(key))
 
 
 def _first_of(texts: Sequence[str]) -> str:
@@ -451,10 +459,10 @@ def _lost(column: str, labels: Sequence[str]) -> str:
         return listed([place.removesuffix(" relations") for place in places]) + (
             " relations" if places[-1].endswith(" relations") else ""
         )
-    return f"relation{'s' if len(labels) > 1 else ''} {listed([_shown(label) for label in labels], MAX_NAMED)}"
+    return f"relation{'s' if len(labels) > 1 else ''} {listed([shown_name(label) for label in labels], MAX_NAMED)}"
 
 
-def _shown(text: str, limit: int = MAX_LABEL) -> str:
+def shown_name(text: str, limit: int = MAX_LABEL) -> str:
     """Return a name, label or reason as printable text; the middle of a text longer than `limit` is replaced by "…"."""
     half = limit // 2
     return printable(text if len(text) <= limit else f"{text[:half]}…{text[-half:]}") or "(empty label)"
@@ -462,7 +470,3 @@ def _shown(text: str, limit: int = MAX_LABEL) -> str:
 
 def _heading(label: str) -> str:
     return display_of(label).heading
-
-
-def _heading_and_direction(key: Key) -> str:
-    return _heading(str(key)) + ("" if key.higher_is_better else " (lower is better)")

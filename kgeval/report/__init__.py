@@ -1,8 +1,9 @@
 """Output for people and other programs: text tables, exports, plots and the report page."""
 
-from kgeval.report import charts, exports, page_numbers, page_parts, plots
+from kgeval.report import charts, exports, page_differences, page_numbers, page_parts, plots
 from kgeval.report.exports import write_ranks
 from kgeval.report.page import write_page
+from kgeval.report.page_content import plain_values
 from kgeval.report.page_frame import check_page_target, whole_page
 from kgeval.report.table_files import without_formulas
 from kgeval.report.table_text import (
@@ -45,8 +46,10 @@ __all__ = [
     "listed_ranks",
     "markdown_lines",
     "number_text",
+    "page_differences",
     "page_numbers",
     "page_parts",
+    "plain_values",
     "plots",
     "protocol_comment",
     "rough_lines",

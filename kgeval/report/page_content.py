@@ -121,16 +121,15 @@ def page_data(
         "triples": [_triples(result, entity_names) for result in results],
         "audit": audit,
     }
-    plain: dict[str, Any] = _plain_values(data)
-    return plain
+    return dict(plain_values(data))
 
 
-def _plain_values(value: Any) -> Any:
+def plain_values(value: Any) -> Any:
     """Return `value` ready for JSON: numpy numbers become Python numbers, NaN and infinity None, strings printable."""
     if isinstance(value, dict):
-        return {printable(str(key)): _plain_values(item) for key, item in value.items()}
+        return {printable(str(key)): plain_values(item) for key, item in value.items()}
     if isinstance(value, list | tuple | np.ndarray):
-        return [_plain_values(item) for item in value]
+        return [plain_values(item) for item in value]
     if isinstance(value, str):
         return printable(value)
     if value is None or isinstance(value, bool | np.bool_):

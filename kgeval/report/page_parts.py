@@ -13,7 +13,8 @@ from typing import Any
 from kgeval.markup import Markup, joined, tag
 from kgeval.markup_charts import interval_bar
 from kgeval.report import charts
-from kgeval.report.page_numbers import Number, difference_text, interval_text, is_number, written
+from kgeval.report.page_numbers import Number, difference_text, interval_text, is_number, percent, written
+from kgeval.results import MAX_TIES
 
 CITATION = """@software{kgeval,
   title = {kgeval: exact, comparable evaluation of knowledge-graph models},
@@ -33,6 +34,19 @@ def section(name: str, title: str, *children: Any) -> Markup:
     """Return a section with its heading."""
     heading = tag("h2", title, id=f"{name}-title")
     return tag("section", heading, *children, id=name, aria_labelledby=f"{name}-title")
+
+
+def first_section(title: str, *children: Any) -> Markup:
+    """Return the section with the title of the page and the answer."""
+    heading = tag("h1", tag("bdi", title), id="answer-title")
+    return tag("section", heading, *children, id="answer", aria_labelledby="answer-title")
+
+
+def notes(cautions: Sequence[str], rest: Sequence[str]) -> Markup:
+    """Return cautions, and further notes that are folded."""
+    shown = tag("ul", *(tag("li", text, class_="caution") for text in cautions), class_="lines") if cautions else None
+    more = tag("ul", *(tag("li", text) for text in rest), class_="plain")
+    return joined(shown, folded(f"{len(rest)} more {'note' if len(rest) == 1 else 'notes'}", more) if rest else None)
 
 
 def label(text: str, limit: int | None = None) -> Markup:
@@ -105,13 +119,24 @@ def value_cell(
     """Return a cell of a value of a metric with its interval; the bounds if ranks are bounded, else the reason."""
     value, low, high, reason = [*cell, None, None, None, ""][:4] if len(cell) < 4 else cell[:4]
     text = written(value, metric)
-    if value is None and len(cell) > 4 and cell[4] is not None:
+    if not is_number(value) and len(cell) > 4 and is_number(cell[4]):
         text = f"{written(cell[4], metric)} to {written(cell[5], metric)}"
     ends = interval_text((value, low, high), metric)
     return number(
         text, value, tag("small", ends) if ends else None, bar, note,
         classes=classes, title=reason or None, data_l=exact(low), data_h=exact(high),
     )  # fmt: skip
+
+
+def ties_cell(share: Number, text: str = "") -> Markup:
+    """Return the cell of a share of tied ranks; a large share is marked."""
+    return number(text or percent(share), share, classes="warn" if (share or 0.0) > MAX_TIES else "")
+
+
+def heading(metric: str, higher_is_better: bool) -> Markup:
+    """Return the heading of a metric with an arrow in the direction of better values."""
+    arrow, better = ("↑", "higher") if higher_is_better else ("↓", "lower")
+    return joined(metric, " ", tag("span", arrow, title=f"{better} is better"))
 
 
 def difference_cell(cell: Sequence[Number], metric: str, is_sure: bool) -> Markup:

@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kgeval.markup import Markup, joined, tag
-from kgeval.markup_panels import MISSING, p_text
+from kgeval.markup_panels import MISSING
 from kgeval.metrics import display_of
 from kgeval.report import charts
+from kgeval.report.page_differences import MAX_NAME, forest, matrix, model_label, p_cell, pair_names
 from kgeval.report.page_numbers import (
     Number,
     difference_text,
@@ -28,21 +29,24 @@ from kgeval.report.page_parts import (
     citation,
     difference_cell,
     exact,
+    first_section,
     folded,
+    heading,
     label,
     limits_of,
     line_list,
+    notes,
     number,
     row_head,
     section,
     table,
+    ties_cell,
     value_cell,
 )
-from kgeval.results import MAX_TIES
 from kgeval.stats import FEW_CLUSTERS
 
 Data = Mapping[str, Any]
-N_GAINS, N_CAUTIONS, MAX_FOREST, MAX_DOTS, N_OUTLIERS, MAX_NAME = 8, 2, 4, 30, 8, 32
+N_GAINS, N_CAUTIONS, MAX_FOREST, MAX_DOTS, N_OUTLIERS = 8, 2, 4, 30, 8
 MAX_HEAD, MAX_RELATION = 20, 70  # characters of a model in a narrow column, and of a relation beside its bar
 MAX_BESIDE = 6  # a matrix of more models stands below the values, not beside them
 MIN_POINTS = 3  # smallest number of relations in a chart
@@ -97,8 +101,8 @@ def column_words(column: str) -> str:
 
 
 def model_name(data: Data, model: int) -> Markup:
-    """Return the sample of a model's colour, and its name."""
-    return tag("span", charts.swatch(model), label(data["models"][model], MAX_NAME), class_="model")
+    """Return the name of a model beside its colour."""
+    return model_label(data["models"][model], model)
 
 
 def bare(data: Data, model: int) -> str:
@@ -113,19 +117,13 @@ def answer(data: Data, title: str) -> Markup:
     """Return the verdict, the first metric of each model, the differences, and at most two cautions."""
     cautions = data["cautions"][:N_CAUTIONS]
     is_wide = len(data["models"]) > MAX_BESIDE
-    rest = [tag("li", text) for text in [*data["cautions"][N_CAUTIONS:], *data["tie_notes"]]]
-    rest += [tag("li", line.partition(": ")[2]) for line in _lines(data) if line.startswith("note: ")]
-    return tag(
-        "section",
-        tag("h1", tag("bdi", title), id="answer-title"),
+    rest = [*data["cautions"][N_CAUTIONS:], *data["tie_notes"]]
+    rest += [line.partition(": ")[2] for line in _lines(data) if line.startswith("note: ")]
+    return first_section(
+        title,
         tag("p", tag("bdi", data["verdict"]["sentence"]), class_=f"verdict {data['verdict']['outcome']}"),
         tag("div", first_values(data), differences(data), class_=f"first{' wide' if is_wide else ''}"),
-        tag("ul", *(tag("li", text, class_="caution") for text in cautions), class_="lines") if cautions else None,
-        folded(f"{len(rest)} more {'note' if len(rest) == 1 else 'notes'}", tag("ul", *rest, class_="plain"))
-        if rest
-        else None,
-        id="answer",
-        aria_labelledby="answer-title",
+        notes(cautions, rest),
     )
 
 
@@ -228,79 +226,19 @@ def differences(data: Data) -> Markup | None:
     metric = data["verdict"]["metric"]
     rows = [row for row in compared["rows"] if row["metric"] == metric]
     if len(data["models"]) > MAX_FOREST:
-        return matrix(data, rows)
+        caption = (
+            f"Differences in {data['verdict']['heading']}, row - column. Bold: significant (Holm); blue: the row is "
+            "better, orange: the column is better. Grey: undecided. All intervals are in the table of all tests."
+        )
+        models = {data["models"][i]: i for i in compared["order"]}
+        return matrix(rows, metric, compared["alpha"], caption, models)
     order = [data["models"][i] for i in compared["order"]]
     rows = sorted(rows, key=lambda row: (order.index(row["first"]), order.index(row["second"])))
-    limits = limits_of([(0.0, None, None), *((row["difference"], row["low"], row["high"]) for row in rows)])
-    bodies = []
-    for row in rows:
-        cell = (row["difference"], row["low"], row["high"])
-        is_sure = bool(row["better"])
-        text, ends = difference_text(cell, metric)
-        bodies.append(
-            tag(
-                "tr",
-                row_head(_pair(row["first"], row["second"])),
-                tag("td", charts.difference_bar(cell, limits, title=f"{text} {ends}", is_sure=is_sure), class_="drawn"),
-                difference_cell(cell, metric, is_sure),
-                number(_p(row["p_corrected"], compared), row["p_corrected"]),
-                class_=None if is_sure else "undecided",
-            )
-        )
-    sides = ("", "first better →") if data["verdict"]["higher_is_better"] else ("← first better", "")
-    axis = tag("span", *(tag("span", side) for side in sides), class_="axis")
     caption = (
         f"Differences in {data['verdict']['heading']}. p is corrected by Holm's method, and decides; an interval "
         f"excludes 0 exactly where it does. Vertical line: 0. Bold: significant. Open mark: undecided."
     )
-    heads = ["first - second", axis, "difference", "p"]
-    return table(caption, heads, [tag("tbody", *bodies)], name="differences", numbers=[2, 3])
-
-
-def _pair(first: str, second: str) -> Markup:
-    return joined(label(first, MAX_NAME), " - ", label(second, MAX_NAME))
-
-
-def _p(value: Number, compared: Data) -> str:
-    """Return a p-value of a comparison as text."""
-    return MISSING if value is None else p_text(value, compared["alpha"])
-
-
-def _turned(row: Data) -> Data:
-    """Return a row of the comparison as second - first."""
-    swapped = {"first": row["second"], "second": row["first"]}
-    difference, low, high = (None if row[name] is None else -row[name] for name in ("difference", "high", "low"))
-    return {**row, **swapped, "difference": difference, "low": low, "high": high}
-
-
-def matrix(data: Data, rows: Sequence[Data]) -> Markup:
-    """Return the differences of all pairs as a matrix: row - column, best model first."""
-    metric, order = data["verdict"]["metric"], data["comparison"]["order"]
-    names = [data["models"][i] for i in order]
-    found = {(row["first"], row["second"]): row for row in rows}
-    found |= {(row["second"], row["first"]): _turned(row) for row in rows}
-    bodies = []
-    for i, name in zip(order, names):
-        cells = []
-        for other in names:
-            if (name, other) not in found:  # the model itself, or another run of it
-                cells.append(tag("td", "", class_="number"))
-                continue
-            row = found[name, other]
-            cell = (row["difference"], row["low"], row["high"])
-            is_sure = bool(row["better"])
-            kind = ("gain" if row["better"] == name else "loss") if is_sure else "grey"
-            text, ends = difference_text(cell, metric)
-            title = f"{name} - {other}: {text} {ends}, p {_p(row['p_corrected'], data['comparison'])}"
-            cells.append(number(text, row["difference"], classes=kind, title=title))
-        bodies.append(tag("tr", row_head(model_name(data, i)), *cells))
-    caption = (
-        f"Differences in {data['verdict']['heading']}, row - column. Bold: significant (Holm); blue: the row is "
-        "better, orange: the column is better. Grey: undecided. All intervals are in the table of all tests."
-    )
-    heads = ["row", *(label(name, 12) for name in names)]
-    made = [tag("tbody", *bodies)]
-    return table(caption, heads, made, name="differences", classes="matrix", numbers=range(1, len(heads)))
+    return forest(rows, metric, compared["alpha"], caption, higher_is_better=data["verdict"]["higher_is_better"])
 
 
 # ---- 2: metrics ----
@@ -370,9 +308,8 @@ def metric_table(data: Data, group: Data, has_bars: bool = False) -> Markup:
             cell = row["cells"][place]
             bar = bar_of(cell, limits[place], _chance(group, row["model"], place), row["ends"][place], row["model"])
             cells.append(value_cell(cell, key, bar=bar if has_bars else None, classes=_classes(data, row, place)))
-        ties = data["tie_rates"][row["model"]]
         if has_bars:
-            cells.append(number(percent(ties), ties, classes="warn" if (ties or 0.0) > MAX_TIES else ""))
+            cells.append(ties_cell(data["tie_rates"][row["model"]]))
         if len(ns) > 1:
             cells.append(number(whole(row["n"]), row["n"]))
         bodies.append(tag("tr", row_head(model_name(data, row["model"])), *cells))
@@ -380,7 +317,7 @@ def metric_table(data: Data, group: Data, has_bars: bool = False) -> Markup:
         cells = [value_cell(cell, key) for cell, key in zip(row["cells"], keys)]
         cells += [tag("td")] * (has_bars + (len(ns) > 1))
         bodies.append(tag("tr", row_head(row["name"]), *cells, class_="chance"))
-    heads = ["model", *(_direction(one) for one in data["metrics"])]
+    heads = ["model", *(heading(one["heading"], one["higher_is_better"]) for one in data["metrics"])]
     heads += ["ties"] if has_bars else []
     heads += ["ranks"] if len(ns) > 1 else []
     size = f"; {whole(min(ns))} ranks" if len(ns) == 1 else ""
@@ -388,13 +325,6 @@ def metric_table(data: Data, group: Data, has_bars: bool = False) -> Markup:
     caption = f"{kind}, realistic ties, {data['confidence']:.0%} intervals"
     name = f"metrics-{group['setting']}-{group['side']}"
     return table(caption, heads, [tag("tbody", *bodies)], name=name, numbers=range(1, len(heads)))
-
-
-def _direction(metric: Data) -> Markup:
-    """Return the heading of a metric with an arrow that says which values are better."""
-    is_higher = metric["higher_is_better"]
-    arrow = tag("span", "↑" if is_higher else "↓", title=f"{'higher' if is_higher else 'lower'} is better")
-    return joined(metric["heading"], " ", arrow)
 
 
 def reasons(data: Data) -> Markup | None:
@@ -660,7 +590,7 @@ def relations(data: Data) -> Markup:
     heads += [model_name(data, i) for i in range(n_models)]
     for pair in found["differences"]:
         prefix = "" if metric in keys else f"{data['verdict']['heading']}: "
-        heads.append(joined(prefix, _pair(data["models"][pair["first"]], data["models"][pair["second"]])))
+        heads.append(joined(prefix, pair_names(data["models"][pair["first"]], data["models"][pair["second"]])))
     bodies = []
     for i, name in enumerate(labels):
         ns = [found["n"][0][i]] if same else [counts[i] for counts in found["n"]]
@@ -1090,8 +1020,8 @@ def all_tests(data: Data) -> list[Any]:
                 number(written(row["value_first"], metric), row["value_first"]),
                 number(written(row["value_second"], metric), row["value_second"]),
                 difference_cell((row["difference"], row["low"], row["high"]), metric, is_sure),
-                number(_p(row["p"], compared), row["p"]),
-                number(_p(row["p_corrected"], compared), row["p_corrected"]),
+                p_cell(row["p"], compared["alpha"]),
+                p_cell(row["p_corrected"], compared["alpha"]),
                 number(difference_text([row["detectable"]], metric)[0].removeprefix("+"), row["detectable"]),
                 tag("td", counts, class_="number"),
                 tag("td", label(row["better"] or row["decision"], MAX_NAME)),
@@ -1100,7 +1030,7 @@ def all_tests(data: Data) -> list[Any]:
                 effective = f" ({row['n_effective']:.0f} effective)" if few else ""
                 cells.append(number(f"{whole(row['n'])}, {whole(row['n_clusters'])}{effective}", row["n"]))
             lines.append(tag("tr", row_head(display_of(metric).heading), *cells, title=row["reason"] or None))
-        pair = tag("tr", tag("th", _pair(first, second), scope="rowgroup", colspan=len(heads)))
+        pair = tag("tr", tag("th", pair_names(first, second), scope="rowgroup", colspan=len(heads)))
         bodies.append(tag("tbody", pair, *lines))
     size = f" {whole(min(ns)[0])} ranks in {whole(min(ns)[1])} clusters." if len(ns) == 1 else ""
     caption = (

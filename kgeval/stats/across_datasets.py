@@ -217,7 +217,7 @@ def friedman(values: npt.ArrayLike) -> Friedman:
     if reason:
         return Friedman(nan, nan, nan, nan, nan, nan, nan, **counts, reason=reason)
     chi2 = _chi2(ranked)
-    agree = _all_agree(ranked)
+    agree = bool((ranked.ranks == ranked.ranks[0]).all())
     f = inf if agree else (n - 1) * chi2 / (n * (k - 1) - chi2)
     p_f = 0.0 if agree else float(stats.f.sf(f, k - 1, (k - 1) * (n - 1)))
     doubled = np.rint(2.0 * ranked.ranks).astype(np.int64)
@@ -277,8 +277,10 @@ def nemenyi(values: npt.ArrayLike, confidence: float = 0.95) -> Nemenyi:
     critical = float(stats.studentized_range.ppf(confidence, k, inf)) / sqrt(2.0) * unit
     first, second = np.triu_indices(k, 1)
     gaps = np.abs(ranked.means[first] - ranked.means[second])
-    p_values = np.clip(stats.studentized_range.sf(gaps / unit * sqrt(2.0), k, inf), 0.0, 1.0)
-    return Nemenyi(critical, _symmetric(p_values, k), confidence, n, ranked.n_left_out)
+    p_values = np.ones((k, k))
+    p_values[first, second] = np.clip(stats.studentized_range.sf(gaps / unit * sqrt(2.0), k, inf), 0.0, 1.0)
+    p_values[second, first] = p_values[first, second]
+    return Nemenyi(critical, p_values, confidence, n, ranked.n_left_out)
 
 
 def complete_rows(values: npt.ArrayLike) -> tuple[Reals, Bools]:
@@ -368,29 +370,11 @@ def _reason(ranked: MeanRanks) -> str:
     return "" if np.ptp(ranked.ranks, axis=1).any() else "all models are equal in every dataset"
 
 
-def _rank_variation(ranked: MeanRanks) -> float:
-    """Return the sum of the squared deviations of all ranks from ``(models + 1) / 2``."""
-    return float(((ranked.ranks - (ranked.ranks.shape[1] + 1) / 2.0) ** 2).sum())
-
-
 def _chi2(ranked: MeanRanks) -> float:
     """Return Friedman's statistic, corrected for ties."""
     n, k = ranked.ranks.shape
-    sums = ranked.ranks.sum(axis=0)
-    return float((k - 1) * ((sums - n * (k + 1) / 2.0) ** 2).sum() / _rank_variation(ranked))
-
-
-def _all_agree(ranked: MeanRanks) -> bool:
-    """Return whether all datasets give the same ranks."""
-    return bool((ranked.ranks == ranked.ranks[0]).all())
-
-
-def _symmetric(upper: Reals, k: int) -> Reals:
-    """Return a symmetric array, shape (k, k), from the values above its diagonal; the diagonal is 1."""
-    array = np.ones((k, k))
-    rows, columns = np.triu_indices(k, 1)
-    array[rows, columns] = array[columns, rows] = upper
-    return array
+    variation = ((ranked.ranks - (k + 1) / 2.0) ** 2).sum()
+    return float((k - 1) * ((ranked.ranks.sum(axis=0) - n * (k + 1) / 2.0) ** 2).sum() / variation)
 
 
 def _exact_p_value(doubled: Ids) -> float:

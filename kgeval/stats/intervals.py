@@ -14,7 +14,7 @@ from math import isfinite, nan, sqrt
 import numpy as np
 import numpy.typing as npt
 
-from kgeval.checks import Ids, Reals, check_number
+from kgeval.checks import Reals, check_number
 from kgeval.stats.clusters import Clusters, Grouping, left_out_deviations
 from kgeval.stats.moments import Interval, Moments
 from kgeval.stats.skewness import Skew
@@ -397,30 +397,3 @@ def wilson_limits(share: float, variance: float, n_effective: float, t: float) -
     # Rounding errors could put a limit below 0 or above 1, or put a share of 0 or 1 outside its interval. `min` and
     # `max` prevent both.
     return max(0.0, min(share, centre - reach)), min(1.0, max(share, centre + reach))
-
-
-def in_order(rows: Reals) -> Ids:
-    """Return indices that sort `rows` (one row per cluster) by their values; the labels of the clusters do not matter.
-
-    Parameters
-    ----------
-    rows : float64 array, shape (n, k)
-
-    Returns
-    -------
-    int64 array, shape (n,)
-        Indices that sort the rows by the first column, then by the second, and so on. Before the comparison, the values
-        are divided by the largest absolute value of their column and rounded to ten decimals, so that rounding errors
-        of sums do not change the order.
-
-    Examples
-    --------
-    >>> in_order(np.array([[2.0, 0.0], [1.0, 7.0], [1.0, 5.0]]))
-    array([2, 1, 0])
-    """
-    # (k,): largest absolute value of each column.
-    scale = np.abs(rows).max(axis=0, initial=0.0)
-    # (n, k): the rows scaled to [-1, 1] and rounded.
-    keys = np.round(rows / np.where(scale > 0.0, scale, 1.0), 10)
-    # `lexsort` sorts by its last key first, hence the reversed columns.
-    return np.asarray(np.lexsort(keys.T[::-1]), dtype=np.int64)

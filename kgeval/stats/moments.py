@@ -235,26 +235,17 @@ class Interval:
         return f"{self.value:.4f} [{self.low:.4f}, {self.high:.4f}]" + (f" ({self.remark})" if self.remark else "")
 
     def _repr_html_(self) -> str:
-        has_limits = not isnan(self.low)
-        return panels.panel(
-            f"{panels.written(self.value)} {panels.between(self.low, self.high)}",
-            panels.bar_table(
-                [panels.Bar("statistic", self.value, self.low, self.high, note=self.remark)],
-                self.confidence if has_limits else None,
-            ),
-            panels.folded(
-                "How the interval was computed",
-                panels.facts(
-                    [
-                        ("method", self.method),
-                        ("confidence", f"{100 * self.confidence:g}%"),
-                        ("standard error", panels.written(self.error, 6)),
-                        ("clusters", f"{self.n_clusters:,}"),
-                        ("effective clusters", panels.written(self.n_effective, 1)),
-                    ]
-                ),
-            ),
-        )
+        title = f"{panels.written(self.value)} {panels.between(self.low, self.high)}"
+        bar = panels.Bar("statistic", self.value, self.low, self.high, note=self.remark)
+        facts = [
+            ("method", self.method),
+            ("confidence", f"{100 * self.confidence:g}%"),
+            ("standard error", panels.written(self.error, 6)),
+            ("clusters", f"{self.n_clusters:,}"),
+            ("effective clusters", panels.written(self.n_effective, 1)),
+        ]
+        bars = panels.bar_table([bar], None if isnan(self.low) else self.confidence)
+        return panels.panel(title, bars, panels.folded("How the interval was computed", panels.facts(facts)))
 
     @property
     def remark(self) -> str:

@@ -110,10 +110,6 @@ class Difference:
         """``"swaps"``, ``"t"``, or ``""`` without a test."""
         return "" if isnan(self.p_value) else "t" if self.swaps is None else "swaps"
 
-    def turned(self) -> Difference:
-        """Return the second system minus the first."""
-        return replace(self, value=0.0 - self.value)
-
     def can_reject(self, level: float) -> bool:
         """Return whether any outcome in the differing clusters could be significant at a level.
 

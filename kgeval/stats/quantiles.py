@@ -14,13 +14,7 @@ import numpy.typing as npt
 from kgeval.checks import Reals, check_number
 from kgeval.errors import DataError
 from kgeval.stats.clusters import Clusters
-from kgeval.stats.intervals import (
-    NO_OBSERVATIONS,
-    ONE_CLUSTER,
-    Spread,
-    check_confidence,
-    effective_size,
-)
+from kgeval.stats.intervals import NO_OBSERVATIONS, ONE_CLUSTER, Spread, check_confidence, effective_size
 from kgeval.stats.moments import Interval, Moments
 
 TOO_FEW = "too few clusters for limits of this quantile"

@@ -366,11 +366,7 @@ def mean_over_runs(runs: Runs, *, confidence: float = 0.95, bounds: tuple[float,
 
 
 def compare_runs(
-    systems: Sequence[Runs],
-    pairs: Sequence[tuple[int, int]],
-    *,
-    spread: str = "pooled",
-    largest_level: float = 0.05,
+    systems: Sequence[Runs], pairs: Sequence[tuple[int, int]], *, spread: str = "pooled", largest_level: float = 0.05
 ) -> list[Difference]:
     """Return the differences between the means of systems over their runs, with Student's t test.
 

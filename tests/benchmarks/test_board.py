@@ -119,7 +119,7 @@ def test_protocols_and_datasets_are_never_mixed(card):
     assert second.differs_from(first) == ["protocol: object side, not both sides"]
     assert first.differs_from(second) == ["protocol: both sides, not object side"]
     (text, _) = third.differs_from(second)
-    real = first.dataset_fingerprint[:8]
+    real = first.card.dataset_fingerprint[:8]
     assert text == f"another dataset of the same name (fingerprint ffffffff, not {real})"
     assert first.differs_from(first) == []
     (note,) = [note for note in board.notes if note.startswith("toy stands for 2 datasets with different contents")]
@@ -142,14 +142,14 @@ def test_a_run_on_the_easiest_triples_does_not_stand_first(tmp_path):
     easy = [*range(10), *range(25, 35)]
     board = read_board([run(range(m), "A"), run(range(m), "B"), run(easy, "C")])
     full, part = board.tables
-    assert full.protocol_fingerprint == part.protocol_fingerprint
+    assert full.card.protocol_fingerprint == part.card.protocol_fingerprint
     assert [row.model for row in full.rows] == ["A", "B"]
     assert [row.value("mrr")[0] for row in full.rows] == pytest.approx([sum(1 / k for k in range(1, 26)) / 25] * 2)
     assert part.rows[0].value("mrr")[0] == pytest.approx(sum(1 / k for k in range(1, 11)) / 10)
     assert full.heading.endswith("; 50 of 50 ranks")
     assert part.heading.endswith("; 20 of 50 ranks")
     assert part.differs_from(full) == ["20 of 50 ranks, not 50 of 50 ranks"]
-    where = f"toy, protocol {part.protocol_fingerprint}: "
+    where = f"toy, protocol {part.card.protocol_fingerprint}: "
     said = "the runs have ranks of different triples (50 of 50 ranks and 20 of 50 ranks); they are in different tables"
     assert f"{where}{said}" in board.notes
     assert not [note for note in board.notes if "cards do not list" in note]

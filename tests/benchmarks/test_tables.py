@@ -366,7 +366,7 @@ def test_a_single_run_beside_several_is_told_everywhere():
     """Its spread is that of the other model; where all models have one run, nothing is said of it."""
     runs = cases.runs_of((12,), ("A",)) | cases.runs_of((12,), ("B",), (1,))
     found = kg.benchmark(runs, metrics="mrr")
-    said = "B has one run on ring-12: its spread over the seeds is taken from the models with several"
+    said = "B on ring-12 has one run: the spread over the seeds of each is taken from the models with several"
     assert f"; {said}" in found.verdict.sentence
     assert rf"\par\noindent {said}" in found.to_latex().splitlines()
     assert said in found.to_markdown().splitlines()
@@ -391,7 +391,7 @@ def test_many_single_runs_are_counted():
     assert borrowed_spreads(table.iloc[6:].query("n_first == 1")) == []
     of_one = pd.concat([table.iloc[:1], table.iloc[:1].assign(dataset="y")])
     assert borrowed_spreads(of_one) == [
-        "M0 has one run on x and y: its spread over the seeds is taken from the models with several"
+        "M0 on x and M0 on y have one run: the spread over the seeds of each is taken from the models with several"
     ]
 
 
