@@ -39,12 +39,14 @@ from kgeval.data.frames import (
     further_notes,
     with_labels,
 )
+from kgeval.data.further_values import DATE, NUMBER, TEXT, TIME_NAMES, ColumnValues
 from kgeval.data.known import SETTINGS, KnownIndex, known_triples
 from kgeval.data.labels import Labels, NumberLabels, TextLabels
 from kgeval.data.library_objects import LibraryLabels, library_labels
 from kgeval.data.lists import Ragged, joined_ranges
 from kgeval.data.predictions import FILTERED, UNMAPPED, GivenRanks, Predictions
 from kgeval.data.protocol import PROTOCOL_HINTS, UNSEEN, Protocol, RandomSample
+from kgeval.data.qualifiers import QUALIFIERS, LabelQualifiers, Qualifiers
 from kgeval.data.queries import Queries, given_and_asked, given_and_asked_where, query_parts, shares_query
 from kgeval.data.row_keys import RowKeys, group_rows, rank_in
 from kgeval.data.sides import SIDE_NAMES, SIDES, check_side, check_sides, side_of
@@ -53,32 +55,40 @@ from kgeval.data.vocabulary import Vocabulary, triple_ids
 
 __all__ = [
     "COLUMN_NAMES",
+    "DATE",
     "EMPTY",
     "FILTERED",
     "NOT_KNOWN",
+    "NUMBER",
     "OF_TOOL",
     "ONE_FILE",
     "PER_POSITIVE",
     "PROTOCOL_HINTS",
+    "QUALIFIERS",
     "SETTINGS",
     "SIDES",
     "SIDE_NAMES",
     "SPLITS",
+    "TEXT",
+    "TIME_NAMES",
     "TRUTH_NAMES",
     "UNMAPPED",
     "UNSEEN",
     "All",
     "Candidates",
     "ColumnChoice",
+    "ColumnValues",
     "Dataset",
     "GivenRanks",
     "KnownIndex",
+    "LabelQualifiers",
     "Labels",
     "LibraryLabels",
     "Listed",
     "NumberLabels",
     "Predictions",
     "Protocol",
+    "Qualifiers",
     "Queries",
     "Ragged",
     "RandomSample",

@@ -19,18 +19,21 @@ import pandas as pd
 
 from kgeval import markup_panels as panels
 from kgeval.checks import Ids, check_positive_int, counted, cut_label, suggest
-from kgeval.data.fingerprints import fingerprint_triples
+from kgeval.data.fingerprints import FurtherPart, fingerprint_triples
 from kgeval.data.frames import (
     as_frame,
     check_integers,
     frame_columns,
     frame_labels,
+    frame_qualifiers,
     further_columns,
     further_notes,
     has_names,
 )
+from kgeval.data.further_values import TEXT, TIME_NAMES, ColumnValues, column_values
 from kgeval.data.labels import BLOCK, Labels, TextLabels
 from kgeval.data.library_objects import library_triples, pieces_of
+from kgeval.data.qualifiers import QUALIFIERS, LabelQualifiers, Qualifiers, check_qualifiers
 from kgeval.data.row_keys import group_rows
 from kgeval.data.splitting import split_rows, split_sizes
 from kgeval.data.triples import TripleSet
@@ -63,7 +66,9 @@ class Dataset:
         Notes about what was assumed or left out when the data were read. `observations` starts with these notes.
     columns : mapping of str to pandas.DataFrame, optional
         Further columns of some or all splits, such as ``time`` or ``weight``. Row i belongs to triple i of the split.
-        The columns do not change the ranks; results can be broken down by them.
+        Results can be broken down by them; a column named time, timestamp, date, year or t is the `time_column`.
+    qualifiers : mapping of str to Qualifiers, optional
+        The qualifiers of the triples of some or all splits.
     dictionaries : mapping of str to sequence of str, optional
         Only for a dataset whose files contain ids: the labels in the order of these ids, under the keys ``"entities"``
         and ``"relations"``. Some checkpoints do not name their rows; if such a checkpoint comes from the same tool,
@@ -100,6 +105,7 @@ class Dataset:
         columns: Mapping[str, pd.DataFrame] | None = None,
         dictionaries: Mapping[str, Sequence[str]] | None = None,
         id_format: str = "",
+        qualifiers: Mapping[str, Qualifiers] | None = None,
     ) -> None:
         for split in splits:
             if split not in SPLITS:
@@ -122,6 +128,12 @@ class Dataset:
                 raise DataError(
                     f"columns of {split}: expected {len(self[split])} rows, one per triple; got {len(frame)}"
                 )
+        sizes = len(entities), len(relations)
+        self.qualifiers: dict[str, Qualifiers] = {
+            split: check_qualifiers(split, value, len(self[split]), *sizes)
+            for split, value in (qualifiers or {}).items()
+        }
+        self._column_values: dict[str, ColumnValues] = {}
 
     @classmethod
     def from_frames(
@@ -168,12 +180,15 @@ class Dataset:
         frames = {"train": train, "valid": valid, "test": test}
         given = {split: as_frame(split, frame) for split, frame in frames.items() if frame is not None}
         labels = {split: frame_labels(split, frame, columns) for split, frame in given.items()}
+        qualifiers = {split: frame_qualifiers(split, frame) for split, frame in given.items()}
         parts = {split: further_columns(split, frame, columns) for split, frame in given.items()}
         further = {split: kept for split, (kept, _) in parts.items() if len(kept.columns)}
         notes = further_notes(further)
         ignored = dict.fromkeys(name for _, names in parts.values() for name in names)
+        ignored = {name: None for name in ignored if name != QUALIFIERS or not any(qualifiers.values())}
         notes += [f"columns ignored: {', '.join(ignored)}"] if ignored else []
-        dataset = cls.from_labels(labels, name=name, notes=notes, further_columns=further)
+        of_split = {split: value for split, value in qualifiers.items() if value is not None}
+        dataset = cls.from_labels(labels, name=name, notes=notes, further_columns=further, qualifiers=of_split)
         if columns is None and dataset.suspicious_order and not any(has_names(frame) for frame in given.values()):
             raise DataError(f"{', '.join(given)}: {dataset.suspicious_order}")
         for split, frame in given.items():
@@ -266,6 +281,7 @@ class Dataset:
         notes: Sequence[str] = (),
         further_columns: Mapping[str, pd.DataFrame] | None = None,
         dictionaries: Mapping[str, Sequence[str]] | None = None,
+        qualifiers: Mapping[str, LabelQualifiers] | None = None,
     ) -> Dataset:
         """Make a dataset from categorical columns of labels.
 
@@ -283,6 +299,8 @@ class Dataset:
             The `columns` of `Dataset`.
         dictionaries : mapping of str to sequence of str, optional
             See `Dataset`. Each label becomes a label of the dataset, even if no triple has it.
+        qualifiers : mapping of str to LabelQualifiers, optional
+            The qualifiers of some or all splits; their labels become labels of the dataset too.
 
         Raises
         ------
@@ -293,16 +311,28 @@ class Dataset:
             raise DataError("a dataset needs at least one split (train, valid or test)")
         # s, p, o of the first split, then s, p, o of the next split, and so on.
         parts = [column for split in columns for column in columns[split]]
-        given = dictionaries or {}
-        entities = _sorted_vocabulary(parts[0::3] + parts[2::3], given.get("entities", ()))
-        relations = _sorted_vocabulary(parts[1::3], given.get("relations", ()))
+        given, extra = dictionaries or {}, list((qualifiers or {}).values())
+        ends = parts[0::3] + parts[2::3] + [of.entities for of in extra]
+        entities = _sorted_vocabulary(ends, given.get("entities", ()))
+        relations = _sorted_vocabulary(parts[1::3] + [of.relations for of in extra], given.get("relations", ()))
         ids = [_ids_of(part, relations if i % 3 == 1 else entities) for i, part in enumerate(parts)]
         splits = {
             split: TripleSet(np.column_stack(ids[3 * i : 3 * i + 3]), len(entities), len(relations), name=split)
             for i, split in enumerate(columns)
         }
+        with_ids = {
+            split: Qualifiers(_ids_of(of.relations, relations), _ids_of(of.entities, entities), of.offsets)
+            for split, of in (qualifiers or {}).items()
+        }
         return cls(
-            entities, relations, splits, name=name, notes=notes, columns=further_columns, dictionaries=dictionaries
+            entities,
+            relations,
+            splits,
+            name=name,
+            notes=notes,
+            columns=further_columns,
+            dictionaries=dictionaries,
+            qualifiers=with_ids,
         )
 
     @classmethod
@@ -316,6 +346,7 @@ class Dataset:
         n_relations: int | None = None,
         entity_labels: Sequence[str] | None = None,
         relation_labels: Sequence[str] | None = None,
+        columns: Mapping[str, Mapping[str, Any]] | None = None,
         name: str = "dataset",
     ) -> Dataset:
         """Make a dataset from integer arrays, shape (n, 3), columns s, p, o.
@@ -329,13 +360,24 @@ class Dataset:
             Needed only if the labels are not given.
         entity_labels, relation_labels : sequence of str, optional
             Labels in id order; by default the ids as strings.
+        columns : mapping of str to mapping of str to array_like, optional
+            Further columns of some or all splits, with one value for each triple: ``{"test": {"time": [2014, 2015]}}``.
+            A column named ``"qualifiers"`` holds `Qualifiers`, or for each triple a list of pairs (relation, entity).
 
         Raises
         ------
         DataError
             If an id is out of range or not an integer (the message names split and row), if an array is masked, if no
             array is given, if neither the number nor the labels of the entities (or of the relations) are given, or if
-            the number differs from the number of labels.
+            the number differs from the number of labels, or if a column does not fit its split.
+
+        Examples
+        --------
+        >>> facts = {"train": [[0, 0, 1]], "test": [[1, 0, 0], [1, 0, 1]]}
+        >>> columns = {"train": {"time": [7]}, "test": {"time": [10, 9], "qualifiers": [[(0, 1)], []]}}
+        >>> dataset = Dataset.from_arrays(**facts, n_entities=2, n_relations=1, columns=columns)
+        >>> dataset.time_column, dataset.column("test", "time"), dataset.column("test", "qualifiers")[0]
+        ('time', array([10,  9]), [(0, 1)])
         """
         entities = _declared_vocabulary("entity", n_entities, entity_labels)
         relations = _declared_vocabulary("relation", n_relations, relation_labels)
@@ -344,7 +386,8 @@ class Dataset:
             for split, array in {"train": train, "valid": valid, "test": test}.items()
             if array is not None
         }
-        return cls(entities, relations, splits, name=name)
+        frames, qualifiers = _given_columns(columns or {}, splits)
+        return cls(entities, relations, splits, name=name, columns=frames, qualifiers=qualifiers)
 
     def __getitem__(self, split: str) -> TripleSet:
         if split not in self.splits:
@@ -357,6 +400,103 @@ class Dataset:
 
     def __contains__(self, split: object) -> bool:
         return split in self.splits
+
+    @property
+    def has_qualifiers(self) -> bool:
+        """Whether at least one triple has qualifiers."""
+        return any(len(of.relations) for of in self.qualifiers.values())
+
+    @property
+    def time_column(self) -> str | None:
+        """The name of the column that holds the time of each triple; None if there is no such column.
+
+        The column is named time, timestamp, date, year or t, in upper or lower case. If several columns have such
+        names, the first of these names decides.
+        """
+        names = [name for name in self.column_names if name.lower() in TIME_NAMES]
+        return min(names, key=lambda name: TIME_NAMES.index(name.lower()), default=None)
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """The names of the further columns of all splits; ``"qualifiers"`` comes last, if triples have qualifiers."""
+        names = dict.fromkeys(str(name) for frame in self.columns.values() for name in frame)
+        return (*names, *([QUALIFIERS] if self.qualifiers else []))
+
+    def column_values(self, name: str) -> ColumnValues:
+        """Return the values of a column of numbers, dates or text in all splits, and one code for each distinct value.
+
+        Parameters
+        ----------
+        name : str
+            The name of a further column, but not ``"qualifiers"``.
+
+        Raises
+        ------
+        DataError
+            If there is no such column.
+        """
+        if name not in self._column_values:
+            parts: dict[str, Any] = {split: len(triples) for split, triples in self.splits.items()}
+            parts |= {split: frame[name] for split, frame in self.columns.items() if name in frame}
+            if all(isinstance(part, int) for part in parts.values()):
+                known = ", ".join(self.column_names) or "none"
+                raise DataError(f"dataset {self.name!r} has no column {name!r}; its further columns: {known}")
+            self._column_values[name] = column_values(parts)
+        return self._column_values[name]
+
+    def column(self, split: str, name: str) -> npt.NDArray[Any] | Qualifiers:
+        """Return a further column of a split, with one value for each triple.
+
+        Parameters
+        ----------
+        split : str
+        name : str
+
+        Returns
+        -------
+        array, shape (n,), or Qualifiers
+            Numbers (int64 or float64) if all values of the column in all splits are numbers, datetime64 if all are
+            dates, else text (object). Missing values are NaN, NaT or None; triples of a split without qualifiers have
+            none. `Qualifiers` for the name ``"qualifiers"``.
+
+        Raises
+        ------
+        DataError
+            If there is no such column.
+        """
+        if name == QUALIFIERS and self.qualifiers:
+            return self._qualifiers_of(split)
+        self[split]  # raises an error if there is no such split
+        return self.column_values(name).of(split)
+
+    def _qualifiers_of(self, split: str) -> Qualifiers:
+        """Return the qualifiers of a split; a split without qualifiers gets an empty list for each triple."""
+        return self.qualifiers[split] if split in self.qualifiers else Qualifiers.none(len(self[split]))
+
+    def column_codes(self, name: str) -> dict[str, Ids]:
+        """Return one code for each triple of each split: two triples have equal values if their codes are equal.
+
+        Codes are comparable across splits. The codes of numbers and dates are in ascending order of the values.
+
+        Parameters
+        ----------
+        name : str
+
+        Returns
+        -------
+        dict of str to int64 array, shape (n,)
+            For each split. A missing value has the code -1; a triple without qualifiers has the code 0.
+
+        Raises
+        ------
+        DataError
+            If there is no such column.
+        """
+        if name == QUALIFIERS and self.qualifiers:
+            joined = Qualifiers.joined([self._qualifiers_of(split) for split in self.splits])
+            ends = np.cumsum([len(triples) for triples in self.splits.values()])[:-1]
+            return dict(zip(self.splits, np.split(joined.codes(), ends)))
+        return self.column_values(name).codes
 
     def with_notes(self, notes: Sequence[str], first: bool = False) -> Dataset:
         """Return a copy of the dataset with further notes.
@@ -439,17 +579,39 @@ class Dataset:
         columns = (
             {} if frame is None else {name: frame.iloc[part].reset_index(drop=True) for name, part in rows.items()}
         )
-        dictionaries = self.dictionaries
-        return Dataset(self.entities, self.relations, splits, self.name, notes, columns, dictionaries, self.id_format)
+        of = self.qualifiers.get(old)
+        qualifiers = {} if of is None else {name: of.take(part) for name, part in rows.items()}
+        kept = (columns, self.dictionaries, self.id_format, qualifiers)
+        return Dataset(self.entities, self.relations, splits, self.name, notes, *kept)
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 (hexadecimal) of the labels and triples; the order of the rows does not change it.
+        """SHA-256 (hexadecimal) of labels, triples, times and qualifiers; the order of the rows does not change it.
 
-        The labels include entities that occur in no triple, because these entities are candidates.
+        The labels include entities that occur in no triple, because these entities are candidates. Further columns
+        other than the `time_column` do not change the fingerprint.
         """
         parts = {split: triples.array for split, triples in sorted(self.splits.items())}
-        return fingerprint_triples("kgeval dataset 1", self.entities, self.relations, parts, with_labels=True)
+        further: list[FurtherPart] = []
+        if self.time_column:
+            times = self.column_values(self.time_column)
+            further.append(FurtherPart("time", times.texts(), {split: times.codes[split] for split in parts}))
+        if self.has_qualifiers:
+            further.append(self._qualifier_part())
+        title = f"kgeval dataset {2 if further else 1}"
+        return fingerprint_triples(title, self.entities, self.relations, parts, with_labels=True, further=further)
+
+    def _qualifier_part(self) -> FurtherPart:
+        """Return the qualifiers for the fingerprint: ids are replaced by positions among the sorted labels."""
+        places = [vocabulary.labels.text_places for vocabulary in (self.relations, self.entities)]
+        all_of = Qualifiers.joined([self._qualifiers_of(split) for split in self.splits])
+        sorted_ids = Qualifiers(places[0][all_of.relations], places[1][all_of.entities], all_of.offsets)
+        codes = sorted_ids.codes()
+        distinct, first = np.unique(codes, return_index=True)
+        texts = [repr(sorted_ids[row]) for row in first.tolist()]
+        ends = np.cumsum([len(triples) for triples in self.splits.values()])[:-1]
+        of_split = dict(zip(self.splits, np.split(np.searchsorted(distinct, codes), ends)))
+        return FurtherPart("qualifiers", texts, of_split)
 
     @property
     def duplicates(self) -> dict[str, int]:
@@ -601,6 +763,7 @@ class Dataset:
         rows, rows in two splits, and unseen entities or relations.
         """
         sentences = [*self.notes, *([self._says_numbers] if self._says_numbers else [])]
+        sentences += self._time_notes()
         for kind, pairs in self.near_duplicates.items():
             if pairs:
                 earlier, later = (ascii(label) for label in pairs[0])
@@ -616,6 +779,23 @@ class Dataset:
                 entities, relations = counted(counts["entities"], "entity"), counted(counts["relations"], "relation")
                 sentences.append(f"{triples} {entities} and {relations} that do not occur in train")
         return sentences
+
+    def _time_notes(self) -> list[str]:
+        """Return notes about times that are text, and about missing times."""
+        name = self.time_column
+        if name is None:
+            return []
+        times, notes = self.column_values(name), []
+        if times.kind == TEXT:
+            why = times.mixed or "text that is neither a number nor a date"
+            notes.append(
+                f"the column {name} holds {why}; its times are compared as text, so no time is earlier or later"
+            )
+        for split, codes in times.codes.items():
+            if (codes < 0).any():
+                n = int(np.count_nonzero(codes < 0))
+                notes.append(f"{counted(n, f'triple of {split} has', f'triples of {split} have')} no {name}")
+        return notes
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{split} {len(t):,}" for split, t in self.splits.items())
@@ -709,6 +889,31 @@ def _checked_triples(split: str, array: npt.ArrayLike, entities: Vocabulary, rel
         raise DataError(
             f"{error}. The expected order is s, p, o; if the columns are head, tail, relation: array[:, [0, 2, 1]]"
         ) from None
+
+
+def _given_columns(
+    columns: Mapping[str, Mapping[str, Any]], splits: Mapping[str, TripleSet]
+) -> tuple[dict[str, pd.DataFrame], dict[str, Any]]:
+    """Return the further columns of `Dataset.from_arrays` as one frame for each split, and the qualifiers apart."""
+    frames, qualifiers = {}, {}
+    for split, of_split in columns.items():
+        if split not in splits:
+            raise DataError(f"columns: {split!r} is not a split with triples{suggest(split, splits)}")
+        values = {}
+        for name, column in of_split.items():
+            if name == QUALIFIERS:
+                qualifiers[split] = column
+                continue
+            array = column if isinstance(column, (pd.Series, pd.Categorical)) else np.asarray(column)
+            if array.ndim != 1 or len(array) != len(splits[split]):
+                raise DataError(
+                    f"columns of {split}: {name!r} must hold {len(splits[split])} values, one per triple; got shape "
+                    f"{array.shape}"
+                )
+            values[str(name)] = array.reset_index(drop=True) if isinstance(array, pd.Series) else array
+        if values:
+            frames[split] = pd.DataFrame(values, index=pd.RangeIndex(len(splits[split])))
+    return frames, qualifiers
 
 
 def _declared_vocabulary(kind: str, n: int | None, labels: Sequence[str] | None) -> Vocabulary:

@@ -7,7 +7,9 @@ compute fingerprints.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,8 +18,31 @@ from kgeval.data.row_keys import group_rows
 from kgeval.data.vocabulary import Vocabulary
 
 
+@dataclass(frozen=True)
+class FurtherPart:
+    """What a fingerprint also depends on: one text for each triple, such as its time.
+
+    Parameters
+    ----------
+    name : str
+    texts : sequence of str
+        The distinct texts, in an order that follows from the texts.
+    codes : mapping of str to int64 array, shape (n,)
+        For each array of triples, the index of each triple's text; -1 for a missing value.
+    """
+
+    name: str
+    texts: Sequence[str]
+    codes: Mapping[str, Ids]
+
+
 def fingerprint_triples(
-    title: str, entities: Vocabulary, relations: Vocabulary, parts: Mapping[str, Ids], with_labels: bool = False
+    title: str,
+    entities: Vocabulary,
+    relations: Vocabulary,
+    parts: Mapping[str, Ids],
+    with_labels: bool = False,
+    further: Sequence[FurtherPart] = (),
 ) -> str:
     """Return the SHA-256 (hexadecimal) of one or more named arrays of triples.
 
@@ -32,6 +57,8 @@ def fingerprint_triples(
         in an array.
     with_labels : bool
         Whether the fingerprint also depends on the labels themselves, including labels that occur in no triple.
+    further : sequence of FurtherPart
+        Times and qualifiers of the triples.
 
     Returns
     -------
@@ -52,10 +79,13 @@ def fingerprint_triples(
         if with_labels:
             digest.update(b"]" if start else b"[]")
         positions.append(places)
+    for part in further:
+        digest.update(f"\n{part.name} {json.dumps([*part.texts])}".encode())
     for name, triples in parts.items():
-        s, p, o = positions[0][triples[:, 0]], positions[1][triples[:, 1]], positions[0][triples[:, 2]]
-        order_of_rows, _ = group_rows(s, p, o)
+        columns = [positions[0][triples[:, 0]], positions[1][triples[:, 1]], positions[0][triples[:, 2]]]
+        columns += [part.codes[name] + 1 for part in further]
+        order_of_rows, _ = group_rows(*columns)
         digest.update(f"\n{name} {len(triples)}\n".encode())
-        sorted_rows = np.take(np.column_stack([s, p, o]), order_of_rows, axis=0)
+        sorted_rows = np.take(np.column_stack(columns), order_of_rows, axis=0)
         digest.update(sorted_rows.astype("<i8", copy=False).data)
     return digest.hexdigest()

@@ -26,6 +26,7 @@ from kgeval.data.column_names import (
     parse_columns,
     proposed_columns,
 )
+from kgeval.data.qualifiers import QUALIFIERS, LabelQualifiers
 from kgeval.data.vocabulary import Vocabulary
 from kgeval.errors import DataError, MissingExtra
 
@@ -194,6 +195,43 @@ def further_columns(
         else:
             kept[name] = column
     return pd.DataFrame(kept, index=pd.RangeIndex(len(frame))), ignored
+
+
+def frame_qualifiers(split: str, frame: pd.DataFrame) -> LabelQualifiers | None:
+    """Return the qualifiers in the column ``qualifiers`` of a frame: lists of pairs of labels (relation, entity).
+
+    Parameters
+    ----------
+    split : str
+        The split whose triples the frame holds, for messages.
+    frame : pandas.DataFrame
+
+    Returns
+    -------
+    LabelQualifiers or None
+        None if there is no such column, or if it holds no lists. A missing value means no qualifiers.
+
+    Raises
+    ------
+    DataError
+        If some values are lists of pairs of labels, and others are not.
+    """
+    if list(frame.columns).count(QUALIFIERS) != 1:
+        return None
+    kinds = (list, tuple, np.ndarray)
+    values = [value if isinstance(value, kinds) or not pd.isna(value) else () for value in frame[QUALIFIERS].tolist()]
+    if all(isinstance(value, str) or (isinstance(value, tuple) and not value) for value in values):
+        return None
+    for row, value in enumerate(values):
+        if not isinstance(value, kinds) or any(
+            not isinstance(pair, kinds) or len(pair) != 2 or not all(isinstance(x, str) and x.strip() for x in pair)
+            for pair in value
+        ):
+            raise DataError(
+                f"{split} frame, row {row}, column {QUALIFIERS!r}: expected a list of pairs of labels (relation, "
+                f"entity); got {value!r}"
+            )
+    return LabelQualifiers.of(values)
 
 
 def further_notes(columns: Mapping[str, pd.DataFrame]) -> list[str]:
