@@ -592,7 +592,7 @@ MUTANTS = (
     Mutant("C34", "macro_differences_vary_as_if_groups_were_independent_samples", "stats/macro_difference.py", AVERAGED,
         "total[kept] += change / len(first)",
         "total[kept] += np.hypot(*changes) / len(first)"),
-    Mutant("H14", "equal_models_lack_an_interval_without_a_reason", "stats/runs.py", "stats/test_runs.py",
+    Mutant("H14", "equal_models_lack_an_interval_without_a_reason", "stats/runs.py", SEEDS,
         "if not n_differing:  # the pooled variance",
         "if not n_differing and whole == 0.0:  # the pooled variance"),
     Mutant("H22", "groups_of_two_triples_decide_macro_differences", "stats/macro_difference.py", AVERAGED,

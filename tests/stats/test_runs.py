@@ -246,9 +246,9 @@ def test_equal_systems_and_constant_differences():
 
 
 def test_equal_models_beside_others_say_so():
-    """The other model's seeds give the pooled variance, so the error is above 0; yet no cluster of A and B differs."""
+    """The seeds differ by 0.3, so that the pooled variance is above 0; yet no cluster of the first two models differs."""
     rng = np.random.default_rng(4)
-    rows = [rng.random((20, 1)) for _ in range(4)]
+    rows = [rng.random((20, 1)) + shift for shift in (0.0, 0.3, 0.1, 0.4)]
     clusters = Clusters.of(range(20), 20)
     systems = [Runs(tuple(map(Moments, part)), clusters) for part in (rows[:2], rows[:2][::-1], rows[2:])]
     equal, other, _ = compare_runs(systems, [(0, 1), (0, 2), (1, 2)])
