@@ -56,6 +56,7 @@ ROUNDED = "scorers/test_rounding.py"
 BOOTSTRAP = "stats/test_intervals.py"
 CLASSES = "classification/test_classification_result.py"
 CLASSIFIED = "classification/test_classifier.py"
+CLASS_INTERVALS = "classification/test_intervals.py"
 PREDICTED = "evaluation/test_predicted_lists.py"
 CLUSTERED = "results/test_clustering.py"
 COMPARED = "comparison/test_comparison.py"
@@ -591,6 +592,15 @@ MUTANTS = (
     Mutant("C34", "macro_differences_vary_as_if_groups_were_independent_samples", "stats/macro_difference.py", AVERAGED,
         "total[kept] += change / len(first)",
         "total[kept] += np.hypot(*changes) / len(first)"),
+    Mutant("H14", "equal_models_lack_an_interval_without_a_reason", "stats/runs.py", SEEDS,
+        "if not n_differing:  # the pooled variance",
+        "if not n_differing and whole == 0.0:  # the pooled variance"),
+    Mutant("H22", "groups_of_two_triples_decide_macro_differences", "stats/macro_difference.py", AVERAGED,
+        "spread.freedom < MIN_FREEDOM",
+        "spread.freedom < 1"),
+    Mutant("H22", "ap_of_few_positives_has_an_interval", "classification/metric_intervals.py", CLASS_INTERVALS,
+        "if min(n_positive, n_negative) >= metric.min_of_class:",
+        "if max(n_positive, n_negative) >= metric.min_of_class:"),
     Mutant("C34", "macro_differences_count_all_clusters_as_freedom", "stats/macro_difference.py", AVERAGED,
         "Spread(value, variance, min(one.n_effective for one in spreads), groups.count, reason)",
         "Spread(value, variance, float(groups.count), groups.count, reason)"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import exp, inf
+from math import exp, inf, nan
 
 import numpy as np
 
@@ -31,6 +31,7 @@ def metric_interval(
     - log loss, RMSE, MAE and PCOPC, with values of at least 0: symmetric in the logarithm.
 
     Means over groups have Wilson's limits if the metric is bounded, else limits that are symmetric around the value.
+    There are no limits if a group has fewer positives or negatives than the metric needs (`PointMetric.min_of_class`).
 
     Parameters
     ----------
@@ -61,6 +62,10 @@ def metric_interval(
     >>> print(metric_interval(RocAuc(), [moments], Clusters.of(np.arange(40), 40), 0.95))
     0.7887 [0.6117, 0.8985] (40 effective clusters)
     """
+    lacking = _too_few_examples(metric, parts)
+    if lacking:
+        found = _estimate(parts, clusters, confidence)
+        return replace(found, low=nan, high=nan, reason=found.reason or lacking)
     if metric.bounds == (-1.0, 1.0):
         return _of_halves(_estimate([_halved(part) for part in parts], clusters, confidence, (0.0, 1.0)))
     if len(parts) > 1 or (metric.bounds == (0.0, 1.0) and metric.is_of_means):
@@ -70,6 +75,21 @@ def metric_interval(
         is_inside = not plain.reason and 0.0 < plain.value < 1.0
         return _on_scale(plain, "logit") if is_inside else _estimate(parts, clusters, confidence, (0.0, 1.0))
     return _on_scale(plain, "log") if not plain.reason and plain.value > 0.0 else plain
+
+
+def _too_few_examples(metric: PointMetric, parts: Sequence[Moments]) -> str:
+    """Return the reason why the smallest class of a group has too few examples for an interval; empty if none has."""
+    if not metric.min_of_class:
+        return ""
+    # The last two columns of the moments of a metric of scores count the positives and the negatives (`of_classes`).
+    n_positive, n_negative = min((part.values[:, -2:].sum(axis=0).tolist() for part in parts), key=min)
+    if min(n_positive, n_negative) >= metric.min_of_class:
+        return ""
+    group = f"; the smallest of {len(parts)} groups" if len(parts) > 1 else ""
+    return (
+        f"an interval of {metric.title} needs at least {metric.min_of_class} positives and {metric.min_of_class} "
+        f"negatives, got {n_positive:,.0f} and {n_negative:,.0f}{group}: a few high scores decide its value"
+    )
 
 
 def _estimate(

@@ -282,8 +282,8 @@ class Comparison:
             of this table. ``n`` is the number of observations (``macro``: of groups).
 
             ``macro`` treats the triples as a sample, and the groups as fixed. Its p-value comes from Student's t test
-            (``test`` is ``"t"``). A group with one cluster only, such as one triple, has an unknown variance: then the
-            macro average has no interval, and ``reason`` says so.
+            (``test`` is ``"t"``). A group with one cluster only, such as one triple, has an unknown variance, and
+            groups of two triples are little better: then the macro average has no interval, and ``reason`` says so.
 
         Raises
         ------

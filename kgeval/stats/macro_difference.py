@@ -19,6 +19,11 @@ from kgeval.stats.moments import Moments
 from kgeval.stats.paired import EQUAL_VALUES, SAME_DIFFERENCE, Difference
 from kgeval.stats.tails import student_p_value
 
+# A macro difference needs this many degrees of freedom. With fewer, one or two groups of few clusters have nearly the
+# whole variance, which they cannot show: 95% intervals hold the true difference in 0.64 to 1.00 of simulated samples.
+# With 15 or more, they hold it in 0.91 to 0.99.
+MIN_FREEDOM = 15
+
 
 def compare_macro(
     first: Sequence[Moments],
@@ -41,7 +46,8 @@ def compare_macro(
     Returns
     -------
     Difference
-        If a group has one cluster only, its variance is unknown: there is no test, and `reason` says so.
+        There is no test, and `reason` says so, if a group has one cluster only, so that its variance is unknown, or if
+        groups of few clusters leave fewer than 15 degrees of freedom.
 
     Raises
     ------
@@ -59,8 +65,10 @@ def compare_macro(
     >>> first = [Moments(np.array([[2.0], [2.0]])), Moments(np.array([[4.0], [3.0], [2.0]]))]
     >>> second = [Moments(np.array([[1.0], [1.0]])), Moments(np.array([[1.0], [1.0], [1.0]]))]
     >>> difference = compare_macro(first, second, [0, 1, 2, 3, 4])
-    >>> difference.value, round(difference.error, 4), difference.freedom
-    (1.5, 0.2887, 2.0)
+    >>> difference.value, round(difference.error, 4)
+    (1.5, 0.2887)
+    >>> print(difference.reason[-84:])
+    freedom 2, and a macro difference needs at least 15; leave them out, or merge groups
     """
     if [len(part) for part in first] != [len(part) for part in second]:
         raise DataError(
@@ -79,6 +87,11 @@ def compare_macro(
     if variance == 0.0:
         reason = SAME_DIFFERENCE if n_differing else EQUAL_VALUES
         p_value = nan if n_differing else 1.0
+    elif not reason and spread.freedom < MIN_FREEDOM:
+        reason = (
+            f"groups of few clusters (such as two triples) make the error uncertain: freedom {spread.freedom}, and a "
+            f"macro difference needs at least {MIN_FREEDOM}; leave them out, or merge groups"
+        )
     elif not reason:
         p_value = max(student_p_value(value / error, spread.freedom), min(1.0, 2.0 ** (1 - n_differing)))
     n_effective = nan if isnan(error) else spread.n_effective

@@ -460,8 +460,10 @@ def _difference(first: Runs, second: Runs, pooled: tuple[float, float, float] | 
     whole, p_value = of_seeds + of_triples, nan
     if not isfinite(whole):
         return Difference(value, nan, nan, nan, clusters.count, n_differing, n_effective, UNDEFINED_WITHOUT)
-    if whole == 0.0:
-        reason, p_value = (SAME_DIFFERENCE, nan) if value else (EQUAL_VALUES, 1.0)
+    if not n_differing:  # the pooled variance of the seeds may be above 0
+        reason, p_value = EQUAL_VALUES, 1.0
+    elif whole == 0.0:
+        reason = SAME_DIFFERENCE
     else:
         # A t test rejects too often if few clusters differ, and so its p-value has the limit of the swaps.
         p_value = max(student_p_value(value / sqrt(whole), freedom), min(1.0, 2.0 ** (1 - n_differing)))

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from classified_cases import classified, random_examples, with_probabilities
+from grids import size
 from oracle_pointwise import average_precision
 
 import kgeval as kg
@@ -175,8 +176,9 @@ def test_log_limits_and_bounds():
     factor = math.exp(student_quantile(0.975, 29) * found.error / found.value)
     assert [found.low, found.high] == pytest.approx([found.value / factor, found.value * factor], rel=1e-9)
     for name in (*DECISIONS, *SCORES, "gauc", "log_loss", "brier", "rmse", "mae", "pcopc"):
+        shown = probable(5, m=200) if name == "ap" else result
         for level in (0.5, 0.95, 0.9999):
-            interval, bounds = result.interval(name, confidence=level), POINTS.parse(name).bounds
+            interval, bounds = shown.interval(name, confidence=level), POINTS.parse(name).bounds
             assert bounds[0] <= interval.low < interval.value < interval.high <= bounds[1], name
 
 
@@ -206,13 +208,61 @@ def test_no_interval_has_a_reason():
 
 def test_a_perfect_model_has_a_lower_limit():
     """AUC, accuracy and recall of 1: Wilson's limit for as many observations as clusters, n / (n + t^2)."""
-    labels, _, _, clusters = random_examples(np.random.default_rng(0), 20)
-    result = classified(labels, np.where(labels, 1.0, -1.0), positive=clusters)
-    t = student_quantile(0.975, 19)
-    for name in ("auc", "accuracy", "recall", "ap"):
-        found = result.interval(name)
-        assert (found.value, found.high) == (1.0, 1.0)
-        assert found.low == pytest.approx(20 / (20 + t * t), rel=1e-9)
+    for m, names in ((20, ("auc", "accuracy", "recall")), (200, ("auc", "accuracy", "recall", "ap"))):
+        labels, _, _, clusters = random_examples(np.random.default_rng(0), m)
+        result = classified(labels, np.where(labels, 1.0, -1.0), positive=clusters)
+        t = student_quantile(0.975, m - 1)
+        for name in names:
+            found = result.interval(name)
+            assert (found.value, found.high) == (1.0, 1.0)
+            assert found.low == pytest.approx(m / (m + t * t), rel=1e-9)
+
+
+@pytest.mark.parametrize(("m", "per_positive"), [(199, 1), (199, 2), (200, 1), (30, 10)])
+def test_h22_ap_of_few_examples_has_no_interval(m, per_positive):
+    """With fewer than 200 positives, a few negatives with high scores decide the AP; the value itself stays."""
+    labels, scores, relations, clusters = random_examples(np.random.default_rng(0), m, per_positive)
+    found = classified(labels, scores, positive=clusters).interval("ap")
+    assert found.value == pytest.approx(float(average_precision(labels.tolist(), scores.tolist())))
+    if m < 200:
+        assert math.isnan(found.low)
+        assert math.isnan(found.high)
+        assert found.reason == (
+            f"an interval of AP needs at least 200 positives and 200 negatives, got {m} and {m * per_positive}: "
+            "a few high scores decide its value"
+        )
+    else:
+        assert found.low < found.value < found.high
+
+
+def test_h22_a_macro_ap_needs_as_many_in_each_relation():
+    found = probable(4, m=300).interval("macro.ap")
+    assert found.reason == (
+        "an interval of AP needs at least 200 positives and 200 negatives, got 150 and 150; the smallest of 2 groups: "
+        "a few high scores decide its value"
+    )
+
+
+def test_h22_ap_is_held_where_it_has_an_interval():
+    """One negative in 50 scores 4 higher: of 95% intervals, 0.80 held the true AP with 50 positives."""
+    rng, held, repetitions = np.random.default_rng(7), {50: 0, 250: 0}, size(150, 2000)
+
+    def draw(m):
+        labels = np.tile([True, False], m)
+        scores = rng.normal(size=2 * m) + np.where(labels, 2.0, 4.0 * (rng.random(2 * m) < 0.02))
+        return labels, scores
+
+    metric = POINTS.parse("ap")
+    true = metric.compute(*draw(400_000)).value
+    for m in held:
+        for _ in range(repetitions):
+            labels, scores = draw(m)
+            found = metric_interval(
+                metric, [metric.moments(labels, scores)], Clusters.of(np.arange(2 * m), 2 * m), 0.95
+            )
+            held[m] += found.low <= true <= found.high
+    assert held[50] == 0  # refused
+    assert 0.87 <= held[250] / repetitions <= 0.99
 
 
 def test_which_examples_depend():

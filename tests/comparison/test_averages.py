@@ -14,7 +14,7 @@ from kgeval.stats import Moments, compare_macro, macro_interval, student_quantil
 SIDES = ("subject", "object")
 N = 30
 RNG = np.random.default_rng(2)
-RELATIONS = np.array([0] * 15 + [1] * 10 + [2] * 5)
+RELATIONS = np.array([0] * 12 + [1] * 10 + [2] * 8)
 FIRST = RNG.integers(1, 20, (2, N))
 SECOND = np.clip(FIRST + RNG.integers(-3, 6, (2, N)), 1, None)
 WEIGHTS = np.tile(RNG.integers(1, 6, N).astype(float), 2)
@@ -120,6 +120,34 @@ def test_a_group_of_one_triple_has_no_interval():
     assert row["decision"] == "undecided"
 
 
+def test_h22_groups_of_two_triples_are_refused():
+    """A relation of two triples has nearly the whole variance, and cannot show it: 0.64 of the intervals would hold."""
+    rng, n = np.random.default_rng(0), 30
+    comparison = compared(
+        *rng.integers(1, 20, (2, 2, n)), metrics="mr,hits@3", relations=[0] * (n - 2) + [1] * 2, sides=SIDES
+    )
+    rows = comparison.averages("relation").set_index("average").loc["macro"]
+    assert set(rows["reason"]) == {
+        "groups of few clusters (such as two triples) make the error uncertain: freedom 1, and a macro difference "
+        "needs at least 15; leave them out, or merge groups"
+    }
+    assert rows[["low", "high", "low_95", "high_95", "p", "p_corrected"]].isna().all(axis=None)
+    assert (rows["decision"] == "undecided").all()
+    assert (comparison.averages("relation").set_index("average").loc["micro", "reason"] == "").all()
+
+
+@pytest.mark.parametrize(("sizes", "is_refused"), [([500, 100, 2, 2], True), ([300, 14], True), ([300, 15], False)])
+def test_h22_the_freedom_of_groups_decides(sizes, is_refused):
+    """Satterthwaite's freedom: (sum of 1/n)^2 / (sum of 1 / n^2 / (n - 1)); 15 or more are needed."""
+    rng = np.random.default_rng(1)
+    freedom = sum(1 / n for n in sizes) ** 2 / sum(1 / n**2 / (n - 1) for n in sizes)
+    parts = [[Moments(rng.random((n, 1))) for n in sizes] for _ in range(2)]
+    found = compare_macro(*parts, np.arange(sum(sizes)))
+    assert found.freedom == int(freedom)
+    assert is_refused == (freedom < 15) == math.isnan(found.p_value) == math.isnan(found.interval(0.05)[0])
+    assert found.value == pytest.approx(np.mean([a.values.mean() - b.values.mean() for a, b in zip(*parts)]))
+
+
 def test_equal_models_are_undecided():
     frame = compared(FIRST, FIRST, metrics="mr", relations=RELATIONS, sides=SIDES).averages("relation")
     row = frame.set_index("average").loc["macro"]
@@ -130,7 +158,7 @@ def test_equal_models_are_undecided():
 def test_few_differing_triples_limit_the_p_value():
     """One triple of each relation differs, three in all: p is at least 2 ** (1 - 3)."""
     other = FIRST.copy()
-    other[:, [0, 15, 25]] += 40
+    other[:, [0, 12, 22]] += 40
     row = compared(FIRST, other, metrics="mr", relations=RELATIONS, sides=SIDES).averages("relation").iloc[1]
     assert row["p"] >= 0.25
 
@@ -164,8 +192,8 @@ def test_unknown_columns_and_metrics(both_sides):
 def test_a_macro_difference_is_the_macro_average_of_the_differences():
     """For means, both ways must agree, clusters that share groups included."""
     rng = np.random.default_rng(0)
-    parts = [[rng.normal(size=(n, 1)) for n in (5, 9, 4)] for _ in range(2)]
-    clusters = rng.integers(0, 7, 18)
+    parts = [[rng.normal(size=(n, 1)) for n in (30, 40, 20)] for _ in range(2)]
+    clusters = rng.integers(0, 60, 90)
     found = compare_macro(*([Moments(part) for part in of_system] for of_system in parts), clusters)
     expected = macro_interval([Moments(one - other) for one, other in zip(*parts)], clusters)
     assert (found.value, found.error) == pytest.approx((expected.value, expected.error), rel=1e-12)

@@ -155,20 +155,52 @@ def test_h22_nearly_identical_ranks_are_not_shown_equal_too_often():
     assert n_equal / repetitions <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / repetitions)
 
 
+def random_family(rng):
+    """Differences of a random comparison or benchmark, and its alpha: ties, equal models, few triples, many or few runs."""
+    n_models, n, confidence = int(rng.integers(2, 5)), int(rng.choice([4, 12, 40, 80])), rng.choice([0.9, 0.95])
+    largest, metric = int(rng.choice([2, 9, 150])), str(rng.choice(["mrr", "mr", "hits@3"]))
+    lead, n_datasets = rng.choice([0.0, 0.3, 1.0]), int(rng.integers(1, 3))
+    is_benchmark, runs = rng.random() < 0.5, {}
+    for d in range(n_datasets if is_benchmark else 1):
+        hard = rng.normal(size=n + d)
+        for k in range(n_models):
+            own = hard + rng.choice([0.0, 0.2, 1.0]) * rng.normal(size=n + d)
+            for seed in range(int(rng.integers(1, 4)) if is_benchmark else 1):
+                logs = 1.5 + lead * k + own + 0.3 * rng.normal(size=n + d) + 0.2 * rng.normal()
+                ranks = np.clip(np.exp(logs), 1, largest).astype(int)
+                if k == 1 and rng.random() < 0.2:  # as the first model
+                    ranks = runs["M0", 0, f"d{d}"].table["rank_filtered"].astype(int).to_numpy()
+                runs[f"M{k}", seed, f"d{d}"] = ranked(ranks, f"M{k}", dataset_name=f"d{d}")
+    baseline = "M1" if rng.random() < 0.3 else None
+    if not is_benchmark:
+        results = {name: result for (name, *_), result in runs.items()}
+        metrics = f"{metric},gmr,query.map"
+        found = kg.compare(results, metrics=metrics, n_resamples=199, confidence=confidence, baseline=baseline)
+        return found.differences, found.alpha, "compare"
+    spread = str(rng.choice(["pooled", "separate"]))
+    found = kg.benchmark(runs, metric=metric, confidence=confidence, baseline=baseline, spread=spread)
+    return found.differences, found.alpha, "benchmark"
+
+
 def test_no_row_disagrees_with_its_interval():
-    """Compared models of many kinds: an interval excludes 0 exactly where the row is decided."""
-    rng, n_rows, n_decided = np.random.default_rng(3), 0, 0
-    for _ in range(size(40, 2000)):
-        results = ranked_models(
-            int(rng.integers(2, 5)), int(rng.integers(8, 60)), rng.choice([0, 0.1, 0.4]), rng.integers(99)
-        )
-        found = kg.compare(results, metrics="mrr,hits@3,gmr", n_resamples=199, confidence=rng.choice([0.9, 0.95]))
-        rows = found.differences[found.differences["low"].notna()]
-        excludes = (rows["low"] > 0) | (rows["high"] < 0)
-        assert (excludes == (rows["better"] != "")).all()
-        assert (rows["decision"] != "second").all() or len(found.keys) > 1
-        n_rows, n_decided = n_rows + len(rows), n_decided + int(excludes.sum())
-    assert 0 < n_decided < n_rows
+    """A row is decided exactly where its interval excludes 0, and where p_corrected is at most alpha."""
+    rng, seen = np.random.default_rng(3), {}
+    for _ in range(size(50, 2000)):
+        rows, alpha, kind = random_family(rng)
+        decided = rows["decision"].isin(["first", "second"])
+        better = np.where(rows["decision"] == "first", rows["first"], rows["second"])
+        assert (decided == (rows["low"] > 0) | (rows["high"] < 0)).all()  # NaN: no interval, no decision
+        assert (decided == (rows["p_corrected"] <= alpha)).all()
+        assert (decided == (rows["p"] <= rows["level"])).all()
+        assert (rows["better"] == np.where(decided, better, "")).all()
+        is_mr = rows["metric"].isin(["mr", "gmr"])
+        assert ((rows["decision"] == "first") == ((rows["difference"] > 0) != is_mr))[decided].all()
+        assert ((rows["low"] <= rows["difference"]) & (rows["difference"] <= rows["high"]))[rows["low"].notna()].all()
+        assert (rows["reason"] != "")[rows["low"].isna()].all()
+        for decision, has_interval in zip(rows["decision"], rows["low"].notna()):
+            seen[kind, decision, has_interval] = seen.get((kind, decision, has_interval), 0) + 1
+    for kind in ("compare", "benchmark"):
+        assert min(seen[kind, "first", True], seen[kind, "undecided", True], seen[kind, "undecided", False]) > 5
 
 
 def test_all_pairs_are_compared_once():

@@ -245,6 +245,20 @@ def test_equal_systems_and_constant_differences():
     assert "cannot be estimated" in higher.reason
 
 
+def test_equal_models_beside_others_say_so():
+    """The seeds differ by 0.3, so that the pooled variance is above 0; yet no cluster of the first two models differs."""
+    rng = np.random.default_rng(4)
+    rows = [rng.random((20, 1)) + shift for shift in (0.0, 0.3, 0.1, 0.4)]
+    clusters = Clusters.of(range(20), 20)
+    systems = [Runs(tuple(map(Moments, part)), clusters) for part in (rows[:2], rows[:2][::-1], rows[2:])]
+    equal, other, _ = compare_runs(systems, [(0, 1), (0, 2), (1, 2)])
+    assert (equal.value, equal.n_differing, equal.p_value) == (0.0, 0, 1.0)
+    assert equal.error > 0.0
+    assert math.isnan(equal.interval(0.05)[0])
+    assert equal.reason == "the two systems have equal values in every cluster"
+    assert other.reason == ""
+
+
 def test_what_cannot_be_computed_says_why():
     one = Runs((Moments(np.ones((3, 1))), Moments(np.zeros((3, 1)))), Clusters.of([0, 0, 0], 3))
     assert "one cluster" in mean_over_runs(one).reason

@@ -36,6 +36,8 @@ class PointMetric(Metric):
         of the metric, which is not valid for permutation tests and for bootstraps.
     no_interval : str
         The reason why the metric has no confidence interval; empty if the metric has a confidence interval.
+    min_of_class : int
+        How many positives, and how many negatives, an interval needs.
     """
 
     needs: ClassVar[str]
@@ -43,6 +45,7 @@ class PointMetric(Metric):
     takes_groups: ClassVar[bool] = False
     is_of_means: ClassVar[bool] = True
     no_interval: ClassVar[str] = ""
+    min_of_class: ClassVar[int] = 0
     undefined_when: ClassVar[str] = "there is no example"
     # Pointwise metrics have no tie policies: each formula defines how equal predictions count.
     tie_policies: ClassVar[tuple[str, ...]] = ()

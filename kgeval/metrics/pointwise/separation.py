@@ -112,6 +112,9 @@ class AveragePrecision(ScoreMetric):
     title: ClassVar[str] = "AP"
     reference: ClassVar[str] = "Davis & Goadrich (2006), The Relationship Between Precision-Recall and ROC Curves, ICML"
     undefined_when: ClassVar[str] = "there is no positive example"
+    # A few negatives with high scores decide the value, and a small sample often has none of them: in simulations, 95%
+    # intervals hold the true value in only 0.80 to 0.89 of the samples with 50 positives, and in 0.91 with 200.
+    min_of_class: ClassVar[int] = 200
 
     def measure(self, labels: npt.NDArray[Any], predictions: npt.NDArray[Any]) -> MetricValue:
         """Return the sum of (increase of recall) * precision over the distinct scores, in descending order."""
