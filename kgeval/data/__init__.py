@@ -56,6 +56,7 @@ from kgeval.data.queries import (
     query_parts,
     shares_query,
 )
+from kgeval.data.repeats import find_repeats
 from kgeval.data.row_keys import RowKeys, group_rows, rank_in
 from kgeval.data.triples import TripleSet
 from kgeval.data.vocabulary import Vocabulary, triple_ids
@@ -106,6 +107,7 @@ __all__ = [
     "check_sides",
     "chosen_columns",
     "draw_negatives",
+    "find_repeats",
     "fingerprint_triples",
     "frame_columns",
     "frame_ids",
