@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from kgeval import adapters, features, metrics, stats
 from kgeval._version import __version__
+from kgeval.audit import audit
 from kgeval.data import (
     Dataset,
     GivenRanks,
@@ -72,6 +73,7 @@ __all__ = [
     "Vocabulary",
     "__version__",
     "adapters",
+    "audit",
     "benchmark",
     "benchmarks",
     "candidates",

@@ -39,7 +39,6 @@ MOVED = {  # commands of version 0.1, and what took their place
     "export": "kgeval show RUN.kgeval -o FILE",
     "verify": "kgeval card --check CARD.json RUN.kgeval",
 }
-LATER = ("audit",)  # names of commands that a later version has
 ERROR_WIDTH: int | None = 80  # columns of an error message that goes to a pipe or a file; None: as wide as it is
 MIN_SIMILARITY = 0.7  # for an unknown option, an error message suggests only options that are at least this similar
 
@@ -158,8 +157,6 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     if arguments and not arguments[0].startswith("-"):
         if arguments[0] in MOVED:
             parser.exit(_failed(f"kgeval {arguments[0]} is now: {MOVED[arguments[0]]}", 2))
-        if arguments[0] in LATER:
-            parser.exit(_failed(f"kgeval {arguments[0]} comes with a later version", 2))
         if arguments[0] not in commands:
             hint = suggest(arguments[0], commands)
             parser.error(f"no command is named {arguments[0]!r}{hint} ({', '.join(commands)})")

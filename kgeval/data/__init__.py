@@ -48,6 +48,7 @@ from kgeval.data.predictions import FILTERED, UNMAPPED, GivenRanks, Predictions
 from kgeval.data.protocol import PROTOCOL_HINTS, UNSEEN, Protocol, RandomSample
 from kgeval.data.qualifiers import QUALIFIERS, LabelQualifiers, Qualifiers
 from kgeval.data.queries import Queries, given_and_asked, given_and_asked_where, query_parts, shares_query
+from kgeval.data.repeats import find_repeats
 from kgeval.data.row_keys import RowKeys, group_rows, rank_in
 from kgeval.data.sides import SIDE_NAMES, SIDES, check_side, check_sides, side_of
 from kgeval.data.triples import TripleSet
@@ -107,6 +108,7 @@ __all__ = [
     "check_sides",
     "chosen_columns",
     "draw_negatives",
+    "find_repeats",
     "fingerprint_triples",
     "frame_columns",
     "frame_ids",

@@ -10,7 +10,6 @@ import copy
 import unicodedata
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -34,6 +33,7 @@ from kgeval.data.further_values import TEXT, TIME_NAMES, ColumnValues, column_va
 from kgeval.data.labels import BLOCK, Labels, TextLabels
 from kgeval.data.library_objects import library_triples, pieces_of
 from kgeval.data.qualifiers import QUALIFIERS, LabelQualifiers, Qualifiers, check_qualifiers
+from kgeval.data.repeats import find_repeats
 from kgeval.data.row_keys import group_rows
 from kgeval.data.splitting import split_rows, split_sizes
 from kgeval.data.triples import TripleSet
@@ -626,20 +626,9 @@ class Dataset:
     @cached_property
     def _repeats(self) -> tuple[dict[str, int], dict[tuple[str, str], int]]:
         """`duplicates` and `overlaps`, from one sort of the rows of all splits."""
-        rows = np.concatenate([triples.array for triples in self.splits.values()])
-        order, starts = group_rows(rows[:, 0], rows[:, 1], rows[:, 2])
-        sizes = np.diff(starts)
-        order, sizes = order[np.repeat(sizes > 1, sizes)], sizes[sizes > 1]  # keep only triples with several rows
-        starts = np.cumsum(sizes) - sizes
-        # counts[split], (repeated triples,): how many of the rows of each repeated triple belong to this split.
-        counts, end = {}, 0
-        for split, triples in self.splits.items():
-            is_of_split = (order >= end) & (order < end + len(triples))
-            counts[split] = np.add.reduceat(is_of_split, starts, dtype=np.int64) if len(order) else order
-            end += len(triples)
-        duplicates = {split: int(n.sum() - np.count_nonzero(n)) for split, n in counts.items()}
-        overlaps = {(a, b): int(counts[b][counts[a] > 0].sum()) for a, b in combinations(counts, 2)}
-        return duplicates, overlaps
+        repeats = find_repeats({split: triples.array for split, triples in self.splits.items()})
+        duplicates = {split: len(rows) for split, rows in repeats.duplicates.items()}
+        return duplicates, {pair: len(rows) for pair, rows in repeats.overlaps.items()}
 
     @cached_property
     def is_seen_entity(self) -> npt.NDArray[np.bool_]:

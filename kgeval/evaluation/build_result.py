@@ -17,6 +17,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from kgeval._version import __version__
+from kgeval.audit import leak_note
 from kgeval.checks import Bools, Ids, counted
 from kgeval.data import SETTINGS, Candidates, Dataset, Listed, Protocol, triple_labels
 from kgeval.errors import DataError, KgevalWarning, ProtocolError
@@ -233,6 +234,7 @@ def assemble(
         raise DataError("no positive has a negative: every list is empty")
     is_seen = positives.is_seen if chosen is None else positives.is_seen[chosen]
     n_read = len(is_seen) * len(protocol.sides)
+    leaking = leak_note(dataset, protocol.splits)
     reasons = {**dropped, NO_NEGATIVES: n_read - n_ranked - sum(dropped.values())}
     result = EvaluationResult(
         table=positives.table(protocol, ranked),
@@ -253,7 +255,7 @@ def assemble(
             **({"unknown": dict(unknown)} if unknown else {}),
         },
         dropped={reason: n for reason, n in reasons.items() if n},
-        notes=[*notes, *_alone_notes(ranked)],
+        notes=[*notes, *_alone_notes(ranked), *([leaking] if leaking else [])],
         source=source,
     )
     result = with_dataset_columns(result, dataset, np.concatenate([part.rows for part in ranked]))

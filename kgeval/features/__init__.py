@@ -16,11 +16,25 @@ from kgeval.features.columns import (
 )
 from kgeval.features.entity_types import NO_TYPE, read_types
 from kgeval.features.popularity import popularity_weights
-from kgeval.features.relations import CARDINALITIES, MAX_PATHS, PATTERNS, cardinalities, matched_pairs, patterns
+from kgeval.features.relations import (
+    CARDINALITIES,
+    HALF_LINKS,
+    LEAKS,
+    MAX_PATHS,
+    PATTERNS,
+    cardinalities,
+    half_links,
+    leaks,
+    patterns,
+    relation_overlaps,
+)
+from kgeval.features.rows import TripleRows
 
 __all__ = [
     "CARDINALITIES",
     "FEATURES",
+    "HALF_LINKS",
+    "LEAKS",
     "MAX_PATHS",
     "NEED_SIDE",
     "NEED_TYPES",
@@ -28,12 +42,15 @@ __all__ = [
     "OVER_SPLITS",
     "PATTERNS",
     "Feature",
+    "TripleRows",
     "cardinalities",
     "degree_buckets",
     "features_at_hand",
     "features_of",
-    "matched_pairs",
+    "half_links",
+    "leaks",
     "patterns",
     "popularity_weights",
     "read_types",
+    "relation_overlaps",
 ]

@@ -17,7 +17,16 @@ import pandas as pd
 from kgeval.checks import Ids, check_one_of
 from kgeval.data import SIDES, Dataset, KnownIndex, Protocol, known_triples, query_parts
 from kgeval.errors import DataError, ProtocolError
-from kgeval.features.relations import CARDINALITIES, PATTERNS, cardinalities, patterns
+from kgeval.features.relations import (
+    CARDINALITIES,
+    HALF_LINKS,
+    LEAKS,
+    PATTERNS,
+    cardinalities,
+    half_links,
+    leaks,
+    patterns,
+)
 from kgeval.features.rows import TripleRows
 
 SEEN = ("seen", "unseen entity", "unseen relation")
@@ -200,6 +209,21 @@ def _seen(source: FeatureSource) -> pd.Categorical:
     return _categorical(codes, SEEN)
 
 
+@_feature("leak", TRAIN)
+def _leak(source: FeatureSource) -> pd.Categorical:
+    rows, dataset = source.rows, source.rows.dataset
+    found = leaks(rows.triples, dataset["train"].array, len(dataset.relations))
+    names = ("symmetric", "inverse", "near-duplicate")  # the first that fits
+    codes = np.select([found[name] for name in names], [LEAKS.index(name) for name in names], LEAKS.index("none"))
+    return _categorical(codes, LEAKS)
+
+
+@_feature("half_link", TRAIN)
+def _half_link(source: FeatureSource) -> pd.Categorical:
+    has_subject, has_object = half_links(source.rows.triples, source.rows.dataset["train"].array)
+    return _categorical(np.where(has_subject, 1 - has_object, 3 - has_object), HALF_LINKS)
+
+
 @_feature("known_answers", SIDE)
 def _known_answers(source: FeatureSource) -> pd.Categorical:
     rows = source.rows
@@ -245,6 +269,11 @@ def features_of(
     - ``relation_frequency``: the number of distinct triples of train that contain the relation.
     - ``seen``: ``"unseen entity"`` if the given entity or the answer does not occur in train; otherwise
       ``"unseen relation"`` if the relation does not occur in train; otherwise ``"seen"``.
+    - ``leak``: how train gives the triple away: ``"symmetric"`` if train contains (o, p, s); otherwise ``"inverse"`` if
+      it contains (o, q, s) for another relation q; otherwise ``"near-duplicate"`` if it contains (s, q, o) for a
+      near-duplicate q of p; otherwise ``"none"``. See `leaks`.
+    - ``half_link``: ``"both"`` if train contains (s, p, ?) and (?, p, o); ``"subject and relation"`` or ``"relation and
+      object"`` if it contains only the one or only the other; otherwise ``"none"``.
     - ``known_answers``: the number of known answers of the query, without the true answer of the row. The
       number is the same for raw and for filtered ranks.
     - ``type_given``, ``type_asked``: the types of the given entity and of the true answer.

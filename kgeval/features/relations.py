@@ -1,8 +1,8 @@
 """Classes of relations: `cardinalities` (1-1, 1-N, N-1, N-N) and `patterns` (symmetric, inverse, composition, ...).
 
-The features ``cardinality`` and ``pattern`` call these functions; users can call them on any array of triples. The
-report page calls `matched_pairs`, which finds the rows whose pair of entities is also in train, reversed or under
-another relation.
+The features ``cardinality`` and ``pattern`` call these functions; users can call them on any array of triples.
+`relation_overlaps` counts the pairs of entities that two relations share, and `leaks` finds the triples whose pair of
+entities train contains reversed, or under a near-duplicate relation; the feature ``leak`` and `kgeval.audit` call them.
 """
 
 from __future__ import annotations
@@ -13,15 +13,19 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
-from kgeval.checks import Ids, check_number
-from kgeval.data import RowKeys, TripleSet, group_rows, joined_ranges, rank_in
+from kgeval.checks import Bools, Ids, check_number
+from kgeval.data import KnownIndex, RowKeys, TripleSet, group_rows, joined_ranges, rank_in
 
 Names = npt.NDArray[np.object_]
 
 CARDINALITIES = ("1-1", "1-N", "N-1", "N-N", "unknown")
 PATTERNS = ("symmetric", "inverse", "duplicate", "composition", "other", "unknown")
+LEAKS = ("inverse", "near-duplicate", "symmetric", "none")
+HALF_LINKS = ("both", "subject and relation", "relation and object", "none")
 MAX_PATHS = 500_000
+MIN_OVERLAP = Fraction(4, 5)  # of two relations that are near-inverse or near-duplicate to each other
 NO_LIMIT = np.iinfo(np.int64).max
 
 
@@ -147,8 +151,13 @@ def patterns(
         is_enough = n_matched.astype(object) * share.denominator >= n.astype(object) * share.numerator
         return np.asarray((n > 0) & is_enough.astype(bool))
 
-    n_symmetric, n_inverse = _reversed_pairs(pairs, n_relations)
-    matched = {"duplicate": _shared_pairs(pairs, n_relations), "inverse": n_inverse, "symmetric": n_symmetric}
+    p, q, n_reversed = _matches(pairs, is_reversed=True)
+    p2, q2, n_shared = _matches(pairs, is_reversed=False)
+    matched = {
+        "duplicate": _most(p2[p2 != q2], n_shared[p2 != q2], n_relations),
+        "inverse": _most(p[p != q], n_reversed[p != q], n_relations),
+        "symmetric": _most(p[p == q], n_reversed[p == q], n_relations),
+    }
     codes: Ids = np.full(n_relations, PATTERNS.index("other"))  # positions in PATTERNS, (n_relations,)
     for name, n_matched in matched.items():  # a later pattern overwrites an earlier one
         codes[fits(n_matched)] = PATTERNS.index(name)
@@ -161,22 +170,103 @@ def patterns(
     return np.array(PATTERNS, dtype=object)[codes], note
 
 
-def matched_pairs(triples: npt.ArrayLike, reference: npt.ArrayLike) -> dict[str, npt.NDArray[np.bool_]]:
-    """Return, for each triple, whether `reference` contains its pair (s, o) reversed or under another relation.
+def relation_overlaps(triples: npt.ArrayLike, n_relations: int) -> pd.DataFrame:
+    """Return how many pairs of entities each relation shares with each relation, in the same direction and reversed.
 
-    If `reference` is the train split, matched test triples can be answered by copying from train. Loops, which are
-    triples (s, p, s), never match.
+    The pairs of a relation are the distinct (s, o) of its triples, without loops, which are triples (s, p, s).
 
     Parameters
     ----------
-    triples, reference : array_like of int, shape (n, 3) and (m, 3)
+    triples : array_like of int, shape (n, 3)
+        Columns s, p, o, for example the train split; a repeated triple counts once.
+    n_relations : int
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row for each p, q and direction with at least one shared pair. Columns: ``p`` and ``q`` (ids);
+        ``is_reversed``; ``n`` (how many pairs (s, o) of p are pairs (s, o) of q or, reversed, pairs (o, s) of q);
+        ``share`` (the overlap: `n` divided by the number of pairs of p or of q, the larger of the two); ``is_near``
+        (whether the overlap is at least .8, compared without rounding). Rows that compare a relation with itself are
+        only reversed: their overlap is the share of symmetric pairs.
+
+    Raises
+    ------
+    DataError
+        If `triples` is not an array of triples of ids.
+
+    References
+    ----------
+    Akrami et al. (2020), Realistic Re-evaluation of Knowledge Graph Completion Methods, SIGMOD.
+
+    Examples
+    --------
+    >>> parent_of, child_of = [[0, 0, 1], [0, 0, 2]], [[1, 1, 0], [2, 1, 0]]
+    >>> relation_overlaps([*parent_of, *child_of], n_relations=2)
+       p  q  is_reversed  n  share  is_near
+    0  0  1         True  2    1.0     True
+    1  1  0         True  2    1.0     True
+    """
+    pairs = _Pairs.of(_checked_triples(triples, n_relations))
+    n_pairs, frames = _counts(pairs.p, n_relations), []
+    for is_reversed in (True, False):
+        p, q, n = _matches(pairs, is_reversed)
+        frames.append(pd.DataFrame({"p": p, "q": q, "is_reversed": is_reversed, "n": n})[is_reversed | (p != q)])
+    frame: pd.DataFrame = pd.concat(frames, ignore_index=True)
+    largest = np.maximum(n_pairs[frame["p"]], n_pairs[frame["q"]])
+    frame["share"] = frame["n"] / largest
+    frame["is_near"] = frame["n"] * MIN_OVERLAP.denominator >= largest * MIN_OVERLAP.numerator
+    return frame
+
+
+def half_links(triples: npt.ArrayLike, train: npt.ArrayLike) -> tuple[Bools, Bools]:
+    """Return, for each triple (s, p, o), whether train has its subject, and whether train has its object, with p.
+
+    Parameters
+    ----------
+    triples, train : array_like of int, shape (n, 3) and (m, 3)
         Columns s, p, o, for example the test and the train split.
 
     Returns
     -------
+    has_subject, has_object : bool arrays, shape (n,)
+        Whether train contains (s, p, ?), that is, s is in the domain of p that train shows; and whether it contains
+        (?, p, o), that is, o is in the range.
+
+    Raises
+    ------
+    DataError
+        If an argument is not an array of triples of ids.
+
+    Examples
+    --------
+    >>> has_subject, has_object = half_links([[0, 0, 2], [1, 0, 1]], [[0, 0, 1]])
+    >>> has_subject.tolist(), has_object.tolist()
+    ([True, False], [False, True])
+    """
+    rows, reference = _checked_triples(triples, NO_LIMIT), _checked_triples(train, NO_LIMIT)
+    indexes = ((KnownIndex.of((reference[:, 1],), reference[:, column]), column) for column in (0, 2))
+    has_subject, has_object = (index.contains(rows[:, 1], rows[:, column]) for index, column in indexes)
+    return has_subject, has_object
+
+
+def leaks(triples: npt.ArrayLike, train: npt.ArrayLike, n_relations: int) -> dict[str, Bools]:
+    """Return, for each triple, whether train contains its pair of entities in a way that gives the answer away.
+
+    Loops, which are triples (s, p, s), never leak.
+
+    Parameters
+    ----------
+    triples, train : array_like of int, shape (n, 3) and (m, 3)
+        Columns s, p, o, for example the test and the train split.
+    n_relations : int
+
+    Returns
+    -------
     dict of str to bool array, shape (n,)
-        For each triple (s, p, o), whether `reference` contains the following triple, where q is any relation except p.
-        ``"symmetric"``: (o, p, s). ``"inverse"``: (o, q, s). ``"duplicate"``: (s, q, o).
+        For each triple (s, p, o), whether train contains the following triple. ``"symmetric"``: (o, p, s).
+        ``"inverse"``: (o, q, s), for any relation q except p. ``"near-duplicate"``: (s, q, o), where p and q are
+        near-duplicates: in train, their overlap (see `relation_overlaps`) is at least .8.
 
     Raises
     ------
@@ -189,24 +279,41 @@ def matched_pairs(triples: npt.ArrayLike, reference: npt.ArrayLike) -> dict[str,
 
     Examples
     --------
-    >>> matches = matched_pairs([[0, 0, 1], [2, 1, 0], [1, 2, 0]], [[1, 0, 0], [0, 0, 2], [1, 1, 0]])
-    >>> {name: is_match.tolist() for name, is_match in matches.items()}
-    {'symmetric': [True, False, False], 'inverse': [True, True, False], 'duplicate': [False, False, True]}
+    >>> found = leaks([[0, 0, 1], [2, 1, 0], [1, 2, 0]], [[1, 0, 0], [0, 0, 2], [1, 1, 0]], n_relations=3)
+    >>> {name: is_leak.tolist() for name, is_leak in found.items()}
+    {'symmetric': [True, False, False], 'inverse': [True, True, False], 'near-duplicate': [False, False, False]}
     """
-    rows = _checked_triples(triples, NO_LIMIT)
-    pairs = _Pairs.of(_checked_triples(reference, NO_LIMIT))
+    rows, reference = _checked_triples(triples, n_relations), _checked_triples(train, n_relations)
     s, p, o = rows.T
+    pairs = _Pairs.of(reference[_links_same_entities(reference, rows)])
 
-    def has(subjects: Ids, objects: Ids, is_same: bool) -> npt.NDArray[np.bool_]:
-        """Return, for each row i, whether `pairs` contains the pair (subjects[i], objects[i]).
-
-        If `is_same`, the pair must occur under the relation of row i, otherwise under another relation.
-        """
+    def found(subjects: Ids, objects: Ids) -> tuple[Ids, Ids]:
+        """Return the rows whose pair (subjects[i], objects[i]) `pairs` contains, and each relation q of the pair."""
         counts, relations = pairs.between(subjects, objects)
-        row_of = np.repeat(np.arange(len(rows)), counts)  # (relations,): the row of each relation that was found
-        return np.bincount(row_of[(relations == p[row_of]) == is_same], minlength=len(rows)) > 0
+        return np.repeat(np.arange(len(rows)), counts), relations
 
-    return {"symmetric": has(o, s, True), "inverse": has(o, s, False), "duplicate": has(s, o, False)}
+    def marked(chosen: Ids) -> Bools:
+        return np.bincount(chosen, minlength=len(rows)) > 0
+
+    row, q = found(o, s)
+    is_symmetric = p[row] == q
+    leaking = {"symmetric": marked(row[is_symmetric]), "inverse": marked(row[~is_symmetric])}
+    row, q = found(s, o)
+    is_other = p[row] != q
+    row, q = row[is_other], q[is_other]
+    if len(row):  # only then are the relations compared, which needs all triples of train
+        near = relation_overlaps(reference, n_relations).query("is_near and not is_reversed")
+        is_near = np.isin(p[row] * n_relations + q, near["p"] * n_relations + near["q"])
+        row = row[is_near]
+    return {**leaking, "near-duplicate": marked(row)}
+
+
+def _links_same_entities(triples: Ids, rows: Ids) -> Bools:
+    """Return which of `triples` link two entities that one of `rows` links, in either direction; bool (triples,)."""
+    ends = [(np.minimum(part[:, 0], part[:, 2]), np.maximum(part[:, 0], part[:, 2])) for part in (rows, triples)]
+    layout, keys = RowKeys.of(*ends[0])
+    wanted, is_possible = layout.encode(*ends[1])
+    return np.asarray(rank_in(np.unique(keys), wanted)[1] & is_possible)
 
 
 @dataclass(frozen=True)
@@ -295,42 +402,30 @@ def _n_pairs(triples: Ids, column: int, n_relations: int) -> Ids:
     return _counts(triples[order[starts[:-1]], 1], n_relations)  # one row of each distinct pair
 
 
-def _reversed_pairs(pairs: _Pairs, n_relations: int) -> tuple[Ids, Ids]:
-    """Return the numbers of pairs of each relation that occur reversed, in the same and in one other relation.
+def _matches(pairs: _Pairs, is_reversed: bool) -> tuple[Ids, Ids, Ids]:
+    """Return how many pairs (s, o) of each relation p each relation q contains, as they are or reversed, as (o, s).
 
     Returns
     -------
-    n_symmetric : int64 array, shape (n_relations,)
-        The number of pairs that occur reversed in the relation itself.
-    n_inverse : int64 array, shape (n_relations,)
-        The number of pairs that occur reversed in one other relation, the relation with the largest such number.
+    p, q, n : int64 arrays, shape (matches,)
+        Relation ``q[i]`` contains ``n[i]`` pairs of relation ``p[i]``; each p and q with at least one pair once, sorted
+        by p.
     """
-    # Sorted by (o, s): a look-up of the reversed pairs in sorted order is several times faster.
-    by_object = pairs.by_object
-    # One entry for each triple (s, p, o) and each relation q with (o, q, s): p in `relations`, q in `reverse`.
-    counts, reverse = pairs.between(pairs.o[by_object], pairs.s[by_object])
-    relations = np.repeat(pairs.p[by_object], counts)
-    n_symmetric = _counts(relations[relations == reverse], n_relations)
-    return n_symmetric, _most_matches(relations, reverse, n_relations)
+    # Reversed pairs are looked up in the order of (o, s), which is several times faster.
+    order = pairs.by_object if is_reversed else np.arange(len(pairs.s))
+    ends = (pairs.o[order], pairs.s[order]) if is_reversed else (pairs.s, pairs.o)
+    counts, others = pairs.between(*ends)  # one entry for each triple (s, p, o) and each q with this pair
+    relations = np.repeat(pairs.p[order], counts)
+    grouped, starts = group_rows(relations, others)
+    first = grouped[starts[:-1]]
+    return relations[first], others[first], np.diff(starts)
 
 
-def _shared_pairs(pairs: _Pairs, n_relations: int) -> Ids:
-    """Return the number of pairs of each relation that also occur in one other relation, int64 (n_relations,).
-
-    The other relation is the relation for which this number is largest.
-    """
-    # One entry for each triple (s, p, o) and each relation q with (s, q, o), including q = p.
-    counts, shared = pairs.between(pairs.s, pairs.o)
-    return _most_matches(np.repeat(pairs.p, counts), shared, n_relations)
-
-
-def _most_matches(relations: Ids, matches: Ids, n_relations: int) -> Ids:
-    """Return, for each relation, its number of matches with the relation that matches most often; int64 (n_relations,).
-
-    Each i is one match, of `relations[i]` with `matches[i]`. Matches of a relation with itself are not counted.
-    """
-    is_other = relations != matches
-    return _greatest_group(relations[is_other], (matches[is_other],), n_relations)
+def _most(p: Ids, n: Ids, n_relations: int) -> Ids:
+    """Return the greatest n of each relation, int64 (n_relations,); 0 for a relation that `p` does not contain."""
+    greatest = np.zeros(n_relations, dtype=np.int64)
+    np.maximum.at(greatest, p, n)
+    return greatest
 
 
 def _greatest_group(relations: Ids, columns: tuple[Ids, ...], n_relations: int) -> Ids:
@@ -339,10 +434,7 @@ def _greatest_group(relations: Ids, columns: tuple[Ids, ...], n_relations: int) 
     A group is all rows of one relation that have equal values in all `columns`. A relation without rows gets 0.
     """
     order, starts = group_rows(relations, *columns)
-    group_relations = relations[order[starts[:-1]]]  # the relation of each group, (groups,)
-    greatest = np.zeros(n_relations, dtype=np.int64)
-    np.maximum.at(greatest, group_relations, np.diff(starts))
-    return greatest
+    return _most(relations[order[starts[:-1]]], np.diff(starts), n_relations)
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from kgeval.audit import audit, leak_note
 from kgeval.checks import Ids
 from kgeval.comparison import Comparison, is_like_chance, mismatches
 from kgeval.data import Dataset
 from kgeval.errors import DataError
-from kgeval.features import OVER_SPLITS, matched_pairs
+from kgeval.features import OVER_SPLITS
 from kgeval.markup import printable, shown_label
 from kgeval.metrics import REASON, Metric, display_of, parse_all
 from kgeval.metrics.default_metrics import PAGE_METRICS
@@ -53,7 +54,6 @@ SUMMARY_METRICS = (*PAGE_METRICS, "amri")
 MAX_RELATIONS, MAX_CUTS = 2_000, 60
 NOT_RANKED = "this relation has no ranks"
 MIN_DROPPED = 0.01  # a larger share of dropped ranks gives a caution
-MIN_REVERSED = 0.1  # a larger share of reversed pairs gives a caution
 BIN_STARTS = (1, 2, 3, 5)  # bins of ranks start at these numbers times 1, 10, 100, ...: at 1, 2, 3, 5, 10, 20, 30, 50
 
 
@@ -98,13 +98,13 @@ def page_data(
     differences = [str(mismatch) for mismatch in mismatches(results, names)]
     verdict = verdict_data(results, names, comparison)
     pairs = None if comparison is None else compared(comparison, results, names, entity_names)
-    audit = None if dataset is None else _audit(dataset)
+    facts = None if dataset is None else _audit(dataset)
     about_ties, tie_notes = tie_cautions(results, names, verdict["metric"])
     data = {
         "models": list(names),
         "confidence": CONFIDENCE,
         "verdict": verdict,
-        "cautions": _cautions(results, names, about_ties, differences, comparison, audit),
+        "cautions": _cautions(results, names, about_ties, differences, comparison, dataset),
         "tie_notes": tie_notes,
         "head": _head(results, notes),
         "purposes": list(dict.fromkeys(purpose for purpose, *_ in notes)),
@@ -119,7 +119,7 @@ def page_data(
         "relations": _relations(results, pairs, entity_names),
         "breakdowns": _breakdowns(results),
         "triples": [_triples(result, entity_names) for result in results],
-        "audit": audit,
+        "audit": facts,
     }
     return dict(plain_values(data))
 
@@ -244,7 +244,7 @@ def _cautions(
     about_ties: Sequence[str],
     differences: Sequence[str],
     comparison: Comparison | None,
-    audit: Mapping[str, Any] | None,
+    dataset: Dataset | None,
 ) -> list[str]:
     """Return the cautions that change what the numbers mean, most serious first; the page starts with two of them."""
     lines = []
@@ -260,13 +260,8 @@ def _cautions(
             lines.append(f"{n:,} of {len(result.table):,} ranks of {name} are bounded: only their bounds are known.")
         lines += [f"Unknown for {name}: {line.removeprefix('unknown: ')}." for line in unknown_lines(result)]
     lines += about_ties
-    for split in (audit or {}).get("splits", ()):
-        n_reversed = (split["pairs"] or {}).get("reversed", 0)
-        if split["split"] in results[0].protocol.splits and n_reversed > MIN_REVERSED * split["triples"]:
-            lines.append(
-                f"{n_reversed / split['triples']:.1%} of the triples of {split['split']} have their pair of entities "
-                "reversed in train (under any relation)."
-            )
+    leaking = leak_note(dataset, results[0].protocol.splits) if dataset else ""
+    lines += [f"{leaking}."] if leaking else []
     for result, name in zip(results, names):
         n = sum(result.dropped.values())
         if n > MIN_DROPPED * len(result.table):
@@ -579,26 +574,19 @@ def _audit(dataset: Dataset) -> dict[str, Any]:
     """Return facts about a dataset and each of its splits.
 
     For the dataset: name, fingerprint, observations, and the numbers of entities and relations. For each split: the
-    numbers of triples, entities and relations, and the numbers of doubtful rows, which are of four kinds:
-
-    - duplicate rows,
-    - rows that also occur in another split,
-    - rows whose pair of entities is also in train, reversed or under another relation,
-    - rows with a label that is not in train.
+    numbers of triples, entities and relations, of duplicate rows, of rows that also occur in another split, and of rows
+    with a label that is not in train. ``"findings"`` holds the findings of `kgeval.audit`.
     """
-    splits, observations = [], dataset.observations()
+    splits = []
     for split, triples in dataset.splits.items():
         used = np.unique(np.concatenate([triples.s, triples.o]))
         unseen = dataset.unseen.get(split)
         counts = {"triples": len(triples), "entities": len(used), "relations": len(np.unique(triples.p))}
-        pairs = _pairs_in_train(dataset, split)
         doubts = {
             "duplicates": dataset.duplicates[split],
             "overlaps": [[a, n] for (a, b), n in dataset.overlaps.items() if b == split],
-            "pairs": pairs,
             "unseen": None if unseen is None or "train" not in dataset else unseen,
         }
-        observations += _pair_observations(split, len(triples), pairs or {})
         splits.append({"split": split, **counts, **doubts})
     return {
         "name": dataset.name,
@@ -606,42 +594,6 @@ def _audit(dataset: Dataset) -> dict[str, Any]:
         "entities": len(dataset.entities),
         "relations": len(dataset.relations),
         "splits": splits,
-        "observations": observations,
+        "observations": dataset.observations(),
+        "findings": audit(dataset).findings.to_dict("records"),
     }
-
-
-def _pairs_in_train(dataset: Dataset, split: str) -> dict[str, int] | None:
-    """Return how many triples (s, p, o) of a split have their pair of entities in train, reversed or under another p.
-
-    The keys of the dict, and which triples each one counts:
-
-    - ``"reversed"``: train contains (o, s) under any relation;
-    - ``"symmetric"``: train contains (o, s) under the same relation;
-    - ``"duplicate"``: train contains (s, o) under another relation.
-
-    Return None if `split` is train, or if the dataset has no train.
-    """
-    if split == "train" or "train" not in dataset:
-        return None
-    matches = matched_pairs(dataset[split].array, dataset["train"].array)
-    return {
-        "reversed": int((matches["symmetric"] | matches["inverse"]).sum()),
-        "symmetric": int(matches["symmetric"].sum()),
-        "duplicate": int(matches["duplicate"].sum()),
-    }
-
-
-def _pair_observations(split: str, n: int, pairs: dict[str, int]) -> list[str]:
-    """Return one sentence for each kind of pairs that a split of `n` triples shares with train.
-
-    `pairs` holds the number of triples of each kind, from `_pairs_in_train`.
-    """
-    texts = {
-        "reversed": f"have their pair reversed in train, {pairs.get('symmetric', 0):,} of them under the same relation",
-        "duplicate": "have their pair in train under another relation",
-    }
-    return [
-        f"{pairs[name]:,} of {n:,} triples of {split} ({pairs[name] / n:.1%}) {text}"
-        for name, text in texts.items()
-        if pairs.get(name)
-    ]

@@ -961,23 +961,19 @@ def dataset_panel(audit: Data) -> list[Markup]:
     """Return the counts of each split, and its doubtful rows."""
     names = [
         "split", "triples", "entities", "relations", "duplicate rows", "rows also in another split",
-        "pairs reversed in train", "of these in the same relation (symmetric)", "pairs in train under another relation",
         "triples with unseen labels", "unseen entities", "unseen relations",
     ]  # fmt: skip
     rows = []
     for split in audit["splits"]:
         plain = [split[name] for name in ("triples", "entities", "relations", "duplicates")]
         overlaps = ", ".join(f"{whole(n)} in {name}" for name, n in split["overlaps"]) or MISSING
-        pairs = [(split["pairs"] or {}).get(name) for name in ("reversed", "symmetric", "duplicate")]
         unseen = [(split["unseen"] or {}).get(name) for name in ("triples", "entities", "relations")]
-        shown = [f"{whole(n)} ({n / max(1, split['triples']):.1%})" if n else whole(n) for n in pairs]
         rows.append(
             tag(
                 "tr",
                 row_head(split["split"]),
                 *(number(whole(n), n) for n in plain),
                 tag("td", overlaps, class_="number"),
-                *(number(text, n) for text, n in zip(shown, pairs)),
                 *(number(whole(n), n) for n in unseen),
             )
         )
@@ -992,7 +988,27 @@ def dataset_panel(audit: Data) -> list[Markup]:
         tag("ul", *lines, class_="plain") if lines else tag("p", "The checks of this table found no doubtful row.")
     )
     caption = "Splits of the dataset; unseen: not in train"
-    return [about, observed, table(caption, names, [tag("tbody", *rows)], name="dataset", numbers=range(1, len(names)))]
+    counts = table(caption, names, [tag("tbody", *rows)], name="dataset", numbers=range(1, len(names)))
+    return [about, observed, counts, findings_table(audit["findings"])]
+
+
+def findings_table(findings: Sequence[Data]) -> Markup:
+    """Return the findings of the audit, gravest first."""
+    rows = [
+        tag(
+            "tr",
+            row_head(found["kind"]),
+            tag("td", label(found["relation"]) if found["relation"] else found["split"]),
+            number(f"{found['share']:.1%}", found["share"]),
+            number(whole(found["count"]), found["count"]),
+            tag("td", label(found["example"])),
+            tag("td", found["effect"]),
+        )
+        for found in findings
+    ]
+    heads = ["finding", "relation or split", "share", "count", "example", "what it does to the numbers"]
+    caption = "Audit of the dataset, gravest first; relations are compared on train"
+    return table(caption, heads, [tag("tbody", *rows)], name="audit", scrolls=True, numbers=(2, 3))
 
 
 def all_tests(data: Data) -> list[Any]:

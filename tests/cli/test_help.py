@@ -67,10 +67,10 @@ def test_a_page_is_printed_with_lines_that_fit(capsys, topic):
 
 
 def test_the_commands_and_their_order():
-    """What one does first stands first; audit is reserved, and not listed."""
+    """What one does first stands first."""
     names = [command.name for command in all_commands()]
     assert names == [
-        "evaluate", "compare", "benchmark", "gate", "report", "board", "show", "classify", "inspect", "card",
+        "evaluate", "compare", "benchmark", "gate", "report", "board", "show", "classify", "inspect", "audit", "card",
         "check-table", "check-scorer", "trec", "help",
     ]  # fmt: skip
     places = [command.place for command in all_commands()]
@@ -321,10 +321,9 @@ def test_a_misspelt_command_names_the_nearest(capsys):
         ("explain", "explain is now: kgeval show RUN.kgeval --explain SUBJECT RELATION OBJECT"),
         ("datasets", "datasets is now: kgeval inspect --datasets"),
         ("verify", "verify is now: kgeval card --check CARD.json RUN.kgeval"),
-        ("audit", "audit comes with a later version"),
     ],
 )
-def test_old_and_reserved_commands_answer_in_one_line(capsys, command, said):
+def test_old_commands_answer_in_one_line(capsys, command, said):
     """Whatever follows them."""
     with pytest.raises(SystemExit) as ended:
         main([command, "x", "--quux"])

@@ -395,6 +395,8 @@ def test_columns_by_hand(small):
         "degree_asked": "2-3 0 2-3 0 0 2-3 2-3 2-3",
         "relation_frequency": "4-7 4-7 0 0 4-7 4-7 0 0",
         "seen": " ".join(["unseen_entity", "unseen_entity", "unseen_relation", "unseen_entity"] * 2),
+        "leak": "none none none none none none none none",
+        "half_link": " ".join(["subject_and_relation", "relation_and_object", "none", "none"] * 2),
         "known_answers": "0 2-3 1 1 2-3 0 0 0",
         "type_given": "a b b b a a a none",
         "type_asked": "a a a none a b b b",
@@ -411,7 +413,7 @@ def test_columns_ignore_index_and_order_of_the_table(small):
     for name in frame:
         assert part[name].tolist() == [frame[name].tolist()[i] for i in order]
     assert "type_given" not in frame
-    assert features_of(table.iloc[:0], kg.Protocol(), small)[0].shape == (0, 7)
+    assert features_of(table.iloc[:0], kg.Protocol(), small)[0].shape == (0, 9)
 
 
 def test_known_answers_follow_the_filter(small):

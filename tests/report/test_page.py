@@ -378,12 +378,13 @@ def test_the_glossary_does_not_take_realistic_ties_for_random_ones(reader):
     assert "The mean of a metric over ties broken at random is another policy, expected." in text
 
 
-def test_the_dataset_section_counts_reversed_pairs(reader, data):
-    rows = {row[0][0]: row for row in reader.rows("dataset")}
-    pairs = data["audit"]["splits"][2]["pairs"]
-    shown = [int(float(cell[1]["data-v"])) for cell in rows["test"][6:9]]
-    assert shown == [pairs["reversed"], pairs["symmetric"], pairs["duplicate"]]
-    assert any("have their pair reversed in train" in text for text in reader.text)
+def test_the_dataset_section_shows_the_audit(reader, data):
+    """Each finding is a row: kind, relation or split, share, count, example, effect."""
+    findings, rows = data["audit"]["findings"], reader.rows("audit")
+    assert [row[0][0] for row in rows] == [found["kind"] for found in findings]
+    assert [int(float(row[3][1]["data-v"])) for row in rows] == [found["count"] for found in findings]
+    assert [row[5][0] for row in rows] == [found["effect"] for found in findings]
+    assert "reversed pair in train" in {row[0][0] for row in rows}
 
 
 def test_the_colours_are_those_of_the_plots(reader):

@@ -1,0 +1,161 @@
+"""`audit` and its value: the findings about a dataset, shown as text, HTML and JSON.
+
+Users, the command line and the report page call these functions.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from kgeval import markup_panels as panels
+from kgeval.audit.findings import EFFECTS, all_findings
+from kgeval.checks import counted, cut_label
+from kgeval.data import Dataset
+from kgeval.errors import DataError
+from kgeval.markup import joined, printable
+from kgeval.terminal import PIPE, Column, Screen
+
+COLUMNS = ("kind", "relation", "split", "share", "count", "example", "effect")
+MAX_ROWS = 8  # rows of one kind that the text and the panel show
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Audit:
+    """The findings about a dataset; `kgeval.audit` makes it.
+
+    Parameters
+    ----------
+    dataset, fingerprint : str
+        Name and fingerprint of the dataset.
+    size : str
+        The numbers of entities, relations and triples.
+    findings : pandas.DataFrame
+        One row for each finding, gravest kind first. Columns: ``kind``; ``relation`` or ``split``, what the finding is
+        about (relations are compared on train); ``share``; ``count`` (of triples, of pairs for relations, of labels);
+        ``example``; ``effect``, what the finding does to the numbers.
+    """
+
+    dataset: str
+    fingerprint: str
+    size: str
+    findings: pd.DataFrame
+
+    def __repr__(self) -> str:
+        return audit_text(self)
+
+    def _repr_html_(self) -> str:
+        frame, n_left = _briefly(self.findings)
+        return panels.panel(
+            joined("Audit of ", panels.label(self.dataset)),
+            panels.line(self.size),
+            panels.table(["kind", "relation or split", "share", "count", "example", "effect"], _cells(frame), (2, 3)),
+            panels.line(_rest(n_left)) if n_left else None,
+        )
+
+    def to_json(self) -> str:
+        """Return the audit as JSON: dataset, fingerprint, size, and a list of findings."""
+        content: dict[str, Any] = {name: getattr(self, name) for name in ("dataset", "fingerprint", "size")}
+        return json.dumps(content | {"findings": self.findings.to_dict("records")}, indent=2)
+
+
+def audit(dataset: Dataset) -> Audit:
+    """Look for faults and leaks in a dataset, and for other facts that change what the metrics mean.
+
+    - Rows that occur twice in a split or in two splits; unseen entities and relations; labels that look alike. If the
+      dataset has a column of times, rows must also have the same time.
+    - Relations of train whose pairs (s, o) another relation has reversed (inverse: all pairs; near-inverse: an overlap
+      of at least .8) or as they are (near-duplicate); symmetric relations; Cartesian-product relations, which have at
+      least 80% of all pairs of their (two or more) subjects and (two or more) objects. The overlap is the number of
+      shared pairs, divided by the pairs of the larger relation. Each relation is shown with its nearest relation.
+    - Triples of valid and test whose pair of entities is in train: reversed under the same relation (symmetric), under
+      another (inverse), or both (reversed); or in the same direction under a near-duplicate relation. Facts that train
+      has at another time.
+    - Positives outside the domain or range that train shows, and half-links: whether train has (s, p) and (p, o).
+    - Queries for which hits@10 is certain, because at most 10 candidates are left (all splits are filtered).
+    - Cardinality, rare entities (at most 3 triples in train), popular answers (the 1% of the entities with the most
+      triples in train).
+
+    Parameters
+    ----------
+    dataset : Dataset
+
+    Returns
+    -------
+    Audit
+        ``audit.findings`` is a table. In a notebook the audit is shown as a panel.
+
+    Raises
+    ------
+    DataError
+        If `dataset` is not a `Dataset`.
+
+    References
+    ----------
+    Akrami et al. (2020), Realistic Re-evaluation of Knowledge Graph Completion Methods, SIGMOD. Bordes et al. (2013),
+    Translating Embeddings for Modeling Multi-relational Data, NIPS (cardinality).
+
+    Examples
+    --------
+    >>> dataset = Dataset.from_arrays(train=[[0, 0, 1], [2, 0, 3]], test=[[1, 0, 0]], n_entities=40, n_relations=1)
+    >>> audit(dataset).findings.loc[:1, ["kind", "split", "count", "example"]]
+                          kind split  count    example
+    0   reversed pair in train  test      1  (1, 0, 0)
+    1  symmetric pair in train  test      1  (1, 0, 0)
+    """
+    if not isinstance(dataset, Dataset):
+        raise DataError(
+            f"expected a kgeval.Dataset; got {cut_label(repr(dataset))}. kgeval.read_dataset reads a folder"
+        )
+    found = pd.DataFrame([finding.row() for finding in all_findings(dataset)], columns=list(COLUMNS), dtype=object)
+    sizes = ", ".join(f"{split} {len(triples):,}" for split, triples in dataset.splits.items())
+    size = f"{counted(len(dataset.entities), 'entity')}, {counted(len(dataset.relations), 'relation')}; {sizes}"
+    return Audit(dataset.name, dataset.fingerprint, size, found.astype({"share": float, "count": int}))
+
+
+def audit_text(made: Audit, screen: Screen = PIPE) -> str:
+    """Return an audit as text: a table of findings, then what each kind does to the numbers.
+
+    Parameters
+    ----------
+    made : Audit
+    screen : Screen
+        The width to fit.
+    """
+    head = screen.lines([f"{made.dataset}: {made.size}"])
+    frame, n_left = _briefly(made.findings)
+    if not len(frame):
+        return f"{head}\n\nno finding"
+    kinds, places, shares, counts, examples, _ = ([*map(printable, cells)] for cells in zip(*_cells(frame)))
+    table = screen.table(
+        [
+            Column("kind", kinds, is_label=True),
+            Column("relation or split", places, is_label=True),
+            Column("share", shares, place=1),
+            Column("count", counts, place=2),
+            Column("example", examples, is_label=True, place=0),
+        ]
+    )
+    lines = [f"{kind}: {EFFECTS[kind]}" for kind in dict.fromkeys(kind.partition(":")[0] for kind in kinds)]
+    return "\n\n".join([head, table, screen.lines([*([_rest(n_left)] if n_left else []), *lines])])
+
+
+def _briefly(findings: pd.DataFrame) -> tuple[pd.DataFrame, int]:
+    """Return the first rows of each kind, and the number of rows that are left out."""
+    kept = findings.groupby("kind", sort=False).head(MAX_ROWS)
+    return kept, len(findings) - len(kept)
+
+
+def _cells(findings: pd.DataFrame) -> list[list[str]]:
+    """Return the texts of each row: kind, relation or split, share, count, example, effect."""
+    return [
+        [kind, relation or split, f"{share:.1%}", f"{count:,}", example, effect]
+        for kind, relation, split, share, count, example, effect in findings[list(COLUMNS)].itertuples(index=False)
+    ]
+
+
+def _rest(n: int) -> str:
+    return f"{counted(n, 'more finding')}: .findings, or kgeval audit --to csv"

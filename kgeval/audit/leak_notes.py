@@ -1,0 +1,54 @@
+"""`leak_note`: one line for the notes of a result, if many ranked triples leak from train.
+
+`kgeval.evaluation` adds the line to the notes of each result, and the report page to its cautions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from kgeval.checks import listed
+from kgeval.data import Dataset, known_triples
+from kgeval.features import LEAKS, leaks
+
+GRAVE_SHARE = 0.1  # a smaller share of leaking triples gives no note
+MIN_TRIPLES = 20  # of fewer triples a share says little
+
+
+def leak_note(dataset: Dataset, splits: Sequence[str]) -> str:
+    """Return a line about the triples whose pair of entities is in train, reversed or under a near-duplicate relation.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    splits : sequence of str
+        The ranked splits.
+
+    Returns
+    -------
+    str
+        Empty if less than 10% of the triples leak, if there are fewer than 20 triples, or without a train split.
+
+    Examples
+    --------
+    >>> train, test = [[i, 0, i + 1] for i in range(40)], [[i + 1, 1, i] for i in range(40)]
+    >>> dataset = Dataset.from_arrays(train=train, test=test, n_entities=41, n_relations=2)
+    >>> leak_note(dataset, ["test"]).partition(":")[0]
+    '100.0% of the triples of test (inverse 40 of 40) can be copied from train'
+    """
+    splits = [split for split in splits if split != "train"]
+    triples = known_triples(dataset, splits)
+    if "train" not in dataset or len(triples) < MIN_TRIPLES:
+        return ""
+    found = leaks(triples, dataset["train"].array, len(dataset.relations))
+    n = int(np.logical_or.reduce(list(found.values())).sum())
+    if n < GRAVE_SHARE * len(triples):
+        return ""
+    kinds = [f"{name} {found[name].sum():,}" for name in LEAKS if name in found and found[name].any()]
+    return (
+        f"{n / len(triples):.1%} of the triples of {'+'.join(splits)} ({listed(kinds)} of {len(triples):,}) can be "
+        "copied from train: it contains their pair of entities reversed, or under a near-duplicate relation; "
+        'result.by("leak") (--by leak) gives the metrics without them'
+    )
