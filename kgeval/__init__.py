@@ -31,7 +31,7 @@ from kgeval.errors import (
 from kgeval.evaluation import Evaluator, evaluate, evaluate_candidates, evaluate_predictions, evaluate_scores
 from kgeval.ranking import executors
 from kgeval.results import EvaluationResult
-from kgeval.scorers import ScorerReport, check_scorer, models
+from kgeval.scorers import ScorerReport, baselines, check_scorer, models
 
 if TYPE_CHECKING:
     from kgeval import benchmarks, integrations, report
@@ -72,6 +72,7 @@ __all__ = [
     "Vocabulary",
     "__version__",
     "adapters",
+    "baselines",
     "benchmark",
     "benchmarks",
     "candidates",
@@ -124,9 +125,9 @@ _LOADED_LATER = {
 }
 
 
-# Makes `import kgeval.candidates`, `kgeval.executors` and `kgeval.models` work, although these modules are in
-# `kgeval.data`, `kgeval.ranking` and `kgeval.scorers`.
-_SHORTCUTS = {"candidates": candidates, "executors": executors, "models": models}
+# Makes `import kgeval.candidates`, `kgeval.executors`, `kgeval.models` and `kgeval.baselines` work, although these
+# modules are in `kgeval.data`, `kgeval.ranking` and `kgeval.scorers`.
+_SHORTCUTS = {"baselines": baselines, "candidates": candidates, "executors": executors, "models": models}
 sys.modules |= {f"{__name__}.{name}": module for name, module in _SHORTCUTS.items()}
 
 

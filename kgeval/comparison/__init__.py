@@ -1,6 +1,7 @@
 """Paired comparison of results: pairing of rows, differences, tests, contributions of groups, and the verdict."""
 
 from kgeval.comparison.alignment import OVERRIDES, Alignment, align, differing_facts, mismatches
+from kgeval.comparison.beside import with_baselines
 from kgeval.comparison.comparison import Comparison, compare
 from kgeval.comparison.differences import ROUNDING, Sample, samples_of
 from kgeval.comparison.margins import MarginPair, check_margin, equivalence_lines, largest_difference, margin_rows
@@ -60,4 +61,5 @@ __all__ = [
     "samples_of",
     "shown_decision",
     "verdict_of",
+    "with_baselines",
 ]

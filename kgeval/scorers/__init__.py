@@ -3,7 +3,7 @@
 `kgeval.evaluation`, `kgeval.classification`, `kgeval.ranking` and the command line import from here.
 """
 
-from kgeval.scorers import models
+from kgeval.scorers import baselines, models
 from kgeval.scorers.call_size import OutOfTime, Pace
 from kgeval.scorers.check import ScorerReport, check_missing, check_scorer, probe
 from kgeval.scorers.identity import ScorerIdentity
@@ -45,6 +45,7 @@ __all__ = [
     "adapter_of",
     "as_row_scorer",
     "as_scores",
+    "baselines",
     "bound",
     "check_dimensions",
     "check_missing",
