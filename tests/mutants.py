@@ -955,6 +955,19 @@ MUTANTS = (
     Mutant("T1", "an_undecided_baseline_is_beaten", "comparison/beside.py", "comparison/test_beside.py",
         'is_beaten = row["better"] == MODEL_NAME',
         'is_beaten = row["difference"] > 0'),
+    Mutant("H12", "changed_triples_keep_the_known_answers_of_the_true_query", "scorers/faults.py",
+        "scorers/test_faults.py",
+        'return offsets, (answers + self.moves[side == "object"]) % n_entities',
+        "return offsets, answers"),
+    Mutant("H12", "known_triples_may_be_changed_triples", "scorers/faults.py", "scorers/test_faults.py",
+        'is_kept &= ~self.indexes["object"].contains(changed[:, 1], changed[:, 0], changed[:, 2])',
+        "pass"),
+    Mutant("H12", "reversed_ranks_count_ties_twice", "scorers/faults.py", "scorers/test_faults.py",
+        "better=self.rivals - self.better - self.tied",
+        "better=self.rivals - self.better"),
+    Mutant("H12", "check_scorer_looks_for_no_fault_of_all_ranks", "scorers/check.py", "scorers/test_faults.py",
+        "    if fault:",
+        "    if False:"),
 )
 # fmt: on
 
