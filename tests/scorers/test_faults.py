@@ -249,7 +249,7 @@ def test_the_bound_of_chance_holds():
             assert not faults._is_fault(last, faults._Ranks(better, *parts))
 
 
-@pytest.mark.parametrize("fault", ["subject rows after", "object rows", "swapped", "reversed"])
+@pytest.mark.parametrize("fault", ["subject rows after", "entity rows", "swapped", "reversed"])
 def test_known_answers_of_dense_graphs_are_left_out(fault):
     """Each query has twenty known answers, so raw ranks are hardly better than chance: filtered ranks show it."""
     rng = np.random.default_rng(2)
