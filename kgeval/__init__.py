@@ -32,7 +32,7 @@ from kgeval.errors import (
 from kgeval.evaluation import Evaluator, evaluate, evaluate_candidates, evaluate_predictions, evaluate_scores
 from kgeval.ranking import executors
 from kgeval.results import EvaluationResult
-from kgeval.scorers import ScorerReport, check_scorer, models
+from kgeval.scorers import ScorerReport, baselines, check_scorer, models
 
 if TYPE_CHECKING:
     from kgeval import benchmarks, integrations, report
@@ -74,6 +74,7 @@ __all__ = [
     "__version__",
     "adapters",
     "audit",
+    "baselines",
     "benchmark",
     "benchmarks",
     "candidates",
@@ -126,9 +127,9 @@ _LOADED_LATER = {
 }
 
 
-# Makes `import kgeval.candidates`, `kgeval.executors` and `kgeval.models` work, although these modules are in
-# `kgeval.data`, `kgeval.ranking` and `kgeval.scorers`.
-_SHORTCUTS = {"candidates": candidates, "executors": executors, "models": models}
+# Makes `import kgeval.candidates`, `kgeval.executors`, `kgeval.models` and `kgeval.baselines` work, although these
+# modules are in `kgeval.data`, `kgeval.ranking` and `kgeval.scorers`.
+_SHORTCUTS = {"baselines": baselines, "candidates": candidates, "executors": executors, "models": models}
 sys.modules |= {f"{__name__}.{name}": module for name, module in _SHORTCUTS.items()}
 
 

@@ -6,7 +6,7 @@ installed are hidden. The package and the tests are copied to a temporary folder
 Exit status 1: some mutant survives; 2: the mutants cannot be tried, for example because the unmutated tests fail.
 
 C1 to C38 number the traps in the project's notes on other evaluators, S1 to S19 the ways in that gave wrong numbers.
-P1 stands for ranks of answers that a list lacks, P2 for the mode in which a live model scores.
+T1 stands for baselines, P1 for ranks of answers that a list lacks, P2 for the mode in which a live model scores.
 """
 
 import os
@@ -953,6 +953,31 @@ MUTANTS = (
     Mutant("H32", "a_loaded_result_explains_another_row", "results/explanations.py", "results/test_explanations.py",
         'of_row, stored = rivals[rivals["row"] == row], ranks.frame.iloc[row]',
         'of_row, stored = rivals[rivals["row"] == rivals["row"].max()], ranks.frame.iloc[row]'),
+    Mutant("T1", "recency_sees_its_own_time", "scorers/baselines.py", "scorers/test_baselines.py",
+        "is_before = step < ",
+        "is_before = step <= "),
+    Mutant("T1", "a_baseline_knows_what_is_ranked", "scorers/baselines.py", "scorers/test_baselines.py",
+        "if split in dataset and split not in ranked]",
+        "if split in dataset]"),
+    Mutant("T1", "inverse_rules_hold_in_one_direction", "scorers/baselines.py", "scorers/test_baselines.py",
+        "np.concatenate([rules, rules[:, ::-1]])",
+        "np.concatenate([rules])"),
+    Mutant("T1", "an_undecided_baseline_is_beaten", "comparison/beside.py", "comparison/test_beside.py",
+        'is_beaten = row["better"] == MODEL_NAME',
+        'is_beaten = row["difference"] > 0'),
+    Mutant("H12", "changed_triples_keep_the_known_answers_of_the_true_query", "scorers/faults.py",
+        "scorers/test_faults.py",
+        'return offsets, (answers + self.moves[side == "object"]) % n_entities',
+        "return offsets, answers"),
+    Mutant("H12", "known_triples_may_be_changed_triples", "scorers/faults.py", "scorers/test_faults.py",
+        'is_kept &= ~self.indexes["object"].contains(changed[:, 1], changed[:, 0], changed[:, 2])',
+        "pass"),
+    Mutant("H12", "reversed_ranks_count_ties_twice", "scorers/faults.py", "scorers/test_faults.py",
+        "better=self.rivals - self.better - self.tied",
+        "better=self.rivals - self.better"),
+    Mutant("H12", "check_scorer_looks_for_no_fault_of_all_ranks", "scorers/check.py", "scorers/test_faults.py",
+        "    if fault:",
+        "    if False:"),
 )
 # fmt: on
 

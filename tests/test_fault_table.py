@@ -184,6 +184,11 @@ FAULTS = {
         "plausibility/test_table.py::test_a_negative_amri_may_be_cut_off_in_both_directions",
         "plausibility/test_table.py::test_percentages_none_of_which_exceeds_1_get_a_hint",
     ],
+    "H12 peeking, shifted rows, swapped sides, reversed, constant: no word of check_scorer": [
+        "scorers/test_faults.py::test_planted_faults_are_named",
+        "scorers/test_faults.py::test_what_check_scorer_says",
+        "scorers/test_faults.py::test_known_answers_of_dense_graphs_are_left_out",
+    ],
     "H14 interval and decision of two seeds disagree": [
         "comparison/test_decisions.py::test_h14_two_and_three_seeds_find_four_standard_errors",
         "comparison/test_decisions.py::test_no_row_disagrees_with_its_interval",
@@ -305,7 +310,7 @@ FAULTS = {
     ],
 }
 
-MENDED = (*range(1, 12), 14, 15, 18, 19, *range(21, 31), 32, 33, *range(36, 48))  # of H
+MENDED = (*range(1, 13), 14, 15, 18, 19, *range(21, 31), 32, 33, *range(36, 48))  # of H
 
 
 @functools.cache

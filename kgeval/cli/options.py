@@ -396,7 +396,7 @@ def check_options(options: argparse.Namespace) -> None:
         The parsed options.
     """
     model_options = ("model_type", "model_format", "ids", *MODEL_SETTINGS, "device")
-    scorer_options = ("batch_size", "candidates", "sample", *RUN_OPTIONS)
+    scorer_options = ("batch_size", "candidates", "sample", "beside", *RUN_OPTIONS)
     ignored: tuple[str, ...] = () if options.model is not None else model_options
     is_predicted = getattr(options, "predictions", None) is not None
     if is_predicted:

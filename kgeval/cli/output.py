@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -211,7 +212,11 @@ def error_text(error: KgevalError | OSError) -> str:
 
 
 def result_text(
-    result: EvaluationResult, options: argparse.Namespace, further: Sequence[str] = (), last: str = ""
+    result: EvaluationResult,
+    options: argparse.Namespace,
+    further: Sequence[str] = (),
+    last: str = "",
+    beside: Mapping[str, EvaluationResult] = MappingProxyType({}),
 ) -> str:
     """Return the text of a result in the chosen format.
 
@@ -224,6 +229,8 @@ def result_text(
         Further parts of the text, printed before the metrics, in the format "table" only.
     last : str
         A last line, in the format "table" only.
+    beside : mapping of str to EvaluationResult
+        Results of baselines; each gets one row in the table of metrics.
     """
     screen = options.screen
     metrics, ties = split_list(options.metrics), options.ties or "realistic"
@@ -232,7 +239,12 @@ def result_text(
     # The table of all ranks has intervals only on request, or if the time limit left out some of the triples.
     is_partial = getattr(options, "max_seconds", None) is not None and result.protocol.sample is not None
     is_asked = options.confidence is not None or options.cluster is not None or is_partial
-    frame = summary_frame(result, metrics, options.ties, confidence if is_asked else None, cluster)
+    frame, *others = [
+        summary_frame(shown, metrics, options.ties, confidence if is_asked else None, cluster)
+        for shown in (result, *beside.values())
+    ]
+    rows = [other.iloc[:1].set_axis(pd.Index([name], name="rows")) for name, other in zip(beside, others)]
+    frame = pd.concat([frame, *rows]) if rows else frame
     if options.by:
         groups = result.by(
             *words(options.by), metrics=metrics, ties=options.ties, confidence=confidence, cluster=cluster

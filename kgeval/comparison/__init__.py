@@ -1,6 +1,7 @@
 """Paired comparison of results: pairing of rows, differences, tests, contributions of groups, and the verdict."""
 
 from kgeval.comparison.alignment import OVERRIDES, Alignment, align, differing_facts, mismatches, values_by_name
+from kgeval.comparison.beside import with_baselines
 from kgeval.comparison.comparison import Comparison, compare
 from kgeval.comparison.differences import Sample, samples_of
 from kgeval.comparison.margins import KINDS, check_margin, equivalence_lines, largest_difference, margin_rows
@@ -66,4 +67,5 @@ __all__ = [
     "ties_line",
     "values_by_name",
     "verdict_of",
+    "with_baselines",
 ]

@@ -34,7 +34,6 @@ from kgeval.data.labels import BLOCK, Labels, TextLabels
 from kgeval.data.library_objects import library_triples, pieces_of
 from kgeval.data.qualifiers import QUALIFIERS, LabelQualifiers, Qualifiers, check_qualifiers
 from kgeval.data.repeats import find_repeats
-from kgeval.data.row_keys import group_rows
 from kgeval.data.splitting import split_rows, split_sizes
 from kgeval.data.triples import TripleSet
 from kgeval.data.vocabulary import Vocabulary

@@ -3,9 +3,10 @@
 `kgeval.evaluation`, `kgeval.classification`, `kgeval.ranking` and the command line import from here.
 """
 
-from kgeval.scorers import models
+from kgeval.scorers import baselines, models
 from kgeval.scorers.call_size import OutOfTime, Pace
 from kgeval.scorers.check import ScorerReport, check_missing, check_scorer, probe
+from kgeval.scorers.faults import MIN_TRIPLES, find_fault, high_test_ranks, matched
 from kgeval.scorers.identity import ScorerIdentity
 from kgeval.scorers.libraries import adapter_of, bound, register_adapter, scorer_notes
 from kgeval.scorers.precedence import check_precedence
@@ -31,6 +32,7 @@ from kgeval.scorers.values import as_scores, check_no_nan, describe_query
 __all__ = [
     "BATCH_SECONDS",
     "MAX_PAIRS",
+    "MIN_TRIPLES",
     "TOLERANCE",
     "TOLERANCE_OF_HALVES",
     "GeometryRows",
@@ -45,6 +47,7 @@ __all__ = [
     "adapter_of",
     "as_row_scorer",
     "as_scores",
+    "baselines",
     "bound",
     "check_dimensions",
     "check_missing",
@@ -53,6 +56,9 @@ __all__ = [
     "check_scorer",
     "check_triple_scores",
     "describe_query",
+    "find_fault",
+    "high_test_ranks",
+    "matched",
     "missing_ids",
     "models",
     "pair_side",

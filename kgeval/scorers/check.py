@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ import numpy as np
 from kgeval.checks import Ids, Scores, counted, cut_label
 from kgeval.data import SIDES, Dataset, Queries, check_sides, query_parts
 from kgeval.errors import ScoreError
+from kgeval.scorers.faults import find_fault
 from kgeval.scorers.libraries import bound
 from kgeval.scorers.models import EmbeddingModel
 from kgeval.scorers.precedence import check_precedence
@@ -45,11 +46,14 @@ class ScorerReport:
         The dtype of the scores.
     notes : tuple of str
         Cautions, for example scores that differ in the last digits between calls.
+    unchecked : str
+        Why the check could not look for faults that only the ranks of many triples show: few triples, a slow scorer.
     """
 
     kind: str
     dtype: str
     notes: tuple[str, ...]
+    unchecked: str = field(default="", compare=False)
 
 
 def check_scorer(scorer: Any, dataset: Dataset, sides: Sequence[str] = SIDES) -> ScorerReport:
@@ -62,6 +66,11 @@ def check_scorer(scorer: Any, dataset: Dataset, sides: Sequence[str] = SIDES) ->
     (``query_vectors``), ``score_objects`` and ``score_subjects``, a call; the others must not give other scores. A slow
     scorer is checked on fewer candidates or queries, within about a second; see
     `probe`.
+
+    Then up to 200 triples of test and of train are ranked, to find faults that spoil all ranks: a constant scorer,
+    scores with a wrong sign, rows that are shifted by one, subject and object exchanged, and a scorer that was trained
+    on test or looks at the tested triple (peeking); see `kgeval.scorers.faults.find_fault`. A scorer that ranks test
+    and train at random is not found to have a fault.
 
     Parameters
     ----------
@@ -101,7 +110,11 @@ def check_scorer(scorer: Any, dataset: Dataset, sides: Sequence[str] = SIDES) ->
             f"dataset {dataset.name!r} has no triple whose entities and relation all have a vector in {rows.name}; "
             "do the model and the dataset use the same labels?"
         )
-    return probe(rows, dataset, triples[usable], candidates, sides)
+    report = probe(rows, dataset, triples[usable], candidates, sides)
+    fault, unchecked = find_fault(rows, scorer, dataset, sides)
+    if fault:
+        raise ScoreError(f"{rows.name}: {fault}")
+    return replace(report, unchecked=unchecked)
 
 
 def check_missing(scorer: Any, dataset: Dataset) -> None:

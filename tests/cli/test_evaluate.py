@@ -602,9 +602,10 @@ def test_debug_shows_where_an_error_arose(capsys):
 
 def test_check_scorer(capsys):
     call = ("check-scorer", "graph", "--scorer")
-    assert printed(capsys, *call, "scorers:total") == "function scorer, float64 scores: no fault found\n"
-    assert printed(capsys, *call, "scorers:rows") == "matrix scorer, float64 scores: no fault found\n"
-    assert printed(capsys, *call, "scorers:objects", "--sides", "object").endswith(": no fault found\n")
+    few = "not checked: there are fewer than 50 triples, too few to find shifted rows, swapped sides or a wrong sign\n"
+    assert printed(capsys, *call, "scorers:total") == f"function scorer, float64 scores: no fault found\n{few}"
+    assert printed(capsys, *call, "scorers:rows") == f"matrix scorer, float64 scores: no fault found\n{few}"
+    assert printed(capsys, *call, "scorers:objects", "--sides", "object").endswith(f": no fault found\n{few}")
     assert refused(capsys, *call, "scorers:objects").startswith("ObjectsOnly has no score_subjects, which the subject ")
     assert refused(capsys, *call, "scorers:nan").startswith("nan gave NaN for (?, 'r', ")
 
@@ -764,3 +765,37 @@ def test_subprocesses_of_a_scorer_print_aside_too(root, tmp_path):
     assert b"loading" not in found.stdout
     assert b"from a subprocess" not in found.stdout
     assert b"from a subprocess" in found.stderr
+
+
+def test_baselines_beside_a_model(root, capsys):
+    """Each gets a row of the table with its own numbers, and a note; `--sample` draws the same triples for all."""
+    folder = root / "data" / "countries"
+    call = (folder, "--model", folder / "complex.npz", "--beside", "frequency,inverse", "--sample", "60")
+    content = as_json(capsys, *call)
+    dataset = kgeval.read_dataset(folder)
+    for name, baseline in (("frequency", kgeval.baselines.Frequency), ("inverse", kgeval.baselines.InverseRule)):
+        expected = kgeval.evaluate(baseline(dataset), dataset, kgeval.Protocol(sample=60), progress=False)
+        assert content["metrics"][name]["mrr"] == expected["mrr"]
+        assert content["facts"]["baselines"][name]["mrr"] == pytest.approx(expected["mrr"])
+        assert any(note.startswith(f"the model beats baseline {name}: MRR ") for note in content["notes"])
+    text = printed(capsys, "evaluate", *call[:3], "--beside", "frequency", "--splits", "valid", "--no-progress")
+    assert [line.split()[0] for line in text.splitlines() if line.startswith(("both ", "frequency "))] == [
+        "both",
+        "frequency",
+    ]
+
+
+def test_a_model_that_beats_no_baseline_is_told(capsys):
+    """A constant scorer is at chance; the note on what is not beaten stands among the notes."""
+    text = printed(capsys, "evaluate", "graph", "--scorer", "scorers:constant", "--beside", "random,degree")
+    assert text.count("note: the model does not surely beat baseline ") == 2
+
+
+def test_beside_is_refused_where_it_has_no_meaning(capsys):
+    """For tables of scores, unknown names, and where train is ranked."""
+    assert refused(capsys, "evaluate", "graph", "--scores", "x.tsv", "--beside", "random") == (
+        "--beside needs --model or --scorer"
+    )
+    call = ("evaluate", "graph", "--scorer", "scorers:total", "--beside")
+    assert refused(capsys, *call, "frequncy").startswith("baseline must be one of 'frequency', 'inverse', ")
+    assert refused(capsys, *call, "degree", "--splits", "train").startswith("baselines are made from train")

@@ -19,6 +19,7 @@ def _check(options: argparse.Namespace) -> str:
     dataset = given_dataset(options)
     report = kgeval.check_scorer(scorer_of(options, dataset), dataset, options.sides or "both")
     lines = [f"{report.kind} scorer, {report.dtype} scores: no fault found", *report.notes]
+    lines += [f"not checked: {report.unchecked}"] if report.unchecked else []
     return "\n".join(map(options.screen.wrapped, lines))
 
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 import argparse
 import re
 import time
+import warnings
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import kgeval
@@ -24,13 +27,16 @@ from kgeval.cli.options import (
     protocol_of,
     say_aside,
     scorer_of,
+    words,
 )
 from kgeval.cli.output import ChosenColumns, add_output, check_output, result_text, save_error
+from kgeval.comparison import with_baselines
 from kgeval.files import check_target
 from kgeval.formats import has_named_header
 from kgeval.markup import printable
 from kgeval.report import listed_ranks
 from kgeval.results import EvaluationResult, check_model_name, named
+from kgeval.scorers.baselines import BASELINES, make_baselines
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
@@ -48,6 +54,11 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         "not contain every entity",
     )
     output = add_output(parser)
+    output.add_argument(
+        "--beside",
+        metavar="NAMES",
+        help=f"baselines to evaluate beside the model, comma-separated: {', '.join(BASELINES)}",
+    )
     output.add_argument("--out", type=Path, metavar="FILE", help="save the result, conventionally as run.kgeval")
     output.add_argument("--overwrite", action="store_true", help="replace FILE if it exists")
     output.add_argument("--name", metavar="MODEL", help="name of the model, kept in FILE, for kgeval benchmark")
@@ -103,7 +114,7 @@ def _evaluate(options: argparse.Namespace) -> Output:
     further = {str(name) for frame in dataset.columns.values() for name in frame}
     check_output(options, [*further, *(f"dataset.{name}" for name in further)])
     columns_to_add = ChosenColumns.of(options, dataset)
-    scores = None
+    scores, beside = None, {}
     if options.scores is not None:
         # Column names apply to the files of the dataset only; an order of letters, such as htr, also to the scores.
         is_order = "," not in (options.columns or "") and not has_named_header(options.scores)
@@ -116,11 +127,12 @@ def _evaluate(options: argparse.Namespace) -> Output:
             predictions_of(options, dataset), dataset, protocol, filtered=options.filtered, missing=options.missing
         )
     else:
-        scorer = scorer_of(options, dataset)
+        scorer, protocol = scorer_of(options, dataset), protocol_of(options, dataset) or kgeval.Protocol()
+        baselines = make_baselines(words(options.beside or ""), dataset, protocol.splits)
         result = kgeval.evaluate(
             scorer,
             dataset,
-            protocol_of(options, dataset),
+            protocol,
             device=options.device,
             batch_size=options.batch_size,
             executor=executor_of(options),
@@ -129,7 +141,21 @@ def _evaluate(options: argparse.Namespace) -> Output:
             check_rows=options.check_rows,
             progress=options.progress and not options.quiet,
         )
-    return _shown(columns_to_add.added_to(result), options, start, dataset, scores)
+        beside = {
+            name: _of_baseline(baseline, dataset, result.protocol, options) for name, baseline in baselines.items()
+        }
+        result = with_baselines(result, beside) if beside else result
+    return _shown(columns_to_add.added_to(result), options, start, dataset, scores, beside)
+
+
+def _of_baseline(
+    baseline: Any, dataset: kgeval.Dataset, protocol: kgeval.Protocol, options: argparse.Namespace
+) -> EvaluationResult:
+    """Return the result of a baseline; its warnings are not shown, as they would be read as those of the model."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", kgeval.KgevalWarning)
+        is_shown = options.progress and not options.quiet
+        return kgeval.evaluate(baseline, dataset, protocol, check_rows=False, progress=is_shown)
 
 
 def _evaluate_alone(options: argparse.Namespace) -> EvaluationResult:
@@ -145,8 +171,12 @@ def _shown(
     start: float,
     dataset: kgeval.Dataset | None = None,
     scores: Any = None,
+    beside: Mapping[str, EvaluationResult] = MappingProxyType({}),
 ) -> Output:
-    """Save a result if the options say so, and return the output of the command; `scores` are those of --scores."""
+    """Save a result if the options say so, and return the output of the command.
+
+    `scores` are those of --scores, `beside` the results of the baselines.
+    """
     if options.name is not None:
         result = named(result, options.name, options.seed)
     ended = _ended_early(result, options)
@@ -165,7 +195,7 @@ def _shown(
         ranks = [listed_ranks(result, scores, dataset, screen)]
     if ended and (options.to != "table" or options.quiet):
         say_aside([ended])
-    text = result_text(result, options, ranks, f"{ended}\n{done}" if ended else done)
+    text = result_text(result, options, ranks, f"{ended}\n{done}" if ended else done, beside)
     return Output(text, 2 if error else 0, error)
 
 

@@ -1,0 +1,281 @@
+"""Faults that spoil all ranks, planted in scorers of random graphs: each is named, and sound scorers have none.
+
+The scorers are tables of random scores in which true triples stand out; a fault changes how the table is read, so the
+faulty scorer's ranks are the sound one's ranks of other triples.
+"""
+
+import re
+
+import numpy as np
+import pytest
+
+import kgeval as kg
+from kgeval.data import SIDES, KnownIndex, query_parts
+from kgeval.scorers import as_row_scorer, faults, find_fault, high_test_ranks, matched
+
+NAMES = {
+    "subject rows after": "the subject rows are shifted by one: ",
+    "subject rows before": "the subject rows are shifted by one: ",
+    "object rows": "the object rows are shifted by one: ",
+    "entity rows": "the entity rows are shifted by one: ",
+    "one side": "the subject rows are shifted by one: ",
+    "swapped": "subject and object are swapped: ",
+    "reversed": "the scores are reversed: ",
+    "constant": "the scorer is constant: ",
+    "of the query alone": "the scorer is constant: ",
+    "trained on test": "test triples rank far above train triples of the same relations ",
+    "peeking": "test triples rank far above train triples of the same relations ",
+}
+
+
+def graph(rng, n=None):
+    """A random graph with 50 to 200 test triples, without any structure."""
+    n, n_relations = n or int(rng.integers(20, 200)), int(rng.integers(1, 6))
+    n_test, n_train = int(rng.integers(50, 200)), int(rng.integers(200, 900))
+    triples = rng.integers(0, (n, n_relations, n), size=(n_test + n_train, 3))
+    triples = np.unique(triples, axis=0)
+    rng.shuffle(triples)
+    return kg.Dataset.from_arrays(train=triples[n_test:], test=triples[:n_test], n_entities=n, n_relations=n_relations)
+
+
+def table_of(rng, dataset, of_train, of_test):
+    """Standard normal scores; true triples have these numbers more."""
+    n = len(dataset.entities)
+    table = rng.standard_normal((n, len(dataset.relations), n))
+    for split, more in (("train", of_train), ("test", of_test)):
+        table[tuple(dataset[split].array.T)] += more
+    return table
+
+
+class OneSide:
+    """Objects are right, and subjects are given in rows that are shifted by one."""
+
+    def __init__(self, table):
+        self.table = table
+
+    def score_objects(self, s, p):
+        return self.table[s, p]
+
+    def score_subjects(self, p, o):
+        return np.roll(self.table[:, p, o].T, 1, axis=1)
+
+
+def planted(fault, rng, dataset, more):
+    """A scorer with a fault."""
+    n = len(dataset.entities)
+    table = table_of(rng, dataset, more + 1, more)
+    if fault == "one side":
+        return OneSide(table)
+    if fault in ("trained on test", "peeking"):
+        table = table_of(rng, dataset, 0.2 * more, more if fault == "trained on test" else 50)
+    return {
+        "subject rows after": lambda s, p, o: table[(s + 1) % n, p, o],
+        "subject rows before": lambda s, p, o: table[s - 1, p, o],
+        "object rows": lambda s, p, o: table[s, p, (o + 1) % n],
+        "entity rows": lambda s, p, o: table[s - 1, p, o - 1],
+        "swapped": lambda s, p, o: table[o, p, s],
+        "reversed": lambda s, p, o: -table[s, p, o],
+        "constant": lambda s, p, o: np.full(len(s), 3.0),
+        "of the query alone": lambda s, p, o: 1.0 * p,
+    }.get(fault, lambda s, p, o: table[s, p, o])
+
+
+def is_strong(scorer, dataset):
+    """Whether the filtered MRR is at least five times the chance level: no other fault can be told."""
+    result = kg.evaluate(scorer, dataset, progress=False, check_rows=False)
+    return result["mrr"] >= 5 * result.chance("mrr").value
+
+
+def found_in(seeds, fault):
+    """How many scorers are strong, and in which seeds the fault is not named."""
+    n_strong, missed = 0, []
+    for seed in seeds:
+        rng = np.random.default_rng([seed, 7])
+        dataset = graph(rng)
+        more = rng.uniform(1, 6)
+        if not is_strong(planted("", np.random.default_rng(seed), dataset, more), dataset):
+            continue
+        n_strong += 1
+        scorer = planted(fault, np.random.default_rng(seed), dataset, more)
+        found, _ = find_fault(as_row_scorer(scorer, len(dataset.entities)), scorer, dataset, ("subject", "object"))
+        missed += [] if found.startswith(NAMES.get(fault, " ")) or (not fault and not found) else [(seed, found)]
+    return n_strong, missed
+
+
+@pytest.mark.parametrize("fault", ["", *NAMES])
+def test_planted_faults_are_named(fault):
+    """Each of them in a dozen random graphs, and no fault where none is planted."""
+    n_strong, missed = found_in(range(12), fault)
+    assert n_strong >= 8
+    assert missed == []
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("fault", ["", *NAMES])
+def test_planted_faults_are_named_in_99_of_100(fault):
+    """In at least 99 of 100 random graphs."""
+    n_strong, missed = found_in(range(100, 260), fault)
+    assert n_strong >= 100
+    assert len(missed) <= n_strong // 100, missed
+
+
+def test_no_signal_is_no_fault():
+    """Random scores in 40 graphs: what ranks at random has no fault that could be named."""
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        dataset = graph(rng)
+        table = table_of(rng, dataset, 0, 0)
+        scorer = lambda s, p, o, table=table: table[s, p, o]  # noqa: E731
+        rows = as_row_scorer(scorer, len(dataset.entities))
+        assert find_fault(rows, scorer, dataset, ("subject", "object")) == ("", "")
+
+
+def test_a_symmetric_relation_is_not_swapped():
+    """All pairs hold in both directions, and test holds one direction of those that train holds in the other."""
+    rng = np.random.default_rng(0)
+    pairs = np.unique(np.sort(rng.integers(0, 80, size=(300, 2)), axis=1), axis=0)
+    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+    forward = np.column_stack([pairs[:, 0], np.zeros(len(pairs), dtype=int), pairs[:, 1]])
+    dataset = kg.Dataset.from_arrays(train=forward[:, ::-1], test=forward, n_entities=80, n_relations=1)
+    rule = kg.baselines.InverseRule(kg.Dataset.from_arrays(train=forward[:, ::-1], n_entities=80, n_relations=1))
+    assert kg.check_scorer(rule, dataset).unchecked == ""
+
+
+def test_popular_subjects_are_not_swapped():
+    """Degrees rank popular subjects high and rare objects low on each side: exchanged sides are no better together."""
+    rng = np.random.default_rng(1)
+    triples = np.unique(
+        np.column_stack([rng.integers(0, 5, 500), np.zeros(500, int), rng.integers(5, 300, 500)]), axis=0
+    )
+    rng.shuffle(triples)
+    dataset = kg.Dataset.from_arrays(train=triples[100:], test=triples[:100], n_entities=300, n_relations=1)
+    assert kg.check_scorer(kg.baselines.Degree(dataset), dataset).unchecked == ""
+
+
+def test_what_check_scorer_says():
+    """The error names the scorer, the fault, the numbers that show it, and what to do."""
+    rng = np.random.default_rng([3, 7])
+    dataset, scorers = graph(rng, n=60), {}
+    for fault in ("subject rows after", "swapped", "reversed", "constant", "peeking"):
+        scorer = planted(fault, np.random.default_rng(3), dataset, 5)
+        with pytest.raises(kg.ScoreError) as caught:
+            kg.check_scorer(scorer, dataset)
+        scorers[fault] = re.sub(r"\d[\d.]*", "#", str(caught.value)).partition(": ")[2]
+    of_test = "MRR # of # test triples, #"
+    assert scorers == {
+        "subject rows after": f"the subject rows are shifted by one: {of_test} with the entity before each subject; "
+        "are the rows in the order of dataset.entities.labels?",
+        "swapped": f"subject and object are swapped: {of_test} with each triple turned round; a scorer gets s, p, o",
+        "reversed": f"the scores are reversed: {of_test} with the other sign; higher must be better, so "
+        "negate distances",
+        "constant": "the scorer is constant: all candidates of a query get the same score, so nothing is ranked",
+        "peeking": "test triples rank far above train triples of the same relations (raw MRR # and #, # of each): was "
+        "the scorer trained on test, or does it look at the triple that is tested (peeking)?",
+    }
+
+
+def test_a_side_and_entities_without_vectors():
+    """One side alone, and a model that lacks some entities: only the others are ranked."""
+    rng = np.random.default_rng(5)
+    dataset = graph(rng, n=60)
+    table = table_of(rng, dataset, 6, 5)
+
+    class Shifted:
+        missing_entities = np.array([0, 7])
+
+        def score_objects(self, s, p, candidates):
+            assert not np.isin(s, [0, 7]).any()
+            assert not np.isin(candidates, [0, 7]).any()
+            return table[(s + 1) % 60, p][:, candidates]
+
+    rows = as_row_scorer(Shifted(), 60)
+    found, _ = find_fault(rows, Shifted(), dataset, ("object",))
+    assert found.startswith("the subject rows are shifted by one: ")
+
+
+def test_why_nothing_was_searched():
+    """Few triples, or a slow scorer."""
+    dataset = kg.Dataset.from_arrays(test=[[i, 0, i + 1] for i in range(49)], n_entities=50, n_relations=1)
+    sought = "shifted rows, swapped sides or a wrong sign"
+    assert kg.check_scorer(lambda s, p, o: s - o, dataset).unchecked == (
+        f"there are fewer than 50 triples, too few to find {sought}"
+    )
+    large = kg.Dataset.from_arrays(test=[[i, 0, i + 1] for i in range(60)], n_entities=61, n_relations=1)
+    scorer = lambda s, p, o: s - o  # noqa: E731
+    rows = as_row_scorer(scorer, 61)
+    assert find_fault(rows, scorer, large, ["object"], seconds=1e-9) == (
+        "",
+        f"the scorer is too slow to look for {sought}",
+    )
+
+
+def test_matched_pairs_have_the_same_relation():
+    """As many pairs of a relation as the rarer list has triples of it; each position once."""
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        one, other = rng.integers(0, 5, size=rng.integers(0, 40)), rng.integers(0, 7, size=rng.integers(0, 40))
+        first, second = matched(one, other, rng)
+        assert (one[first] == other[second]).all()
+        assert len(set(first.tolist())) == len(set(second.tolist())) == len(first)
+        assert len(first) == sum(min((one == r).sum(), (other == r).sum()) for r in range(7))
+
+
+def test_high_test_ranks_needs_ratio_size_and_significance():
+    """Half as good again, at least 30 pairs, four standard errors."""
+    rng = np.random.default_rng(0)
+    train = 1 / rng.integers(2, 30, size=(2, 60))
+    assert high_test_ranks(np.ones((2, 60)), train, "test").startswith("test triples rank far above train triples")
+    assert high_test_ranks(np.ones((2, 60)), train, "valid").startswith("valid triples rank")
+    assert high_test_ranks(1.45 * train, train, "test") == ""
+    assert high_test_ranks(np.ones((2, 29)), train[:, :29], "test") == ""
+    lucky = np.full((2, 60), 1 / 15)
+    lucky[:, 0] = 1.0
+    assert lucky.mean() > 1.15 / 15
+    assert high_test_ranks(lucky, np.full((2, 60), 1 / 25), "test") != ""
+    few_hits = np.full((2, 60), 0.01)
+    few_hits[:, :2] = 0.5
+    assert few_hits.mean() > 1.5 * 0.01
+    assert high_test_ranks(few_hits, np.full((2, 60), 0.01), "test") == ""
+
+
+def test_the_bound_of_chance_holds():
+    """Ranks at random are no fault in any of 1,200 draws, although the true triples rank last."""
+    rng = np.random.default_rng(0)
+    for size in (5, 50, 500):
+        for _ in range(400):
+            better = rng.integers(0, size, size=(2, 30))
+            parts = np.zeros_like(better), np.full_like(better, size - 1), np.ones(better.shape)
+            last = faults._Ranks(np.full_like(better, size - 1), *parts)
+            assert not faults._is_fault(last, faults._Ranks(better, *parts))
+
+
+@pytest.mark.parametrize("fault", ["subject rows after", "entity rows", "swapped", "reversed"])
+def test_known_answers_of_dense_graphs_are_left_out(fault):
+    """Each query has twenty known answers, so raw ranks are hardly better than chance: filtered ranks show it."""
+    rng = np.random.default_rng(2)
+    pairs = rng.permutation(60 * 60)[:1260]
+    triples = np.column_stack([pairs // 60, np.zeros(1260, dtype=int), pairs % 60])
+    dataset = kg.Dataset.from_arrays(train=triples[60:], test=triples[:60], n_entities=60, n_relations=1)
+    sound = planted("", np.random.default_rng(2), dataset, 5)
+    result = kg.evaluate(sound, dataset, progress=False, check_rows=False)
+    assert result["mrr"] > 9 * result.chance("mrr").value
+    assert result["raw.mrr"] < 2 * result.chance("raw.mrr").value
+    scorer = planted(fault, np.random.default_rng(2), dataset, 5)
+    found, _ = find_fault(as_row_scorer(scorer, 60), scorer, dataset, ("subject", "object"))
+    assert found.startswith(NAMES[fault])
+
+
+def test_ranks_with_the_other_sign():
+    """The ranks of negated scores with ties, counted for each triple."""
+    rng = np.random.default_rng(0)
+    dataset = graph(rng, n=30)
+    table = rng.integers(0, 5, size=(30, len(dataset.relations), 30))
+    indexes = {side: KnownIndex.of(*query_parts(dataset["train"].array, side)) for side in SIDES}
+
+    def ranks(sign):
+        rows = as_row_scorer(lambda s, p, o: sign * table[s, p, o], 30)
+        ranker = faults._Ranker(rows, dataset, np.arange(30), indexes, SIDES, np.arange(30), 1)
+        return ranker.ranks(dataset["test"].array)
+
+    assert np.array_equal(ranks(1).reversed().reciprocal, ranks(-1).reciprocal)
+    assert ranks(1).tied.any()
