@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         read_scores,
         registered_datasets,
     )
+    from kgeval.other_tools import conventions
     from kgeval.plausibility import check_table
     from kgeval.results import load_result
 
@@ -83,6 +84,7 @@ __all__ = [
     "classify",
     "compare",
     "compare_classifications",
+    "conventions",
     "evaluate",
     "evaluate_candidates",
     "evaluate_predictions",
@@ -115,6 +117,7 @@ _LOADED_LATER = {
     "classify": "kgeval.classification",
     "compare": "kgeval.comparison",
     "compare_classifications": "kgeval.classification",
+    "conventions": "kgeval.other_tools",
     "inspect": "kgeval.formats",
     "load_model": "kgeval.formats",
     "load_result": "kgeval.results",

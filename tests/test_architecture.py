@@ -28,7 +28,7 @@ PUBLIC = next(
 
 ORDER = (  # who imports whom: each row from the rows below it only, never from its own
     ("cli", "__init__", "__main__"),
-    ("benchmarks", "trec", "integrations"),
+    ("benchmarks", "trec", "integrations", "other_tools"),
     ("report", "plausibility"),
     ("classification",),
     ("comparison",),

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import kgeval
-from kgeval.checks import check_positive_int, suggest
+from kgeval.checks import check_one_of, check_positive_int, suggest
 from kgeval.comparison import check_names
 from kgeval.data import (
     EMPTY,
@@ -24,6 +24,7 @@ from kgeval.data import (
     SIDE_NAMES,
     SPLITS,
     UNSEEN,
+    Candidates,
     Dataset,
     GivenRanks,
     Predictions,
@@ -35,6 +36,7 @@ from kgeval.features import FEATURES
 from kgeval.files import check_source, check_target
 from kgeval.formats import dataset_formats, has_named_header, model_formats, prediction_formats, read_candidates
 from kgeval.markup import printable
+from kgeval.other_tools import Convention
 from kgeval.report import FORMATS
 from kgeval.results import MODEL, SEED, EvaluationResult
 from kgeval.scorers.models import INVERSE_ROWS, LAYOUTS, MODELS, NORMALISATIONS
@@ -360,6 +362,13 @@ def add_protocol(parser: argparse.ArgumentParser) -> None:
     parser : argparse.ArgumentParser
     """
     protocol = parser.add_argument_group("protocol (changes the numbers)")
+    protocol.add_argument(
+        "--as",
+        dest="convention",
+        metavar="TOOL",
+        help="the protocol and the numbers of another tool: pykeen, libkge, openke, torchkge, ultra, ogb, ...; see "
+        "kgeval help conventions",
+    )
     protocol.add_argument("--splits", metavar="NAMES", help="splits to rank, comma-separated (default: test)")
     protocol.add_argument(
         "--filter",
@@ -754,22 +763,17 @@ def protocol_of(options: argparse.Namespace, dataset: Dataset) -> Protocol | Non
     """
     _check_splits(options, dataset)
     sampled = [getattr(options, name, None) for name in ("sample", "sample_seed")]
+    convention = convention_of(options)
+    if convention is not None:
+        given = [name for name in ("sides", "filter", "unseen", "splits", "sample") if getattr(options, name, None)]
+        if given:
+            raise ProtocolError(f"--as {convention.name} says the protocol; leave {_option(given[0])} out")
+        return convention.protocol(dataset, _candidates_of(options, dataset) if options.candidates else None)
     if not any((options.sides, options.splits, options.filter, options.unseen, options.candidates, *sampled)):
         return None
     settings: dict[str, Any] = {}
     if options.candidates:
-        split = words(options.splits or "test")
-        if len(split) != 1:
-            raise ProtocolError("--candidates needs one split to rank; --splits names several")
-        # Files whose first lines contain known column names have a header, even if the files of the dataset have none.
-        are_texts = not any(str(file).endswith(".npz") for file in options.candidates)
-        header = True if are_texts and all(has_named_header(file) for file in options.candidates) else None
-        if header is None and options.header is False:
-            header = False
-        empty = options.empty_lists or "error"
-        settings["candidates"] = read_candidates(
-            options.candidates, dataset, split=split[0], header=header, empty=empty
-        )
+        settings["candidates"] = _candidates_of(options, dataset)
     if options.sides is not None:
         settings["sides"] = options.sides
     return Protocol(
@@ -780,6 +784,32 @@ def protocol_of(options: argparse.Namespace, dataset: Dataset) -> Protocol | Non
         unseen=options.unseen,
         splits=words(options.splits or "test"),
     )
+
+
+def _candidates_of(options: argparse.Namespace, dataset: Dataset) -> Candidates:
+    """Return the lists of negatives in the files of ``--candidates``."""
+    split = words(options.splits or "test")
+    if len(split) != 1:
+        raise ProtocolError("--candidates needs one split to rank; --splits names several")
+    # Files whose first lines contain known column names have a header, even if the files of the dataset have none.
+    are_texts = not any(str(file).endswith(".npz") for file in options.candidates)
+    header = True if are_texts and all(has_named_header(file) for file in options.candidates) else None
+    if header is None and options.header is False:
+        header = False
+    empty = options.empty_lists or "error"
+    return read_candidates(options.candidates, dataset, split=split[0], header=header, empty=empty)
+
+
+def convention_of(options: argparse.Namespace) -> Convention | None:
+    """Return the convention that ``--as`` names; None if the option is not given.
+
+    Parameters
+    ----------
+    options : argparse.Namespace
+        The parsed options.
+    """
+    name = getattr(options, "convention", None)
+    return None if name is None else kgeval.conventions[check_one_of("--as", name.lower(), kgeval.conventions)]
 
 
 _SAME_SPLIT = {"valid", "dev", "val", "validation"}  # words for the split of validation

@@ -251,6 +251,7 @@ def assemble(
             "split_sizes": {split: len(dataset[split]) for split in dataset.splits},
             "n_triples": len(is_seen),
             "n_unseen": int((~is_seen).sum()),
+            "n_unseen_entities": int((~dataset.is_seen_entity).sum()),
             "n_read": n_read,
             **({"unknown": dict(unknown)} if unknown else {}),
         },

@@ -1,7 +1,7 @@
 """Functions that read datasets, models and tables of scores from files, for users and for the command line."""
 
 from kgeval.formats.candidate_files import read_candidates
-from kgeval.formats.datasets import dataset_formats, read_dataset, read_negatives
+from kgeval.formats.datasets import dataset_formats, merges_valid, read_dataset, read_negatives
 from kgeval.formats.inspection import Inspection, inspect
 from kgeval.formats.models import load_model, model_formats
 from kgeval.formats.predictions import prediction_formats, read_predictions
@@ -17,6 +17,7 @@ __all__ = [
     "has_named_header",
     "inspect",
     "load_model",
+    "merges_valid",
     "model_formats",
     "prediction_formats",
     "read_candidates",

@@ -5,6 +5,6 @@
 
 from kgeval.plausibility.reading import read_reported
 from kgeval.plausibility.rules import Finding
-from kgeval.plausibility.table import ROUNDINGS, RowCheck, TableCheck, check_table
+from kgeval.plausibility.table import ROUNDINGS, RowCheck, TableCheck, check_table, reported_values
 
-__all__ = ["ROUNDINGS", "Finding", "RowCheck", "TableCheck", "check_table", "read_reported"]
+__all__ = ["ROUNDINGS", "Finding", "RowCheck", "TableCheck", "check_table", "read_reported", "reported_values"]

@@ -17,7 +17,7 @@ import pandas as pd
 
 from kgeval import markup_panels as panels
 from kgeval.checks import check_one_of, check_positive_int, counted
-from kgeval.errors import MetricError
+from kgeval.errors import DataError, MetricError
 from kgeval.markup import printable
 from kgeval.metrics import TIE_POLICIES
 from kgeval.plausibility.reading import SHARES, ReportedCell, Row, Value, cut_off, kind_of_metric, reported_rows
@@ -477,6 +477,28 @@ def _is_inverse(values: dict[str, Value]) -> bool:
     if mr is None or mrr is None or mr.low <= 1 or mrr.low <= 0:
         return False
     return mrr.low * mr.low <= 1 <= mrr.high * mr.high
+
+
+def reported_values(values: Any, percent: bool | None = None) -> dict[str, tuple[Fraction, Fraction]]:
+    """Return the metrics of one reported row: the least and the greatest exact value that its digits allow.
+
+    Parameters
+    ----------
+    values : mapping, Series or DataFrame
+        One row, as in `check_table`.
+    percent : bool, optional
+        As in `check_table`.
+
+    Raises
+    ------
+    DataError
+        If there are several rows.
+    """
+    rows = reported_rows(values)
+    if len(rows) != 1:
+        raise DataError(f"expected one row of numbers to compare with the run; got {len(rows)}")
+    read = _readings_of_values(rows[0].cells, next(_readings(rows[0], percent)), "nearest")
+    return {name: (value.low, value.high) for name, value in read.items()}
 
 
 def _without(cells: dict[str, ReportedCell], name: str) -> dict[str, ReportedCell]:

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import kgeval
 from kgeval.cli.command import Command, Output
-from kgeval.cli.options import json_text
+from kgeval.cli.options import json_text, ranked_result
+from kgeval.cli.tool_numbers import agreement_lines, agreement_records
 from kgeval.errors import DataError
 from kgeval.metrics import TIE_POLICIES
+from kgeval.other_tools import agreement
 from kgeval.plausibility import ROUNDINGS, read_reported
 
 
@@ -30,6 +32,13 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="number of ranks in each metric: test triples times ranked sides; DATASET=N,DATASET=N as above",
     )
+    parser.add_argument(
+        "--run",
+        dest="run_file",
+        type=Path,
+        metavar="RUN.kgeval",
+        help="a saved result: say which numbers of its ranks agree with the row, by tool, setting, side and ties",
+    )
     parser.add_argument("--ties", choices=TIE_POLICIES, help="tie policy; realistic allows ranks such as 1.5")
     parser.add_argument("--percent", action="store_true", default=None, help="hits@k, MRR and AMRI are percentages")
     parser.add_argument(
@@ -42,8 +51,9 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _run_check(options: argparse.Namespace) -> Output:
+    values = _given_values(options.values)
     check = kgeval.check_table(
-        _given_values(options.values),
+        values,
         n_candidates=_numbers("--n-candidates", options.n_candidates),
         n_ranks=_numbers("--n-ranks", options.n_ranks),
         ties=options.ties,
@@ -51,9 +61,14 @@ def _run_check(options: argparse.Namespace) -> Output:
         rounding=options.rounding,
     )
     status = int(not check.possible)
+    found = []
+    if options.run_file is not None:
+        found = agreement(values, ranked_result(options.run_file), percent=options.percent)
     if options.to == "json":
-        return Output(json_text({"possible": check.possible, "rows": check.records()}), status)
-    return Output(options.screen.lines(str(check).splitlines()), status)
+        content = {"possible": check.possible, "rows": check.records()}
+        return Output(json_text(content | ({"run": agreement_records(found)} if found else {})), status)
+    lines = str(check).splitlines() + (["", *agreement_lines(found)] if found else [])
+    return Output(options.screen.lines(lines), status)
 
 
 def _numbers(option: str, given: str | None) -> int | dict[str, int] | None:
@@ -78,7 +93,7 @@ def _given_values(given: list[str]) -> object:
     if len(given) == 1 and ("=" not in given[0] or Path(given[0]).exists()):
         return read_reported(given[0])
     numbers: dict[str, str] = {}
-    for part in given:
+    for part in " ".join(given).split():
         name, equals, number = part.partition("=")
         if not equals or name in numbers:
             raise DataError(f"expected one file, or numbers such as mrr=0.31, each name once; got {part!r}")

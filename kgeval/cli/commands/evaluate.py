@@ -30,6 +30,7 @@ from kgeval.cli.options import (
     words,
 )
 from kgeval.cli.output import ChosenColumns, add_output, check_output, result_text, save_error
+from kgeval.cli.tool_numbers import convention_text
 from kgeval.comparison import with_baselines
 from kgeval.files import check_target
 from kgeval.formats import has_named_header
@@ -195,7 +196,11 @@ def _shown(
         ranks = [listed_ranks(result, scores, dataset, screen)]
     if ended and (options.to != "table" or options.quiet):
         say_aside([ended])
+    as_tool = convention_text(result, options)
+    if as_tool and options.to != "table":
+        return Output(as_tool, 2 if error else 0, error)
     text = result_text(result, options, ranks, f"{ended}\n{done}" if ended else done, beside)
+    text = f"{text}\n\n{as_tool}" if as_tool else text
     return Output(text, 2 if error else 0, error)
 
 

@@ -21,6 +21,7 @@ from kgeval.cli.options import (
 )
 from kgeval.cli.output import ChosenColumns, add_output, check_output, classification_text, result_text
 from kgeval.cli.single_ranks import LIMIT, explanation_text, worst_text
+from kgeval.cli.tool_numbers import convention_text
 from kgeval.errors import DataError, ProtocolError
 from kgeval.features import FEATURES, NEED_SIDE
 from kgeval.metrics.default_metrics import DEFAULT_METRICS
@@ -28,7 +29,15 @@ from kgeval.report import write_ranks
 from kgeval.results import EvaluationResult
 
 LIVE = ("model", "scorer", "sides", "splits", "filter", "unseen", "candidates", "empty_lists")  # need --explain
-WITHOUT_EFFECT = ("by", "ties", "confidence", "cluster", "types", "means_from")  # on files of ranks and single ranks
+WITHOUT_EFFECT = (
+    "convention",
+    "by",
+    "ties",
+    "confidence",
+    "cluster",
+    "types",
+    "means_from",
+)  # on files of ranks and single ranks
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
@@ -36,6 +45,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         "kgeval show RUN.kgeval [OPTIONS]\n"
         "       kgeval show RUN.kgeval -o ranks.csv\n"
         "       kgeval show RUN.kgeval --worst N\n"
+        "       kgeval show RUN.kgeval --as TOOL\n"
         "       kgeval show RUN.kgeval --explain SUBJECT RELATION OBJECT\n"
         "       kgeval show --explain SUBJECT RELATION OBJECT --dataset DATASET --model PATH"
     )
@@ -80,6 +90,8 @@ def _show(options: argparse.Namespace) -> str:
         return _ranks(ranked_result(options.result), options)
     if isinstance(result, ClassificationResult):
         return _show_classification(result, options)
+    if options.convention is not None:
+        return convention_text(result, options)
     check_output(options, result.columns.columns)
     if options.dataset is not None:
         dataset = given_dataset(options)
@@ -142,11 +154,13 @@ def option_name(name: str) -> str:
     ----------
     name : str
     """
-    return f"--{name.replace('_', '-')}"
+    return "--as" if name == "convention" else f"--{name.replace('_', '-')}"
 
 
 def _show_classification(result: ClassificationResult, options: argparse.Namespace) -> str:
     """Return the text of a saved classification; raise a DataError for options that need ranks."""
+    if options.convention is not None:
+        raise DataError(f"{options.result}: holds a classification, but --as needs ranks")
     if options.metrics == ",".join(DEFAULT_METRICS):
         options.metrics = ",".join(result.default_metrics)
     if any(getattr(options, name) is not None for name in ("ties", "types", "means_from")):

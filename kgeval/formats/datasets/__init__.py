@@ -15,13 +15,14 @@ from kgeval.discovery import import_modules
 from kgeval.formats.dataset_options import DatasetOptions
 from kgeval.formats.datasets import tab_folder
 from kgeval.formats.datasets.foreign import companion_notes
+from kgeval.formats.datasets.inductive import merges_valid
 from kgeval.formats.datasets.tab_folder import read_negatives
 from kgeval.formats.registered import find_registered, local_note, read_registered
 from kgeval.formats.registry import Format, format_of, formats_of
 from kgeval.formats.split_files import SplitFiles, split_of_words
 from kgeval.formats.unpacking import is_archive, only_child, unpacked
 
-__all__ = ["dataset_formats", "read_dataset", "read_negatives"]
+__all__ = ["dataset_formats", "merges_valid", "read_dataset", "read_negatives"]
 
 
 def dataset_formats() -> dict[str, Format]:

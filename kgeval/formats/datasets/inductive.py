@@ -12,6 +12,10 @@ ILPC                ``train.txt``                         ``inference.txt``, ``i
 InGram              ``train.txt``                         ``msg.txt``, ``valid.txt``, ``test.txt``
 ULTRA's copies      ``transductive_train.txt``            ``inference_graph.txt``, ``inf_valid.txt``,
                                                           ``inf_test.txt``
+MTDEA               ``train.txt``, ``valid.txt`` of       ``observe.txt``, no valid, ``test.txt`` of the folder
+                    the folder ``NAME-trans``             ``NAME-ind``
+INDIGO              ``train/train.txt``,                  ``test/test-graph.txt``, no valid,
+                    ``train/valid.txt``                   ``test/test-fact.txt``
 GraIL, one folder   ``train.txt``, ``valid.txt``,         ``train_ind.txt``, ``valid_ind.txt``, ``test_ind.txt``
                     ``test.txt``
 GraIL, two folders  the folder ``NAME``                   ``train.txt``, ``valid.txt``, ``test.txt`` of the
@@ -24,14 +28,15 @@ each test triple.
 Traps. If a tool reads the training graph as the split train, entities of the training graph become candidates, and the
 facts of the inference graph are not filtered. Tools differ in the triples that they filter. For ILPC and InGram, ULTRA
 filters the inference graph, valid and test. For GraIL's folders, ULTRA filters the inference graph and test, and ranks
-valid and test together. GraIL draws negatives that are no triples of the inference graph, but that may be triples of
+valid and test together. For MTDEA and INDIGO, whose valid belongs to the training graph, it filters the inference
+graph and test. GraIL draws negatives that are no triples of the inference graph, but that may be triples of
 valid or test. In ULTRA's copies of some benchmarks, the valid split belongs to the training graph. Each list of
 negatives belongs to one positive, not to a query.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -52,11 +57,18 @@ TWO_SPLITS = (
     "the filter removes the triples of all three splits; ULTRA filters only by the inference graph and test "
     "(filter=('train', 'test'), --filter train,test) and ranks valid and test together "
 )
+NO_VALID = (
+    "there is no split valid: that of the benchmark belongs to the training graph; the filter removes the triples of "
+    "the inference graph and test, as ULTRA does for these benchmarks"
+)
 
 
 @dataclass(frozen=True)
 class _Layout:
-    """The files of a benchmark (inference graph, valid, test, training graph), and a note about the filter of ULTRA."""
+    """The files of a benchmark (inference graph, valid, test, training graph), and a note about the filter of ULTRA.
+
+    The name of valid is empty if the benchmark has no valid split in the inference graph.
+    """
 
     files: tuple[str, str, str]
     training: tuple[str, ...]
@@ -66,7 +78,13 @@ class _Layout:
 LAYOUTS = (
     _Layout(("inference.txt", "inference_validation.txt", "inference_test.txt"), ("train.txt",), ALL_SPLITS),
     _Layout(("msg.txt", "valid.txt", "test.txt"), ("train.txt",), ALL_SPLITS),
-    _Layout(("inference_graph.txt", "inf_valid.txt", "inf_test.txt"), ("transductive_train.txt",), ALL_SPLITS),
+    _Layout(
+        ("inference_graph.txt", "inf_valid.txt", "inf_test.txt"),
+        ("transductive_train.txt", "transductive_valid.txt"),
+        ALL_SPLITS,
+    ),
+    _Layout(("observe.txt", "", "test.txt"), ("train.txt", "valid.txt"), NO_VALID),
+    _Layout(("test/test-graph.txt", "", "test/test-fact.txt"), ("train", "test"), NO_VALID),
     _Layout(
         ("train_ind.txt", "valid_ind.txt", "test_ind.txt"),
         ("train.txt", "valid.txt", "test.txt"),
@@ -75,6 +93,17 @@ LAYOUTS = (
     ),
 )
 GRAIL_NOTE = f"{TWO_SPLITS}(splits={{'test': ['valid.txt', 'test.txt']}}, --split-files test=valid.txt+test.txt)"
+
+
+def merges_valid(notes: Collection[str]) -> bool:
+    """Return whether ULTRA ranks valid and test together, as one test split, on the dataset with these notes.
+
+    Parameters
+    ----------
+    notes : collection of str
+        ``Dataset.notes``, or what a result says of its dataset.
+    """
+    return any(note.startswith(TWO_SPLITS) for note in notes)
 
 
 def _sniff(path: Path) -> bool:
@@ -89,7 +118,7 @@ def _sniff(path: Path) -> bool:
 
 def _layout_of(folder: Path) -> _Layout | None:
     """Return the layout of a folder that holds an inference graph and test; None if the folder has no known layout."""
-    names = names_in(folder)
+    names = names_in(folder) | {f"test/{name}" for name in names_in(folder / "test")}
     return next((layout for layout in LAYOUTS if {layout.files[0], layout.files[2]} <= names), None)
 
 
@@ -140,7 +169,7 @@ def _with_layout(folder: Path, layout: _Layout, options: DatasetOptions) -> tupl
     roles = {
         split: name
         for split, name in zip(SPLITS, layout.files)
-        if name in names_in(folder) - set(ignored) - named and split not in given
+        if name and (folder / name).exists() and name not in {*ignored, *named} and split not in given
     }
     left_out = [name for name in layout.training if name in names_in(folder) - set(ignored) - named]
     return replace(options, splits={**roles, **given}, ignore=[*ignored, *left_out]), roles
