@@ -66,7 +66,6 @@ OPTIONAL = {
 }  # fmt: skip
 TOP_LEVEL = {"pyproject.toml", "README.md", "LICENSE", "kgeval", "tests", "data"}
 WITHOUT_EXAMPLE = {
-    "ScorerReport": "check_scorer makes it, and shows it",
     "load_model": "needs a file of parameters",
     "load_result": "needs a file that a result was saved to",
     "Stopped": "Ctrl-C raises it",

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from kgeval.comparison.comparison import compare
-from kgeval.comparison.rows import p_part, row_of
-from kgeval.markup_panels import between, enough_decimals, signed, written
+from kgeval.comparison.rows import row_of
+from kgeval.markup_panels import between, enough_decimals, p_equals, signed, written
 from kgeval.results import EvaluationResult
 
 MODEL_NAME = "model"
@@ -69,6 +69,6 @@ def _text(name: str, row: Mapping[str, Any], alpha: float) -> str:
         said = f"the model beats baseline {name}"
     elif row["better"]:
         said, values = f"baseline {name} is better than the model", values[::-1]
-    parts = [between(row["low"], row["high"], decimals, has_signs=True), f"({p_part(row, alpha)})"]
+    parts = [between(row["low"], row["high"], decimals, has_signs=True), f"({p_equals(row['p_corrected'], alpha)})"]
     difference = " ".join([signed(row["difference"], decimals), *filter(None, parts)])
     return f"{said}: MRR {values[0]} against {values[1]}, model - baseline {difference}"

@@ -292,11 +292,11 @@ class _Ranker:
     def _counted(self, triples: Ids, change: _Change, side: str) -> tuple[Ids, Ids, Ids, Reals]:
         n_entities = len(self.dataset.entities)
         changed = change.apply(triples, n_entities)
-        given, asked = given_and_asked(changed, side)
+        parts, asked = query_parts(changed, side)
         columns = np.union1d(self.rivals, asked)
         n = np.arange(len(triples) + 1)
-        queries = Queries(side, given, changed[:, 1], asked, n[:-1], n)
-        scores = as_scores(self.rows.rows(side, given.copy(), changed[:, 1].copy(), columns), self.rows.name)
+        queries = Queries(side, parts, asked, n[:-1], n)
+        scores = as_scores(self.rows.rows(side, tuple(part.copy() for part in parts), columns), self.rows.name)
         check_no_nan(scores, queries, columns, self.dataset, self.rows.name)
         answer = np.take_along_axis(scores, np.searchsorted(columns, asked)[:, None], axis=1)
         among = scores[:, np.searchsorted(columns, self.rivals)]

@@ -18,6 +18,7 @@ from kgeval.benchmarks.card import run_facts_of
 from kgeval.benchmarks.card_files import FIELDS, VERSION, card_text, check_content, last_digit, rounded
 from kgeval.benchmarks.rank_hashes import labels_digest, ranks_digest, scores_digest
 from kgeval.benchmarks.verification import disagreements
+from kgeval.data import Vocabulary
 from kgeval.errors import DataError, KgevalWarning
 
 LABELS = ["Italy", "Jack", "Rome", "Ann", "Österreich", "a_b & 50%"]
@@ -128,8 +129,8 @@ def test_hashes_depend_neither_on_ids_nor_on_the_order_of_rows(run):
     table = run.table.sample(frac=1, random_state=1).reset_index(drop=True)
     table = table.assign(s=new[table["s"]], o=new[table["o"]], p=1 - table["p"])
     table["side"] = table["side"].cat.reorder_categories(run.table["side"].cat.categories[::-1])
-    entities = kg.Vocabulary([LABELS[i] for i in order])
-    other = replaced(run, table=table, entities=entities, relations=kg.Vocabulary(["in", "lives_in"]))
+    entities = Vocabulary([LABELS[i] for i in order])
+    other = replaced(run, table=table, entities=entities, relations=Vocabulary(["in", "lives_in"]))
     for digest in (ranks_digest, scores_digest, labels_digest):
         assert digest(other) == digest(run)
     assert ranks_digest(replaced(run, table=table, entities=entities)) != ranks_digest(run)
@@ -287,8 +288,8 @@ def run_changes(run):
     yield "a rank more", replaced(run, table=table.iloc[[0, *range(len(table))]], n_read=len(table) + 1)
     yield "dropped", replaced(run, dropped={"no reason": 1}, n_read=len(table) + 1)
     labels = [*LABELS[:-1], "another"]  # the label of an entity without a rank
-    yield "label", replaced(run, entities=kg.Vocabulary(labels))
-    yield "relation", replaced(run, relations=kg.Vocabulary(["lives_in", "into"]))
+    yield "label", replaced(run, entities=Vocabulary(labels))
+    yield "relation", replaced(run, relations=Vocabulary(["lives_in", "into"]))
     yield "notes", replaced(run, notes=[*run.notes, "another note"])
     yield "unknown", replaced(run, facts={**run.facts, "unknown": {"queries": "why not"}})
     for name, value in run.facts.items():

@@ -12,6 +12,7 @@ from classified_cases import classified, random_examples, with_probabilities
 import kgeval as kg
 from kgeval.classification import compare_classifications
 from kgeval.cli import main
+from kgeval.data import Vocabulary
 from kgeval.errors import MetricError, ProtocolError
 from kgeval.stats import holm, student_p_value, student_quantile
 
@@ -127,7 +128,7 @@ def renumbered(result, seed=0):
     labels[new] = list(result.entities.labels)
     table = result.table.assign(s=new[result.table["s"]], o=new[result.table["o"]])
     table = table.sample(frac=1.0, random_state=seed).reset_index(drop=True)
-    return result.__replace__(table=table, entities=kg.Vocabulary(tuple(labels)), columns=None)
+    return result.__replace__(table=table, entities=Vocabulary(tuple(labels)), columns=None)
 
 
 def test_ids_and_rows_do_not_matter():

@@ -156,7 +156,7 @@ def test_h22_nearly_identical_ranks_are_not_shown_equal_too_often():
 
 
 def random_family(rng):
-    """Differences of a random comparison or benchmark, and its alpha: ties, equal models, few triples, many or few runs."""
+    """Differences of a random comparison or benchmark, and its alpha: ties, equal models, few triples, any runs."""
     n_models, n, confidence = int(rng.integers(2, 5)), int(rng.choice([4, 12, 40, 80])), rng.choice([0.9, 0.95])
     largest, metric = int(rng.choice([2, 9, 150])), str(rng.choice(["mrr", "mr", "hits@3"]))
     lead, n_datasets = rng.choice([0.0, 0.3, 1.0]), int(rng.integers(1, 3))

@@ -10,8 +10,8 @@ import pytest
 from grids import light, size, thinned
 from oracle import random_graph
 
-from kgeval import Dataset, TripleSet, Vocabulary, read_dataset
-from kgeval.data import frame_ids
+from kgeval import Dataset, read_dataset
+from kgeval.data import TripleSet, Vocabulary, frame_ids
 from kgeval.errors import DataError, ProtocolError
 
 FACTS = {

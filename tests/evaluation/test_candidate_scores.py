@@ -9,6 +9,7 @@ from grids import size
 from kgeval.candidates import Listed
 
 import kgeval as kg
+from kgeval.data import TripleSet, Vocabulary
 
 pytestmark = pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")
 
@@ -216,9 +217,9 @@ def shuffled(seed):
     labels = [entities[i] for i in np.argsort(order)], [relations[i] for i in np.argsort(relation_order)]
     test = np.column_stack([order[ogb[:, 0]], relation_order[ogb[:, 1]], order[ogb[:, 2]]])
     dataset = kg.Dataset(
-        kg.Vocabulary(labels[0]),
-        kg.Vocabulary(labels[1]),
-        {"test": kg.TripleSet(test, n, n_relations)},
+        Vocabulary(labels[0]),
+        Vocabulary(labels[1]),
+        {"test": TripleSet(test, n, n_relations)},
         dictionaries={"entities": entities, "relations": relations},
         id_format="ogb",
     )
@@ -337,9 +338,9 @@ def test_two_meanings_of_ids_are_asked_about():
     """Entities of test keep their ids in the tool's order, others do not: negatives would differ without a word."""
     labels = ["a", "b", "c", "d"]
     dataset = kg.Dataset(
-        kg.Vocabulary(labels),
-        kg.Vocabulary(["r"]),
-        {"test": kg.TripleSet(np.array([[0, 0, 1]]), 4, 1)},
+        Vocabulary(labels),
+        Vocabulary(["r"]),
+        {"test": TripleSet(np.array([[0, 0, 1]]), 4, 1)},
         dictionaries={"entities": ["a", "b", "d", "c"], "relations": ["r"]},
         id_format="libkge",
     )

@@ -9,7 +9,7 @@ from scorer_cases import LABELS, TABLE, TEST, Columns, Rows, dataset, integer_mo
 
 import kgeval as kg
 from kgeval.data import triple_labels
-from kgeval.scorers import call_size, check
+from kgeval.scorers import ScorerReport, call_size, check
 
 
 @pytest.mark.parametrize("kind", ["function", "rows", "columns", "model"])
@@ -17,7 +17,7 @@ def test_a_sound_scorer_has_no_notes(kind):
     """The report says what it is and what dtype it gives."""
     scorer = integer_model() if kind == "model" else make(kind, lambda scores: scores.astype(np.float32))
     kinds = {"model": ("geometry", "float64"), "function": ("function", "float32")}
-    assert kg.check_scorer(scorer, dataset()) == kg.ScorerReport(*kinds.get(kind, ("matrix", "float32")), ())
+    assert kg.check_scorer(scorer, dataset()) == ScorerReport(*kinds.get(kind, ("matrix", "float32")), ())
 
 
 @pytest.mark.parametrize("n", [2, 3, 4, 5])
