@@ -12,8 +12,6 @@ from kgeval.data import (
     GivenRanks,
     Predictions,
     Protocol,
-    TripleSet,
-    Vocabulary,
     candidates,
     negatives,
     sample_negatives,
@@ -32,7 +30,7 @@ from kgeval.errors import (
 from kgeval.evaluation import Evaluator, evaluate, evaluate_candidates, evaluate_predictions, evaluate_scores
 from kgeval.ranking import executors
 from kgeval.results import EvaluationResult
-from kgeval.scorers import ScorerReport, baselines, check_scorer, models
+from kgeval.scorers import baselines, check_scorer, models
 
 if TYPE_CHECKING:
     from kgeval import benchmarks, integrations, report

@@ -199,7 +199,7 @@ def _items(card: Card) -> dict[str, str]:
         "dataset": f"{card.dataset}, {card.dataset_fingerprint[:8]}, as the run recorded it",
         "protocol": f"{card.protocol_fingerprint}, {card.protocol_sentence}",
         "counts": f"{counted(card.n_ranks, 'rank')} of {triples}",
-        "metrics": f"{counted(len(content['metrics']), 'value')} with limits of intervals, computed again from the ranks",
+        "metrics": f"{counted(len(content['metrics']), 'value')} with limits, computed again from the ranks",
         "intervals": f"{content['intervals']['confidence']:.0%}, clusters by {content['intervals']['cluster']}",
         "ties": "unknown" if math.isnan(card.tie_rate) else f"{card.tie_rate:.1%} of the filtered ranks",
         "unknown": ", ".join(content["unknown"]) or "nothing",
