@@ -161,7 +161,7 @@ def compare_classifications(
     confidence: float = CONFIDENCE,
     cluster: Any = None,
     n_resamples: int = 9999,
-    seed: int = 0,
+    resample_seed: int = 0,
 ) -> ClassificationComparison:
     """Compare classifications of the same examples by paired tests and intervals of the differences.
 
@@ -188,7 +188,7 @@ def compare_classifications(
         As in `ClassificationResult.interval`. Clusters that overlap (``"entity"``) are tested by Student's t.
     n_resamples : int
         Number of random swaps of the test.
-    seed : int
+    resample_seed : int
         Seed of the random swaps.
 
     Returns
@@ -226,7 +226,7 @@ def compare_classifications(
     keys = _read_keys(results, metrics)
     check_confidence(confidence)
     check_positive_int("n_resamples", n_resamples, MetricError)
-    check_seed(seed, MetricError)
+    check_seed(resample_seed, MetricError, "resample_seed")
     rows = pair_examples(results, names, [metric for _, metric in keys.values()])
     clusters = _clusters(results, rows, cluster)
     # The rows of all results in the order of the first one, without added columns.
@@ -234,7 +234,7 @@ def compare_classifications(
         result.__replace__(table=result.table.iloc[order].reset_index(drop=True), columns=None)
         for result, order in zip(results, rows)
     ]
-    settings = {"n_resamples": n_resamples, "seed": seed, "largest_level": alpha_of(confidence)}
+    settings = {"n_resamples": n_resamples, "seed": resample_seed, "largest_level": alpha_of(confidence)}
     compared = []
     for i, j in pairs_of(names, baseline):
         compared += _compare_pair((aligned[i], aligned[j]), (names[i], names[j]), keys, clusters, settings)
@@ -247,7 +247,9 @@ def compare_classifications(
         for one in aligned
     ]
     values = metric_frame(pd.Index(list(names), name="model", dtype=object), intervals, keys, with_intervals=True)
-    return ClassificationComparison(table, values, names, keys, results, clusters, confidence, n_resamples, seed)
+    return ClassificationComparison(
+        table, values, names, keys, results, clusters, confidence, n_resamples, resample_seed
+    )
 
 
 def _read_keys(

@@ -45,7 +45,7 @@ def classes_text(results: Sequence[Any], names: Sequence[str], options: argparse
         confidence=options.confidence,
         cluster=None if options.cluster == "triple" else options.cluster,
         n_resamples=options.resamples,
-        seed=options.resample_seed,
+        resample_seed=options.resample_seed,
     )
     lines = [compared.verdict, *compared.header()]
     differences = compared.differences.set_index(["first", "second", "metric"])

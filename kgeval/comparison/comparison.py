@@ -469,7 +469,7 @@ class Comparison:
         return comparison_panel(self, shown_table(self))
 
 
-@names_unknown_arguments(**dict.fromkeys(("tie", "ties"), "metrics='optimistic.mrr'"))
+@names_unknown_arguments(**dict.fromkeys(("tie", "ties"), "metrics='optimistic.mrr'"), seed="resample_seed")
 def compare(
     results: Sequence[EvaluationResult] | Mapping[str, EvaluationResult],
     *,
@@ -480,7 +480,7 @@ def compare(
     confidence: float = 0.95,
     cluster: Any = "triple",
     n_resamples: int = 9999,
-    seed: int = 0,
+    resample_seed: int = 0,
 ) -> Comparison:
     """Compare each pair of results on the same ranked triples.
 
@@ -517,7 +517,7 @@ def compare(
     n_resamples : int
         Number of random swaps of the test. A p-value below ``1 / (1 + n_resamples)`` is a bound, which holds for any
         values (`kgeval.stats.compare_paired`).
-    seed : int
+    resample_seed : int
         Seed of the random swaps.
 
     Returns
@@ -553,7 +553,7 @@ def compare(
     keys = _read_keys(metrics)
     check_confidence(confidence)
     check_positive_int("n_resamples", n_resamples, MetricError)
-    terms = Terms(confidence, cluster, baseline, n_resamples, check_seed(seed, MetricError))
+    terms = Terms(confidence, cluster, baseline, n_resamples, check_seed(resample_seed, MetricError, "resample_seed"))
     pairs_of(names, baseline)  # an unknown baseline is an error before the results are aligned
     alignment = align(results, names, list(keys.values()), split_list(override))
     of_sample = [

@@ -121,7 +121,7 @@ def test_breakdown_by_types_of_a_file(capsys):
 def test_compare_prints_the_comparison(capsys):
     """The numbers of the JSON are those of kgeval.compare; the table marks the better model."""
     results = [kg.load_result(f"{name}.kgeval") for name in ("near", "far")]
-    found = kg.compare(results, names=["near", "far"], metrics="mrr,hits@3", seed=3)
+    found = kg.compare(results, names=["near", "far"], metrics="mrr,hits@3", resample_seed=3)
     call = ("compare", "near.kgeval", "far.kgeval", "--metrics", "mrr,hits@3", "--resample-seed", 3)
     content = json.loads(printed(capsys, *call, "--by-relation", "mrr", "--to", "json"))
     for row, (_, said) in zip(content["differences"], found.differences.iterrows(), strict=True):

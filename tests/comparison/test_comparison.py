@@ -572,7 +572,7 @@ def test_type_one_error_is_nominal():
     p_values = []
     for seed in range(400):
         pair = simulated(template, rng)
-        table = compare(pair, names=["a", "b"], metrics="mrr,mr", n_resamples=199, seed=seed).differences
+        table = compare(pair, names=["a", "b"], metrics="mrr,mr", n_resamples=199, resample_seed=seed).differences
         p_values.append(table["p"].to_numpy())
     share = (np.array(p_values) <= 0.05).mean(axis=0)
     assert (share >= 0.03).all()
@@ -1006,8 +1006,8 @@ OVERRIDES = "override must be one of 'queries', 'sample', 'dataset', 'unseen', '
         (TWO, {"cluster": "row"}, kg.MetricError, "cluster must be one of 'triple', 'query', 'entity'; got 'row'"),
         (TWO, {"confidence": 95}, kg.MetricError, "confidence must be a share between 0 and 1, such as 0.95; got 95"),
         (TWO, {"n_resamples": 0}, kg.MetricError, "n_resamples must be an integer of at least 1; got 0"),
-        (TWO, {"seed": -1}, kg.MetricError, "seed must be an integer of at least 0; got -1"),
-        (TWO, {"seed": True}, kg.MetricError, "seed must be an integer of at least 0; got True"),
+        (TWO, {"resample_seed": -1}, kg.MetricError, "resample_seed must be an integer of at least 0; got -1"),
+        (TWO, {"resample_seed": True}, kg.MetricError, "resample_seed must be an integer of at least 0; got True"),
     ],
 )
 def test_wrong_arguments(results, options, error, text):
@@ -1024,9 +1024,9 @@ def test_head_says_what_was_tested():
     """Rows, protocol, test, family, intervals; nothing else where there is nothing to say."""
     pair = [towns(0, scorer="one"), towns(1, scorer="two")]
     protocol, fingerprint, version = pair[0].protocol, prints(pair[0])[0], pair[0].facts["version"]
-    assert compare(pair, metrics="mrr,query.map", n_resamples=1234, seed=5, confidence=0.9, cluster="query").header()[
-        :6
-    ] == [
+    assert compare(
+        pair, metrics="mrr,query.map", n_resamples=1234, resample_seed=5, confidence=0.9, cluster="query"
+    ).header()[:6] == [
         "one and two on towns: 6 ranks of test, paired by labels",
         f"filtered by train+valid+test, all entities, both sides; protocol {protocol.fingerprint}, "
         f"dataset {fingerprint}, kgeval {version}",
@@ -1056,7 +1056,7 @@ def test_seed_and_resamples_are_used():
     """The same seed gives the same p; another one, or another number of swaps, another."""
     pair = simulated(ring_template(60), np.random.default_rng(2))
     p_values = [
-        compare(pair, names=["a", "b"], metrics="mrr", n_resamples=n, seed=seed).differences["p"][0]
+        compare(pair, names=["a", "b"], metrics="mrr", n_resamples=n, resample_seed=seed).differences["p"][0]
         for n, seed in ((99, 0), (99, 0), (99, 1), (997, 0))
     ]
     assert p_values[0] == p_values[1]

@@ -121,7 +121,7 @@ def _compare(options: argparse.Namespace) -> str:
         confidence=options.confidence,
         cluster=options.cluster,
         n_resamples=options.resamples,
-        seed=options.resample_seed,
+        resample_seed=options.resample_seed,
     )
     if options.to == "json":
         return _as_json(comparison, options)
