@@ -69,7 +69,7 @@ def commands(folder, results, out):
         "report": lambda: quiet("report", *files, "-o", out, "--overwrite"),
         "export": lambda: quiet("show", files[0], "-o", out, "--overwrite"),
         "board": lambda: quiet("board", folder / "cards", "-o", out, "--overwrite"),
-        "gate": lambda: quiet("gate", out, "--against", files[1], "--metric", "mrr", "--margin", "0.9"),
+        "gate": lambda: quiet("gate", out, "--against", files[1], "--metrics", "mrr", "--margin", "0.9"),
     }
 
 

@@ -44,7 +44,7 @@ def classes_text(results: Sequence[Any], names: Sequence[str], options: argparse
         baseline=options.baseline,
         confidence=options.confidence,
         cluster=None if options.cluster == "triple" else options.cluster,
-        n_resamples=options.resamples,
+        n_resamples=options.n_resamples,
         resample_seed=options.resample_seed,
     )
     lines = [compared.verdict, *compared.header()]

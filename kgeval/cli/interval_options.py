@@ -73,7 +73,7 @@ def add_cluster(
 
 
 def add_resamples(parser: argparse.ArgumentParser, about: str, noun: str) -> None:
-    """Add ``--resamples`` and ``--resample-seed``.
+    """Add ``--n-resamples`` and ``--resample-seed``.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def add_resamples(parser: argparse.ArgumentParser, about: str, noun: str) -> Non
         A noun for the resamples, for the help text of the seed.
     """
     count = f"number of {about} (default: %(default)s)"
-    parser.add_argument("--resamples", type=int, default=9999, metavar="N", help=count)
+    parser.add_argument("--n-resamples", type=int, default=9999, metavar="N", help=count)
     parser.add_argument(
         "--resample-seed", type=int, default=0, metavar="N", help=f"seed of the {noun} (default: %(default)s)"
     )

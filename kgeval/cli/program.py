@@ -224,6 +224,7 @@ OLD_OPTIONS = {  # options of version 0.1, and their new names, of which a comma
     "--resume": ("--run-folder DIR alone, which goes on where the same run stopped",),
     "--block-size": (BATCH_SIZE,),
     "--max-pairs": (BATCH_SIZE,),
+    "--resamples": ("--n-resamples",),
     "--seed": ("--resample-seed: the seed of the random swaps", "--sample-seed: the seed of the random negatives"),
 }
 

@@ -55,7 +55,7 @@ def gated(capsys, run_name, *arguments, against="base"):
 )
 @pytest.mark.light(4)
 def test_exit_codes(capsys, run_name, against, margin, strict, status):
-    options = ["--metric", "mr", "--margin", margin, *(["--strict"] if strict else [])]
+    options = ["--metrics", "mr", "--margin", margin, *(["--strict"] if strict else [])]
     found, text, error = gated(capsys, run_name, *options, against=against)
     assert (found, error) == (status, "")
     assert ("FAILS" in text) == (status == 1)
@@ -63,21 +63,21 @@ def test_exit_codes(capsys, run_name, against, margin, strict, status):
 
 
 def test_it_prints_what_the_library_says(capsys):
-    _, text, _ = gated(capsys, "worse", "--metric", "mr,mrr", "--margin", "1,0.01")
+    _, text, _ = gated(capsys, "worse", "--metrics", "mr,mrr", "--margin", "1,0.01")
     results = [kg.load_result(f"{name}.kgeval") for name in ("worse", "base")]
     expected = gate(*results, {"mr": 1.0, "mrr": 0.01}, names=("worse", "base"))
     assert text.splitlines() == expected.lines
 
 
 def test_each_metric_has_its_own_margin(capsys):
-    status, text, _ = gated(capsys, "worse", "--metric", "mrr,mr", "--margin", "0.9,9")
+    status, text, _ = gated(capsys, "worse", "--metrics", "mrr,mr", "--margin", "0.9,9")
     assert status == 0
     assert "margin 0.9000" in text
     assert "margin 9.00" in text
 
 
 def test_json_has_the_numbers(capsys):
-    status, text, _ = gated(capsys, "worse", "--metric", "mr", "--margin", "1", "--to", "json")
+    status, text, _ = gated(capsys, "worse", "--metrics", "mr", "--margin", "1", "--to", "json")
     content = json.loads(text)
     assert (status, content["passes"], content["strict"]) == (1, False, False)
     row = content["metrics"][0]
@@ -90,16 +90,16 @@ def test_json_has_the_numbers(capsys):
 @pytest.mark.parametrize(
     ("run_name", "options", "said"),
     [
-        ("worse", ["--metric", "mr,mrr", "--margin", "1"], "--margin needs one number for each metric"),
-        ("worse", ["--metric", "mr", "--margin", "1,2"], "got 2 for 1"),
-        ("worse", ["--metric", "mr", "--margin", "one"], "--margin needs numbers, such as 0.002"),
-        ("worse", ["--metric", "mr,mr", "--margin", "1,1"], "names a metric twice"),
-        ("worse", ["--metric", "mrr", "--margin", "5"], "not in percent"),
-        ("worse", ["--metric", "mrr", "--margin=-0.1"], "margin must be 0 or more"),
-        ("worse", ["--metric", "mmr", "--margin", "1"], "unknown metric"),
-        ("short", ["--metric", "mr", "--margin", "1"], "cannot be compared"),
-        ("base", ["--metric", "mr", "--margin", "1"], "are the same file"),
-        ("missing", ["--metric", "mr", "--margin", "1"], "missing.kgeval"),
+        ("worse", ["--metrics", "mr,mrr", "--margin", "1"], "--margin needs one number for each metric"),
+        ("worse", ["--metrics", "mr", "--margin", "1,2"], "got 2 for 1"),
+        ("worse", ["--metrics", "mr", "--margin", "one"], "--margin needs numbers, such as 0.002"),
+        ("worse", ["--metrics", "mr,mr", "--margin", "1,1"], "names a metric twice"),
+        ("worse", ["--metrics", "mrr", "--margin", "5"], "not in percent"),
+        ("worse", ["--metrics", "mrr", "--margin=-0.1"], "margin must be 0 or more"),
+        ("worse", ["--metrics", "mmr", "--margin", "1"], "unknown metric"),
+        ("short", ["--metrics", "mr", "--margin", "1"], "cannot be compared"),
+        ("base", ["--metrics", "mr", "--margin", "1"], "are the same file"),
+        ("missing", ["--metrics", "mr", "--margin", "1"], "missing.kgeval"),
     ],
 )
 def test_what_cannot_be_compared_ends_with_two(capsys, run_name, options, said):
@@ -108,7 +108,7 @@ def test_what_cannot_be_compared_ends_with_two(capsys, run_name, options, said):
     assert said in error
 
 
-@pytest.mark.parametrize("options", [[], ["--metric", "mr"], ["--margin", "1"]])
+@pytest.mark.parametrize("options", [[], ["--metrics", "mr"], ["--margin", "1"]])
 def test_metric_and_margin_are_asked_for(capsys, options):
     with pytest.raises(SystemExit) as stopped:
         gated(capsys, "worse", *options)
@@ -117,7 +117,7 @@ def test_metric_and_margin_are_asked_for(capsys, options):
 
 
 def compared(capsys, *options):
-    return run(capsys, "compare", "near.kgeval", "base.kgeval", "--metrics", "mr,mrr", "--resamples", "99", *options)
+    return run(capsys, "compare", "near.kgeval", "base.kgeval", "--metrics", "mr,mrr", "--n-resamples", "99", *options)
 
 
 def test_compare_prints_equivalence_after_the_differences(capsys):
@@ -174,7 +174,7 @@ def with_names(tmp_path):
 
 def test_saved_names_are_the_names_of_models(capsys, with_names):
     first, second, other = with_names
-    _, out, _ = run(capsys, "gate", other, "--against", first, "--metric", "mrr", "--margin", "0.1")
+    _, out, _ = run(capsys, "gate", other, "--against", first, "--metrics", "mrr", "--margin", "0.1")
     assert "MRR: RotatE " in out
     assert ", ComplEx " in out
     _, out, _ = run(capsys, "compare", first, second, "--metrics", "mrr")

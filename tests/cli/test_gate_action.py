@@ -86,7 +86,7 @@ def test_strict_is_true_or_false(tmp_path, strict, passed):
         message = f'kgeval gate: strict must be true or false; got "{strict}"\n'
         assert (done.returncode, done.stdout, done.stderr) == (2, "", message)
         return
-    expected = "-m kgeval gate run --against against --metric metric --margin margin" + " --strict" * passed
+    expected = "-m kgeval gate run --against against --metrics metric --margin margin" + " --strict" * passed
     assert (done.returncode, done.stdout, done.stderr) == (0, f"{expected}\n", "")
 
 

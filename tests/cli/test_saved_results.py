@@ -147,7 +147,7 @@ def test_compare_in_other_formats(capsys):
     assert rf"\textbf{{{best:.4f}}}" in printed(capsys, *call, "--to", "latex")
 
 
-UNDECIDED = ("compare", "near.kgeval", "far.kgeval", "--metrics", "mrr", "--resamples", 1)  # one swap pattern, p = 1
+UNDECIDED = ("compare", "near.kgeval", "far.kgeval", "--metrics", "mrr", "--n-resamples", 1)  # one swap pattern, p = 1
 NOTE = "undecided: MRR; the best model does not differ significantly from every other model (p <= 0.05, Holm)"
 BOLD = "best value, and values that do not differ significantly from it (p > 0.05, Holm)"
 
@@ -436,7 +436,7 @@ def test_the_relations_of_a_comparison(capsys):
 
 def test_the_relations_of_a_comparison_outside_json(capsys):
     """Below the other tables, in their place in markdown and in CSV; the models stand in the heads of the values."""
-    call = ("compare", "near.kgeval", "far.kgeval", "--metrics", "mrr", "--by-relation", "mrr", "--resamples", 1)
+    call = ("compare", "near.kgeval", "far.kgeval", "--metrics", "mrr", "--by-relation", "mrr", "--n-resamples", 1)
     results = [kg.load_result(f"{name}.kgeval") for name in ("near", "far")]
     compared = kg.compare(results, metrics="mrr", n_resamples=1)
     pair = compared.differences.loc[0, ["first", "second"]].tolist()

@@ -63,7 +63,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         {
             "--correction": "all differences are corrected by Holm's method",
             "--intervals": "there is no bootstrap; intervals come from Student's t, as the tests do",
-            "--resamples": "nothing is resampled",
+            "--n-resamples": "nothing is resampled",
             "--resample-seed": "nothing is resampled",
         },
     )

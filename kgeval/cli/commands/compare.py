@@ -120,7 +120,7 @@ def _compare(options: argparse.Namespace) -> str:
         override=options.override,
         confidence=options.confidence,
         cluster=options.cluster,
-        n_resamples=options.resamples,
+        n_resamples=options.n_resamples,
         resample_seed=options.resample_seed,
     )
     if options.to == "json":

@@ -18,7 +18,9 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--against", type=Path, required=True, metavar="BASELINE.kgeval", help="the saved result of the baseline"
     )
-    parser.add_argument("--metric", required=True, metavar="KEYS", help="metrics, comma-separated, such as mrr,hits@10")
+    parser.add_argument(
+        "--metrics", required=True, metavar="KEYS", help="metrics, comma-separated, such as mrr,hits@10"
+    )
     parser.add_argument(
         "--margin",
         required=True,
@@ -38,14 +40,14 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _run_gate(options: argparse.Namespace) -> Output:
-    metrics, margins = words(options.metric), [_number(text) for text in words(options.margin)]
+    metrics, margins = words(options.metrics), [_number(text) for text in words(options.margin)]
     if len(metrics) != len(margins):
         raise ProtocolError(
-            f"--margin needs one number for each metric of --metric; got {len(margins)} for {len(metrics)}: "
-            f"{options.margin} for {options.metric}"
+            f"--margin needs one number for each metric of --metrics; got {len(margins)} for {len(metrics)}: "
+            f"{options.margin} for {options.metrics}"
         )
     if len(set(metrics)) < len(metrics):
-        raise ProtocolError(f"--metric names a metric twice: {options.metric}")
+        raise ProtocolError(f"--metrics names a metric twice: {options.metrics}")
     if options.result == options.against:
         raise ProtocolError(f"run and baseline are the same file, {options.result}")
     paths = [options.result, options.against]
