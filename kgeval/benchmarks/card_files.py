@@ -271,8 +271,8 @@ def check_content(content: Any, path: str) -> None:
             limit = metric[name]
             if limit is not None and value is not None and sign * limit > sign * value:
                 raise DataError(
-                    f"{where}: the value {value} lies outside its interval, whose {name} is {limit}; the card is not as "
-                    "kgeval wrote it"
+                    f"{where}: the value {value} lies outside its interval, whose {name} is {limit}; the card is not "
+                    "as kgeval wrote it"
                 )
         try:
             parsed = str(Key.parse(key))

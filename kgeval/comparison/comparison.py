@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import check_one_of, check_positive_int, check_seed, names_unknown_arguments
+from kgeval.checks import check_one_of, check_positive_int, check_seed, grouped, names_unknown_arguments
 from kgeval.comparison.alignment import Alignment, align, cautions
 from kgeval.comparison.averages import average_table, checked_weights
 from kgeval.comparison.differences import (
@@ -92,9 +92,7 @@ class Comparison:
     @property
     def overridden(self) -> dict[str, str]:
         """The overridden differences: field -> the values of the results in this field."""
-        texts: dict[str, list[str]] = {}
-        for mismatch in self.alignment.overridden:
-            texts.setdefault(mismatch.field, []).append(mismatch.said)
+        texts = grouped((mismatch.field, mismatch.said) for mismatch in self.alignment.overridden)
         return {field: "; ".join(parts) for field, parts in texts.items()}
 
     @property
