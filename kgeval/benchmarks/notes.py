@@ -52,10 +52,8 @@ def benchmark_notes(
     elif len(single):
         of_one = [f"{row['model']} on {row['dataset']}" for row in single.to_dict("records")]
         borrowed = "; in the differences, the spread of the models with several runs is used"
-        notes.append(
-            f"one run of {listed(of_one)}: how much these values vary with the seed is unknown"
-            + (borrowed if borrowed_spreads(differences) else "")
-        )
+        end = borrowed if borrowed_spreads(differences) else ""
+        notes.append(f"one run of {listed(of_one)}: how much these values vary with the seed is unknown{end}")
     if present["n_seeds"].nunique() > 1:
         counts = [f"{row['n_seeds']} of {row['model']} on {row['dataset']}" for row in present.to_dict("records")]
         notes.append(f"the numbers of runs differ: {', '.join(counts)}")
