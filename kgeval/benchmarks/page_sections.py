@@ -244,11 +244,8 @@ def seeds(benchmark: Any) -> Markup:
         lines = []
         for model in order:
             row, place = rows[model], benchmark.models.index(model)
-            names = runs.loc[runs["model"] == model, "seed"].tolist()
-            texts = ", ".join(
-                f"{page_numbers.written(value, metric)}{'' if seed is None else f' ({seed})'}"
-                for seed, value in zip(names, values[model])
-            )
+            names = [f" ({seed})" if seed is not None else "" for seed in runs.loc[runs["model"] == model, "seed"]]
+            texts = [f"{page_numbers.written(value, metric)}{seed}" for seed, value in zip(names, values[model])]
             digits = page_numbers.digits_of(row["mean"], metric)
             share, freedom = row["share_of_seeds"], row["freedom"]
             spreads = [html.number(page_numbers.written(row[of], metric, digits), row[of]) for of in ("sd", "error")]
@@ -260,7 +257,7 @@ def seeds(benchmark: Any) -> Markup:
                     *spreads,
                     html.number(page_numbers.percent(share), share, title=row["reason"] or None),
                     html.number(written(freedom, 1), freedom),
-                    tag("td", texts),
+                    tag("td", ", ".join(texts)),
                 )
             )
         caption = joined(
