@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -24,6 +24,8 @@ Scores = npt.NDArray[Any]  # arrays of any real dtype
 
 
 Callee = TypeVar("Callee", bound=Callable[..., Any])
+Group = TypeVar("Group", bound=Hashable)
+Value = TypeVar("Value")
 
 MAX_SHOWN = 200  # labels with more characters than this are cut in messages
 
@@ -121,6 +123,24 @@ def listed(texts: Sequence[str], limit: int | None = None) -> str:
     if limit is not None and len(texts) > limit:
         texts = [*texts[:limit], f"{len(texts) - limit:,} more"]
     return "".join(texts) if len(texts) < 2 else f"{', '.join(texts[:-1])} and {texts[-1]}"
+
+
+def grouped(pairs: Iterable[tuple[Group, Value]]) -> dict[Group, list[Value]]:
+    """Return the second elements of pairs by the first ones, both in their order.
+
+    Parameters
+    ----------
+    pairs : iterable of (hashable, object)
+
+    Examples
+    --------
+    >>> grouped([("a", 1), ("b", 2), ("a", 3)])
+    {'a': [1, 3], 'b': [2]}
+    """
+    groups: dict[Group, list[Value]] = {}
+    for group, value in pairs:
+        groups.setdefault(group, []).append(value)
+    return groups
 
 
 GONE = "gone: "  # begins a hint of `names_unknown_arguments` about an argument that was removed

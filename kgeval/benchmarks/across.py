@@ -222,8 +222,7 @@ class AcrossDatasets:
         pairs = self.pairs
         decided = pairs[pairs["better"] != UNDECIDED]
         texts = [f"{row['first']} over {row['second']}" for row in decided.to_dict("records")]
-        shown = [*texts[:MAX_TEXTS], *([f"{len(texts) - MAX_TEXTS:,} more pairs"] if len(texts) > MAX_TEXTS else [])]
-        better = f"better: {listed(shown)}" if texts else "no pair is told apart"
+        better = f"better: {listed(texts, MAX_TEXTS)}" if texts else "no pair is told apart"
         alike = "; ".join(", ".join(group) for group in self.groups)
         lines = [
             f"Nemenyi's test: two models are told apart if their mean ranks differ by {test.critical_difference:.2f} "

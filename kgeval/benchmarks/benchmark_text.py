@@ -10,7 +10,7 @@ from typing import Any
 
 from kgeval import markup_panels as panels
 from kgeval.benchmarks.tables import mean_cells, table_notes
-from kgeval.checks import counted, listed
+from kgeval.checks import counted, grouped, listed
 from kgeval.comparison import edge_of, holm_words, interval_words, pair_cells, pair_headings
 from kgeval.markup import Markup, joined, printable
 from kgeval.metrics import display_of
@@ -151,10 +151,11 @@ def format_pairs(benchmark: Any, screen: Screen = PIPE) -> str:
         Column("p (Holm)", [panels.p_text(row["p_corrected"], benchmark.alpha) for row in rows], place=2),
         Column("better", better, is_label=True),
     ]
-    reasons: dict[str, list[str]] = {}
-    for row, pair in zip(rows, pairs):
-        if row["reason"] and math.isnan(row["low"]):
-            reasons.setdefault(row["reason"], []).append(f"{pair} on {row['dataset']}")
+    reasons = grouped(
+        (row["reason"], f"{pair} on {row['dataset']}")
+        for row, pair in zip(rows, pairs)
+        if row["reason"] and math.isnan(row["low"])
+    )
     notes = [f"no interval of {listed(places, 3)}: {reason}" for reason, places in reasons.items()]
     if len(rows) < len(table):
         notes.append(

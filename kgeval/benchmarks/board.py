@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from kgeval.benchmarks.card import Card, read_card
-from kgeval.checks import counted, cut_label, listed
+from kgeval.checks import counted, cut_label, grouped, listed
 from kgeval.data import All, candidates_from_json
 from kgeval.errors import DataError, KgevalError
 from kgeval.metrics import display_of
@@ -390,12 +390,8 @@ def _sorted_board(runs: Sequence[BoardRun], unread: Sequence[tuple[str, str]], n
             f"of the scorer: {_listed(unnamed)}"
         )
     notes += _name_notes(runs)
-    of_table: dict[tuple[str, str, str, Coverage], list[BoardRun]] = {}
-    for run in merged:
-        of_table.setdefault(run.table_key, []).append(run)
-    names: dict[str, set[str]] = {}
-    for dataset, fingerprint, _, _ in of_table:
-        names.setdefault(dataset, set()).add(fingerprint)
+    of_table = grouped((run.table_key, run) for run in merged)
+    names = grouped(dict.fromkeys((dataset, fingerprint) for dataset, fingerprint, _, _ in of_table))
     notes += [
         f"{dataset} stands for {counted(len(prints), 'dataset')} with different contents (fingerprints "
         f"{', '.join(sorted(one[:N_HEX] for one in prints))}); their runs are in different tables"
@@ -414,10 +410,7 @@ def _sorted_board(runs: Sequence[BoardRun], unread: Sequence[tuple[str, str]], n
 
 def _coverage_notes(of_table: Mapping[tuple[str, str, str, Coverage], Sequence[BoardRun]]) -> list[str]:
     """Return notes about runs of one dataset and protocol that rank, or may rank, different triples."""
-    coverages: dict[tuple[str, str, str], list[Coverage]] = {}
-    for key in of_table:
-        coverages.setdefault(key[:3], []).append(key[3])
-    notes = []
+    coverages, notes = grouped((key[:3], key[3]) for key in of_table), []
     for (dataset, fingerprint, protocol), found in sorted(coverages.items()):
         where = f"{dataset}, protocol {protocol[:N_HEX]}"
         found = sorted(found, key=lambda one: (-one.n_ranks, one))
@@ -517,11 +510,7 @@ def _table_of(runs: Sequence[BoardRun]) -> tuple[BoardTable, list[str]]:
             f"{_listed(unknown)}: the negatives are not known ({first.protocol_sentence}), so nobody can tell whether "
             "the ranks are among the same; not ranked and in no mean"
         )
-    of_model: dict[str, list[BoardRun]] = {}
-    for run in runs:
-        if run.is_ranked:
-            of_model.setdefault(run.card.model, []).append(run)
-    for model, same in of_model.items():
+    for model, same in grouped((run.card.model, run) for run in runs if run.is_ranked).items():
         reason = _why_apart([run.card for run in same])
         if reason:
             files = _listed([run.place for run in same])

@@ -5,6 +5,7 @@ Users and the command ``kgeval benchmark`` call `benchmark`.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -154,10 +155,7 @@ class Benchmark:
         ]
         for dataset, alignment in self.alignments.items():
             results = [result for run, result in self.results.items() if run.dataset == dataset]
-            described: dict[str, int] = {}
-            for result in results:
-                said = protocol_words(result)
-                described[said] = described.get(said, 0) + 1
+            described = Counter(map(protocol_words, results))
             shown = [said if len(described) == 1 else f"{counted(n, 'run')}: {said}" for said, n in described.items()]
             lines.append(
                 f"{dataset}: {counted(len(alignment.rows[0]), 'rank')} of {'+'.join(results[0].protocol.splits)}, "

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -13,10 +12,9 @@ import pandas as pd
 from kgeval.benchmarks.cells import BenchmarkTerms, Part
 from kgeval.benchmarks.runs import Run
 from kgeval.benchmarks.verdict import borrowed_spreads
-from kgeval.checks import listed
+from kgeval.checks import grouped, listed
 from kgeval.comparison import differing_facts
 
-Value = TypeVar("Value")
 EQUAL_RANKS = "are all equal; are they the same run?"
 NOT_INDEPENDENT = "are the same dataset under different protocols; their results are not independent"
 NUMBER = re.compile(r"(?<![A-Za-z])[0-9]([0-9.,e+-]*[0-9])?")  # not the 2 of L2, which is the name of a norm
@@ -54,32 +52,22 @@ def benchmark_notes(
     elif len(single):
         of_one = [f"{row['model']} on {row['dataset']}" for row in single.to_dict("records")]
         borrowed = "; in the differences, the spread of the models with several runs is used"
-        notes.append(
-            f"one run of {listed(of_one)}: how much these values vary with the seed is unknown"
-            + (borrowed if borrowed_spreads(differences) else "")
-        )
+        end = borrowed if borrowed_spreads(differences) else ""
+        notes.append(f"one run of {listed(of_one)}: how much these values vary with the seed is unknown{end}")
     if present["n_seeds"].nunique() > 1:
         counts = [f"{row['n_seeds']} of {row['model']} on {row['dataset']}" for row in present.to_dict("records")]
         notes.append(f"the numbers of runs differ: {', '.join(counts)}")
     for part in parts:
         notes += _notes_of(part)
-    by_protocol = _grouped((part.results[0].protocol.describe(), part.dataset) for part in parts)
+    by_protocol = grouped((part.results[0].protocol.describe(), part.dataset) for part in parts)
     if len(by_protocol) > 1:
         protocols = "; ".join(f"{listed(names)}: {text}" for text, names in by_protocol.items())
         notes.append(
             f"the datasets were ranked under different protocols, so their values do not compare ({protocols})"
         )
-    by_fingerprint = _grouped((part.results[0].facts["dataset_fingerprint"], part.dataset) for part in parts)
+    by_fingerprint = grouped((part.results[0].facts["dataset_fingerprint"], part.dataset) for part in parts)
     notes += [f"{listed(names)} {NOT_INDEPENDENT}" for names in by_fingerprint.values() if len(names) > 1]
     return list(dict.fromkeys(notes))
-
-
-def _grouped(pairs: Iterable[tuple[Any, Value]]) -> dict[Any, list[Value]]:
-    """Return the second elements of pairs by the first one."""
-    groups: dict[Any, list[Value]] = {}
-    for group, value in pairs:
-        groups.setdefault(group, []).append(value)
-    return groups
 
 
 def _notes_of(part: Part) -> list[str]:
@@ -101,7 +89,7 @@ def _notes_of_results(names: Sequence[str], part: Part) -> list[str]:
     """Return the notes of the results, each once; of notes that differ only in their numbers, only the first."""
     # The text with a sign in place of each number -> (run, note) of all runs.
     of_results = [(name, note) for name, result in zip(names, part.results) for note in result.notes]
-    alike = _grouped((NUMBER.sub("#", note), (name, note)) for name, note in of_results)
+    alike = grouped((NUMBER.sub("#", note), (name, note)) for name, note in of_results)
     notes = []
     for found in alike.values():
         of_runs, texts = list(dict.fromkeys(name for name, _ in found)), {note for _, note in found}
@@ -119,4 +107,4 @@ def _same_ranks(part: Part) -> list[list[Run]]:
     for run, result, rows in zip(part.runs, part.results, part.alignment.rows):
         counts = np.column_stack([result.table[name].to_numpy()[rows] for name in RANK_COLUMNS])
         pairs.append((hashlib.sha256(counts.astype("<i8").tobytes()).digest(), run))
-    return [group for group in _grouped(pairs).values() if len(group) > 1]
+    return [group for group in grouped(pairs).values() if len(group) > 1]

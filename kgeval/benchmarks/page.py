@@ -63,17 +63,17 @@ def write_benchmark_page(
     if not title or not title.strip():
         title = f"kgeval benchmark: {', '.join(benchmark.datasets)}"
     across = benchmark.across() if len(benchmark.datasets) > 1 else None
-    made = {
-        "Answer": parts.answer(benchmark, title),
-        "Differences": parts.differences(benchmark),
-        "Seeds": parts.seeds(benchmark),
-        "Metrics": parts.metrics(benchmark),
-        "Datasets together": None if across is None else parts.together(benchmark, across),
-        "Background": parts.background(benchmark, _command(benchmark), __version__),
-    }
-    ids = {"Datasets together": "together"}
-    links = [(ids.get(name, name.lower()), name) for name, section in made.items() if section is not None]
-    text = whole_page(title, links, [section for section in made.values() if section is not None], _data(benchmark))
+    made = [
+        ("answer", "Answer", parts.answer(benchmark, title)),
+        ("differences", "Differences", parts.differences(benchmark)),
+        ("seeds", "Seeds", parts.seeds(benchmark)),
+        ("metrics", "Metrics", parts.metrics(benchmark)),
+        ("together", "Datasets together", None if across is None else parts.together(benchmark, across)),
+        ("background", "Background", parts.background(benchmark, _command(benchmark), __version__)),
+    ]
+    kept = [(place, name, section) for place, name, section in made if section is not None]
+    links, sections = [(place, name) for place, name, _ in kept], [section for *_, section in kept]
+    text = whole_page(title, links, sections, _data(benchmark))
     with replacing(path, overwrite) as stream:
         stream.write(text.encode("utf-8"))
 

@@ -172,9 +172,10 @@ def differences(benchmark: Any) -> Markup | None:
     ----------
     benchmark : Benchmark
     """
-    frame = benchmark.differences
+    frame, metric, alpha = benchmark.differences, benchmark.metric, benchmark.alpha
     if not len(frame):
         return None
+    heading, is_higher = display_of(metric).heading, benchmark.keys[metric].higher_is_better
     parts: list[Any] = []
     for i, dataset in enumerate(benchmark.datasets, start=1):
         of_dataset = frame[frame["dataset"] == dataset].to_dict("records")
@@ -186,36 +187,27 @@ def differences(benchmark: Any) -> Markup | None:
             continue
         if benchmark.terms.baseline is None:
             rows.sort(key=lambda row: (order.index(row["first"]), order.index(row["second"])))
-        made = _forest if benchmark.terms.baseline is not None or len(order) <= MAX_FOREST else _matrix
-        parts += [made(benchmark, dataset, rows, order, f"differences-{i}"), reasons(of_dataset)]
+        name, label = f"differences-{i}", html.label(dataset, MAX_NAME)
+        if benchmark.terms.baseline is not None or len(order) <= MAX_FOREST:
+            text = "with intervals at the level of each test. Vertical line: 0. Bold: decided. Open mark: undecided."
+            caption = joined(label, f": differences in {heading}, {text}")
+            made = page_differences.forest(rows, metric, alpha, caption, higher_is_better=is_higher, name=name)
+        else:
+            text = (
+                "row - column, best model first. Bold: decided; blue: the row is better, orange: the column is better. "
+                "Grey: undecided. Intervals: in the table of all tests."
+            )
+            models = {model: benchmark.models.index(model) for model in order}
+            caption = joined(label, f": differences in {heading}, {text}")
+            made = page_differences.matrix(rows, metric, alpha, caption, models, name)
+        parts += [made, reasons(of_dataset)]
     n_tests = benchmark.verdict.n_tests
     text = (
         f"p is corrected by Holm's method for {counted(n_tests, 'test')}, all differences of all datasets, and "
-        f"decides; a difference is decided if p is at most {benchmark.alpha:g}. An interval excludes 0 exactly where "
+        f"decides; a difference is decided if p is at most {alpha:g}. An interval excludes 0 exactly where "
         "the test decides. Other metrics are not tested."
     )
     return html.section("differences", "Differences", tag("p", text, class_="muted"), *parts)
-
-
-def _forest(benchmark: Any, dataset: str, rows: Sequence[Row], order: Sequence[str], name: str) -> Markup:
-    """Return a line for each difference of a dataset."""
-    metric, alpha = benchmark.metric, benchmark.alpha
-    text = "with intervals at the level of each test. Vertical line: 0. Bold: decided. Open mark: undecided."
-    caption = joined(html.label(dataset, MAX_NAME), f": differences in {display_of(metric).heading}, {text}")
-    is_higher = benchmark.keys[metric].higher_is_better
-    return page_differences.forest(rows, metric, alpha, caption, higher_is_better=is_higher, name=name)
-
-
-def _matrix(benchmark: Any, dataset: str, rows: Sequence[Row], order: Sequence[str], name: str) -> Markup:
-    """Return a cell for each difference of a dataset; the models stand in their order on it."""
-    metric = benchmark.metric
-    caption = joined(
-        html.label(dataset, MAX_NAME),
-        f": differences in {display_of(metric).heading}, row - column, best model first. Bold: decided; blue: the row "
-        "is better, orange: the column is better. Grey: undecided. Intervals: in the table of all tests.",
-    )
-    models = {model: benchmark.models.index(model) for model in order}
-    return page_differences.matrix(rows, metric, benchmark.alpha, caption, models, name)
 
 
 def reasons(rows: Sequence[Row]) -> Markup | None:
@@ -252,11 +244,8 @@ def seeds(benchmark: Any) -> Markup:
         lines = []
         for model in order:
             row, place = rows[model], benchmark.models.index(model)
-            names = runs.loc[runs["model"] == model, "seed"].tolist()
-            texts = ", ".join(
-                f"{page_numbers.written(value, metric)}{'' if seed is None else f' ({seed})'}"
-                for seed, value in zip(names, values[model])
-            )
+            names = [f" ({seed})" if seed is not None else "" for seed in runs.loc[runs["model"] == model, "seed"]]
+            texts = [f"{page_numbers.written(value, metric)}{seed}" for seed, value in zip(names, values[model])]
             digits = page_numbers.digits_of(row["mean"], metric)
             share, freedom = row["share_of_seeds"], row["freedom"]
             spreads = [html.number(page_numbers.written(row[of], metric, digits), row[of]) for of in ("sd", "error")]
@@ -268,7 +257,7 @@ def seeds(benchmark: Any) -> Markup:
                     *spreads,
                     html.number(page_numbers.percent(share), share, title=row["reason"] or None),
                     html.number(written(freedom, 1), freedom),
-                    tag("td", texts),
+                    tag("td", ", ".join(texts)),
                 )
             )
         caption = joined(

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
-from kgeval.checks import Ids
+from kgeval.checks import Ids, Reals
 from kgeval.data import SETTINGS, Vocabulary, fingerprint_triples
 from kgeval.results import EvaluationResult
 
@@ -43,10 +43,7 @@ def ranks_digest(result: EvaluationResult) -> str:
     >>> ranks_digest(up) == ranks_digest(up), ranks_digest(up) == ranks_digest(down)
     (True, False)
     """
-    digest, rows = _canonical_rows(result, "kgeval ranks 1")
-    order = np.lexsort(rows.T[::-1])
-    digest.update(np.take(rows, order, axis=0).astype("<i8").tobytes())
-    return digest.hexdigest()
+    return _digest(result, "kgeval ranks 1")
 
 
 def scores_digest(result: EvaluationResult) -> str | None:
@@ -64,12 +61,8 @@ def scores_digest(result: EvaluationResult) -> str | None:
     scores = result.table["score"].to_numpy(dtype=np.float64) + 0.0  # -0.0 becomes 0.0
     if np.isnan(scores).all():
         return None
-    scores = np.where(np.isnan(scores), np.nan, scores)  # one pattern of bits for every NaN
-    digest, rows = _canonical_rows(result, "kgeval scores 1")
-    order = np.lexsort([scores, *rows.T[::-1]])
-    digest.update(np.take(rows, order, axis=0).astype("<i8").tobytes())
-    digest.update(scores[order].astype("<f8").tobytes())
-    return digest.hexdigest()
+    # One pattern of bits for every NaN.
+    return _digest(result, "kgeval scores 1", np.where(np.isnan(scores), np.nan, scores))
 
 
 def labels_digest(result: EvaluationResult) -> str:
@@ -87,15 +80,11 @@ def labels_digest(result: EvaluationResult) -> str:
     return fingerprint_triples("kgeval labels 1", result.entities, result.relations, {}, with_labels=True)
 
 
-def _canonical_rows(result: EvaluationResult, title: str) -> tuple[hashlib._Hash, Ids]:
-    """Return a hash object that already contains the labels, and the rows as integers that depend on the labels only.
+def _digest(result: EvaluationResult, title: str, scores: Reals | None = None) -> str:
+    """Return the SHA-256 of the labels, and of the sorted rows as integers that depend on the labels only.
 
-    Returns
-    -------
-    digest : hash
-    rows : int64 array, shape (rows, 13)
-        Positions of subject, relation, object, side and split; for each setting better, tied, rivals, and 1 if the rank
-        is bounded.
+    A row has the positions of subject, relation, object, side and split; for each setting better, tied, rivals, and 1
+    if the rank is bounded; then its score, if there are scores.
     """
     table = result.table
     digest = hashlib.sha256(f"{title}\n{len(table)}\n".encode())
@@ -114,7 +103,12 @@ def _canonical_rows(result: EvaluationResult, title: str) -> tuple[hashlib._Hash
     for setting in SETTINGS:
         columns += [table[f"{name}_{setting}"].to_numpy() for name in _COUNTS]
         columns.append(result.rank_table.is_bounded(setting).astype(np.int64))
-    return digest, np.column_stack(columns).astype(np.int64)
+    rows = np.column_stack(columns).astype(np.int64)
+    order = np.lexsort([*([] if scores is None else [scores]), *rows.T[::-1]])
+    digest.update(np.take(rows, order, axis=0).astype("<i8").tobytes())
+    if scores is not None:
+        digest.update(scores[order].astype("<f8").tobytes())
+    return digest.hexdigest()
 
 
 def _places(vocabulary: Vocabulary, ids: Ids) -> tuple[Ids, list[str]]:

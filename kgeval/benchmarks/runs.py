@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kgeval.checks import listed
+from kgeval.checks import grouped, listed
 from kgeval.errors import ProtocolError
 from kgeval.results import MODEL, SEED, EvaluationResult, check_model_name, run_name
 
@@ -167,10 +167,8 @@ def _check_distinct(keys: Sequence[Run], places: Sequence[str]) -> None:
 
 def _check_dataset_names(runs: Mapping[Run, EvaluationResult]) -> None:
     """Raise an error if one dataset, evaluated under one protocol, has two names."""
-    names: dict[tuple[str, str], list[str]] = {}
-    for run, result in runs.items():
-        of_same = names.setdefault((result.facts["dataset_fingerprint"], result.protocol.fingerprint), [])
-        of_same += [run.dataset] if run.dataset not in of_same else []
+    same = [(result.facts["dataset_fingerprint"], result.protocol.fingerprint) for result in runs.values()]
+    names = grouped(dict.fromkeys(zip(same, (run.dataset for run in runs))))
     for (fingerprint, protocol), of_same in names.items():
         if len(of_same) > 1:
             raise ProtocolError(

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from kgeval.checks import counted, listed
+from kgeval.checks import counted, grouped, listed
 from kgeval.comparison import NO_RUN, TRAINED, UNDECIDED, Sentence, difference_words, row_of, shown_name
 from kgeval.markup_panels import between, enough_decimals, written
 from kgeval.metrics import display_of
@@ -180,11 +180,8 @@ def _best_parts(benchmark: Any, leaders: Mapping[str, Sequence[str]]) -> list[st
     """Return the parts of the sentence that name the best models, datasets with the same answer together."""
     datasets, parts = benchmark.datasets, list[str]()
     has_numbers = len(datasets) <= MAX_WITH_NUMBERS
-    groups: dict[tuple[str, ...], list[str]] = {}
-    for dataset in datasets:
-        if leaders[dataset]:
-            groups.setdefault((*leaders[dataset], *([dataset] if has_numbers else [])), []).append(dataset)
-    for places in groups.values():
+    apart = [(*leaders[dataset], *([dataset] if has_numbers else [])) for dataset in datasets]
+    for places in grouped((key, dataset) for key, dataset in zip(apart, datasets) if leaders[dataset]).values():
         sentence, where = _sentence(benchmark, places[0]), listed([shown_name(place) for place in places])
         names = [shown_name(name) for name in sentence.leaders]
         text = f"{names[0]} is best on {where}" if len(names) == 1 else f"undecided on {where}"

@@ -193,19 +193,19 @@ def _shown(value: Any) -> str:
 def _items(card: Card) -> dict[str, str]:
     """Return the checked items of a card with the text that is shown if they agree, in the order of the text."""
     content, seed = card.content, "" if card.seed is None else f", seed {card.seed}"
-    triples, versions = counted(content["counts"]["triples"], "triple"), content["versions"]
+    triples, n_values = counted(content["counts"]["triples"], "triple"), counted(len(content["metrics"]), "value")
     texts = {
         "model": f"{card.model}{seed}",
         "dataset": f"{card.dataset}, {card.dataset_fingerprint[:8]}, as the run recorded it",
         "protocol": f"{card.protocol_fingerprint}, {card.protocol_sentence}",
         "counts": f"{counted(card.n_ranks, 'rank')} of {triples}",
-        "metrics": f"{counted(len(content['metrics']), 'value')} with limits, computed again from the ranks",
+        "metrics": f"{n_values} with limits of their intervals, computed again from the ranks",
         "intervals": f"{content['intervals']['confidence']:.0%}, clusters by {content['intervals']['cluster']}",
         "ties": "unknown" if math.isnan(card.tie_rate) else f"{card.tie_rate:.1%} of the filtered ranks",
         "unknown": ", ".join(content["unknown"]) or "nothing",
         "notes": counted(len(content["notes"]), "note"),
         "facts": ", ".join(content["facts"]) or "none",
-        "versions": ", ".join(f"{name} {version}" for name, version in versions.items() if version),
+        "versions": ", ".join(f"{name} {version}" for name, version in content["versions"].items() if version),
         "hashes": f"ranks {card.hash[:8]}, scores {str(content['hashes']['scores'])[:8]}",
     }
     return {"format": content["format"], **texts}

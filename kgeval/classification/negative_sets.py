@@ -88,12 +88,10 @@ class NegativeSets:
             samples = {part: draw_negatives(dataset, part, 1, "both", seed, distinct="query") for part in PARTS}
             by_split = {part: frame[["s", "p", "o"]].to_numpy() for part, frame in samples.items()}
             positives = samples["test"]["positive"].to_numpy()
-            n_short = {part: len(dataset[part]) - len(by_split[part]) for part in PARTS}
-            notes += [
-                f"{n:,} positives of {part} have no negative: their queries have fewer unknown triples than positives"
-                for part, n in n_short.items()
-                if n
-            ]
+            for part in PARTS:
+                n = len(dataset[part]) - len(by_split[part])
+                reason = "their queries have fewer unknown triples than positives"
+                notes += [f"{n:,} positives of {part} have no negative: {reason}"] if n else []
         elif isinstance(negatives, (str, Path)):
             source = f"files in {Path(negatives).resolve().name}"
             by_split = read_negatives(negatives, dataset)

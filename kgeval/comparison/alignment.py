@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from kgeval.checks import Ids, check_one_of, listed
+from kgeval.checks import Ids, check_one_of, grouped, listed
 from kgeval.data import (
     NOT_KNOWN,
     OF_TOOL,
@@ -521,9 +521,7 @@ def cautions(results: Sequence[EvaluationResult], names: Sequence[str]) -> list[
             f"{listed(runs)} are runs of one model, {model}{beside}, and the p-values say nothing about other seeds; "
             "kgeval benchmark compares models over their seeds"
         )
-    by_scorer: dict[str, list[str]] = {}
-    for name, result in zip(names, results):
-        by_scorer.setdefault(str(result.facts["scorer"]), []).append(name)
+    by_scorer = grouped((str(result.facts["scorer"]), name) for name, result in zip(names, results))
     texts += [
         f"the scorer has the same name in {listed(same)}: {scorer}"
         for scorer, same in by_scorer.items()
@@ -586,9 +584,5 @@ def values_by_name(values: Sequence[str], names: Sequence[str]) -> str:
     >>> values_by_name(["drop", "rank", "drop"], ["A", "B", "C"])
     'drop in A and C, rank in B'
     """
-    names_by_value: dict[str, list[str]] = {}
-    for value, name in zip(values, names):
-        names_by_value.setdefault(value, []).append(name)
-    if len(names_by_value) < 2:
-        return ""
-    return ", ".join(f"{value} in {listed(group)}" for value, group in names_by_value.items())
+    by_value = grouped(zip(values, names))
+    return ", ".join(f"{value} in {listed(group)}" for value, group in by_value.items()) if len(by_value) > 1 else ""

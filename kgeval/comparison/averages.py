@@ -8,14 +8,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import Ids, Reals, check_largest_weight
+from kgeval.checks import Ids, Reals
 from kgeval.comparison.differences import Sample, Terms
 from kgeval.comparison.groups import groups_by
 from kgeval.comparison.rows import Pair, decided_rows
 from kgeval.data import group_rows
 from kgeval.errors import MetricError
-from kgeval.metrics import RankMetric
-from kgeval.results import check_row_index
 from kgeval.stats import Difference, compare_macro, compare_paired
 
 
@@ -59,28 +57,6 @@ def average_table(
     return rows[["average", *rows.columns.drop("average")]]
 
 
-def checked_weights(comparison: Any, weights: Any) -> Reals:
-    """Return weights as an array; raise a MetricError unless there is one valid weight per row of the first result.
-
-    Parameters
-    ----------
-    comparison : Comparison
-    weights : array_like, shape (rows of the first result,)
-    """
-    table = comparison.results[0].table
-    check_row_index("weights", weights, table.index, MetricError)
-    if isinstance(weights, np.ma.MaskedArray):
-        raise MetricError("weights must not be a masked array; fill it, such as with weights.filled(0)")
-    array = np.asarray(weights, dtype=np.float64)
-    if array.shape != (len(table),) or not np.isfinite(array).all() or (array < 0).any():
-        raise MetricError(
-            f"weights must be finite and at least 0, one for each of the {len(table)} rows of the table of "
-            f"{comparison.names[0]}; got shape {array.shape}, values from {array.min(initial=np.inf):g} to "
-            f"{array.max(initial=-np.inf):g}"
-        )
-    return array
-
-
 def _mean(
     sample: Sample, terms: Terms, pair: tuple[int, int], weights: Reals | None
 ) -> tuple[Difference, tuple[float, float]]:
@@ -88,15 +64,7 @@ def _mean(
     if weights is None:
         moments = [sample.moments(i) for i in pair]
     else:
-        key, metric = sample.key, sample.key.metric
-        if not isinstance(metric, RankMetric):
-            raise MetricError(f"query-level metrics cannot be weighted; got {metric}")
-        if metric.has_moments and not metric.is_weightable(key.ties):
-            raise MetricError(f"{metric} under {key.ties} ties has no weighted form: it depends on the number of ranks")
-        if not weights.any():
-            raise MetricError(f"the weights of all {len(weights)} ranks of {str(key)!r} are 0")
-        check_largest_weight(float(weights.max()))
-        moments = [sample.results[i].rank_table.moments(key, sample.rows[i], weights=weights) for i in pair]
+        moments = [sample.results[i].rank_table.moments(sample.key, sample.rows[i], weights=weights) for i in pair]
     one, other = ([part] for part in moments)
     resampling: dict[str, Any] = {"n_resamples": terms.n_resamples, "seed": terms.seed}
     (found,) = compare_paired(one, other, sample.clusters, largest_level=terms.alpha, **resampling)

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import check_one_of, check_positive_int, check_seed, names_unknown_arguments
+from kgeval.checks import check_one_of, check_positive_int, check_seed, grouped, names_unknown_arguments
 from kgeval.comparison.alignment import Alignment, align, cautions
-from kgeval.comparison.averages import average_table, checked_weights
+from kgeval.comparison.averages import average_table
 from kgeval.comparison.differences import (
     Sample,
     Terms,
@@ -37,7 +37,7 @@ from kgeval.data import SETTINGS, with_labels
 from kgeval.errors import MetricError, ProtocolError
 from kgeval.metrics import Metric, split_list
 from kgeval.metrics.default_metrics import COMPARED_METRICS
-from kgeval.results import EvaluationResult, Key, group_names, show_text
+from kgeval.results import EvaluationResult, Key, checked_weights, group_names, show_text
 from kgeval.stats import check_confidence
 
 
@@ -92,9 +92,7 @@ class Comparison:
     @property
     def overridden(self) -> dict[str, str]:
         """The overridden differences: field -> the values of the results in this field."""
-        texts: dict[str, list[str]] = {}
-        for mismatch in self.alignment.overridden:
-            texts.setdefault(mismatch.field, []).append(mismatch.said)
+        texts = grouped((mismatch.field, mismatch.said) for mismatch in self.alignment.overridden)
         return {field: "; ".join(parts) for field, parts in texts.items()}
 
     @property
@@ -302,7 +300,8 @@ class Comparison:
         [['micro', 1.0, 4.5, 'good'], ['macro', 1.0, 4.5, '']]
         """
         labels = list(self.keys) if metrics is None else [self._label(metric) for metric in split_list(metrics)]
-        checked = None if weights is None else checked_weights(self, weights)
+        of = f"the table of {self.names[0]}"
+        checked = None if weights is None else checked_weights(weights, self.results[0].table, of)
         return average_table(self, group_names(columns), labels, self._model_indices(first, second), checked)
 
     def equivalence(

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import Ids, Reals
+from kgeval.checks import Ids, Reals, grouped
 from kgeval.comparison.names import models_of
 from kgeval.comparison.rows import Pair, alpha_of, decided_rows, pairs_of, row_of
 from kgeval.data import group_rows
@@ -330,9 +330,7 @@ def difference_table(samples: Mapping[str, Sample], values: pd.DataFrame, terms:
     results = next(iter(samples.values())).results
     indices = pairs_of(list(values.index), terms.baseline, models_of(results))
     moments, reasons = _moments(samples, len(results))
-    of_kind: dict[tuple[str, bool], list[str]] = {}
-    for label, sample in samples.items():
-        of_kind.setdefault(_observation_kind(sample.key), []).append(label)
+    of_kind = grouped((_observation_kind(sample.key), label) for label, sample in samples.items())
     tested: dict[tuple[tuple[int, int], str], Difference] = {}
     for labels in of_kind.values():
         known = {pair: [label for label in labels if all((i, label) in moments for i in pair)] for pair in indices}

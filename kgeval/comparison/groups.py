@@ -46,12 +46,10 @@ def groups_by(comparison: Any, column: str, rows: Sequence[Ids], pair: tuple[int
     results, names = comparison.results, comparison.names
     order = [*pair, *(k for k in range(len(results)) if k not in pair)]
     holders = {k: results[k] for k in order if column in results[k].columns.columns}
-    if column in BREAKDOWNS:
-        holders = {order[0]: results[order[0]]}
-    elif not holders and column in FEATURES:
-        holders = _with_feature(results, column, order)
-    elif not holders:
+    if column in BREAKDOWNS or (not holders and column not in FEATURES):
         holders = {order[0]: results[order[0]]}  # `rank_groups` raises the error that lists the columns
+    elif not holders:
+        holders = _with_feature(results, column, order)
     chosen = [k for k in holders if k in pair] or list(holders)[:1]
     codes, labels = [], []
     for k in chosen:

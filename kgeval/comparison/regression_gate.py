@@ -65,16 +65,16 @@ class Gate:
     @property
     def lines(self) -> list[str]:
         """All lines of the output: the lines of `header`, one line per metric, notes, and the result of the gate."""
-        comparison, n_failed = self.comparison, int((~self.table["passes"].astype(bool)).sum())
-        alpha, n = comparison.alpha, len(self.table)
+        alpha, n, n_failed = self.comparison.alpha, len(self.table), int((~self.table["passes"].astype(bool)).sum())
         corrected = f", corrected by Holm's method for {n} metrics" if n > 1 else ""
         outcome = "passes" if self.passes else f"FAILS: {n_failed} of {counted(n, 'metric')}"
+        notes = [line for line in self.header if line.startswith("note: ")]
         return [
-            *(line for line in self.header if not line.startswith("note: ")),
+            *(line for line in self.header if line not in notes),
             *(_line(row, self) for row in self.table.to_dict("records")),
             f"tested: one-sided t tests at the level {alpha:g}{corrected}; the intervals contain the differences that "
             "the tests do not exclude",
-            *(line for line in self.header if line.startswith("note: ")),
+            *notes,
             f"gate{' (strict)' if self.is_strict else ''}: {outcome}",
         ]
 

@@ -266,19 +266,18 @@ def row_of(
     is_it = differences["first"].isin([first, second]) & differences["second"].isin([first, second])
     rows = differences[is_it & (differences["metric"] == metric)]
     rows = rows if dataset is None else rows[rows["dataset"] == dataset]
-    for record in rows.to_dict("records"):
-        row = {str(name): value for name, value in record.items()}
-        if (row["first"], row["second"]) == (first, second):
-            return row
-        if (row["first"], row["second"]) == (second, first):
-            swapped = {"first": first, "second": second, "difference": 0.0 - row["difference"]}
-            for one, other in (("low", "high"), ("low_95", "high_95")):
-                swapped |= {one: -row[other], other: -row[one]}
-            for one, other in (("n_first", "n_second"), ("value_first", "value_second"), ("wins", "losses")):
-                swapped |= {one: row[other], other: row[one]} if one in row else {}
-            turned = {"first": "second", "second": "first"}
-            return row | swapped | {"decision": turned.get(row["decision"], row["decision"])}
-    raise ProtocolError(f"there is no difference of {first} and {second} in {metric}")
+    if not len(rows):
+        raise ProtocolError(f"there is no difference of {first} and {second} in {metric}")
+    row = {str(name): value for name, value in rows.iloc[:1].to_dict("records")[0].items()}
+    if row["first"] == first:
+        return row
+    swapped = {"first": first, "second": second, "difference": 0.0 - row["difference"]}
+    for one, other in (("low", "high"), ("low_95", "high_95")):
+        swapped |= {one: -row[other], other: -row[one]}
+    for one, other in (("n_first", "n_second"), ("value_first", "value_second"), ("wins", "losses")):
+        swapped |= {one: row[other], other: row[one]} if one in row else {}
+    turned = {"first": "second", "second": "first"}
+    return row | swapped | {"decision": turned.get(row["decision"], row["decision"])}
 
 
 def shown_decision(row: Mapping[Any, Any]) -> str:

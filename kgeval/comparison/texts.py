@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import counted, listed
+from kgeval.checks import counted, grouped, listed
 from kgeval.comparison.rows import interval_words, shown_decision
 from kgeval.markup_panels import p_text
 from kgeval.metrics import display_of
@@ -37,9 +37,7 @@ def ties_line(keys: Mapping[str, Key]) -> str:
     ----------
     keys : mapping of str to Key
     """
-    by_ties: dict[str, list[str]] = {}
-    for label, key in keys.items():
-        by_ties.setdefault(key.ties, []).append(display_of(label).heading)
+    by_ties = grouped((key.ties, display_of(label).heading) for label, key in keys.items())
     texts = [ties if len(by_ties) == 1 else f"{ties} in {listed(labels)}" for ties, labels in by_ties.items()]
     return f"ties: {'; '.join(texts)}"
 
@@ -52,9 +50,7 @@ def header_lines(comparison: Any) -> list[str]:
     comparison : Comparison
     """
     terms = comparison.terms
-    names_by_protocol: dict[str, list[str]] = {}
-    for name, result in zip(comparison.names, comparison.results):
-        names_by_protocol.setdefault(protocol_words(result), []).append(name)
+    names_by_protocol = grouped(zip(map(protocol_words, comparison.results), comparison.names))
     has_same_protocol = len(names_by_protocol) == 1
     first = comparison.results[0]
     sample = comparison.alignment.sample

@@ -433,10 +433,11 @@ def _why_none(comparison: Any, label: str) -> str:
         texts = [str(mismatch) for mismatch in comparison.alignment.differing]
         return f"the results differ, and the comparison accepted it: {_first_of(texts)}"
     key, heading = comparison.keys[label], _heading(label)
-    texts = []
-    for name, result, value in zip(comparison.names, comparison.results, comparison.values[label]):
-        if not math.isfinite(value):
-            texts.append(f"{shown_name(name)} has no {heading}: {result.rank_table.value(key).reason or 'not finite'}")
+    values = zip(comparison.names, comparison.results, comparison.values[label])
+    undefined = {
+        name: result.rank_table.value(key).reason for name, result, value in values if not math.isfinite(value)
+    }
+    texts = [f"{shown_name(name)} has no {heading}: {why or 'not finite'}" for name, why in undefined.items()]
     return _first_of(texts)
 
 

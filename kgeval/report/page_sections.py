@@ -9,6 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from kgeval.checks import grouped
 from kgeval.markup import Markup, joined, tag
 from kgeval.markup_panels import MISSING
 from kgeval.metrics import display_of
@@ -329,15 +330,16 @@ def metric_table(data: Data, group: Data, has_bars: bool = False) -> Markup:
 
 def reasons(data: Data) -> Markup | None:
     """Return a list of the reasons why numbers in the tables of metrics are undefined, each with its first number."""
-    found: dict[str, list[str]] = {}
+    found = []
     for group in data["summary"]:
         for row in [*group["rows"], *group["chance"]]:
-            for metric, cell in zip(data["metrics"], row["cells"]):
-                if cell[3] and len(cell) <= 4:
-                    what = f"{metric['heading']} of {row['name']} ({group['setting']}, {group['side']})"
-                    found.setdefault(cell[3], []).append(what)
+            where = f"{row['name']} ({group['setting']}, {group['side']})"
+            cells = [
+                (metric, cell) for metric, cell in zip(data["metrics"], row["cells"]) if cell[3] and len(cell) <= 4
+            ]
+            found += [(cell[3], f"{metric['heading']} of {where}") for metric, cell in cells]
     items = []
-    for reason, places in found.items():
+    for reason, places in grouped(found).items():
         more = f" and {len(places) - 1} more" if len(places) > 1 else ""
         items.append(tag("li", f"{places[0]}{more}: {reason}"))
     return tag("ul", *items, class_="reasons") if items else None
@@ -1022,9 +1024,7 @@ def all_tests(data: Data) -> list[Any]:
     ]  # fmt: skip
     heads += ["ranks, clusters"] if has_sizes else []
     bodies: list[Markup] = []
-    found: dict[tuple[str, str], list[Data]] = {}
-    for row in rows:
-        found.setdefault((row["first"], row["second"]), []).append(row)
+    found: dict[tuple[str, str], list[Data]] = grouped(((row["first"], row["second"]), row) for row in rows)
     for (first, second), of_pair in found.items():
         lines = []
         for row in of_pair:

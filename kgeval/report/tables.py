@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import check_number, check_one_of
+from kgeval.checks import check_number, check_one_of, grouped
 from kgeval.comparison import Comparison
 from kgeval.data import Dataset, KnownIndex, frame_ids, known_triples, query_parts, with_labels
 from kgeval.errors import MetricError, ProtocolError
@@ -492,11 +492,8 @@ def undefined_lines(*frames: pd.DataFrame) -> list[str]:
     *frames : pandas.DataFrame
         Tables of metrics. A table without the column ``"reason"`` gives no line.
     """
-    rows_of: dict[str, list[str]] = {}
-    for frame in frames:
-        for label, why in zip(frame.index, frame.get(REASON, ())):
-            if why:
-                rows_of.setdefault(why, []).append(_row_name(label))
+    reasons = [pair for frame in frames for pair in zip(frame.index, frame.get(REASON, ()))]
+    rows_of = grouped((why, _row_name(label)) for label, why in reasons if why)
     lines = []
     for why, rows in rows_of.items():
         where = "" if "interval of " in why.partition(":")[0] else "undefined in "

@@ -4,7 +4,7 @@ from kgeval.results.bounded import EXTREMES, UNKNOWN_COUNT, unknown_reason
 from kgeval.results.clustering import CLUSTERS, PURPOSES, RowClusters, given_labels, row_numbers
 from kgeval.results.columns import (
     by_position,
-    check_row_index,
+    checked_weights,
     dataset_of,
     group_labels,
     group_names,
@@ -65,7 +65,7 @@ __all__ = [
     "by_position",
     "check_facts",
     "check_model_name",
-    "check_row_index",
+    "checked_weights",
     "dataset_of",
     "explain_triple",
     "extreme_rows",

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from kgeval.checks import Ids
+from kgeval.checks import Ids, Reals
 from kgeval.data import SIDE_NAMES, Dataset, Vocabulary, given_and_asked_where, group_rows
 from kgeval.errors import DataError, KgevalError, KgevalWarning, MetricError
 from kgeval.metrics import Group
@@ -200,6 +200,29 @@ def check_row_index(
             f"{name} has another index than the table of ranks, so the order of its rows is unclear; give the values "
             f"in the order of the table (.to_numpy()){hint}"
         )
+
+
+def checked_weights(weights: Any, table: pd.DataFrame, of: str = "the table") -> Reals:
+    """Return weights as an array; raise a MetricError unless there is one valid weight for each row of a table.
+
+    Parameters
+    ----------
+    weights : array_like, shape (rows,)
+    table : pandas.DataFrame
+        The table of ranks.
+    of : str
+        What the table is, for the message.
+    """
+    check_row_index("weights", weights, table.index, MetricError)
+    if isinstance(weights, np.ma.MaskedArray):
+        raise MetricError("weights must not be a masked array; fill it, such as with weights.filled(0)")
+    array = np.asarray(weights, dtype=np.float64)
+    if array.shape != (len(table),) or not np.isfinite(array).all() or (array < 0).any():
+        raise MetricError(
+            f"weights must be finite and at least 0, one for each of the {len(table)} rows of {of}; got shape "
+            f"{array.shape}, values from {array.min(initial=np.inf):g} to {array.max(initial=-np.inf):g}"
+        )
+    return array
 
 
 def _keys_of(table: pd.DataFrame, keys: list[str]) -> pd.DataFrame:

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from kgeval import markup_panels as panels
-from kgeval.checks import Ids, answers_old_names, check_largest_weight, check_one_of, counted, names_unknown_arguments
+from kgeval.checks import Ids, answers_old_names, check_one_of, counted, names_unknown_arguments
 from kgeval.data import (
     SETTINGS,
     Dataset,
@@ -60,7 +60,7 @@ from kgeval.results.clustering import PURPOSES
 from kgeval.results.columns import (
     TAKEN_OVER,
     by_position,
-    check_row_index,
+    checked_weights,
     dataset_columns,
     dataset_of,
     group_labels,
@@ -403,27 +403,8 @@ class EvaluationResult:
         """
         check_confidence(confidence)
         parsed = Key.parse(key)
-        if not isinstance(parsed.metric, RankMetric):
-            raise MetricError(f"query-level metrics cannot be weighted; got {parsed.metric}")
-        check_row_index("weights", weights, self.table.index, MetricError)
-        if isinstance(weights, np.ma.MaskedArray):
-            raise MetricError("weights must not be a masked array; fill it, such as with weights.filled(0)")
-        row_weights = np.asarray(weights, dtype=np.float64)
-        if row_weights.shape != (len(self.table),) or not np.isfinite(row_weights).all() or (row_weights < 0).any():
-            raise MetricError(
-                f"weights must be finite and at least 0, one for each of the {len(self.table)} rows of the table; "
-                f"got shape {row_weights.shape}, values from {row_weights.min(initial=np.inf):g} to "
-                f"{row_weights.max(initial=-np.inf):g}"
-            )
         rows = self.rank_table.rows_of(parsed.side)
-        if not row_weights[rows].any():
-            raise MetricError(f"the weights of all {len(rows)} ranks of {key!r} are 0")
-        check_largest_weight(float(row_weights[rows].max()))
-        if parsed.metric.has_moments and not parsed.metric.is_weightable(parsed.ties):
-            raise MetricError(
-                f"{parsed.metric} under {parsed.ties} ties has no weighted form: it depends on the number of ranks"
-            )
-        moments = self.rank_table.moments(parsed, rows, weights=row_weights[rows])
+        moments = self.rank_table.moments(parsed, rows, weights=checked_weights(weights, self.table)[rows])
         clusters = self.rank_table.row_clusters(cluster)
         sampled_share = self.rank_table.sampled_share_of(parsed, clusters)
         return robust_interval(moments, clusters.among([rows]), confidence, parsed.bounds, sampled_share)

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from kgeval.checks import GONE, Ids, Reals
+from kgeval.checks import GONE, Ids, Reals, check_largest_weight
 from kgeval.data import Protocol
 from kgeval.errors import MetricError
 from kgeval.metrics import (
@@ -338,10 +338,13 @@ class RankTable:
         Raises
         ------
         MetricError
-            If the metric is undefined, or if it is not a function of means (such as the median).
+            If the metric is undefined, or if it is not a function of means (such as the median); with weights, also if
+            it has no weighted form, if all weights are 0, or if the largest is out of range.
         """
         key = Key.parse(key)
         rows = self.rows_of(key.side) if rows is None else rows
+        if weights is not None:
+            _check_weights(key, weights)
         reason = self.lacking(key)
         if reason:
             raise MetricError(reason)
@@ -523,6 +526,18 @@ class RankTable:
         if not low < high:  # also if a bound is NaN
             return ""
         return between_reason(key, low, high, n_bounded, sum(map(len, groups)))
+
+
+def _check_weights(key: Key, weights: Reals) -> None:
+    """Raise a MetricError if a metric cannot be weighted, or not with these weights of ranks."""
+    metric = key.metric
+    if not isinstance(metric, RankMetric):
+        raise MetricError(f"query-level metrics cannot be weighted; got {metric}")
+    if not weights.any():
+        raise MetricError(f"the weights of all {len(weights)} ranks of {str(key)!r} are 0")
+    check_largest_weight(float(weights.max()))
+    if metric.has_moments and not metric.is_weightable(key.ties):
+        raise MetricError(f"{metric} under {key.ties} ties has no weighted form: it depends on the number of ranks")
 
 
 def _moments_of(key: Key, case: RankCounts | RankedLists) -> Moments:

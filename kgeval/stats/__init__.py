@@ -13,11 +13,7 @@ from kgeval.stats.across_datasets import (
 from kgeval.stats.clusters import Clusters, Grouping
 from kgeval.stats.corrections import holm, holm_levels
 from kgeval.stats.equivalence import MarginTest, Support, non_inferiority, tost
-from kgeval.stats.intervals import (
-    check_confidence,
-    macro_interval,
-    robust_interval,
-)
+from kgeval.stats.intervals import check_confidence, macro_interval, robust_interval
 from kgeval.stats.macro_difference import compare_macro
 from kgeval.stats.moments import FEW_CLUSTERS, Interval, Moments, first_mean, influences
 from kgeval.stats.paired import (
@@ -30,14 +26,7 @@ from kgeval.stats.paired import (
     paired_interval,
 )
 from kgeval.stats.quantiles import quantile_interval
-from kgeval.stats.runs import (
-    MIN_TO_SEPARATE,
-    SPREADS,
-    Runs,
-    RunsInterval,
-    compare_runs,
-    mean_over_runs,
-)
+from kgeval.stats.runs import MIN_TO_SEPARATE, SPREADS, Runs, RunsInterval, compare_runs, mean_over_runs
 from kgeval.stats.tails import student_p_value, student_quantile
 
 __all__ = [

@@ -11,7 +11,7 @@ from math import nan, sqrt
 import numpy as np
 import numpy.typing as npt
 
-from kgeval.checks import Reals, check_number
+from kgeval.checks import check_number
 from kgeval.errors import DataError
 from kgeval.stats.clusters import Clusters
 from kgeval.stats.intervals import NO_OBSERVATIONS, ONE_CLUSTER, Spread, check_confidence, effective_size
@@ -61,9 +61,19 @@ def quantile_interval(
     50.5000 [41.0000, 60.0000]
     """
     check_confidence(confidence)
-    array, groups, value, reason = _checked_sample(values, clusters, share)
-    if reason:
+    check_number("share", share, 0.0, 1.0, "a share between 0 and 1, such as 0.5 for the median")
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 1:
+        raise DataError(f"values must have shape (observations,); got {array.shape}")
+    if np.isnan(array).any():
+        row = int(np.flatnonzero(np.isnan(array))[0])
+        raise DataError(f"values, row {row}: NaN cannot be ordered; remove such rows")
+    groups = Clusters.of(clusters, len(array))
+    if groups.count < 2:
+        value = float(np.quantile(array, share, method="averaged_inverted_cdf")) if len(array) else nan
+        reason = ONE_CLUSTER if len(array) else NO_OBSERVATIONS
         return Interval(value, nan, nan, confidence, "woodruff", groups.count, reason=reason)
+    value = float(np.quantile(array, share, method="averaged_inverted_cdf"))
     # size: effective sample size of the share of values up to the quantile. reach: half the width of the share's
     # interval.
     spread = Spread.of(Moments((array <= value).astype(np.float64)[:, None]), groups)
@@ -79,24 +89,3 @@ def quantile_interval(
     reason = ONE_VALUE if low == high else ""
     error = (high - low) / (2.0 * t)
     return Interval(value, low, high, confidence, "woodruff", groups.count, error, reason, spread.n_effective)
-
-
-def _checked_sample(
-    values: npt.ArrayLike, clusters: npt.ArrayLike | Clusters, share: float
-) -> tuple[Reals, Clusters, float, str]:
-    """Return the checked inputs and the quantile: a tuple (values, clusters, quantile, reason).
-
-    `reason` is the reason why no interval is possible; it is empty if an interval is possible.
-    """
-    check_number("share", share, 0.0, 1.0, "a share between 0 and 1, such as 0.5 for the median")
-    array = np.asarray(values, dtype=np.float64)
-    if array.ndim != 1:
-        raise DataError(f"values must have shape (observations,); got {array.shape}")
-    if np.isnan(array).any():
-        row = int(np.flatnonzero(np.isnan(array))[0])
-        raise DataError(f"values, row {row}: NaN cannot be ordered; remove such rows")
-    groups = Clusters.of(clusters, len(array))
-    if not len(array):
-        return array, groups, nan, NO_OBSERVATIONS
-    value = float(np.quantile(array, share, method="averaged_inverted_cdf"))
-    return array, groups, value, ONE_CLUSTER if groups.count == 1 else ""
