@@ -52,6 +52,8 @@ COLUMN_WORDS = {
     "degree_asked": "degree of the asked entity",
     "relation_frequency": "frequency of the relation",
     "known_answers": "number of known answers",
+    "leak": "way in which train gives the triple away",
+    "half_link": "parts of the triple that train has with its relation",
 }
 
 

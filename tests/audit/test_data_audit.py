@@ -227,9 +227,8 @@ def test_the_note_of_an_evaluation():
         assert said[name] == [note for note in [leak_note(dataset, ["test"])] if note]
     assert said == {
         "some": [
-            "10.0% of the triples of test (inverse 2 of 20) can be copied from train: it contains their pair of "
-            'entities reversed, or under a near-duplicate relation; result.by("leak") (--by leak) gives the metrics '
-            "without them"
+            "10.0% of the 20 triples of test may be copied from train, which has their pair of entities: 2 reversed "
+            'under another relation; result.by("leak") (--by leak) gives the metrics without them'
         ],
         "fewer": [],
         "small": [],
