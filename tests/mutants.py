@@ -5,8 +5,9 @@ light test needs no optional library and no real dataset, and is not marked ``th
 installed are hidden. The package and the tests are copied to a temporary folder, so the working tree stays as it is.
 Exit status 1: some mutant survives; 2: the mutants cannot be tried, for example because the unmutated tests fail.
 
-A1 stands for the audit of datasets. C1 to C38 number the traps in the project's notes on other evaluators, S1 to S19 the ways in that gave wrong numbers.
-P1 stands for ranks of answers that a list lacks, P2 for the mode in which a live model scores.
+C1 to C38 number the traps in the project's notes on other evaluators, S1 to S19 the ways in that gave wrong numbers.
+P1 stands for ranks of answers that a list lacks, P2 for the mode in which a live model scores,
+A1 for the audit of datasets.
 """
 
 import os
