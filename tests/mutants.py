@@ -6,7 +6,8 @@ installed are hidden. The package and the tests are copied to a temporary folder
 Exit status 1: some mutant survives; 2: the mutants cannot be tried, for example because the unmutated tests fail.
 
 C1 to C38 number the traps in the project's notes on other evaluators, S1 to S19 the ways in that gave wrong numbers.
-T1 stands for baselines, P1 for ranks of answers that a list lacks, P2 for the mode in which a live model scores.
+T1 stands for baselines, A1 for the audit of datasets, P1 for ranks of answers that a list lacks, P2 for the mode in
+which a live model scores.
 """
 
 import os
@@ -47,6 +48,7 @@ class Mutant(NamedTuple):
     new: str
 
 
+AUDITED = "audit/test_data_audit.py"
 AVERAGED = "comparison/test_averages.py"
 ASSEMBLED = "formats/checkpoints/test_model_file.py"
 BENCHMARKS = "benchmarks/test_many_runs.py"
@@ -787,6 +789,27 @@ MUTANTS = (
     Mutant("H29", "unknown_arguments_are_type_errors", "checks.py", PROTOCOL,
         "unknown = next((name for name in named if name not in known), None)",
         "unknown = None"),
+    Mutant("A1", "symmetric_pairs_are_inverse_leaks", "features/relations.py", AUDITED,
+        "is_symmetric = p[row] == q",
+        "is_symmetric = np.zeros(len(row), dtype=bool)"),
+    Mutant("A1", "a_relation_within_a_larger_one_is_its_near_duplicate", "features/relations.py", AUDITED,
+        "largest = np.maximum(n_pairs[frame[\"p\"]], n_pairs[frame[\"q\"]])",
+        "largest = np.minimum(n_pairs[frame[\"p\"]], n_pairs[frame[\"q\"]])"),
+    Mutant("A1", "pairs_under_any_other_relation_are_near_duplicates", "features/relations.py", AUDITED,
+        "row = row[is_near]",
+        "pass"),
+    Mutant("A1", "loops_are_symmetric", "features/relations.py", AUDITED,
+        "array = triples[triples[:, 0] != triples[:, 2]]",
+        "array = triples"),
+    Mutant("A1", "facts_at_another_time_are_duplicates", "audit/findings.py", AUDITED,
+        "    if not name:\n        return rows",
+        "    return rows"),
+    Mutant("A1", "a_pool_counts_the_known_answers_outside_of_it", "audit/findings.py", AUDITED,
+        "is_in_pool = pool.contains(relations, answers)",
+        "is_in_pool = np.ones(len(answers), dtype=bool)"),
+    Mutant("A1", "repeats_of_another_split_are_duplicates", "data/repeats.py", AUDITED,
+        "(group[1:] == group[:-1]) & (split_of[1:] == split_of[:-1])",
+        "group[1:] == group[:-1]"),
     Mutant("H1", "a_mask_is_the_scale_of_rounding", "scorers/rounding.py", ROUNDED,
         "size = sizes[ends[0] - 1]",
         "size = sizes[-1]"),

@@ -57,7 +57,7 @@ FAULTS = {
     "S15 extra arrays in a model file": ["formats/models/test_npz.py::test_arrays_that_the_model_does_not_use"],
     "S16 a page named .pdf": ["report/test_page.py::test_only_html_is_written"],
     "S17 reversed pairs are called nothing doubtful": [
-        "report/test_page_content.py::test_pairs_of_test_that_train_reverses_are_no_clean_dataset",
+        "report/test_page_content.py::test_a_dataset_that_leaks_is_a_caution",
     ],
     "S18 a winner at p = 1": [
         "comparison/test_comparison.py::test_a_difference_is_undecided_unless_the_corrected_test_decides_it",

@@ -16,7 +16,7 @@ PAGES = {file.name.removesuffix(".md"): file for file in (resources.files("kgeva
 TOPICS = [
     "benchmark", "cards", "checkpoints", "classification", "data", "decisions", "from-0.1", "integrations", "lists",
     "metrics", "models", "other-tools", "predictions", "protocol", "reporting", "running", "simulations", "speed",
-    "trec", "trust-scorers", "wrapping",
+    "trec", "trust", "trust-scorers", "wrapping",
 ]  # fmt: skip
 
 
