@@ -311,7 +311,8 @@ PREDICTION_OPTIONS = ("predictions_format", "filtered", "missing", "names", "rel
 
 NEED_DATASET = (  # options that mean nothing for ranks without a dataset
     *("columns", "sep", "split_files", "ignore_files", "labelled", "dataset_format", "split_fractions", "split_seed"),
-    *("split_inverse_free", "splits", "filter", "unseen", "names", "relation_names", "ids", "types", "means_from"),
+    *("split_inverse_free", "splits", "filter", "filter_by", "unseen", "names", "relation_names", "ids", "types"),
+    "means_from",
 )
 
 
@@ -365,6 +366,12 @@ def add_protocol(parser: argparse.ArgumentParser) -> None:
         "--filter",
         metavar="NAMES",
         help="splits whose triples are known answers, comma-separated; the word none means no split (default: all)",
+    )
+    protocol.add_argument(
+        "--filter-by",
+        metavar="COLUMNS",
+        help="columns, comma-separated, in which a known answer must equal the triple to be removed: time,qualifiers; "
+        "the word none removes it whatever they are (needed if the dataset has times or qualifiers)",
     )
     protocol.add_argument(
         "--unseen",
@@ -754,7 +761,8 @@ def protocol_of(options: argparse.Namespace, dataset: Dataset) -> Protocol | Non
     """
     _check_splits(options, dataset)
     sampled = [getattr(options, name, None) for name in ("sample", "sample_seed")]
-    if not any((options.sides, options.splits, options.filter, options.unseen, options.candidates, *sampled)):
+    asked = (options.sides, options.splits, options.filter, options.filter_by, options.unseen, options.candidates)
+    if not any((*asked, *sampled)):
         return None
     settings: dict[str, Any] = {}
     if options.candidates:
@@ -777,6 +785,7 @@ def protocol_of(options: argparse.Namespace, dataset: Dataset) -> Protocol | Non
         sample=sampled[0],
         sample_seed=sampled[1] or 0,
         filter=None if options.filter is None else [word for word in words(options.filter) if word != "none"],
+        filter_by=None if options.filter_by is None else [name for name in words(options.filter_by) if name != "none"],
         unseen=options.unseen,
         splits=words(options.splits or "test"),
     )

@@ -17,8 +17,18 @@ import numpy.typing as npt
 import pandas as pd
 
 from kgeval._version import __version__
-from kgeval.checks import Bools, Ids, counted
-from kgeval.data import SETTINGS, Candidates, Dataset, Listed, Protocol, triple_labels
+from kgeval.checks import Bools, Ids, counted, listed
+from kgeval.data import (
+    SETTINGS,
+    Candidates,
+    Dataset,
+    FactColumns,
+    Listed,
+    Protocol,
+    facts_of,
+    natural_key,
+    triple_labels,
+)
 from kgeval.errors import DataError, KgevalWarning, ProtocolError
 from kgeval.evaluation.row_order import MIN_JUDGED
 from kgeval.ranking import ListTask, RankCounts
@@ -43,21 +53,32 @@ class Positives:
         The index of each triple's split in ``protocol.splits``.
     is_seen : bool array, shape (n,)
         Whether both entities and the relation of each triple occur in train; all True if there is no train split.
+    facts : int64 array, shape (n, 3 or more)
+        The triples, and the codes of `columns`.
+    columns : FactColumns
+        The columns of the filter key, and those that the scorer takes.
     """
 
     triples: Ids
     splits: Ids
     is_seen: npt.NDArray[np.bool_]
+    facts: Ids
+    columns: FactColumns
 
     @classmethod
-    def of(cls, dataset: Dataset, protocol: Protocol) -> Positives:
-        """Return the triples of the protocol's splits, split after split; raise a DataError if all splits are empty."""
+    def of(cls, dataset: Dataset, protocol: Protocol, scored: tuple[str, ...] = ()) -> Positives:
+        """Return the triples of the protocol's splits, split after split; raise a DataError if all splits are empty.
+
+        `scored` are the further columns that the scorer takes.
+        """
         parts = [dataset[split].array for split in protocol.splits]
         triples = np.concatenate(parts)
         if not len(triples):
             raise DataError(f"split {'+'.join(protocol.splits)} of {dataset.name!r} has 0 triples; nothing to rank")
         splits = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
-        return cls(triples, splits, np.concatenate([dataset.is_seen(split) for split in protocol.splits]))
+        is_seen = np.concatenate([dataset.is_seen(split) for split in protocol.splits])
+        columns = FactColumns(scored, tuple(protocol.filter_by or ()))
+        return cls(triples, splits, is_seen, facts_of(dataset, protocol.splits, columns.names), columns)
 
     def table(self, protocol: Protocol, ranked: Sequence[RankedSide]) -> pd.DataFrame:
         """Return the table of ranks, one row per ranked positive and side: all rows of the first side come first.
@@ -253,7 +274,7 @@ def assemble(
             **({"unknown": dict(unknown)} if unknown else {}),
         },
         dropped={reason: n for reason, n in reasons.items() if n},
-        notes=[*notes, *_alone_notes(ranked)],
+        notes=[*notes, *_key_notes(dataset, protocol), *_alone_notes(ranked)],
         source=source,
     )
     result = with_dataset_columns(result, dataset, np.concatenate([part.rows for part in ranked]))
@@ -261,6 +282,17 @@ def assemble(
     for caution in cautions:
         warnings.warn(caution, KgevalWarning, stacklevel=_frames_inside() + 1)
     return result.__replace__(notes=[*result.notes, *cautions])
+
+
+def _key_notes(dataset: Dataset, protocol: Protocol) -> list[str]:
+    """Return a note if known answers are removed whatever their time or qualifiers."""
+    left_out = [name for name in natural_key(dataset) if name not in (protocol.filter_by or ())]
+    if not left_out or not protocol.filter:
+        return []
+    return [
+        f"the filter removes known answers of any {listed(left_out, 2)} (filter_by={tuple(protocol.filter_by or ())}); "
+        f"filter_by={natural_key(dataset)} removes those of the same {listed([*natural_key(dataset)], 2)}"
+    ]
 
 
 def _alone_notes(ranked: Sequence[RankedSide]) -> list[str]:

@@ -20,12 +20,14 @@ from kgeval.data import (
     PROTOCOL_HINTS,
     Candidates,
     Dataset,
+    FactColumns,
     KnownIndex,
     Listed,
     Protocol,
     Queries,
     check_side,
     known_triples,
+    natural_key,
     query_parts,
     triple_ids,
     triple_labels,
@@ -229,7 +231,7 @@ class Evaluator:
             raise ProtocolError(f"expected a kgeval.Protocol; got {protocol!r}")
         self.protocol = protocol or Protocol()
         self.protocol.resolved(dataset)  # raises an error for a wrong split before anything is scored
-        self._plans: dict[Protocol, RankingPlan] = {}
+        self._plans: dict[tuple[Protocol, tuple[str, ...]], RankingPlan] = {}
         self._row_order_tasks: KeptTasks = {}
         self._well_ordered: list[weakref.ref[Any]] = []  # scorers whose row order was checked, without a caution
         self._has_cautioned = False
@@ -258,13 +260,14 @@ class Evaluator:
                 "of max_seconds=S; give it with one of them"
             )
         given, scorer = scorer, bound(scorer, self.dataset)
-        rows = as_row_scorer(scorer, len(self.dataset.entities), limits)
+        rows = as_row_scorer(scorer, len(self.dataset.entities), limits, self.dataset)
         check_missing(scorer, self.dataset)
         check_precedence(scorer, rows, self.dataset)
         run.check_device(rows, device)
-        plan = self._plan(self._protocol_for(scorer))
+        scored = tuple(column.name for column in rows.columns)
+        plan = self._plan(self._protocol_for(scorer), scored)
         places = run.places(plan.protocol, len(plan.positives.triples), seed)
-        kept = plan.positives.triples[plan.kept]
+        kept = plan.positives.facts[plan.kept, : plan.positives.columns.n_scored]
         with run.in_time(rows):
             report = probe(rows, self.dataset, kept, plan.entities, plan.protocol.sides)
         with run.opened(self.dataset, plan.protocol, scorer, rows, kept, plan.entities, seed) as store:
@@ -273,7 +276,7 @@ class Evaluator:
                 counts = rank(job, run.executor)
                 n_reached = run.reached(job, counts, places, plan.kept)
                 if n_reached is not None:
-                    plan = self._plan(replace(plan.protocol, sample=n_reached, sample_seed=seed))
+                    plan = self._plan(replace(plan.protocol, sample=n_reached, sample_seed=seed), scored)
                 row_order = unchecked("switched off by check_rows=False")
                 if check_rows and self._is_well_ordered(given):
                     row_order = unchecked("this Evaluator has checked the scorer before")
@@ -362,6 +365,15 @@ class Evaluator:
                 f"the model has no vector for {lacking} that {verb} not occur in train, so only the entities of train "
                 "are candidates (unseen='drop')"
             )
+        unseen_by_scorer = [name for name in natural_key(self.dataset) if name not in plan.positives.columns.scored]
+        if plan.positives.columns.scored:
+            notes.append(f"the scorer was given {', '.join(plan.positives.columns.scored)}")
+        if unseen_by_scorer:
+            missing = " and ".join(unseen_by_scorer)
+            notes.append(
+                f"the scorer was not given {missing}: it has no parameter of this name, and triples that differ only "
+                f"in {missing} get the same scores"
+            )
         if any(part.is_infinite for part in by_side.values()):
             notes.append("some scores are +infinity; infinities are ranked as numbers, and tie with each other")
         return notes
@@ -389,10 +401,14 @@ class Evaluator:
         """Return the rows of the triples to rank, and the protocol with the sample that was drawn."""
         return protocol.drawn(sum(len(self.dataset[split]) for split in protocol.splits))
 
-    def _plan(self, protocol: Protocol) -> RankingPlan:
-        """Return the plan of a resolved protocol; its sample is drawn here."""
+    def _plan(self, protocol: Protocol, scored: tuple[str, ...] = ()) -> RankingPlan:
+        """Return the plan of a resolved protocol, for a scorer that takes the columns `scored`.
+
+        The sample of the protocol is drawn here.
+        """
         chosen, protocol = self._draw(protocol)
-        return remember(self._plans, protocol, lambda: _make_plan(self.dataset, protocol, chosen), MAX_PLANS)
+        key = protocol, scored
+        return remember(self._plans, key, lambda: _make_plan(self.dataset, protocol, chosen, scored), MAX_PLANS)
 
     def _result(
         self,
@@ -422,6 +438,7 @@ class Evaluator:
                 "scorer": rows.name,
                 "n_queries": sum(task.n_queries for task in plan.tasks) + sum(task.n_queries for task in plan.lists),
                 "row_order": statistic,
+                **({"scorer_columns": list(plan.positives.columns.scored)} if plan.positives.columns.scored else {}),
             },
             self._source(plan, rows, np.concatenate([part.rows for part in ranked])),
             [*notes, *list_notes(plan.noted_lists, plan.protocol.unseen)],
@@ -456,13 +473,13 @@ class Evaluator:
         return RankedSide.of(plan.ranked_rows[side], score, by_setting)
 
 
-def _make_plan(dataset: Dataset, protocol: Protocol, chosen: Ids) -> RankingPlan:
+def _make_plan(dataset: Dataset, protocol: Protocol, chosen: Ids, scored: tuple[str, ...]) -> RankingPlan:
     """Choose the positives and the candidates, index the known triples, and make the tasks of each side."""
-    positives = Positives.of(dataset, protocol)
-    triples, is_seen = positives.triples, positives.is_seen
+    positives = Positives.of(dataset, protocol, scored)
+    triples, is_seen, columns = positives.facts, positives.is_seen, positives.columns
     unseen = chosen[~is_seen[chosen]]
     if protocol.unseen == "error" and len(unseen):
-        s, p, o = triples[unseen[0]]
+        s, p, o = positives.triples[unseen[0]]
         labels = triple_labels(dataset, s, p, o)
         raise DataError(
             f"{counted(len(unseen), 'triple to rank contains', 'triples to rank contain')} an entity or relation that "
@@ -476,7 +493,7 @@ def _make_plan(dataset: Dataset, protocol: Protocol, chosen: Ids) -> RankingPlan
             f"no triple is left to rank: all {len(chosen)} contain an entity or relation that does not occur in train"
         )
     entities = np.arange(len(dataset.entities)) if all_kept else np.flatnonzero(dataset.is_seen_entity)
-    known = known_triples(dataset, protocol.filter or ())
+    known = known_triples(dataset, protocol.filter or (), columns.key)
     indexes = {side: KnownIndex.of(*query_parts(known, side)) for side in protocol.sides}
 
     def lists_of(rows: Ids, among: Ids) -> list[ListTask]:
@@ -484,7 +501,9 @@ def _make_plan(dataset: Dataset, protocol: Protocol, chosen: Ids) -> RankingPlan
         listed = protocol.candidates
         if not isinstance(listed, Listed):
             return []
-        return [ListTask.of(dataset, listed, side, triples, rows, among, indexes[side]) for side in protocol.sides]
+        return [
+            ListTask.of(dataset, listed, side, triples, rows, among, indexes[side], columns) for side in protocol.sides
+        ]
 
     def tasks_of(rows: Ids, among: Ids) -> list[Task]:
         """Return the tasks of the positives `rows`, with candidates from `among`; no task if positives have lists."""
@@ -494,7 +513,7 @@ def _make_plan(dataset: Dataset, protocol: Protocol, chosen: Ids) -> RankingPlan
             task
             for side in protocol.sides
             for task in _make_tasks(
-                dataset, protocol.candidates, Queries.of(triples[rows], side, rows=rows), among, indexes[side]
+                dataset, protocol.candidates, Queries.of(triples[rows], side, rows=rows), among, indexes[side], columns
             )
         ]
 
@@ -511,19 +530,26 @@ def _make_plan(dataset: Dataset, protocol: Protocol, chosen: Ids) -> RankingPlan
     for part in lists:
         rows, rivals = ranked_rows[part.side], part.count_rivals()["raw"]
         n_rivals = all_rivals[part.side, "raw"][rows] if protocol.unseen == "worst" else rivals
-        ranked_rows[part.side] = rows[check_empty(protocol.candidates, dataset, part.side, triples[rows], n_rivals)]
+        ranked_rows[part.side] = rows[
+            check_empty(protocol.candidates, dataset, part.side, positives.triples[rows], n_rivals)
+        ]
     noted_lists = lists if len(kept) == len(chosen) or protocol.unseen != "worst" else lists_of(chosen, entities)
     return RankingPlan(protocol, positives, chosen, kept, entities, tasks, lists, noted_lists, all_rivals, ranked_rows)
 
 
 def _make_tasks(
-    dataset: Dataset, candidates: Candidates, queries: Queries, entities: Ids, index: KnownIndex
+    dataset: Dataset,
+    candidates: Candidates,
+    queries: Queries,
+    entities: Ids,
+    index: KnownIndex,
+    columns: FactColumns,
 ) -> list[Task]:
     """Return one task per pool; a task contains the queries whose candidates are the pool.
 
     Raise a ProtocolError unless each positive is in exactly one pool.
     """
-    tasks = [Task.of(dataset, part, pool, index) for part, pool in candidates.pools(queries, entities)]
+    tasks = [Task.of(dataset, part, pool, index, columns) for part, pool in candidates.pools(queries, entities)]
     rows = [task.queries.rows for task in tasks]
     if not np.array_equal(
         np.sort(np.concatenate([*rows, rows[0][:0] if rows else queries.rows[:0]])), np.sort(queries.rows)

@@ -13,6 +13,7 @@ from kgeval.scorers.rounding import TOLERANCE, TOLERANCE_OF_HALVES, Rounding, sc
 from kgeval.scorers.row_scorers import (
     BATCH_SECONDS,
     MAX_PAIRS,
+    ROW_BATCH_BYTES,
     GeometryRows,
     Limits,
     MatrixRows,
@@ -31,6 +32,7 @@ from kgeval.scorers.values import as_scores, check_no_nan, describe_query
 __all__ = [
     "BATCH_SECONDS",
     "MAX_PAIRS",
+    "ROW_BATCH_BYTES",
     "TOLERANCE",
     "TOLERANCE_OF_HALVES",
     "GeometryRows",

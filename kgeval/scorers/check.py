@@ -322,7 +322,7 @@ def _compare_scores(
     is_other = difference > rounding.slack(expected, repeated)
     i, j = np.unravel_index(int(np.argmax(np.where(is_other, difference, -1.0))), difference.shape)
     if is_other[i, j]:
-        query = describe_query(dataset, queries.side, queries.parts, i)
+        query = describe_query(dataset, queries.side, queries.parts, int(i))
         raise ScoreError(
             f"{rows.name}: {query} with candidate {cut_label(dataset.entities.labels[columns[j]])!r} got the score "
             f"{expected[i, j]:.9g} {ways[0]} and {repeated[i, j]:.9g} {ways[1]}; "

@@ -27,7 +27,8 @@ from kgeval.metrics.default_metrics import DEFAULT_METRICS
 from kgeval.report import write_ranks
 from kgeval.results import EvaluationResult
 
-LIVE = ("model", "scorer", "sides", "splits", "filter", "unseen", "candidates", "empty_lists")  # need --explain
+# options that need --explain
+LIVE = ("model", "scorer", "sides", "splits", "filter", "filter_by", "unseen", "candidates", "empty_lists")
 WITHOUT_EFFECT = ("by", "ties", "confidence", "cluster", "types", "means_from")  # on files of ranks and single ranks
 
 
