@@ -29,6 +29,7 @@ from kgeval.data.frames import (
     further_notes,
     has_names,
 )
+from kgeval.data.keys import facts_of, natural_key
 from kgeval.data.labels import BLOCK, Labels, TextLabels
 from kgeval.data.library_objects import library_triples, pieces_of
 from kgeval.data.row_keys import group_rows
@@ -415,7 +416,8 @@ class Dataset:
                 f"dataset {self.name!r} already has the splits {', '.join(self.splits)}; split() divides one split"
             )
         ((old, triples),) = self.splits.items()
-        sizes = split_sizes(len(triples) - self.duplicates[old], fractions, SPLITS)
+        n_distinct = len(group_rows(*triples.array.T)[1]) - 1
+        sizes = split_sizes(n_distinct, fractions, SPLITS)
         places = [vocabulary.labels.text_places for vocabulary in (self.entities, self.relations)]
         in_order = np.column_stack([places[i][triples.array[:, j]] for j, i in enumerate((0, 1, 0))])
         rows, n_short = split_rows(in_order, sizes, seed, inverse_free)
@@ -453,19 +455,22 @@ class Dataset:
 
     @property
     def duplicates(self) -> dict[str, int]:
-        """For each split, how many rows repeat an earlier row of the same split."""
+        """For each split, how many rows repeat an earlier row of the same split, its time and qualifiers included."""
         return self._repeats[0]
 
     @property
     def overlaps(self) -> dict[tuple[str, str], int]:
-        """For each pair of splits ``(a, b)``, where a is before b in `SPLITS`: how many rows of b also occur in a."""
+        """For each pair of splits ``(a, b)``, where a is before b in `SPLITS`: how many rows of b also occur in a.
+
+        Rows are equal if their times and qualifiers are equal, too.
+        """
         return self._repeats[1]
 
     @cached_property
     def _repeats(self) -> tuple[dict[str, int], dict[tuple[str, str], int]]:
         """`duplicates` and `overlaps`, from one sort of the rows of all splits."""
-        rows = np.concatenate([triples.array for triples in self.splits.values()])
-        order, starts = group_rows(rows[:, 0], rows[:, 1], rows[:, 2])
+        rows = facts_of(self, tuple(self.splits), natural_key(self))
+        order, starts = group_rows(*rows.T)
         sizes = np.diff(starts)
         order, sizes = order[np.repeat(sizes > 1, sizes)], sizes[sizes > 1]  # keep only triples with several rows
         starts = np.cumsum(sizes) - sizes

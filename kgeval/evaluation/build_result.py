@@ -178,7 +178,7 @@ def check_empty(candidates: Candidates | None, dataset: Dataset, side: str, trip
     return np.ones_like(is_empty) if empty == "first" else ~is_empty
 
 
-def check_given_scores(protocol: Protocol, what: str) -> None:
+def check_given_scores(protocol: Protocol, what: str, has_lists: bool = False) -> None:
     """Raise a ProtocolError if a protocol has settings that are impossible with given scores.
 
     Parameters
@@ -186,10 +186,18 @@ def check_given_scores(protocol: Protocol, what: str) -> None:
     protocol : Protocol
     what : str
         The name of the user's input, for the message, such as "a table of scores".
+    has_lists : bool
+        Whether each positive has its own scores, so that its time and qualifiers are known.
     """
     if protocol.unseen not in (None, "rank"):
         raise ProtocolError(
             f"with {what}, unseen must be 'rank'; got {protocol.unseen!r}. Remove unseen= from the protocol"
+        )
+    if protocol.filter_by and not has_lists:
+        raise ProtocolError(
+            f"with {what}, filter_by must be (): its rows hold triples without {' and '.join(protocol.filter_by)}, so "
+            "the same query at another time would be mixed up. kgeval.evaluate and kgeval.evaluate_candidates filter "
+            f"by {' and '.join(protocol.filter_by)}"
         )
     if protocol.sample is not None or protocol.sample_seed:
         raise ProtocolError(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import weakref
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from kgeval.data import (
     Protocol,
     Queries,
     check_side,
+    further_column,
     known_triples,
     natural_key,
     query_parts,
@@ -52,6 +54,10 @@ from kgeval.scorers import (
     scorer_notes,
 )
 
+KEYED_QUERIES = (
+    "queries of one triple with different times or qualifiers are different queries, for which query-level metrics are "
+    "not computed"
+)
 MAX_PLANS = 8  # plans that an Evaluator keeps, for example of several samples
 
 
@@ -319,7 +325,14 @@ class Evaluator:
             self._well_ordered = [checked for checked in self._well_ordered if checked() is not None]
 
     def explain(
-        self, scorer: Any, s: str | int, p: str | int, o: str | int, side: str = "object", limit: int | None = None
+        self,
+        scorer: Any,
+        s: str | int,
+        p: str | int,
+        o: str | int,
+        side: str = "object",
+        limit: int | None = None,
+        given: Mapping[str, Any] | None = None,
     ) -> pd.DataFrame:
         """Return the candidates that rank above a triple or tie with it, known answers included.
 
@@ -335,20 +348,35 @@ class Evaluator:
             ``"object"``: candidates replace the object; ``"subject"``: candidates replace the subject.
         limit : int, optional
             Return at most this many candidates above the triple, and at most this many tied candidates.
+        given : mapping of str to value, optional
+            Further columns of the triple, such as ``{"time": 183}``: those of the filter key, and those that the scorer
+            takes. Needed unless the triple is ranked, always with the same values.
 
         Returns
         -------
         pandas.DataFrame
         """
         scorer = bound(scorer, self.dataset)
-        rows = as_row_scorer(scorer, len(self.dataset.entities))
+        rows = as_row_scorer(scorer, len(self.dataset.entities), dataset=self.dataset)
         check_missing(scorer, self.dataset)
         check_precedence(scorer, rows, self.dataset)
-        plan = self._plan(replace(self._protocol_for(scorer), sample=None, sample_seed=0))
+        scored = tuple(column.name for column in rows.columns)
+        plan = self._plan(replace(self._protocol_for(scorer), sample=None, sample_seed=0), scored)
         triple = triple_ids(self.dataset.entities, self.dataset.relations, (s, p, o))
         side = check_side(side)
         source = self._source(plan, rows, plan.ranked_rows[side])
-        in_table = np.flatnonzero((plan.positives.triples[source.positive_rows] == triple).all(axis=1))
+        facts = plan.positives.facts[source.positive_rows]
+        in_table = np.flatnonzero((facts[:, :3] == triple).all(axis=1))
+        for place, name in enumerate(plan.positives.columns.names, start=3):
+            if given and name in given:
+                code = further_column(self.dataset, name).code_of(given[name])
+                in_table = in_table[facts[in_table, place] == code]
+            elif len(codes := np.unique(facts[in_table, place])) == 1:
+                code = int(codes[0])
+            else:
+                has = f"is ranked with {len(codes)} values of" if len(codes) else "is not ranked; which"
+                raise DataError(f"({s!r}, {p!r}, {o!r}) {has} {name}: say it with given={{{name!r}: ...}}")
+            triple = np.append(triple, code)
         row = int(in_table[0]) if len(in_table) else None
         return explain_triple(source, plan.protocol, side, triple, row, limit)
 
@@ -444,10 +472,12 @@ class Evaluator:
             [*notes, *list_notes(plan.noted_lists, plan.protocol.unseen)],
             plan.chosen,
             [*warned, *short_lists(lengths)],
+            {"queries": KEYED_QUERIES} if plan.positives.columns.names else None,
         )
 
     def _source(self, plan: RankingPlan, rows: RowScorer, positive_rows: Ids) -> ScorerSource:
-        return ScorerSource(self.dataset, rows, plan.protocol.candidates, plan.entities, positive_rows)
+        facts, columns = plan.positives.facts, plan.positives.columns
+        return ScorerSource(self.dataset, rows, plan.protocol.candidates, plan.entities, positive_rows, facts, columns)
 
     def _ranked_side(self, plan: RankingPlan, side: str, joined: TaskCounts) -> RankedSide:
         """Return the ranks of one side, in the order of the positives.

@@ -377,9 +377,10 @@ class _Probes:
         if not is_other.any():
             return []
         i = int(np.argmax(is_other))
+        triple = triple_labels(dataset, *self.triples[i, :3])
         return [
             f"{int(is_other.sum())} of {len(stored)} probed scores differ, for example the score of "
-            f"{triple_labels(dataset, *self.triples[i, :3])}: {self.scores[i]:.9g} here, {stored[i]:.9g} in the run folder"
+            f"{triple}: {self.scores[i]:.9g} here, {stored[i]:.9g} in the run folder"
         ]
 
 

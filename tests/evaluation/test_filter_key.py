@@ -4,6 +4,7 @@ import itertools
 import os
 
 import numpy as np
+import pandas as pd
 import pytest
 from grids import light
 from key_cases import N, PlainRows, R, Rows, as_dataset, loop, random_facts, ranked, with_time, without_time
@@ -101,19 +102,23 @@ def test_two_processes_and_a_resumed_run_give_the_same(tmp_path):
     executor = kg.executors.Processes(2)
     assert ranked(kg.evaluate(with_time, dataset, protocol, executor=executor, progress=False)) == wanted
     folder = tmp_path / "run"
-    calls = []
+    calls, last = [], [10**9]
 
     def stopping(s, p, o, time):
         calls.append(len(s))
-        if len(calls) == 25:
+        if len(calls) == last[0]:
             raise KeyboardInterrupt
         return with_time(s, p, o, time)
 
     stopping.__name__ = stopping.__qualname__ = "score"
-    options = {"run_folder": folder, "progress": False, "batch_size": 7}
+    options = {"run_folder": folder, "progress": False, "batch_size": 7, "check_rows": False}
+    kg.evaluate(stopping, dataset, protocol, **{**options, "run_folder": tmp_path / "whole"})
+    last[0] = len(calls) - 20  # among the calls that rank
+    calls.clear()
     with pytest.raises(kg.errors.Stopped):
         kg.evaluate(stopping, dataset, protocol, **options)
     assert os.listdir(folder)
+    last[0] = 10**9
     assert ranked(kg.evaluate(stopping, dataset, protocol, **options)) == wanted
 
 
@@ -153,9 +158,7 @@ def test_results_of_different_keys_are_not_compared(tmp_path):
     """By time and by the plain triple: other numbers for the same scores; a saved result keeps its key."""
     dataset = as_dataset(random_facts(3))
     results = [kg.evaluate(with_time, dataset, kg.Protocol(filter_by=key), progress=False) for key in ((), ("time",))]
-    with pytest.raises(
-        kg.ProtocolError, match=r"in\n  filter_by: none in A, time in B \(cannot be overridden\)"
-    ):
+    with pytest.raises(kg.ProtocolError, match=r"in\n  filter_by: none in A, time in B \(cannot be overridden\)"):
         kg.compare(results, names=["A", "B"])
     results[1].save(tmp_path / "b.kgeval")
     loaded = kg.load_result(tmp_path / "b.kgeval")
@@ -174,3 +177,82 @@ def test_a_scorer_that_names_no_column_of_the_dataset_is_refused():
     assert str(caught.value) == (
         "score takes 'tme', but dataset 'dataset' has no such column; its further columns: time, qualifiers"
     )
+
+
+@pytest.mark.parametrize("key", [(), ("time",), ("time", "qualifiers")])
+def test_explain_scores_at_the_time_and_filters_by_the_key(key):
+    """The candidates that count are those of the filtered rank; which time is asked for if there are several."""
+    facts = random_facts(8)
+    dataset, wanted = as_dataset(facts), loop(facts, key, True)
+    protocol = kg.Protocol(filter_by=key)
+    result = kg.evaluate(with_time, dataset, protocol, progress=False)
+    for number, (s, p, o, time, qualifiers) in enumerate(facts["test"]):
+        if time is None:
+            continue
+        given = {"time": time, **({"qualifiers": qualifiers} if "qualifiers" in key else {})}
+        for side in ("subject", "object"):
+            for frame in (
+                result.explain(s, p, o, side, given=given),
+                kg.Evaluator(dataset, protocol).explain(with_time, s, p, o, side, given=given),
+            ):
+                found = [frame.attrs[f"n_{name}"] for name in ("above", "tied", "above_counting", "tied_counting")]
+                assert found == [wanted[number, side][i] for i in (0, 1, 3, 4)]
+    times = {}
+    for row in facts["test"]:
+        times.setdefault(row[:3], set()).add(row[3])
+    several = next(triple for triple, found in times.items() if len(found) > 1)
+    with pytest.raises(kg.DataError, match=r"the triple was ranked with 2 values of time: say which with given="):
+        result.explain(*several)
+    with pytest.raises(kg.DataError, match=r"is ranked with 2 values of time: say it with given=\{'time': ...\}"):
+        kg.Evaluator(dataset, protocol).explain(with_time, *several)
+    with pytest.raises(kg.DataError, match="given: no fact of the dataset has the time 77"):
+        kg.Evaluator(dataset, protocol).explain(with_time, *several, given={"time": 77})
+
+
+def test_query_level_metrics_are_not_mixed_over_times():
+    """Answers at different times are no list of one query; the key says why there is no value."""
+    dataset = as_dataset(random_facts(2))
+    for scorer, key in ((with_time, ()), (without_time, ("time",))):
+        result = kg.evaluate(scorer, dataset, kg.Protocol(filter_by=key), progress=False)
+        reason = result.value("query.map").reason
+        assert np.isnan(result["query.map"]), key
+        assert "queries of one triple with different times or qualifiers are different queries" in reason
+    static = kg.evaluate(without_time, dataset, kg.Protocol(filter_by=()), progress=False)
+    assert 0 < static["query.map"] <= 1
+
+
+def test_duplicates_and_overlaps_are_counted_by_time_and_qualifiers():
+    """Facts that differ in their time only are no duplicates."""
+    facts = random_facts(4)
+    dataset = as_dataset(facts)
+    for split, rows in facts.items():
+        assert dataset.duplicates[split] == len(rows) - len(set(rows))
+    for (first, second), n in dataset.overlaps.items():
+        assert n == sum(row in set(facts[first]) for row in facts[second])
+
+
+def test_negatives_at_a_time():
+    """With given, only the known triples of the same time are no negatives."""
+    facts = random_facts(6)
+    dataset = as_dataset(facts)
+    rows = [row for part in facts.values() for row in part]
+    for s, p, o, time, _ in facts["test"][:8]:
+        for given in (None, {"time": time}):
+            known = {row[2] for row in rows if row[:2] == (s, p) and (given is None or row[3] == time)} | {o}
+            found = kg.negatives(dataset, (str(s), str(p), str(o)), "object", given=given)
+            assert found == [str(e) for e in range(N) if e not in known]
+
+
+def test_tables_of_triples_are_not_filtered_by_time():
+    """Their rows have no time, so the same query at another time would be mixed up: an error, no number."""
+    dataset = as_dataset(random_facts(2))
+    scores = pd.DataFrame([("0", "0", "1", 1.0)], columns=["s", "p", "o", "score"])
+    with pytest.raises(kg.ProtocolError, match="with a table of scores, filter_by must be"):
+        kg.evaluate_scores(scores, dataset, kg.Protocol(filter_by="time"))
+    with pytest.raises(kg.ProtocolError, match="which known answers does the filter remove"):
+        kg.evaluate_scores(scores, dataset)
+
+
+def test_the_check_of_a_scorer_gives_it_the_time():
+    """check_scorer takes times of the dataset, too."""
+    assert kg.check_scorer(with_time, as_dataset(random_facts(2))).dtype == "int64"
