@@ -70,6 +70,7 @@ FILTER = "data/test_filter_traps.py"
 FORMULAS = "scorers/models/test_formulas.py"
 GATED = "comparison/test_regression_gate.py"
 MARGINS = "stats/test_equivalence.py"
+KEYED = "evaluation/test_filter_key.py"
 KERNELS = "kernels/test_numpy_kernels.py"
 LABELS = "formats/datasets/test_column_and_label_traps.py"
 LISTS = "metrics/retrieval/test_inputs.py"
@@ -122,8 +123,8 @@ MUTANTS = (
         "np.asarray(np.asarray(rank) <= self.k, dtype=np.float64)",
         "np.asarray(np.floor(np.asarray(rank)) <= self.k, dtype=np.float64)"),
     Mutant("C4", "positive_is_scored_in_a_call_of_its_own", "ranking/ranker.py", TIES,
-        "counts = count_rows(rows, task.places(self.start, self.stop))",
-        "places, rows = task.places(self.start, self.stop), rows.copy()\n"
+        "counts = _counted_by_key(task, self.start, self.stop, rows, count_rows, n_rows)",
+        "places, rows = task.places(*task.key_offsets[[self.start, self.stop]]), rows.copy()\n"
         "again = self.scorer.rows(queries.side, queries.parts, task.candidates)\n"
         "rows[places.rows, places.answers] = again[places.rows, places.answers]\n"
         "counts = count_rows(rows, places)"),
@@ -275,8 +276,8 @@ MUTANTS = (
         "known = tuple(dataset.splits) if",
         'known = tuple(split for split in dataset.splits if split != "valid") if'),
     Mutant("C16", "every_split_is_in_the_filter_whatever_was_declared", "evaluation/evaluator.py", FILTER,
-        "known_triples(dataset, protocol.filter or ())",
-        "known_triples(dataset, tuple(dataset.splits))"),
+        "known_triples(dataset, protocol.filter or (), columns.key)",
+        "known_triples(dataset, tuple(dataset.splits), columns.key)"),
     Mutant("C16", "results_of_different_filters_are_compared", "comparison/alignment.py", COMPARED,
         'if field.name in ("sides", "sample_seed"):',
         'if field.name in ("sides", "sample_seed", "filter"):'),
@@ -294,12 +295,12 @@ MUTANTS = (
         "    )\n"
         ")"),
     Mutant("C17", "negatives_lack_the_side", "data/corruption.py", FILTER,
-        "is_negative[KnownIndex.of(*query_parts(known, side)).lookup(*given)[1]] = False",
+        "is_negative[KnownIndex.of(*query_parts(known, side)).lookup(*parts, *codes)[1]] = False",
         "both = np.concatenate([known, known[:, ::-1]])\n"
-        "is_negative[KnownIndex.of(*query_parts(both, side)).lookup(*given)[1]] = False"),
+        "is_negative[KnownIndex.of(*query_parts(both, side)).lookup(*parts)[1]] = False"),
     Mutant("C17", "test_triples_never_reach_the_filter", "data/known.py", FILTER,
-        "for split in splits]",
-        'for split in splits if split != "test"]'),
+        "facts_of(dataset, splits, filter_by)",
+        'facts_of(dataset, [split for split in splits if split != "test"], filter_by)'),
     Mutant("C18", "a_positive_that_the_filter_lacks_is_ranked_raw", "ranking/ranker.py", FILTER,
         "RankCounts(counts.known_better, counts.known_equal - is_known, n_known - is_known)",
         "RankCounts(\n"
@@ -539,6 +540,15 @@ MUTANTS = (
     Mutant("C34", "differences_keep_their_sign_in_the_other_order", "comparison/rows.py", COMPARED,
         '"difference": 0.0 - row["difference"]}',
         '"difference": row["difference"]}'),
+    Mutant("H13", "the_filter_key_is_not_asked_for", "data/keys.py", KEYED,
+        "if not natural:\n            return ()",
+        "if natural or not natural:\n            return ()"),
+    Mutant("H13", "known_answers_of_any_time_are_removed", "data/keys.py", KEYED,
+        "parts = np.split(dense.reshape(-1).astype(np.int64), ends)",
+        "parts = np.split(0 * dense.reshape(-1).astype(np.int64), ends)"),
+    Mutant("H13", "positives_of_all_keys_share_the_known_answers_of_the_first", "ranking/tasks.py", KEYED,
+        "known_offsets=np.append(0, np.cumsum(sizes))",
+        "known_offsets=np.append(0, np.cumsum(np.zeros_like(sizes)))"),
     Mutant("H18", "seeds_of_a_model_are_rivals", "comparison/rows.py", DECIDED,
         "if not models or models[i] is None or models[i] != models[j]] or pairs",
         "if True] or pairs"),

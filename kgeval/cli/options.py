@@ -313,7 +313,8 @@ PREDICTION_OPTIONS = ("predictions_format", "filtered", "missing", "names", "rel
 
 NEED_DATASET = (  # options that mean nothing for ranks without a dataset
     *("columns", "sep", "split_files", "ignore_files", "labelled", "dataset_format", "split_fractions", "split_seed"),
-    *("split_inverse_free", "splits", "filter", "unseen", "names", "relation_names", "ids", "types", "means_from"),
+    *("split_inverse_free", "splits", "filter", "filter_by", "unseen", "names", "relation_names", "ids", "types"),
+    "means_from",
 )
 
 
@@ -374,6 +375,12 @@ def add_protocol(parser: argparse.ArgumentParser) -> None:
         "--filter",
         metavar="NAMES",
         help="splits whose triples are known answers, comma-separated; the word none means no split (default: all)",
+    )
+    protocol.add_argument(
+        "--filter-by",
+        metavar="COLUMNS",
+        help="columns, comma-separated, in which a known answer must equal the triple to be removed: time,qualifiers; "
+        "the word none removes it whatever they are (needed if the dataset has times or qualifiers)",
     )
     protocol.add_argument(
         "--unseen",
@@ -765,11 +772,13 @@ def protocol_of(options: argparse.Namespace, dataset: Dataset) -> Protocol | Non
     sampled = [getattr(options, name, None) for name in ("sample", "sample_seed")]
     convention = convention_of(options)
     if convention is not None:
-        given = [name for name in ("sides", "filter", "unseen", "splits", "sample") if getattr(options, name, None)]
+        asked = ("sides", "filter", "filter_by", "unseen", "splits", "sample")
+        given = [name for name in asked if getattr(options, name, None)]
         if given:
             raise ProtocolError(f"--as {convention.name} says the protocol; leave {_option(given[0])} out")
         return convention.protocol(dataset, _candidates_of(options, dataset) if options.candidates else None)
-    if not any((options.sides, options.splits, options.filter, options.unseen, options.candidates, *sampled)):
+    chosen = (options.sides, options.splits, options.filter, options.filter_by, options.unseen, options.candidates)
+    if not any((*chosen, *sampled)):
         return None
     settings: dict[str, Any] = {}
     if options.candidates:
@@ -781,6 +790,7 @@ def protocol_of(options: argparse.Namespace, dataset: Dataset) -> Protocol | Non
         sample=sampled[0],
         sample_seed=sampled[1] or 0,
         filter=None if options.filter is None else [word for word in words(options.filter) if word != "none"],
+        filter_by=None if options.filter_by is None else [name for name in words(options.filter_by) if name != "none"],
         unseen=options.unseen,
         splits=words(options.splits or "test"),
     )

@@ -325,6 +325,8 @@ def _protocol_mismatches(
         values = [getattr(result.protocol, field.name) for result in results]
         if field.name == "candidates":
             values = _known_candidates(values)
+        if field.name == "filter_by":
+            values = [value or () for value in values]
         if field.name == "sample":
             values = ["all triples" if value is None else value for value in values]
         text = values_by_name([_shown_value(value) for value in values], names)

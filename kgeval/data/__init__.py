@@ -40,6 +40,7 @@ from kgeval.data.frames import (
     with_labels,
 )
 from kgeval.data.further_values import DATE, NUMBER, TEXT, TIME_NAMES, ColumnValues
+from kgeval.data.keys import FactColumns, FurtherColumn, facts_of, further_column, natural_key
 from kgeval.data.known import SETTINGS, KnownIndex, known_triples
 from kgeval.data.labels import Labels, NumberLabels, TextLabels
 from kgeval.data.library_objects import LibraryLabels, library_labels
@@ -80,6 +81,8 @@ __all__ = [
     "ColumnChoice",
     "ColumnValues",
     "Dataset",
+    "FactColumns",
+    "FurtherColumn",
     "GivenRanks",
     "KnownIndex",
     "LabelQualifiers",
@@ -108,11 +111,13 @@ __all__ = [
     "check_sides",
     "chosen_columns",
     "draw_negatives",
+    "facts_of",
     "find_repeats",
     "fingerprint_triples",
     "frame_columns",
     "frame_ids",
     "frame_labels",
+    "further_column",
     "further_columns",
     "further_notes",
     "given_and_asked",
@@ -122,6 +127,7 @@ __all__ = [
     "known_triples",
     "library_labels",
     "named_columns",
+    "natural_key",
     "negatives",
     "parse_columns",
     "proposed_columns",

@@ -6,7 +6,7 @@ Users call both functions; `kgeval.classify` calls `sample_negatives` to draw ra
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +26,7 @@ from kgeval.checks import (
 )
 from kgeval.data.dataset import Dataset, triple_labels
 from kgeval.data.frames import with_labels
+from kgeval.data.keys import further_column
 from kgeval.data.known import SETTINGS, KnownIndex, known_triples
 from kgeval.data.pandas_index import by_label
 from kgeval.data.queries import Queries, query_parts
@@ -44,6 +45,7 @@ def negatives(
     side: str,
     setting: str = "filtered",
     filter: Sequence[str] | None = None,
+    given: Mapping[str, Any] | None = None,
     *,
     ids: bool = False,
 ) -> list[str] | Ids:
@@ -60,6 +62,9 @@ def negatives(
         ``"raw"``: all other entities. ``"filtered"``: all other entities that do not form a known triple.
     filter : sequence of str, optional
         The splits whose triples are known; by default all splits of the dataset.
+    given : mapping of str to value, optional
+        Values of the triple in further columns of the dataset, such as ``{"time": 183}``: only the triples with these
+        values are known. By default, a triple is known whatever its time and qualifiers.
     ids : bool
         Whether to return ids instead of labels.
 
@@ -91,12 +96,14 @@ def negatives(
     check_one_of("setting", setting, SETTINGS)
     if len(triple) != 3:
         raise DataError(f"triple must be (subject, relation, object) labels; got {triple!r}")
-    given, asked = query_parts(triple_ids(dataset.entities, dataset.relations, triple)[None], side)
+    values = dict(given or {})
+    parts, asked = query_parts(triple_ids(dataset.entities, dataset.relations, triple)[None], side)
     is_negative = np.ones(len(dataset.entities), dtype=bool)  # shape (entities,)
     is_negative[asked] = False
     if setting == "filtered":
-        known = known_triples(dataset, _known_splits(dataset, filter))
-        is_negative[KnownIndex.of(*query_parts(known, side)).lookup(*given)[1]] = False
+        known = known_triples(dataset, _known_splits(dataset, filter), tuple(values))
+        codes = [np.array([further_column(dataset, name).code_of(value)]) for name, value in values.items()]
+        is_negative[KnownIndex.of(*query_parts(known, side)).lookup(*parts, *codes)[1]] = False
     negative_ids = np.flatnonzero(is_negative)
     return negative_ids if ids else [dataset.entities.labels[i] for i in negative_ids]
 

@@ -30,10 +30,12 @@ from kgeval.data.frames import (
     has_names,
 )
 from kgeval.data.further_values import TEXT, TIME_NAMES, ColumnValues, column_values
+from kgeval.data.keys import facts_of, natural_key
 from kgeval.data.labels import BLOCK, Labels, TextLabels
 from kgeval.data.library_objects import library_triples, pieces_of
 from kgeval.data.qualifiers import QUALIFIERS, LabelQualifiers, Qualifiers, check_qualifiers
 from kgeval.data.repeats import find_repeats
+from kgeval.data.row_keys import group_rows
 from kgeval.data.splitting import split_rows, split_sizes
 from kgeval.data.triples import TripleSet
 from kgeval.data.vocabulary import Vocabulary
@@ -554,7 +556,8 @@ class Dataset:
                 f"dataset {self.name!r} already has the splits {', '.join(self.splits)}; split() divides one split"
             )
         ((old, triples),) = self.splits.items()
-        sizes = split_sizes(len(triples) - self.duplicates[old], fractions, SPLITS)
+        n_distinct = len(group_rows(*triples.array.T)[1]) - 1
+        sizes = split_sizes(n_distinct, fractions, SPLITS)
         places = [vocabulary.labels.text_places for vocabulary in (self.entities, self.relations)]
         in_order = np.column_stack([places[i][triples.array[:, j]] for j, i in enumerate((0, 1, 0))])
         rows, n_short = split_rows(in_order, sizes, seed, inverse_free)
@@ -614,18 +617,22 @@ class Dataset:
 
     @property
     def duplicates(self) -> dict[str, int]:
-        """For each split, how many rows repeat an earlier row of the same split."""
+        """For each split, how many rows repeat an earlier row of the same split, its time and qualifiers included."""
         return self._repeats[0]
 
     @property
     def overlaps(self) -> dict[tuple[str, str], int]:
-        """For each pair of splits ``(a, b)``, where a is before b in `SPLITS`: how many rows of b also occur in a."""
+        """For each pair of splits ``(a, b)``, where a is before b in `SPLITS`: how many rows of b also occur in a.
+
+        Rows are equal if their times and qualifiers are equal, too.
+        """
         return self._repeats[1]
 
     @cached_property
     def _repeats(self) -> tuple[dict[str, int], dict[tuple[str, str], int]]:
         """`duplicates` and `overlaps`, from one sort of the rows of all splits."""
-        repeats = find_repeats({split: triples.array for split, triples in self.splits.items()})
+        key = natural_key(self)
+        repeats = find_repeats({split: facts_of(self, (split,), key) for split in self.splits})
         duplicates = {split: len(rows) for split, rows in repeats.duplicates.items()}
         return duplicates, {pair: len(rows) for pair, rows in repeats.overlaps.items()}
 

@@ -27,6 +27,8 @@ from kgeval.checks import (
 )
 from kgeval.data.candidates import OF_TOOL, All, Candidates, candidates_from_json, check_identity
 from kgeval.data.dataset import SPLITS, Dataset
+from kgeval.data.keys import check_key
+from kgeval.data.qualifiers import QUALIFIERS
 from kgeval.data.sides import check_sides
 from kgeval.errors import ProtocolError
 
@@ -271,6 +273,11 @@ class Protocol:
         The splits whose triples are known; the filtered setting removes known answers from the rivals. None: all
         splits of the dataset. In a result of ranks that were read without a dataset, None means that the tool removed
         known answers, and that their splits are not known.
+    filter_by : sequence of str, optional
+        The filter key: further columns of the dataset, such as ``"time"`` or ``"qualifiers"``. Only those known answers
+        are removed that have the same values in these columns as the positive. ``()``: known answers are removed
+        whatever their time and qualifiers. None: not chosen; an error if the dataset has times or qualifiers,
+        otherwise the same as ``()``.
     unseen : str, optional
         What happens to triples with an entity or relation that does not occur in train (unseen triples).
         ``"rank"``: unseen triples are ranked like all other triples, among all entities.
@@ -318,6 +325,7 @@ class Protocol:
     candidates: Candidates = field(default_factory=All)
     sample: Any = None  # after __post_init__: int, ChosenRows, RandomSample or None
     sample_seed: int = 0
+    filter_by: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_names_sides", self.sides is not None)
@@ -336,6 +344,11 @@ class Protocol:
             raise ProtocolError("splits is empty; name at least one, such as 'test'")
         if self.filter is not None:
             object.__setattr__(self, "filter", _check_splits("filter", self.filter))
+        if self.filter_by is not None:
+            names = sorted(set(_as_tuple("filter_by", self.filter_by)), key=lambda name: (name == QUALIFIERS, name))
+            if not all(isinstance(name, str) and name for name in names):
+                raise ProtocolError(f"filter_by must name columns of the dataset; got {self.filter_by!r}")
+            object.__setattr__(self, "filter_by", tuple(names))
         if self.unseen is not None:
             check_one_of("unseen", self.unseen, UNSEEN)
         object.__setattr__(self, "sample", check_sample(self.sample))
@@ -372,14 +385,15 @@ class Protocol:
         Parameters
         ----------
         dataset : Dataset
-            If `filter` is None, it becomes all splits of this dataset.
+            If `filter` is None, it becomes all splits of this dataset. If `filter_by` is None, it becomes ``()``.
         unseen : str
             The new value of the field `unseen` if this field is None.
 
         Raises
         ------
         ProtocolError
-            If the protocol names a split that is not in `dataset`.
+            If the protocol names a split or column that is not in `dataset`, or if `filter_by` is None and the dataset
+            has times or qualifiers.
         """
         known = tuple(dataset.splits) if self.filter is None else self.filter
         for split in (*self.splits, *known):
@@ -389,7 +403,8 @@ class Protocol:
                     f"{', '.join(dataset.splits)}"
                 )
         candidates = self.candidates.of_triples(dataset, self.splits)
-        return replace(self, filter=known, unseen=self.unseen or unseen, candidates=candidates)
+        key = check_key(dataset, None if self.filter_by is None else tuple(self.filter_by))
+        return replace(self, filter=known, filter_by=key, unseen=self.unseen or unseen, candidates=candidates)
 
     def drawn(self, of: int) -> tuple[Ids, Protocol]:
         """Return the rows of the triples to rank, and the protocol with the `RandomSample` of these rows.
@@ -418,6 +433,8 @@ class Protocol:
             del plain["sample"]  # so that protocols without a sample keep the fingerprints of version 0.1.0
         if isinstance(self.sample, RandomSample) or not self.sample_seed:
             del plain["sample_seed"]  # the sample holds it
+        if self.filter_by == ():
+            del plain["filter_by"]  # so that protocols of plain triples keep their fingerprints
         return plain
 
     @staticmethod
@@ -444,7 +461,7 @@ class Protocol:
         for key in values:
             if key not in known:
                 raise ProtocolError(f"unknown protocol field {key!r}{suggest(key, known)}; known: {', '.join(known)}")
-        parsed = dict(values)
+        parsed = {"filter_by": (), **values}  # files of earlier versions filter plain triples
         if "candidates" in values:
             parsed["candidates"] = candidates_from_json(values["candidates"])
         if isinstance(values.get("sample"), dict):
@@ -461,7 +478,10 @@ class Protocol:
     def fingerprint(self) -> str:
         """First 8 hexadecimal digits of the SHA-256 of the fields, `filter` under its name of version 0.1."""
         old = {name: field for field, name in OLD_FIELDS.items()}
-        text = json.dumps({old.get(name, name): value for name, value in self.to_dict().items()}, sort_keys=True)
+        values = {old.get(name, name): value for name, value in self.to_dict().items()}
+        if values.get("filter_by", ()) is None:
+            del values["filter_by"]
+        text = json.dumps(values, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:8]
 
     def describe(self) -> str:
@@ -469,6 +489,7 @@ class Protocol:
         filters = "+".join(self.filter or ()) or "nothing"
         if self.filter is None:
             filters = "the tool (splits not known)" if self.is_of_tool else "every split"
+        filters += f" with equal {' and '.join(self.filter_by)}" if self.filter_by else ""
         sides = "both sides" if len(self.sides) == 2 else f"{self.sides[0]} side"
         among = self.candidates.describe()
         if self.unseen == "drop":
@@ -502,6 +523,7 @@ class Protocol:
                         ("missing sides", ", ".join(self.sides)),
                         ("candidates", self.candidates.describe()),
                         ("splits of known answers (filter)", filters or "none"),
+                        ("columns that known answers share (filter_by)", ", ".join(self.filter_by or ()) or "none"),
                         ("triples with unseen entities or relations", self.unseen or "drop or rank, by the model"),
                         ("sample", self._describe_sample()),
                     ]

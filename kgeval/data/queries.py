@@ -127,6 +127,25 @@ class Queries:
         parts = tuple(part[places] for part in self.parts)
         return Queries(self.side, parts, self.answers[at], self.rows[at], offsets)
 
+    def merged(self, n_parts: int) -> tuple[Queries, Ids]:
+        """Merge neighbours that agree in their first `n_parts` given columns.
+
+        Returns
+        -------
+        queries : Queries
+            With only these given columns.
+        offsets : int64 array, shape (merged queries + 1,)
+            Merged query i stands for the queries ``offsets[i]:offsets[i + 1]`` of this object.
+        """
+        if n_parts == len(self.parts):
+            return self, np.arange(len(self) + 1)
+        is_first = np.ones(len(self), dtype=bool)
+        is_first[1:] = np.logical_or.reduce([part[1:] != part[:-1] for part in self.parts[:n_parts]])
+        starts = np.flatnonzero(is_first)
+        offsets = np.append(starts, len(self))
+        parts = tuple(part[starts] for part in self.parts[:n_parts])
+        return Queries(self.side, parts, self.answers, self.rows, self.offsets[offsets]), offsets
+
     def one_each(self) -> Queries:
         """Return a `Queries` object with one query for each positive.
 

@@ -18,8 +18,18 @@ import pandas as pd
 
 from kgeval._version import __version__
 from kgeval.audit import leak_note
-from kgeval.checks import Bools, Ids, counted
-from kgeval.data import SETTINGS, Candidates, Dataset, Listed, Protocol, triple_labels
+from kgeval.checks import Bools, Ids, counted, listed
+from kgeval.data import (
+    SETTINGS,
+    Candidates,
+    Dataset,
+    FactColumns,
+    Listed,
+    Protocol,
+    facts_of,
+    natural_key,
+    triple_labels,
+)
 from kgeval.errors import DataError, KgevalWarning, ProtocolError
 from kgeval.evaluation.row_order import MIN_JUDGED
 from kgeval.ranking import ListTask, RankCounts
@@ -44,21 +54,32 @@ class Positives:
         The index of each triple's split in ``protocol.splits``.
     is_seen : bool array, shape (n,)
         Whether both entities and the relation of each triple occur in train; all True if there is no train split.
+    facts : int64 array, shape (n, 3 or more)
+        The triples, and the codes of `columns`.
+    columns : FactColumns
+        The columns of the filter key, and those that the scorer takes.
     """
 
     triples: Ids
     splits: Ids
     is_seen: npt.NDArray[np.bool_]
+    facts: Ids
+    columns: FactColumns
 
     @classmethod
-    def of(cls, dataset: Dataset, protocol: Protocol) -> Positives:
-        """Return the triples of the protocol's splits, split after split; raise a DataError if all splits are empty."""
+    def of(cls, dataset: Dataset, protocol: Protocol, scored: tuple[str, ...] = ()) -> Positives:
+        """Return the triples of the protocol's splits, split after split; raise a DataError if all splits are empty.
+
+        `scored` are the further columns that the scorer takes.
+        """
         parts = [dataset[split].array for split in protocol.splits]
         triples = np.concatenate(parts)
         if not len(triples):
             raise DataError(f"split {'+'.join(protocol.splits)} of {dataset.name!r} has 0 triples; nothing to rank")
         splits = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
-        return cls(triples, splits, np.concatenate([dataset.is_seen(split) for split in protocol.splits]))
+        is_seen = np.concatenate([dataset.is_seen(split) for split in protocol.splits])
+        columns = FactColumns(scored, tuple(protocol.filter_by or ()))
+        return cls(triples, splits, is_seen, facts_of(dataset, protocol.splits, columns.names), columns)
 
     def table(self, protocol: Protocol, ranked: Sequence[RankedSide]) -> pd.DataFrame:
         """Return the table of ranks, one row per ranked positive and side: all rows of the first side come first.
@@ -158,7 +179,7 @@ def check_empty(candidates: Candidates | None, dataset: Dataset, side: str, trip
     return np.ones_like(is_empty) if empty == "first" else ~is_empty
 
 
-def check_given_scores(protocol: Protocol, what: str) -> None:
+def check_given_scores(protocol: Protocol, what: str, has_lists: bool = False) -> None:
     """Raise a ProtocolError if a protocol has settings that are impossible with given scores.
 
     Parameters
@@ -166,10 +187,18 @@ def check_given_scores(protocol: Protocol, what: str) -> None:
     protocol : Protocol
     what : str
         The name of the user's input, for the message, such as "a table of scores".
+    has_lists : bool
+        Whether each positive has its own scores, so that its time and qualifiers are known.
     """
     if protocol.unseen not in (None, "rank"):
         raise ProtocolError(
             f"with {what}, unseen must be 'rank'; got {protocol.unseen!r}. Remove unseen= from the protocol"
+        )
+    if protocol.filter_by and not has_lists:
+        raise ProtocolError(
+            f"with {what}, filter_by must be (): its rows hold triples without {' and '.join(protocol.filter_by)}, so "
+            "the same query at another time would be mixed up. kgeval.evaluate and kgeval.evaluate_candidates filter "
+            f"by {' and '.join(protocol.filter_by)}"
         )
     if protocol.sample is not None or protocol.sample_seed:
         raise ProtocolError(
@@ -256,7 +285,7 @@ def assemble(
             **({"unknown": dict(unknown)} if unknown else {}),
         },
         dropped={reason: n for reason, n in reasons.items() if n},
-        notes=[*notes, *_alone_notes(ranked), *([leaking] if leaking else [])],
+        notes=[*notes, *_key_notes(dataset, protocol), *_alone_notes(ranked), *([leaking] if leaking else [])],
         source=source,
     )
     result = with_dataset_columns(result, dataset, np.concatenate([part.rows for part in ranked]))
@@ -264,6 +293,17 @@ def assemble(
     for caution in cautions:
         warnings.warn(caution, KgevalWarning, stacklevel=_frames_inside() + 1)
     return result.__replace__(notes=[*result.notes, *cautions])
+
+
+def _key_notes(dataset: Dataset, protocol: Protocol) -> list[str]:
+    """Return a note if known answers are removed whatever their time or qualifiers."""
+    left_out = [name for name in natural_key(dataset) if name not in (protocol.filter_by or ())]
+    if not left_out or not protocol.filter:
+        return []
+    return [
+        f"the filter removes known answers of any {listed(left_out, 2)} (filter_by={tuple(protocol.filter_by or ())}); "
+        f"filter_by={natural_key(dataset)} removes those of the same {listed([*natural_key(dataset)], 2)}"
+    ]
 
 
 def _alone_notes(ranked: Sequence[RankedSide]) -> list[str]:

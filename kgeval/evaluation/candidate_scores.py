@@ -128,7 +128,7 @@ def evaluate_candidates(
     listed = _listed(negatives, scored, dataset, protocol.splits)
     resolved = _resolved(protocol, dataset, scored, listed)
     positives = Positives.of(dataset, resolved)
-    known = known_triples(dataset, resolved.filter or ())
+    known = known_triples(dataset, resolved.filter or (), resolved.filter_by or ())
     rows = np.arange(len(positives.triples))
     tasks, ranked = [], []
     for side, (positive_scores, negative_scores) in scored.items():
@@ -138,7 +138,7 @@ def evaluate_candidates(
         else:
             index = KnownIndex.of(*query_parts(known, side))
             entities = np.arange(len(dataset.entities))
-            task = ListTask.of(dataset, listed, side, positives.triples, rows, entities, index)
+            task = ListTask.of(dataset, listed, side, positives.facts, rows, entities, index, positives.columns)
             if listed.duplicates == "drop":
                 _check_repeated(dataset, side, positives.triples, listed.lists[side], negative_scores)
             kept = Ragged(task.rivals.offsets, negative_scores.values[task.kept])
@@ -400,7 +400,7 @@ def _listed(
 
 def _resolved(protocol: Protocol, dataset: Dataset, scored: Mapping[str, Any], listed: Listed | None) -> Protocol:
     """Return the protocol with the lists as candidates, and without a filter if the ids are unknown."""
-    check_given_scores(protocol, "given scores")
+    check_given_scores(protocol, "given scores", has_lists=True)
     candidates = _lengths_alone(scored) if listed is None else listed
     if protocol.candidates not in (All(), candidates):
         raise ProtocolError("the negatives determine the candidates; remove candidates= from the protocol")

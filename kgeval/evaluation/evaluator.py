@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import weakref
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,12 +21,15 @@ from kgeval.data import (
     PROTOCOL_HINTS,
     Candidates,
     Dataset,
+    FactColumns,
     KnownIndex,
     Listed,
     Protocol,
     Queries,
     check_side,
+    further_column,
     known_triples,
+    natural_key,
     query_parts,
     triple_ids,
     triple_labels,
@@ -50,6 +54,10 @@ from kgeval.scorers import (
     scorer_notes,
 )
 
+KEYED_QUERIES = (
+    "queries of one triple with different times or qualifiers are different queries, for which query-level metrics are "
+    "not computed"
+)
 MAX_PLANS = 8  # plans that an Evaluator keeps, for example of several samples
 
 
@@ -229,7 +237,7 @@ class Evaluator:
             raise ProtocolError(f"expected a kgeval.Protocol; got {protocol!r}")
         self.protocol = protocol or Protocol()
         self.protocol.resolved(dataset)  # raises an error for a wrong split before anything is scored
-        self._plans: dict[Protocol, RankingPlan] = {}
+        self._plans: dict[tuple[Protocol, tuple[str, ...]], RankingPlan] = {}
         self._row_order_tasks: KeptTasks = {}
         self._well_ordered: list[weakref.ref[Any]] = []  # scorers whose row order was checked, without a caution
         self._has_cautioned = False
@@ -258,13 +266,14 @@ class Evaluator:
                 "of max_seconds=S; give it with one of them"
             )
         given, scorer = scorer, bound(scorer, self.dataset)
-        rows = as_row_scorer(scorer, len(self.dataset.entities), limits)
+        rows = as_row_scorer(scorer, len(self.dataset.entities), limits, self.dataset)
         check_missing(scorer, self.dataset)
         check_precedence(scorer, rows, self.dataset)
         run.check_device(rows, device)
-        plan = self._plan(self._protocol_for(scorer))
+        scored = tuple(column.name for column in rows.columns)
+        plan = self._plan(self._protocol_for(scorer), scored)
         places = run.places(plan.protocol, len(plan.positives.triples), seed)
-        kept = plan.positives.triples[plan.kept]
+        kept = plan.positives.facts[plan.kept, : plan.positives.columns.n_scored]
         with run.in_time(rows):
             report = probe(rows, self.dataset, kept, plan.entities, plan.protocol.sides)
         with run.opened(self.dataset, plan.protocol, scorer, rows, kept, plan.entities, seed) as store:
@@ -273,7 +282,7 @@ class Evaluator:
                 counts = rank(job, run.executor)
                 n_reached = run.reached(job, counts, places, plan.kept)
                 if n_reached is not None:
-                    plan = self._plan(replace(plan.protocol, sample=n_reached, sample_seed=seed))
+                    plan = self._plan(replace(plan.protocol, sample=n_reached, sample_seed=seed), scored)
                 row_order = unchecked("switched off by check_rows=False")
                 if check_rows and self._is_well_ordered(given):
                     row_order = unchecked("this Evaluator has checked the scorer before")
@@ -316,7 +325,14 @@ class Evaluator:
             self._well_ordered = [checked for checked in self._well_ordered if checked() is not None]
 
     def explain(
-        self, scorer: Any, s: str | int, p: str | int, o: str | int, side: str = "object", limit: int | None = None
+        self,
+        scorer: Any,
+        s: str | int,
+        p: str | int,
+        o: str | int,
+        side: str = "object",
+        limit: int | None = None,
+        given: Mapping[str, Any] | None = None,
     ) -> pd.DataFrame:
         """Return the candidates that rank above a triple or tie with it, known answers included.
 
@@ -332,20 +348,35 @@ class Evaluator:
             ``"object"``: candidates replace the object; ``"subject"``: candidates replace the subject.
         limit : int, optional
             Return at most this many candidates above the triple, and at most this many tied candidates.
+        given : mapping of str to value, optional
+            Further columns of the triple, such as ``{"time": 183}``: those of the filter key, and those that the scorer
+            takes. Needed unless the triple is ranked, always with the same values.
 
         Returns
         -------
         pandas.DataFrame
         """
         scorer = bound(scorer, self.dataset)
-        rows = as_row_scorer(scorer, len(self.dataset.entities))
+        rows = as_row_scorer(scorer, len(self.dataset.entities), dataset=self.dataset)
         check_missing(scorer, self.dataset)
         check_precedence(scorer, rows, self.dataset)
-        plan = self._plan(replace(self._protocol_for(scorer), sample=None, sample_seed=0))
+        scored = tuple(column.name for column in rows.columns)
+        plan = self._plan(replace(self._protocol_for(scorer), sample=None, sample_seed=0), scored)
         triple = triple_ids(self.dataset.entities, self.dataset.relations, (s, p, o))
         side = check_side(side)
         source = self._source(plan, rows, plan.ranked_rows[side])
-        in_table = np.flatnonzero((plan.positives.triples[source.positive_rows] == triple).all(axis=1))
+        facts = plan.positives.facts[source.positive_rows]
+        in_table = np.flatnonzero((facts[:, :3] == triple).all(axis=1))
+        for place, name in enumerate(plan.positives.columns.names, start=3):
+            if given and name in given:
+                code = further_column(self.dataset, name).code_of(given[name])
+                in_table = in_table[facts[in_table, place] == code]
+            elif len(codes := np.unique(facts[in_table, place])) == 1:
+                code = int(codes[0])
+            else:
+                has = f"is ranked with {len(codes)} values of" if len(codes) else "is not ranked; which"
+                raise DataError(f"({s!r}, {p!r}, {o!r}) {has} {name}: say it with given={{{name!r}: ...}}")
+            triple = np.append(triple, code)
         row = int(in_table[0]) if len(in_table) else None
         return explain_triple(source, plan.protocol, side, triple, row, limit)
 
@@ -361,6 +392,15 @@ class Evaluator:
             notes.append(
                 f"the model has no vector for {lacking} that {verb} not occur in train, so only the entities of train "
                 "are candidates (unseen='drop')"
+            )
+        unseen_by_scorer = [name for name in natural_key(self.dataset) if name not in plan.positives.columns.scored]
+        if plan.positives.columns.scored:
+            notes.append(f"the scorer was given {', '.join(plan.positives.columns.scored)}")
+        if unseen_by_scorer:
+            missing = " and ".join(unseen_by_scorer)
+            notes.append(
+                f"the scorer was not given {missing}: it has no parameter of this name, and triples that differ only "
+                f"in {missing} get the same scores"
             )
         if any(part.is_infinite for part in by_side.values()):
             notes.append("some scores are +infinity; infinities are ranked as numbers, and tie with each other")
@@ -389,10 +429,14 @@ class Evaluator:
         """Return the rows of the triples to rank, and the protocol with the sample that was drawn."""
         return protocol.drawn(sum(len(self.dataset[split]) for split in protocol.splits))
 
-    def _plan(self, protocol: Protocol) -> RankingPlan:
-        """Return the plan of a resolved protocol; its sample is drawn here."""
+    def _plan(self, protocol: Protocol, scored: tuple[str, ...] = ()) -> RankingPlan:
+        """Return the plan of a resolved protocol, for a scorer that takes the columns `scored`.
+
+        The sample of the protocol is drawn here.
+        """
         chosen, protocol = self._draw(protocol)
-        return remember(self._plans, protocol, lambda: _make_plan(self.dataset, protocol, chosen), MAX_PLANS)
+        key = protocol, scored
+        return remember(self._plans, key, lambda: _make_plan(self.dataset, protocol, chosen, scored), MAX_PLANS)
 
     def _result(
         self,
@@ -422,15 +466,18 @@ class Evaluator:
                 "scorer": rows.name,
                 "n_queries": sum(task.n_queries for task in plan.tasks) + sum(task.n_queries for task in plan.lists),
                 "row_order": statistic,
+                **({"scorer_columns": list(plan.positives.columns.scored)} if plan.positives.columns.scored else {}),
             },
             self._source(plan, rows, np.concatenate([part.rows for part in ranked])),
             [*notes, *list_notes(plan.noted_lists, plan.protocol.unseen)],
             plan.chosen,
             [*warned, *short_lists(lengths)],
+            {"queries": KEYED_QUERIES} if plan.positives.columns.names else None,
         )
 
     def _source(self, plan: RankingPlan, rows: RowScorer, positive_rows: Ids) -> ScorerSource:
-        return ScorerSource(self.dataset, rows, plan.protocol.candidates, plan.entities, positive_rows)
+        facts, columns = plan.positives.facts, plan.positives.columns
+        return ScorerSource(self.dataset, rows, plan.protocol.candidates, plan.entities, positive_rows, facts, columns)
 
     def _ranked_side(self, plan: RankingPlan, side: str, joined: TaskCounts) -> RankedSide:
         """Return the ranks of one side, in the order of the positives.
@@ -456,13 +503,13 @@ class Evaluator:
         return RankedSide.of(plan.ranked_rows[side], score, by_setting)
 
 
-def _make_plan(dataset: Dataset, protocol: Protocol, chosen: Ids) -> RankingPlan:
+def _make_plan(dataset: Dataset, protocol: Protocol, chosen: Ids, scored: tuple[str, ...]) -> RankingPlan:
     """Choose the positives and the candidates, index the known triples, and make the tasks of each side."""
-    positives = Positives.of(dataset, protocol)
-    triples, is_seen = positives.triples, positives.is_seen
+    positives = Positives.of(dataset, protocol, scored)
+    triples, is_seen, columns = positives.facts, positives.is_seen, positives.columns
     unseen = chosen[~is_seen[chosen]]
     if protocol.unseen == "error" and len(unseen):
-        s, p, o = triples[unseen[0]]
+        s, p, o = positives.triples[unseen[0]]
         labels = triple_labels(dataset, s, p, o)
         raise DataError(
             f"{counted(len(unseen), 'triple to rank contains', 'triples to rank contain')} an entity or relation that "
@@ -476,7 +523,7 @@ def _make_plan(dataset: Dataset, protocol: Protocol, chosen: Ids) -> RankingPlan
             f"no triple is left to rank: all {len(chosen)} contain an entity or relation that does not occur in train"
         )
     entities = np.arange(len(dataset.entities)) if all_kept else np.flatnonzero(dataset.is_seen_entity)
-    known = known_triples(dataset, protocol.filter or ())
+    known = known_triples(dataset, protocol.filter or (), columns.key)
     indexes = {side: KnownIndex.of(*query_parts(known, side)) for side in protocol.sides}
 
     def lists_of(rows: Ids, among: Ids) -> list[ListTask]:
@@ -484,7 +531,9 @@ def _make_plan(dataset: Dataset, protocol: Protocol, chosen: Ids) -> RankingPlan
         listed = protocol.candidates
         if not isinstance(listed, Listed):
             return []
-        return [ListTask.of(dataset, listed, side, triples, rows, among, indexes[side]) for side in protocol.sides]
+        return [
+            ListTask.of(dataset, listed, side, triples, rows, among, indexes[side], columns) for side in protocol.sides
+        ]
 
     def tasks_of(rows: Ids, among: Ids) -> list[Task]:
         """Return the tasks of the positives `rows`, with candidates from `among`; no task if positives have lists."""
@@ -494,7 +543,7 @@ def _make_plan(dataset: Dataset, protocol: Protocol, chosen: Ids) -> RankingPlan
             task
             for side in protocol.sides
             for task in _make_tasks(
-                dataset, protocol.candidates, Queries.of(triples[rows], side, rows=rows), among, indexes[side]
+                dataset, protocol.candidates, Queries.of(triples[rows], side, rows=rows), among, indexes[side], columns
             )
         ]
 
@@ -511,19 +560,26 @@ def _make_plan(dataset: Dataset, protocol: Protocol, chosen: Ids) -> RankingPlan
     for part in lists:
         rows, rivals = ranked_rows[part.side], part.count_rivals()["raw"]
         n_rivals = all_rivals[part.side, "raw"][rows] if protocol.unseen == "worst" else rivals
-        ranked_rows[part.side] = rows[check_empty(protocol.candidates, dataset, part.side, triples[rows], n_rivals)]
+        ranked_rows[part.side] = rows[
+            check_empty(protocol.candidates, dataset, part.side, positives.triples[rows], n_rivals)
+        ]
     noted_lists = lists if len(kept) == len(chosen) or protocol.unseen != "worst" else lists_of(chosen, entities)
     return RankingPlan(protocol, positives, chosen, kept, entities, tasks, lists, noted_lists, all_rivals, ranked_rows)
 
 
 def _make_tasks(
-    dataset: Dataset, candidates: Candidates, queries: Queries, entities: Ids, index: KnownIndex
+    dataset: Dataset,
+    candidates: Candidates,
+    queries: Queries,
+    entities: Ids,
+    index: KnownIndex,
+    columns: FactColumns,
 ) -> list[Task]:
     """Return one task per pool; a task contains the queries whose candidates are the pool.
 
     Raise a ProtocolError unless each positive is in exactly one pool.
     """
-    tasks = [Task.of(dataset, part, pool, index) for part, pool in candidates.pools(queries, entities)]
+    tasks = [Task.of(dataset, part, pool, index, columns) for part, pool in candidates.pools(queries, entities)]
     rows = [task.queries.rows for task in tasks]
     if not np.array_equal(
         np.sort(np.concatenate([*rows, rows[0][:0] if rows else queries.rows[:0]])), np.sort(queries.rows)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from kgeval.checks import Ids, Scores
-from kgeval.data import Candidates, Dataset, Queries, side_of
+from kgeval.data import Candidates, Dataset, FactColumns, Queries, side_of
 from kgeval.errors import DataError
 from kgeval.kernels import Best, address, best_candidates, on_host
 from kgeval.scorers import GeometryRows, RowScorer, as_scores, check_dimensions, check_no_nan
@@ -30,6 +30,9 @@ class ScorerSource:
     positive_rows : int64 array, shape (rows,)
         The index of each row's positive among all positives (as in `Queries.rows`). The rows are the rows of the table
         of ranks, or only its rows for one side.
+    facts : int64 array, shape (positives, 3 or more)
+        All positives, with the codes of `columns`.
+    columns : FactColumns
     """
 
     dataset: Dataset
@@ -37,6 +40,8 @@ class ScorerSource:
     candidates: Candidates
     entities: Ids
     positive_rows: Ids
+    facts: Ids
+    columns: FactColumns
 
     @property
     def is_exact(self) -> bool:
@@ -49,7 +54,8 @@ class ScorerSource:
         Parameters
         ----------
         side : str
-        triple : int64 array, shape (3,)
+        triple : int64 array, shape (3 or more,)
+            With the codes of `columns`, unless it is in the table of ranks.
         row : int or None
             The index of the triple in `positive_rows`; None if the triple is not in the table of ranks.
 
@@ -60,11 +66,17 @@ class ScorerSource:
             In the scorer's dtype; for embedding models, float64.
         """
         positive = -1 if row is None else self.positive_rows[row]
-        queries = Queries.of(triple[None], side, rows=np.array([positive]))
+        fact = triple if row is None else self.facts[positive]
+        queries = Queries.of(fact[None, : self.columns.n_scored], side, rows=np.array([positive]))
         ((query, pool),) = self.candidates.pools(queries, self.entities)
         scores = as_scores(self.rows.rows(side, query.parts, pool), self.rows.name)
         check_no_nan(scores, query, pool, self.dataset, self.rows.name)
         return pool, scores[0]
+
+    def key_of(self, triple: Ids, row: int | None) -> Ids:
+        """Return a triple and its codes of the filter key; parameters as in `candidate_scores`."""
+        fact = triple if row is None else self.facts[self.positive_rows[row]]
+        return fact[list(self.columns.key_places)]
 
     def best_rivals(
         self, sides: Sequence[str], triples: Ids, rows: Ids, skipped: Sequence[Ids], n: int
@@ -102,7 +114,9 @@ class ScorerSource:
         vectors = []
         every = np.arange(self.rows.n_entities)
         for i, side in enumerate(sides):
-            queries = Queries.of(triples[i][None], side, rows=self.positive_rows[rows[i]][None])
+            positive = self.positive_rows[rows[i]]
+            fact = self.facts[positive, : self.columns.n_scored]
+            queries = Queries.of(fact[None], side, rows=positive[None])
             ((query, pool),) = self.candidates.pools(queries, self.entities)
             position = int(np.searchsorted(pool, query.answers[0]))
             if position == len(pool) or pool[position] != query.answers[0]:

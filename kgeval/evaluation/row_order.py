@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from kgeval.checks import Ids
-from kgeval.data import Dataset, KnownIndex, Queries, known_triples, query_parts, shares_query
+from kgeval.data import Dataset, FactColumns, KnownIndex, Queries, facts_of, known_triples, query_parts, shares_query
 from kgeval.errors import ScoreError
 from kgeval.evaluation.recent import remember
 from kgeval.metrics import MR, MRR, Adjusted
@@ -36,7 +36,7 @@ STATISTICS = {"amri": Adjusted(MR()), "mrr": MRR()}
 MIN_JUDGED = 50  # with fewer train triples, the statistic is too uncertain for a caution
 
 # The tasks of earlier checks of one dataset. The key: side, number of train triples, number of entities.
-KeptTasks = dict[tuple[str, int, int], Task]
+KeptTasks = dict[tuple[str, int, int, tuple[str, ...]], Task]
 
 
 def check_row_order(
@@ -124,7 +124,8 @@ def check_row_order(
         return unchecked(f"{min(most, MIN_JUDGED)} train triples would cost more than {MAX_SHARE:.0%} of the run")
     kept, prepared = {} if kept is None else kept, [] if prepared is None else prepared
     try:
-        check_tasks = [_kept_task(kept, dataset, n, side, entities) for side in sides]
+        scored = tuple(column.name for column in rows.columns)
+        check_tasks = [_kept_task(kept, dataset, n, side, entities, scored) for side in sides]
         deadline = None if seconds_left is None else time.monotonic() + seconds_left
         n_queries = sum(task.n_queries for task in check_tasks)
         meter = Meter(n_queries * len(entities), n_queries, progress, name="checking the row order", announces=False)
@@ -188,20 +189,26 @@ def _count_pairs(rows: RowScorer, task: Task | ListTask, n_entities: int) -> int
     return task.n_queries * n_entities if rows.kind == "matrix" else len(task.rows) + len(task.rivals.values)
 
 
-def _kept_task(kept: KeptTasks, dataset: Dataset, n: int, side: str, entities: Ids) -> Task:
+def _kept_task(
+    kept: KeptTasks, dataset: Dataset, n: int, side: str, entities: Ids, scored: tuple[str, ...] = ()
+) -> Task:
     """Return the task that ranks `n` train triples on `side`: take it from `kept`, or make it and add it to `kept`."""
-    return remember(kept, (side, n, len(entities)), lambda: _task(dataset, n, side, entities), MAX_KEPT)
+    key = side, n, len(entities), scored
+    return remember(kept, key, lambda: _task(dataset, n, side, entities, scored), MAX_KEPT)
 
 
-def _task(dataset: Dataset, n: int, side: str, entities: Ids) -> Task:
-    """Return the task that ranks `n` random train triples on `side`; the filter uses all splits."""
-    train = dataset["train"].array
+def _task(dataset: Dataset, n: int, side: str, entities: Ids, scored: tuple[str, ...]) -> Task:
+    """Return the task that ranks `n` random train triples on `side`; the filter uses all splits, and plain triples.
+
+    `scored` are the further columns that the scorer takes.
+    """
+    train = facts_of(dataset, ("train",), scored)
     # not `RandomSample.drawn`, which orders all triples: train may have millions
     triples = train[np.sort(np.random.default_rng(SEED).choice(len(train), n, replace=False))]
     known = known_triples(dataset, tuple(dataset.splits))
-    known = known[shares_query(known, triples, side)]  # the other known triples are not indexed, to save time
+    known = known[shares_query(known, triples[:, :3], side)]  # the other known triples are not indexed, to save time
     index = KnownIndex.of(*query_parts(known, side))
-    return Task.of(dataset, Queries.of(triples, side), entities, index)
+    return Task.of(dataset, Queries.of(triples, side), entities, index, FactColumns(scored))
 
 
 def _measure(counts: TaskCounts) -> dict[str, float]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kgeval.checks import Bools, Ids, Scores
-from kgeval.data import Dataset, KnownIndex, Listed, Ragged, query_parts, side_of
+from kgeval.data import Dataset, FactColumns, KnownIndex, Listed, Ragged, query_parts, side_of
 from kgeval.errors import ProtocolError
 from kgeval.ranking.counts import RankCounts, TaskCounts
 from kgeval.scorers import RowScorer, check_triple_scores, score_triples
@@ -25,7 +25,8 @@ class ListTask:
     ----------
     dataset : Dataset
     side : str
-    triples : int64 array, shape (positives, 3)
+    triples : int64 array, shape (positives, 3 or more)
+        Columns s, p, o and those that the scorer takes.
     rows : int64 array, shape (positives,)
         The index of each positive among all positives of the protocol.
     rivals : Ragged
@@ -52,7 +53,15 @@ class ListTask:
 
     @classmethod
     def of(
-        cls, dataset: Dataset, listed: Listed, side: str, triples: Ids, rows: Ids, entities: Ids, index: KnownIndex
+        cls,
+        dataset: Dataset,
+        listed: Listed,
+        side: str,
+        triples: Ids,
+        rows: Ids,
+        entities: Ids,
+        index: KnownIndex,
+        columns: FactColumns = FactColumns(),  # noqa: B008  (frozen)
     ) -> ListTask:
         """Make the task of one side.
 
@@ -61,14 +70,16 @@ class ListTask:
         dataset : Dataset
         listed : Listed
         side : str
-        triples : int64 array, shape (all positives, 3)
-            The triples of the ranked splits; list i of `listed` belongs to triple i.
+        triples : int64 array, shape (all positives, 3 or more)
+            The facts of the ranked splits; list i of `listed` belongs to fact i.
         rows : int64 array, shape (positives,)
             The indices of the triples to rank.
         entities : int64 array, shape (entities,)
             Sorted ids of the entities that may be candidates.
         index : KnownIndex
             The known triples, in which the known answers of a query are looked up.
+        columns : FactColumns
+            The further columns of `triples`; those of the key are the further columns of `index`.
 
         Raises
         ------
@@ -91,10 +102,20 @@ class ListTask:
         given, answers = query_parts(triples[rows], side)
         rivals = listed.rivals(side, rows, answers, entities)
         owner = rivals.lists.list_of
-        is_known = index.contains(*(part[owner] for part in given), rivals.lists.values)
+        is_known = index.contains(*(part[owner] for part in columns.key_parts(given)), rivals.lists.values)
         counts = rivals.counts | {"known": int(is_known.sum())}
         has_dropped = listed.duplicates == "drop"
-        return cls(dataset, side, triples[rows], rows, rivals.lists, is_known, rivals.kept, counts, has_dropped)
+        return cls(
+            dataset,
+            side,
+            triples[rows][:, : columns.n_scored],
+            rows,
+            rivals.lists,
+            is_known,
+            rivals.kept,
+            counts,
+            has_dropped,
+        )
 
     def count_rivals(self) -> dict[str, Ids]:
         """Return the number of rivals of each positive, int64 (positives,), under the keys "raw" and "filtered"."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from kgeval.errors import ScoreError
 from kgeval.kernels import (
     Counter,
     Counts,
+    Places,
     address,
     check_counter_memory,
     check_row_memory,
@@ -37,6 +38,7 @@ from kgeval.ranking.shards import Shard
 from kgeval.ranking.tasks import Task
 from kgeval.scorers import (
     BATCH_SECONDS,
+    ROW_BATCH_BYTES,
     GeometryRows,
     Limits,
     MatrixRows,
@@ -215,7 +217,8 @@ class RowBatch:
         rows = self.scorer.rows(queries.side, queries.parts, task.candidates)
         largest = check_no_nan(rows, queries, task.candidates, task.dataset, self.scorer.name)
         count_rows = row_counter(rows)
-        counts = count_rows(rows, task.places(self.start, self.stop))
+        n_rows = max(1, len(rows), ROW_BATCH_BYTES // (8 * max(1, len(task.candidates))))
+        counts = _counted_by_key(task, self.start, self.stop, rows, count_rows, n_rows)
         return replace(_without_positives(task, self.start, self.stop, counts), is_infinite=largest == np.inf)
 
 
@@ -235,7 +238,8 @@ class VectorBatch:
         vectors = self.scorer.queries(queries.side, queries.parts)
         check_dimensions(vectors, self.candidates.vectors, self.scorer.name)
         _check_queries(largest_in_rows(vectors) + self.candidates.largest, queries, task, self.scorer.name)
-        counts = self.candidates.counter.count(vectors, task.places(self.start, self.stop))
+        counter = self.candidates.counter
+        counts = _counted_by_key(task, self.start, self.stop, vectors, counter.count, counter.batch_size)
         return _without_positives(task, self.start, self.stop, counts)
 
 
@@ -247,6 +251,25 @@ class _Candidates:
     largest_of: Reals  # shape (candidates,): the largest absolute value in each vector; or a single upper bound
     largest: float  # the largest number in `largest_of`; stored, since every batch needs it
     counter: Counter
+
+
+def _counted_by_key(
+    task: Task, start: int, stop: int, rows: Any, count: Callable[[Any, Places], Counts], most: int
+) -> Counts:
+    """Count the queries ``start:stop``, whose scores or vectors are `rows`; a query is counted once for each key.
+
+    At most `most` keys are counted at once.
+    """
+    offsets = task.key_offsets[start : stop + 1]
+    first, last = int(offsets[0]), int(offsets[-1])
+    if last - first == stop - start:
+        return count(rows, task.places(first, last))
+    row_of = np.repeat(np.arange(stop - start), np.diff(offsets))
+    parts = []
+    for left in range(first, last, most):
+        right = min(left + most, last)
+        parts.append(count(rows[row_of[left - first : right - first]], task.places(left, right)))
+    return Counts(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(Counts)))
 
 
 def _without_positives(task: Task, start: int, stop: int, counts: Counts) -> TaskCounts:
@@ -261,8 +284,9 @@ def _without_positives(task: Task, start: int, stop: int, counts: Counts) -> Tas
         raise ScoreError(
             "a positive is missing in the count of equal scores; this is a bug in kgeval, please report it"
         )
-    # (positives,): the number of known answers of the positive's query
-    n_known = np.repeat(np.diff(task.known_offsets[start : stop + 1]), np.diff(offsets))
+    # (positives,): the number of known answers of the positive's key
+    keys = slice(task.key_offsets[start], task.key_offsets[stop] + 1)
+    n_known = np.repeat(np.diff(task.known_offsets[keys]), np.diff(task.offsets_of_keys[keys]))
     n_rivals = np.full(len(is_known), len(task.candidates) - 1, dtype=np.int64)
     return TaskCounts(
         task.rows[offsets[0] : offsets[-1]],

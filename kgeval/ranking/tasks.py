@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kgeval.checks import Bools, Ids
-from kgeval.data import Dataset, KnownIndex, Queries, joined_ranges, side_of, triple_labels
+from kgeval.data import Dataset, FactColumns, KnownIndex, Queries, joined_ranges, side_of, triple_labels
 from kgeval.errors import ProtocolError
 from kgeval.kernels import Places
 
@@ -27,23 +27,37 @@ class Task:
         The answers of the positives of query i are ``queries.answers[queries.offsets[i] : queries.offsets[i + 1]]``.
     candidates : int64 array, shape (candidates,)
         Sorted distinct entity ids; the answer of every positive is a candidate (see `kgeval.candidates`).
-    known_offsets : int64 array, shape (queries + 1,)
-        The known answers of query i are ``known[known_offsets[i] : known_offsets[i + 1]]``.
+    key_offsets : int64 array, shape (queries + 1,)
+        The positives of a query may have several filter keys, if the scorer does not take a column of the key (the
+        time, for example). The keys of query i are ``key_offsets[i] : key_offsets[i + 1]``; usually one for each query.
+    offsets_of_keys : int64 array, shape (keys + 1,)
+        The positives of key k are ``rows[offsets_of_keys[k] : offsets_of_keys[k + 1]]``.
+    known_offsets : int64 array, shape (keys + 1,)
+        The known answers of key k are ``known[known_offsets[k] : known_offsets[k + 1]]``.
     known : int64 array, shape (known answers,)
-        The ids of all known answers that are candidates; the ids of one query are sorted and distinct.
+        The ids of all known answers that are candidates; the ids of one key are sorted and distinct.
     is_known : int64 array, shape (positives,)
-        1 if the positive is itself a known answer of its query, else 0.
+        1 if the positive is itself a known answer of its key, else 0.
     """
 
     dataset: Dataset
     queries: Queries
     candidates: Ids
+    key_offsets: Ids
+    offsets_of_keys: Ids
     known_offsets: Ids
     known: Ids
     is_known: Ids
 
     @classmethod
-    def of(cls, dataset: Dataset, queries: Queries, candidates: Ids, index: KnownIndex) -> Task:
+    def of(
+        cls,
+        dataset: Dataset,
+        queries: Queries,
+        candidates: Ids,
+        index: KnownIndex,
+        columns: FactColumns = FactColumns(),  # noqa: B008  (frozen)
+    ) -> Task:
         """Make a task: look up the known answers of `queries`, and store those that are candidates.
 
         Parameters
@@ -54,6 +68,8 @@ class Task:
             Sorted distinct entity ids.
         index : KnownIndex
             The known triples, in which the known answers of the queries are looked up.
+        columns : FactColumns
+            The further columns of `queries`; those of the key are the further columns of `index`.
 
         Returns
         -------
@@ -71,7 +87,8 @@ class Task:
                 f"a pool of candidates must hold sorted distinct ids in 0..{len(dataset.entities) - 1}; got "
                 f"{np.array2string(candidates, threshold=6)} for queries of the {queries.side} side"
             )
-        offsets, known = index.lookup(*queries.parts)  # (queries + 1,), (known answers,)
+        key = columns.key_parts(queries.parts)
+        offsets, known = index.lookup(*key)  # (queries + 1,), (known answers,)
         # (known answers,): the index of the query of each known answer
         row_of = np.repeat(np.arange(len(queries)), np.diff(offsets))
         if len(candidates) < len(dataset.entities):
@@ -82,8 +99,9 @@ class Task:
             # (queries + 1,): where the remaining known answers of each query start
             offsets = np.searchsorted(row_of, np.arange(len(queries) + 1))
         repeats = np.diff(queries.offsets)  # (queries,): the number of positives of each query
-        is_known = index.contains(*(np.repeat(part, repeats) for part in queries.parts), queries.answers)
-        return cls(dataset, queries, candidates, offsets, known, is_known.astype(np.int64))
+        is_known = index.contains(*(np.repeat(part, repeats) for part in key), queries.answers)
+        merged, key_offsets = queries.merged(columns.n_scored - 1)
+        return cls(dataset, merged, candidates, key_offsets, queries.offsets, offsets, known, is_known.astype(np.int64))
 
     @property
     def side(self) -> str:
@@ -116,21 +134,25 @@ class Task:
         ----------
         places : int64 array, shape (n,)
         """
-        sizes = np.diff(self.known_offsets)[places]  # (n,): the number of known answers of each chosen query
+        n_keys = np.diff(self.key_offsets)[places]  # (n,): the number of keys of each chosen query
+        keys = joined_ranges(self.key_offsets[places], n_keys)
+        sizes = np.diff(self.known_offsets)[keys]  # (chosen keys,): the number of known answers of each chosen key
         positives = joined_ranges(self.offsets[places], np.diff(self.offsets)[places])
         return replace(
             self,
             queries=self.queries.take(places),
+            key_offsets=np.append(0, np.cumsum(n_keys)),
+            offsets_of_keys=np.append(0, np.cumsum(np.diff(self.offsets_of_keys)[keys])),
             known_offsets=np.append(0, np.cumsum(sizes)),
-            known=self.known[joined_ranges(self.known_offsets[places], sizes)],
+            known=self.known[joined_ranges(self.known_offsets[keys], sizes)],
             is_known=self.is_known[positives],
         )
 
     def count_rivals(self) -> dict[str, Ids]:
         """Return the number of rivals of each positive, int64 (positives,), under the keys "raw" and "filtered"."""
         raw = np.full(len(self.queries.answers), len(self.candidates) - 1)
-        # (positives,): the number of known answers of the positive's query, without the positive itself
-        n_known = np.repeat(np.diff(self.known_offsets), np.diff(self.queries.offsets)) - self.is_known
+        # (positives,): the number of known answers of the positive's key, without the positive itself
+        n_known = np.repeat(np.diff(self.known_offsets), np.diff(self.offsets_of_keys)) - self.is_known
         return {"raw": raw, "filtered": raw - n_known}
 
     def positions(self, ids: Ids) -> Ids:
@@ -140,11 +162,11 @@ class Task:
         return np.searchsorted(self.candidates, ids)
 
     def places(self, start: int, stop: int) -> Places:
-        """Return the cells of the positives and of the known answers of queries ``start:stop`` in the matrix of scores.
+        """Return the cells of the positives and of the known answers of keys ``start:stop`` in the matrix of scores.
 
-        The matrix has one row per query (row 0 is query `start`) and one column per candidate.
+        The matrix has one row per key (row 0 is key `start`) and one column per candidate.
         """
-        offsets, known_offsets = self.queries.offsets[start : stop + 1], self.known_offsets[start : stop + 1]
+        offsets, known_offsets = self.offsets_of_keys[start : stop + 1], self.known_offsets[start : stop + 1]
         rows = np.arange(stop - start)
         return Places(
             np.repeat(rows, np.diff(offsets)),

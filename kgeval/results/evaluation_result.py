@@ -16,7 +16,14 @@ import numpy as np
 import pandas as pd
 
 from kgeval import markup_panels as panels
-from kgeval.checks import Ids, answers_old_names, check_one_of, counted, names_unknown_arguments
+from kgeval.checks import (
+    Ids,
+    answers_old_names,
+    check_one_of,
+    counted,
+    listed,
+    names_unknown_arguments,
+)
 from kgeval.data import (
     SETTINGS,
     Dataset,
@@ -692,7 +699,13 @@ class EvaluationResult:
         return self.__replace__(columns=pd.concat([kept, features], axis=1), notes=notes)
 
     def explain(
-        self, s: str | int, p: str | int, o: str | int, side: str = "object", limit: int | None = None
+        self,
+        s: str | int,
+        p: str | int,
+        o: str | int,
+        side: str = "object",
+        limit: int | None = None,
+        given: Mapping[str, Any] | None = None,
     ) -> pd.DataFrame:
         """Return the candidates that score above a positive or equal to it; the scorer scores the query again.
 
@@ -707,6 +720,9 @@ class EvaluationResult:
             The side of the query: ``"object"`` if objects were ranked, ``"subject"`` if subjects were ranked.
         limit : int, optional
             Return at most this many candidates above the positive, and at most this many tied candidates.
+        given : mapping of str to value, optional
+            Values of the triple in columns of the dataset, such as ``{"time": 183}``; needed if the triple was ranked
+            with several times or qualifiers.
 
         Returns
         -------
@@ -728,14 +744,14 @@ class EvaluationResult:
             If re-scoring gives other counts than the stored counts.
         """
         if self._source is None and self._rivals is not None:
-            row = self._row(s, p, o, check_side(side))
+            row = self._row(s, p, o, check_side(side), given)
             return explain_kept(self.rank_table, self._rivals, self.entities.labels, row, limit)
         if self._source is None:
             raise DataError(
                 "this result has no scorer: it was loaded from a file without rivals, pickled or copied, or made "
                 "without a model. Evaluate again, or run kgeval show --explain with --dataset and --model"
             )
-        return explain_row(self.rank_table, self._source, self._row(s, p, o, check_side(side)), limit)
+        return explain_row(self.rank_table, self._source, self._row(s, p, o, check_side(side), given), limit)
 
     def steps(
         self, s: str | int, p: str | int, o: str | int, side: str = "object", metric: str | Metric = "mrr"
@@ -891,11 +907,29 @@ class EvaluationResult:
         known = dict.fromkeys([*BREAKDOWNS, *self.columns.columns, *FEATURES])
         return check_one_of("by", name, known, MetricError)
 
-    def _row(self, s: str | int, p: str | int, o: str | int, side: str) -> int:
-        """Return the index of the first row of the table in which the triple is ranked on `side`."""
+    def _row(self, s: str | int, p: str | int, o: str | int, side: str, given: Mapping[str, Any] | None = None) -> int:
+        """Return the index of the first row of the table in which the triple is ranked on `side`.
+
+        `given` holds values of the row in columns of the dataset.
+        """
         ids = triple_ids(self.entities, self.relations, (s, p, o))
         is_triple = (triples_of(self.table) == ids).all(axis=1)
         is_match = is_triple & (self.table["side"] == side).to_numpy()
+        for name, value in (given or {}).items():
+            if name not in self.columns:
+                raise DataError(
+                    f"given: the result has no column {name!r}; it has {', '.join(map(str, self.columns)) or 'none'}"
+                )
+            values = self.columns[name].to_numpy(dtype=object)
+            is_match &= np.array([one == value or str(one) == str(value) for one in values], dtype=bool)
+        for name in dict.fromkeys([*self.facts.get("scorer_columns", ()), *(self.protocol.filter_by or ())]):
+            if name in self.columns:
+                different = sorted({str(one) for one in self.columns[name].to_numpy(dtype=object)[is_match]})
+                if len(different) > 1:
+                    raise DataError(
+                        f"the triple was ranked with {len(different)} values of {name}: say which with "
+                        f"given={{{name!r}: ...}}; it has {listed(different, 5)}"
+                    )
         if not is_match.any():
             splits = "+".join(self.protocol.splits)
             labels = [self.entities.labels[ids[0]], self.relations.labels[ids[1]], self.entities.labels[ids[2]]]

@@ -17,7 +17,6 @@ from kgeval.data import (
     Dataset,
     KnownIndex,
     Protocol,
-    given_and_asked,
     known_triples,
     query_parts,
     rank_in,
@@ -74,8 +73,8 @@ class _ScoredQuery:
     Parameters
     ----------
     side : str
-    triple : int64 array, shape (3,)
-        The positive.
+    triple : int64 array, shape (3 or more,)
+        The positive, with the codes of the filter key.
     candidates : int64 array, shape (candidates,)
         Sorted ids.
     scores : float array, shape (candidates,)
@@ -98,8 +97,9 @@ class _ScoredQuery:
     @classmethod
     def of(cls, source: Source, side: str, triple: Ids, row: int | None) -> _ScoredQuery:
         """Re-score the query of a triple on a side; raise a DataError if the answer is not a candidate."""
-        _, answers = given_and_asked(triple[None], side)
+        answers = query_parts(triple[None], side)[1]
         candidates, scores = source.candidate_scores(side, triple, row)
+        key = _key_of(source, triple, row)
         answer = int(np.searchsorted(candidates, answers[0]))
         if answer == len(candidates) or candidates[answer] != answers[0]:
             label = source.dataset.entities.labels[answers[0]]
@@ -108,7 +108,13 @@ class _ScoredQuery:
             )
         tied = np.flatnonzero(scores == scores[answer])
         n_above = int(np.count_nonzero(scores > scores[answer]))
-        return cls(side, triple, candidates, scores, answer, n_above, tied[tied != answer])
+        return cls(side, key, candidates, scores, answer, n_above, tied[tied != answer])
+
+
+def _key_of(source: Source, triple: Ids, row: int | None) -> Ids:
+    """Return a triple with the codes of the filter key; sources without key have no method for it."""
+    key_of = getattr(source, "key_of", None)
+    return triple if key_of is None else np.asarray(key_of(triple, row))
 
 
 def explain_triple(
@@ -122,7 +128,8 @@ def explain_triple(
     protocol : Protocol
         The triples in its ``filter`` are the known triples.
     side : str
-    triple : int64 array, shape (3,)
+    triple : int64 array, shape (3 or more,)
+        With the codes of the source's further columns.
     row : int, optional
         The index of the triple's row in the result's table, if the triple was ranked.
     limit : int, optional
@@ -243,7 +250,7 @@ def _explained_frame(query: _ScoredQuery, dataset: Dataset, protocol: Protocol, 
     columns = np.concatenate([*parts.values()])
     stands = np.repeat([*parts], [len(part) for part in parts.values()])
     entities = query.candidates[columns]
-    known_by_split = _known_answers(dataset, protocol.filter or (), query)
+    known_by_split = _known_answers(dataset, protocol, query)
     known = np.array(_known_in(known_by_split, entities))
     # the scores of all known answers that are candidates, without the positive
     all_known = np.unique(np.concatenate([query.candidates[:0], *known_by_split.values()]))
@@ -292,13 +299,13 @@ def nearest_rivals(ranks: RankTable, source: Source, rows: Ids, n: int = N_RIVAL
     ScoreError
         If re-scoring gives other counts than the stored counts.
     """
-    triples = known_triples(source.dataset, ranks.protocol.filter or ())
+    triples = known_triples(source.dataset, ranks.protocol.filter or (), ranks.protocol.filter_by or ())
     indices = {side: KnownIndex.of(*query_parts(triples, side)) for side in ranks.protocol.sides}
     sides = [str(side) for side in ranks.frame["side"].iloc[rows]]
     positives = triples_of(ranks.frame).astype(np.int64)[rows]
     skipped = []  # for each row: the sorted ids of the known answers and of the answer itself
-    for side, positive in zip(sides, positives):
-        query_key, answer = query_parts(positive[None], side)
+    for side, positive, row in zip(sides, positives, rows):
+        query_key, answer = query_parts(_key_of(source, positive, int(row))[None], side)
         skipped.append(np.union1d(indices[side].lookup(*query_key)[1], answer))
     # The best rivals of each row, which an embedding model finds without scores of all candidates; None for other
     # scorers.
@@ -420,14 +427,13 @@ def _changed(source: Source, triple: Ids, side: str, stored: tuple[int, int], ne
     )
 
 
-def _known_answers(dataset: Dataset, splits: Sequence[str], query: _ScoredQuery) -> dict[str, Ids]:
-    """Return, for each split, the known answers of the query in this split, in any order."""
-    (query_given,), _ = given_and_asked(query.triple[None], query.side)
+def _known_answers(dataset: Dataset, protocol: Protocol, query: _ScoredQuery) -> dict[str, Ids]:
+    """Return, for each split of the filter, the known answers of the query in this split, in any order."""
+    wanted, _ = query_parts(query.triple[None], query.side)
     answers_of = {}
-    for split in splits:
-        triples = dataset[split].array
-        given, answers = given_and_asked(triples, query.side)
-        answers_of[split] = answers[(given == query_given) & (triples[:, 1] == query.triple[1])]
+    for split in protocol.filter or ():
+        given, answers = query_parts(known_triples(dataset, (split,), protocol.filter_by or ()), query.side)
+        answers_of[split] = answers[np.logical_and.reduce([part == one for part, one in zip(given, wanted)])]
     return answers_of
 
 

@@ -14,6 +14,7 @@ from kgeval.scorers.rounding import TOLERANCE, TOLERANCE_OF_HALVES, Rounding, sc
 from kgeval.scorers.row_scorers import (
     BATCH_SECONDS,
     MAX_PAIRS,
+    ROW_BATCH_BYTES,
     GeometryRows,
     Limits,
     MatrixRows,
@@ -33,6 +34,7 @@ __all__ = [
     "BATCH_SECONDS",
     "MAX_PAIRS",
     "MIN_TRIPLES",
+    "ROW_BATCH_BYTES",
     "TOLERANCE",
     "TOLERANCE_OF_HALVES",
     "GeometryRows",

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from kgeval.checks import Ids, Scores, counted, cut_label
-from kgeval.data import SIDES, Dataset, Queries, check_sides, query_parts
+from kgeval.data import SIDES, Dataset, Queries, check_sides, facts_of, query_parts
 from kgeval.errors import ScoreError
 from kgeval.scorers.faults import find_fault
 from kgeval.scorers.libraries import bound
@@ -99,9 +99,9 @@ def check_scorer(scorer: Any, dataset: Dataset, sides: Sequence[str] = SIDES) ->
     sides = check_sides(sides)
     scorer = bound(scorer, dataset)
     check_missing(scorer, dataset)
-    rows = as_row_scorer(scorer, len(dataset.entities), Limits())
+    rows = as_row_scorer(scorer, len(dataset.entities), Limits(), dataset)
     check_precedence(scorer, rows, dataset)
-    triples = np.concatenate([split.array for split in reversed(dataset.splits.values())])
+    triples = facts_of(dataset, [*reversed(dataset.splits)], [column.name for column in rows.columns])
     usable = ~np.isin(triples[:, [0, 2]], missing_ids(scorer, "entities")).any(axis=1)
     usable &= ~np.isin(triples[:, 1], missing_ids(scorer, "relations"))
     candidates = np.setdiff1d(np.arange(len(dataset.entities)), missing_ids(scorer, "entities"))

@@ -264,7 +264,7 @@ class ScorerIdentity:
 
     def _score_triples(self, start: int, n: int) -> tuple[Ids, Scores]:
         """Return n probes of a function and their scores: query k with candidate k, alternating between the sides."""
-        triples = np.empty((n, 3), dtype=np.int64)
+        triples = np.empty((n, self.triples.shape[1]), dtype=np.int64)
         numbers = np.arange(start, start + n)
         for i, side in enumerate(self.sides):
             parts = self._queries[side]
@@ -377,9 +377,10 @@ class _Probes:
         if not is_other.any():
             return []
         i = int(np.argmax(is_other))
+        triple = triple_labels(dataset, *self.triples[i, :3])
         return [
             f"{int(is_other.sum())} of {len(stored)} probed scores differ, for example the score of "
-            f"{triple_labels(dataset, *self.triples[i])}: {self.scores[i]:.9g} here, {stored[i]:.9g} in the run folder"
+            f"{triple}: {self.scores[i]:.9g} here, {stored[i]:.9g} in the run folder"
         ]
 
 

@@ -152,11 +152,11 @@ def _check_equal(scorer: Any, rows: RowScorer, dataset: Dataset, name: str, func
     """Raise a ScoreError if a method gives other scores than the way that is used."""
     is_rows = rows.kind == "matrix" or name.startswith("score_")
     side = {"score_objects": "object", "score_subjects": "subject"}.get(name, pair_side(rows))
-    triples = _random_triples(scorer, dataset, N_QUERIES if is_rows else N_TRIPLES, side)
+    triples = _random_triples(scorer, rows, dataset, N_QUERIES if is_rows else N_TRIPLES, side)
     other: RowScorer = (
-        MatrixRows(scorer, len(dataset.entities), Limits(), rows.name)
+        MatrixRows(scorer, len(dataset.entities), Limits(), rows.name, rows.columns)
         if name.startswith("score_")
-        else FunctionRows(function, Limits(), f"{rows.name}.{name}")
+        else FunctionRows(function, Limits(), f"{rows.name}.{name}", rows.columns)
     )
     try:
         scores = score_triples(other, triples, side)
@@ -167,13 +167,13 @@ def _check_equal(scorer: Any, rows: RowScorer, dataset: Dataset, name: str, func
     if differs.any():
         i = int(np.argmax(differs))
         raise ScoreError(
-            f"{rows.name}.{name} gives {triple_labels(dataset, *triples[i])} the score {scores[i]:.9g}, but "
+            f"{rows.name}.{name} gives {triple_labels(dataset, *triples[i, :3])} the score {scores[i]:.9g}, but "
             f"{_used(rows)} give {expected[i]:.9g}, and kgeval ranks by these. "
             f"{_ways_out(rows, name)}"
         )
 
 
-def _random_triples(scorer: Any, dataset: Dataset, n_queries: int, side: str) -> Ids:
+def _random_triples(scorer: Any, rows: RowScorer, dataset: Dataset, n_queries: int, side: str) -> Ids:
     """Return random triples of ids that have vectors; triples of the dataset would show its answers.
 
     They have at most `n_queries` queries of a side, of as many relations as possible.
@@ -186,9 +186,10 @@ def _random_triples(scorer: Any, dataset: Dataset, n_queries: int, side: str) ->
         columns.append(ids if len(ids) else np.setdiff1d(np.arange(n), missing_ids(scorer, kind)))
     entities, relations = columns
     if not (len(entities) and len(relations)):
-        return np.empty((0, 3), dtype=np.int64)
+        return np.empty((0, 3 + len(rows.columns)), dtype=np.int64)
     # np.resize repeats the queries until there are N_TRIPLES
     relation = np.resize(np.resize(rng.permutation(relations), n_queries), N_TRIPLES)
     given = np.resize(rng.choice(entities, n_queries), N_TRIPLES)
     asked = rng.choice(entities, N_TRIPLES)
-    return side_of(side).facts((relation, given), asked)
+    codes = [rng.integers(0, len(column.values), N_TRIPLES) for column in rows.columns]
+    return side_of(side).facts((relation, given, *codes), asked)

@@ -12,7 +12,7 @@ import math
 import sys
 import threading
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from kgeval.checks import Ids, Reals, Scores, check_one_of
-from kgeval.data import SIDES, Dataset, Queries, side_of, triple_labels
+from kgeval.data import SIDES, Dataset, FurtherColumn, Queries, further_column, side_of, triple_labels
 from kgeval.errors import KgevalError, ScoreError
 from kgeval.kernels import (
     GEOMETRIES,
@@ -68,7 +68,11 @@ Parts = tuple[Ids, ...]  # the given columns of queries; see `Queries.parts`
 
 
 class TripleScorer(typing.Protocol):
-    """The simplest scorer: a function of the subject, relation and object ids of n triples (int64 arrays)."""
+    """The simplest scorer: a function of the subject, relation and object ids of n triples (int64 arrays).
+
+    A function with further parameters that are named as columns of the dataset gets these columns by their names:
+    ``score(s, p, o, time)``.
+    """
 
     def __call__(self, s: Ids, p: Ids, o: Ids, /) -> Any:
         """Return one score per triple, shape (n,); a higher score means that the triple is more plausible."""
@@ -106,6 +110,10 @@ class RowScorer(typing.Protocol):
     def pace(self) -> Pace | None:
         """The `Pace` that measures the scorer's calls and chooses their sizes; None for an embedding model."""
 
+    @property
+    def columns(self) -> tuple[FurtherColumn, ...]:
+        """The further columns of the dataset that the scorer takes; queries have a part for each of them."""
+
     def rows(self, side: str, parts: Parts, candidates: Ids) -> Array:
         """Score each query with each candidate.
 
@@ -114,7 +122,8 @@ class RowScorer(typing.Protocol):
         side : str
             The missing side of the queries, ``"subject"`` or ``"object"``.
         parts : tuple of int64 arrays, shape (queries,)
-            The given columns of the queries, in the order of `Side.split`: relation, given entity.
+            The given columns of the queries, in the order of `Side.split`: relation, given entity, and the codes of
+            `columns`.
         candidates : int64 array, shape (candidates,)
             Ids of the candidates.
 
@@ -177,6 +186,7 @@ class FunctionRows:
     function: TripleScorer
     limits: Limits
     name: str
+    columns: tuple[FurtherColumn, ...] = field(default=(), repr=False, compare=False)
     kind: str = "function"
     pace: Pace = field(default_factory=Pace, repr=False, compare=False)
     arrays: _IdArrays = field(default_factory=_IdArrays, repr=False, compare=False)
@@ -203,12 +213,17 @@ class FunctionRows:
         for array, values in zip(arrays, side_of(side).in_place(tuple(part[:, None] for part in parts), candidates)):
             array[...] = values
         s, p, o = (array.reshape(-1) for array in arrays)
-        return self.pairs(s, p, o).reshape(shape)
+        n_codes = len(self.columns)
+        codes = (np.repeat(part, shape[1]) for part in parts[len(parts) - n_codes :]) if n_codes else ()
+        return self.pairs(s, p, o, *codes).reshape(shape)
 
-    def pairs(self, s: Ids, p: Ids, o: Ids) -> Array:
-        """Return the scores of n triples, shape (n,), from one call of the function; tensors stay on their device."""
+    def pairs(self, s: Ids, p: Ids, o: Ids, *codes: Ids) -> Array:
+        """Return the scores of n triples, shape (n,), from one call of the function; tensors stay on their device.
+
+        `codes` holds an array for each of the `columns` that the function takes.
+        """
         with _naming_the_scorer(self.name, lambda: _triples_text(s, p, o), self.function):
-            raw = self.function(s, p, o)
+            raw = self.function(s, p, o, **_values(self.columns, codes))
         scores = as_rows(raw, self.name)
         shape = tuple(scores.shape)
         if shape != s.shape:
@@ -227,6 +242,7 @@ class MatrixRows:
     n_entities: int
     limits: Limits
     name: str
+    columns: tuple[FurtherColumn, ...] = field(default=(), repr=False, compare=False)
     kind: str = "matrix"
     pace: Pace = field(default_factory=Pace, repr=False, compare=False)
 
@@ -269,6 +285,9 @@ class MatrixRows:
     def _call(self, side: str, parts: Parts, candidates: Ids | None) -> Array:
         name, arguments = f"{self.name}.{side_of(side).method}", side_of(side).arguments(parts)
         options = {} if candidates is None else {"candidates": candidates.copy()}
+        taken = _parameters(self._method(side)) if self.columns else ()
+        named = _values(self.columns, parts[len(parts) - len(self.columns) :]) if self.columns else {}
+        options |= {column: values for column, values in named.items() if column in taken}
         with _naming_the_scorer(name, lambda: _queries_text(side, parts)):
             raw = self._method(side)(*(argument.copy() for argument in arguments), **options)
         scores = as_rows(raw, self.name)
@@ -289,15 +308,19 @@ class GeometryRows:
     model: GeometryScorer
     n_entities: int
     name: str
+    columns: tuple[FurtherColumn, ...] = field(default=(), repr=False, compare=False)
     kind: str = "geometry"
     lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
     pace: None = field(default=None, repr=False, compare=False)
 
     def queries(self, side: str, parts: Parts) -> Any:
         """Return the checked vectors of n queries as a float64 array or tensor, shape (n, d)."""
-        relation, given = parts
+        relation, given, *codes = parts
+        named = _values(self.columns, codes)
         with self.lock, _naming_the_scorer(f"{self.name}.query_vectors", lambda: _queries_text(side, parts)):
-            vectors = self._numbers("query_vectors", self.model.query_vectors(side, given.copy(), relation.copy()))
+            vectors = self._numbers(
+                "query_vectors", self.model.query_vectors(side, given.copy(), relation.copy(), **named)
+            )
             vectors = double_copy(vectors)  # a copy, since the model may reuse its buffer
         if vectors.ndim != 2 or len(vectors) != len(given):
             raise ScoreError(
@@ -437,7 +460,51 @@ def _out_of_memory(rows: FunctionRows | MatrixRows, calls: _Calls, error: Except
     )
 
 
-def as_row_scorer(scorer: Any, n_entities: int, limits: Limits | None = None) -> RowScorer:
+def _values(columns: Sequence[FurtherColumn], codes: Sequence[Ids]) -> dict[str, Any]:
+    """Return the values of further columns by name, for the call of a scorer; `codes` has an array for each column."""
+    return {column.name: column.values.take(part) for column, part in zip(columns, codes)}
+
+
+def _parameters(function: Any) -> dict[str, bool]:
+    """Return the names of the parameters of a function, and whether it cannot be called without them."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return {}
+    kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    return {one.name: one.default is one.empty for one in parameters if one.kind in kinds}
+
+
+def _columns_of(scorer: Any, name: str, dataset: Dataset | None) -> tuple[FurtherColumn, ...]:
+    """Return the further columns of a dataset that a scorer names as parameters, after the ids.
+
+    Raise a ScoreError if it needs a parameter that is no column.
+    """
+    if dataset is None:
+        return ()
+    methods = [(attribute, 3 if attribute == "query_vectors" else 2) for attribute in _OF_QUERIES]
+    calls = [(getattr(scorer, attribute), n, attribute) for attribute, n in methods if hasattr(scorer, attribute)]
+    if hasattr(scorer, "query_vectors"):
+        calls = calls[:1]
+    known, found = dataset.column_names, []
+    for call, n_ids, attribute in calls or [(scorer, 3, "")]:
+        for parameter, is_needed in list(_parameters(call).items())[n_ids:]:
+            if parameter in known:
+                found.append(parameter)
+            elif is_needed and parameter != "candidates":
+                raise ScoreError(
+                    f"{name}{'.' * bool(attribute)}{attribute} takes {parameter!r}, but dataset {dataset.name!r} has "
+                    f"no such column; its further columns: {', '.join(known) or 'none'}"
+                )
+    return tuple(further_column(dataset, column) for column in dict.fromkeys(found))
+
+
+_OF_QUERIES = ("query_vectors", "score_objects", "score_subjects")
+
+
+def as_row_scorer(
+    scorer: Any, n_entities: int, limits: Limits | None = None, dataset: Dataset | None = None
+) -> RowScorer:
     """Wrap a scorer in its adapter.
 
     A scorer with the method ``query_vectors`` gets `GeometryRows`; without it, a scorer with ``score_objects`` or
@@ -452,6 +519,8 @@ def as_row_scorer(scorer: Any, n_entities: int, limits: Limits | None = None) ->
         Number of entities of the dataset.
     limits : Limits, optional
         By default ``Limits()``.
+    dataset : Dataset, optional
+        The scorer gets those further columns of the dataset that its parameters name. By default none.
 
     Returns
     -------
@@ -482,12 +551,12 @@ def as_row_scorer(scorer: Any, n_entities: int, limits: Limits | None = None) ->
             check_one_of(f"{name}.geometry", geometry, names, ScoreError)
         if isinstance(scorer, EmbeddingModel):
             scorer.refresh()
-        return GeometryRows(scorer, n_entities, name)
+        return GeometryRows(scorer, n_entities, name, _columns_of(scorer, name, dataset))
     if hasattr(scorer, "score_objects") or hasattr(scorer, "score_subjects"):
-        return MatrixRows(scorer, n_entities, limits, name)
+        return MatrixRows(scorer, n_entities, limits, name, _columns_of(scorer, name, dataset))
     refuse_library_model(scorer)
     if callable(scorer):
-        return FunctionRows(scorer, limits, name)
+        return FunctionRows(scorer, limits, name, _columns_of(scorer, name, dataset))
     raise ScoreError(
         f"expected a function score(s, p, o), an object with score_objects and score_subjects, or a model of "
         f"kgeval.models; got {type(scorer).__name__}"
@@ -588,7 +657,8 @@ def score_triples(rows: RowScorer, triples: Ids, side: str | None = None) -> Sco
     ----------
     rows : RowScorer
         See `as_row_scorer`.
-    triples : int64 array, shape (n, 3)
+    triples : int64 array, shape (n, 3 or more)
+        Columns s, p, o, and the codes of ``rows.columns``.
     side : str, optional
         By default ``pair_side(rows)``.
 
@@ -627,7 +697,7 @@ def _scored_parts(rows: RowScorer, triples: Ids, side: str) -> Iterator[tuple[Id
         while start < len(triples):
             size = rows.pace.size(calls.limit, calls.first)
             row_numbers = np.arange(start, min(start + size, len(triples)))
-            call = partial(rows.pairs, *(triples[row_numbers, column] for column in range(3)))
+            call = partial(rows.pairs, *(triples[row_numbers, column] for column in range(triples.shape[1])))
             part = _one_call(rows, call, len(row_numbers), calls)
             if part is not None:
                 rows.pace.scored(len(part))
@@ -664,7 +734,7 @@ def check_triple_scores(scores: Scores, triples: Ids, dataset: Dataset, rows: Ro
     Parameters
     ----------
     scores : array, shape (n,)
-    triples : int64 array, shape (n, 3)
+    triples : int64 array, shape (n, 3 or more)
     dataset : Dataset
         Gives the labels for the message.
     rows : RowScorer
@@ -681,7 +751,7 @@ def check_triple_scores(scores: Scores, triples: Ids, dataset: Dataset, rows: Ro
         kinds = "NaN" if rows.kind != "geometry" else "NaN or infinite"
         shown = "NaN" if np.isnan(scores[position]) else str(scores[position])
         raise ScoreError(
-            f"{rows.name} gave {shown} for {triple_labels(dataset, *triples[position])} "
+            f"{rows.name} gave {shown} for {triple_labels(dataset, *triples[position, :3])} "
             f"({kinds} scores: {int(wrong.sum())} of {len(scores)}); such a score cannot be compared. "
             "Check the parameters of these entities and this relation, or run kgeval.check_scorer"
         )

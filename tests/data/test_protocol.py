@@ -25,6 +25,7 @@ OTHERS = {
     "unseen": "drop",
     "splits": ("valid", "test"),
     "candidates": Recorded("listed", "ab" * 32),
+    "filter_by": ("time",),
 }
 
 
@@ -68,7 +69,8 @@ def test_splits_are_normalised(name, given, wanted):
 def test_defaults():
     """Both sides of test; None, until dataset and model decide, for filter splits and unseen."""
     wanted = {"sides": ["subject", "object"], "filter": None, "unseen": None, "splits": ["test"]}
-    assert Protocol().to_dict() == {**wanted, "candidates": "all"}
+    assert Protocol().to_dict() == {**wanted, "candidates": "all", "filter_by": None}
+    assert Protocol(filter_by=()).to_dict() == {**wanted, "candidates": "all"}
     assert Protocol(filter=()).to_dict()["filter"] == []
 
 
@@ -138,13 +140,13 @@ def test_every_field_has_another_value_here():
 
 
 def test_fingerprint_differs_for_each_field():
-    """All 2 ** 6 combinations of default and other values are told apart, by equality and by fingerprint."""
+    """All 2 ** 7 combinations of default and other values are told apart, by equality and by fingerprint."""
     made = [
         Protocol(**{name: OTHERS[name] for name in names})
         for n in range(len(OTHERS) + 1)
         for names in itertools.combinations(OTHERS, n)
     ]
-    assert len({protocol.fingerprint for protocol in made}) == len(set(made)) == 64
+    assert len({protocol.fingerprint for protocol in made}) == len(set(made)) == 128
 
 
 def test_fingerprint_tells_no_filter_from_all():
@@ -177,7 +179,7 @@ def test_to_dict_and_back(names):
 )
 def test_from_dict_refuses_unknown_fields(key, hint):
     """A field of a newer or misspelt protocol is not ignored: it might change a number."""
-    known = "sides, filter, unseen, splits, candidates, sample, sample_seed"
+    known = "sides, filter, unseen, splits, candidates, sample, sample_seed, filter_by"
     with pytest.raises(kg.ProtocolError) as caught:
         Protocol.from_dict({"sides": "object", key: "x"})
     assert str(caught.value) == f"unknown protocol field {key!r}{hint}; known: {known}"
@@ -187,7 +189,7 @@ def test_files_of_version_0_1_are_read():
     """The filter had another name; the fingerprint is that of version 0.1."""
     old = {"sides": ["object"], "filter_splits": ["train"], "unseen": "drop", "splits": ["test"], "candidates": "all"}
     made = Protocol.from_dict(old)
-    assert made == Protocol(sides="o", filter="train", unseen="drop")
+    assert made == Protocol(sides="o", filter="train", filter_by=(), unseen="drop")
     assert made.to_dict() == {name.removesuffix("_splits"): value for name, value in old.items()}
     assert made.fingerprint == hashlib.sha256(json.dumps(old, sort_keys=True).encode()).hexdigest()[:8]
 
@@ -260,7 +262,7 @@ def test_from_dict_checks_values():
 
 def test_resolved_names_the_filter(dataset):
     """None becomes the dataset's splits, and ranking the unseen; what was named stays, also nothing."""
-    assert Protocol().resolved(dataset) == Protocol(filter=("train", "test"), unseen="rank")
+    assert Protocol().resolved(dataset) == Protocol(filter=("train", "test"), filter_by=(), unseen="rank")
     assert Protocol().resolved(dataset, "drop").unseen == "drop"
     assert Protocol(unseen="worst").resolved(dataset, "drop").unseen == "worst"
     assert Protocol(filter="train").resolved(dataset).filter == ("train",)
@@ -268,7 +270,7 @@ def test_resolved_names_the_filter(dataset):
     before = Protocol(unseen="drop", sides="s")
     after = before.resolved(dataset)
     assert before.filter is None
-    assert replace(after, filter=None) == before
+    assert replace(after, filter=None, filter_by=None) == before
     assert after.resolved(dataset) == after
 
 
@@ -315,7 +317,7 @@ def test_describe_does_not_call_all_splits_nothing():
 def test_evaluate_reports_the_protocol_it_used(dataset):
     """The result carries the resolved protocol, so that its filter splits are on record."""
     result = kg.evaluate(lambda s, p, o: np.minimum(s, o) - o, dataset, Protocol(sides="tail"))
-    assert result.protocol == Protocol(sides=("object",), filter=("train", "test"), unseen="rank")
+    assert result.protocol == Protocol(sides=("object",), filter=("train", "test"), filter_by=(), unseen="rank")
 
 
 def test_listed_candidates_need_a_table(dataset):

@@ -154,7 +154,7 @@ def test_small_table_by_hand(dataset):
     assert [result[f"object.{ties}.mrr"] for ties in POLICIES] == [1.0, 0.5, 1 / 1.5, 0.75]
     candidates = result.protocol.candidates
     assert (candidates.kind, len(candidates.digest)) == ("listed", 64)
-    assert result.protocol == Protocol(SIDES, ("train", "test"), "rank", ("test",), candidates)
+    assert result.protocol == Protocol(SIDES, ("train", "test"), "rank", ("test",), candidates, filter_by=())
     assert (result.facts["n_triples"], result.facts["scorer"], result.facts["n_unseen"]) == (2, "scores", 2)
 
 

@@ -28,16 +28,10 @@ from kgeval.metrics.default_metrics import DEFAULT_METRICS
 from kgeval.report import write_ranks
 from kgeval.results import EvaluationResult
 
-LIVE = ("model", "scorer", "sides", "splits", "filter", "unseen", "candidates", "empty_lists")  # need --explain
-WITHOUT_EFFECT = (
-    "convention",
-    "by",
-    "ties",
-    "confidence",
-    "cluster",
-    "types",
-    "means_from",
-)  # on files of ranks and single ranks
+# options that need --explain
+LIVE = ("model", "scorer", "sides", "splits", "filter", "filter_by", "unseen", "candidates", "empty_lists")
+# without effect on files of ranks and single ranks
+WITHOUT_EFFECT = ("convention", "by", "ties", "confidence", "cluster", "types", "means_from")
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:

@@ -133,8 +133,9 @@ def among(task: Task, candidates: Ids) -> Task:
         Sorted ids: a subset of the task's candidates that contains all answers.
     """
     is_kept = np.isin(task.known, candidates)
-    row_of = np.repeat(np.arange(task.n_queries), np.diff(task.known_offsets))[is_kept]  # query of each known answer
-    offsets = np.searchsorted(row_of, np.arange(task.n_queries + 1))
+    n_keys = len(task.known_offsets) - 1
+    key_of = np.repeat(np.arange(n_keys), np.diff(task.known_offsets))[is_kept]  # the key of each known answer
+    offsets = np.searchsorted(key_of, np.arange(n_keys + 1))
     return replace(task, candidates=candidates, known=task.known[is_kept], known_offsets=offsets)
 
 

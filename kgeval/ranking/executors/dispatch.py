@@ -405,7 +405,7 @@ def _check_scores(job: Job, outcomes: Sequence[Finished | Failed], is_first: boo
     differs = score_differences(expected, got) > Rounding.of(finished.counts.scores).slack(got, expected)
     if differs.any():
         i = int(np.argmax(differs))
-        s, p, o = triples[i]
+        s, p, o = triples[i, :3]
         raise ScoreError(
             f"{job.rows.name} gave the triple with the ids ({s}, {p}, {o}) the score {expected[i]:.9g} in this process "
             f"and {got[i]:.9g} in a worker; a score must not depend on the process. Does the scorer lose data when it "

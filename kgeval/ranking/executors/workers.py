@@ -181,7 +181,7 @@ class Worker:
         ignore_interrupts()
         scorer = shipment.scorer if shipment.load is None else shipment.load(shipment.dataset)
         scorer = bound(scorer, shipment.dataset)
-        self._rows = as_row_scorer(scorer, len(shipment.dataset.entities), shipment.limits)
+        self._rows = as_row_scorer(scorer, len(shipment.dataset.entities), shipment.limits, shipment.dataset)
         if isinstance(self._rows, GeometryRows):
             check_device(shipment.limits.device)
         if shipment.identity is not None:

@@ -1,0 +1,258 @@
+"""The filter key: known answers are removed by given parts, time and qualifiers; scorers get the columns they name."""
+
+import itertools
+import os
+
+import numpy as np
+import pandas as pd
+import pytest
+from grids import light
+from key_cases import N, PlainRows, R, Rows, as_dataset, loop, random_facts, ranked, with_time, without_time
+
+import kgeval as kg
+
+pytestmark = pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")
+
+SCORERS = {"function": (with_time, without_time), "rows": (Rows, PlainRows)}
+KEYS = [(), ("time",), ("qualifiers",), ("time", "qualifiers")]
+
+
+@pytest.mark.parametrize("seed", light(range(2000), 12))
+def test_counts_equal_a_loop(seed):
+    """Every key, with a scorer that takes the time and with one that does not: all counts as in the loop."""
+    facts = random_facts(seed)
+    dataset = as_dataset(facts)
+    kind = ("function", "rows")[seed % 2]
+    for key, takes_time in itertools.product(KEYS, (True, False)):
+        scorer = SCORERS[kind][not takes_time]
+        made = scorer() if isinstance(scorer, type) else scorer
+        options = {"batch_size": 3 + seed % 40} if seed % 3 else {}
+        result = kg.evaluate(
+            made, dataset, kg.Protocol(filter_by=key), progress=False, check_rows=seed % 4 == 0, **options
+        )
+        assert ranked(result) == loop(facts, key, takes_time), (key, takes_time)
+        assert result.facts.get("scorer_columns", []) == ["time"] * takes_time
+        assert result.protocol.filter_by == key
+
+
+@pytest.mark.parametrize("seed", light(range(200), 4))
+def test_a_query_is_scored_once_for_each_set_of_arguments(seed):
+    """A scorer without time gets (s, p) once, whatever the key; one with time gets (s, p, time) once."""
+    facts = random_facts(seed)
+    for scorer in (Rows(), PlainRows()):
+        evaluator = kg.Evaluator(as_dataset(facts), kg.Protocol(filter_by=("time", "qualifiers")))
+        plan = evaluator._plan(evaluator._protocol_for(scorer), ("time",) if type(scorer) is Rows else ())
+        taken = {
+            (part, row[3] if type(scorer) is Rows else None)
+            for row in facts["test"]
+            for part in ((row[0], row[1], None), (None, row[1], row[2]))
+        }
+        assert sum(task.n_queries for task in plan.tasks) == len(taken)
+        result = evaluator.evaluate(scorer, check_rows=False, progress=False)
+        assert result.facts["n_queries"] == len(taken)
+        assert set(scorer.asked) == taken
+
+
+@pytest.mark.parametrize("seed", light(range(100), 4))
+@pytest.mark.parametrize("key", KEYS)
+def test_embedding_models_are_filtered_by_the_key(seed, key):
+    """A model without time: its counts equal those of the function with the same scores."""
+    rng = np.random.default_rng(seed)
+    entities, relations = rng.integers(-2, 3, (N, 2)).astype(float), rng.integers(-2, 3, (R, 2)).astype(float)
+    dataset, protocol = as_dataset(random_facts(seed)), kg.Protocol(filter_by=key)
+
+    def score(s, p, o):
+        return (entities[s] * relations[p] * entities[o]).sum(axis=1)
+
+    model = kg.evaluate(kg.models.DistMult(entities, relations), dataset, protocol, progress=False)
+    function = kg.evaluate(score, dataset, protocol, progress=False)
+    assert ranked(model) == ranked(function)
+
+
+@pytest.mark.parametrize("seed", light(range(100), 3))
+def test_samples_and_other_splits_are_filtered_by_the_key(seed):
+    """The rows of a sample have the counts of the whole; the filter may be only a part."""
+    facts, key = random_facts(seed), KEYS[seed % 4]
+    dataset = as_dataset(facts)
+    protocol = kg.Protocol(filter_by=key, sample=[0, 3, 4], splits=("valid", "test"), filter=("train", "test"))
+    result = kg.evaluate(with_time, dataset, protocol, progress=False)
+    wanted = loop(facts, key, True, ("valid", "test"), ("train", "test"))
+    assert list(ranked(result).values()) == [wanted[row, side] for side in ("subject", "object") for row in (0, 3, 4)]
+    raw = kg.evaluate(with_time, dataset, kg.Protocol(filter_by=key, filter=()), progress=False)
+    assert all(counts[:3] == counts[3:] for counts in ranked(raw).values())
+
+
+@pytest.mark.parametrize("seed", light(range(100), 3))
+def test_lists_of_negatives_are_filtered_by_the_key(seed):
+    """Each positive among all other entities, listed: the counts of the full ranking."""
+    facts, key = random_facts(seed), KEYS[1 + seed % 3]
+    dataset = as_dataset(facts)
+    others = [[[e for e in range(N) if e != row[place]] for row in facts["test"]] for place in (0, 2)]
+    lists = kg.candidates.Listed(subjects=np.array(others[0]), objects=np.array(others[1]))
+    for scorer, takes_time in ((with_time, True), (without_time, False), (Rows(), True)):
+        result = kg.evaluate(scorer, dataset, kg.Protocol(filter_by=key, candidates=lists), progress=False)
+        assert ranked(result) == loop(facts, key, takes_time)
+
+
+def test_two_processes_and_a_resumed_run_give_the_same(tmp_path):
+    """The arguments reach the workers, and what a stopped run kept is used."""
+    facts = random_facts(5, 60)
+    dataset, protocol = as_dataset(facts), kg.Protocol(filter_by=("time",))
+    wanted = loop(facts, ("time",), True)
+    executor = kg.executors.Processes(2)
+    assert ranked(kg.evaluate(with_time, dataset, protocol, executor=executor, progress=False)) == wanted
+    folder = tmp_path / "run"
+    calls, last = [], [10**9]
+
+    def stopping(s, p, o, time):
+        calls.append(len(s))
+        if len(calls) == last[0]:
+            raise KeyboardInterrupt
+        return with_time(s, p, o, time)
+
+    stopping.__name__ = stopping.__qualname__ = "score"
+    options = {"run_folder": folder, "progress": False, "batch_size": 7, "check_rows": False}
+    kg.evaluate(stopping, dataset, protocol, **{**options, "run_folder": tmp_path / "whole"})
+    last[0] = len(calls) - 20  # among the calls that rank
+    calls.clear()
+    with pytest.raises(kg.errors.Stopped):
+        kg.evaluate(stopping, dataset, protocol, **options)
+    assert os.listdir(folder)
+    last[0] = 10**9
+    assert ranked(kg.evaluate(stopping, dataset, protocol, **options)) == wanted
+
+
+def test_a_dataset_with_times_asks_for_the_key():
+    """The error says what each choice means; plain triples need no choice."""
+    dataset = as_dataset(random_facts(1))
+    with pytest.raises(kg.ProtocolError) as caught:
+        kg.evaluate(without_time, dataset)
+    assert str(caught.value) == (
+        "dataset 'dataset' has a column of time, 'time' and qualifiers: which known answers does the filter remove? "
+        "Protocol(filter_by=('time', 'qualifiers')) (--filter-by time,qualifiers) removes those of the same time and "
+        "qualifiers; Protocol(filter_by=()) (--filter-by none) removes those of any time and qualifiers, as for plain "
+        "triples. The numbers differ much, and papers use both"
+    )
+    with pytest.raises(kg.ProtocolError) as caught:
+        kg.evaluate(without_time, dataset, kg.Protocol(filter_by="day"))
+    assert str(caught.value) == (
+        "filter_by: dataset 'dataset' has no column 'day'; its further columns: time, qualifiers"
+    )
+    plain = kg.Dataset.from_arrays(test=[[0, 0, 1]], n_entities=3, n_relations=1)
+    assert kg.evaluate(lambda s, p, o: o, plain, progress=False).protocol.filter_by == ()
+
+
+def test_the_key_is_said_and_fingerprinted():
+    """In the sentence, the fingerprint and the comparison; a protocol without key keeps its fingerprint."""
+    assert kg.Protocol(filter_by=()).fingerprint == kg.Protocol().fingerprint
+    keyed = kg.Protocol(filter=("train",), filter_by="qualifiers,time")
+    assert keyed.filter_by == ("time", "qualifiers")
+    assert keyed.fingerprint != kg.Protocol(filter=("train",)).fingerprint
+    assert keyed.describe() == "filtered by train with equal time and qualifiers, all entities, both sides"
+    assert kg.Protocol.from_dict(keyed.to_dict()) == keyed
+    old = {"sides": ["object"], "filter": ["train"], "unseen": "rank", "splits": ["test"], "candidates": "all"}
+    assert kg.Protocol.from_dict(old).filter_by == ()
+
+
+def test_results_of_different_keys_are_not_compared(tmp_path):
+    """By time and by the plain triple: other numbers for the same scores; a saved result keeps its key."""
+    dataset = as_dataset(random_facts(3))
+    results = [kg.evaluate(with_time, dataset, kg.Protocol(filter_by=key), progress=False) for key in ((), ("time",))]
+    with pytest.raises(kg.ProtocolError, match=r"in\n  filter_by: none in A, time in B \(cannot be overridden\)"):
+        kg.compare(results, names=["A", "B"])
+    results[1].save(tmp_path / "b.kgeval")
+    loaded = kg.load_result(tmp_path / "b.kgeval")
+    assert loaded.protocol == results[1].protocol
+    assert "the scorer was given time" in loaded.notes
+
+
+def test_a_scorer_that_names_no_column_of_the_dataset_is_refused():
+    """A misspelt column is not left out in silence."""
+
+    def score(s, p, o, tme):
+        return o
+
+    with pytest.raises(kg.ScoreError) as caught:
+        kg.evaluate(score, as_dataset(random_facts(1)), kg.Protocol(filter_by=()))
+    assert str(caught.value) == (
+        "score takes 'tme', but dataset 'dataset' has no such column; its further columns: time, qualifiers"
+    )
+
+
+@pytest.mark.parametrize("key", [(), ("time",), ("time", "qualifiers")])
+def test_explain_scores_at_the_time_and_filters_by_the_key(key):
+    """The candidates that count are those of the filtered rank; which time is asked for if there are several."""
+    facts = random_facts(8)
+    dataset, wanted = as_dataset(facts), loop(facts, key, True)
+    protocol = kg.Protocol(filter_by=key)
+    result = kg.evaluate(with_time, dataset, protocol, progress=False)
+    for number, (s, p, o, time, qualifiers) in enumerate(facts["test"]):
+        if time is None:
+            continue
+        given = {"time": time, **({"qualifiers": qualifiers} if "qualifiers" in key else {})}
+        for side in ("subject", "object"):
+            for frame in (
+                result.explain(s, p, o, side, given=given),
+                kg.Evaluator(dataset, protocol).explain(with_time, s, p, o, side, given=given),
+            ):
+                found = [frame.attrs[f"n_{name}"] for name in ("above", "tied", "above_counting", "tied_counting")]
+                assert found == [wanted[number, side][i] for i in (0, 1, 3, 4)]
+    times = {}
+    for row in facts["test"]:
+        times.setdefault(row[:3], set()).add(row[3])
+    several = next(triple for triple, found in times.items() if len(found) > 1)
+    with pytest.raises(kg.DataError, match=r"the triple was ranked with 2 values of time: say which with given="):
+        result.explain(*several)
+    with pytest.raises(kg.DataError, match=r"is ranked with 2 values of time: say it with given=\{'time': ...\}"):
+        kg.Evaluator(dataset, protocol).explain(with_time, *several)
+    with pytest.raises(kg.DataError, match="given: no fact of the dataset has the time 77"):
+        kg.Evaluator(dataset, protocol).explain(with_time, *several, given={"time": 77})
+
+
+def test_query_level_metrics_are_not_mixed_over_times():
+    """Answers at different times are no list of one query; the key says why there is no value."""
+    dataset = as_dataset(random_facts(2))
+    for scorer, key in ((with_time, ()), (without_time, ("time",))):
+        result = kg.evaluate(scorer, dataset, kg.Protocol(filter_by=key), progress=False)
+        reason = result.value("query.map").reason
+        assert np.isnan(result["query.map"]), key
+        assert "queries of one triple with different times or qualifiers are different queries" in reason
+    static = kg.evaluate(without_time, dataset, kg.Protocol(filter_by=()), progress=False)
+    assert 0 < static["query.map"] <= 1
+
+
+def test_duplicates_and_overlaps_are_counted_by_time_and_qualifiers():
+    """Facts that differ in their time only are no duplicates."""
+    facts = random_facts(4)
+    dataset = as_dataset(facts)
+    for split, rows in facts.items():
+        assert dataset.duplicates[split] == len(rows) - len(set(rows))
+    for (first, second), n in dataset.overlaps.items():
+        assert n == sum(row in set(facts[first]) for row in facts[second])
+
+
+def test_negatives_at_a_time():
+    """With given, only the known triples of the same time are no negatives."""
+    facts = random_facts(6)
+    dataset = as_dataset(facts)
+    rows = [row for part in facts.values() for row in part]
+    for s, p, o, time, _ in facts["test"][:8]:
+        for given in (None, {"time": time}):
+            known = {row[2] for row in rows if row[:2] == (s, p) and (given is None or row[3] == time)} | {o}
+            found = kg.negatives(dataset, (str(s), str(p), str(o)), "object", given=given)
+            assert found == [str(e) for e in range(N) if e not in known]
+
+
+def test_tables_of_triples_are_not_filtered_by_time():
+    """Their rows have no time, so the same query at another time would be mixed up: an error, no number."""
+    dataset = as_dataset(random_facts(2))
+    scores = pd.DataFrame([("0", "0", "1", 1.0)], columns=["s", "p", "o", "score"])
+    with pytest.raises(kg.ProtocolError, match="with a table of scores, filter_by must be"):
+        kg.evaluate_scores(scores, dataset, kg.Protocol(filter_by="time"))
+    with pytest.raises(kg.ProtocolError, match="which known answers does the filter remove"):
+        kg.evaluate_scores(scores, dataset)
+
+
+def test_the_check_of_a_scorer_gives_it_the_time():
+    """check_scorer takes times of the dataset, too."""
+    assert kg.check_scorer(with_time, as_dataset(random_facts(2))).dtype == "int64"
