@@ -37,6 +37,7 @@ from kgeval.results import (
     interval_notes,
     metric_cautions,
     says_splits,
+    split_period,
     unknown_lines,
 )
 from kgeval.terminal import Screen
@@ -108,7 +109,7 @@ def check_output(options: argparse.Namespace, columns: Iterable[str] = ()) -> No
     """
     parse_all(options.metrics)
     for column in words(options.by or ""):
-        check_one_of("--by", column, dict.fromkeys([*BREAKDOWNS, *FEATURES, *columns]))
+        check_one_of("--by", split_period(column)[0], dict.fromkeys([*BREAKDOWNS, *FEATURES, *columns]))
         if column in NEED_TYPES and options.types is None and column not in columns:
             raise ProtocolError(f"--by {column} needs --types FILE")
     check_level(options)

@@ -17,6 +17,7 @@ from kgeval.results.evaluation_result import (
     BREAKDOWNS,
     MAX_ENTITY_RATIO,
     EvaluationResult,
+    group_column,
     have_same_ranks,
     header_lines,
     interval_notes,
@@ -42,6 +43,7 @@ from kgeval.results.keys import Key
 from kgeval.results.lists import query_columns
 from kgeval.results.rank_table import CONFIDENCE, NO_BOOTSTRAP, RankTable
 from kgeval.results.run_names import MODEL, SEED, check_model_name, named, run_name
+from kgeval.results.times import is_time, split_period
 
 __all__ = [
     "BREAKDOWNS",
@@ -70,12 +72,14 @@ __all__ = [
     "explain_triple",
     "extreme_rows",
     "given_labels",
+    "group_column",
     "group_labels",
     "group_names",
     "have_same_ranks",
     "header_lines",
     "html_table",
     "interval_notes",
+    "is_time",
     "join_columns",
     "kept_rivals",
     "load_result",
@@ -91,6 +95,7 @@ __all__ = [
     "same_columns",
     "says_splits",
     "show_text",
+    "split_period",
     "tie_ends",
     "unknown_lines",
     "unknown_reason",
