@@ -70,7 +70,8 @@ def add_output(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     output.add_argument(
         "--by",
         metavar="COLUMNS",
-        help=f"break down by columns, comma-separated: {', '.join(BREAKDOWNS)}, {', '.join(FEATURES)}",
+        help=f"break down by columns, comma-separated: {', '.join(BREAKDOWNS)}, {', '.join(FEATURES)}; where "
+        "there are times or qualifiers: time, time:year (or :month, :day, :20), seen_before, qualifiers",
     )
     add_intervals(output)
     output.add_argument(

@@ -5,6 +5,7 @@ from kgeval.results.clustering import CLUSTERS, PURPOSES, RowClusters, given_lab
 from kgeval.results.columns import (
     by_position,
     check_row_index,
+    computed_columns,
     dataset_of,
     group_labels,
     group_names,
@@ -68,6 +69,7 @@ __all__ = [
     "check_facts",
     "check_model_name",
     "check_row_index",
+    "computed_columns",
     "dataset_of",
     "explain_triple",
     "extreme_rows",

@@ -152,30 +152,41 @@ def dataset_columns(
             notes.append(f"the column {name!r} of the dataset is called {free!r} in the result")
         columns[free] = column.iloc[rows].reset_index(drop=True)
     computed = {QUALIFIERS: _n_qualifiers, SEEN_BEFORE: _seen_before}
-    for name, compute in computed.items():
-        values = compute(dataset, splits) if name not in {*columns, *taken} else None
-        if values is not None:
-            columns[name] = values[rows]
+    for name in computed_columns(dataset):
+        if name not in {*columns, *taken}:
+            columns[name] = computed[name](dataset, splits)[rows]
     return pd.DataFrame(columns, index=pd.RangeIndex(len(rows))), notes
 
 
-def _n_qualifiers(dataset: Dataset, splits: Sequence[str]) -> pd.Categorical | None:
-    """Return how many qualifiers each triple of the splits has: 0, 1, 2 or 3+; None if no triple has qualifiers."""
-    if not dataset.has_qualifiers:
-        return None
+def computed_columns(dataset: Dataset) -> list[str]:
+    """Return the names of the columns of a result that are computed from times and qualifiers of its dataset.
+
+    Parameters
+    ----------
+    dataset : Dataset
+
+    Returns
+    -------
+    list of str
+        ``"qualifiers"`` if triples have qualifiers, ``"seen_before"`` if times are numbers or dates.
+    """
+    time = dataset.time_column
+    has_order = time is not None and dataset.column_values(time).kind != TEXT
+    return [*([QUALIFIERS] if dataset.has_qualifiers else []), *([SEEN_BEFORE] if has_order else [])]
+
+
+def _n_qualifiers(dataset: Dataset, splits: Sequence[str]) -> pd.Categorical:
+    """Return how many qualifiers each triple of the splits has: 0, 1, 2 or 3+."""
     codes = np.minimum(np.concatenate([dataset.qualifiers_of(split).counts for split in splits]), 3)
     return pd.Categorical.from_codes(codes, pd.Index(["0", "1", "2", "3+"], dtype=object), ordered=True)
 
 
-def _seen_before(dataset: Dataset, splits: Sequence[str]) -> pd.Categorical | None:
+def _seen_before(dataset: Dataset, splits: Sequence[str]) -> pd.Categorical:
     """Return whether each triple of the splits was true at an earlier time, in any split of the dataset.
 
-    A triple without a time has no value. None if the dataset has no times, or if its times are text.
+    A triple without a time has no value.
     """
-    name = dataset.time_column
-    if name is None or dataset.column_values(name).kind == TEXT:
-        return None
-    codes = dataset.column_codes(name)
+    codes = dataset.column_codes(str(dataset.time_column))
     times = np.concatenate([codes[split] for split in dataset.splits])
     triples = np.concatenate([part.array for part in dataset.splits.values()])
     order, starts = group_rows(*triples.T)
