@@ -69,6 +69,8 @@ def test_calendar(tmp_path):
         assert one.by("date", metrics="mr").index.tolist() == ["-0044-03-15", "2014-05-02", "2014-05-30"]
     compared = kg.compare([result, result], names=["a", "b"]).by("date:2", metric="mrr")
     assert set(compared.index.get_level_values(-1)) == {"-0044-03-15 to 2014-05-02", "2014-05-30"}
+    before = kg.compare([result, loaded], names=["a", "b"]).by("seen_before", metric="mrr")
+    assert set(before.index.get_level_values(-1)) == {"no"}
 
 
 def test_periods_that_do_not_fit():
