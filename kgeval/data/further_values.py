@@ -82,8 +82,10 @@ class ColumnValues:
         """Return the distinct values as texts: whole numbers without a fraction, dates in ISO 8601."""
         if self.values.dtype.kind == "f":
             return [str(int(value)) if value.is_integer() else repr(value) for value in self.values.tolist()]
+        if self.kind != DATE:
+            return [str(value) for value in self.values]
         # numpy writes the year -44 as -044; a date has at least four digits, so that it is read as a date again
-        return [re.sub(r"^-0*([0-9]+)-", lambda m: f"-{int(m[1]):04}-", str(value)) for value in self.values]
+        return [re.sub(r"^-([0-9]+)", lambda m: f"-{int(m[1]):04}", str(value)) for value in self.values]
 
 
 def column_values(parts: Mapping[str, pd.Series[Any] | int]) -> ColumnValues:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kgeval.data import DATE, TEXT, TIME_NAMES, column_values
+from kgeval.data import DATE, TEXT, TIME_NAMES, ColumnValues, column_values
 from kgeval.errors import MetricError
 
 N_BINS = 10
@@ -90,7 +90,7 @@ def time_bins(name: str, values: Any, period: str = "") -> Any:
         if unit == "D" and np.datetime_data(times.values.dtype)[0] == "M":
             raise MetricError(f"{name}:day needs days; the column holds months. Use '{name}:month'")
         starts, bin_of = np.unique(times.values.astype(f"datetime64[{unit}]"), return_inverse=True)
-        labels = [str(start) for start in starts]
+        labels = ColumnValues(DATE, starts, {}).texts()
     else:
         n_bins = int(period) if period else N_BINS
         if not n_bins:
