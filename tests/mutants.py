@@ -92,6 +92,15 @@ VERDICT = "comparison/test_verdict.py"
 # fmt: off
 MUTANTS = (
     # C1 to C15: ranking and ties
+    Mutant("H13", "times_are_compared_as_text", "data/further_values.py", "data/test_further_values.py",
+        "if _NUMBER.fullmatch(text):",
+        "if False:"),
+    Mutant("H13", "the_order_of_qualifiers_counts", "data/qualifiers.py", "data/test_qualifiers.py",
+        "order = np.lexsort([e, r, np.repeat(np.arange(len(ends) - 1), np.diff(ends))])",
+        "order = np.arange(len(r))"),
+    Mutant("H13", "seen_before_counts_the_same_time", "results/columns.py", "results/test_times.py",
+        "earliest < times",
+        "earliest <= times"),
     Mutant("C1", "tied_rivals_do_not_count", "kernels/rows.py", TIES,
         "equal[i] = np.count_nonzero(np.equal(cells, thresholds[i], out=mask))",
         "equal[i] = 1"),

@@ -38,6 +38,7 @@ from kgeval.results import (
     interval_notes,
     metric_cautions,
     says_splits,
+    split_period,
     unknown_lines,
 )
 from kgeval.terminal import Screen
@@ -70,7 +71,8 @@ def add_output(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     output.add_argument(
         "--by",
         metavar="COLUMNS",
-        help=f"break down by columns, comma-separated: {', '.join(BREAKDOWNS)}, {', '.join(FEATURES)}",
+        help=f"break down by columns, comma-separated: {', '.join(BREAKDOWNS)}, {', '.join(FEATURES)}; where "
+        "there are times or qualifiers: time, time:year (or :month, :day, :20), seen_before, qualifiers",
     )
     add_intervals(output)
     output.add_argument(
@@ -109,7 +111,7 @@ def check_output(options: argparse.Namespace, columns: Iterable[str] = ()) -> No
     """
     parse_all(options.metrics)
     for column in words(options.by or ""):
-        check_one_of("--by", column, dict.fromkeys([*BREAKDOWNS, *FEATURES, *columns]))
+        check_one_of("--by", split_period(column)[0], dict.fromkeys([*BREAKDOWNS, *FEATURES, *columns]))
         if column in NEED_TYPES and options.types is None and column not in columns:
             raise ProtocolError(f"--by {column} needs --types FILE")
     check_level(options)

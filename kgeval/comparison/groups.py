@@ -11,7 +11,7 @@ import pandas as pd
 from kgeval.checks import Ids
 from kgeval.errors import DataError, MetricError
 from kgeval.features import FEATURES
-from kgeval.results import BREAKDOWNS, EvaluationResult, rank_groups
+from kgeval.results import BREAKDOWNS, EvaluationResult, group_column, rank_groups, split_period
 
 
 def groups_by(comparison: Any, column: str, rows: Sequence[Ids], pair: tuple[int, int]) -> tuple[Ids, list[str], bool]:
@@ -45,7 +45,7 @@ def groups_by(comparison: Any, column: str, rows: Sequence[Ids], pair: tuple[int
     """
     results, names = comparison.results, comparison.names
     order = [*pair, *(k for k in range(len(results)) if k not in pair)]
-    holders = {k: results[k] for k in order if column in results[k].columns.columns}
+    holders = {k: results[k] for k in order if {column, split_period(column)[0]} & {*results[k].columns.columns}}
     if column in BREAKDOWNS or (not holders and column not in FEATURES):
         holders = {order[0]: results[order[0]]}  # `rank_groups` raises the error that lists the columns
     elif not holders:
@@ -68,9 +68,8 @@ def groups_by(comparison: Any, column: str, rows: Sequence[Ids], pair: tuple[int
                 f"the column {column!r} differs between the results for {int(is_different.sum()):,} ranks (for the "
                 f"first of them: {values}); compute the column for both results from the same dataset"
             )
-    columns = holders[chosen[0]].columns
-    dtype = columns[column].dtype if column in columns else None
-    is_ordered = isinstance(dtype, pd.CategoricalDtype) and bool(dtype.ordered)
+    values = group_column(holders[chosen[0]], column)
+    is_ordered = isinstance(values, pd.Categorical) and bool(values.ordered)
     return codes[0], labels[0], is_ordered
 
 

@@ -17,6 +17,7 @@ from kgeval.data.candidates import (
 )
 from kgeval.data.column_names import (
     COLUMN_NAMES,
+    TIME_NAMES,
     TRUTH_NAMES,
     ColumnChoice,
     check_columns,
@@ -39,7 +40,7 @@ from kgeval.data.frames import (
     further_notes,
     with_labels,
 )
-from kgeval.data.further_values import DATE, NUMBER, TEXT, TIME_NAMES, ColumnValues
+from kgeval.data.further_values import DATE, NUMBER, TEXT, ColumnValues, column_values
 from kgeval.data.keys import FactColumns, FurtherColumn, facts_of, further_column, natural_key
 from kgeval.data.known import SETTINGS, KnownIndex, known_triples
 from kgeval.data.labels import Labels, NumberLabels, TextLabels
@@ -110,6 +111,7 @@ __all__ = [
     "check_side",
     "check_sides",
     "chosen_columns",
+    "column_values",
     "draw_negatives",
     "facts_of",
     "find_repeats",

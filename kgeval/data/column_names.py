@@ -26,6 +26,7 @@ ROLE_WORDS = (
     {"p", "pred", "predicate", "relation", "rel", "r", "relationship", "property"},
     {"o", "obj", "object", "tail", "t", "target", "tgt", "dst", "dest", "to", "rhs"},
 )
+TIME_NAMES = ("time", "timestamp", "date", "year", "t")  # the names of columns that hold times
 LEFT_OUT = "-"  # in place of the name of a column that is not read
 
 # A further column holds neither subjects, relations nor objects. Names and values of further columns that mark triples
@@ -330,17 +331,16 @@ def kept_notes(values: Mapping[str, Collection[Any]]) -> list[str]:
     Examples
     --------
     >>> kept_notes({"time": [1, 2]})
-    ['the column time is kept for breakdowns; the filter does not use it']
-    >>> kept_notes({"weight": [1, -1]})[1]
+    ['the column time is kept as a time']
+    >>> kept_notes({"weight": [1, -1]})[-1]
     'the column weight holds only -1 and 1: if it marks true and false triples, false triples are read as true too'
     """
-    if not values:
-        return []
-    *most, last = values
-    if most:
-        notes = [f"the columns {', '.join(values)} are kept for breakdowns; the filter does not use them"]
-    else:
-        notes = [f"the column {last} is kept for breakdowns; the filter does not use it"]
+    others = [name for name in values if name.lower() not in TIME_NAMES]
+    notes = [f"the column {name} is kept as a time" for name in values if name not in others]
+    if len(others) > 1:
+        notes += [f"the columns {', '.join(others)} are kept for breakdowns; the filter does not use them"]
+    elif others:
+        notes += [f"the column {others[0]} is kept for breakdowns; the filter does not use it"]
     for name, distinct in values.items():
         texts = {str(value).lower().removesuffix(".0") for value in distinct}
         if texts in TRUTH_VALUES:

@@ -18,6 +18,7 @@ import pandas as pd
 
 from kgeval import markup_panels as panels
 from kgeval.checks import Ids, check_positive_int, counted, cut_label, suggest
+from kgeval.data.column_names import TIME_NAMES
 from kgeval.data.fingerprints import FurtherPart, fingerprint_triples
 from kgeval.data.frames import (
     as_frame,
@@ -29,7 +30,7 @@ from kgeval.data.frames import (
     further_notes,
     has_names,
 )
-from kgeval.data.further_values import TEXT, TIME_NAMES, ColumnValues, column_values
+from kgeval.data.further_values import TEXT, ColumnValues, column_values
 from kgeval.data.keys import facts_of, natural_key
 from kgeval.data.labels import BLOCK, Labels, TextLabels
 from kgeval.data.library_objects import library_triples, pieces_of
@@ -466,12 +467,17 @@ class Dataset:
             If there is no such column.
         """
         if name == QUALIFIERS and self.qualifiers:
-            return self._qualifiers_of(split)
+            return self.qualifiers_of(split)
         self[split]  # raises an error if there is no such split
         return self.column_values(name).of(split)
 
-    def _qualifiers_of(self, split: str) -> Qualifiers:
-        """Return the qualifiers of a split; a split without qualifiers gets an empty list for each triple."""
+    def qualifiers_of(self, split: str) -> Qualifiers:
+        """Return the qualifiers of a split; a split without qualifiers gets an empty list for each triple.
+
+        Parameters
+        ----------
+        split : str
+        """
         return self.qualifiers[split] if split in self.qualifiers else Qualifiers.none(len(self[split]))
 
     def column_codes(self, name: str) -> dict[str, Ids]:
@@ -494,7 +500,7 @@ class Dataset:
             If there is no such column.
         """
         if name == QUALIFIERS and self.qualifiers:
-            joined = Qualifiers.joined([self._qualifiers_of(split) for split in self.splits])
+            joined = Qualifiers.joined([self.qualifiers_of(split) for split in self.splits])
             ends = np.cumsum([len(triples) for triples in self.splits.values()])[:-1]
             return dict(zip(self.splits, np.split(joined.codes(), ends)))
         return self.column_values(name).codes
@@ -606,7 +612,7 @@ class Dataset:
     def _qualifier_part(self) -> FurtherPart:
         """Return the qualifiers for the fingerprint: ids are replaced by positions among the sorted labels."""
         places = [vocabulary.labels.text_places for vocabulary in (self.relations, self.entities)]
-        all_of = Qualifiers.joined([self._qualifiers_of(split) for split in self.splits])
+        all_of = Qualifiers.joined([self.qualifiers_of(split) for split in self.splits])
         sorted_ids = Qualifiers(places[0][all_of.relations], places[1][all_of.entities], all_of.offsets)
         codes = sorted_ids.codes()
         distinct, first = np.unique(codes, return_index=True)

@@ -18,7 +18,6 @@ import pandas as pd
 from kgeval.checks import Ids, cut_label
 from kgeval.errors import DataError
 
-TIME_NAMES = ("time", "timestamp", "date", "year", "t")  # the names of columns that hold times
 NUMBER, DATE, TEXT = "number", "date", "text"
 _NUMBER = re.compile(r"[+-]?([0-9]{1,18}|[0-9]{0,15}\.[0-9]+|[0-9]{1,15}\.)([eE][+-]?[0-9]{1,2})?")
 _DATE = re.compile(
@@ -83,7 +82,10 @@ class ColumnValues:
         """Return the distinct values as texts: whole numbers without a fraction, dates in ISO 8601."""
         if self.values.dtype.kind == "f":
             return [str(int(value)) if value.is_integer() else repr(value) for value in self.values.tolist()]
-        return [str(value) for value in self.values]
+        if self.kind != DATE:
+            return [str(value) for value in self.values]
+        # numpy writes the year -44 as -044; a date has at least four digits, so that it is read as a date again
+        return [re.sub(r"^-([0-9]+)", lambda m: f"-{int(m[1]):04}", str(value)) for value in self.values]
 
 
 def column_values(parts: Mapping[str, pd.Series[Any] | int]) -> ColumnValues:

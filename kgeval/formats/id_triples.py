@@ -314,7 +314,7 @@ def dataset_of_ids(
         further_columns=further_columns,
         dictionaries={"entities": entities, "relations": relations},
     )
-    return dataset.with_notes(_unused(dataset))
+    return dataset.with_notes(unused_notes(dataset))
 
 
 def with_dictionaries(
@@ -360,7 +360,7 @@ def with_dictionaries(
         further_columns=dataset.columns,
         dictionaries={"entities": entities, "relations": relations},
     )
-    return full.with_notes(_unused(full))
+    return full.with_notes(unused_notes(full))
 
 
 def _first_place(dataset: Dataset, kind: str, label_id: int) -> str:
@@ -373,17 +373,24 @@ def _first_place(dataset: Dataset, kind: str, label_id: int) -> str:
     return ""
 
 
-def _unused(dataset: Dataset) -> list[str]:
-    """Return notes that count the entities and the relations of a dataset that occur in no triple."""
+def unused_notes(dataset: Dataset, source: str = "of the dictionary ") -> list[str]:
+    """Return notes that count the entities and the relations of a dataset that occur in no triple.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    source : str
+        Where the entities and relations are listed, for the notes.
+    """
     triples = np.concatenate([part.array for part in dataset.splits.values()])
     n_entities = len(dataset.entities) - len(np.unique(triples[:, [0, 2]]))
     n_relations = len(dataset.relations) - len(np.unique(triples[:, 1]))
     notes = []
     if n_entities:
-        has = "entity of the dictionary occurs in no triple, but is a candidate"
-        have = "entities of the dictionary occur in no triple, but are candidates"
+        has = f"entity {source}occurs in no triple, but is a candidate"
+        have = f"entities {source}occur in no triple, but are candidates"
         notes.append(counted(n_entities, has, have))
     if n_relations:
-        has, have = "relation of the dictionary occurs in no triple", "relations of the dictionary occur in no triple"
+        has, have = f"relation {source}occurs in no triple", f"relations {source}occur in no triple"
         notes.append(counted(n_relations, has, have))
     return notes

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -39,6 +39,7 @@ from kgeval.results import (
     UNKNOWN_COUNT,
     EvaluationResult,
     extreme_rows,
+    group_column,
     header_lines,
     interval_notes,
     kept_rivals,
@@ -453,7 +454,7 @@ def _breakdown(results: Sequence[EvaluationResult], column: str) -> dict[str, An
     for groups in groups_of:
         total.update({group: len(rows) for group, rows in (groups or {}).items()})
     largest = dict(total.most_common(MAX_GROUPS))  # groups with equal counts stay in the order of `rank_groups`
-    order = _groups_in_order(list(largest), [result.columns[column] for result in results if column in result.columns])
+    order = _groups_in_order(list(largest), [*_columns_of(results, column)])
     parsed = parse_all(PAGE_METRICS)
     models: list[dict[str, Any] | None] = [None] * len(results)
     for i, groups in enumerate(groups_of):
@@ -475,6 +476,11 @@ def _breakdown(results: Sequence[EvaluationResult], column: str) -> dict[str, An
             "values": _frame_cells(frame, [str(metric) for metric in parsed], result, _rows_of(result, column)),
         }
     return {"name": column, "groups": [shown_label(group) for (group,) in order], "models": models}
+
+
+def _columns_of(results: Sequence[EvaluationResult], column: str) -> Iterator[pd.Series[Any]]:
+    """Yield the values by which each result that has the column groups its ranks; times are bins."""
+    return (pd.Series(group_column(result, column)) for result in results if column in result.columns)
 
 
 def _groups_in_order(groups: Sequence[tuple[str]], columns: Sequence[pd.Series[Any]]) -> list[tuple[str]]:

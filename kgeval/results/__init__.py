@@ -4,7 +4,9 @@ from kgeval.results.bounded import EXTREMES, UNKNOWN_COUNT, unknown_reason
 from kgeval.results.clustering import CLUSTERS, PURPOSES, RowClusters, given_labels, row_numbers
 from kgeval.results.columns import (
     by_position,
+    check_row_index,
     checked_weights,
+    computed_columns,
     dataset_of,
     group_labels,
     group_names,
@@ -17,6 +19,7 @@ from kgeval.results.evaluation_result import (
     BREAKDOWNS,
     MAX_ENTITY_RATIO,
     EvaluationResult,
+    group_column,
     have_same_ranks,
     header_lines,
     interval_notes,
@@ -42,6 +45,7 @@ from kgeval.results.keys import Key
 from kgeval.results.lists import query_columns
 from kgeval.results.rank_table import CONFIDENCE, NO_BOOTSTRAP, RankTable
 from kgeval.results.run_names import MODEL, SEED, check_model_name, named, run_name
+from kgeval.results.times import is_time, split_period
 
 __all__ = [
     "BREAKDOWNS",
@@ -65,17 +69,21 @@ __all__ = [
     "by_position",
     "check_facts",
     "check_model_name",
+    "check_row_index",
     "checked_weights",
+    "computed_columns",
     "dataset_of",
     "explain_triple",
     "extreme_rows",
     "given_labels",
+    "group_column",
     "group_labels",
     "group_names",
     "have_same_ranks",
     "header_lines",
     "html_table",
     "interval_notes",
+    "is_time",
     "join_columns",
     "kept_rivals",
     "load_result",
@@ -91,6 +99,7 @@ __all__ = [
     "same_columns",
     "says_splits",
     "show_text",
+    "split_period",
     "tie_ends",
     "unknown_lines",
     "unknown_reason",

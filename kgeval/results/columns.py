@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from kgeval.checks import Ids, Reals
-from kgeval.data import SIDE_NAMES, Dataset, Vocabulary, given_and_asked_where, group_rows
+from kgeval.data import DATE, QUALIFIERS, SIDE_NAMES, TEXT, Dataset, Vocabulary, given_and_asked_where, group_rows
 from kgeval.errors import DataError, KgevalError, KgevalWarning, MetricError
 from kgeval.metrics import Group
 from kgeval.results.lists import triples_of
@@ -22,6 +22,7 @@ from kgeval.results.lists import triples_of
 # The key columns that hold entities or relations, and the vocabulary that each of them uses.
 KEYS = {"s": "entity", "p": "relation", "o": "entity", "relation": "relation", "given": "entity", "asked": "entity"}
 PLACES = (*KEYS, "side", "split")  # all key columns
+SEEN_BEFORE = "seen_before"  # the column that says whether a triple was true at an earlier time
 TAKEN_OVER = ": taken over "  # occurs in the note that names the splits from which columns were computed
 
 
@@ -124,13 +125,21 @@ def dataset_columns(
     frame : pandas.DataFrame
         Row i belongs to row i of the table. If a split does not have a column, its triples have missing values in this
         column.
+        Also the computed columns ``"qualifiers"`` (how many) and ``"seen_before"``, if the dataset has qualifiers or
+        times. Dates become texts in ISO 8601.
     notes : list of str
         One note for each column that has another name than in the dataset.
     """
     names = dict.fromkeys(str(name) for split in splits for name in dataset.columns.get(split, ()))
+    dates = [name for name in names if name == dataset.time_column and dataset.column_values(name).kind == DATE]
     columns: dict[str, Any] = {}
     notes = []
     for name in names:
+        if name in dates:
+            found = dataset.column_values(name)
+            codes = np.concatenate([found.codes[split] for split in splits])
+            columns[name] = pd.Series(pd.Categorical.from_codes(codes[rows], pd.Index(found.texts(), dtype=object)))
+            continue
         parts = [dataset.columns[split].get(name) if split in dataset.columns else None for split in splits]
         if all(part is not None for part in parts):
             column = pd.concat(parts, ignore_index=True)
@@ -142,7 +151,54 @@ def dataset_columns(
         if free != name:
             notes.append(f"the column {name!r} of the dataset is called {free!r} in the result")
         columns[free] = column.iloc[rows].reset_index(drop=True)
+    computed = {QUALIFIERS: _n_qualifiers, SEEN_BEFORE: _seen_before}
+    for name in computed_columns(dataset):
+        if name not in {*columns, *taken}:
+            columns[name] = computed[name](dataset, splits)[rows]
     return pd.DataFrame(columns, index=pd.RangeIndex(len(rows))), notes
+
+
+def computed_columns(dataset: Dataset) -> list[str]:
+    """Return the names of the columns of a result that are computed from times and qualifiers of its dataset.
+
+    Parameters
+    ----------
+    dataset : Dataset
+
+    Returns
+    -------
+    list of str
+        ``"qualifiers"`` if triples have qualifiers, ``"seen_before"`` if times are numbers or dates.
+    """
+    time = dataset.time_column
+    has_order = time is not None and dataset.column_values(time).kind != TEXT
+    return [*([QUALIFIERS] if dataset.has_qualifiers else []), *([SEEN_BEFORE] if has_order else [])]
+
+
+def _n_qualifiers(dataset: Dataset, splits: Sequence[str]) -> pd.Categorical:
+    """Return how many qualifiers each triple of the splits has: 0, 1, 2 or 3+."""
+    codes = np.minimum(np.concatenate([dataset.qualifiers_of(split).counts for split in splits]), 3)
+    return pd.Categorical.from_codes(codes, pd.Index(["0", "1", "2", "3+"], dtype=object), ordered=True)
+
+
+def _seen_before(dataset: Dataset, splits: Sequence[str]) -> pd.Categorical:
+    """Return whether each triple of the splits was true at an earlier time, in any split of the dataset.
+
+    A triple without a time has no value.
+    """
+    codes = dataset.column_codes(str(dataset.time_column))
+    times = np.concatenate([codes[split] for split in dataset.splits])
+    triples = np.concatenate([part.array for part in dataset.splits.values()])
+    order, starts = group_rows(*triples.T)
+    # earliest (triples,): the smallest time of all rows with the same triple; a missing time counts as later than all.
+    with_end = np.where(times < 0, np.iinfo(np.int64).max, times)
+    earliest = np.empty_like(times)
+    earliest[order] = np.repeat(np.minimum.reduceat(with_end[order], starts[:-1]), np.diff(starts)) if len(order) else 0
+    answers = np.where(times < 0, -1, earliest < times)
+    ends = np.cumsum([len(part) for part in dataset.splits.values()])[:-1]
+    of_split = dict(zip(dataset.splits, np.split(answers, ends)))
+    chosen = np.concatenate([of_split[split] for split in splits])
+    return pd.Categorical.from_codes(chosen, pd.Index(["no", "yes"], dtype=object))
 
 
 def _as_frame(columns: Any, index: pd.Index[Any]) -> pd.DataFrame:

@@ -84,6 +84,7 @@ from kgeval.results.lists import no_lists, query_columns, query_lists, triples_o
 from kgeval.results.rank_table import CONFIDENCE, NO_BOOTSTRAP, RankTable
 from kgeval.results.run_names import MODEL, SEED, run_facts, run_name
 from kgeval.results.steps import steps_of_row
+from kgeval.results.times import is_time, split_period, time_bins
 from kgeval.stats import FEW_CLUSTERS, Interval, check_confidence, robust_interval
 
 # A caution is given if clusters by entity make an interval more than this many times as wide.
@@ -468,7 +469,11 @@ class EvaluationResult:
         *columns : str
             One or more of ``"relation"``, ``"side"``, ``"split"``; a feature of the dataset (``"cardinality"``,
             ``"pattern"``, ...; see `kgeval.features.FEATURES`); a further column of the dataset's files, such as
-            ``"time"``; or a column added by `with_columns`.
+            ``"weight"``; or a column added by `with_columns`. ``"time"`` (or another name of a column of times) gives
+            up to 10 bins with about equal numbers of ranks, ``"time:20"`` up to 20, and ``"time:year"``,
+            ``"time:month"`` and ``"time:day"`` the calendar's. For datasets with times, ``"seen_before"``: whether the
+            triple was true at an earlier time, in any split. For datasets with qualifiers, ``"qualifiers"``: how many
+            (0, 1, 2, 3+).
         metrics : sequence of str or Metric, or one string with commas
         setting : str
             ``"filtered"`` or ``"raw"``.
@@ -893,15 +898,18 @@ class EvaluationResult:
         return group_labels({name: self._column(name) for name in names}, len(self.table))
 
     def _column(self, name: str) -> Any:
-        """Return the values of the column `name`, one per row, for grouping the rows."""
+        """Return the values of the column `name`, one per row, for grouping the rows; times as bins."""
         if name == "relation":
             return pd.Categorical.from_codes(
                 self.table["p"].to_numpy(), pd.Index(np.array(self.relations.labels, dtype=object), dtype=object)
             )
         if name in BREAKDOWNS:
             return self.table[name].array
-        if name in self.columns.columns:
-            return self.columns[name].array
+        column, period = split_period(name)
+        for of, bins in ((name, ""), (column, period)):
+            if of in self.columns.columns:
+                values = self.columns[of].array
+                return time_bins(of, values, bins) if is_time(of) else values
         if name in FEATURES:
             return self.with_features(names=[name]).columns[name].array
         known = dict.fromkeys([*BREAKDOWNS, *self.columns.columns, *FEATURES])
@@ -1144,6 +1152,22 @@ def rank_groups(result: EvaluationResult, names: Sequence[str]) -> list[tuple[Gr
         For each group: its labels, one per column, and the indices of its rows in the table.
     """
     return result._groups(names)
+
+
+def group_column(result: EvaluationResult, name: str) -> Any:
+    """Return the values of a column by which `EvaluationResult.by` groups ranks, one per row of the table.
+
+    Parameters
+    ----------
+    result : EvaluationResult
+    name : str
+
+    Returns
+    -------
+    pandas or numpy array, shape (rows,)
+        An ordered Categorical if the groups have an order, such as bins of times.
+    """
+    return result._column(name)
 
 
 def with_dataset_columns(result: EvaluationResult, dataset: Dataset, rows: Ids) -> EvaluationResult:

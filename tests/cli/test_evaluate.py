@@ -799,3 +799,30 @@ def test_beside_is_refused_where_it_has_no_meaning(capsys):
     call = ("evaluate", "graph", "--scorer", "scorers:total", "--beside")
     assert refused(capsys, *call, "frequncy").startswith("baseline must be one of 'frequency', 'inverse', ")
     assert refused(capsys, *call, "degree", "--splits", "train").startswith("baselines are made from train")
+
+
+def test_times_and_qualifiers_break_down(tmp_path, capsys):
+    """From a folder of quadruples and from StarE's; also for saved results."""
+    for name, files in (
+        ("dated", {"train.txt": "a\tr\tb\t2014-01-05\n", "test.txt": "a\tr\tb\t2015-02-01\nb\tr\ta\t2014-02-01\n"}),
+        ("stated", {"train.txt": "a,r,b\na,r,a,q,b\n", "test.txt": "b,r,a,q,b,q,a\nb,r,b\n"}),
+    ):
+        (tmp_path / name).mkdir()
+        for file, text in files.items():
+            (tmp_path / name / file).write_text(text)
+    evaluate = ("--scorer", "scorers:total", "--quiet", "--metrics", "mr", "--filter-by", "none")
+    for folder, column, groups in (
+        ("dated", "seen_before", ["no", "yes"]),
+        ("dated", "time:year", ["2014", "2015"]),
+        ("stated", "qualifiers", ["0", "2"]),
+    ):
+        out = f"{folder}.kgeval"
+        assert main(["evaluate", folder, *evaluate, "--by", column, "--out", out, "--overwrite"]) == 0
+        shown = capsys.readouterr().out
+        assert main(["show", out, "--quiet", "--metrics", "mr", "--by", column]) == 0
+        again = capsys.readouterr().out
+        for text in (shown, again):
+            rows = [line.split()[:2] for line in text.split(f"\n{column}", 1)[1].splitlines()[1:] if line.strip()]
+            assert sorted(row for row in rows if row[0] in groups) == [[group, "2"] for group in groups]
+    assert main(["evaluate", "graph", *evaluate, "--by", "seen_before"]) == 2
+    assert "--by must be one of" in capsys.readouterr().err

@@ -186,7 +186,7 @@ def test_further_columns_of_frames():
     assert dataset.columns["test"].equals(pd.DataFrame({"time": [3, 1, 2]}))
     assert list(dataset.columns) == ["test"]
     assert dataset.notes == (
-        "the column time is kept for breakdowns; the filter does not use it",
+        "the column time is kept as a time",
         "columns ignored: vector",
     )
     frame["time"] = 0  # a change of the frame does not change the dataset

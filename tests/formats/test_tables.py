@@ -23,7 +23,7 @@ FACTS = {
 }
 SAY = "; say what each column holds, such as columns='h,r,t,time' (--columns h,r,t,time; - leaves a column out), or "
 SAY += "header=True (--header) if this line names the columns"
-KEPT = "the column time is kept for breakdowns; the filter does not use it"
+KEPT = "the column time is kept as a time"
 
 
 def write(folder, suffix, lines_of):
@@ -360,11 +360,12 @@ def test_further_columns_are_kept(tmp_path, header):
     assert np.isnan(train["weight"].tolist()[1])
     assert (train["source"][0], train["source"].isna().tolist()) == ("x", [False, True])
     assert dataset.columns["test"].iloc[0].tolist() == [11, 3, "y"]
-    assert dataset.observations()[0] == (
-        "the columns time, weight, source are kept for breakdowns; the filter does not use them"
-    )
+    assert dataset.observations()[:2] == [
+        "the column time is kept as a time",
+        "the columns weight, source are kept for breakdowns; the filter does not use them",
+    ]
     assert rows_of(dataset, "train") == [("a", "r", "b"), ("b", "r", "c")]
-    plain = kg.read_dataset(tmp_path, header=header, columns=columns and "h,r,t,-,-,-") if columns else dataset
+    plain = kg.read_dataset(tmp_path, header=header, columns=columns and "h,r,t,time,-,-") if columns else dataset
     assert plain.fingerprint == dataset.fingerprint
 
 

@@ -36,7 +36,7 @@ from kgeval.files import check_target
 from kgeval.formats import has_named_header
 from kgeval.markup import printable
 from kgeval.report import listed_ranks
-from kgeval.results import EvaluationResult, check_model_name, named
+from kgeval.results import EvaluationResult, check_model_name, computed_columns, named
 from kgeval.scorers.baselines import BASELINES, make_baselines
 
 
@@ -113,7 +113,7 @@ def _evaluate(options: argparse.Namespace) -> Output:
         return _shown(_evaluate_alone(options), options, start)
     dataset = given_dataset(options)
     further = {str(name) for frame in dataset.columns.values() for name in frame}
-    check_output(options, [*further, *(f"dataset.{name}" for name in further)])
+    check_output(options, [*further, *(f"dataset.{name}" for name in further), *computed_columns(dataset)])
     columns_to_add = ChosenColumns.of(options, dataset)
     scores, beside = None, {}
     if options.scores is not None:

@@ -3,6 +3,8 @@
 Layout. ``train.txt``, ``valid.txt`` and ``test.txt``; each line is ``s,p,o,qp1,qv1,qp2,qv2,...``: a triple, then
 qualifiers, each a relation and an entity. Labels contain no comma, and lines may have no qualifier.
 
+The qualifiers are kept (`Dataset.qualifiers`); the order of the qualifiers of a statement has no meaning.
+
 Traps. Without their qualifiers, two statements may become the same triple, and a test triple may then occur in train.
 For StarE's published numbers, queries contain the qualifiers; papers differ in whether the filter uses the qualifiers.
 Entities that occur only in qualifiers also count as entities of these datasets (the published counts include them), and
@@ -18,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from kgeval.checks import counted
-from kgeval.data import Dataset, Vocabulary
+from kgeval.data import Dataset, LabelQualifiers, Vocabulary
 from kgeval.errors import DataError
 from kgeval.files import check_no_nul, read_text
 from kgeval.formats.dataset_options import DatasetOptions
@@ -57,17 +59,16 @@ def _read(folder: Path, options: DatasetOptions) -> Dataset:
         for split, part in rows.items()
     }
     columns = label_columns(splits, words[0].labels, words[1].labels)
-    qualifiers = {
-        split: pd.DataFrame(
-            {
-                "n_qualifiers": np.array([len(row) // 2 - 1 for row in part], dtype=np.int64),
-                "qualifiers": [",".join(row[3:]) for row in part],
-            }
-        )
+    counts = {
+        split: pd.DataFrame({"n_qualifiers": np.array([len(row) // 2 - 1 for row in part], dtype=np.int64)})
         for split, part in rows.items()
     }
+    qualifiers = {
+        split: LabelQualifiers.of([list(zip(row[3::2], row[4::2])) for row in part]) for split, part in rows.items()
+    }
     notes = [*_qualifier_notes(everything), *assumptions(folder, files, options.splits), *unread]
-    return Dataset.from_labels(columns, name=folder.resolve().name, notes=notes, further_columns=qualifiers)
+    name = folder.resolve().name
+    return Dataset.from_labels(columns, name=name, notes=notes, further_columns=counts, qualifiers=qualifiers)
 
 
 def _statements(file: Path) -> list[list[str]]:
@@ -88,7 +89,7 @@ def _statements(file: Path) -> list[list[str]]:
 
 
 def _qualifier_notes(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return notes about the qualifiers, which are lost when statements are read as triples."""
+    """Return notes about the qualifiers and about what they distinguish."""
     n_qualified = sum(len(row) > 3 for row in rows)
     statements = {(*row[:3], *sorted(zip(row[3::2], row[4::2]))) for row in rows}
     n_repeats = len(statements) - len({tuple(row[:3]) for row in rows})
@@ -96,8 +97,8 @@ def _qualifier_notes(rows: Sequence[Sequence[str]]) -> list[str]:
     in_qualifiers = [{part for row in rows for part in row[start::2]} for start in (4, 3)]
     n_entities, n_relations = (len(inside - main) for main, inside in zip(in_triples, in_qualifiers))
     notes = [
-        f"{n_qualified:,} of {counted(len(rows), 'statement')} have qualifiers; neither the queries nor the filter use "
-        "them. Results can be broken down by the number of qualifiers: result.by('n_qualifiers'), --by n_qualifiers"
+        f"{n_qualified:,} of {counted(len(rows), 'statement')} have qualifiers. Results can be broken down by the "
+        "number of qualifiers: result.by('qualifiers'), --by qualifiers"
     ]
     if n_repeats:
         has = "statement differs from another statement only in its qualifiers, so it repeats a triple"

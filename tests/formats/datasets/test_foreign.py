@@ -74,6 +74,7 @@ FOLDERS = {
     "kgbert": {"train.tsv": "a\tr\tb\n", "dev.tsv": "a\tr\tb\n", "entity2text.txt": "a\tA\n"},
     "rdf": {"train.nt": "<http://e/a> <http://e/p> <http://e/b> .\n"},
     "stare": {"train.txt": "a,r,b\na,r,b,q,c\n"},
+    "quadruples": {"train.txt": "0\t0\t1\t3\t0\n", "stat.txt": "2\t1\n"},
     "inductive": {"train.txt": "x\tr\ty\n", "msg.txt": "a\tr\tb\n", "test.txt": "b\tr\ta\n"},
     "ogb": {
         "raw/num-node-list.csv.gz": gzip.compress(b"1\n"),
@@ -135,7 +136,7 @@ REAL = {
     "formats/openke-wn18rr": ("openke", 40943, 11, 86835, 3034, 3134),
     "formats/pykeen-nations-complex": MODEL,
     "formats/pykeen-nations-transe": MODEL,
-    "formats/renet-yago": "expected 3 tab-separated columns (s, p, o), found 5: '10289\\t9\\t10290",
+    "formats/renet-yago": ("quadruples", 10623, 10, 161540, 19523, 20026),
     "formats/rotate-umls-50": MODEL,
     "formats/simkgc-wikidata5m": PREDICTIONS,
     "formats/simkgc-wn18rr": PREDICTIONS,

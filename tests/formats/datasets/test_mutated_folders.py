@@ -41,6 +41,11 @@ FOLDERS = {
         "entities.txt": "a\nb\nc\n",
     },
     "stare": {"train.txt": "a,r,b\na,r,b,q,c\nb,r,c,q,a,q,b\n", "test.txt": "c,r,a,q,b\n"},
+    "quadruples": {
+        "train.txt": "0\t0\t1\t3\t0\n1\t1\t0\t4\t0\n",
+        "test.txt": "0\t1\t1\t5\t0\n",
+        "stat.txt": "3\t2\t9\n",
+    },
     "inductive": TABLES | {"msg.txt": "a\tr\tb\nb\tr\tc\n"},
     "rdf": {
         "train.nt": '<http://e/a> <http://e/p> "x"@en .\n_:b <http://e/p> <http://e/a> .\n',
