@@ -44,15 +44,22 @@ class Audit:
     size: str
     findings: pd.DataFrame
 
+    @property
+    def brief(self) -> pd.DataFrame:
+        """The first eight findings of each kind, which the text, the panel and the report page show."""
+        return self.findings.groupby("kind", sort=False).head(MAX_ROWS)
+
     def __repr__(self) -> str:
         return audit_text(self)
 
     def _repr_html_(self) -> str:
-        frame, n_left = _briefly(self.findings)
+        n_left = len(self.findings) - len(self.brief)
         return panels.panel(
             joined("Audit of ", panels.label(self.dataset)),
             panels.line(self.size),
-            panels.table(["kind", "relation or split", "share", "count", "example", "effect"], _cells(frame), (2, 3)),
+            panels.table(
+                ["kind", "relation or split", "share", "count", "example", "effect"], _cells(self.brief), (2, 3)
+            ),
             panels.line(_rest(n_left)) if n_left else None,
         )
 
@@ -126,7 +133,8 @@ def audit_text(made: Audit, screen: Screen = PIPE) -> str:
         The width to fit.
     """
     head = screen.lines([f"{made.dataset}: {made.size}"])
-    frame, n_left = _briefly(made.findings)
+    frame = made.brief
+    n_left = len(made.findings) - len(frame)
     if not len(frame):
         return f"{head}\n\nno finding"
     kinds, places, shares, counts, examples, _ = ([*map(printable, cells)] for cells in zip(*_cells(frame)))
@@ -141,12 +149,6 @@ def audit_text(made: Audit, screen: Screen = PIPE) -> str:
     )
     lines = [f"{kind}: {EFFECTS[kind]}" for kind in dict.fromkeys(kind.partition(":")[0] for kind in kinds)]
     return "\n\n".join([head, table, screen.lines([*([_rest(n_left)] if n_left else []), *lines])])
-
-
-def _briefly(findings: pd.DataFrame) -> tuple[pd.DataFrame, int]:
-    """Return the first rows of each kind, and the number of rows that are left out."""
-    kept = findings.groupby("kind", sort=False).head(MAX_ROWS)
-    return kept, len(findings) - len(kept)
 
 
 def _cells(findings: pd.DataFrame) -> list[list[str]]:

@@ -581,7 +581,8 @@ def _audit(dataset: Dataset) -> dict[str, Any]:
 
     For the dataset: name, fingerprint, observations, and the numbers of entities and relations. For each split: the
     numbers of triples, entities and relations, of duplicate rows, of rows that also occur in another split, and of rows
-    with a label that is not in train. ``"findings"`` holds the findings of `kgeval.audit`.
+    with a label that is not in train. ``"findings"`` holds the findings of `kgeval.audit`, at most eight of
+    each kind.
     """
     splits = []
     for split, triples in dataset.splits.items():
@@ -601,5 +602,5 @@ def _audit(dataset: Dataset) -> dict[str, Any]:
         "relations": len(dataset.relations),
         "splits": splits,
         "observations": dataset.observations(),
-        "findings": audit(dataset).findings.to_dict("records"),
+        "findings": audit(dataset).brief.to_dict("records"),
     }

@@ -1009,7 +1009,7 @@ def findings_table(findings: Sequence[Data]) -> Markup:
         for found in findings
     ]
     heads = ["finding", "relation or split", "share", "count", "example", "what it does to the numbers"]
-    caption = "Audit of the dataset, gravest first; relations are compared on train"
+    caption = "Audit of the dataset, gravest first, at most eight findings of a kind (all: kgeval audit)"
     return table(caption, heads, [tag("tbody", *rows)], name="audit", scrolls=True, numbers=(2, 3))
 
 

@@ -340,7 +340,9 @@ def test_features_come_from_the_dataset():
     """All that need no side, in one call; another dataset is refused, and a result without one says what to do."""
     result, dataset = kinds()
     featured = result.with_features()
-    assert featured.columns.columns.tolist() == ["cardinality", "pattern", "relation_frequency", "seen"]
+    assert featured.columns.columns.tolist() == [
+        "cardinality", "pattern", "relation_frequency", "seen", "leak", "half_link",
+    ]  # fmt: skip
     assert featured.columns["cardinality"].tolist() == ["1-1", "1-N", "1-1"] * 2
     assert featured.table.equals(result.table)
     assert featured.with_features(dataset).columns.equals(featured.columns)

@@ -314,7 +314,10 @@ def test_what_is_saved_is_shown(tmp_path, capsys):
 def test_a_feature_that_needs_a_side_is_refused(tmp_path, capsys):
     """With those that can be had; nothing is computed or written before."""
     said = refused(capsys, *CALL, "--by", "degree_given", "--out", "run.kgeval")
-    assert "'relation', 'cardinality', 'pattern', 'relation_frequency', 'seen'; got 'degree_given'" in said
+    assert (
+        "'relation', 'cardinality', 'pattern', 'relation_frequency', 'seen', 'leak', 'half_link'; got 'degree_given'"
+        in said
+    )
     assert not (tmp_path / "run.kgeval").exists()
 
 

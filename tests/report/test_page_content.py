@@ -617,7 +617,7 @@ def test_the_audit(made, data):
     assert data["audit"]["splits"][2]["overlaps"][0][1] >= 1
     assert data["audit"]["observations"] == [printable(line) for line in dataset.observations()]
     findings = data["audit"]["findings"]
-    assert [found["kind"] for found in findings] == kg.audit(dataset).findings["kind"].tolist()
+    assert [found["kind"] for found in findings] == kg.audit(dataset).brief["kind"].tolist()
     (pairs,) = [f for f in findings if f["kind"] == "reversed pair in train" and f["split"] == "test"]
     reverses = {(b, a) for a, _, b in splits["train"] if a != b}
     assert pairs["count"] == sum((s, o) in reverses for s, _, o in splits["test"]) >= 1
