@@ -208,11 +208,12 @@ def fb15k_237_part(request, shared):
     ids, old = np.cumsum(has_vector) - 1, np.flatnonzero(has_vector)  # the entities that have vectors, numbered anew
     splits = {name: np.column_stack([ids[t[:, 0]], t[:, 1], ids[t[:, 2]]]) for name, t in splits.items()}
     dataset = kg.Dataset.from_arrays(**splits, n_entities=len(old), n_relations=len(whole.relations))
+    every = {side: model.candidate_vectors(side).astype(np.float64) for side in ("subject", "object")}
     rows = {}
     for s, p, o in dataset["test"].array.tolist():
         for side, given in (("object", s), ("subject", o)):
             query = model.query_vectors(side, old[[given]], np.array([p]))[0].astype(np.float64)
-            vectors = model.candidate_vectors(side)[: len(whole.entities)].astype(np.float64)
+            vectors = every[side]
             scores = vectors @ query if request.param == "complex" else -np.abs(vectors - query).sum(axis=1)
             rows[side, given, p] = scores[old] if len(scores) > len(old) else scores
     return dataset, rows

@@ -15,6 +15,7 @@ from kgeval.formats.registered.entries import (
 )
 from kgeval.formats.registered.reading import local_note, read_registered
 from kgeval.formats.registered.table import describe_registered, registered_datasets, registered_files
+from kgeval.formats.registered.fifty_seven import ultra_graphs
 
 __all__ = [
     "Registered",
@@ -30,4 +31,5 @@ __all__ = [
     "registered_files",
     "registered_hint",
     "registered_names",
+    "ultra_graphs",
 ]
