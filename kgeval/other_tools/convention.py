@@ -145,6 +145,8 @@ class Convention:
         protocol, facts, unknown = result.protocol, result.facts, result.rank_table.unknown
         if protocol.is_of_tool:
             return ["its filter and candidates are not known"]
+        if "split_sizes" not in facts:
+            return ["its file does not say which splits the dataset has"]
         wanted = self._settings(facts["dataset"], facts["observations"], facts["split_sizes"])
         found = []
         if set(protocol.splits) != set(wanted["splits"]):

@@ -13,9 +13,9 @@ from kgeval.formats.registered.entries import (
     registered_hint,
     registered_names,
 )
+from kgeval.formats.registered.fifty_seven import ultra_graphs
 from kgeval.formats.registered.reading import local_note, read_registered
 from kgeval.formats.registered.table import describe_registered, registered_datasets, registered_files
-from kgeval.formats.registered.fifty_seven import ultra_graphs
 
 __all__ = [
     "Registered",
