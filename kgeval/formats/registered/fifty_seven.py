@@ -74,6 +74,6 @@ def ultra_graphs() -> pd.DataFrame:
         for name, registered in graphs.items():
             source, counts = _COUNTED.get(name, (registered or NO_SOURCE, (float("nan"),) * len(COUNTS)))
             if registered:
-                counts = tuple(known.at[registered, count] for count in COUNTS)
+                counts = tuple(known.loc[registered, list(COUNTS)].to_numpy())
             records.append((name, family, source, *counts))
     return pd.DataFrame(records, columns=["name", "family", "source", *COUNTS], dtype=object).set_index("name")
