@@ -7,7 +7,7 @@ Exit status 1: some mutant survives; 2: the mutants cannot be tried, for example
 
 C1 to C38 number the traps in the project's notes on other evaluators, S1 to S19 the ways in that gave wrong numbers.
 T1 stands for baselines, A1 for the audit of datasets, P1 for ranks of answers that a list lacks, P2 for the mode in
-which a live model scores.
+which a live model scores, P3 for the numbers that another tool would print.
 """
 
 import os
@@ -49,6 +49,7 @@ class Mutant(NamedTuple):
 
 
 AUDITED = "audit/test_data_audit.py"
+CONVENTIONS = "other_tools/test_conventions.py"
 AVERAGED = "comparison/test_averages.py"
 ASSEMBLED = "formats/checkpoints/test_model_file.py"
 BENCHMARKS = "benchmarks/test_many_runs.py"
@@ -1020,6 +1021,18 @@ MUTANTS = (
     Mutant("H12", "check_scorer_looks_for_no_fault_of_all_ranks", "scorers/check.py", "scorers/test_faults.py",
         "    if fault:",
         "    if False:"),
+    Mutant("P3", "half_of_the_ties_is_rounded_down", "other_tools/convention.py", CONVENTIONS,
+        "(better + (tied + 1) // 2 + 1,) * 2",
+        "(better + tied // 2 + 1,) * 2"),
+    Mutant("P3", "openke_counts_ties", "other_tools/tools.py", CONVENTIONS,
+        '"optimistic",',
+        '"realistic",'),
+    Mutant("P3", "another_filter_is_taken_for_the_tools", "other_tools/convention.py", CONVENTIONS,
+        'if self.setting == "filtered" and set(protocol.filter or ()) != set(wanted["filter"]):',
+        "if False:"),
+    Mutant("P3", "ultra_ranks_test_alone_on_grail", "formats/datasets/inductive.py", CONVENTIONS,
+        "return any(note.startswith(TWO_SPLITS) for note in notes)",
+        "return False"),
 )
 # fmt: on
 

@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from kgeval.cli.options import json_text
-from kgeval.formats import cache_home, describe_registered, registered_datasets, registered_files
+from kgeval.formats import cache_home, describe_registered, registered_datasets, registered_files, ultra_graphs
 from kgeval.markup import printable
 from kgeval.report import format_frame, frame_records
 from kgeval.terminal import Screen
@@ -22,6 +22,8 @@ def datasets_text(options: argparse.Namespace) -> str:
     options : argparse.Namespace
         The parsed options.
     """
+    if (options.datasets or "").lower() == "ultra":
+        return _ultra(options)
     if options.datasets:
         return _description(options)
     frame = registered_datasets()
@@ -36,6 +38,21 @@ def datasets_text(options: argparse.Namespace) -> str:
     table = format_frame(frame[[*TEXTS, *numbers]], "table", screen, ("counted", "verified", "licence", "valid"))
     last = f"files are kept in {printable(str(cache_home()))} (KGEVAL_HOME); kgeval inspect --datasets NAME tells more"
     return f"{table}\n\n{screen.dim(screen.wrapped(last))}"
+
+
+def _ultra(options: argparse.Namespace) -> str:
+    """Return the list of the 57 graphs of ULTRA."""
+    frame = ultra_graphs()
+    if options.to == "json":
+        return json_text({"graphs": frame_records(frame)})
+    if options.to == "csv":
+        return format_frame(frame, "csv", spreadsheet=options.spreadsheet)
+    if options.to != "table":
+        return format_frame(frame.set_index(["family", "source"], append=True), options.to)
+    n_known = int((frame["source"] != "no source found").sum())
+    last = f"{n_known} of {len(frame)} graphs have a source; kgeval evaluate SOURCE --as ultra ranks a registered one"
+    screen = options.screen
+    return f"{format_frame(frame, 'table', screen, ('valid',))}\n\n{screen.dim(screen.wrapped(last))}"
 
 
 def _description(options: argparse.Namespace) -> str:

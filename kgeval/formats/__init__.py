@@ -5,7 +5,13 @@ from kgeval.formats.datasets import dataset_formats, merges_valid, read_dataset,
 from kgeval.formats.inspection import Inspection, inspect
 from kgeval.formats.models import load_model, model_formats
 from kgeval.formats.predictions import prediction_formats, read_predictions
-from kgeval.formats.registered import cache_home, describe_registered, registered_datasets, registered_files
+from kgeval.formats.registered import (
+    cache_home,
+    describe_registered,
+    registered_datasets,
+    registered_files,
+    ultra_graphs,
+)
 from kgeval.formats.scores import NUMBER, has_named_header, read_scores
 
 __all__ = [
@@ -27,4 +33,5 @@ __all__ = [
     "read_scores",
     "registered_datasets",
     "registered_files",
+    "ultra_graphs",
 ]

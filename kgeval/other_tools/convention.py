@@ -145,6 +145,8 @@ class Convention:
         protocol, facts, unknown = result.protocol, result.facts, result.rank_table.unknown
         if protocol.is_of_tool:
             return ["its filter and candidates are not known"]
+        if "split_sizes" not in facts:
+            return ["its file does not say which splits the dataset has"]
         wanted = self._settings(facts["dataset"], facts["observations"], facts["split_sizes"])
         found = []
         if set(protocol.splits) != set(wanted["splits"]):
@@ -220,9 +222,8 @@ class Convention:
         ends = np.array([[_value(metric, ranks, rivals) for ranks in (first, last)] for first, last, rivals in parts])
         if self.rounds_sides:  # with Python's round, as the tool does
             digits = int(self.form[1])
-            low, high = sorted(
-                round(sum(round(x, digits) for x in side) / len(ends), digits) for side in ends.T.tolist()
-            )
+            columns = ends.T.tolist()
+            low, high = sorted(round(sum(round(x, digits) for x in ranks) / len(ranks), digits) for ranks in columns)
         else:
             low, high = sorted(ends[0].tolist())
         return low, high

@@ -80,7 +80,7 @@ def test_a_card_says_what_the_result_says(run, card):
     assert content["versions"]["numpy"] == np.__version__
     assert content["versions"]["kgeval"] == kg.__version__
     assert content["date"] is None
-    assert content["facts"] == {"row_order": run.facts["row_order"]}
+    assert content["facts"] == {name: run.facts[name] for name in ("row_order", "n_unseen_entities")}
 
 
 def test_ties_above_one_percent_have_both_ends(run, card):

@@ -14,9 +14,9 @@ from kgeval.cli.commands import help as help_command
 
 PAGES = {file.name.removesuffix(".md"): file for file in (resources.files("kgeval") / "guide").iterdir()}
 TOPICS = [
-    "benchmark", "cards", "checkpoints", "classification", "data", "decisions", "from-0.1", "integrations", "lists",
-    "metrics", "models", "other-tools", "predictions", "protocol", "reporting", "running", "simulations", "speed",
-    "trec", "trust", "trust-scorers", "wrapping",
+    "benchmark", "cards", "checkpoints", "classification", "conventions", "data", "decisions", "from-0.1",
+    "integrations", "lists", "metrics", "models", "predictions", "protocol", "reporting", "running", "simulations",
+    "speed", "trec", "trust", "trust-scorers", "wrapping",
 ]  # fmt: skip
 
 

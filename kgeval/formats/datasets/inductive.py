@@ -84,7 +84,7 @@ LAYOUTS = (
         ALL_SPLITS,
     ),
     _Layout(("observe.txt", "", "test.txt"), ("train.txt", "valid.txt"), NO_VALID),
-    _Layout(("test/test-graph.txt", "", "test/test-fact.txt"), ("train", "test"), NO_VALID),
+    _Layout(("test/test-graph.txt", "", "test/test-fact.txt"), ("train",), NO_VALID),
     _Layout(
         ("train_ind.txt", "valid_ind.txt", "test_ind.txt"),
         ("train.txt", "valid.txt", "test.txt"),

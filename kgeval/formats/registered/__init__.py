@@ -13,6 +13,7 @@ from kgeval.formats.registered.entries import (
     registered_hint,
     registered_names,
 )
+from kgeval.formats.registered.fifty_seven import ultra_graphs
 from kgeval.formats.registered.reading import local_note, read_registered
 from kgeval.formats.registered.table import describe_registered, registered_datasets, registered_files
 
@@ -30,4 +31,5 @@ __all__ = [
     "registered_files",
     "registered_hint",
     "registered_names",
+    "ultra_graphs",
 ]
