@@ -19,6 +19,7 @@ import pandas as pd
 from kgeval.checks import Ids, check_positive_int, counted, cut_label, names_unknown_arguments
 from kgeval.data import (
     PROTOCOL_HINTS,
+    All,
     Candidates,
     Dataset,
     KnownIndex,
@@ -36,17 +37,19 @@ from kgeval.evaluation.build_result import Positives, RankedSide, assemble, chec
 from kgeval.evaluation.precision import PrecisionSteps, precision_keys
 from kgeval.evaluation.recent import remember
 from kgeval.evaluation.rescoring import ScorerSource
-from kgeval.evaluation.row_order import MIN_JUDGED, KeptTasks, check_row_order, unchecked
+from kgeval.evaluation.row_order import MIN_JUDGED, KeptTasks, TestedRanks, check_row_order, unchecked
 from kgeval.evaluation.run_settings import RunSettings, joined_sides
 from kgeval.ranking import Executor, ListTask, RankCounts, Task, TaskCounts, rank
 from kgeval.results import EvaluationResult, explain_triple
 from kgeval.scorers import (
+    SEARCH_SECONDS,
     Limits,
     RowScorer,
     as_row_scorer,
     bound,
     check_missing,
     check_precedence,
+    find_fault,
     missing_ids,
     probe,
     scorer_notes,
@@ -315,8 +318,13 @@ class Evaluator:
                         seconds_left=run.seconds_left,
                         progress=progress,
                         prepared=job.prepared,
+                        tested=self._tested_ranks(plan, finished),
                     )
                     self._keep_check(given, row_order)
+                    has_time = run.seconds_left is None or run.seconds_left > SEARCH_SECONDS
+                    if row_order[1] and has_time and not self._has_cautioned:  # not in each epoch of a training
+                        fault, _ = find_fault(rows, scorer, self.dataset, plan.protocol.sides)
+                        said += [fault] if fault else []
             except KeyboardInterrupt as error:
                 raise Stopped(job.describe_stop()) from error
         by_side = dict(finished)
@@ -325,6 +333,14 @@ class Evaluator:
             n = counted(len(plan.positives.triples), "triple")
             notes.append(f"sample: the splits to rank have {n}, fewer than the {sample:,} that were to be drawn")
         return self._result(plan, by_side, rows, notes, row_order)
+
+    @staticmethod
+    def _tested_ranks(plan: RankingPlan, counts: Mapping[str, TaskCounts]) -> dict[str, TestedRanks]:
+        """Return the ranks to compare with those of train triples; none if train is ranked, or not all entities."""
+        if "train" in plan.protocol.splits or plan.protocol.candidates != All():
+            return {}
+        splits, triples = "+".join(plan.protocol.splits), plan.positives.triples
+        return {side: TestedRanks.of(splits, triples, part) for side, part in counts.items()}
 
     def _is_well_ordered(self, scorer: Any) -> bool:
         """Return whether an earlier check of this scorer, or of the object of this method, gave no caution."""
