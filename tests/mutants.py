@@ -6,8 +6,8 @@ installed are hidden. The package and the tests are copied to a temporary folder
 Exit status 1: some mutant survives; 2: the mutants cannot be tried, for example because the unmutated tests fail.
 
 C1 to C38 number the traps in the project's notes on other evaluators, S1 to S19 the ways in that gave wrong numbers.
-T1 stands for baselines, A1 for the audit of datasets, P1 for ranks of answers that a list lacks, P2 for the mode in
-which a live model scores, P3 for the numbers that another tool would print.
+T1 stands for baselines, T2 for a precision, A1 for the audit of datasets, P1 for ranks of answers that a list lacks, P2
+for the mode in which a live model scores, P3 for the numbers that another tool would print.
 """
 
 import os
@@ -771,8 +771,8 @@ MUTANTS = (
         "np.flatnonzero(n_open > 0)",
         "np.flatnonzero(n_open > 1)"),
     Mutant("E46", "what_was_taken_over_is_forgotten", "evaluation/run_settings.py", RUNNING,
-        "kept = store.finished if store else {}",
-        "kept: dict[str, TaskCounts] = {}"),
+        "*([finished[side]] if side in finished else []),",
+        ""),
     Mutant("E48", "a_run_of_another_dataset_is_resumed", "evaluation/run_settings.py", RUNNING,
         '"dataset": dataset.fingerprint[:16],',
         '"dataset": "",'),
@@ -852,7 +852,7 @@ MUTANTS = (
         "columns = _two_lines(header, body[0][1], f\"{file}, line {line}\")",
         "columns = header"),
     Mutant("H28", "a_seed_without_a_sample_is_ignored", "evaluation/evaluator.py", "evaluation/test_sample.py",
-        "if seed and sample is None and max_seconds is None:",
+        "if seed and sample is None and max_seconds is None and not wanted:",
         "if False:"),
     Mutant("H28", "a_seed_with_chosen_rows_is_ignored", "data/protocol.py", "evaluation/test_sample.py",
         "if self.sample is not None and self.sample_seed != 0 and not is_drawn:",
@@ -1008,6 +1008,22 @@ MUTANTS = (
     Mutant("T1", "an_undecided_baseline_is_beaten", "comparison/beside.py", "comparison/test_beside.py",
         'is_beaten = row["better"] == MODEL_NAME',
         'is_beaten = row["difference"] > 0'),
+    Mutant("T2", "a_precision_forgets_the_size_of_the_split", "evaluation/precision.py", "evaluation/test_precision.py",
+        "math.ceil(n0 / (1 + n0 / of))",
+        "math.ceil(n0)"),
+    Mutant("T2", "a_step_ends_too_wide", "evaluation/precision.py", "evaluation/test_precision.py",
+        "is_reached = all(half_width <= most for",
+        "is_reached = n > PILOT or all(half_width <= most for"),
+    Mutant("T2", "a_step_ranks_the_pilot_again", "evaluation/evaluator.py", "evaluation/test_precision.py",
+        "limits, store, order, finished, name)",
+        "limits, store, order, {}, name)"),
+    Mutant("H12", "ranks_among_negatives_are_compared_with_train", "evaluation/evaluator.py",
+        "evaluation/test_row_order.py",
+        'if "train" in plan.protocol.splits or plan.protocol.candidates != All():',
+        'if "train" in plan.protocol.splits:'),
+    Mutant("H12", "evaluate_names_no_fault", "evaluation/evaluator.py", "evaluation/test_row_order.py",
+        "said += [fault] if fault else []",
+        "pass"),
     Mutant("H12", "changed_triples_keep_the_known_answers_of_the_true_query", "scorers/faults.py",
         "scorers/test_faults.py",
         'return offsets, (answers + self.moves[side == "object"]) % n_entities',

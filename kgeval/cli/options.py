@@ -412,7 +412,7 @@ def check_options(options: argparse.Namespace) -> None:
         The parsed options.
     """
     model_options = ("model_type", "model_format", "ids", *MODEL_SETTINGS, "device")
-    scorer_options = ("batch_size", "candidates", "sample", "beside", *RUN_OPTIONS)
+    scorer_options = ("batch_size", "candidates", "sample", "precision", "beside", *RUN_OPTIONS)
     ignored: tuple[str, ...] = () if options.model is not None else model_options
     is_predicted = getattr(options, "predictions", None) is not None
     if is_predicted:
@@ -456,9 +456,11 @@ def _check_alone(options: argparse.Namespace, is_predicted: bool) -> None:
 
 def _check_seeds(options: argparse.Namespace) -> None:
     """Raise a ProtocolError if a seed or a name of ``kgeval evaluate`` has no effect or is ambiguous."""
-    is_sample = options.sample is not None or options.max_seconds is not None
+    is_sample = any(getattr(options, name) is not None for name in ("sample", "precision", "max_seconds"))
     if options.sample_seed is not None and not is_sample:
-        raise ProtocolError("--sample-seed is the seed of --sample N and of --max-seconds S; give it with one of them")
+        raise ProtocolError(
+            "--sample-seed is the seed of --sample N, --precision H and --max-seconds S; give it with one of them"
+        )
     if options.seed is not None and is_sample and options.sample_seed is None:
         raise ProtocolError(
             "--seed is the seed with which the model was trained; the seed of --sample N and of --max-seconds S is "
@@ -769,10 +771,10 @@ def protocol_of(options: argparse.Namespace, dataset: Dataset) -> Protocol | Non
         The vocabularies of this dataset turn the labels in files of candidates into ids.
     """
     _check_splits(options, dataset)
-    sampled = [getattr(options, name, None) for name in ("sample", "sample_seed")]
+    sampled = [getattr(options, name, None) for name in ("sample", "sample_seed", "precision")]
     convention = convention_of(options)
     if convention is not None:
-        asked = ("sides", "filter", "filter_by", "unseen", "splits", "sample")
+        asked = ("sides", "filter", "filter_by", "unseen", "splits", "sample", "precision")
         given = [name for name in asked if getattr(options, name, None)]
         if given:
             raise ProtocolError(f"--as {convention.name} says the protocol; leave {_option(given[0])} out")
@@ -789,6 +791,7 @@ def protocol_of(options: argparse.Namespace, dataset: Dataset) -> Protocol | Non
         **settings,
         sample=sampled[0],
         sample_seed=sampled[1] or 0,
+        precision=sampled[2],
         filter=None if options.filter is None else [word for word in words(options.filter) if word != "none"],
         filter_by=None if options.filter_by is None else [name for name in words(options.filter_by) if name != "none"],
         unseen=options.unseen,

@@ -238,8 +238,9 @@ def result_text(
     metrics, ties = split_list(options.metrics), options.ties or "realistic"
     level = CONFIDENCE if options.confidence is None else options.confidence
     groups, confidence, cluster = None, level if options.intervals else None, options.cluster or "triple"
-    # The table of all ranks has intervals only on request, or if the time limit left out some of the triples.
-    is_partial = getattr(options, "max_seconds", None) is not None and result.protocol.sample is not None
+    # The table of all ranks has intervals only on request, or if a precision or the time limit chose the sample.
+    is_chosen = any(getattr(options, name, None) is not None for name in ("max_seconds", "precision"))
+    is_partial = is_chosen and result.protocol.sample is not None
     is_asked = options.confidence is not None or options.cluster is not None or is_partial
     frame, *others = [
         summary_frame(shown, metrics, options.ties, confidence if is_asked else None, cluster)

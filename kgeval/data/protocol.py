@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
@@ -42,6 +42,7 @@ PROTOCOL_HINTS = {
     **dict.fromkeys(("split", "splits"), "protocol=kgeval.Protocol(splits='valid')"),
     **dict.fromkeys(("filter", "filter_splits"), "protocol=kgeval.Protocol(filter=('train', 'valid', 'test'))"),
     **dict.fromkeys(("triples", "sample"), "protocol=kgeval.Protocol(sample=...)"),
+    "precision": "protocol=kgeval.Protocol(precision=0.02)",
     **dict.fromkeys(
         ("seed", "sample_seed"),
         "protocol=kgeval.Protocol(sample=1000, sample_seed=0), or for the seed of a training result.save(path, "
@@ -302,6 +303,10 @@ class Protocol:
         The seed of the random triples if `sample` is a number, and of the order of the triples with
         ``kgeval.evaluate(..., max_seconds=...)``. Without either of them, another seed than 0 is an error: it would
         change nothing. Samples with the same seed are nested.
+    precision : float or mapping of str to float, optional
+        Rank only as many random triples as are needed for this half-width of the 95% interval of MRR, or of the
+        metrics that are the keys: ``{"hits@10": 0.02}``. The protocol of the result holds the `RandomSample` that was
+        ranked, and no precision. Not together with `sample`.
 
     Raises
     ------
@@ -326,6 +331,7 @@ class Protocol:
     sample: Any = None  # after __post_init__: int, ChosenRows, RandomSample or None
     sample_seed: int = 0
     filter_by: Sequence[str] | None = None
+    precision: Any = None  # after __post_init__: a tuple of (metric, half-width), or None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_names_sides", self.sides is not None)
@@ -353,6 +359,9 @@ class Protocol:
             check_one_of("unseen", self.unseen, UNSEEN)
         object.__setattr__(self, "sample", check_sample(self.sample))
         object.__setattr__(self, "sample_seed", check_seed(self.sample_seed, name="sample_seed"))
+        object.__setattr__(self, "precision", _check_precision(self.precision))
+        if self.precision is not None and self.sample is not None:
+            raise ProtocolError("precision chooses how many random triples are ranked; give precision= or sample=")
         if isinstance(self.sample, RandomSample) and self.sample_seed == 0:
             object.__setattr__(self, "sample_seed", self.sample.seed or 0)
         is_drawn = isinstance(self.sample, int) or (
@@ -420,7 +429,7 @@ class Protocol:
             If `sample` does not fit this number of triples.
         """
         rows, sample = RandomSample.drawn(self.sample, of, self.sample_seed)
-        return rows, replace(self, sample=sample, sample_seed=0)
+        return rows, replace(self, sample=sample, sample_seed=0, precision=None)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as values that JSON can store."""
@@ -435,6 +444,10 @@ class Protocol:
             del plain["sample_seed"]  # the sample holds it
         if self.filter_by == ():
             del plain["filter_by"]  # so that protocols of plain triples keep their fingerprints
+        if self.precision is None:
+            del plain["precision"]
+        else:
+            plain["precision"] = dict(self.precision)
         return plain
 
     @staticmethod
@@ -496,10 +509,13 @@ class Protocol:
             among = "entities of train" if self.candidates == All() else f"{among}, those of train"
         elif self.unseen == "worst":
             among = f"{among}, unseen last"
-        part = "" if self.sample is None else f", {self._describe_sample()}"
+        part = "" if self.sample is None and self.precision is None else f", {self._describe_sample()}"
         return f"filtered by {filters}, {among}, {sides}{part}"
 
     def _describe_sample(self) -> str:
+        if self.precision is not None:
+            wanted = listed([f"{metric} +-{half_width:g}" for metric, half_width in self.precision])
+            return f"random triples for {wanted}, seed {self.sample_seed}"
         if self.sample is None:
             return "all triples"
         if isinstance(self.sample, int):
@@ -545,3 +561,21 @@ def _check_splits(name: str, value: Any) -> tuple[str, ...]:
     """Return the distinct splits in `value`, in the order of `SPLITS`; `name` is the field, for messages."""
     chosen = {check_one_of(name, split, SPLITS) for split in _as_tuple(name, value)}
     return tuple(split for split in SPLITS if split in chosen)
+
+
+def _check_precision(value: Any) -> tuple[tuple[str, float], ...] | None:
+    """Return the metrics of the setting `precision` with their half-widths; a number is the half-width of MRR."""
+    if value is None:
+        return None
+
+    def is_number(x: Any) -> bool:
+        return isinstance(x, (int, float, np.number)) and not isinstance(x, bool)
+
+    metrics = {"mrr": value} if is_number(value) else value
+    pairs = tuple(dict(metrics).items()) if isinstance(metrics, (Mapping, tuple)) else ()
+    if not pairs or not all(is_number(half_width) and 0 < half_width < np.inf for _, half_width in pairs):
+        raise ProtocolError(
+            "precision must be a half-width above 0 of the 95% interval of MRR, such as 0.02, or a dict of metrics "
+            f"with half-widths, such as {{'hits@10': 0.02}}; got {value!r}"
+        )
+    return tuple((str(metric), float(half_width)) for metric, half_width in pairs)

@@ -134,6 +134,12 @@ class RankedSide:
         none = np.zeros(len(self.rows), dtype=np.bool_)
         return np.asarray(self.bounded.get(setting, none), dtype=np.bool_)
 
+    def where(self, is_chosen: Bools) -> RankedSide:
+        """Return the ranked positives for which the bool array `is_chosen`, shape (ranked,), is True."""
+        counts = {setting: part.take(np.flatnonzero(is_chosen)) for setting, part in self.counts.items()}
+        bounded = {setting: part[is_chosen] for setting, part in self.bounded.items()}
+        return RankedSide(self.rows[is_chosen], self.scores[is_chosen], counts, bounded)
+
     @classmethod
     def of(cls, rows: Ids, scores: npt.NDArray[Any], counts: dict[str, RankCounts]) -> RankedSide:
         """Make a `RankedSide` from the positives `rows`; `scores` and `counts` have one element for every positive."""
@@ -200,10 +206,10 @@ def check_given_scores(protocol: Protocol, what: str, has_lists: bool = False) -
             "the same query at another time would be mixed up. kgeval.evaluate and kgeval.evaluate_candidates filter "
             f"by {' and '.join(protocol.filter_by)}"
         )
-    if protocol.sample is not None or protocol.sample_seed:
+    if protocol.sample is not None or protocol.sample_seed or protocol.precision is not None:
         raise ProtocolError(
             "only kgeval.evaluate draws the sample of a protocol; with given scores, all triples are ranked. Remove "
-            "sample= and sample_seed= from the protocol"
+            "sample=, sample_seed= and precision= from the protocol"
         )
 
 

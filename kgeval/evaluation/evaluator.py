@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ import pandas as pd
 from kgeval.checks import Ids, check_positive_int, counted, cut_label, names_unknown_arguments
 from kgeval.data import (
     PROTOCOL_HINTS,
+    All,
     Candidates,
     Dataset,
     FactColumns,
@@ -36,19 +37,22 @@ from kgeval.data import (
 )
 from kgeval.errors import DataError, ProtocolError, Stopped
 from kgeval.evaluation.build_result import Positives, RankedSide, assemble, check_empty, list_notes, short_lists
+from kgeval.evaluation.precision import PrecisionSteps, precision_keys
 from kgeval.evaluation.recent import remember
 from kgeval.evaluation.rescoring import ScorerSource
-from kgeval.evaluation.row_order import MIN_JUDGED, KeptTasks, check_row_order, unchecked
+from kgeval.evaluation.row_order import MIN_JUDGED, KeptTasks, TestedRanks, check_row_order, unchecked
 from kgeval.evaluation.run_settings import RunSettings, joined_sides
 from kgeval.ranking import Executor, ListTask, RankCounts, Task, TaskCounts, rank
 from kgeval.results import EvaluationResult, explain_triple
 from kgeval.scorers import (
+    SEARCH_SECONDS,
     Limits,
     RowScorer,
     as_row_scorer,
     bound,
     check_missing,
     check_precedence,
+    find_fault,
     missing_ids,
     probe,
     scorer_notes,
@@ -236,6 +240,7 @@ class Evaluator:
         if protocol is not None and not isinstance(protocol, Protocol):
             raise ProtocolError(f"expected a kgeval.Protocol; got {protocol!r}")
         self.protocol = protocol or Protocol()
+        precision_keys(self.protocol)  # raises an error for an unknown metric
         self.protocol.resolved(dataset)  # raises an error for a wrong split before anything is scored
         self._plans: dict[tuple[Protocol, tuple[str, ...]], RankingPlan] = {}
         self._row_order_tasks: KeptTasks = {}
@@ -260,10 +265,11 @@ class Evaluator:
         limits = Limits(None if batch_size is None else check_positive_int("batch_size", batch_size), device)
         run = RunSettings.of(executor, run_folder, max_seconds, progress)
         sample, seed = self.protocol.sample, self.protocol.sample_seed
-        if seed and sample is None and max_seconds is None:
+        wanted, said = precision_keys(self.protocol), list[str]()
+        if seed and sample is None and max_seconds is None and not wanted:
             raise ProtocolError(
                 f"sample_seed={seed} changes nothing here: it is the seed of Protocol(sample=N) (N random triples) and "
-                "of max_seconds=S; give it with one of them"
+                "of max_seconds=S, and of Protocol(precision=H); give it with one of them"
             )
         given, scorer = scorer, bound(scorer, self.dataset)
         rows = as_row_scorer(scorer, len(self.dataset.entities), limits, self.dataset)
@@ -272,15 +278,35 @@ class Evaluator:
         run.check_device(rows, device)
         scored = tuple(column.name for column in rows.columns)
         plan = self._plan(self._protocol_for(scorer), scored)
-        places = run.places(plan.protocol, len(plan.positives.triples), seed)
+        places = run.places(plan.protocol, len(plan.positives.triples), seed, bool(wanted))
         kept = plan.positives.facts[plan.kept, : plan.positives.columns.n_scored]
         with run.in_time(rows):
             report = probe(rows, self.dataset, kept, plan.entities, plan.protocol.sides)
         with run.opened(self.dataset, plan.protocol, scorer, rows, kept, plan.entities, seed) as store:
-            job = run.job(given, rows, self.dataset, plan.lists or plan.tasks, limits, store, places)
+            finished: Mapping[str, TaskCounts] = store.finished if store else {}
+            tasks: Sequence[Any] = plan.lists or plan.tasks
+            seconds, order = store.seconds if store else 0.0, None if max_seconds is None else places
+            steps = None
+            if wanted and places is not None:
+                steps = PrecisionSteps(wanted, plan.positives, plan.protocol, places, seed)
             try:
-                counts = rank(job, run.executor)
-                n_reached = run.reached(job, counts, places, plan.kept)
+                is_first = True
+                while True:
+                    part = tasks if steps is None else steps.tasks(tasks)
+                    name = "ranking" if steps is None or is_first else f"ranking, {steps.text}"
+                    job = run.job(given, rows, self.dataset, part, limits, store, order, finished, name)
+                    counts = rank(job, run.executor)
+                    seconds += job.meter.seconds
+                    n_reached = run.reached(job, counts, order, plan.kept)
+                    finished = joined_sides(job, counts, finished, plan.protocol.sides)
+                    if steps is None:
+                        break
+                    ranked = [self._ranked_side(plan, side, finished[side]) for side in plan.protocol.sides]
+                    if not steps.grow(ranked, n_reached):
+                        break
+                    is_first = False
+                if steps is not None:
+                    n_reached, said = steps.n_drawn, [steps.note]
                 if n_reached is not None:
                     plan = self._plan(replace(plan.protocol, sample=n_reached, sample_seed=seed), scored)
                 row_order = unchecked("switched off by check_rows=False")
@@ -291,8 +317,8 @@ class Evaluator:
                         rows,
                         self.dataset,
                         plan.entities,
-                        plan.lists or plan.tasks,
-                        job.meter.seconds + (store.seconds if store else 0.0),
+                        part,
+                        seconds,
                         run.limits_here(limits),
                         run.threads,
                         kept=self._row_order_tasks,
@@ -300,16 +326,29 @@ class Evaluator:
                         seconds_left=run.seconds_left,
                         progress=progress,
                         prepared=job.prepared,
+                        tested=self._tested_ranks(plan, finished),
                     )
                     self._keep_check(given, row_order)
+                    has_time = run.seconds_left is None or run.seconds_left > SEARCH_SECONDS
+                    if row_order[1] and has_time and not self._has_cautioned:  # not in each epoch of a training
+                        fault, _ = find_fault(rows, scorer, self.dataset, plan.protocol.sides)
+                        said += [fault] if fault else []
             except KeyboardInterrupt as error:
                 raise Stopped(job.describe_stop()) from error
-            by_side = joined_sides(job, counts, store, plan.protocol.sides)
-        notes = [*report.notes, *self._notes(scorer, plan, by_side)]
+        by_side = dict(finished)
+        notes = [*report.notes, *said, *self._notes(scorer, plan, by_side)]
         if isinstance(sample, int) and sample > len(plan.positives.triples):
             n = counted(len(plan.positives.triples), "triple")
             notes.append(f"sample: the splits to rank have {n}, fewer than the {sample:,} that were to be drawn")
         return self._result(plan, by_side, rows, notes, row_order)
+
+    @staticmethod
+    def _tested_ranks(plan: RankingPlan, counts: Mapping[str, TaskCounts]) -> dict[str, TestedRanks]:
+        """Return the ranks to compare with those of train triples; none if train is ranked, or not all entities."""
+        if "train" in plan.protocol.splits or plan.protocol.candidates != All():
+            return {}
+        splits, triples = "+".join(plan.protocol.splits), plan.positives.triples
+        return {side: TestedRanks.of(splits, triples, part) for side, part in counts.items()}
 
     def _is_well_ordered(self, scorer: Any) -> bool:
         """Return whether an earlier check of this scorer, or of the object of this method, gave no caution."""
@@ -361,7 +400,7 @@ class Evaluator:
         check_missing(scorer, self.dataset)
         check_precedence(scorer, rows, self.dataset)
         scored = tuple(column.name for column in rows.columns)
-        plan = self._plan(replace(self._protocol_for(scorer), sample=None, sample_seed=0), scored)
+        plan = self._plan(replace(self._protocol_for(scorer), sample=None, sample_seed=0, precision=None), scored)
         triple = triple_ids(self.dataset.entities, self.dataset.relations, (s, p, o))
         side = check_side(side)
         source = self._source(plan, rows, plan.ranked_rows[side])

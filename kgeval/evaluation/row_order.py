@@ -8,18 +8,19 @@ calls `check_row_order`.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from kgeval.checks import Ids
+from kgeval.checks import Ids, Reals
 from kgeval.data import Dataset, FactColumns, KnownIndex, Queries, facts_of, known_triples, query_parts, shares_query
 from kgeval.errors import ScoreError
 from kgeval.evaluation.recent import remember
 from kgeval.metrics import MR, MRR, Adjusted
 from kgeval.ranking import Job, ListTask, Meter, Task, TaskCounts, executors, rank
-from kgeval.scorers import Limits, RowScorer
+from kgeval.scorers import Limits, RowScorer, high_test_ranks, matched
 
 # How many train triples are ranked: see `check_row_order`.
 MAX_TRIPLES, MIN_TRIPLES, MAX_SHARE = 500, 100, 0.05
@@ -52,6 +53,7 @@ def check_row_order(
     seconds_left: float | None = None,
     progress: bool = False,
     prepared: list[Any] | None = None,
+    tested: Mapping[str, TestedRanks] | None = None,
 ) -> tuple[dict[str, Any], str]:
     """Rank a sample of train triples, filtered, among `entities`; return the statistic and a caution.
 
@@ -89,6 +91,9 @@ def check_row_order(
         Whether to show a progress bar in a terminal.
     prepared : list, optional
         The candidates that the run prepared (see `Job`); the check uses them again.
+    tested : mapping of str to TestedRanks, optional
+        Side -> ranks of the run among all entities. If they are far better than those of train triples of the same
+        relations, there is a caution, too: the scorer may have been trained on them.
 
     Returns
     -------
@@ -98,7 +103,7 @@ def check_row_order(
         ranked, ``reason`` says why.
     caution : str
         Empty if the train triples rank as high as expected of a trained model, or if the sample has fewer than 50
-        triples.
+        triples; and if the run's triples do not rank far above them.
 
     Examples
     --------
@@ -136,7 +141,44 @@ def check_row_order(
     if any(len(part.rows) < len(task.rows) for part, task in zip(counts, check_tasks)):
         return unchecked("max_seconds left no time for the check")
     statistic = {side: _measure(part) for side, part in zip(sides, counts) if part.filtered.rivals.any()}
-    return {"triples": n, **statistic}, _caution(n, statistic)
+    caution = _caution(n, statistic)
+    for task, part in zip(check_tasks, counts):
+        if tested and not caution:
+            caution = tested[task.side].caution(task, part)
+    return {"triples": n, **statistic}, caution
+
+
+@dataclass(frozen=True)
+class TestedRanks:
+    """The raw ranks of the run's triples on one side, to be compared with those of train triples.
+
+    Parameters
+    ----------
+    splits : str
+        The ranked splits, for the text.
+    relations : int64 array, shape (n,)
+    reciprocal : float64 array, shape (n,)
+        1 / raw rank, with realistic ties.
+    """
+
+    splits: str
+    relations: Ids
+    reciprocal: Reals
+
+    @classmethod
+    def of(cls, splits: str, triples: Ids, counts: TaskCounts) -> TestedRanks:
+        """Return the ranks of the counted positives; `triples`, shape (positives, 3), holds all positives."""
+        return cls(splits, triples[counts.rows, 1], _reciprocal(counts))
+
+    def caution(self, task: Task, counts: TaskCounts) -> str:
+        """Return the caution if these triples rank far above the train triples of `task`; see `high_test_ranks`."""
+        relations = np.repeat(task.queries.relation, np.diff(task.offsets))
+        one, other = matched(self.relations, relations, np.random.default_rng(SEED))
+        return high_test_ranks(self.reciprocal[None, one], _reciprocal(counts)[None, other], self.splits)
+
+
+def _reciprocal(counts: TaskCounts) -> Reals:
+    return np.asarray(1.0 / (1.0 + counts.raw.better + counts.raw.tied / 2))
 
 
 def unchecked(reason: str) -> tuple[dict[str, Any], str]:

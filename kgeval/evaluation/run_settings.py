@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -156,17 +156,24 @@ class RunSettings:
         limits: Limits,
         store: RunFolder | None,
         places: Ids | None,
+        finished: Mapping[str, TaskCounts],
+        name: str = "ranking",
     ) -> Job:
-        """Return the job: the queries that are not yet in the run folder `store`, in the order of `places` if given."""
-        left: Sequence[Any] = without_finished(tasks, store.finished) if store else tasks
+        """Return the job: the queries that are not yet `finished`, in the order of `places` if given.
+
+        `name` stands in the progress bar.
+        """
+        left: Sequence[Any] = without_finished(tasks, finished) if finished else tasks
         urgency = None
         if places is not None:
             left, urgency = in_order(left, places)
         whole, rest = Work(tasks), Work(left)
         before = whole.n_pairs - rest.n_pairs, whole.n_queries - rest.n_queries
         hint = PART if store is not None else f"{KEPT}, {PART}"
-        meter = Meter(whole.n_pairs, whole.n_queries, self.progress, *before, limit=self.seconds_left, hint=hint)
-        if store is not None and store.n_shards:
+        meter = Meter(
+            whole.n_pairs, whole.n_queries, self.progress, *before, name=name, limit=self.seconds_left, hint=hint
+        )
+        if store is not None and store.n_shards and finished is store.finished:
             meter.say(f"took over {counted(store.n_shards, 'shard')} of {store.folder}: {meter.describe()}")
         speed = None if rows.pace is None else rows.pace.pairs_within(1.0)
         if speed:
@@ -197,12 +204,12 @@ class RunSettings:
                 "left. Give more time, one side (--sides) or fewer candidates (--candidates, kgeval.candidates)"
             )
 
-    def places(self, protocol: Protocol, n_positives: int, seed: int) -> Ids | None:
-        """Return the position of each positive in the random order that `max_seconds` needs.
+    def places(self, protocol: Protocol, n_positives: int, seed: int, is_precise: bool) -> Ids | None:
+        """Return the position of each positive in the random order that `max_seconds` and a precision need.
 
-        The result is None if `max_seconds` is not set.
+        The result is None if neither is set.
         """
-        if self.max_seconds is None:
+        if self.max_seconds is None and not is_precise:
             return None
         sample = protocol.sample
         if sample is not None and sample.seed is None:
@@ -259,23 +266,23 @@ class RunSettings:
 
 
 def joined_sides(
-    job: Job, counts: Sequence[TaskCounts], store: RunFolder | None, sides: Sequence[str]
+    job: Job, counts: Sequence[TaskCounts], finished: Mapping[str, TaskCounts], sides: Sequence[str]
 ) -> dict[str, TaskCounts]:
-    """Return the counts of each side: the counts that the run folder already had, and the counts of the job.
+    """Return the counts of each side: those that were `finished` before the job, and those of the job.
 
     Parameters
     ----------
     job : Job
     counts : sequence of TaskCounts
         One for each task of the job.
-    store : RunFolder, optional
+    finished : mapping of str to TaskCounts
+        Side -> counts; a side may be missing.
     sides : sequence of str
     """
-    kept = store.finished if store else {}
     return {
         side: TaskCounts.joined(
             [
-                *([kept[side]] if side in kept else []),
+                *([finished[side]] if side in finished else []),
                 *(part for task, part in zip(job.tasks, counts) if task.side == side and len(part.rows)),
             ]
         )

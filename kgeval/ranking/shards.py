@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -154,13 +154,13 @@ def in_order(tasks: Sequence[Task | ListTask], places: Ids) -> tuple[list[Task |
     return ordered, urgency
 
 
-def without_finished(tasks: Sequence[Task | ListTask], finished: dict[str, TaskCounts]) -> list[Task | ListTask]:
+def without_finished(tasks: Sequence[Task | ListTask], finished: Mapping[str, TaskCounts]) -> list[Task | ListTask]:
     """Return the tasks without the queries whose positives are all in `finished`.
 
     Parameters
     ----------
     tasks : sequence of Task or ListTask
-    finished : dict of str to TaskCounts
+    finished : mapping of str to TaskCounts
         For each side, the counts that an earlier run stored.
     """
     left = []

@@ -6,7 +6,7 @@
 from kgeval.scorers import baselines, models
 from kgeval.scorers.call_size import OutOfTime, Pace
 from kgeval.scorers.check import ScorerReport, check_missing, check_scorer, probe
-from kgeval.scorers.faults import MIN_TRIPLES, find_fault, high_test_ranks, matched
+from kgeval.scorers.faults import SEARCH_SECONDS, find_fault, high_test_ranks, matched
 from kgeval.scorers.identity import ScorerIdentity
 from kgeval.scorers.libraries import adapter_of, bound, register_adapter, scorer_notes
 from kgeval.scorers.precedence import check_precedence
@@ -33,8 +33,8 @@ from kgeval.scorers.values import as_scores, check_no_nan, describe_query
 __all__ = [
     "BATCH_SECONDS",
     "MAX_PAIRS",
-    "MIN_TRIPLES",
     "ROW_BATCH_BYTES",
+    "SEARCH_SECONDS",
     "TOLERANCE",
     "TOLERANCE_OF_HALVES",
     "GeometryRows",

@@ -231,7 +231,7 @@ def test_name_and_seed_are_kept_in_the_file(capsys, call, folder):
         (("--name", "A", "--seed", -1, "--out", "x"), "seed must be an integer of at least 0; got -1"),
         (
             ("--sample-seed", 1),
-            "--sample-seed is the seed of --sample N and of --max-seconds S; give it with one of them",
+            "--sample-seed is the seed of --sample N, --precision H and --max-seconds S; give it with one of them",
         ),
         *(
             (

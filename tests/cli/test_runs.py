@@ -109,7 +109,7 @@ def same_results(*names):
         (("--max-seconds", "nan"), "max_seconds must be a number of seconds above 0; got nan"),
         (
             ("--sample-seed", 1),
-            "--sample-seed is the seed of --sample N and of --max-seconds S; give it with one of them",
+            "--sample-seed is the seed of --sample N, --precision H and --max-seconds S; give it with one of them",
         ),
     ],
 )

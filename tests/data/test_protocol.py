@@ -135,8 +135,8 @@ def test_frozen_hashable_and_equal_by_value():
 
 
 def test_every_field_has_another_value_here():
-    """A field added to Protocol must be added to the tests of its fingerprint; a sample holds its seed."""
-    assert {*OTHERS, "sample_seed"} == {field.name for field in fields(Protocol)}
+    """A field added to Protocol must be added to the tests of its fingerprint; no result has a seed or a precision."""
+    assert {*OTHERS, "sample_seed", "precision"} == {field.name for field in fields(Protocol)}
 
 
 def test_fingerprint_differs_for_each_field():
@@ -179,7 +179,7 @@ def test_to_dict_and_back(names):
 )
 def test_from_dict_refuses_unknown_fields(key, hint):
     """A field of a newer or misspelt protocol is not ignored: it might change a number."""
-    known = "sides, filter, unseen, splits, candidates, sample, sample_seed, filter_by"
+    known = "sides, filter, unseen, splits, candidates, sample, sample_seed, filter_by, precision"
     with pytest.raises(kg.ProtocolError) as caught:
         Protocol.from_dict({"sides": "object", key: "x"})
     assert str(caught.value) == f"unknown protocol field {key!r}{hint}; known: {known}"

@@ -477,3 +477,52 @@ def test_the_check_can_be_switched_off():
     assert on.facts["row_order"]["triples"] == 50
     assert any("row order" in note for note in on.notes)
     assert off.table.equals(on.table)
+
+
+def faulty(kind, seed=0):
+    """A random graph, and a scorer whose true triples stand out; `kind` says what is wrong with it."""
+    rng = np.random.default_rng(seed)
+    triples = np.unique(rng.integers(0, (90, 2, 90), size=(700, 3)), axis=0)
+    rng.shuffle(triples)
+    dataset = kg.Dataset.from_arrays(train=triples[150:], test=triples[:150], n_entities=90, n_relations=2)
+    table = rng.standard_normal((90, 2, 90))
+    more_of_train, more_of_test = {"trained on test": (1, 5), "weak": (2, 2)}.get(kind, (7, 5))
+    for split, more in (("train", more_of_train), ("test", more_of_test)):
+        table[tuple(dataset[split].array.T)] += more
+    scorers = {
+        "subject rows": lambda s, p, o: table[(s + 1) % 90, p, o],
+        "swapped": lambda s, p, o: table[o, p, s],
+        "reversed": lambda s, p, o: -table[s, p, o],
+    }
+    return dataset, scorers.get(kind, lambda s, p, o: table[s, p, o])
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("subject rows", "the subject rows are shifted by one: "),
+        ("swapped", "subject and object are swapped: "),
+        ("reversed", "the scores are reversed: "),
+        ("trained on test", "test triples rank far above train triples of the same relations "),
+        ("", None),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")
+def test_evaluate_names_the_fault(kind, text):
+    """Where train triples rank low, the result names the cause; so does it where test triples rank far above them."""
+    dataset, scorer = faulty(kind)
+    notes = kg.evaluate(scorer, dataset, progress=False).notes
+    named = [note for note in notes if ": " in note and note.startswith(("the ", "subject and", "test triples"))]
+    assert [note for note in named if "ranks far worse" not in note and "ranks no better" not in note] == [
+        note for note in notes if text is not None and note.startswith(text)
+    ]
+    assert (text is None) == (not [note for note in notes if note.startswith(text or "row order")])
+
+
+def test_lists_of_negatives_are_not_compared_with_train(recwarn):
+    """Ranks among nine negatives are far better than those of train triples among all entities."""
+    dataset, scorer = faulty("weak")
+    lists = np.random.default_rng(1).integers(0, 90, size=(150, 9))
+    protocol = kg.Protocol(candidates=kg.candidates.Listed(objects=lists))
+    notes = kg.evaluate(scorer, dataset, protocol, progress=False).notes
+    assert not [note for note in notes if note.startswith("test triples rank far above")]

@@ -273,7 +273,7 @@ def test_command_line(tmp_path, monkeypatch, capsys):
     assert row.startswith(f"both,12,{found[6]!r}")
     assert main([*call, "--sample-seed", "4"]) == 2
     assert capsys.readouterr().err == (
-        "kgeval: --sample-seed is the seed of --sample N and of --max-seconds S; give it with one of them\n"
+        "kgeval: --sample-seed is the seed of --sample N, --precision H and --max-seconds S; give it with one of them\n"
     )
     for wrong in ("10%", "0.1", "0", "-3", "many"):
         with pytest.raises(SystemExit):

@@ -71,6 +71,12 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     sample = parser.add_argument_group("sample (ranks only a part of the triples; the filter does not change)")
     sample.add_argument("--sample", type=_n_triples, metavar="N", help="rank N triples, drawn at random")
     sample.add_argument(
+        "--precision",
+        type=_half_widths,
+        metavar="H",
+        help="rank as many random triples as are needed for a 95%% interval of MRR +-H; other metrics: hits@10=H",
+    )
+    sample.add_argument(
         "--max-seconds", type=float, metavar="S", help="rank triples in random order, and stop after S seconds"
     )
     sample.add_argument("--sample-seed", type=int, metavar="N", help="seed of the random triples (default: 0)")
@@ -99,6 +105,20 @@ def _n_triples(text: str) -> int:
     if not re.fullmatch("[0-9]+", text) or int(text) < 1:
         raise argparse.ArgumentTypeError(f"expected a number of triples, such as --sample 1000; got {text!r}")
     return int(text)
+
+
+def _half_widths(text: str) -> dict[str, float]:
+    """Return the metrics and half-widths that ``--precision`` names; a number alone is that of MRR."""
+    try:
+        pairs = [part.rpartition("=") for part in words(text)]
+        found = {metric or "mrr": float(half_width) for metric, _, half_width in pairs}
+    except ValueError:
+        found = {}
+    if not found:
+        raise argparse.ArgumentTypeError(
+            f"expected a half-width, such as --precision .02 or --precision hits@10=.02; got {text!r}"
+        )
+    return found
 
 
 def _evaluate(options: argparse.Namespace) -> Output:
@@ -207,7 +227,8 @@ def _shown(
 def _ended_early(result: EvaluationResult, options: argparse.Namespace) -> str:
     """Return the number of triples ranked within ``--max-seconds``, and how to continue; empty if all were ranked."""
     sample = result.protocol.sample
-    if options.max_seconds is None or sample is None or sample.n == options.sample:
+    is_precise = any(note.startswith("precision: ") for note in result.notes)
+    if options.max_seconds is None or sample is None or sample.n == options.sample or is_precise:
         return ""
     wanted = sample.of if options.sample is None else min(options.sample, sample.of)
     ranked = f"--max-seconds {options.max_seconds:g}: ranked {sample.n:,} of {wanted:,} triples."
