@@ -29,7 +29,17 @@ from kgeval.errors import MetricError, ProtocolError
 from kgeval.markup_panels import between, enough_decimals, p_equals, signed, written
 from kgeval.metrics import AgainstChance, RankMetric, display_of
 from kgeval.results import Key
-from kgeval.stats import MarginTest, Support, compare_paired, first_mean, holm, holm_levels, non_inferiority, tost
+from kgeval.stats import (
+    MarginTest,
+    Support,
+    compare_paired,
+    effective_differing,
+    first_mean,
+    holm,
+    holm_levels,
+    non_inferiority,
+    tost,
+)
 
 KINDS = ("equivalence", "non-inferiority")
 EQUAL, NOT_INFERIOR, INFERIOR = "equal within the margin", "not inferior", "inferior beyond the margin"
@@ -86,8 +96,9 @@ def compared_pair(comparison: Any, label: str, pair: tuple[int, int]) -> MarginP
     except MetricError as error:
         return MarginPair(replace(base, reason=str(error)), float("inf"))
     (found,) = compare_paired([moments[0]], [moments[1]], sample.clusters, test="t")
-    is_mean = all(part.finish is first_mean for part in moments)
-    return MarginPair(replace(base, difference=found), largest_difference(comparison, key) if is_mean else np.inf)
+    largest = largest_difference(comparison, key) if all(part.finish is first_mean for part in moments) else np.inf
+    n_weighty = effective_differing(moments[0], moments[1], sample.clusters.first)
+    return MarginPair(replace(base, difference=found), largest, n_weighty)
 
 
 @dataclass(frozen=True)
@@ -100,10 +111,13 @@ class MarginPair:
         Its difference has a standard error.
     largest : float
         The largest possible difference in one observation, if the metric is a mean; else infinity.
+    n_weighty : float
+        See `Support`.
     """
 
     pair: Pair
     largest: float
+    n_weighty: float = np.inf
 
     def test(self, margin: float, kind: str, alpha: float) -> MarginTest | None:
         """Return the test at a level; None if there is none.
@@ -118,7 +132,7 @@ class MarginPair:
         found = self.pair.difference
         if found is None or math.isnan(found.error) or not (found.error == 0.0 or not found.reason):
             return None
-        support = Support(found.n_differing, found.n_effective, self.largest)
+        support = Support(found.n_differing, found.n_effective, self.largest, self.n_weighty)
         numbers = (found.value, found.error, found.freedom, margin)
         if kind == "equivalence":
             return tost(*numbers, alpha=alpha, support=support)

@@ -14,7 +14,7 @@ from ranked_results import ranked
 
 import kgeval as kg
 from kgeval.results import named
-from kgeval.stats import Support, compare_paired, tost
+from kgeval.stats import Clusters, Support, compare_paired, effective_differing, tost
 from kgeval.stats.moments import Moments
 
 
@@ -155,8 +155,37 @@ def test_h22_nearly_identical_ranks_are_not_shown_equal_too_often():
     assert n_equal / repetitions <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / repetitions)
 
 
+def test_h22_a_few_large_gaps_among_many_small_ones_show_no_equality():
+    """70 of 1,400 triples differ, 10 of them by 0.9 and 60 by at most 0.02; the mean difference is the margin."""
+    rng, n, found_equal, by_t = np.random.default_rng(2), 1400, 0, 0
+    margin, grouping = 0.05 * (0.15 * 0.9 + 0.85 * 0.01), Clusters.of(np.arange(n), n).first
+    repetitions = size(300, 2000)
+    for _ in range(repetitions):
+        gaps = np.where(rng.random(n) < 0.15, 0.9, 0.02 * rng.random(n)) * (rng.random(n) < 0.05)
+        systems = Moments(gaps[:, None]), Moments(np.zeros((n, 1)))
+        (found,) = compare_paired(systems[:1], systems[1:], np.arange(n), test="t")
+        n_weighty = effective_differing(*systems, grouping)
+        assert n_weighty == pytest.approx((gaps**2).sum() ** 2 / (gaps**4).sum(), rel=0.1)  # of gaps - mean in truth
+        numbers = (found.value, found.error, found.freedom, margin)
+        found_equal += tost(*numbers, support=Support(found.n_differing, n, 1.0, n_weighty)).p_value <= 0.05
+        by_t += tost(*numbers, support=Support(found.n_differing, n, 1.0)).p_value <= 0.05
+    assert by_t / repetitions > 0.08
+    assert found_equal / repetitions <= 0.05
+
+
+def test_h22_equivalence_of_results_counts_large_gaps():
+    """60 of 150 triples differ, by one place near rank 90; in 4 or 30 of them the rank is 2 against 1 or 3 instead."""
+    place = np.arange(150)
+    for n_large, decision in ((4, "undecided"), (30, "equal within the margin")):
+        ranks = np.where(place < n_large, 2, 90)
+        other = np.where(place < 60, ranks + np.where(place % 2, 1, -1), ranks)
+        found = kg.compare([ranked(ranks, "A"), ranked(other, "B")], names=["A", "B"], metrics="mrr")
+        row = found.equivalence(0.2).iloc[0]
+        assert (row["n_differing"], row["decision"]) == (60, decision)
+
+
 def random_family(rng):
-    """Differences of a random comparison or benchmark, and its alpha: ties, equal models, few triples, many or few runs."""
+    """Differences of a random comparison or benchmark, and its alpha: ties, equal models, few triples, several runs."""
     n_models, n, confidence = int(rng.integers(2, 5)), int(rng.choice([4, 12, 40, 80])), rng.choice([0.9, 0.95])
     largest, metric = int(rng.choice([2, 9, 150])), str(rng.choice(["mrr", "mr", "hits@3"]))
     lead, n_datasets = rng.choice([0.0, 0.3, 1.0]), int(rng.integers(1, 3))
