@@ -159,7 +159,9 @@ class Difference:
     def detectable(self, level: float) -> float:
         """Return the smallest true difference that this test finds at a level with a probability of about 0.8.
 
-        The variation is assumed not to depend on the difference. NaN if no difference can be found.
+        The variation is assumed not to depend on the difference. If it grows with the difference, less is found: in
+        simulations, 0.51 to 0.74 with hits of 2%, and 0.69 with the MRR of 100 triples. NaN if no difference can be
+        found.
         """
         reach = self.reach(level)
         return reach + student_quantile(POWER, self.freedom) * self.error if isfinite(reach) else nan
