@@ -55,7 +55,7 @@ class Comparison:
         interval; ``p``, the p-value of the paired randomization test, and ``p_corrected``, the same p-value corrected
         by Holm's method for all tests of the table; ``decision``, ``"first"``, ``"second"`` or ``"undecided"``: decided
         if ``p_corrected`` is at most `alpha`; ``better``, the name of the better model if decided, else empty;
-        ``detectable``, where undecided, the true difference that the test finds with a probability of about 0.8;
+        ``detectable``, where undecided, the true difference found with a probability of about 0.8 if its error stayed;
         ``reason``, why values are NaN or no decision can be had. Then ``value_first, value_second``; ``n``, the number
         of observations (ranks or queries); ``n_clusters``, the number of clusters, ``n_differing``, those in which the
         models differ, ``n_effective``, their effective number (see `Interval`); ``test``, ``"swaps"`` (randomization

@@ -29,7 +29,17 @@ from kgeval.errors import MetricError, ProtocolError
 from kgeval.markup_panels import between, enough_decimals, p_equals, signed, written
 from kgeval.metrics import AgainstChance, RankMetric, display_of
 from kgeval.results import EvaluationResult, Key
-from kgeval.stats import MarginTest, Support, compare_paired, first_mean, holm, holm_levels, non_inferiority, tost
+from kgeval.stats import (
+    MarginTest,
+    Support,
+    compare_paired,
+    effective_differing,
+    first_mean,
+    holm,
+    holm_levels,
+    non_inferiority,
+    tost,
+)
 
 KINDS = ("equivalence", "non-inferiority")
 EQUAL, NOT_INFERIOR, INFERIOR = "equal within the margin", "not inferior", "inferior beyond the margin"
@@ -98,7 +108,9 @@ def compared_pair(comparison: Any, label: str, pair: tuple[int, int]) -> Pair:
         return replace(base, reason=str(error))
     (found,) = compare_paired([moments[0]], [moments[1]], sample.clusters, test="t")
     is_mean = all(part.finish is first_mean for part in moments)
-    return replace(base, difference=found, largest=largest_of(comparison, label) if is_mean else math.inf)
+    largest = largest_of(comparison, label) if is_mean else math.inf
+    n_weighty = effective_differing(moments[0], moments[1], sample.clusters.first)
+    return replace(base, difference=found, largest=largest, n_weighty=n_weighty)
 
 
 def _test(pair: Pair, margin: float, kind: str, alpha: float) -> MarginTest | None:
@@ -106,7 +118,7 @@ def _test(pair: Pair, margin: float, kind: str, alpha: float) -> MarginTest | No
     found = pair.difference
     if found is None or math.isnan(found.error) or not (found.error == 0.0 or not found.reason):
         return None
-    support = Support(found.n_differing, found.n_effective, pair.largest)
+    support = Support(found.n_differing, found.n_effective, pair.largest, pair.n_weighty)
     numbers = (found.value, found.error, found.freedom, margin)
     if kind == "equivalence":
         return tost(*numbers, alpha=alpha, support=support)
@@ -119,7 +131,7 @@ def margin_rows(pairs: Sequence[Pair], margins: Sequence[float], kind: str, alph
 
     Parameters
     ----------
-    compared : sequence of MarginPair
+    pairs : sequence of Pair
     margins : sequence of float
         The margin of each pair.
     kind : str

@@ -102,6 +102,8 @@ class Pair:
         Further columns of the row.
     largest : float
         The largest possible difference in one observation, for tests against a margin; infinity if it is not known.
+    n_weighty : float
+        The effective number of differing clusters, for tests against a margin (`Support`).
     """
 
     dataset: str
@@ -115,6 +117,7 @@ class Pair:
     reason: str = ""
     more: Mapping[str, Any] = field(default_factory=dict)
     largest: float = math.inf
+    n_weighty: float = math.inf
 
     def turned(self) -> Pair:
         """Return the second model against the first."""
@@ -162,8 +165,8 @@ def decided_rows(
         which excludes 0 exactly if the row is decided; ``low_95, high_95``, the 95% interval, not corrected;
         ``decision``: ``"first"``, ``"second"``, ``"undecided"`` or ``"no common run"``; ``better``, the name of the
         better model if decided, else empty; ``detectable``, if undecided, the true difference that this test would find
-        with a probability of about 0.8; ``reason``, why there is no interval or no test, or why no decision can be had;
-        then `MORE_COLUMNS` and `more`.
+        with a probability of about 0.8 if its error stayed; ``reason``, why there is no interval or no test, or why no
+        decision can be had; then `MORE_COLUMNS` and `more`.
     """
     pairs = list(pairs) if has_order else leaders_first(pairs)
     p_values = np.array([pair.p_value for pair in pairs], dtype=np.float64)

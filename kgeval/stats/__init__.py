@@ -23,6 +23,7 @@ from kgeval.stats.paired import (
     compare_paired,
     compare_pairs,
     count_differing,
+    effective_differing,
     paired_interval,
 )
 from kgeval.stats.quantiles import quantile_interval
@@ -55,6 +56,7 @@ __all__ = [
     "compare_pairs",
     "compare_runs",
     "count_differing",
+    "effective_differing",
     "first_mean",
     "friedman",
     "holm",

@@ -13,9 +13,9 @@ from kgeval.checks import check_number, counted
 from kgeval.stats.paired import SAME_DIFFERENCE
 from kgeval.stats.tails import student_p_value, student_quantile
 
-# With fewer differing clusters than this, and fewer than half of all, Student's t is not used to show a small
-# difference.
-MIN_DIFFERING = 50
+# With fewer differing clusters than this, or a smaller effective number of them, Student's t is not used to show a
+# small difference, unless half of all clusters differ.
+MIN_DIFFERING, MIN_WEIGHTY = 50, 20
 
 
 @dataclass(frozen=True)
@@ -23,12 +23,13 @@ class Support:
     """The numbers of clusters of a t test; if few clusters differ, they take its place.
 
     If two systems differ in 15 of 300 clusters, the standard error is unreliable: Student's t then calls a difference
-    that equals the margin smaller than the margin in up to 10%, in place of 5%. So if fewer than 50 clusters differ,
-    and fewer than half of all, the p-value is at least the probability that at most `n_differing` of the clusters
-    differ although the true difference is the margin. If a cluster changes the statistic by at most `largest` /
-    `n_clusters`, at least the share ``margin / largest`` of all clusters must differ; so this probability is at most
-    that of the binomial distribution. With 0 differing clusters it is ``(1 - margin / largest) ** n_clusters``. In any
-    other case the p-value is at least ``2 ** (1 - n_differing)``, the smallest p-value of the randomization test.
+    that equals the margin smaller than the margin in up to 10%, in place of 5%. The same happens if 70 of 1,400 differ,
+    but only 10 of these by much. So if fewer than half of all clusters differ, and fewer than 50 (or an effective
+    number below 20), the p-value is at least the probability that at most `n_differing` of the clusters differ although
+    the true difference is the margin. If a cluster changes the statistic by at most `largest` / `n_clusters`, at least
+    the share ``margin / largest`` of all clusters must differ; so this probability is at most that of the binomial
+    distribution. With 0 differing clusters it is ``(1 - margin / largest) ** n_clusters``. In any other case the
+    p-value is at least ``2 ** (1 - n_differing)``, the smallest p-value of the randomization test.
 
     Parameters
     ----------
@@ -39,11 +40,14 @@ class Support:
     largest : float
         The largest possible absolute difference between the two systems in one observation, if the statistic is a plain
         mean; else infinity, and a few differing clusters show nothing.
+    n_weighty : float
+        The effective number of differing clusters (`effective_differing`).
     """
 
     n_differing: int
     n_clusters: float
     largest: float = inf
+    n_weighty: float = inf
 
     @property
     def of_signs(self) -> float:
@@ -53,7 +57,8 @@ class Support:
     @property
     def is_sparse(self) -> bool:
         """Whether so few clusters differ that Student's t is not used."""
-        return self.n_differing < min(MIN_DIFFERING, int(self.n_clusters + 1e-9) / 2.0)
+        are_few = self.n_differing < MIN_DIFFERING or self.n_weighty < MIN_WEIGHTY
+        return are_few and self.n_differing < int(self.n_clusters + 1e-9) / 2.0
 
     def of_margin(self, margin: float) -> float:
         """Return the smallest p-value of a test that shows a difference to be below `margin`.
@@ -276,6 +281,8 @@ def _limits(
     least = 0.0 if support is None else support.smallest_margin(alpha)
     if not isfinite(least):
         differing = counted(support.n_differing, "cluster") if support else ""
+        if support and support.n_weighty < support.n_differing:
+            differing += f" ({support.n_weighty:.0f} effective)"
         return nan, nan, f"the systems differ in {differing} only, too few for an interval"
     if error == 0.0 and difference != 0.0:
         return nan, nan, SAME_DIFFERENCE

@@ -155,7 +155,9 @@ class Difference:
     def detectable(self, level: float) -> float:
         """Return the smallest true difference that this test finds at a level with a probability of about 0.8.
 
-        The variation is assumed not to depend on the difference. NaN if no difference can be found.
+        The variation is assumed not to depend on the difference. If it grows with the difference, less is found: in
+        simulations, 0.51 to 0.74 with hits of 2%, and 0.69 with the MRR of 100 triples. NaN if no difference can be
+        found.
         """
         reach = self.reach(level)
         return reach + student_quantile(POWER, self.freedom) * self.error if isfinite(reach) else nan
@@ -335,6 +337,34 @@ def count_differing(first: Moments, second: Moments, grouping: Grouping) -> int:
     grouping : Grouping
     """
     return int(_gap_sums(first, second, grouping).any(axis=1).sum())
+
+
+def effective_differing(first: Moments, second: Moments, grouping: Grouping) -> float:
+    """Return the effective number of clusters in which two systems differ: ``sum(c^2)^2 / sum(c^4)``.
+
+    c is how much the difference changes if a cluster is left out. If k of many clusters have gaps of one size and the
+    others none, the number is about k; clusters with far smaller gaps than a few others hardly count.
+
+    Parameters
+    ----------
+    first, second : Moments
+    grouping : Grouping
+
+    Returns
+    -------
+    float
+        Infinite if the difference is the same in every cluster.
+
+    Examples
+    --------
+    >>> gaps = np.array([[1.0], [-1.0], [0.01], [0.01], [0.0], [0.0]])
+    >>> round(effective_differing(Moments(gaps), Moments(0.0 * gaps), Grouping.of(range(6), 6)), 3)
+    2.0
+    """
+    with np.errstate(all="ignore"):
+        squares = np.square(left_out_deviations(first, grouping) - left_out_deviations(second, grouping))
+        total = float(np.square(squares).sum())
+        return float(squares.sum()) ** 2 / total if total else float("inf")
 
 
 def _check_pairs(first: Sequence[Moments], second: Sequence[Moments]) -> int:

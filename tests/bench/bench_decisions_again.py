@@ -1,8 +1,9 @@
 """How often decisions err and find: a second generator, written without a look at that of `bench_decisions.py`.
 
-``python tests/bench/bench_decisions_again.py`` prints one line per cell as soon as it is simulated (about an hour with
-one processor); ``--only 2/2/2/2`` runs the cells whose names contain this text, ``--families 200`` gives a quick look.
-Each family goes through the core of all comparisons: `compare_runs`, then `decided_rows`.
+``python tests/bench/bench_decisions_again.py`` prints one line per cell as soon as it is simulated (about 40 minutes
+with one processor); ``--only 2/2/2/2`` runs the cells whose names contain this text, ``--families 200`` gives a quick
+look. Each family goes through the core of all comparisons: `compare_runs`, then
+`decided_rows`.
 """
 
 from __future__ import annotations
@@ -132,7 +133,7 @@ class Cell:
             for (i, j), found in zip(indices, compare_runs(systems, indices)):
                 means, n_runs = (systems[i].mean, systems[j].mean), (self.runs[i], self.runs[j])
                 pairs.append(
-                    Pair(f"d{dataset}", "mrr", f"m{i}", f"m{j}", means, found, n_runs=n_runs, more={"n": self.n})
+                    Pair(f"d{dataset}", "mrr", (f"m{i}", f"m{j}"), means, found, n_runs=n_runs, more={"n": self.n})
                 )
         return decided_rows(pairs, ALPHA)
 
@@ -208,6 +209,7 @@ FOURFOLD = [
     Cell("2/2/2/2 two vary fourfold, seeds 90%", TWOS, 0.9, spreads=fours(4, 2)),
     Cell("3/3/3 fourfold", (3, 3, 3), spreads=fours(3)),
     Cell("3/3/3/3 fourfold, seeds 90%", (3,) * 4, 0.9, spreads=fours(4)),
+    Cell("5/5/5/5 fourfold on 5 datasets", (5,) * 4, 0.9, spreads=fours(4), datasets=5),
 ]
 POWER = [Cell(f"{n}/{n}/{n}/{n} seeds {s:.0%}", (n,) * 4, s, shift=4.0) for n in (2, 3) for s in (0.2, 0.5, 0.9)]
 LADDERS = [

@@ -9,22 +9,22 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from grids import size
+from grids import size, thinned
 from ranked_results import ranked
 
 import kgeval as kg
 from kgeval.results import named
-from kgeval.stats import Support, compare_paired, tost
+from kgeval.stats import Clusters, Support, compare_paired, effective_differing, tost
 from kgeval.stats.moments import Moments
 
 
 @functools.cache
-def bench():
+def bench(name="bench_decisions"):
     """The module of simulated families."""
-    path = Path(__file__).resolve().parents[1] / "bench" / "bench_decisions.py"
-    spec = importlib.util.spec_from_file_location("bench_decisions", path)
+    path = Path(__file__).resolve().parents[1] / "bench" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)
-    sys.modules["bench_decisions"] = module
+    sys.modules[name] = module
     spec.loader.exec_module(module)
     return module
 
@@ -85,6 +85,24 @@ def test_every_cell(place):
     allowed = 0.13 if one.ratios and min(one.runs) < 5 else 0.08 if one.ratios else 0.06
     assert share <= allowed + 3 * math.sqrt(allowed * (1 - allowed) / n), one.name
     assert disagree == 0
+
+
+def of_the_second_generator():
+    """Its cells of equal models with the largest share of false decisions that is allowed, and its ladders."""
+    module = bench("bench_decisions_again")
+    five = [one for one in module.FOURFOLD if min(one.runs) >= 5]
+    return [*((one, 0.06) for one in module.EQUAL), *((one, 0.08) for one in five), *((x, 1) for x in module.LADDERS)]
+
+
+@pytest.mark.parametrize("place", thinned(range(50), 24))
+def test_the_second_generator_finds_the_same(place):
+    """At most 6% of the families err, with fourfold spreads of five runs 8%; rows with |z| > 6 are decided."""
+    (one, most), n = of_the_second_generator()[place], size(40, 300)
+    n = n if len(one.runs) < 15 else 3
+    err, _, _, n_missed, n_against, n_rows, _ = bench("bench_decisions_again").simulate(one, n, 7)
+    assert err <= most + 3 * math.sqrt(most * (1 - most) / n), one.name
+    assert (n_missed if most == 1 else 0, n_against) == (0, 0)
+    assert n_rows == n * one.datasets * math.comb(len(one.runs), 2)
 
 
 def test_h9_groups_of_few_triples_decide_nothing():
@@ -155,8 +173,37 @@ def test_h22_nearly_identical_ranks_are_not_shown_equal_too_often():
     assert n_equal / repetitions <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / repetitions)
 
 
+def test_h22_a_few_large_gaps_among_many_small_ones_show_no_equality():
+    """70 of 1,400 triples differ, 10 of them by 0.9 and 60 by at most 0.02; the mean difference is the margin."""
+    rng, n, found_equal, by_t = np.random.default_rng(2), 1400, 0, 0
+    margin, grouping = 0.05 * (0.15 * 0.9 + 0.85 * 0.01), Clusters.of(np.arange(n), n).first
+    repetitions = size(300, 2000)
+    for _ in range(repetitions):
+        gaps = np.where(rng.random(n) < 0.15, 0.9, 0.02 * rng.random(n)) * (rng.random(n) < 0.05)
+        systems = Moments(gaps[:, None]), Moments(np.zeros((n, 1)))
+        (found,) = compare_paired(systems[:1], systems[1:], np.arange(n), test="t")
+        n_weighty = effective_differing(*systems, grouping)
+        assert n_weighty == pytest.approx((gaps**2).sum() ** 2 / (gaps**4).sum(), rel=0.1)  # of gaps - mean in truth
+        numbers = (found.value, found.error, found.freedom, margin)
+        found_equal += tost(*numbers, support=Support(found.n_differing, n, 1.0, n_weighty)).p_value <= 0.05
+        by_t += tost(*numbers, support=Support(found.n_differing, n, 1.0)).p_value <= 0.05
+    assert by_t / repetitions > 0.08
+    assert found_equal / repetitions <= 0.05
+
+
+def test_h22_equivalence_of_results_counts_large_gaps():
+    """60 of 150 triples differ, by one place near rank 90; in 4 or 30 of them the rank is 2 against 1 or 3 instead."""
+    place = np.arange(150)
+    for n_large, decision in ((4, "undecided"), (30, "equal within the margin")):
+        ranks = np.where(place < n_large, 2, 90)
+        other = np.where(place < 60, ranks + np.where(place % 2, 1, -1), ranks)
+        found = kg.compare([ranked(ranks, "A"), ranked(other, "B")], names=["A", "B"], metrics="mrr")
+        row = found.equivalence(0.2).iloc[0]
+        assert (row["n_differing"], row["decision"]) == (60, decision)
+
+
 def random_family(rng):
-    """Differences of a random comparison or benchmark, and its alpha: ties, equal models, few triples, any runs."""
+    """Differences of a random comparison or benchmark, and its alpha: ties, equal models, few triples, several runs."""
     n_models, n, confidence = int(rng.integers(2, 5)), int(rng.choice([4, 12, 40, 80])), rng.choice([0.9, 0.95])
     largest, metric = int(rng.choice([2, 9, 150])), str(rng.choice(["mrr", "mr", "hits@3"]))
     lead, n_datasets = rng.choice([0.0, 0.3, 1.0]), int(rng.integers(1, 3))

@@ -113,7 +113,7 @@ def generated(seed):
         is_tied = rng.random(2 * n) < rng.choice([0.0, 0.05, 0.8])
         results[name] = with_ranks(base, np.where(is_tied, 0, better), np.where(is_tied, 2 * better, 0))
     metrics = [["mrr"], ["mr", "mrr"], ["hits@3", "mrr", "mr"], ["hmr", "mrr"]][int(rng.integers(4))]
-    return results, {"metrics": metrics, "n_resamples": 499, "seed": seed}
+    return results, {"metrics": metrics, "n_resamples": 499, "resample_seed": seed}
 
 
 def holm_by_loops(p_values):

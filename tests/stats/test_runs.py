@@ -246,7 +246,7 @@ def test_equal_systems_and_constant_differences():
 
 
 def test_equal_models_beside_others_say_so():
-    """The seeds differ by 0.3: the pooled variance is above 0, yet no cluster of the first two models differs."""
+    """The seeds differ by 0.3, so that the pooled variance is above 0; no cluster of the first two models differs."""
     rng = np.random.default_rng(4)
     rows = [rng.random((20, 1)) + shift for shift in (0.0, 0.3, 0.1, 0.4)]
     clusters = Clusters.of(range(20), 20)
