@@ -1,6 +1,6 @@
 """Functions that read datasets, models and tables of scores from files, for users and for the command line."""
 
-from kgeval.formats.candidate_files import read_candidates
+from kgeval.formats.candidate_files import has_pools, read_candidates
 from kgeval.formats.datasets import dataset_formats, read_dataset, read_negatives
 from kgeval.formats.inspection import Inspection, inspect
 from kgeval.formats.models import load_model, model_formats
@@ -15,6 +15,7 @@ __all__ = [
     "dataset_formats",
     "describe_registered",
     "has_named_header",
+    "has_pools",
     "inspect",
     "load_model",
     "model_formats",

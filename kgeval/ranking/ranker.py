@@ -21,6 +21,7 @@ from kgeval.errors import ScoreError
 from kgeval.kernels import (
     Counter,
     Counts,
+    Places,
     address,
     check_counter_memory,
     check_row_memory,
@@ -215,8 +216,8 @@ class RowBatch:
         rows = self.scorer.rows(queries.side, queries.given, queries.relation, task.candidates)
         largest = check_no_nan(rows, queries, task.candidates, task.dataset, self.scorer.name)
         count_rows = row_counter(rows)
-        counts = count_rows(rows, task.places(self.start, self.stop))
-        return replace(_without_positives(task, self.start, self.stop, counts), is_infinite=largest == np.inf)
+        counts = _counts_of(task, self.start, self.stop, lambda places: count_rows(rows, places))
+        return replace(counts, is_infinite=largest == np.inf)
 
 
 @dataclass(frozen=True)
@@ -235,8 +236,7 @@ class VectorBatch:
         vectors = self.scorer.queries(queries.side, queries.given, queries.relation)
         check_dimensions(vectors, self.candidates.vectors, self.scorer.name)
         _check_queries(largest_in_rows(vectors) + self.candidates.largest, queries, task, self.scorer.name)
-        counts = self.candidates.counter.count(vectors, task.places(self.start, self.stop))
-        return _without_positives(task, self.start, self.stop, counts)
+        return _counts_of(task, self.start, self.stop, lambda places: self.candidates.counter.count(vectors, places))
 
 
 @dataclass(frozen=True)
@@ -247,6 +247,16 @@ class _Candidates:
     largest_of: Reals  # shape (candidates,): the largest absolute value in each vector; or a single upper bound
     largest: float  # the largest number in `largest_of`; stored, since every batch needs it
     counter: Counter
+
+
+def _counts_of(task: Task, start: int, stop: int, count: Callable[[Places], Counts]) -> TaskCounts:
+    """Return the counts of rivals for queries ``start:stop``; `Task.extras` are rivals in no setting."""
+    found = _without_positives(task, start, stop, count(task.places(start, stop)))
+    if task.extras is None:
+        return found
+    extras = task.extras
+    none = _without_positives(extras, start, stop, count(extras.places(start, stop))).known
+    return replace(found, raw=found.raw - none, known=found.known - none)
 
 
 def _without_positives(task: Task, start: int, stop: int, counts: Counts) -> TaskCounts:

@@ -33,6 +33,9 @@ class Task:
         The ids of all known answers that are candidates; the ids of one query are sorted and distinct.
     is_known : int64 array, shape (positives,)
         1 if the positive is itself a known answer of its query, else 0.
+    extras : Task, optional
+        The same task, whose `known` holds the candidates that are rivals in no setting; they are also in `known` of
+        this task. The counts of `extras` are taken off the counts of both settings.
     """
 
     dataset: Dataset
@@ -41,6 +44,31 @@ class Task:
     known_offsets: Ids
     known: Ids
     is_known: Ids
+    extras: Task | None = None
+
+    @classmethod
+    def of_added(cls, dataset: Dataset, queries: Queries, pool: Ids, index: KnownIndex) -> Task:
+        """Make a task of positives outside their pool: each joins its own query, and is no rival of the others.
+
+        Parameters
+        ----------
+        dataset : Dataset
+        queries : Queries
+            No answer is in the pool.
+        pool : int64 array, shape (candidates,)
+            Sorted distinct entity ids.
+        index : KnownIndex
+            As for `of`.
+        """
+        added = np.unique(queries.answers)
+        n, n_entities = len(queries), len(dataset.entities)
+        task = cls.of(dataset, queries, np.union1d(pool, added), index)
+        rows = np.append(np.repeat(np.arange(n), np.diff(task.known_offsets)), np.repeat(np.arange(n), len(added)))
+        keys = np.unique(rows * n_entities + np.append(task.known, np.tile(added, n)))
+        offsets = np.searchsorted(keys, np.arange(n + 1) * n_entities)
+        task = replace(task, known=keys % n_entities, known_offsets=offsets, is_known=np.ones_like(task.is_known))
+        extras = replace(task, known=np.tile(added, n), known_offsets=np.arange(n + 1) * len(added))
+        return replace(task, extras=extras)
 
     @classmethod
     def of(cls, dataset: Dataset, queries: Queries, candidates: Ids, index: KnownIndex) -> Task:
@@ -126,6 +154,7 @@ class Task:
             known_offsets=np.append(0, np.cumsum(sizes)),
             known=self.known[joined_ranges(self.known_offsets[places], sizes)],
             is_known=self.is_known[positives],
+            extras=None if self.extras is None else self.extras.take(places),
         )
 
     def count_rivals(self) -> dict[str, Ids]:
@@ -133,7 +162,8 @@ class Task:
         raw = np.full(len(self.queries.answers), len(self.candidates) - 1)
         # (positives,): the number of known answers of the positive's query, without the positive itself
         n_known = np.repeat(np.diff(self.known_offsets), np.diff(self.queries.offsets)) - self.is_known
-        return {"raw": raw, "filtered": raw - n_known}
+        filtered = raw - n_known
+        return {"raw": raw if self.extras is None else self.extras.count_rivals()["filtered"], "filtered": filtered}
 
     def positions(self, ids: Ids) -> Ids:
         """Return the index in `candidates` of each entity id in `ids`; every id must be a candidate."""

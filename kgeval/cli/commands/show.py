@@ -27,7 +27,17 @@ from kgeval.metrics.default_metrics import DEFAULT_METRICS
 from kgeval.report import write_ranks
 from kgeval.results import EvaluationResult
 
-LIVE = ("model", "scorer", "sides", "splits", "filter", "unseen", "candidates", "empty_lists")  # need --explain
+LIVE = (
+    "model",
+    "scorer",
+    "sides",
+    "splits",
+    "filter",
+    "unseen",
+    "candidates",
+    "empty_lists",
+    "outside",
+)  # need --explain
 WITHOUT_EFFECT = ("by", "ties", "confidence", "cluster", "types", "means_from")  # on files of ranks and single ranks
 
 

@@ -135,7 +135,8 @@ def among(task: Task, candidates: Ids) -> Task:
     is_kept = np.isin(task.known, candidates)
     row_of = np.repeat(np.arange(task.n_queries), np.diff(task.known_offsets))[is_kept]  # query of each known answer
     offsets = np.searchsorted(row_of, np.arange(task.n_queries + 1))
-    return replace(task, candidates=candidates, known=task.known[is_kept], known_offsets=offsets)
+    extras = None if task.extras is None else among(task.extras, candidates)
+    return replace(task, candidates=candidates, known=task.known[is_kept], known_offsets=offsets, extras=extras)
 
 
 def _summed(held: _Range, name: str) -> TaskCounts:
