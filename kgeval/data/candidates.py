@@ -21,7 +21,7 @@ from kgeval.data.lists import Ragged
 from kgeval.data.ogb_negatives import ogb_lists
 from kgeval.data.pandas_index import in_row_order
 from kgeval.data.queries import SIDES, Queries, query_parts
-from kgeval.data.row_keys import rank_in
+from kgeval.data.row_keys import group_rows, rank_in
 from kgeval.errors import ProtocolError
 
 __all__ = ["All", "ByRelation", "Candidates", "Listed", "Recorded"]
@@ -714,9 +714,10 @@ def _observed(triples: Ids, n_relations: int) -> dict[str, dict[int, Ids]]:
     pools = {}
     for side in SIDES:
         (relations, _), answers = query_parts(triples, side)
-        pairs = np.unique(np.column_stack([relations, answers]), axis=0)
-        ends = np.searchsorted(pairs[:, 0], np.arange(n_relations + 1))
-        pools[side] = {i: pairs[ends[i] : ends[i + 1], 1] for i in range(n_relations)}
+        order, starts = group_rows(relations, answers)
+        first = order[starts[:-1]]  # one triple for each relation and answer
+        ends = np.searchsorted(relations[first], np.arange(n_relations + 1))
+        pools[side] = {i: answers[first[ends[i] : ends[i + 1]]] for i in range(n_relations)}
     return pools
 
 

@@ -1,9 +1,10 @@
 """Functions that read datasets, models and tables of scores from files, for users and for the command line."""
 
-from kgeval.formats.candidate_files import has_pools, read_candidates
+from kgeval.formats.candidate_files import read_candidates
 from kgeval.formats.datasets import dataset_formats, read_dataset, read_negatives
 from kgeval.formats.inspection import Inspection, inspect
 from kgeval.formats.models import load_model, model_formats
+from kgeval.formats.pool_files import has_pools
 from kgeval.formats.predictions import prediction_formats, read_predictions
 from kgeval.formats.registered import cache_home, describe_registered, registered_datasets, registered_files
 from kgeval.formats.scores import NUMBER, has_named_header, read_scores

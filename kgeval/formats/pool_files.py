@@ -150,7 +150,7 @@ def _label(path: Path, kind: str, name: Any, dictionaries: dict[str, list[str]],
             raise DataError(f"{path}: has ids, but its dictionary {file.name} is not beside it; put it there")
     if not 0 <= name < len(dictionaries[kind]):
         return f"id {name}"
-    return dictionaries[kind][name]
+    return str(dictionaries[kind][name])
 
 
 def _dictionary(file: Path) -> list[str]:

@@ -93,6 +93,7 @@ class Ranker:
         self._note_memory = note_memory
         self._prepared = [] if prepared is None else prepared
         self._held: dict[int, _Candidates] = {}  # index of a task -> its candidates, for the last `TASKS_AT_ONCE` tasks
+        self._n_queries = sum(task.n_queries for task in tasks)
         self._lock = threading.Lock()
 
     def batch_size(self, task: int) -> int:
@@ -107,7 +108,7 @@ class Ranker:
             return size
         if self.limits.batch_size:
             return self._candidates(task).counter.batch_size
-        n_queries, held = sum(task.n_queries for task in self.tasks), self._candidates(task)
+        n_queries, held = self._n_queries, self._candidates(task)
         least, n_batches = MIN_BATCH, BATCHES * self.n_threads
         if not is_kept(held.vectors.nbytes):  # each batch reads the whole table: plan one batch for each thread
             least, n_batches = MIN_LARGE_BATCH, self.n_threads
@@ -185,7 +186,7 @@ class Ranker:
         if not is_checked_by_counter:
             _check_candidates(largest_of, task, scorer.name)
         geometry, limits, device = scorer.model.geometry, self.limits, self.limits.device
-        n_queries = sum(task.n_queries for task in self.tasks)
+        n_queries = self._n_queries
         if n_queries < MIN_QUERIES_FOR_BYTES and (device == "cpu" or (device is None and not is_on_device(vectors))):
             device = "numpy"
         batch_size = block_size = None
