@@ -220,8 +220,8 @@ def test_trained_model_among_pools_of_train(shared, outside, tmp_path, capsys):
 @pytest.mark.thorough
 @pytest.mark.parametrize("file", ["openke-wn18rr/type_constrain.txt", "typecons/WN18RR_typecons.json"])
 def test_published_files_of_pools(shared, file, tmp_path, capsys):
-    """The pools of OpenKE and StAR for WN18RR run end to end, and are said to be made from test."""
+    """The pools of OpenKE (domain and range of all splits: made from test) and of StAR run end to end on WN18RR."""
     data = shared / "data"
     call = ["evaluate", str(data / "wn18rr"), "--model", str(data / "models" / "wn18rr-complex.npz"), *COMPLEX_OPTIONS]
     assert main([*call, "--candidates", str(data / "formats" / file), "--outside", "add", "--no-progress"]) == 0
-    assert "the pools were made from test" in capsys.readouterr().out
+    assert ("the pools were made from test" in capsys.readouterr().out) == file.startswith("openke")
