@@ -545,7 +545,7 @@ class ByRelation(Candidates):
         Examples
         --------
         >>> import kgeval
-        >>> dataset = kgeval.Dataset.from_arrays(train=[[0, 0, 1], [2, 0, 1]], test=[[0, 0, 2]])
+        >>> dataset = kgeval.Dataset.from_arrays(train=[[0, 0, 1], [2, 0, 1]], n_entities=3, n_relations=1)
         >>> ByRelation.observed(dataset, outside="last").describe()
         'pools of 1 relation (observed in train), positives outside their pools last'
         """
