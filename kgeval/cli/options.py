@@ -21,9 +21,11 @@ from kgeval.data import (
     EMPTY,
     FILTERED,
     ONE_FILE,
+    OUTSIDE,
     SIDE_NAMES,
     SPLITS,
     UNSEEN,
+    ByRelation,
     Candidates,
     Dataset,
     GivenRanks,
@@ -34,7 +36,14 @@ from kgeval.errors import DataError, ProtocolError, ScoreError
 from kgeval.evaluation import MISSING
 from kgeval.features import FEATURES
 from kgeval.files import check_source, check_target
-from kgeval.formats import dataset_formats, has_named_header, model_formats, prediction_formats, read_candidates
+from kgeval.formats import (
+    dataset_formats,
+    has_named_header,
+    has_pools,
+    model_formats,
+    prediction_formats,
+    read_candidates,
+)
 from kgeval.markup import printable
 from kgeval.other_tools import Convention
 from kgeval.report import FORMATS
@@ -393,7 +402,15 @@ def add_protocol(parser: argparse.ArgumentParser) -> None:
         type=Path,
         nargs="+",
         metavar="FILE",
-        help="rank each triple among its own negatives: one file per side, in blocks (a triple, then its negatives)",
+        help="rank each triple among its own negatives: one file per side, in blocks (a triple, then its negatives); "
+        "or among the pool of its relation: type_constrain.txt, typecons.json, rel2candidates.json, or the word "
+        "observed (domain and range in train)",
+    )
+    protocol.add_argument(
+        "--outside",
+        choices=OUTSIDE,
+        help="for pools; a triple whose answer is not in its pool: an error (the default), the answer joins its own "
+        "query (add), or the triple ranks last (last)",
     )
     protocol.add_argument(
         "--empty-lists",
@@ -430,6 +447,8 @@ def check_options(options: argparse.Namespace) -> None:
             raise ProtocolError(f"{_option(name)} needs --predictions")
     if getattr(options, "empty_lists", None) is not None and not options.candidates:
         raise ProtocolError("--empty-lists needs --candidates")
+    if getattr(options, "outside", None) is not None and not options.candidates:
+        raise ProtocolError("--outside needs --candidates")
     if options.dataset is None:
         _check_alone(options, is_predicted)
     if getattr(options, "lists", None) is not None and options.scores is None:
@@ -800,17 +819,20 @@ def protocol_of(options: argparse.Namespace, dataset: Dataset) -> Protocol | Non
 
 
 def _candidates_of(options: argparse.Namespace, dataset: Dataset) -> Candidates:
-    """Return the lists of negatives in the files of ``--candidates``."""
+    """Return the candidates of ``--candidates``: observed pools, pools of a file, or lists of negatives."""
+    files = options.candidates
+    if files == [Path("observed")] and not files[0].exists():
+        return ByRelation.observed(dataset, outside=options.outside or "error")
     split = words(options.splits or "test")
-    if len(split) != 1:
+    if len(split) != 1 and not has_pools(files[0]):
         raise ProtocolError("--candidates needs one split to rank; --splits names several")
     # Files whose first lines contain known column names have a header, even if the files of the dataset have none.
-    are_texts = not any(str(file).endswith(".npz") for file in options.candidates)
+    are_texts = not any(str(file).endswith(".npz") or has_pools(file) for file in options.candidates)
     header = True if are_texts and all(has_named_header(file) for file in options.candidates) else None
     if header is None and options.header is False:
         header = False
     empty = options.empty_lists or "error"
-    return read_candidates(options.candidates, dataset, split=split[0], header=header, empty=empty)
+    return read_candidates(files, dataset, split=split[0], header=header, empty=empty, outside=options.outside)
 
 
 def convention_of(options: argparse.Namespace) -> Convention | None:

@@ -19,7 +19,7 @@ from kgeval.comparison.names import models_of
 from kgeval.comparison.rows import Pair, alpha_of, decided_rows, pairs_of, row_of
 from kgeval.data import group_rows
 from kgeval.errors import MetricError
-from kgeval.metrics import AgainstChance, Cell, QueryLevel, RankMetric, display_of, metric_frame, ranks_under
+from kgeval.metrics import AgainstChance, Cell, QueryLevel, RankMetric, display_of, metric_frame
 from kgeval.metrics.retrieval import RankedLists
 from kgeval.ranking import RankCounts
 from kgeval.results import EXTREMES, MAX_ENTITY_RATIO, EvaluationResult, Key, RowClusters, query_columns, unknown_reason
@@ -232,10 +232,7 @@ class Sample:
                 return np.zeros(len(self))
             return np.asarray(values if self.orders is None else values[self.orders[i]])
         counts: RankCounts = case  # type: ignore[assignment]
-        if key.ties == "expected":
-            values = metric.mean_value(counts.better + 1, counts.better + counts.tied + 1)
-        else:
-            values = metric.value(ranks_under(key.ties, counts.better, counts.tied))
+        values = metric.values(counts.better, counts.tied, counts.rivals, key.ties)
         return np.asarray(values * (1 if metric.higher_is_better else -1))
 
     def bounds(self, i: int) -> tuple[float, float]:

@@ -15,19 +15,23 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import Bools, Ids, check_one_of
+from kgeval.checks import Bools, Ids, check_one_of, counted
 from kgeval.data.dataset import Dataset
 from kgeval.data.lists import Ragged
 from kgeval.data.ogb_negatives import ogb_lists
 from kgeval.data.pandas_index import in_row_order
-from kgeval.data.queries import Queries
+from kgeval.data.queries import Queries, query_parts
+from kgeval.data.row_keys import group_rows, rank_in
 from kgeval.data.sides import SIDES, side_of
 from kgeval.errors import ProtocolError
 
-__all__ = ["All", "Candidates", "Listed", "Recorded"]
+__all__ = ["All", "ByRelation", "Candidates", "Listed", "Recorded"]
 
 DUPLICATES = ("keep", "drop")
 EMPTY = ("error", "drop", "first")
+OUTSIDE = ("error", "add", "last")
+# The kinds of `ByRelation`: positives outside their pools are an error, join their own query, or rank last.
+POOLS, ADDED, LAST = POOL_KINDS = ("pools", "pools-add", "pools-last")
 PER_POSITIVE = "lists"  # the kind of `Listed`
 # Kinds of a `Recorded`: nobody said which negatives were ranked; nobody said which candidates and filter a tool used
 NOT_KNOWN, OF_TOOL = "unknown", "tool"
@@ -62,7 +66,7 @@ class Candidates:
     @property
     def is_per_positive(self) -> bool:
         """Whether two positives of the same query can have different candidates."""
-        return self.kind in (PER_POSITIVE, NOT_KNOWN)
+        return self.kind in (PER_POSITIVE, NOT_KNOWN, ADDED, LAST)
 
     @property
     def is_known(self) -> bool:
@@ -181,7 +185,7 @@ def check_identity(candidates: Candidates) -> None:
         digest.
     """
     kind = type(candidates)
-    if kind is Recorded:
+    if kind in (Recorded, ByRelation):
         return
     places = {name: next(i for i, cls in enumerate(kind.__mro__) if name in vars(cls)) for name in ("kind", "pools")}
     has_own = "kind" in vars(candidates) or places["kind"] <= places["pools"]
@@ -472,6 +476,161 @@ class Listed(Candidates):
         return "a list of " + " and ".join(parts)
 
 
+class ByRelation(Candidates):
+    """Each query is ranked among the pool of its relation and side, such as the entities of the fitting type.
+
+    Parameters
+    ----------
+    objects : mapping of int to int array, optional
+        For each relation (an id), the ids of the entities that compete as objects. An id that is repeated counts once.
+    subjects : like `objects`, optional
+        The entities that compete as subjects. A side without pools is not ranked.
+    outside : str
+        What happens to a positive whose answer is not in its pool. ``"error"``: an error names the first one.
+        ``"add"``: the answer joins its own query, and no other. ``"last"``: it is not scored, and gets the rank after
+        all entities of its pool (in the filtered setting, all that are not known). A note of the result counts such
+        positives.
+    source : str
+        Where the pools come from, for descriptions.
+
+    Raises
+    ------
+    ProtocolError
+        If neither side has pools, or the ids are not integers of at least 0.
+
+    Examples
+    --------
+    >>> import kgeval
+    >>> dataset = kgeval.Dataset.from_arrays(test=[[0, 0, 1], [0, 0, 2]], n_entities=5, n_relations=1)
+    >>> protocol = kgeval.Protocol(candidates=ByRelation(objects={0: [1, 3, 3]}, outside="add"))
+    >>> result = kgeval.evaluate(lambda s, p, o: o, dataset, protocol)
+    >>> result.table[["o", "better_raw", "rivals_raw"]].to_numpy().tolist()
+    [[1, 1, 1], [2, 1, 2]]
+    """
+
+    def __init__(
+        self,
+        objects: Mapping[Any, Any] | None = None,
+        subjects: Mapping[Any, Any] | None = None,
+        *,
+        outside: str = "error",
+        source: str = "",
+    ) -> None:
+        given = {side: value for side, value in (("subject", subjects), ("object", objects)) if value is not None}
+        if not given:
+            raise ProtocolError("ByRelation needs pools: objects={relation: ids}, subjects=... or both")
+        self.outside = check_one_of("outside", outside, OUTSIDE)
+        self.kind = POOL_KINDS[OUTSIDE.index(outside)]
+        self.source = source
+        self.notes: tuple[str, ...] = ()  # what the reader of a file found, such as unknown entities
+        self.of_side = {side: _pools(f"{side}s", value) for side, value in given.items()}
+        digest = hashlib.sha256(b"kgeval pools 1")
+        for side, pools in self.of_side.items():
+            for relation, pool in sorted(pools.items()):
+                digest.update(f"\n{side} {relation} {len(pool)}\n".encode() + pool.astype("<i8").tobytes())
+        self.digest = digest.hexdigest()
+
+    @classmethod
+    def observed(
+        cls, dataset: Dataset, splits: Sequence[str] | str = ("train",), *, outside: str = "error"
+    ) -> ByRelation:
+        """Return the observed pools: the subjects and the objects of each relation in the triples of some splits.
+
+        Parameters
+        ----------
+        dataset : Dataset
+        splits : sequence of str
+        outside : str
+            As for `ByRelation`.
+
+        Examples
+        --------
+        >>> import kgeval
+        >>> dataset = kgeval.Dataset.from_arrays(train=[[0, 0, 1], [2, 0, 1]], n_entities=3, n_relations=1)
+        >>> ByRelation.observed(dataset, outside="last").describe()
+        'pools of 1 relation (observed in train), positives outside their pools last'
+        """
+        names = [splits] if isinstance(splits, str) else list(splits)
+        missing = [name for name in names if name not in dataset]
+        if missing or not names:
+            raise ProtocolError(
+                f"splits must name splits of {dataset.name!r}: {', '.join(dataset.splits)}; got {splits!r}"
+            )
+        pools = _observed(np.concatenate([dataset[name].array for name in names]), len(dataset.relations))
+        source = f"observed in {'+'.join(names)}"
+        return cls(pools["object"], pools["subject"], outside=outside, source=source)
+
+    @property
+    def sides(self) -> tuple[str, ...]:
+        """The sides with pools."""
+        return tuple(side for side in SIDES if side in self.of_side)
+
+    def pool(self, side: str, relation: int, entities: Ids, dataset: Dataset | None = None) -> Ids:
+        """Return the entities of a pool that may be candidates, sorted ids; a relation without a pool is an error."""
+        found = self.of_side[side].get(relation)
+        if found is None:
+            name = relation if dataset is None else repr(dataset.relations.labels[relation])
+            raise ProtocolError(
+                f"the relation {name} has no pool of {side}s; give one, perhaps an empty one, or rank other triples"
+            )
+        return found[rank_in(entities, found)[1]]
+
+    def is_outside(self, side: str, triples: Ids, entities: Ids, dataset: Dataset) -> Bools:
+        """Return whether the answer of each triple is outside of its pool, bool (triples,)."""
+        (relations, *_), answers = query_parts(triples, side)
+        is_outside = np.zeros(len(triples), dtype=bool)
+        for relation in np.unique(relations).tolist():
+            rows = np.flatnonzero(relations == relation)
+            is_outside[rows] = ~rank_in(self.pool(side, relation, entities, dataset), answers[rows])[1]
+        return is_outside
+
+    def by_relation(self, queries: Queries, entities: Ids) -> Iterator[tuple[Queries, Ids]]:
+        """Yield the queries of each relation, and their pool, which may lack answers."""
+        starts = np.flatnonzero(np.append(True, np.diff(queries.relation) != 0)) if len(queries) else np.zeros(0, int)
+        for start, stop in zip(starts.tolist(), [*starts[1:].tolist(), len(queries)]):
+            yield queries.part(start, stop), self.pool(queries.side, int(queries.relation[start]), entities)
+
+    def pools(self, queries: Queries, entities: Ids) -> Iterator[tuple[Queries, Ids]]:
+        """Yield one part for each relation, and one for each positive outside its pool; see `Candidates.pools`."""
+        for part, pool in self.by_relation(queries.one_each(), entities):
+            is_inside = rank_in(pool, part.answers)[1]
+            if is_inside.any():
+                yield part.take(np.flatnonzero(is_inside)), pool
+            for i in np.flatnonzero(~is_inside).tolist():
+                if self.kind == LAST and part.rows[i] >= 0:
+                    raise ProtocolError("the answer is not in the pool of its query: outside='last' ranks it unscored")
+                yield part.part(i, i + 1), np.union1d(pool, part.answers[i])
+
+    def is_made_from_test(self, dataset: Dataset) -> bool:
+        """Return whether the pools equal domain and range of all splits, while those of train differ."""
+        if "train" not in dataset:
+            return False
+        every, train = (
+            _observed(np.concatenate([dataset[split].array for split in splits]), len(dataset.relations))
+            for splits in (list(dataset.splits), ["train"])
+        )
+        return self._equals(every) and not self._equals(train)
+
+    def _equals(self, observed: dict[str, dict[int, Ids]]) -> bool:
+        none = np.zeros(0, dtype=np.int64)
+        return all(
+            np.array_equal(pools.get(relation, none), observed[side].get(relation, none))
+            for side, pools in self.of_side.items()
+            for relation in {*pools, *observed[side]}
+        )
+
+    def describe(self) -> str:
+        """Return a text such as ``"pools of 11 relations, positives outside their pools last"``."""
+        n = len(set().union(*self.of_side.values()))
+        source = f" ({self.source})" if self.source else ""
+        rule = {POOLS: "", ADDED: ", positives outside their pools added", LAST: ", positives outside their pools last"}
+        return f"pools of {counted(n, 'relation')}{source}{rule[self.kind]}"
+
+    def to_json(self) -> Any:
+        """Return kind, digest and description."""
+        return super().to_json() | {"text": self.describe()}
+
+
 @dataclass(frozen=True, eq=False)
 class Recorded(Candidates):
     """The stored description of the candidates of a result: kind and digest, but not the lists of entities.
@@ -549,6 +708,28 @@ def candidates_from_json(value: Any) -> Candidates:
     if is_dict and all(isinstance(part, str) for part in value.values()):
         return Recorded(**value)
     raise ProtocolError(f"expected 'all', or a dict with the texts 'kind' and 'digest'; got {value!r}")
+
+
+def _observed(triples: Ids, n_relations: int) -> dict[str, dict[int, Ids]]:
+    """Return, for each side and each relation, the sorted ids of the entities that occur on this side."""
+    pools = {}
+    for side in SIDES:
+        (relations, *_), answers = query_parts(triples, side)
+        order, starts = group_rows(relations, answers)
+        first = order[starts[:-1]]  # one triple for each relation and answer
+        ends = np.searchsorted(relations[first], np.arange(n_relations + 1))
+        pools[side] = {i: answers[first[ends[i] : ends[i + 1]]] for i in range(n_relations)}
+    return pools
+
+
+def _pools(name: str, value: Any) -> dict[int, Ids]:
+    """Return sorted distinct ids for each relation; raise a ProtocolError if keys or ids are not valid."""
+    if not isinstance(value, Mapping):
+        raise ProtocolError(f"{name} must map each relation (an id) to entity ids; got {type(value).__name__}")
+    for key in value:
+        if isinstance(key, bool) or not isinstance(key, (int, np.integer)) or key < 0:
+            raise ProtocolError(f"{name} must map ids of relations, integers of at least 0, to entity ids; got {key!r}")
+    return {int(key): np.unique(_ids(f"{name}[{key}]", ids)) for key, ids in value.items()}
 
 
 def _id_lists(name: str, value: Any) -> Ragged:

@@ -16,10 +16,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import Ids, check_positive_int, counted, cut_label, names_unknown_arguments
+from kgeval.checks import Bools, Ids, check_positive_int, counted, cut_label, names_unknown_arguments
 from kgeval.data import (
+    LAST,
     PROTOCOL_HINTS,
     All,
+    ByRelation,
     Candidates,
     Dataset,
     FactColumns,
@@ -37,6 +39,7 @@ from kgeval.data import (
 )
 from kgeval.errors import DataError, ProtocolError, Stopped
 from kgeval.evaluation.build_result import Positives, RankedSide, assemble, check_empty, list_notes, short_lists
+from kgeval.evaluation.pools import notes_of_pools, pool_rivals, pool_tasks
 from kgeval.evaluation.precision import PrecisionSteps, precision_keys
 from kgeval.evaluation.recent import remember
 from kgeval.evaluation.rescoring import ScorerSource
@@ -198,6 +201,11 @@ class RankingPlan:
     ranked_rows : dict of str to int64 array
         For each side, the indices in ``positives.triples`` of the positives that the table of ranks contains for this
         side, ascending.
+    outside : dict of str to bool array, shape (n,)
+        With `ByRelation`, for each side: the positives outside of their pools. With ``outside="last"``, `all_rivals`
+        holds the numbers of their rivals.
+    pool_notes : list of str
+        Notes of the result on these pools.
     """
 
     protocol: Protocol
@@ -210,6 +218,8 @@ class RankingPlan:
     noted_lists: list[ListTask]
     all_rivals: dict[tuple[str, str], Ids]
     ranked_rows: dict[str, Ids]
+    outside: dict[str, Bools]
+    pool_notes: list[str]
 
 
 @names_unknown_arguments(**PROTOCOL_HINTS)
@@ -508,7 +518,7 @@ class Evaluator:
                 **({"scorer_columns": list(plan.positives.columns.scored)} if plan.positives.columns.scored else {}),
             },
             self._source(plan, rows, np.concatenate([part.rows for part in ranked])),
-            [*notes, *list_notes(plan.noted_lists, plan.protocol.unseen)],
+            [*notes, *list_notes(plan.noted_lists, plan.protocol.unseen), *plan.pool_notes],
             plan.chosen,
             [*warned, *short_lists(lengths)],
             {"queries": KEYED_QUERIES} if plan.positives.columns.names else None,
@@ -527,6 +537,7 @@ class Evaluator:
         rows = joined.rows
         # The arrays below have shape (n,), one element per positive.
         n, is_worst = len(plan.positives.triples), plan.protocol.unseen == "worst"
+        is_last = plan.outside[side] if plan.protocol.candidates.kind == LAST else None
         by_setting = {}
         for setting, part in (("raw", joined.raw), ("filtered", joined.filtered)):
             better, tied, rivals = (np.zeros(n, dtype=np.int64) for _ in range(3))
@@ -534,11 +545,16 @@ class Evaluator:
             if is_worst:
                 rivals = plan.all_rivals[side, setting]
                 better = np.where(plan.positives.is_seen, better, rivals)
+            if is_last is not None:
+                rivals = np.where(is_last, plan.all_rivals[side, setting], rivals)
+                better = np.where(is_last, rivals, better)
             by_setting[setting] = RankCounts(better, tied, rivals)
         score = np.zeros(n, dtype=joined.scores.dtype)
         score[rows] = joined.scores
         if is_worst:
             score = np.where(plan.positives.is_seen, score, np.nan)
+        if is_last is not None and is_last.any():
+            score = np.where(is_last, np.nan, score)
         return RankedSide.of(plan.ranked_rows[side], score, by_setting)
 
 
@@ -574,8 +590,30 @@ def _make_plan(dataset: Dataset, protocol: Protocol, chosen: Ids, scored: tuple[
             ListTask.of(dataset, listed, side, triples, rows, among, indexes[side], columns) for side in protocol.sides
         ]
 
+    outside: dict[str, Bools] = {}
+
     def tasks_of(rows: Ids, among: Ids) -> list[Task]:
         """Return the tasks of the positives `rows`, with candidates from `among`; no task if positives have lists."""
+        if isinstance(protocol.candidates, ByRelation):
+            for side in protocol.sides:
+                is_outside = protocol.candidates.is_outside(side, triples[rows], among, dataset)
+                outside[side] = np.zeros(len(triples), dtype=bool)
+                outside[side][rows[is_outside]] = True
+            return [
+                task
+                for side in protocol.sides
+                for task in pool_tasks(
+                    dataset,
+                    protocol.candidates,
+                    side,
+                    triples,
+                    rows,
+                    outside[side][rows],
+                    among,
+                    indexes[side],
+                    columns,
+                )
+            ]
         if isinstance(protocol.candidates, Listed):
             return []
         return [
@@ -595,6 +633,17 @@ def _make_plan(dataset: Dataset, protocol: Protocol, chosen: Ids, scored: tuple[
                 all_rivals.setdefault((task.side, setting), np.zeros(len(triples), dtype=np.int64))
                 all_rivals[task.side, setting][task.rows] = n_rivals
     tasks, lists = tasks_of(kept, entities), lists_of(kept, entities)
+    pool_notes: list[str] = []
+    if isinstance(protocol.candidates, ByRelation):
+        pool_notes = notes_of_pools(protocol.candidates, dataset, outside, len(kept))
+        for side in protocol.sides if protocol.candidates.kind == LAST else ():
+            rows, among = np.flatnonzero(outside[side]), np.arange(len(dataset.entities))
+            among = among if protocol.unseen == "worst" else entities
+            for setting, n_rivals in pool_rivals(
+                protocol.candidates, side, triples, rows, among, indexes[side], columns
+            ).items():
+                all_rivals.setdefault((side, setting), np.zeros(len(triples), dtype=np.int64))
+                all_rivals[side, setting][rows] = n_rivals
     ranked_rows = dict.fromkeys(protocol.sides, chosen if protocol.unseen == "worst" else kept)
     for part in lists:
         rows, rivals = ranked_rows[part.side], part.count_rivals()["raw"]
@@ -603,7 +652,20 @@ def _make_plan(dataset: Dataset, protocol: Protocol, chosen: Ids, scored: tuple[
             check_empty(protocol.candidates, dataset, part.side, positives.triples[rows], n_rivals)
         ]
     noted_lists = lists if len(kept) == len(chosen) or protocol.unseen != "worst" else lists_of(chosen, entities)
-    return RankingPlan(protocol, positives, chosen, kept, entities, tasks, lists, noted_lists, all_rivals, ranked_rows)
+    return RankingPlan(
+        protocol,
+        positives,
+        chosen,
+        kept,
+        entities,
+        tasks,
+        lists,
+        noted_lists,
+        all_rivals,
+        ranked_rows,
+        outside,
+        pool_notes,
+    )
 
 
 def _make_tasks(

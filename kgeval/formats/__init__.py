@@ -4,6 +4,7 @@ from kgeval.formats.candidate_files import read_candidates
 from kgeval.formats.datasets import dataset_formats, merges_valid, read_dataset, read_negatives
 from kgeval.formats.inspection import Inspection, inspect
 from kgeval.formats.models import load_model, model_formats
+from kgeval.formats.pool_files import has_pools
 from kgeval.formats.predictions import prediction_formats, read_predictions
 from kgeval.formats.registered import (
     cache_home,
@@ -21,6 +22,7 @@ __all__ = [
     "dataset_formats",
     "describe_registered",
     "has_named_header",
+    "has_pools",
     "inspect",
     "load_model",
     "merges_valid",

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from kgeval.checks import Ids, counted, cut_label
-from kgeval.data import Dataset, Listed, group_rows, triple_labels
-from kgeval.errors import DataError, KgevalError
+from kgeval.data import ByRelation, Dataset, Listed, group_rows, triple_labels
+from kgeval.errors import DataError, KgevalError, ProtocolError
 from kgeval.files import read_arrays
+from kgeval.formats.pool_files import has_pools, read_pools
 from kgeval.formats.text_tables import read_columns
 
 
@@ -23,7 +24,8 @@ def read_candidates(
     duplicates: str = "keep",
     empty: str = "error",
     header: bool | None = None,
-) -> Listed:
+    outside: str | None = None,
+) -> Listed | ByRelation:
     """Read lists of negatives, one per positive, from files of blocks of 1 + m lines, or from an ``.npz`` file.
 
     Each block holds a positive, then m negatives that differ from this positive in one entity; each line is
@@ -33,6 +35,11 @@ def read_candidates(
 
     An ``.npz`` file holds the arrays of a split dictionary of OGB: ``head``, ``relation``, ``tail``, and ``head_neg``,
     ``tail_neg`` or both; see `kgeval.candidates.Listed.from_ogb`.
+
+    Files of pools, one pool for each relation and side, are ``type_constrain.txt`` of OpenKE, JSON objects
+    ``{relation: {"head": [...], "tail": [...]}}`` (such as ``typecons.json``) and ``{relation: [...]}`` with tails only
+    (``rel2candidates.json``). Integers in them are ids of ``entity2id.txt`` and ``relation2id.txt`` beside the file;
+    texts are labels.
 
     Parameters
     ----------
@@ -47,10 +54,13 @@ def read_candidates(
         What happens to a positive whose list has no rival; see `kgeval.candidates.Listed`.
     header : bool, optional
         Whether the first line of every file names the columns; see `read_dataset`.
+    outside : str, optional
+        Only for pools: what happens to a positive outside its pool, ``"error"`` (the default), ``"add"`` or ``"last"``;
+        see `kgeval.candidates.ByRelation`.
 
     Returns
     -------
-    kgeval.candidates.Listed
+    kgeval.candidates.Listed or kgeval.candidates.ByRelation
         For the field `candidates` of a `kgeval.Protocol` that ranks `split`.
 
     Raises
@@ -61,6 +71,15 @@ def read_candidates(
         ``.npz`` file, see `kgeval.candidates.Listed.from_ogb`.
     """
     paths = [Path(files)] if isinstance(files, (str, Path)) else [Path(file) for file in files]
+    pools = [path for path in paths if has_pools(path)]
+    if pools and len(paths) > 1:
+        raise DataError(f"{pools[0]}: holds the pools of all relations; give this file alone")
+    if pools:
+        if empty != "error":
+            raise ProtocolError("empty= is for lists of negatives; in an empty pool, every positive is outside")
+        return read_pools(pools[0], dataset, outside or "error")
+    if outside is not None:
+        raise ProtocolError("outside= is for pools by relation; these files hold lists of negatives")
     archives = [path for path in paths if path.suffix == ".npz"]
     if archives and len(paths) > 1:
         raise DataError(f"{archives[0]}: holds the negatives of all sides; give this file alone")
@@ -87,6 +106,8 @@ def describe_candidates(path: Path) -> str:
     path : Path
         The file is one that `read_candidates` may read: blocks of lines, or an ``.npz`` file.
     """
+    if has_pools(path):
+        return "pools of candidates by relation"
     try:
         if path.suffix == ".npz":
             names = set(read_arrays(path))

@@ -148,7 +148,7 @@ def _takes_for(place: Path) -> Iterator[str]:
     datasets = [one for one in dataset_formats().values() if one.sniff(place)]
     predictions = [one for one in prediction_formats().values() if one.sniff(place)]
     is_table = place.is_file() and table_suffix(place) in TABLE_SUFFIXES
-    negatives = describe_candidates(place) if is_table or place.suffix == ".npz" else ""
+    negatives = describe_candidates(place) if is_table or place.suffix in (".npz", ".json") else ""
     are_scores = is_table and is_scores(place)
     for one in models:
         yield f"a model, read as {one.about} ({one.name}): {_described_model(place, one)}"

@@ -14,6 +14,7 @@ from kgeval.metrics.plain_ranks import RankSummary, from_ranks
 from kgeval.metrics.pointwise import calibration, curves
 from kgeval.metrics.query_level import QueryLevel, lists_of_counts
 from kgeval.metrics.ranks import GMR, HMR, MR, MRR, RANKS, Hits, MedianRank, RankMetric, mean_over_range, ranks_under
+from kgeval.metrics.sampled_hits import SampledHits
 from kgeval.metrics.wrappers import Adjusted, AgainstChance, ZScore
 
 import_modules(__name__, __path__)  # imports all modules of this folder; each registers its metrics
@@ -39,6 +40,7 @@ __all__ = [
     "QueryLevel",
     "RankMetric",
     "RankSummary",
+    "SampledHits",
     "ZScore",
     "calibration",
     "curves",

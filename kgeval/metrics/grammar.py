@@ -17,6 +17,7 @@ from kgeval.metrics.pointwise import POINTS
 from kgeval.metrics.query_level import QueryLevel
 from kgeval.metrics.ranks import RANKS, RankMetric
 from kgeval.metrics.retrieval import LISTS
+from kgeval.metrics.sampled_hits import SampledHits
 from kgeval.metrics.wrappers import SHORTHANDS, Adjusted, AgainstChance, ZScore
 
 WRAPPERS: dict[str, type[AgainstChance]] = {"adjusted": Adjusted, "z": ZScore}
@@ -81,6 +82,11 @@ def parse(text: str | Metric) -> RankMetric | QueryLevel:
                 f"without the prefix, such as {spec.removeprefix(_before_key(spec))!r}; setting and ties are separate "
                 "options"
             )
+        sampled = re.fullmatch(r"hits@([0-9]{1,18})_of_([0-9]{1,18})(_drawn)?", spec)
+        if sampled:
+            return SampledHits(int(sampled[1]), int(sampled[2]), bool(sampled[3]))
+        if spec.startswith("hits@") and "_of" in spec:
+            raise MetricError(f"expected hits@K_of_N or hits@K_of_N_drawn, such as 'hits@10_of_49'; got {text!r}")
         other = _other_family(spec)
         if other:
             raise MetricError(f"{text!r} is {other[0]}, not a metric of ranks{other[1].format(spec=spec)}")

@@ -124,6 +124,12 @@ class RankMetric(Metric):
             return self.expectation(better + 1, better + tied + 1)
         return Moments(self.value(ranks_under(ties, better, tied))[:, None])
 
+    def values(self, better: Ids, tied: Ids, rivals: Ids, ties: str) -> Reals:
+        """Return the metric of each single positive, float64 (positives,); the parameters are those of `compute`."""
+        if ties == "expected":
+            return self.mean_value(better + 1, better + tied + 1)
+        return self.value(ranks_under(ties, better, tied))
+
     def lacking(self, rivals: Ids, ties: str) -> str:
         """Return the reason why the metric has no value, or an empty string; `rivals` is as for `compute`."""
         check_one_of("ties", ties, TIE_POLICIES, MetricError)

@@ -14,6 +14,7 @@ from kgeval.data import Candidates, Dataset, Protocol
 from kgeval.data.candidates import All
 from kgeval.errors import MetricError, ProtocolError
 from kgeval.formats import merges_valid
+from kgeval.metrics import SampledHits
 from kgeval.results import EvaluationResult
 
 # Rules for ties: the first and the last rank that the rule can give, from the numbers of better and of tied rivals.
@@ -44,8 +45,8 @@ class Convention:
     ties : str
         The rule for ties: a key of ``kgeval.other_tools.convention.RULES``.
     metrics : dict of str to str
-        The tool's name of a metric -> ``mr``, ``mr0`` (the mean rank counted from 0), ``mrr``, ``amri``, ``hits@K``,
-        or ``hits@K of N``: the chance that at most K - 1 of N rivals, drawn with replacement, beat the positive.
+        The tool's name of a metric -> ``mr``, ``mr0`` (the mean rank counted from 0), ``mrr``, ``amri``, ``hits@K``
+        or ``hits@K_of_N``.
     sides : tuple of str
         The sides whose ranks the tool averages.
     setting : str
@@ -255,10 +256,7 @@ def _value(metric: str, ranks: Reals, rivals: Ids) -> float:
         raise MetricError(f"{metric} needs the number of rivals, which is not known")
     if metric == "amri":
         return float(1 - (ranks.mean() - 1) / (rivals.mean() / 2))
-    k, _, n = metric.removeprefix("hits@").partition(" of ")
+    k, _, n = metric.removeprefix("hits@").partition("_of_")
     if not n:
         return float((ranks <= int(k)).mean())
-    from scipy.stats import binom
-
-    chance = np.divide(ranks - 1, rivals, out=np.zeros(len(ranks)), where=rivals > 0)
-    return float(binom.cdf(int(k) - 1, int(n), chance).mean())
+    return float(SampledHits(int(k), int(n)).values(ranks - 1, np.zeros_like(ranks), rivals, "optimistic").mean())

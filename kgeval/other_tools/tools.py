@@ -61,7 +61,7 @@ _ALL = (
         "ULTRA",
         "DeepGraphLearning/ULTRA 68433c1: ultra/tasks.py, compute_ranking; script/run.py, test; ultra/datasets.py",
         "pessimistic",
-        {"mr": "mr", "mrr": "mrr", **_HITS, "hits@10_50": "hits@10 of 49"},
+        {"mr": "mr", "mrr": "mrr", **_HITS, "hits@10_50": "hits@10_of_49"},
         form="g",
         object_only=_OBJECT_ONLY,
     ),
@@ -118,7 +118,7 @@ _ALL = (
         "NBFNet (TorchDrug)",
         "DeepGraphLearning/NBFNet 6aa3402: nbfnet/task.py, evaluate",
         "pessimistic",
-        {"mr": "mr", "mrr": "mrr", **_HITS, "hits@10_50": "hits@10 of 50"},
+        {"mr": "mr", "mrr": "mrr", **_HITS, "hits@10_50": "hits@10_of_50"},
         form="g",
     ),
     Convention(

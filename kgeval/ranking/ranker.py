@@ -94,6 +94,7 @@ class Ranker:
         self._note_memory = note_memory
         self._prepared = [] if prepared is None else prepared
         self._held: dict[int, _Candidates] = {}  # index of a task -> its candidates, for the last `TASKS_AT_ONCE` tasks
+        self._n_queries = sum(task.n_queries for task in tasks)
         self._lock = threading.Lock()
 
     def batch_size(self, task: int) -> int:
@@ -108,7 +109,7 @@ class Ranker:
             return size
         if self.limits.batch_size:
             return self._candidates(task).counter.batch_size
-        n_queries, held = sum(task.n_queries for task in self.tasks), self._candidates(task)
+        n_queries, held = self._n_queries, self._candidates(task)
         least, n_batches = MIN_BATCH, BATCHES * self.n_threads
         if not is_kept(held.vectors.nbytes):  # each batch reads the whole table: plan one batch for each thread
             least, n_batches = MIN_LARGE_BATCH, self.n_threads
@@ -186,7 +187,7 @@ class Ranker:
         if not is_checked_by_counter:
             _check_candidates(largest_of, task, scorer.name)
         geometry, limits, device = scorer.model.geometry, self.limits, self.limits.device
-        n_queries = sum(task.n_queries for task in self.tasks)
+        n_queries = self._n_queries
         if n_queries < MIN_QUERIES_FOR_BYTES and (device == "cpu" or (device is None and not is_on_device(vectors))):
             device = "numpy"
         batch_size = block_size = None
@@ -218,8 +219,8 @@ class RowBatch:
         largest = check_no_nan(rows, queries, task.candidates, task.dataset, self.scorer.name)
         count_rows = row_counter(rows)
         n_rows = max(1, len(rows), ROW_BATCH_BYTES // (8 * max(1, len(task.candidates))))
-        counts = _counted_by_key(task, self.start, self.stop, rows, count_rows, n_rows)
-        return replace(_without_positives(task, self.start, self.stop, counts), is_infinite=largest == np.inf)
+        counts = _rivals_counted(task, self.start, self.stop, rows, count_rows, n_rows)
+        return replace(counts, is_infinite=largest == np.inf)
 
 
 @dataclass(frozen=True)
@@ -239,8 +240,7 @@ class VectorBatch:
         check_dimensions(vectors, self.candidates.vectors, self.scorer.name)
         _check_queries(largest_in_rows(vectors) + self.candidates.largest, queries, task, self.scorer.name)
         counter = self.candidates.counter
-        counts = _counted_by_key(task, self.start, self.stop, vectors, counter.count, counter.batch_size)
-        return _without_positives(task, self.start, self.stop, counts)
+        return _rivals_counted(task, self.start, self.stop, vectors, counter.count, counter.batch_size)
 
 
 @dataclass(frozen=True)
@@ -251,6 +251,18 @@ class _Candidates:
     largest_of: Reals  # shape (candidates,): the largest absolute value in each vector; or a single upper bound
     largest: float  # the largest number in `largest_of`; stored, since every batch needs it
     counter: Counter
+
+
+def _rivals_counted(
+    task: Task, start: int, stop: int, rows: Any, count: Callable[[Any, Places], Counts], most: int
+) -> TaskCounts:
+    """Return the counts of rivals for queries ``start:stop``; `Task.extras` are rivals in no setting."""
+    found = _without_positives(task, start, stop, _counted_by_key(task, start, stop, rows, count, most))
+    extras = task.extras
+    if extras is None:
+        return found
+    none = _without_positives(extras, start, stop, _counted_by_key(extras, start, stop, rows, count, most)).known
+    return replace(found, raw=found.raw - none, known=found.known - none)
 
 
 def _counted_by_key(

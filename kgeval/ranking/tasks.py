@@ -38,6 +38,9 @@ class Task:
         The ids of all known answers that are candidates; the ids of one key are sorted and distinct.
     is_known : int64 array, shape (positives,)
         1 if the positive is itself a known answer of its key, else 0.
+    extras : Task, optional
+        The same task, whose `known` holds the candidates that are rivals in no setting; they are also in `known` of
+        this task. The counts of `extras` are taken off the counts of both settings.
     """
 
     dataset: Dataset
@@ -48,6 +51,40 @@ class Task:
     known_offsets: Ids
     known: Ids
     is_known: Ids
+    extras: Task | None = None
+
+    @classmethod
+    def of_added(
+        cls,
+        dataset: Dataset,
+        queries: Queries,
+        pool: Ids,
+        index: KnownIndex,
+        columns: FactColumns = FactColumns(),  # noqa: B008  (frozen)
+    ) -> Task:
+        """Make a task of positives outside their pool: each joins its own query, and is no rival of the others.
+
+        Parameters
+        ----------
+        dataset : Dataset
+        queries : Queries
+            No answer is in the pool.
+        pool : int64 array, shape (candidates,)
+            Sorted distinct entity ids.
+        index : KnownIndex
+        columns : FactColumns
+            As for `of`.
+        """
+        added = np.unique(queries.answers)
+        n_entities = len(dataset.entities)
+        task = cls.of(dataset, queries, np.union1d(pool, added), index, columns)
+        n = len(task.known_offsets) - 1
+        key_of = np.append(np.repeat(np.arange(n), np.diff(task.known_offsets)), np.repeat(np.arange(n), len(added)))
+        joined = np.unique(key_of * n_entities + np.append(task.known, np.tile(added, n)))
+        offsets = np.searchsorted(joined, np.arange(n + 1) * n_entities)
+        task = replace(task, known=joined % n_entities, known_offsets=offsets, is_known=np.ones_like(task.is_known))
+        extras = replace(task, known=np.tile(added, n), known_offsets=np.arange(n + 1) * len(added))
+        return replace(task, extras=extras)
 
     @classmethod
     def of(
@@ -146,6 +183,7 @@ class Task:
             known_offsets=np.append(0, np.cumsum(sizes)),
             known=self.known[joined_ranges(self.known_offsets[keys], sizes)],
             is_known=self.is_known[positives],
+            extras=None if self.extras is None else self.extras.take(places),
         )
 
     def count_rivals(self) -> dict[str, Ids]:
@@ -153,7 +191,8 @@ class Task:
         raw = np.full(len(self.queries.answers), len(self.candidates) - 1)
         # (positives,): the number of known answers of the positive's key, without the positive itself
         n_known = np.repeat(np.diff(self.known_offsets), np.diff(self.offsets_of_keys)) - self.is_known
-        return {"raw": raw, "filtered": raw - n_known}
+        filtered = raw - n_known
+        return {"raw": raw if self.extras is None else self.extras.count_rivals()["filtered"], "filtered": filtered}
 
     def positions(self, ids: Ids) -> Ids:
         """Return the index in `candidates` of each entity id in `ids`; every id must be a candidate."""

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from kgeval.checks import GONE, Ids, Reals, check_largest_weight
-from kgeval.data import Protocol
+from kgeval.data import LAST, Protocol
 from kgeval.errors import MetricError
 from kgeval.metrics import (
     AgainstChance,
@@ -52,6 +52,11 @@ CONFIDENCE = 0.95
 NO_CHANCE = (
     "with unseen='worst' the ranks of unseen triples are not random, and unseen entities never win, so no chance level "
     "is defined; use unseen='drop' or 'rank'"
+)
+
+NO_CHANCE_LAST = (
+    "with outside='last' the ranks of positives outside their pools are not random, so no chance level is defined; use "
+    "outside='add'"
 )
 
 
@@ -208,6 +213,13 @@ class RankTable:
         reason = no_lists(self.protocol, key.setting) if isinstance(key.metric, QueryLevel) else ""
         if not reason and self.protocol.unseen == "worst" and (at_chance or isinstance(key.metric, AgainstChance)):
             reason = NO_CHANCE
+        if (
+            not reason
+            and self.protocol.candidates.kind == LAST
+            and (at_chance or isinstance(key.metric, AgainstChance))
+        ):
+            is_unscored = np.isnan(self.frame["score"].to_numpy().astype(np.float64)).any()
+            reason = NO_CHANCE_LAST if is_unscored else ""
         return reason or unknown_reason(self.unknown, key, at_chance)
 
     def bounded_lists(self, setting: str, rows: Ids) -> tuple[RankedLists, ...]:

@@ -29,7 +29,7 @@ from kgeval.report import write_ranks
 from kgeval.results import EvaluationResult
 
 # options that need --explain
-LIVE = ("model", "scorer", "sides", "splits", "filter", "filter_by", "unseen", "candidates", "empty_lists")
+LIVE = ("model", "scorer", "sides", "splits", "filter", "filter_by", "unseen", "candidates", "empty_lists", "outside")
 # without effect on files of ranks and single ranks
 WITHOUT_EFFECT = ("convention", "by", "ties", "confidence", "cluster", "types", "means_from")
 

@@ -136,7 +136,8 @@ def among(task: Task, candidates: Ids) -> Task:
     n_keys = len(task.known_offsets) - 1
     key_of = np.repeat(np.arange(n_keys), np.diff(task.known_offsets))[is_kept]  # the key of each known answer
     offsets = np.searchsorted(key_of, np.arange(n_keys + 1))
-    return replace(task, candidates=candidates, known=task.known[is_kept], known_offsets=offsets)
+    extras = None if task.extras is None else among(task.extras, candidates)
+    return replace(task, candidates=candidates, known=task.known[is_kept], known_offsets=offsets, extras=extras)
 
 
 def _summed(held: _Range, name: str) -> TaskCounts:
