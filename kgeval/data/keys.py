@@ -6,21 +6,31 @@ further column that the filter compares or that the scorer takes.
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from kgeval.checks import Ids, listed
+from kgeval.data.triples import TripleSet
 from kgeval.errors import DataError, ProtocolError
-
-if TYPE_CHECKING:
-    from kgeval.data.dataset import Dataset
 
 QUALIFIERS = "qualifiers"
 TIME_NAMES = ("time", "timestamp", "date", "year", "t")  # a column with such a name is a column of time
+
+
+class HasColumns(typing.Protocol):
+    """What this module reads of a `Dataset`, which is made with it."""
+
+    name: str
+    splits: dict[str, TripleSet]
+    columns: dict[str, pd.DataFrame]
+
+    def __getitem__(self, split: str) -> TripleSet:
+        """Return the triples of a split."""
 
 
 @dataclass(frozen=True)
@@ -92,13 +102,13 @@ class FactColumns:
         return [part for place, part in zip((1, 2, *range(3, 3 + len(self.names))), parts) if place in self.key_places]
 
 
-def column_names(dataset: Dataset) -> tuple[str, ...]:
+def column_names(dataset: HasColumns) -> tuple[str, ...]:
     """Return the names of the further columns of a dataset; the qualifiers are one of them."""
     names = dict.fromkeys(str(name) for frame in dataset.columns.values() for name in frame)
     return tuple(dict.fromkeys((*names, *([QUALIFIERS] if getattr(dataset, "qualifiers", None) else []))))
 
 
-def natural_key(dataset: Dataset) -> tuple[str, ...]:
+def natural_key(dataset: HasColumns) -> tuple[str, ...]:
     """Return the columns without which two facts may be the same triple: a column of time, and qualifiers."""
     names = column_names(dataset)
     times = [name for name in names if name.lower() in TIME_NAMES]
@@ -107,7 +117,7 @@ def natural_key(dataset: Dataset) -> tuple[str, ...]:
     return (*([time] if time else []), *([QUALIFIERS] if QUALIFIERS in names else []))
 
 
-def further_column(dataset: Dataset, name: str) -> FurtherColumn:
+def further_column(dataset: HasColumns, name: str) -> FurtherColumn:
     """Return a further column of a dataset as codes.
 
     Parameters
@@ -134,7 +144,7 @@ def further_column(dataset: Dataset, name: str) -> FurtherColumn:
     return cache[name]
 
 
-def _values_and_codes(dataset: Dataset, name: str) -> tuple[Any, Ids]:
+def _values_and_codes(dataset: HasColumns, name: str) -> tuple[Any, Ids]:
     """Return the values of a column in all splits, one split after the other, and a code for each of them."""
     source: Any = dataset
     if hasattr(dataset, "column_codes"):
@@ -155,7 +165,7 @@ def _values_and_codes(dataset: Dataset, name: str) -> tuple[Any, Ids]:
     return values.to_numpy(), pd.factorize(values)[0].astype(np.int64)
 
 
-def facts_of(dataset: Dataset, splits: Sequence[str], names: Sequence[str] = ()) -> Ids:
+def facts_of(dataset: HasColumns, splits: Sequence[str], names: Sequence[str] = ()) -> Ids:
     """Return the triples of several splits as one array, with the codes of further columns.
 
     Parameters
@@ -179,7 +189,7 @@ def facts_of(dataset: Dataset, splits: Sequence[str], names: Sequence[str] = ())
     return np.column_stack([triples, *(np.concatenate([codes[split] for split in splits]) for codes in columns)])
 
 
-def check_key(dataset: Dataset, filter_by: tuple[str, ...] | None) -> tuple[str, ...]:
+def check_key(dataset: HasColumns, filter_by: tuple[str, ...] | None) -> tuple[str, ...]:
     """Return the columns of the filter key; None becomes () if the dataset has neither times nor qualifiers.
 
     Parameters

@@ -33,8 +33,6 @@ def test_qualifiers_are_a_column(tmp_path):
         "the number of qualifiers: result.by('n_qualifiers'), --by n_qualifiers",
         "2 statements differ from other statements only in their qualifiers, so they repeat a triple",
         "2 entities and 2 relations occur in qualifiers only; these entities are candidates, as in StarE",
-        "1 duplicate row in train",
-        "1 row of test also in train",
     ]
 
 
