@@ -39,16 +39,7 @@ from kgeval.data.frames import (
     further_notes,
     with_labels,
 )
-from kgeval.data.keys import (
-    QUALIFIERS,
-    TIME_NAMES,
-    FactColumns,
-    FurtherColumn,
-    column_names,
-    facts_of,
-    further_column,
-    natural_key,
-)
+from kgeval.data.keys import FactColumns, FurtherColumn, column_names, facts_of, further_column, natural_key
 from kgeval.data.known import SETTINGS, KnownIndex, known_triples
 from kgeval.data.labels import Labels, NumberLabels, TextLabels
 from kgeval.data.library_objects import LibraryLabels, library_labels
@@ -70,12 +61,10 @@ __all__ = [
     "ONE_FILE",
     "PER_POSITIVE",
     "PROTOCOL_HINTS",
-    "QUALIFIERS",
     "SETTINGS",
     "SIDES",
     "SIDE_NAMES",
     "SPLITS",
-    "TIME_NAMES",
     "TRUTH_NAMES",
     "UNMAPPED",
     "UNSEEN",

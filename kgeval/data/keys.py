@@ -55,7 +55,7 @@ class FurtherColumn:
         wanted = sorted(value) if isinstance(value, (list, tuple)) else value
         for code in range(len(self.values)):
             here = self.values[code]
-            is_missing = wanted is None and not isinstance(here, list) and bool(pd.isna(here))
+            is_missing = wanted in (None, "") and not isinstance(here, list) and bool(pd.isna(here))
             if is_missing or here == wanted or str(here) == str(wanted):
                 return code
         raise DataError(f"given: no fact of the dataset has the {self.name} {value!r}")
@@ -98,8 +98,8 @@ class FactColumns:
         return 3 + len(self.scored)
 
     def key_parts(self, parts: Sequence[Any]) -> list[Any]:
-        """Return those of the given columns of queries (see `Side.split`) that the filter compares."""
-        return [part for place, part in zip((1, 2, *range(3, 3 + len(self.names))), parts) if place in self.key_places]
+        """Return those of the given columns of queries (see `Side.split`) that the filter compares, in its order."""
+        return [*parts[:2], *(parts[2 + self.names.index(name)] for name in self.key)]
 
 
 def column_names(dataset: HasColumns) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from grids import light
-from key_cases import N, PlainRows, R, Rows, as_dataset, loop, random_facts, ranked, with_time, without_time
+from key_cases import N, PlainRows, R, Rows, as_dataset, loop, random_facts, ranked, with_all, with_time, without_time
 
 import kgeval as kg
 
@@ -33,6 +33,16 @@ def test_counts_equal_a_loop(seed):
         assert ranked(result) == loop(facts, key, takes_time), (key, takes_time)
         assert result.facts.get("scorer_columns", []) == ["time"] * takes_time
         assert result.protocol.filter_by == key
+
+
+@pytest.mark.parametrize("seed", light(range(200), 4))
+def test_the_order_in_which_a_scorer_names_columns_does_not_matter(seed):
+    """The filter compares time with time, also where the scorer names the qualifiers first."""
+    facts = random_facts(seed)
+    for key in KEYS:
+        result = kg.evaluate(with_all, as_dataset(facts), kg.Protocol(filter_by=key), progress=False)
+        assert result.facts["scorer_columns"] == ["qualifiers", "time"]
+        assert ranked(result) == loop(facts, key, True)
 
 
 @pytest.mark.parametrize("seed", light(range(200), 4))
