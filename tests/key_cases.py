@@ -82,6 +82,12 @@ def without_time(s, p, o):
     return np.array([score_of(*row, None) for row in zip(s.tolist(), p.tolist(), o.tolist(), strict=True)])
 
 
+def with_all(s, p, o, qualifiers, time):
+    """A function that names the columns in another order than the filter key."""
+    assert len(qualifiers) == len(s)
+    return with_time(s, p, o, time)
+
+
 class Rows:
     """Whole rows; counts its queries."""
 

@@ -316,7 +316,7 @@ FAULTS = {
     ],
 }
 
-MENDED = (*range(1, 13), 14, 15, 18, 19, *range(21, 31), 32, 33, *range(36, 48))  # of H
+MENDED = (*range(1, 16), 18, 19, *range(21, 31), 32, 33, *range(36, 48))  # of H
 
 
 @functools.cache

@@ -6,19 +6,47 @@ further column that the filter compares or that the scorer takes.
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from kgeval.checks import Ids, listed
 from kgeval.data.qualifiers import QUALIFIERS
+from kgeval.data.triples import TripleSet
 from kgeval.errors import DataError, ProtocolError
 
-if TYPE_CHECKING:
-    from kgeval.data.dataset import Dataset
+
+class HasColumns(typing.Protocol):
+    """What this module reads of a `Dataset`, whose module imports this one."""
+
+    name: str
+    splits: dict[str, TripleSet]
+    columns: dict[str, pd.DataFrame]
+
+    @property
+    def time_column(self) -> str | None:
+        """The name of the column of time."""
+
+    @property
+    def has_qualifiers(self) -> bool:
+        """Whether at least one triple has qualifiers."""
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """The names of the further columns."""
+
+    def column(self, split: str, name: str) -> Any:
+        """Return the values of a column of a split."""
+
+    def column_codes(self, name: str) -> dict[str, Ids]:
+        """Return the codes of a column, for each split."""
+
+    def __getitem__(self, split: str) -> TripleSet:
+        """Return the triples of a split."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +71,7 @@ class FurtherColumn:
         wanted = sorted(value) if isinstance(value, (list, tuple)) else value
         for code in range(len(self.values)):
             here = self.values[code]
-            is_missing = wanted is None and not isinstance(here, list) and bool(pd.isna(here))
+            is_missing = wanted in (None, "") and not isinstance(here, list) and bool(pd.isna(here))
             if is_missing or here == wanted or str(here) == str(wanted):
                 return code
         raise DataError(f"given: no fact of the dataset has the {self.name} {value!r}")
@@ -86,17 +114,18 @@ class FactColumns:
         return 3 + len(self.scored)
 
     def key_parts(self, parts: Sequence[Any]) -> list[Any]:
-        """Return those of the given columns of queries (see `Side.split`) that the filter compares."""
-        return [part for place, part in zip((1, 2, *range(3, 3 + len(self.names))), parts) if place in self.key_places]
+        """Return those of the given columns of queries (see `Side.split`) that the filter compares, in its order."""
+        return [*parts[:2], *(parts[2 + self.names.index(name)] for name in self.key)]
 
 
-def natural_key(dataset: Dataset) -> tuple[str, ...]:
+def natural_key(dataset: HasColumns) -> tuple[str, ...]:
     """Return the columns without which two facts may be the same triple: a column of time, and qualifiers."""
     time = dataset.time_column
-    return (*([time] if time else []), *([QUALIFIERS] if dataset.has_qualifiers else []))
+    has_qualifiers = dataset.has_qualifiers or any(QUALIFIERS in frame for frame in dataset.columns.values())
+    return (*([time] if time else []), *([QUALIFIERS] if has_qualifiers else []))
 
 
-def further_column(dataset: Dataset, name: str) -> FurtherColumn:
+def further_column(dataset: HasColumns, name: str) -> FurtherColumn:
     """Return a further column of a dataset as codes.
 
     Parameters
@@ -123,7 +152,7 @@ def further_column(dataset: Dataset, name: str) -> FurtherColumn:
     return cache[name]
 
 
-def _values_and_codes(dataset: Dataset, name: str) -> tuple[Any, Ids]:
+def _values_and_codes(dataset: HasColumns, name: str) -> tuple[Any, Ids]:
     """Return the values of a column in all splits, one split after the other, and a code for each of them."""
     parts: list[Any] = [dataset.column(split, name) for split in dataset.splits]
     joined = np.concatenate(parts) if isinstance(parts[0], np.ndarray) else type(parts[0]).joined(parts)
@@ -131,7 +160,7 @@ def _values_and_codes(dataset: Dataset, name: str) -> tuple[Any, Ids]:
     return joined, np.concatenate([codes[split] for split in dataset.splits])
 
 
-def facts_of(dataset: Dataset, splits: Sequence[str], names: Sequence[str] = ()) -> Ids:
+def facts_of(dataset: HasColumns, splits: Sequence[str], names: Sequence[str] = ()) -> Ids:
     """Return the triples of several splits as one array, with the codes of further columns.
 
     Parameters
@@ -155,7 +184,7 @@ def facts_of(dataset: Dataset, splits: Sequence[str], names: Sequence[str] = ())
     return np.column_stack([triples, *(np.concatenate([codes[split] for split in splits]) for codes in columns)])
 
 
-def check_key(dataset: Dataset, filter_by: tuple[str, ...] | None) -> tuple[str, ...]:
+def check_key(dataset: HasColumns, filter_by: tuple[str, ...] | None) -> tuple[str, ...]:
     """Return the columns of the filter key; None becomes () if the dataset has neither times nor qualifiers.
 
     Parameters

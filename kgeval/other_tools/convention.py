@@ -259,4 +259,5 @@ def _value(metric: str, ranks: Reals, rivals: Ids) -> float:
     k, _, n = metric.removeprefix("hits@").partition("_of_")
     if not n:
         return float((ranks <= int(k)).mean())
-    return float(SampledHits(int(k), int(n)).values(ranks - 1, np.zeros_like(ranks), rivals, "optimistic").mean())
+    better: Any = ranks - 1  # ranks may be halves
+    return float(SampledHits(int(k), int(n)).values(better, np.zeros_like(rivals), rivals, "optimistic").mean())

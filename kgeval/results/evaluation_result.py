@@ -925,9 +925,8 @@ class EvaluationResult:
         is_match = is_triple & (self.table["side"] == side).to_numpy()
         for name, value in (given or {}).items():
             if name not in self.columns:
-                raise DataError(
-                    f"given: the result has no column {name!r}; it has {', '.join(map(str, self.columns)) or 'none'}"
-                )
+                known = ", ".join(map(str, self.columns)) or "none"
+                raise DataError(f"given: the result has no column {name!r}; its columns: {known}")
             values = self.columns[name].to_numpy(dtype=object)
             is_match &= np.array([one == value or str(one) == str(value) for one in values], dtype=bool)
         for name in dict.fromkeys([*self.facts.get("scorer_columns", ()), *(self.protocol.filter_by or ())]):

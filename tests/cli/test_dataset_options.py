@@ -100,6 +100,9 @@ def test_breaking_down_by_a_further_column(tmp_path, capsys):
     """Without more ado; a name that is taken gets a prefix; an unknown name is an error."""
     table(tmp_path / "timed", ".txt", "\t", more=(2010, 0.5))
     options = ["timed", "--columns", "h,r,t,time,score"]
+    assert "has a column of time, 'time': which known answers does the filter remove?" in refused(capsys, *options)
+    assert evaluated(capsys, *options, "--filter-by", "time")["protocol"]["filter_by"] == ["time"]
+    options += ["--filter-by", "none"]
     (row,) = evaluated(capsys, *options, "--by", "time")["by"]
     assert (row["time"], row["n"]) == ("2010", 6)
     (row,) = evaluated(capsys, *options, "--by", "dataset.score")["by"]

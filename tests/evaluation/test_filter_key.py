@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from grids import light
-from key_cases import N, PlainRows, R, Rows, as_dataset, loop, random_facts, ranked, with_time, without_time
+from key_cases import N, PlainRows, R, Rows, as_dataset, loop, random_facts, ranked, with_all, with_time, without_time
 
 import kgeval as kg
 
@@ -33,6 +33,16 @@ def test_counts_equal_a_loop(seed):
         assert ranked(result) == loop(facts, key, takes_time), (key, takes_time)
         assert result.facts.get("scorer_columns", []) == ["time"] * takes_time
         assert result.protocol.filter_by == key
+
+
+@pytest.mark.parametrize("seed", light(range(200), 4))
+def test_the_order_in_which_a_scorer_names_columns_does_not_matter(seed):
+    """The filter compares time with time, also where the scorer names the qualifiers first."""
+    facts = random_facts(seed)
+    for key in KEYS:
+        result = kg.evaluate(with_all, as_dataset(facts), kg.Protocol(filter_by=key), progress=False)
+        assert result.facts["scorer_columns"] == ["qualifiers", "time"]
+        assert ranked(result) == loop(facts, key, True)
 
 
 @pytest.mark.parametrize("seed", light(range(200), 4))
@@ -94,13 +104,20 @@ def test_lists_of_negatives_are_filtered_by_the_key(seed):
         assert ranked(result) == loop(facts, key, takes_time)
 
 
-def test_two_processes_and_a_resumed_run_give_the_same(tmp_path):
-    """The arguments reach the workers, and what a stopped run kept is used."""
+def test_two_processes_give_the_same():
+    """The times reach the workers."""
+    pytest.importorskip("loky")
+    facts = random_facts(5, 60)
+    protocol, executor = kg.Protocol(filter_by=("time",)), kg.executors.Processes(2)
+    result = kg.evaluate(with_time, as_dataset(facts), protocol, executor=executor, progress=False)
+    assert ranked(result) == loop(facts, ("time",), True)
+
+
+def test_a_stopped_run_gives_the_same(tmp_path):
+    """What it kept is used."""
     facts = random_facts(5, 60)
     dataset, protocol = as_dataset(facts), kg.Protocol(filter_by=("time",))
     wanted = loop(facts, ("time",), True)
-    executor = kg.executors.Processes(2)
-    assert ranked(kg.evaluate(with_time, dataset, protocol, executor=executor, progress=False)) == wanted
     folder = tmp_path / "run"
     calls, last = [], [10**9]
 

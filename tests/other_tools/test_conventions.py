@@ -110,7 +110,7 @@ def metric_of(meaning, pairs):
         return sum(1 / r for r, _ in pairs) / n
     if meaning == "amri":  # PyKEEN: 1 - (MR - 1) / (expected MR - 1), where all ranks are equally likely
         return 1 - (sum(r for r, _ in pairs) / n - 1) / (sum((m + 2) / 2 for _, m in pairs) / n - 1)
-    k, _, drawn = meaning.removeprefix("hits@").partition(" of ")
+    k, _, drawn = meaning.removeprefix("hits@").partition("_of_")
     if not drawn:
         return sum(r <= int(k) for r, _ in pairs) / n
     total = 0  # ULTRA, script/run.py, test: the sum of the terms of a binomial with the share of false positives
@@ -424,7 +424,7 @@ def ultra_loop(triples, ranked, known):
             hidden = {i for i, triple in enumerate(made) if triple in facts}
             own = made.index((s, p, o))
             pairs.append((pessimistic(scores, own, hidden), len(made) - len(hidden | {own})))
-    return metric_of("mrr", pairs), metric_of("hits@10 of 49", pairs)
+    return metric_of("mrr", pairs), metric_of("hits@10_of_49", pairs)
 
 
 def labelled(dataset):

@@ -498,7 +498,7 @@ def test_wrong_lists_are_refused(make, message):
         (
             {"objects": ([1, 2, 3], [[1]] * 3), "protocol": kg.Protocol(sample=RandomSample(1, 3, "ab", 0))},
             "only kgeval.evaluate draws the sample of a protocol; with given scores, all triples are ranked. Remove "
-            "sample= and sample_seed= from the protocol",
+            "sample=, sample_seed= and precision= from the protocol",
         ),
         (
             {"objects": ([1, 2, 3], [[1]] * 3), "protocol": kg.Protocol(filter="test")},

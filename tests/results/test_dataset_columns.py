@@ -8,6 +8,7 @@ from grids import size
 import kgeval as kg
 from kgeval.results import header_lines
 
+STATIC = kg.Protocol(filter_by=())
 TRIPLES = [(f"e{i % 5}", f"r{i % 2}", f"e{(3 * i + 1) % 7}") for i in range(14)]
 
 
@@ -30,7 +31,7 @@ def test_every_rank_has_the_value_of_its_triple():
     of_triple = dict(zip(TRIPLES, times))
     for splits in (["test"], ["valid", "test"], ["test", "valid"]):
         for unseen in ("drop", "rank", "worst")[: size(1, 3)]:
-            protocol = kg.Protocol(splits=splits, unseen=unseen)
+            protocol = kg.Protocol(splits=splits, unseen=unseen, filter_by=())
             result = kg.evaluate(score, dataset, protocol, progress=False)
             table = result.ranks(labels=True)
             wanted = [of_triple[row] for row in zip(table["s"], table["p"], table["o"])]
@@ -48,7 +49,7 @@ def test_every_rank_has_the_value_of_its_triple():
 def test_a_split_without_the_column_has_missing_values():
     """Whole numbers stay whole numbers."""
     dataset = dataset_of(time=list(range(14)))
-    result = kg.evaluate(score, dataset, kg.Protocol(splits=["train", "test"]), progress=False)
+    result = kg.evaluate(score, dataset, kg.Protocol(splits=["train", "test"], filter_by=()), progress=False)
     is_train = (result.table["split"] == "train").to_numpy()
     assert result.columns["time"][is_train].isna().all()
     assert sorted(result.columns["time"][~is_train]) == [10, 10, 11, 11, 12, 12, 13, 13]
@@ -58,7 +59,7 @@ def test_a_split_without_the_column_has_missing_values():
 def test_a_sample_of_the_triples_keeps_its_values():
     """The ranks of chosen triples have the values of these triples."""
     dataset = dataset_of(time=list(range(14)))
-    result = kg.evaluate(score, dataset, kg.Protocol(sample=[3, 1]), progress=False)
+    result = kg.evaluate(score, dataset, kg.Protocol(sample=[3, 1], filter_by=()), progress=False)
     assert sorted(set(result.columns["time"])) == [11, 13]
     wanted = [TRIPLES.index(row) for row in zip(*(result.ranks(labels=True)[name] for name in "spo"))]
     assert result.columns["time"].tolist() == wanted
@@ -73,7 +74,8 @@ def test_given_scores_have_the_columns_too():
         for s, p, o in {(s, p, o) for s, p, _ in TRIPLES for o in e} | {(s, p, o) for s in e for _, p, o in TRIPLES}
     ]
     scores = pd.DataFrame(rows, columns=["s", "p", "o", "score"])
-    given, scored = kg.evaluate_scores(scores, dataset), kg.evaluate(score, dataset, progress=False)
+    given = kg.evaluate_scores(scores, dataset, STATIC)
+    scored = kg.evaluate(score, dataset, STATIC, progress=False)
     pd.testing.assert_frame_equal(given.columns, scored.columns)
     assert given["mrr"] == scored["mrr"]
 
@@ -92,7 +94,7 @@ def test_names_that_are_taken(name):
 def test_saved_results_keep_the_columns(tmp_path):
     """By file, and equal to the result; numbers and words."""
     dataset = dataset_of(time=list(range(14)), weight=np.linspace(0, 1, 14), kind=list("abababababcccc"))
-    result = kg.evaluate(score, dataset, progress=False)
+    result = kg.evaluate(score, dataset, STATIC, progress=False)
     result.save(tmp_path / "run.kgeval")
     loaded = kg.load_result(tmp_path / "run.kgeval")
     for name in ("time", "weight", "kind"):
@@ -113,6 +115,6 @@ def test_ranks_do_not_depend_on_the_columns():
     dataset = kg.Dataset.from_frames(train=frame[:1], test=frame[1:])
     plain = kg.Dataset.from_frames(train=frame[:1][["s", "p", "o"]], test=frame[1:][["s", "p", "o"]])
     assert dataset.fingerprint == plain.fingerprint
-    results = [kg.evaluate(score, part, progress=False) for part in (dataset, plain)]
+    results = [kg.evaluate(score, part, STATIC, progress=False) for part in (dataset, plain)]
     assert results[0].table.equals(results[1].table)
     assert "dataset: the column weight is kept for breakdowns; the filter does not use it" in header_lines(results[0])
