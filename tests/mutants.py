@@ -133,11 +133,11 @@ MUTANTS = (
         "np.asarray(np.asarray(rank) <= self.k, dtype=np.float64)",
         "np.asarray(np.floor(np.asarray(rank)) <= self.k, dtype=np.float64)"),
     Mutant("C4", "positive_is_scored_in_a_call_of_its_own", "ranking/ranker.py", TIES,
-        "counts = _counted_by_key(task, self.start, self.stop, rows, count_rows, n_rows)",
+        "counts = _rivals_counted(task, self.start, self.stop, rows, count_rows, n_rows)",
         "places, rows = task.places(*task.key_offsets[[self.start, self.stop]]), rows.copy()\n"
         "again = self.scorer.rows(queries.side, queries.parts, task.candidates)\n"
         "rows[places.rows, places.answers] = again[places.rows, places.answers]\n"
-        "counts = count_rows(rows, places)"),
+        "counts = _without_positives(task, self.start, self.stop, count_rows(rows, places))"),
     Mutant("C4", "positive_is_scored_by_another_sum", "kernels/numpy_kernels.py", KERNELS,
         "scores = self._exact(queries, places.rows, places.answers)",
         "scores = self._exact(queries, places.rows, places.answers)\n"
@@ -194,10 +194,9 @@ MUTANTS = (
         "tied = self.raw.tied - self.known.tied + np.isneginf(self.scores) * (self.known.rivals - self.known.tied)\n"
         "return RankCounts(self.raw.better - self.known.better, tied, self.raw.rivals - self.known.rivals)"),
     Mutant("C7", "infinite_scores_are_no_candidates", "ranking/ranker.py", TIES,
-        "return replace(_without_positives(task, self.start, self.stop, counts), is_infinite=largest == np.inf)",
-        "counted = _without_positives(task, self.start, self.stop, counts)\n"
-        "counted.raw.rivals[:] = np.isfinite(rows).sum(axis=1)[task.places(self.start, self.stop).rows] - 1\n"
-        "return replace(counted, is_infinite=largest == np.inf)"),
+        "return replace(counts, is_infinite=largest == np.inf)",
+        "counts.raw.rivals[:] = np.isfinite(rows).sum(axis=1)[task.places(self.start, self.stop).rows] - 1\n"
+        "return replace(counts, is_infinite=largest == np.inf)"),
     Mutant("C8", "filtered_answers_score_one_below_the_positive", "ranking/counts.py", TIES,
         "return self.raw - self.known",
         "is_tied = np.isfinite(self.scores) & (self.scores - 1 == self.scores)\n"
@@ -222,9 +221,9 @@ MUTANTS = (
         'def compute(self, lists: RankedLists, ties: str = "expected"',
         'def compute(self, lists: RankedLists, ties: str = "stable"'),
     Mutant("C10", "a_sigmoid_in_float32_makes_ties", "ranking/ranker.py", TIES,
-        "counts = _counted_by_key(task, self.start, self.stop, rows, count_rows, n_rows)",
+        "counts = _rivals_counted(task, self.start, self.stop, rows, count_rows, n_rows)",
         "rows = 1 / (1 + np.exp(-rows.astype(np.float32)))\n"
-        "counts = _counted_by_key(task, self.start, self.stop, rows, row_counter(rows), n_rows)"),
+        "counts = _rivals_counted(task, self.start, self.stop, rows, row_counter(rows), n_rows)"),
     Mutant("C10", "half_precision_makes_ties", "kernels/rows.py", TIES,
         "dtype=np.float32 if scores.dtype == np.float16 else None",
         "dtype=np.float16"),
@@ -591,8 +590,8 @@ MUTANTS = (
         "are_few = self.n_differing < MIN_DIFFERING or",
         "are_few = self.n_differing < 6 or"),
     Mutant("H22", "a_few_large_gaps_show_equivalence_by_t", "comparison/margins.py", DECIDED,
-        "Support(found.n_differing, found.n_effective, self.largest, self.n_weighty)",
-        "Support(found.n_differing, found.n_effective, self.largest)"),
+        "Support(found.n_differing, found.n_effective, pair.largest, pair.n_weighty)",
+        "Support(found.n_differing, found.n_effective, pair.largest)"),
     Mutant("C34", "equivalence_of_many_pairs_is_not_corrected", "comparison/margins.py", EQUIVALENT,
         "if corrected[i] <= alpha:",
         "if p_values[i] <= alpha:"),

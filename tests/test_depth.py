@@ -62,21 +62,21 @@ def frames_of(frame):
 DATASET = kg.Dataset.from_arrays(test=[[0, 0, 1], [2, 0, 3]], n_entities=5, n_relations=1)
 
 
-def test_rows_are_compared_four_jumps_below_evaluate():
-    """evaluate, Evaluator.evaluate, rank, RowBatch.count, count_rows."""
+def test_rows_are_compared_five_jumps_below_evaluate():
+    """evaluate, Evaluator.evaluate, rank, RowBatch.count, the count by key, count_rows."""
     chain = chain_to("count_rows", "rows.py", lambda: kg.evaluate(lambda s, p, o: s - o, DATASET, progress=False))
-    assert chain == ["evaluate", "evaluate", "rank", "count", "count_rows"]
+    assert chain == ["evaluate", "evaluate", "rank", "count", "_rivals_counted", "count_rows"]
 
 
-def test_vectors_are_compared_six_jumps_below_evaluate():
-    """evaluate, Evaluator.evaluate, rank, VectorBatch.count, NumpyCounter.count, its tiles, decide."""
+def test_vectors_are_compared_seven_jumps_below_evaluate():
+    """evaluate, Evaluator.evaluate, rank, VectorBatch.count, by key, NumpyCounter.count, its tiles, decide."""
     model = kg.models.DistMult(np.eye(5), np.ones((1, 5)))
     chain = chain_to("decide", "tiles.py", lambda: kg.evaluate(model, DATASET, progress=False))
-    assert chain == ["evaluate", "evaluate", "rank", "count", "count", "_count_all", "decide"]
+    assert chain == ["evaluate", "evaluate", "rank", "count", "_rivals_counted", "count", "_count_all", "decide"]
 
 
-def test_tensors_are_compared_six_jumps_below_evaluate(monkeypatch):
-    """evaluate, Evaluator.evaluate, rank, VectorBatch.count, TorchCounter.count, one block, one tile of it.
+def test_tensors_are_compared_seven_jumps_below_evaluate(monkeypatch):
+    """evaluate, Evaluator.evaluate, rank, VectorBatch.count, by key, TorchCounter.count, a block, a tile of it.
 
     The counter of devices, here on the processor.
     """
@@ -84,7 +84,7 @@ def test_tensors_are_compared_six_jumps_below_evaluate(monkeypatch):
     monkeypatch.setattr(ranker, "make_counter", lambda geometry, vectors, *_: TorchCounter(geometry, vectors))
     model = kg.models.DistMult(torch.eye(5), torch.ones((1, 5)))
     chain = chain_to("_count_tile", "torch_kernels.py", lambda: kg.evaluate(model, DATASET, progress=False))
-    assert chain == ["evaluate", "evaluate", "rank", "count", "count", "_count_block", "_count_tile"]
+    assert chain == ["evaluate", "evaluate", "rank", "count", "_rivals_counted", "count", "_count_block", "_count_tile"]
 
 
 def test_a_number_is_four_jumps_from_its_key():

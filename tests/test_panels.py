@@ -296,6 +296,7 @@ def test_a_protocol_shows_all_settings():
         "object",
         "all entities",
         "none",
+        "not chosen",
         "drop",
         "all triples",
     ]

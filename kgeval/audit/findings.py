@@ -13,7 +13,18 @@ import numpy as np
 import pandas as pd
 
 from kgeval.checks import Bools, Ids, counted
-from kgeval.data import SIDES, Dataset, KnownIndex, find_repeats, group_rows, known_triples, query_parts, triple_labels
+from kgeval.data import (
+    SIDES,
+    Dataset,
+    KnownIndex,
+    facts_of,
+    find_repeats,
+    group_rows,
+    known_triples,
+    natural_key,
+    query_parts,
+    triple_labels,
+)
 from kgeval.features import (
     CARDINALITIES,
     HALF_LINKS,
@@ -24,7 +35,6 @@ from kgeval.features import (
     relation_overlaps,
 )
 
-TIME_NAMES = ("time", "timestamp", "date", "year", "t")  # names of a column of times, in upper or lower case
 MIN_PRODUCT_SHARE = 0.8  # of all pairs (subject, object) of a Cartesian-product relation
 CERTAIN = 10  # hits@10 is 1 for a query with this number of candidates
 FEW_TRIPLES = 3  # an entity with at most this number of triples in train is rare
@@ -118,24 +128,6 @@ def all_findings(dataset: Dataset) -> list[Finding]:
     return sorted(found, key=lambda f: (kinds.index(f.kind.partition(":")[0]), -f.count))
 
 
-def time_column(dataset: Dataset) -> str:
-    """Return the name of the column of times that all splits have; empty if there is none."""
-    frames = [dataset.columns.get(split, pd.DataFrame()) for split in dataset.splits]
-    shared = [name for name in frames[0].columns if all(name in frame.columns for frame in frames)]
-    return next((name for name in shared if str(name).lower() in TIME_NAMES), "")
-
-
-def keyed_rows(dataset: Dataset) -> dict[str, Ids]:
-    """Return, for each split, the columns that make two rows equal: s, p, o and, if there is one, the time."""
-    name, rows = time_column(dataset), {split: triples.array for split, triples in dataset.splits.items()}
-    if not name:
-        return rows
-    times = pd.concat([dataset.columns[split][name] for split in rows], ignore_index=True)
-    codes = pd.factorize(times, use_na_sentinel=False)[0].astype(np.int64)
-    parts = np.split(codes, np.cumsum([len(triples) for triples in rows.values()])[:-1])
-    return {split: np.column_stack([triples, part]) for (split, triples), part in zip(rows.items(), parts)}
-
-
 def _shown(dataset: Dataset, triples: Ids, chosen: Bools | Ids) -> str:
     """Return the first of the chosen triples as text; empty if there is none."""
     rows = np.flatnonzero(chosen) if chosen.dtype == bool else chosen
@@ -154,8 +146,13 @@ def _some(
             yield Finding(kind, n, len(triples), _shown(dataset, triples, rows), split=split, note=note)
 
 
+def _keyed_rows(dataset: Dataset) -> dict[str, Ids]:
+    """Return, for each split, the columns that make two rows equal: s, p, o, the time and the qualifiers."""
+    return {split: facts_of(dataset, (split,), natural_key(dataset)) for split in dataset.splits}
+
+
 def _repeats(dataset: Dataset) -> Iterator[Finding]:
-    repeats = find_repeats(keyed_rows(dataset))
+    repeats = find_repeats(_keyed_rows(dataset))
     for split, rows in repeats.duplicates.items():
         yield from _some(dataset, split, {"duplicate row": rows})
     for (a, b), rows in repeats.overlaps.items():
@@ -238,8 +235,8 @@ def _copied(dataset: Dataset, split: str) -> Iterator[Finding]:
 
 def _recurring(dataset: Dataset, split: str) -> Iterator[Finding]:
     """Return a finding about triples that train has at another time, if the dataset has a column of times."""
-    if time_column(dataset):
-        rows = keyed_rows(dataset)
+    if dataset.time_column:
+        rows = _keyed_rows(dataset)
         is_in_train = _is_in(rows["train"][:, :3], rows[split][:, :3]) & ~_is_in(rows["train"], rows[split])
         yield from _some(dataset, split, {"recurring fact": is_in_train})
 

@@ -528,6 +528,7 @@ class Protocol:
         filters = ", ".join(self.filter or ())
         if self.filter is None:
             filters = "not known, chosen by the tool" if self.is_of_tool else "all splits of the dataset"
+        shared = "not chosen" if self.filter_by is None else ", ".join(self.filter_by)
         return panels.panel(
             f"Protocol {self.fingerprint}",
             panels.line(f"{'+'.join(self.splits)}: {self.describe()}"),
@@ -539,7 +540,10 @@ class Protocol:
                         ("missing sides", ", ".join(self.sides)),
                         ("candidates", self.candidates.describe()),
                         ("splits of known answers (filter)", filters or "none"),
-                        ("columns that known answers share (filter_by)", ", ".join(self.filter_by or ()) or "none"),
+                        (
+                            "columns that known answers share (filter_by)",
+                            "not chosen" if self.filter_by is None else ", ".join(self.filter_by) or "none",
+                        ),
                         ("triples with unseen entities or relations", self.unseen or "drop or rank, by the model"),
                         ("sample", self._describe_sample()),
                     ]

@@ -256,32 +256,30 @@ class _Candidates:
 def _rivals_counted(
     task: Task, start: int, stop: int, rows: Any, count: Callable[[Any, Places], Counts], most: int
 ) -> TaskCounts:
-    """Return the counts of rivals for queries ``start:stop``; `Task.extras` are rivals in no setting."""
-    found = _without_positives(task, start, stop, _counted_by_key(task, start, stop, rows, count, most))
-    extras = task.extras
-    if extras is None:
-        return found
-    none = _without_positives(extras, start, stop, _counted_by_key(extras, start, stop, rows, count, most)).known
-    return replace(found, raw=found.raw - none, known=found.known - none)
+    """Count the rivals for the queries ``start:stop``, whose scores or vectors are `rows`.
 
-
-def _counted_by_key(
-    task: Task, start: int, stop: int, rows: Any, count: Callable[[Any, Places], Counts], most: int
-) -> Counts:
-    """Count the queries ``start:stop``, whose scores or vectors are `rows`; a query is counted once for each key.
-
-    At most `most` keys are counted at once.
+    A query is counted once for each key, at most `most` keys at once. `Task.extras` are rivals in no setting.
     """
     offsets = task.key_offsets[start : stop + 1]
     first, last = int(offsets[0]), int(offsets[-1])
-    if last - first == stop - start:
-        return count(rows, task.places(first, last))
-    row_of = np.repeat(np.arange(stop - start), np.diff(offsets))
-    parts = []
-    for left in range(first, last, most):
-        right = min(left + most, last)
-        parts.append(count(rows[row_of[left - first : right - first]], task.places(left, right)))
-    return Counts(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(Counts)))
+    ranges = [(first, last)]
+    if is_repeated := last - first > stop - start:
+        row_of = np.repeat(np.arange(stop - start), np.diff(offsets))
+        ranges = [(left, min(left + most, last)) for left in range(first, last, most)]
+    found = []
+    for one in (task, task.extras):
+        if one is None:
+            return found[0]
+        parts = [
+            count(rows[row_of[left - first : right - first]] if is_repeated else rows, one.places(left, right))
+            for left, right in ranges
+        ]
+        counts = parts[0]
+        if len(parts) > 1:
+            counts = Counts(*(np.concatenate([getattr(part, name.name) for part in parts]) for name in fields(Counts)))
+        found.append(_without_positives(one, start, stop, counts))
+    ranked, none = found
+    return replace(ranked, raw=ranked.raw - none.known, known=ranked.known - none.known)
 
 
 def _without_positives(task: Task, start: int, stop: int, counts: Counts) -> TaskCounts:

@@ -16,12 +16,9 @@ from kgeval.report import charts
 from kgeval.report.page_numbers import Number, difference_text, interval_text, is_number, percent, written
 from kgeval.results import MAX_TIES
 
-CITATION = """@software{kgeval,
+CITATION = """@software{kgeval, author = {{The kgeval authors}}, year = {2026},
   title = {kgeval: exact, comparable evaluation of knowledge-graph models},
-  author = {{The kgeval authors}},
-  year = {2026},
-  version = {VERSION}
-}"""
+  version = {VERSION}}"""
 N_DIGITS = 7  # significant digits of the numbers that are kept for sorting and downloads
 
 

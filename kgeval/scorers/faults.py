@@ -156,8 +156,8 @@ def high_test_ranks(tested: Reals, trained: Reals, split: str) -> str:
     split : str
         The ranked split, for the text.
     """
-    one, other, n = tested.mean(), trained.mean(), tested.shape[1]
-    if n < MIN_PAIRS or one < TEST_RATIO * other:
+    n = tested.shape[1]
+    if n < MIN_PAIRS or (one := tested.mean()) < TEST_RATIO * (other := trained.mean()):
         return ""
     differences = [(tested - trained).mean(axis=0), (np.log(tested) - np.log(trained)).mean(axis=0)]
     if all(part.mean() < TEST_Z * part.std() / math.sqrt(n) for part in differences):

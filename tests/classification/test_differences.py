@@ -305,7 +305,7 @@ def test_the_command_line(tmp_path, capsys):
     for name, result in (("A", first), ("B", second)):
         result.save(tmp_path / f"{name}.kgeval")
     files = [str(tmp_path / f"{name}.kgeval") for name in "AB"]
-    assert main(["compare", *files, "--metrics", "f1,auc", "--resamples", "99"]) == 0
+    assert main(["compare", *files, "--metrics", "f1,auc", "--n-resamples", "99"]) == 0
     out = capsys.readouterr().out
     compared = compare_classifications({"A": first, "B": second}, metrics="f1,auc", n_resamples=99)
     assert out.splitlines()[0] == compared.verdict
@@ -315,7 +315,7 @@ def test_the_command_line(tmp_path, capsys):
     ]
     assert main(["compare", *files, "--by-relation", "mrr"]) == 2
     assert "--by-relation: compares ranks, but" in capsys.readouterr().err
-    assert main(["compare", *files, "--metrics", "f1", "--resamples", "99", "--to", "csv", "--quiet"]) == 0
+    assert main(["compare", *files, "--metrics", "f1", "--n-resamples", "99", "--to", "csv", "--quiet"]) == 0
     rows = capsys.readouterr().out.splitlines()
     assert rows[0].startswith("first,second,metric,dataset,n_first")
     assert rows[1].startswith("A,B,f1,")

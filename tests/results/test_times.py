@@ -19,7 +19,7 @@ def score(s, p, o):
 def made(columns, train, test, n=4):
     """The result of a small graph with columns."""
     dataset = kg.Dataset.from_arrays(train=train, test=test, n_entities=n, n_relations=1, columns=columns)
-    return kg.evaluate(score, dataset, progress=False)
+    return kg.evaluate(score, dataset, kg.Protocol(filter_by=()), progress=False)
 
 
 def test_bins_have_about_equal_counts():
@@ -103,7 +103,7 @@ def test_seen_before_equals_a_loop():
         dataset = kg.Dataset.from_arrays(**rows, n_entities=3, n_relations=1, columns=columns)
         if all(time is None for of in times.values() for time in of):
             continue
-        result = kg.evaluate(score, dataset, kg.Protocol(splits=["test", "valid"]), progress=False)
+        result = kg.evaluate(score, dataset, kg.Protocol(splits=["test", "valid"], filter_by=()), progress=False)
         everything = [(row, t) for split, of in rows.items() for row, t in zip(of, times[split]) if t is not None]
         table = result.table.assign(time=result.columns["time"], seen=result.columns["seen_before"])
         for row in table.itertuples():
