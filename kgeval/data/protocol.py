@@ -540,10 +540,7 @@ class Protocol:
                         ("missing sides", ", ".join(self.sides)),
                         ("candidates", self.candidates.describe()),
                         ("splits of known answers (filter)", filters or "none"),
-                        (
-                            "columns that known answers share (filter_by)",
-                            "not chosen" if self.filter_by is None else ", ".join(self.filter_by) or "none",
-                        ),
+                        ("columns that known answers share (filter_by)", shared or "none"),
                         ("triples with unseen entities or relations", self.unseen or "drop or rank, by the model"),
                         ("sample", self._describe_sample()),
                     ]

@@ -266,7 +266,7 @@ def _rivals_counted(
     if is_repeated := last - first > stop - start:
         row_of = np.repeat(np.arange(stop - start), np.diff(offsets))
         ranges = [(left, min(left + most, last)) for left in range(first, last, most)]
-    found = []
+    found: list[TaskCounts] = []
     for one in (task, task.extras):
         if one is None:
             return found[0]
