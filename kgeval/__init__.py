@@ -7,15 +7,11 @@ from typing import TYPE_CHECKING, Any
 from kgeval import adapters, features, metrics, stats
 from kgeval._version import __version__
 from kgeval.audit import audit
-from kgeval.data import (
-    Dataset,
-    GivenRanks,
-    Predictions,
-    Protocol,
-    candidates,
-    negatives,
-    sample_negatives,
-)
+from kgeval.data import candidates
+from kgeval.data.corruption import negatives, sample_negatives
+from kgeval.data.dataset import Dataset
+from kgeval.data.predictions import GivenRanks, Predictions
+from kgeval.data.protocol import Protocol
 from kgeval.errors import (
     DataError,
     KgevalError,
@@ -27,29 +23,32 @@ from kgeval.errors import (
     ScoreError,
     Stopped,
 )
-from kgeval.evaluation import Evaluator, evaluate, evaluate_candidates, evaluate_predictions, evaluate_scores
+from kgeval.evaluation.candidate_scores import evaluate_candidates
+from kgeval.evaluation.evaluator import Evaluator, evaluate
+from kgeval.evaluation.predicted_lists import evaluate_predictions
+from kgeval.evaluation.score_tables import evaluate_scores
 from kgeval.ranking import executors
-from kgeval.results import EvaluationResult
-from kgeval.scorers import baselines, check_scorer, models
+from kgeval.results.evaluation_result import EvaluationResult
+from kgeval.scorers import baselines, models
+from kgeval.scorers.check import check_scorer
 
 if TYPE_CHECKING:
     from kgeval import benchmarks, integrations, report
-    from kgeval.benchmarks import benchmark
-    from kgeval.classification import classify, compare_classifications
-    from kgeval.comparison import compare
-    from kgeval.formats import (
-        inspect,
-        load_model,
-        read_candidates,
-        read_dataset,
-        read_negatives,
-        read_predictions,
-        read_scores,
-        registered_datasets,
-    )
+    from kgeval.benchmarks.many_runs import benchmark
+    from kgeval.classification.classification_comparison import compare_classifications
+    from kgeval.classification.classifier import classify
+    from kgeval.comparison.comparison import compare
+    from kgeval.formats.candidate_files import read_candidates
+    from kgeval.formats.datasets import read_dataset
+    from kgeval.formats.datasets.tab_folder import read_negatives
+    from kgeval.formats.inspection import inspect
+    from kgeval.formats.models import load_model
+    from kgeval.formats.predictions import read_predictions
+    from kgeval.formats.registered.table import registered_datasets
+    from kgeval.formats.scores import read_scores
     from kgeval.other_tools import conventions
-    from kgeval.plausibility import check_table
-    from kgeval.results import load_result
+    from kgeval.plausibility.table import check_table
+    from kgeval.results.files import load_result
 
 __all__ = [
     "DataError",
@@ -107,21 +106,21 @@ __all__ = [
 
 # Names that are loaded at their first use, and their modules: `import kgeval` takes little longer than `import pandas`.
 _LOADED_LATER = {
-    "benchmark": "kgeval.benchmarks",
-    "check_table": "kgeval.plausibility",
-    "classify": "kgeval.classification",
-    "compare": "kgeval.comparison",
-    "compare_classifications": "kgeval.classification",
+    "benchmark": "kgeval.benchmarks.many_runs",
+    "check_table": "kgeval.plausibility.table",
+    "classify": "kgeval.classification.classifier",
+    "compare": "kgeval.comparison.comparison",
+    "compare_classifications": "kgeval.classification.classification_comparison",
     "conventions": "kgeval.other_tools",
-    "inspect": "kgeval.formats",
-    "load_model": "kgeval.formats",
-    "load_result": "kgeval.results",
-    "read_candidates": "kgeval.formats",
-    "read_dataset": "kgeval.formats",
-    "read_negatives": "kgeval.formats",
-    "read_predictions": "kgeval.formats",
-    "read_scores": "kgeval.formats",
-    "registered_datasets": "kgeval.formats",
+    "inspect": "kgeval.formats.inspection",
+    "load_model": "kgeval.formats.models",
+    "load_result": "kgeval.results.files",
+    "read_candidates": "kgeval.formats.candidate_files",
+    "read_dataset": "kgeval.formats.datasets",
+    "read_negatives": "kgeval.formats.datasets.tab_folder",
+    "read_predictions": "kgeval.formats.predictions",
+    "read_scores": "kgeval.formats.scores",
+    "registered_datasets": "kgeval.formats.registered.table",
 }
 
 

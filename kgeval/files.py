@@ -35,6 +35,7 @@ if sys.platform != "win32":
 Arrays = dict[str, npt.NDArray[Any]]
 TEMPORARY = re.compile(r"\.kgeval-\w+-\d+-\w+\.part")  # the name of a file that is not complete
 MEMBERS = "members"  # the key of the header under which the checksums of the arrays are
+HOME = "KGEVAL_HOME"
 ABANDONED_SECONDS = 86_400  # another machine's file is abandoned if it has not grown for this time
 MIN_SIMILARITY = 0.7  # an error message suggests only names that are at least this similar to the missing name
 
@@ -713,3 +714,21 @@ def unpack_labels(packed: npt.NDArray[Any]) -> tuple[str, ...]:
     if not isinstance(labels, list):
         raise DataError("expected a list of labels in the file")
     return tuple(labels)
+
+
+def cache_home() -> Path:
+    """Return the folder in which kgeval keeps downloaded files: `KGEVAL_HOME`, or the user's cache of this system.
+
+    The user's cache is the folder that ``pooch.os_cache("kgeval")`` names. It is found without pooch, because datasets
+    that are in the cache are read without pooch.
+    """
+    if os.environ.get(HOME):
+        return Path(os.environ[HOME]).expanduser().absolute()
+    home = Path.home()
+    if sys.platform == "win32":
+        local = os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local"
+        return Path(local) / "kgeval" / "kgeval" / "Cache"
+    cache = os.environ.get("XDG_CACHE_HOME", "").strip()
+    if os.path.isabs(cache):
+        return Path(cache) / "kgeval"
+    return home / ("Library/Caches" if sys.platform == "darwin" else ".cache") / "kgeval"

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import kgeval
-from kgeval.data import Dataset
+from kgeval.data.dataset import Dataset
 from kgeval.errors import DataError
 
 CHARACTERS = "abAZ019 _.:/#&%$'\"\\()<>=+-\u00e9\u6771\U0001f600\u2028\u0085\u00a0"

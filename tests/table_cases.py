@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from kgeval.kernels import bfloat16
+from kgeval.kernels.mapped_tables import bfloat16
 
 
 def npy(path, array):

@@ -12,7 +12,7 @@ from grids import size
 import kgeval as kg
 from kgeval.benchmarks import Card, read_card
 from kgeval.errors import DataError, KgevalError
-from kgeval.trec import read_run
+from kgeval.trec.run_files import read_run
 
 DEEP = '{"a":' * 100_000 + "1" + "}" * 100_000  # Python 3.13 reads 3,000 levels
 LEAVES = (None, 1.5, "x", [1], {"a": {}}, True, -1, 10**30, "\ud800")

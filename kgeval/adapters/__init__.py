@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from kgeval.errors import ScoreError
-from kgeval.scorers import adapter_of, register_adapter
+from kgeval.scorers.libraries import adapter_of, register_adapter
 
 if TYPE_CHECKING:
     from kgeval.adapters.encoders import from_encoder

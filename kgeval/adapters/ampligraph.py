@@ -19,7 +19,7 @@ import numpy as np
 from kgeval.adapters.base import LibraryScorer, LiveModel, map_ids
 from kgeval.adapters.triples import TripleRows
 from kgeval.checks import Ids, Scores
-from kgeval.data import Dataset
+from kgeval.data.dataset import Dataset
 from kgeval.errors import ScoreError
 
 BATCH_SIZE = 1 << 13  # triples that AmpliGraph scores at a time

@@ -19,9 +19,11 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from kgeval.checks import Ids, counted, cut_label
-from kgeval.data import Dataset, Vocabulary, library_labels
+from kgeval.data.dataset import Dataset
+from kgeval.data.library_objects import library_labels
+from kgeval.data.vocabulary import Vocabulary
 from kgeval.errors import ScoreError
-from kgeval.kernels import Array, is_tensor
+from kgeval.kernels.arrays import Array, is_tensor
 
 OF_DATASET = "dataset"  # ids="dataset": row i of the model belongs to label i of the dataset
 LIBRARY_NAMES = {
@@ -168,8 +170,9 @@ def map_ids(
     library : str
         The library's `Dataset.id_format`: ``"pykeen"``, ``"torchkge"``, ``"pyg"``, ``"libkge"`` or ``"ampligraph"``.
     ids : object, optional
-        The value that the user gave: an object with labels (`kgeval.data.library_labels`), two dicts from label to id,
-        two sequences of labels in id order, two id files or their folder (`kgeval.load_model`), or ``"dataset"``.
+        The value that the user gave: an object with labels (`kgeval.data.library_objects.library_labels`), two dicts
+        from label to id, two sequences of labels in id order, two id files or their folder (`kgeval.load_model`), or
+        ``"dataset"``.
     own_labels : two sequences of str, optional
         The labels of entities and of relations in id order, if the model knows them.
     n_entities, n_relations : int or None
@@ -192,7 +195,7 @@ def map_ids(
 
     Examples
     --------
-    >>> from kgeval.data import Dataset
+    >>> from kgeval.data.dataset import Dataset
     >>> dataset = Dataset.from_frames(train=[("Jack", "likes", "Rome"), ("Jack", "likes", "Oslo")])
     >>> labels = {"Rome": 0, "Jack": 1, "Bonn": 2}, {"likes": 0}
     >>> found = map_ids(dataset, "pykeen", labels, n_entities=3, n_relations=1, name="TransE")
@@ -261,7 +264,7 @@ def _said_labels(ids: Any) -> tuple[Sequence[str], Sequence[str]]:
     """Return the labels that a user gives with ``ids=``."""
     is_path = isinstance(ids, (str, os.PathLike))
     if is_path or (isinstance(ids, (list, tuple)) and ids and all(isinstance(i, (str, os.PathLike)) for i in ids)):
-        from kgeval.formats.checkpoints import labels_of_ids
+        from kgeval.formats.checkpoints.id_files import labels_of_ids
 
         entities, relations = labels_of_ids(ids)
         return tuple(entities), tuple(relations)
@@ -319,7 +322,7 @@ class BoundScorer:
     def identity_parts(self) -> dict[str, Any]:
         """Return the data, besides the module's parameters, on which the scores depend.
 
-        See `kgeval.scorers.ScorerIdentity`.
+        See `kgeval.scorers.identity.ScorerIdentity`.
         """
         return {"ids of entities": self.ids.entities, "ids of relations": self.ids.relations}
 

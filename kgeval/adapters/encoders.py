@@ -10,9 +10,10 @@ import numpy as np
 
 from kgeval.adapters.entity_texts import MISSING, EntityTexts, Texts, both_texts, joined
 from kgeval.checks import Ids, Scores, check_one_of, check_positive_int, counted, cut_label
-from kgeval.data import Dataset
+from kgeval.data.dataset import Dataset
 from kgeval.errors import ScoreError
-from kgeval.scorers import TOLERANCE, TOLERANCE_OF_HALVES, as_scores
+from kgeval.scorers.rounding import TOLERANCE, TOLERANCE_OF_HALVES
+from kgeval.scorers.values import as_scores
 
 BATCH_SIZE = 1024
 GEOMETRIES = ("dot", "l1", "l2")

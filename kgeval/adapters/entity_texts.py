@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from kgeval.checks import Ids, Scores, counted, cut_label
-from kgeval.data import Dataset, Vocabulary
+from kgeval.data.dataset import Dataset
+from kgeval.data.vocabulary import Vocabulary
 from kgeval.errors import DataError, ScoreError
 from kgeval.files import read_text
 
@@ -104,7 +105,7 @@ def both_texts(
 
     Examples
     --------
-    >>> from kgeval.data import Dataset
+    >>> from kgeval.data.dataset import Dataset
     >>> dataset = Dataset.from_frames(train=[("Q1", "P1", "Q2")])
     >>> both_texts(dataset, {"Q1": "Jack", "Q2": "Rome"}, {"P1": "likes"}, "error")[0].distinct
     ('Jack', 'Rome')

@@ -13,10 +13,11 @@ import numpy as np
 from kgeval.adapters.base import BoundScorer, IdMap, LibraryScorer, evaluation_mode, map_ids
 from kgeval.adapters.triples import FOR_TENSORS, as_tensor, device_of
 from kgeval.checks import Ids, check_one_of
-from kgeval.data import Dataset
+from kgeval.data.dataset import Dataset
 from kgeval.errors import ScoreError
-from kgeval.kernels import is_tensor, kind_of, load_torch
-from kgeval.scorers import adapter_of, as_scores
+from kgeval.kernels.arrays import is_tensor, kind_of, load_torch
+from kgeval.scorers.libraries import adapter_of
+from kgeval.scorers.values import as_scores
 
 ARRAYS = ("torch", "numpy")
 ROLES = {"h": "s", "r": "p", "t": "o"}  # the letters of many libraries, and those of kgeval

@@ -13,11 +13,14 @@ import numpy as np
 
 from kgeval.adapters.base import LibraryScorer
 from kgeval.checks import Ids, Scores
-from kgeval.data import SIDES, Dataset, given_and_asked
+from kgeval.data.dataset import Dataset
+from kgeval.data.queries import given_and_asked
+from kgeval.data.sides import SIDES
 from kgeval.errors import DataError, ScoreError
-from kgeval.kernels import exact_scores, on_host
-from kgeval.scorers import as_scores
+from kgeval.kernels.arrays import on_host
+from kgeval.kernels.geometry import exact_scores
 from kgeval.scorers.models import EmbeddingModel
+from kgeval.scorers.values import as_scores
 
 PROBED_TRIPLES, PROBED_CANDIDATES = 24, 32
 TOLERANCE = 1e-5  # largest difference / range of the scores; float32 rounds to about 1e-7 of the largest summand

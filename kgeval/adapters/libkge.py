@@ -17,9 +17,10 @@ import numpy as np
 from kgeval.adapters.base import LibraryScorer, LiveModel, map_ids
 from kgeval.adapters.triples import ids_for, row_size
 from kgeval.checks import Ids
-from kgeval.data import Dataset, library_labels
+from kgeval.data.dataset import Dataset
+from kgeval.data.library_objects import library_labels
 from kgeval.errors import ScoreError
-from kgeval.kernels import Array, library
+from kgeval.kernels.arrays import Array, library
 
 MAX_NUMBERS = 1 << 26  # of the vectors of all pairs of queries and candidates that LibKGE may make at a time
 SCORES = ("score_sp", "score_po")

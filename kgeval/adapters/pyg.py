@@ -25,9 +25,9 @@ from kgeval.adapters.triples import (
     row_size,
 )
 from kgeval.checks import Ids
-from kgeval.data import Dataset
-from kgeval.formats.checkpoints import side_by_side
-from kgeval.kernels import Array
+from kgeval.data.dataset import Dataset
+from kgeval.formats.checkpoints.state_dicts import side_by_side
+from kgeval.kernels.arrays import Array
 from kgeval.scorers.models import EmbeddingModel
 
 MODELS = {"TransE": "transe", "DistMult": "distmult", "ComplEx": "complex", "RotatE": "rotate"}

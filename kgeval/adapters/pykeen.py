@@ -26,9 +26,10 @@ import numpy as np
 from kgeval.adapters.base import IdMap, LibraryScorer, LiveModel, map_ids
 from kgeval.adapters.geometry import certified
 from kgeval.checks import Ids, check_one_of
-from kgeval.data import Dataset, library_labels
+from kgeval.data.dataset import Dataset
+from kgeval.data.library_objects import library_labels
 from kgeval.errors import ScoreError
-from kgeval.kernels import Array
+from kgeval.kernels.arrays import Array
 from kgeval.scorers.models import EmbeddingModel
 
 BATCH_BYTES = 1 << 28  # of the vectors of all pairs of queries and candidates that PyKEEN may make at a time
@@ -213,7 +214,10 @@ def _without_messages(model: Any) -> Iterator[None]:
 
 def _exact_model(model: Any, dataset: Dataset, ids: IdMap) -> EmbeddingModel:
     """Make the model of `kgeval.models` from the current parameters; raise a DataError if there is no such model."""
-    from kgeval.formats.checkpoints import PYKEEN_MODELS, ModelFile, build_model, not_a_model, pykeen_module
+    from kgeval.formats.checkpoints.model_file import ModelFile, build_model
+    from kgeval.formats.checkpoints.pykeen_modules import pykeen_module
+    from kgeval.formats.checkpoints.pykeen_tensors import PYKEEN_MODELS
+    from kgeval.formats.checkpoints.state_dicts import not_a_model
 
     file = Path("the live model")  # for messages
     name = type(model).__name__
@@ -227,7 +231,7 @@ def _exact_model(model: Any, dataset: Dataset, ids: IdMap) -> EmbeddingModel:
 
 def _inert(value: Any) -> Any:
     """Return a live object in the form of an unpickled module, for `pykeen_module`: names, numbers and tensors."""
-    from kgeval.formats.checkpoints import Stub
+    from kgeval.formats.checkpoints.pickles import Stub
 
     torch = sys.modules["torch"]
     if isinstance(value, torch.Tensor):

@@ -15,10 +15,11 @@ import numpy as np
 from kgeval.adapters.entity_texts import MISSING, EntityTexts, Texts, both_texts, joined
 from kgeval.adapters.text_cache import TextCache
 from kgeval.checks import Ids, Scores, check_one_of, check_positive_int, counted, cut_label
-from kgeval.data import Dataset
+from kgeval.data.dataset import Dataset
 from kgeval.errors import ScoreError
 from kgeval.files import pack_labels
-from kgeval.scorers import Rounding, as_scores, score_differences
+from kgeval.scorers.rounding import Rounding, score_differences
+from kgeval.scorers.values import as_scores
 
 BATCH_SIZE = 1024
 KEYS_AT_A_TIME = 8192  # texts whose keys are made and looked up at a time

@@ -32,10 +32,10 @@ from kgeval.adapters.triples import (
     row_size,
 )
 from kgeval.checks import Ids
-from kgeval.data import Dataset
+from kgeval.data.dataset import Dataset
 from kgeval.errors import ScoreError
-from kgeval.formats.checkpoints import as_matrices, complex_with_scalars, not_unit_row
-from kgeval.kernels import Array
+from kgeval.formats.checkpoints.state_dicts import as_matrices, complex_with_scalars, not_unit_row
+from kgeval.kernels.arrays import Array
 from kgeval.scorers.models import EmbeddingModel
 
 # The tables whose rows TorchKGE divides by their norms when it trains, but not when it evaluates.

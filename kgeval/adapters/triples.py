@@ -14,10 +14,11 @@ import numpy as np
 from kgeval.adapters.base import IdMap, LibraryScorer
 from kgeval.adapters.geometry import certified
 from kgeval.checks import Ids
-from kgeval.data import Dataset
+from kgeval.data.dataset import Dataset
 from kgeval.files import Arrays
-from kgeval.formats.checkpoints import ModelFile, build_model, settings_as_arrays
-from kgeval.kernels import Array, library, load_torch
+from kgeval.formats.checkpoints.model_file import ModelFile, build_model
+from kgeval.formats.checkpoints.state_dicts import settings_as_arrays
+from kgeval.kernels.arrays import Array, library, load_torch
 from kgeval.scorers.models import EmbeddingModel
 
 LIVE = Path("the live model")  # in the place of a file, for messages

@@ -4,7 +4,7 @@ Users and the command line call `audit`; `kgeval.evaluation` and `kgeval.report`
 findings.
 """
 
-from kgeval.audit.data_audit import Audit, audit, audit_text
+from kgeval.audit.data_audit import audit, audit_text
 from kgeval.audit.leak_notes import leak_note
 
-__all__ = ["Audit", "audit", "audit_text", "leak_note"]
+__all__ = ["audit", "audit_text", "leak_note"]

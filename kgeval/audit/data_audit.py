@@ -14,7 +14,7 @@ import pandas as pd
 from kgeval import markup_panels as panels
 from kgeval.audit.findings import EFFECTS, all_findings
 from kgeval.checks import counted, cut_label
-from kgeval.data import Dataset
+from kgeval.data.dataset import Dataset
 from kgeval.errors import DataError
 from kgeval.markup import joined, printable
 from kgeval.terminal import PIPE, Column, Screen

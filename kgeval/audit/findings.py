@@ -13,27 +13,15 @@ import numpy as np
 import pandas as pd
 
 from kgeval.checks import Bools, Ids, counted
-from kgeval.data import (
-    SIDES,
-    Dataset,
-    KnownIndex,
-    facts_of,
-    find_repeats,
-    group_rows,
-    known_triples,
-    natural_key,
-    query_parts,
-    triple_labels,
-)
-from kgeval.features import (
-    CARDINALITIES,
-    HALF_LINKS,
-    TripleRows,
-    cardinalities,
-    half_links,
-    leaks,
-    relation_overlaps,
-)
+from kgeval.data.dataset import Dataset, triple_labels
+from kgeval.data.keys import facts_of, natural_key
+from kgeval.data.known import KnownIndex, known_triples
+from kgeval.data.queries import query_parts
+from kgeval.data.row_keys import group_rows
+from kgeval.data.sides import SIDES
+from kgeval.features import leaks
+from kgeval.features.relations import CARDINALITIES, HALF_LINKS, cardinalities, half_links, relation_overlaps
+from kgeval.features.rows import TripleRows
 
 MIN_PRODUCT_SHARE = 0.8  # of all pairs (subject, object) of a Cartesian-product relation
 CERTAIN = 10  # hits@10 is 1 for a query with this number of candidates
@@ -146,16 +134,10 @@ def _some(
             yield Finding(kind, n, len(triples), _shown(dataset, triples, rows), split=split, note=note)
 
 
-def _keyed_rows(dataset: Dataset) -> dict[str, Ids]:
-    """Return, for each split, the columns that make two rows equal: s, p, o, the time and the qualifiers."""
-    return {split: facts_of(dataset, (split,), natural_key(dataset)) for split in dataset.splits}
-
-
 def _repeats(dataset: Dataset) -> Iterator[Finding]:
-    repeats = find_repeats(_keyed_rows(dataset))
-    for split, rows in repeats.duplicates.items():
+    for split, rows in dataset.repeats.duplicates.items():
         yield from _some(dataset, split, {"duplicate row": rows})
-    for (a, b), rows in repeats.overlaps.items():
+    for (a, b), rows in dataset.repeats.overlaps.items():
         kind = "triple in train" if a == "train" else "triple in another split"
         yield from _some(dataset, b, {kind: rows}, {kind: f"the other split is {a}"})
 
@@ -236,7 +218,7 @@ def _copied(dataset: Dataset, split: str) -> Iterator[Finding]:
 def _recurring(dataset: Dataset, split: str) -> Iterator[Finding]:
     """Return a finding about triples that train has at another time, if the dataset has a column of times."""
     if dataset.time_column:
-        rows = _keyed_rows(dataset)
+        rows = {name: facts_of(dataset, (name,), natural_key(dataset)) for name in ("train", split)}
         is_in_train = _is_in(rows["train"][:, :3], rows[split][:, :3]) & ~_is_in(rows["train"], rows[split])
         yield from _some(dataset, split, {"recurring fact": is_in_train})
 

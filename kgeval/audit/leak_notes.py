@@ -10,7 +10,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from kgeval.checks import listed
-from kgeval.data import Dataset, known_triples
+from kgeval.data.dataset import Dataset
+from kgeval.data.known import known_triples
 from kgeval.features import leaks
 
 GRAVE_SHARE = 0.1  # a smaller share of leaking triples gives no note

@@ -14,23 +14,25 @@ import pandas as pd
 
 from kgeval.benchmarks.notes import NOT_INDEPENDENT
 from kgeval.checks import counted, listed
-from kgeval.comparison import UNDECIDED
+from kgeval.comparison.rows import UNDECIDED
 from kgeval.errors import MetricError
 from kgeval.markup import printable
 from kgeval.markup_panels import p_equals, p_text
-from kgeval.metrics import Metric, display_of
-from kgeval.results import Key, show_text
-from kgeval.stats import (
+from kgeval.metrics.base import Metric
+from kgeval.metrics.grammar import display_of
+from kgeval.results.display import show_text
+from kgeval.results.keys import Key
+from kgeval.stats.across_datasets import (
     FEW_DATASETS,
     Friedman,
     MeanRanks,
     Nemenyi,
     alike_groups,
-    check_confidence,
     friedman,
     mean_ranks,
     nemenyi,
 )
+from kgeval.stats.intervals import check_confidence
 
 MIN_MODELS = 3  # for the tests
 MAX_TEXTS = 10  # pairs or datasets that a line lists

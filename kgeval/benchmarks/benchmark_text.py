@@ -11,12 +11,15 @@ from typing import Any
 from kgeval import markup_panels as panels
 from kgeval.benchmarks.tables import mean_cells, table_notes
 from kgeval.checks import counted, grouped, listed
-from kgeval.comparison import edge_of, holm_words, interval_words, pair_cells, pair_headings
+from kgeval.comparison.panels import edge_of, pair_cells, pair_headings
+from kgeval.comparison.rows import interval_words
+from kgeval.comparison.texts import holm_words
 from kgeval.markup import Markup, joined, printable
-from kgeval.metrics import display_of
-from kgeval.report import number_text
-from kgeval.results import PURPOSES, html_table
-from kgeval.stats import MIN_TO_SEPARATE
+from kgeval.metrics.grammar import display_of
+from kgeval.report.table_text import number_text
+from kgeval.results.clustering import PURPOSES
+from kgeval.results.display import html_table
+from kgeval.stats.runs import MIN_TO_SEPARATE
 from kgeval.terminal import PIPE, Column, Screen, shortened, width_of
 
 MAX_ROWS = 40  # differences in a terminal; if there are more, only those of the best models

@@ -15,11 +15,14 @@ from typing import Any
 
 from kgeval.benchmarks.card import Card, read_card
 from kgeval.checks import counted, cut_label, grouped, listed
-from kgeval.data import All, candidates_from_json
+from kgeval.data.candidates import All, candidates_from_json
 from kgeval.errors import DataError, KgevalError
-from kgeval.metrics import display_of
 from kgeval.metrics.default_metrics import DEFAULT_METRICS
-from kgeval.results import EvaluationResult, Key, load_result, run_name
+from kgeval.metrics.grammar import display_of
+from kgeval.results.evaluation_result import EvaluationResult
+from kgeval.results.files import load_result
+from kgeval.results.keys import Key
+from kgeval.results.run_names import run_name
 
 SUFFIXES = (".json", ".kgeval")
 FIRST_METRIC = "mrr"  # sorts the rows

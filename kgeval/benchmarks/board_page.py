@@ -18,10 +18,13 @@ from kgeval.benchmarks.page_sections import spread
 from kgeval.checks import counted
 from kgeval.files import replacing
 from kgeval.markup import Markup, joined, printable, tag
-from kgeval.metrics import display_of
-from kgeval.report import charts, check_page_target, page_numbers, plain_values, whole_page
+from kgeval.metrics.grammar import display_of
+from kgeval.report import charts, page_numbers
 from kgeval.report import page_parts as html
-from kgeval.results import EvaluationResult, Key
+from kgeval.report.page_content import plain_values
+from kgeval.report.page_frame import check_page_target, whole_page
+from kgeval.results.evaluation_result import EvaluationResult
+from kgeval.results.keys import Key
 
 N_HEX = 12  # characters of a fingerprint that are shown
 MAX_NAME, MAX_PLACE, MAX_TITLE = 40, 28, 24  # characters of a model, of a file, and of a dataset in the navigation

@@ -18,12 +18,17 @@ from typing import Any
 from kgeval.benchmarks.card_files import FORMAT, card_text, check_content, is_date, last_digit, read_content, rounded
 from kgeval.benchmarks.paragraphs import run_paragraph
 from kgeval.benchmarks.rank_hashes import labels_digest, ranks_digest, scores_digest
-from kgeval.data import SETTINGS
+from kgeval.data.known import SETTINGS
 from kgeval.errors import DataError
 from kgeval.files import check_source, check_target, replacing
 from kgeval.metrics.default_metrics import DEFAULT_METRICS
-from kgeval.plausibility import check_table
-from kgeval.results import CONFIDENCE, MODEL, SEED, EvaluationResult, Key, RankTable, load_result, tie_ends
+from kgeval.plausibility.table import check_table
+from kgeval.results.display import tie_ends
+from kgeval.results.evaluation_result import EvaluationResult
+from kgeval.results.files import load_result
+from kgeval.results.keys import Key
+from kgeval.results.rank_table import CONFIDENCE, RankTable
+from kgeval.results.run_names import MODEL, SEED
 
 INTERVAL_CLUSTER, INTERVAL_METHOD = "triple", "robust"
 UNNAMED = "unnamed model"

@@ -14,11 +14,11 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from kgeval.data import Protocol
+from kgeval.data.protocol import Protocol
 from kgeval.errors import DataError, MetricError
 from kgeval.files import check_source, read_text
 from kgeval.limits import check_json
-from kgeval.results import Key
+from kgeval.results.keys import Key
 
 VERSION = 2  # version 1 called bounded ranks "undecided"
 FORMAT = f"kgeval card {VERSION}"

@@ -12,10 +12,13 @@ import pandas as pd
 
 from kgeval.benchmarks.runs import Run
 from kgeval.checks import check_one_of
-from kgeval.comparison import OVERRIDES, Alignment, Pair, Sample, align, alpha_of, decided_rows, pairs_of, samples_of
+from kgeval.comparison.alignment import OVERRIDES, Alignment, align
+from kgeval.comparison.differences import Sample, samples_of
+from kgeval.comparison.rows import Pair, alpha_of, decided_rows, pairs_of
 from kgeval.errors import MetricError, ProtocolError
-from kgeval.results import EvaluationResult, Key
-from kgeval.stats import Runs, compare_runs, mean_over_runs
+from kgeval.results.evaluation_result import EvaluationResult
+from kgeval.results.keys import Key
+from kgeval.stats.runs import Runs, compare_runs, mean_over_runs
 
 COLUMNS = (
     "model", "dataset", "metric", "n_seeds", "mean", "sd", "low", "high", "error", "freedom", "of_seeds", "of_triples",

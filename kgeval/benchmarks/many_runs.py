@@ -23,12 +23,16 @@ from kgeval.benchmarks.notes import benchmark_notes
 from kgeval.benchmarks.runs import Run, read_runs
 from kgeval.benchmarks.verdict import BenchmarkVerdict, benchmark_verdict
 from kgeval.checks import GONE, check_one_of, counted, names_unknown_arguments
-from kgeval.comparison import Alignment, protocol_words, ties_line
+from kgeval.comparison.alignment import Alignment
+from kgeval.comparison.texts import protocol_words, ties_line
 from kgeval.errors import MetricError
-from kgeval.metrics import Metric, split_list
+from kgeval.metrics.base import Metric, split_list
 from kgeval.metrics.default_metrics import BRIEF_METRICS
-from kgeval.results import CLUSTERS, EvaluationResult, Key
-from kgeval.stats import SPREADS, check_confidence
+from kgeval.results.clustering import CLUSTERS
+from kgeval.results.evaluation_result import EvaluationResult
+from kgeval.results.keys import Key
+from kgeval.stats.intervals import check_confidence
+from kgeval.stats.runs import SPREADS
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,15 +48,15 @@ class Benchmark:
         of ``error ** 2``: the variance of the mean due to the seeds, and due to the test triples; ``share_of_seeds``,
         the first part divided by ``error ** 2``; ``n``, the number of observations (ranks or queries), ``n_clusters``
         and ``n_effective``, the number and the effective number of the clusters of these observations (see
-        `kgeval.stats.Interval`); ``reason``, why values are NaN. With one run, ``sd`` and ``of_seeds`` are NaN. The
-        interval is then that of `EvaluationResult.interval` for functions of means, such as MRR and hits@k, if all
+        `kgeval.stats.moments.Interval`); ``reason``, why values are NaN. With one run, ``sd`` and ``of_seeds`` are NaN.
+        The interval is then that of `EvaluationResult.interval` for functions of means, such as MRR and hits@k, if all
         triples were ranked; with a sample of the triples it is wider. The median rank has no interval here, with any
         number of runs.
     differences : pandas.DataFrame
         One row per dataset and pair of models, for the primary metric. The columns are those of
         `Comparison.differences`: the leader of the dataset stands first; ``n_first, n_second`` are the numbers of runs,
-        ``value_first, value_second`` the means over them; ``test`` is ``"t"`` (see `kgeval.stats.compare_runs`) or, if
-        all models of the dataset have one run, ``"swaps"`` (the paired randomization test of `kgeval.compare`);
+        ``value_first, value_second`` the means over them; ``test`` is ``"t"`` (see `kgeval.stats.runs.compare_runs`)
+        or, if all models of the dataset have one run, ``"swaps"`` (the paired randomization test of `kgeval.compare`);
         ``decision`` may also be ``"no common run"``. All rows are one family of Holm's correction.
     values : pandas.DataFrame
         The means of the primary metric: one row per model, one column per dataset.

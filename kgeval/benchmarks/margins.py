@@ -9,9 +9,11 @@ from typing import Any
 import pandas as pd
 
 from kgeval.checks import check_one_of
-from kgeval.comparison import KINDS, Pair, check_margin, largest_difference, margin_rows, row_of
+from kgeval.comparison.margins import KINDS, check_margin, largest_difference, margin_rows
+from kgeval.comparison.rows import Pair, row_of
 from kgeval.errors import MetricError
-from kgeval.stats import Difference, first_mean
+from kgeval.stats.moments import first_mean
+from kgeval.stats.paired import Difference
 
 
 def benchmark_equivalence(benchmark: Any, margin: float, kind: str = "equivalence") -> pd.DataFrame:

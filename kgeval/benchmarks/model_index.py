@@ -14,9 +14,9 @@ from kgeval.benchmarks.card import Card
 from kgeval.checks import check_one_of
 from kgeval.errors import DataError
 from kgeval.markup import printable
-from kgeval.metrics import display_of
 from kgeval.metrics.default_metrics import PAGE_METRICS
-from kgeval.results import Key
+from kgeval.metrics.grammar import display_of
+from kgeval.results.keys import Key
 
 TASK = {"type": "link-prediction", "name": "Link prediction"}
 

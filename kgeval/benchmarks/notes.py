@@ -13,7 +13,7 @@ from kgeval.benchmarks.cells import BenchmarkTerms, Part
 from kgeval.benchmarks.runs import Run
 from kgeval.benchmarks.verdict import borrowed_spreads
 from kgeval.checks import grouped, listed
-from kgeval.comparison import differing_facts
+from kgeval.comparison.alignment import differing_facts
 
 EQUAL_RANKS = "are all equal; are they the same run?"
 NOT_INDEPENDENT = "are the same dataset under different protocols; their results are not independent"

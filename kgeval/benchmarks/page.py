@@ -15,7 +15,8 @@ from kgeval.benchmarks.many_runs import Benchmark
 from kgeval.errors import DataError
 from kgeval.files import replacing
 from kgeval.markup import printable
-from kgeval.report import check_page_target, frame_records, whole_page
+from kgeval.report.page_frame import check_page_target, whole_page
+from kgeval.report.tables import frame_records
 
 
 def write_benchmark_page(

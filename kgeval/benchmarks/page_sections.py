@@ -13,7 +13,7 @@ from kgeval.benchmarks.tables import mean_cells, table_notes
 from kgeval.checks import counted
 from kgeval.markup import Markup, joined, tag
 from kgeval.markup_panels import written
-from kgeval.metrics import display_of
+from kgeval.metrics.grammar import display_of
 from kgeval.report import charts, page_differences, page_numbers
 from kgeval.report import page_parts as html
 

@@ -8,12 +8,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from kgeval.checks import check_one_of, counted, listed
-from kgeval.data import SIDES, SPLITS
+from kgeval.data.dataset import SPLITS
+from kgeval.data.sides import SIDES
 from kgeval.errors import DataError
 from kgeval.markup import printable
-from kgeval.metrics import display_of
 from kgeval.metrics.default_metrics import PLAIN_METRICS
-from kgeval.report import escaped_latex
+from kgeval.metrics.grammar import display_of
+from kgeval.report.table_text import escaped_latex
 
 STYLES = ("text", "latex")
 WIDTH = 80

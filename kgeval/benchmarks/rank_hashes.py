@@ -14,8 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from kgeval.checks import Ids, Reals
-from kgeval.data import SETTINGS, Vocabulary, fingerprint_triples
-from kgeval.results import EvaluationResult
+from kgeval.data.fingerprints import fingerprint_triples
+from kgeval.data.known import SETTINGS
+from kgeval.data.vocabulary import Vocabulary
+from kgeval.results.evaluation_result import EvaluationResult
 
 _COUNTS = ("better", "tied", "rivals")
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from kgeval.checks import grouped, listed
 from kgeval.errors import ProtocolError
-from kgeval.results import MODEL, SEED, EvaluationResult, check_model_name, run_name
+from kgeval.results.evaluation_result import EvaluationResult
+from kgeval.results.run_names import MODEL, SEED, check_model_name, run_name
 
 EXPECTED = "a mapping such as {('ComplEx', 1, 'FB15k-237'): result}, or a list of results that carry their names"
 HOW_TO_NAME = (

@@ -15,17 +15,17 @@ from kgeval.benchmarks.notes import EQUAL_RANKS
 from kgeval.benchmarks.verdict import borrowed_spreads, why_none
 from kgeval.checks import counted, listed
 from kgeval.files import replacing
-from kgeval.metrics import display_of
-from kgeval.report import (
+from kgeval.metrics.grammar import display_of
+from kgeval.report.table_text import (
     escaped_latex,
     escaped_markdown,
     escaped_note,
     latex_rows,
     markdown_lines,
     number_text,
-    protocol_comment,
     without_formulas,
 )
+from kgeval.report.tables import protocol_comment
 
 MARK = "†"  # differs significantly from the baseline
 NEEDS = r"% needs \usepackage{booktabs}"

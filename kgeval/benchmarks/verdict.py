@@ -10,9 +10,10 @@ from typing import Any
 import pandas as pd
 
 from kgeval.checks import counted, grouped, listed
-from kgeval.comparison import NO_RUN, TRAINED, UNDECIDED, Sentence, difference_words, row_of, shown_name
+from kgeval.comparison.rows import NO_RUN, UNDECIDED, difference_words, row_of
+from kgeval.comparison.verdict import TRAINED, Sentence, shown_name
 from kgeval.markup_panels import between, enough_decimals, written
-from kgeval.metrics import display_of
+from kgeval.metrics.grammar import display_of
 
 MAX_NAMED = 4  # models that a verdict names before it counts the others
 MAX_WITH_NUMBERS = 3  # datasets, or comparisons with a baseline, whose numbers the sentence contains

@@ -20,22 +20,20 @@ from kgeval.classification.classification_result import CLASSIFIED_METRICS, Clas
 from kgeval.classification.example_clusters import ExampleClusters, interval_lines
 from kgeval.classification.pairing import pair_examples
 from kgeval.classification.point_keys import split_average
-from kgeval.comparison import (
-    TRAINED,
-    Pair,
-    Sentence,
-    alpha_of,
-    decided_rows,
-    interval_words,
-    pairs_of,
-    several_results,
-    shown_decision,
-)
+from kgeval.comparison.names import several_results
+from kgeval.comparison.rows import Pair, alpha_of, decided_rows, interval_words, pairs_of, shown_decision
+from kgeval.comparison.verdict import TRAINED, Sentence
 from kgeval.errors import MetricError
-from kgeval.metrics import REASON, Cell, Metric, display_of, metric_frame, split_list
-from kgeval.metrics.pointwise import PointMetric
-from kgeval.results import CONFIDENCE, html_table, show_text
-from kgeval.stats import Difference, Moments, check_confidence, compare_macro, compare_paired
+from kgeval.metrics.base import Metric, split_list
+from kgeval.metrics.grammar import display_of
+from kgeval.metrics.metric_frames import REASON, Cell, metric_frame
+from kgeval.metrics.pointwise.base import PointMetric
+from kgeval.results.display import html_table, show_text
+from kgeval.results.rank_table import CONFIDENCE
+from kgeval.stats.intervals import check_confidence
+from kgeval.stats.macro_difference import compare_macro
+from kgeval.stats.moments import Moments
+from kgeval.stats.paired import Difference, compare_paired
 
 SHOWN = (
     "first", "second", "metric", "value_first", "value_second", "difference", "low", "high", "p", "p_corrected",

@@ -21,27 +21,23 @@ from kgeval.classification.example_clusters import ExampleClusters
 from kgeval.classification.files import pack_classification, unpack_classification
 from kgeval.classification.metric_intervals import metric_interval
 from kgeval.classification.point_keys import parse_points, split_average
-from kgeval.data import Dataset, Vocabulary, with_labels
+from kgeval.data.dataset import Dataset
+from kgeval.data.frames import with_labels
+from kgeval.data.vocabulary import Vocabulary
 from kgeval.errors import MetricError
-from kgeval.features import FEATURES, NEED_SIDE, features_at_hand, features_of
+from kgeval.features.columns import FEATURES, NEED_SIDE, features_at_hand, features_of
 from kgeval.markup import joined
-from kgeval.metrics import REASON, Cell, Metric, MetricValue, display_of, group_index, metric_frame
-from kgeval.metrics.pointwise import PointMetric
-from kgeval.results import (
-    CONFIDENCE,
-    NO_BOOTSTRAP,
-    READERS,
-    by_position,
-    dataset_of,
-    group_labels,
-    group_names,
-    html_table,
-    join_columns,
-    same_columns,
-    show_text,
-    write_result,
-)
-from kgeval.stats import Interval, Moments, check_confidence
+from kgeval.metrics import MetricValue
+from kgeval.metrics.base import Metric
+from kgeval.metrics.grammar import display_of
+from kgeval.metrics.metric_frames import REASON, Cell, group_index, metric_frame
+from kgeval.metrics.pointwise.base import PointMetric
+from kgeval.results.columns import by_position, dataset_of, group_labels, group_names, join_columns, same_columns
+from kgeval.results.display import html_table, show_text
+from kgeval.results.files import READERS, write_result
+from kgeval.results.rank_table import CONFIDENCE, NO_BOOTSTRAP
+from kgeval.stats.intervals import check_confidence
+from kgeval.stats.moments import Interval, Moments
 
 CLASSIFIED_METRICS = ("accuracy", "f1", "precision", "recall", "auc", "ap")
 CARD_METRICS = ("accuracy", "f1", "auc")  # the metrics that notebooks show first
@@ -203,9 +199,9 @@ class ClassificationResult:
         The interval shows how much the value would vary with new positives and new negatives, if the numbers of
         positives and of negatives stay the same. Thresholds and, for metrics of probabilities, the calibration are
         treated as fixed: the interval leaves out the variation of their choice on validation data. See
-        `kgeval.classification.metric_interval` for the formulas. In simulations, 93-97% of the 95% intervals contain
-        the true value if there are at least 100 positives and 100 negatives, and some errors in both classes, such as 5
-        false positives. With fewer examples or errors, this share can fall to 90%.
+        `kgeval.classification.metric_intervals.metric_interval` for the formulas. In simulations, 93-97% of the 95%
+        intervals contain the true value if there are at least 100 positives and 100 negatives, and some errors in both
+        classes, such as 5 false positives. With fewer examples or errors, this share can fall to 90%.
 
         Parameters
         ----------
@@ -447,7 +443,7 @@ class ClassificationResult:
             The dataset that was classified. Needed only for a result that was loaded from a file; a result of
             `kgeval.classify` has the dataset in memory.
         names : sequence of str, optional
-            See `kgeval.features.features_of`.
+            See `kgeval.features.columns.features_of`.
 
         Raises
         ------

@@ -26,34 +26,30 @@ from kgeval.checks import (
 from kgeval.classification.classification_result import ClassificationResult
 from kgeval.classification.example_clusters import POSITIVE
 from kgeval.classification.negative_sets import PARTS, UNIFORM, Negatives, NegativeSets
-from kgeval.data import Dataset, group_rows
+from kgeval.data.dataset import Dataset
+from kgeval.data.row_keys import group_rows
 from kgeval.errors import DataError, KgevalWarning, ProtocolError
-from kgeval.metrics.pointwise import (
-    CALIBRATIONS,
+from kgeval.metrics.pointwise import PlattCalibrator, RocAuc
+from kgeval.metrics.pointwise import calibrate as fit_calibrator
+from kgeval.metrics.pointwise.calibration import CALIBRATIONS, Calibrator, check_calibration
+from kgeval.metrics.pointwise.cuts import (
     THRESHOLD_PLACES,
-    Calibrator,
     GroupThresholds,
-    PlattCalibrator,
-    RocAuc,
-    check_calibration,
     decide_by_threshold,
     exact_doubles,
     thresholds_by_group,
 )
-from kgeval.metrics.pointwise import calibrate as fit_calibrator
-from kgeval.scorers import (
+from kgeval.scorers.check import check_missing, probe
+from kgeval.scorers.libraries import bound, scorer_notes
+from kgeval.scorers.precedence import check_precedence
+from kgeval.scorers.row_scorers import (
     Limits,
     RowScorer,
     as_row_scorer,
-    bound,
-    check_missing,
-    check_precedence,
     check_triple_scores,
     missing_ids,
     pair_side,
-    probe,
     score_triples,
-    scorer_notes,
 )
 
 NO_VECTOR = "the model has no vector for an entity or relation"

@@ -15,8 +15,8 @@ import pandas as pd
 
 from kgeval.checks import Ids, check_one_of
 from kgeval.errors import MetricError
-from kgeval.results import given_labels, row_numbers
-from kgeval.stats import Clusters
+from kgeval.results.clustering import given_labels, row_numbers
+from kgeval.stats.clusters import Clusters
 
 POSITIVE = "positive"  # a kind of clusters, and the column of the table with the row of each example's positive
 CLUSTERS = (POSITIVE, "example", "entity")

@@ -9,11 +9,11 @@ import pandas as pd
 
 from kgeval.checks import check_ids
 from kgeval.classification.example_clusters import POSITIVE
-from kgeval.data import TripleSet
+from kgeval.data.triples import TripleSet
 from kgeval.errors import DataError
 from kgeval.files import Arrays
-from kgeval.metrics.pointwise import decide_by_threshold
-from kgeval.results import check_facts, pack_columns, pack_vocabularies, unpack_columns, unpack_vocabularies
+from kgeval.metrics.pointwise.cuts import decide_by_threshold
+from kgeval.results.files import check_facts, pack_columns, pack_vocabularies, unpack_columns, unpack_vocabularies
 
 _TABLE = {"s": "iu", "p": "iu", "o": "iu", "label": "b", "score": "f", "threshold": "f", "predicted": "b"}
 _OPTIONAL = {"probability": "f", POSITIVE: "iu"}

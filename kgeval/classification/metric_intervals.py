@@ -9,8 +9,10 @@ from math import exp, inf, nan
 import numpy as np
 
 from kgeval.checks import Reals
-from kgeval.metrics.pointwise import PointMetric
-from kgeval.stats import Clusters, Interval, Moments, macro_interval, robust_interval
+from kgeval.metrics.pointwise.base import PointMetric
+from kgeval.stats.clusters import Clusters
+from kgeval.stats.intervals import macro_interval, robust_interval
+from kgeval.stats.moments import Interval, Moments
 
 
 def metric_interval(

@@ -15,20 +15,16 @@ import numpy.typing as npt
 import pandas as pd
 
 from kgeval.checks import Ids, suggest
-from kgeval.data import (
-    SPLITS,
-    Dataset,
-    KnownIndex,
-    TripleSet,
-    draw_negatives,
-    fingerprint_triples,
-    frame_ids,
-    group_rows,
-    known_triples,
-    query_parts,
-)
+from kgeval.data.corruption import draw_negatives
+from kgeval.data.dataset import SPLITS, Dataset
+from kgeval.data.fingerprints import fingerprint_triples
+from kgeval.data.frames import frame_ids
+from kgeval.data.known import KnownIndex, known_triples
+from kgeval.data.queries import query_parts
+from kgeval.data.row_keys import group_rows
+from kgeval.data.triples import TripleSet
 from kgeval.errors import DataError
-from kgeval.formats import read_negatives
+from kgeval.formats.datasets import read_negatives
 
 PARTS = ("valid", "test")
 UNIFORM = "uniform"

@@ -13,9 +13,9 @@ import pandas as pd
 
 from kgeval.checks import Ids, counted
 from kgeval.classification.classification_result import ClassificationResult
-from kgeval.comparison import values_by_name
+from kgeval.comparison.alignment import values_by_name
 from kgeval.errors import ProtocolError
-from kgeval.metrics.pointwise import PointMetric
+from kgeval.metrics.pointwise.base import PointMetric
 
 EXAMPLE = ["s", "p", "o", "label"]
 # Facts that must be equal: heading in messages -> tuple of three: key in `facts`; value for older files without this

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kgeval.errors import MetricError
-from kgeval.metrics import Metric, split_list
-from kgeval.metrics.pointwise import DEFAULT_THRESHOLD, POINTS, DecisionMetric, PointMetric
-from kgeval.metrics.retrieval import AVERAGES
+from kgeval.metrics.base import Metric, split_list
+from kgeval.metrics.pointwise.base import POINTS, PointMetric
+from kgeval.metrics.pointwise.decisions import DecisionMetric
+from kgeval.metrics.pointwise.examples import DEFAULT_THRESHOLD
+from kgeval.metrics.retrieval.base import AVERAGES
 
 
 def split_average(key: str | Metric) -> tuple[str, PointMetric]:

@@ -6,11 +6,11 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
-from kgeval.classification import ClassificationComparison, compare_classifications
+from kgeval.classification.classification_comparison import ClassificationComparison, compare_classifications
 from kgeval.cli.options import json_text, say_aside
 from kgeval.errors import ProtocolError
 from kgeval.metrics.default_metrics import COMPARED_METRICS
-from kgeval.report import format_frame, frame_records, undefined_lines
+from kgeval.report.tables import format_frame, frame_records, undefined_lines
 
 NEED_RANKS = ("by_relation", "limit", "margin", "non_inferior_to")
 FEW_COLUMNS = ("n_effective", "test", "p")  # a table that is wider than the terminal leaves out these first

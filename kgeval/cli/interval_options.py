@@ -9,9 +9,10 @@ import argparse
 from collections.abc import Mapping
 from typing import Any
 
-from kgeval.comparison import OVERRIDES
+from kgeval.comparison.alignment import OVERRIDES
 from kgeval.errors import ProtocolError
-from kgeval.results import CLUSTERS, CONFIDENCE
+from kgeval.results.clustering import CLUSTERS
+from kgeval.results.rank_table import CONFIDENCE
 
 
 def add_intervals(output: argparse._ArgumentGroup) -> None:

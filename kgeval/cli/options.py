@@ -16,39 +16,28 @@ from typing import Any
 
 import kgeval
 from kgeval.checks import check_one_of, check_positive_int, suggest
-from kgeval.comparison import check_names
-from kgeval.data import (
-    EMPTY,
-    FILTERED,
-    ONE_FILE,
-    OUTSIDE,
-    SIDE_NAMES,
-    SPLITS,
-    UNSEEN,
-    ByRelation,
-    Candidates,
-    Dataset,
-    GivenRanks,
-    Predictions,
-    Protocol,
-)
+from kgeval.comparison.names import check_names
+from kgeval.data.candidates import EMPTY, OUTSIDE, ByRelation, Candidates
+from kgeval.data.dataset import ONE_FILE, SPLITS, Dataset
+from kgeval.data.predictions import FILTERED, MISSING, GivenRanks, Predictions
+from kgeval.data.protocol import UNSEEN, Protocol
+from kgeval.data.sides import SIDE_NAMES
 from kgeval.errors import DataError, ProtocolError, ScoreError
-from kgeval.evaluation import MISSING
-from kgeval.features import FEATURES
+from kgeval.features.columns import FEATURES
 from kgeval.files import check_source, check_target
-from kgeval.formats import (
-    dataset_formats,
-    has_named_header,
-    has_pools,
-    model_formats,
-    prediction_formats,
-    read_candidates,
-)
+from kgeval.formats.candidate_files import read_candidates
+from kgeval.formats.datasets import dataset_formats
+from kgeval.formats.models import model_formats
+from kgeval.formats.pool_files import has_pools
+from kgeval.formats.predictions import prediction_formats
+from kgeval.formats.scores import has_named_header
 from kgeval.markup import printable
 from kgeval.other_tools import Convention
-from kgeval.report import FORMATS
-from kgeval.results import MODEL, SEED, EvaluationResult
-from kgeval.scorers.models import INVERSE_ROWS, LAYOUTS, MODELS, NORMALISATIONS
+from kgeval.report.tables import FORMATS
+from kgeval.results.evaluation_result import EvaluationResult
+from kgeval.results.run_names import MODEL, SEED
+from kgeval.scorers.models import MODELS
+from kgeval.scorers.models.base import INVERSE_ROWS, LAYOUTS, NORMALISATIONS
 
 MATCHING = ("exact", "alias", "substring")
 MODEL_SETTINGS = (

@@ -13,15 +13,18 @@ import pandas as pd
 
 import kgeval
 from kgeval.checks import check_one_of
-from kgeval.classification import ClassificationResult, ExampleClusters, interval_lines
+from kgeval.classification.classification_result import ClassificationResult
+from kgeval.classification.example_clusters import ExampleClusters, interval_lines
 from kgeval.cli.interval_options import add_intervals, check_level
 from kgeval.cli.options import add_format, add_quiet, json_text, say_aside, words
 from kgeval.errors import KgevalError, ProtocolError
-from kgeval.features import FEATURES, NEED_TYPES, OVER_SPLITS, read_types
+from kgeval.features import read_types
+from kgeval.features.columns import FEATURES, NEED_TYPES, OVER_SPLITS
 from kgeval.markup import printable
-from kgeval.metrics import TIE_POLICIES, parse_all, split_list
+from kgeval.metrics.base import TIE_POLICIES, split_list
 from kgeval.metrics.default_metrics import DEFAULT_METRICS
-from kgeval.report import (
+from kgeval.metrics.grammar import parse_all
+from kgeval.report.tables import (
     format_frame,
     frame_records,
     protocol_comment,
@@ -29,18 +32,18 @@ from kgeval.report import (
     summary_frame,
     undefined_lines,
 )
-from kgeval.results import (
+from kgeval.results.clustering import CLUSTERS
+from kgeval.results.columns import says_splits
+from kgeval.results.evaluation_result import (
     BREAKDOWNS,
-    CLUSTERS,
-    CONFIDENCE,
     EvaluationResult,
     header_lines,
     interval_notes,
     metric_cautions,
-    says_splits,
-    split_period,
     unknown_lines,
 )
+from kgeval.results.rank_table import CONFIDENCE
+from kgeval.results.times import split_period
 from kgeval.terminal import Screen
 
 

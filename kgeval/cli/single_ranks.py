@@ -10,11 +10,11 @@ import pandas as pd
 
 import kgeval
 from kgeval.cli.options import check_options, given_dataset, json_text, protocol_of, say_aside, scorer_of
-from kgeval.data import check_sides
+from kgeval.data.sides import check_sides
 from kgeval.errors import DataError, ProtocolError
-from kgeval.metrics import ranks_under
-from kgeval.report import format_frame, frame_records
-from kgeval.results import EvaluationResult
+from kgeval.metrics.ranks import ranks_under
+from kgeval.report.tables import format_frame, frame_records
+from kgeval.results.evaluation_result import EvaluationResult
 
 LIMIT = 20  # candidates that are listed above a triple, and tied with it, unless --limit says otherwise
 WORST = ["s", "p", "o", "side", "split"]  # columns of labels in the list of the worst ranks

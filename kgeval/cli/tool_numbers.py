@@ -8,8 +8,8 @@ from dataclasses import asdict
 from kgeval.cli.options import convention_of, json_text
 from kgeval.errors import ProtocolError
 from kgeval.other_tools import Agreement
-from kgeval.report import frame_records
-from kgeval.results import EvaluationResult
+from kgeval.report.tables import frame_records
+from kgeval.results.evaluation_result import EvaluationResult
 
 _HEADINGS = {
     "agrees": "agree with the row, to its digits:",

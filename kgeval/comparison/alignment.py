@@ -14,22 +14,18 @@ from typing import Any
 import numpy as np
 
 from kgeval.checks import Ids, check_one_of, grouped, listed
-from kgeval.data import (
-    NOT_KNOWN,
-    OF_TOOL,
-    SETTINGS,
-    SIDES,
-    SPLITS,
-    All,
-    Candidates,
-    Protocol,
-    RandomSample,
-    Recorded,
-    Vocabulary,
-    group_rows,
-)
+from kgeval.data.candidates import NOT_KNOWN, OF_TOOL, All, Candidates, Recorded
+from kgeval.data.dataset import SPLITS
+from kgeval.data.known import SETTINGS
+from kgeval.data.protocol import Protocol, RandomSample
+from kgeval.data.row_keys import group_rows
+from kgeval.data.sides import SIDES
+from kgeval.data.vocabulary import Vocabulary
 from kgeval.errors import ProtocolError
-from kgeval.results import MODEL, UNKNOWN_COUNT, EvaluationResult, Key
+from kgeval.results.bounded import UNKNOWN_COUNT
+from kgeval.results.evaluation_result import EvaluationResult
+from kgeval.results.keys import Key
+from kgeval.results.run_names import MODEL
 
 OVERRIDES = {
     "queries": "compares only the rows that all results have",

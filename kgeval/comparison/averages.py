@@ -12,9 +12,10 @@ from kgeval.checks import Ids, Reals
 from kgeval.comparison.differences import Sample, Terms
 from kgeval.comparison.groups import groups_by
 from kgeval.comparison.rows import Pair, decided_rows
-from kgeval.data import group_rows
+from kgeval.data.row_keys import group_rows
 from kgeval.errors import MetricError
-from kgeval.stats import Difference, compare_macro, compare_paired
+from kgeval.stats.macro_difference import compare_macro
+from kgeval.stats.paired import Difference, compare_paired
 
 
 def average_table(

@@ -9,7 +9,7 @@ from typing import Any
 from kgeval.comparison.comparison import compare
 from kgeval.comparison.rows import row_of
 from kgeval.markup_panels import between, enough_decimals, p_equals, signed, written
-from kgeval.results import EvaluationResult
+from kgeval.results.evaluation_result import EvaluationResult
 
 MODEL_NAME = "model"
 

@@ -33,12 +33,16 @@ from kgeval.comparison.panels import comparison_panel
 from kgeval.comparison.rows import pairs_of, row_of
 from kgeval.comparison.texts import header_lines, shown_table
 from kgeval.comparison.verdict import Verdict, verdict_of
-from kgeval.data import SETTINGS, with_labels
+from kgeval.data.frames import with_labels
+from kgeval.data.known import SETTINGS
 from kgeval.errors import MetricError, ProtocolError
-from kgeval.metrics import Metric, split_list
+from kgeval.metrics.base import Metric, split_list
 from kgeval.metrics.default_metrics import COMPARED_METRICS
-from kgeval.results import EvaluationResult, Key, checked_weights, group_names, show_text
-from kgeval.stats import check_confidence
+from kgeval.results.columns import checked_weights, group_names
+from kgeval.results.display import show_text
+from kgeval.results.evaluation_result import EvaluationResult
+from kgeval.results.keys import Key
+from kgeval.stats.intervals import check_confidence
 
 
 @dataclass(frozen=True, eq=False)
@@ -338,7 +342,7 @@ class Comparison:
             columns: ``margin``; ``p_beyond`` and ``p_beyond_corrected`` of the opposite claim (the difference or the
             loss is larger than the margin); ``not_excluded``, the largest difference (non-inferiority: the largest loss
             of the first model) that the interval does not exclude. If few clusters differ, the p-values have lower
-            limits; see `kgeval.stats.Support`.
+            limits; see `kgeval.stats.equivalence.Support`.
 
         Raises
         ------
@@ -515,7 +519,7 @@ def compare(
         ``query.`` metrics over both sides.
     n_resamples : int
         Number of random swaps of the test. A p-value below ``1 / (1 + n_resamples)`` is a bound, which holds for any
-        values (`kgeval.stats.compare_paired`).
+        values (`kgeval.stats.paired.compare_paired`).
     resample_seed : int
         Seed of the random swaps.
 

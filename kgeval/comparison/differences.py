@@ -17,22 +17,23 @@ import pandas as pd
 from kgeval.checks import Ids, Reals, grouped
 from kgeval.comparison.names import models_of
 from kgeval.comparison.rows import Pair, alpha_of, decided_rows, pairs_of, row_of
-from kgeval.data import group_rows
+from kgeval.data.row_keys import group_rows
 from kgeval.errors import MetricError
-from kgeval.metrics import AgainstChance, Cell, QueryLevel, RankMetric, display_of, metric_frame
-from kgeval.metrics.retrieval import RankedLists
-from kgeval.ranking import RankCounts
-from kgeval.results import EXTREMES, MAX_ENTITY_RATIO, EvaluationResult, Key, RowClusters, query_columns, unknown_reason
-from kgeval.stats import (
-    Clusters,
-    Difference,
-    Interval,
-    Moments,
-    compare_pairs,
-    count_differing,
-    influences,
-    paired_interval,
-)
+from kgeval.metrics import RankMetric
+from kgeval.metrics.grammar import display_of
+from kgeval.metrics.metric_frames import Cell, metric_frame
+from kgeval.metrics.query_level import QueryLevel
+from kgeval.metrics.retrieval.lists import RankedLists
+from kgeval.metrics.wrappers import AgainstChance
+from kgeval.ranking.counts import RankCounts
+from kgeval.results.bounded import EXTREMES, unknown_reason
+from kgeval.results.clustering import RowClusters
+from kgeval.results.evaluation_result import MAX_ENTITY_RATIO, EvaluationResult
+from kgeval.results.keys import Key
+from kgeval.results.lists import query_columns
+from kgeval.stats.clusters import Clusters
+from kgeval.stats.moments import Interval, Moments, influences
+from kgeval.stats.paired import Difference, compare_pairs, count_differing, paired_interval
 
 COUNTS = ("wins", "ties", "losses")  # the further columns of `Comparison.differences`
 GROUP_COLUMNS = (
@@ -300,7 +301,7 @@ def value_table(samples: Mapping[str, Sample], names: Sequence[str], confidence:
     Returns
     -------
     pandas.DataFrame
-        See `kgeval.metrics.metric_frame`.
+        See `kgeval.metrics.metric_frames.metric_frame`.
     """
     rows = [
         {label: Cell.of(sample.interval(i, confidence)) for label, sample in samples.items()} for i in range(len(names))

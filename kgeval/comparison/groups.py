@@ -10,8 +10,9 @@ import pandas as pd
 
 from kgeval.checks import Ids
 from kgeval.errors import DataError, MetricError
-from kgeval.features import FEATURES
-from kgeval.results import BREAKDOWNS, EvaluationResult, group_column, rank_groups, split_period
+from kgeval.features.columns import FEATURES
+from kgeval.results.evaluation_result import BREAKDOWNS, EvaluationResult, group_column, rank_groups
+from kgeval.results.times import split_period
 
 
 def groups_by(comparison: Any, column: str, rows: Sequence[Ids], pair: tuple[int, int]) -> tuple[Ids, list[str], bool]:

@@ -27,19 +27,15 @@ from kgeval.comparison.rows import (
 )
 from kgeval.errors import MetricError, ProtocolError
 from kgeval.markup_panels import between, enough_decimals, p_equals, signed, written
-from kgeval.metrics import AgainstChance, RankMetric, display_of
-from kgeval.results import EvaluationResult, Key
-from kgeval.stats import (
-    MarginTest,
-    Support,
-    compare_paired,
-    effective_differing,
-    first_mean,
-    holm,
-    holm_levels,
-    non_inferiority,
-    tost,
-)
+from kgeval.metrics import RankMetric
+from kgeval.metrics.grammar import display_of
+from kgeval.metrics.wrappers import AgainstChance
+from kgeval.results.evaluation_result import EvaluationResult
+from kgeval.results.keys import Key
+from kgeval.stats.corrections import holm, holm_levels
+from kgeval.stats.equivalence import MarginTest, Support, non_inferiority, tost
+from kgeval.stats.moments import first_mean
+from kgeval.stats.paired import compare_paired, effective_differing
 
 KINDS = ("equivalence", "non-inferiority")
 EQUAL, NOT_INFERIOR, INFERIOR = "equal within the margin", "not inferior", "inferior beyond the margin"

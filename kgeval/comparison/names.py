@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from kgeval.errors import ProtocolError
-from kgeval.results import MODEL, SEED, EvaluationResult, run_name
+from kgeval.results.evaluation_result import EvaluationResult
+from kgeval.results.run_names import MODEL, SEED, run_name
 
 Results = EvaluationResult | Sequence[EvaluationResult] | Mapping[str, EvaluationResult]
 

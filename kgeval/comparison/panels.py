@@ -12,8 +12,9 @@ from kgeval import markup_panels as panels
 from kgeval.checks import counted
 from kgeval.comparison.rows import shown_decision
 from kgeval.markup import Markup, joined
-from kgeval.metrics import REASON, display_of
-from kgeval.results import html_table
+from kgeval.metrics.grammar import display_of
+from kgeval.metrics.metric_frames import REASON
+from kgeval.results.display import html_table
 
 MAX_PAIRS = 10  # differences that the panel shows without a click
 MAX_NAME = 40  # characters of the name of a model

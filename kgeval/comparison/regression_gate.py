@@ -23,8 +23,10 @@ from kgeval.comparison.margins import (
 )
 from kgeval.errors import MetricError
 from kgeval.markup_panels import enough_decimals, p_equals, written
-from kgeval.metrics import Metric, display_of
-from kgeval.results import EvaluationResult, Key
+from kgeval.metrics.base import Metric
+from kgeval.metrics.grammar import display_of
+from kgeval.results.evaluation_result import EvaluationResult
+from kgeval.results.keys import Key
 
 GATE_COLUMNS = (*MARGIN_COLUMNS, "passes")
 SAME_RANKS = "all ranks are the same as those of the baseline"
@@ -128,7 +130,7 @@ def gate(
 
     References
     ----------
-    Schuirmann (1987), as in `kgeval.stats.tost` (each metric has one of the two one-sided tests).
+    Schuirmann (1987), as in `kgeval.stats.equivalence.tost` (each metric has one of the two one-sided tests).
 
     Examples
     --------

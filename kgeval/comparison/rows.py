@@ -1,7 +1,7 @@
 """The rows of differences: the one place that corrects, decides and words for all comparisons.
 
 `kgeval.compare`, `kgeval.benchmark`, `kgeval.compare_classifications`, `Comparison.averages`, the tests against a
-margin and `kgeval.comparison.gate` build their rows with `decided_rows` or with its columns.
+margin and `kgeval.comparison.regression_gate.gate` build their rows with `decided_rows` or with its columns.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ import pandas as pd
 from kgeval.checks import check_one_of
 from kgeval.errors import MetricError, ProtocolError
 from kgeval.markup_panels import between, enough_decimals, p_equals, signed
-from kgeval.stats import Difference, holm, holm_levels
+from kgeval.stats.corrections import holm, holm_levels
+from kgeval.stats.paired import Difference
 
 ROW_COLUMNS = (
     "dataset", "metric", "first", "second", "n_first", "n_second", "difference", "error", "freedom", "low", "high",
@@ -161,8 +162,8 @@ def decided_rows(
         On each dataset, the models stand in the order of their values in the first metric, so that the leader is the
         first of its rows, in all metrics. ``difference`` is first - second, with its standard ``error`` and
         ``freedom``; ``p``, and ``p_corrected`` by Holm's method; ``level``, the significance level at which Holm's
-        method tests the row (`kgeval.stats.holm_levels`); ``low, high``, the interval with the coverage ``1 - level``,
-        which excludes 0 exactly if the row is decided; ``low_95, high_95``, the 95% interval, not corrected;
+        method tests the row (`kgeval.stats.corrections.holm_levels`); ``low, high``, the interval with the coverage ``1
+        - level``, which excludes 0 exactly if the row is decided; ``low_95, high_95``, the 95% interval, not corrected;
         ``decision``: ``"first"``, ``"second"``, ``"undecided"`` or ``"no common run"``; ``better``, the name of the
         better model if decided, else empty; ``detectable``, if undecided, the true difference that this test would find
         with a probability of about 0.8 if its error stayed; ``reason``, why there is no interval or no test, or why no

@@ -11,9 +11,12 @@ import pandas as pd
 from kgeval.checks import counted, grouped, listed
 from kgeval.comparison.rows import interval_words, shown_decision
 from kgeval.markup_panels import p_text
-from kgeval.metrics import display_of
-from kgeval.results import PURPOSES, EvaluationResult, Key
-from kgeval.stats import FEW_CLUSTERS, MAX_ENUMERATED, MIN_MID_P
+from kgeval.metrics.grammar import display_of
+from kgeval.results.clustering import PURPOSES
+from kgeval.results.evaluation_result import EvaluationResult
+from kgeval.results.keys import Key
+from kgeval.stats.moments import FEW_CLUSTERS
+from kgeval.stats.paired import MAX_ENUMERATED, MIN_MID_P
 
 
 def protocol_words(result: EvaluationResult) -> str:

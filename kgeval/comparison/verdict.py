@@ -21,8 +21,13 @@ from kgeval.comparison.rows import best_first, difference_words, leaders_among, 
 from kgeval.errors import DataError, MetricError
 from kgeval.markup import printable
 from kgeval.markup_panels import between, enough_decimals, written
-from kgeval.metrics import Metric, RankMetric, display_of
-from kgeval.results import CONFIDENCE, MAX_TIES, EvaluationResult, Key, have_same_ranks, rank_groups
+from kgeval.metrics import RankMetric
+from kgeval.metrics.base import Metric
+from kgeval.metrics.grammar import display_of
+from kgeval.results.display import MAX_TIES
+from kgeval.results.evaluation_result import EvaluationResult, have_same_ranks, rank_groups
+from kgeval.results.keys import Key
+from kgeval.results.rank_table import CONFIDENCE
 
 PLACES = ("relation", "pattern", "cardinality")  # the columns whose groups a verdict on one model compares
 REVERSALS = ("pattern", "cardinality", "relation")  # columns in which the other model may lead in some groups
@@ -39,7 +44,7 @@ class Verdict:
     Parameters
     ----------
     sentence : str
-        One line of printable text. Its numbers have the decimals of `kgeval.metrics.display_of`, or more if a
+        One line of printable text. Its numbers have the decimals of `kgeval.metrics.grammar.display_of`, or more if a
         significant difference would read as 0.
     outcome : str
         ``"one"``: there is only one model. ``"better"``: one model is significantly better than every other model.

@@ -35,7 +35,7 @@ from kgeval.data.keys import facts_of, natural_key
 from kgeval.data.labels import BLOCK, Labels, TextLabels
 from kgeval.data.library_objects import library_triples, pieces_of
 from kgeval.data.qualifiers import QUALIFIERS, LabelQualifiers, Qualifiers, check_qualifiers
-from kgeval.data.repeats import find_repeats
+from kgeval.data.repeats import Repeats, find_repeats
 from kgeval.data.row_keys import group_rows
 from kgeval.data.splitting import split_rows, split_sizes
 from kgeval.data.triples import TripleSet
@@ -621,10 +621,16 @@ class Dataset:
         of_split = dict(zip(self.splits, np.split(np.searchsorted(distinct, codes), ends)))
         return FurtherPart("qualifiers", texts, of_split)
 
+    @cached_property
+    def repeats(self) -> Repeats:
+        """The rows that repeat an earlier row, in the same split or in another; times and qualifiers are compared."""
+        key = natural_key(self)
+        return find_repeats({split: facts_of(self, (split,), key) for split in self.splits})
+
     @property
     def duplicates(self) -> dict[str, int]:
         """For each split, how many rows repeat an earlier row of the same split, its time and qualifiers included."""
-        return self._repeats[0]
+        return {split: len(rows) for split, rows in self.repeats.duplicates.items()}
 
     @property
     def overlaps(self) -> dict[tuple[str, str], int]:
@@ -632,15 +638,7 @@ class Dataset:
 
         Rows are equal if their times and qualifiers are equal, too.
         """
-        return self._repeats[1]
-
-    @cached_property
-    def _repeats(self) -> tuple[dict[str, int], dict[tuple[str, str], int]]:
-        """`duplicates` and `overlaps`, from one sort of the rows of all splits."""
-        key = natural_key(self)
-        repeats = find_repeats({split: facts_of(self, (split,), key) for split in self.splits})
-        duplicates = {split: len(rows) for split, rows in repeats.duplicates.items()}
-        return duplicates, {pair: len(rows) for pair, rows in repeats.overlaps.items()}
+        return {pair: len(rows) for pair, rows in self.repeats.overlaps.items()}
 
     @cached_property
     def is_seen_entity(self) -> npt.NDArray[np.bool_]:

@@ -24,6 +24,7 @@ from kgeval.errors import DataError
 # Whether known answers were removed from the lists: not at all, after the ranking, or before a re-ranker saw the lists.
 FILTERED = ("no", "after", "before")
 UNMAPPED = -1  # the id of a name that no entity of the dataset has
+MISSING = ("drop", "bound")
 
 
 @dataclass(frozen=True, eq=False)

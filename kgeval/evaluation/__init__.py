@@ -5,17 +5,6 @@
 lists of answers, or ranks, that another tool computed.
 """
 
-from kgeval.evaluation.candidate_scores import evaluate_candidates
-from kgeval.evaluation.evaluator import Evaluator, evaluate
-from kgeval.evaluation.predicted_lists import evaluate_predictions
-from kgeval.evaluation.predicted_rows import MISSING
-from kgeval.evaluation.score_tables import evaluate_scores
+from kgeval.evaluation import evaluator
 
-__all__ = [
-    "MISSING",
-    "Evaluator",
-    "evaluate",
-    "evaluate_candidates",
-    "evaluate_predictions",
-    "evaluate_scores",
-]
+__all__ = ["evaluator"]

@@ -19,21 +19,17 @@ import pandas as pd
 from kgeval._version import __version__
 from kgeval.audit import leak_note
 from kgeval.checks import Bools, Ids, counted, listed
-from kgeval.data import (
-    SETTINGS,
-    Candidates,
-    Dataset,
-    FactColumns,
-    Listed,
-    Protocol,
-    facts_of,
-    natural_key,
-    triple_labels,
-)
+from kgeval.data.candidates import Candidates, Listed
+from kgeval.data.dataset import Dataset, triple_labels
+from kgeval.data.keys import FactColumns, facts_of, natural_key
+from kgeval.data.known import SETTINGS
+from kgeval.data.protocol import Protocol
 from kgeval.errors import DataError, KgevalWarning, ProtocolError
 from kgeval.evaluation.row_order import MIN_JUDGED
-from kgeval.ranking import ListTask, RankCounts
-from kgeval.results import EvaluationResult, Source, with_dataset_columns
+from kgeval.ranking.counts import RankCounts
+from kgeval.ranking.listed import ListTask
+from kgeval.results.evaluation_result import EvaluationResult, with_dataset_columns
+from kgeval.results.explanations import Source
 
 TIE_RATE_SAID_ALOUD = 0.01  # a higher tie rate gives a caution
 # A caution is given if the z-score of the mean rank is below BELOW_CHANCE, or if it is below ABOVE_CHANCE and there are
@@ -118,7 +114,7 @@ class RankedSide:
         The score of each ranked positive.
     counts : dict of str to RankCounts
         The keys are ``"raw"`` and ``"filtered"``; each value holds the counts of the ranked positives, shape (ranked,).
-        Unknown counts are `kgeval.results.UNKNOWN_COUNT`; see `assemble`.
+        Unknown counts are `kgeval.results.bounded.UNKNOWN_COUNT`; see `assemble`.
     bounded : dict of str to bool array, shape (ranked,), optional
         The keys are ``"raw"`` and ``"filtered"``. An element is True if only bounds of the rank are known (see the
         table of `EvaluationResult`). A setting that is not a key has no bounded ranks.
@@ -253,7 +249,7 @@ def assemble(
         Further cautions; this function adds the cautions that follow from the ranks.
     unknown : mapping of str to str, optional
         Which facts about the ranks are not known, and why: the entry ``unknown`` of `EvaluationResult.facts`. Counts
-        that are named there must be `kgeval.results.UNKNOWN_COUNT`.
+        that are named there must be `kgeval.results.bounded.UNKNOWN_COUNT`.
 
     Returns
     -------

@@ -11,22 +11,13 @@ from typing import Any
 import numpy as np
 
 from kgeval.checks import Ids, Scores, names_unknown_arguments
-from kgeval.data import (
-    NOT_KNOWN,
-    PROTOCOL_HINTS,
-    SIDES,
-    All,
-    Dataset,
-    KnownIndex,
-    Listed,
-    Protocol,
-    Ragged,
-    Recorded,
-    given_and_asked,
-    known_triples,
-    query_parts,
-    triple_labels,
-)
+from kgeval.data.candidates import NOT_KNOWN, All, Listed, Recorded
+from kgeval.data.dataset import Dataset, triple_labels
+from kgeval.data.known import KnownIndex, known_triples
+from kgeval.data.lists import Ragged
+from kgeval.data.protocol import PROTOCOL_HINTS, Protocol
+from kgeval.data.queries import given_and_asked, query_parts
+from kgeval.data.sides import SIDES
 from kgeval.errors import DataError, ProtocolError, ScoreError
 from kgeval.evaluation.build_result import (
     Positives,
@@ -38,9 +29,9 @@ from kgeval.evaluation.build_result import (
     short_lists,
 )
 from kgeval.files import read_arrays
-from kgeval.ranking import ListTask, count_lists
-from kgeval.results import EvaluationResult
-from kgeval.scorers import as_scores
+from kgeval.ranking.listed import ListTask, count_lists
+from kgeval.results.evaluation_result import EvaluationResult
+from kgeval.scorers.values import as_scores
 
 NO_IDS = (
     "the ids of the negatives were not given (negatives=), so known triples among them cannot be removed: the filtered "
@@ -354,7 +345,9 @@ def _listed(
     if negatives is None:
         return None
     if isinstance(negatives, (str, Path)):
-        from kgeval.formats import read_candidates  # only here: most evaluations read no file of negatives
+        from kgeval.formats.candidate_files import (
+            read_candidates,  # only here: most evaluations read no file of negatives
+        )
 
         if len(splits) != 1:
             raise ProtocolError(

@@ -1,7 +1,8 @@
 """`evaluate` and the class `Evaluator` rank the positives of a dataset with a scorer.
 
 Users and the command line call `evaluate` and `Evaluator`. An `Evaluator` makes the plan (positives, queries,
-candidates, filter) once; `kgeval.ranking.rank` counts the rivals; `kgeval.evaluation.build_result` builds the result.
+candidates, filter) once; `kgeval.ranking.jobs.rank` counts the rivals; `kgeval.evaluation.build_result` builds the
+result.
 """
 
 from __future__ import annotations
@@ -17,26 +18,14 @@ import numpy as np
 import pandas as pd
 
 from kgeval.checks import Bools, Ids, check_positive_int, counted, cut_label, names_unknown_arguments
-from kgeval.data import (
-    LAST,
-    PROTOCOL_HINTS,
-    All,
-    ByRelation,
-    Candidates,
-    Dataset,
-    FactColumns,
-    KnownIndex,
-    Listed,
-    Protocol,
-    Queries,
-    check_side,
-    further_column,
-    known_triples,
-    natural_key,
-    query_parts,
-    triple_ids,
-    triple_labels,
-)
+from kgeval.data.candidates import LAST, All, ByRelation, Candidates, Listed
+from kgeval.data.dataset import Dataset, triple_labels
+from kgeval.data.keys import FactColumns, further_column, natural_key
+from kgeval.data.known import KnownIndex, known_triples
+from kgeval.data.protocol import PROTOCOL_HINTS, Protocol
+from kgeval.data.queries import Queries, query_parts
+from kgeval.data.sides import check_side
+from kgeval.data.vocabulary import triple_ids
 from kgeval.errors import DataError, ProtocolError, Stopped
 from kgeval.evaluation.build_result import Positives, RankedSide, assemble, check_empty, list_notes, short_lists
 from kgeval.evaluation.pools import notes_of_pools, pool_rivals, pool_tasks
@@ -45,21 +34,17 @@ from kgeval.evaluation.recent import remember
 from kgeval.evaluation.rescoring import ScorerSource
 from kgeval.evaluation.row_order import MIN_JUDGED, KeptTasks, TestedRanks, check_row_order, unchecked
 from kgeval.evaluation.run_settings import RunSettings, joined_sides
-from kgeval.ranking import Executor, ListTask, RankCounts, Task, TaskCounts, rank
-from kgeval.results import EvaluationResult, explain_triple
-from kgeval.scorers import (
-    SEARCH_SECONDS,
-    Limits,
-    RowScorer,
-    as_row_scorer,
-    bound,
-    check_missing,
-    check_precedence,
-    find_fault,
-    missing_ids,
-    probe,
-    scorer_notes,
-)
+from kgeval.ranking.counts import RankCounts, TaskCounts
+from kgeval.ranking.jobs import Executor, rank
+from kgeval.ranking.listed import ListTask
+from kgeval.ranking.tasks import Task
+from kgeval.results.evaluation_result import EvaluationResult
+from kgeval.results.explanations import explain_triple
+from kgeval.scorers.check import check_missing, probe
+from kgeval.scorers.faults import SEARCH_SECONDS, find_fault
+from kgeval.scorers.libraries import bound, scorer_notes
+from kgeval.scorers.precedence import check_precedence
+from kgeval.scorers.row_scorers import Limits, RowScorer, as_row_scorer, missing_ids
 
 KEYED_QUERIES = (
     "queries of one triple with different times or qualifiers are different queries, for which query-level metrics are "

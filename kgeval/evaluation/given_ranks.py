@@ -14,18 +14,13 @@ import numpy as np
 import pandas as pd
 
 from kgeval.checks import Bools, Ids, counted
-from kgeval.data import (
-    NOT_KNOWN,
-    OF_TOOL,
-    Dataset,
-    GivenRanks,
-    Protocol,
-    Recorded,
-    TripleSet,
-    Vocabulary,
-    query_parts,
-    triple_labels,
-)
+from kgeval.data.candidates import NOT_KNOWN, OF_TOOL, Recorded
+from kgeval.data.dataset import Dataset, triple_labels
+from kgeval.data.predictions import GivenRanks
+from kgeval.data.protocol import Protocol
+from kgeval.data.queries import query_parts
+from kgeval.data.triples import TripleSet
+from kgeval.data.vocabulary import Vocabulary
 from kgeval.errors import DataError, ProtocolError
 from kgeval.evaluation.build_result import Positives, RankedSide, assemble
 from kgeval.evaluation.predicted_rows import (
@@ -42,8 +37,9 @@ from kgeval.evaluation.predicted_rows import (
     said_filter,
     splits_with_others,
 )
-from kgeval.ranking import RankCounts
-from kgeval.results import UNKNOWN_COUNT, EvaluationResult
+from kgeval.ranking.counts import RankCounts
+from kgeval.results.bounded import UNKNOWN_COUNT
+from kgeval.results.evaluation_result import EvaluationResult
 
 TIES = "the file has one rank per positive, with the tie policy of the tool that computed the ranks"
 RIVALS = "the file does not say among how many candidates it ranks"

@@ -10,9 +10,13 @@ from collections.abc import Mapping
 import numpy as np
 
 from kgeval.checks import Bools, Ids, counted
-from kgeval.data import LAST, ByRelation, Dataset, FactColumns, KnownIndex, Queries, triple_labels
+from kgeval.data.candidates import LAST, ByRelation
+from kgeval.data.dataset import Dataset, triple_labels
+from kgeval.data.keys import FactColumns
+from kgeval.data.known import KnownIndex
+from kgeval.data.queries import Queries
 from kgeval.errors import ProtocolError
-from kgeval.ranking import Task
+from kgeval.ranking.tasks import Task
 
 MOST_ADDED = 1000  # distinct answers outside a pool in one task: all of them are scored for each of its queries
 

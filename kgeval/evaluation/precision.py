@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 
 from kgeval.checks import Ids, counted, listed
-from kgeval.data import Protocol
+from kgeval.data.protocol import Protocol
 from kgeval.errors import ProtocolError
 from kgeval.evaluation.build_result import Positives, RankedSide
-from kgeval.metrics import QueryLevel, display_of
-from kgeval.results import CONFIDENCE, Key, RankTable
+from kgeval.metrics.grammar import display_of
+from kgeval.metrics.query_level import QueryLevel
+from kgeval.results.keys import Key
+from kgeval.results.rank_table import CONFIDENCE, RankTable
 
 PILOT = 300  # the first triples, from which the spread of the metric is estimated
 MIN_GROWTH = 0.02  # if the interval is still too wide after the second step: the smallest growth of the sample

@@ -12,19 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from kgeval.checks import Bools, Ids, Reals, Scores, counted, names_unknown_arguments
-from kgeval.data import (
-    PROTOCOL_HINTS,
-    UNMAPPED,
-    Dataset,
-    GivenRanks,
-    Predictions,
-    Protocol,
-    Queries,
-    Ragged,
-    given_and_asked,
-    query_parts,
-    triple_labels,
-)
+from kgeval.data.dataset import Dataset, triple_labels
+from kgeval.data.lists import Ragged
+from kgeval.data.predictions import UNMAPPED, GivenRanks, Predictions
+from kgeval.data.protocol import PROTOCOL_HINTS, Protocol
+from kgeval.data.queries import Queries, given_and_asked, query_parts
 from kgeval.errors import DataError, ProtocolError
 from kgeval.evaluation.build_result import Positives, RankedSide, assemble
 from kgeval.evaluation.given_ranks import evaluate_ranks, evaluate_ranks_alone
@@ -43,8 +35,9 @@ from kgeval.evaluation.predicted_rows import (
     said_filter,
     splits_with_others,
 )
-from kgeval.ranking import RankCounts
-from kgeval.results import UNKNOWN_COUNT, EvaluationResult
+from kgeval.ranking.counts import RankCounts
+from kgeval.results.bounded import UNKNOWN_COUNT
+from kgeval.results.evaluation_result import EvaluationResult
 
 MAX_ELEMENTS = 1 << 22  # answers that are compared at a time
 FILTERED_BEFOREHAND = "the lists were filtered beforehand, so raw ranks are unknown"

@@ -11,26 +11,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kgeval.checks import Bools, Ids, check_one_of, counted, cut_label
-from kgeval.data import (
-    FILTERED,
-    SIDES,
-    UNMAPPED,
-    All,
-    Dataset,
-    GivenRanks,
-    KnownIndex,
-    Predictions,
-    Protocol,
-    Queries,
-    given_and_asked,
-    group_rows,
-    known_triples,
-    query_parts,
-)
+from kgeval.data.candidates import All
+from kgeval.data.dataset import Dataset
+from kgeval.data.known import KnownIndex, known_triples
+from kgeval.data.predictions import FILTERED, MISSING, UNMAPPED, GivenRanks, Predictions
+from kgeval.data.protocol import Protocol
+from kgeval.data.queries import Queries, given_and_asked, query_parts
+from kgeval.data.row_keys import group_rows
+from kgeval.data.sides import SIDES
 from kgeval.errors import DataError, ProtocolError
 from kgeval.evaluation.build_result import Positives, RankedSide, check_given_scores
 
-MISSING = ("drop", "bound")
 NO_ROW = {"list": "the file has no list for it", "rank": "the file has no rank for it"}  # why a rank is left out
 LEAK = (
     "a re-ranker was given lists from which known answers had been removed, including those of {splits}: the lists "

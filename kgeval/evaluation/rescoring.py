@@ -9,10 +9,16 @@ from typing import Any
 import numpy as np
 
 from kgeval.checks import Ids, Scores
-from kgeval.data import Candidates, Dataset, FactColumns, Queries, side_of
+from kgeval.data.candidates import Candidates
+from kgeval.data.dataset import Dataset
+from kgeval.data.keys import FactColumns
+from kgeval.data.queries import Queries
+from kgeval.data.sides import side_of
 from kgeval.errors import DataError
-from kgeval.kernels import Best, address, best_candidates, on_host
-from kgeval.scorers import GeometryRows, RowScorer, as_scores, check_dimensions, check_no_nan
+from kgeval.kernels.arrays import address, on_host
+from kgeval.kernels.best import Best, best_candidates
+from kgeval.scorers.row_scorers import GeometryRows, RowScorer, check_dimensions
+from kgeval.scorers.values import as_scores, check_no_nan
 
 
 @dataclass(frozen=True)

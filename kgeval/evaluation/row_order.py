@@ -15,12 +15,22 @@ from typing import Any
 import numpy as np
 
 from kgeval.checks import Ids, Reals
-from kgeval.data import Dataset, FactColumns, KnownIndex, Queries, facts_of, known_triples, query_parts, shares_query
+from kgeval.data.dataset import Dataset
+from kgeval.data.keys import FactColumns, facts_of
+from kgeval.data.known import KnownIndex, known_triples
+from kgeval.data.queries import Queries, query_parts, shares_query
 from kgeval.errors import ScoreError
 from kgeval.evaluation.recent import remember
-from kgeval.metrics import MR, MRR, Adjusted
-from kgeval.ranking import Job, ListTask, Meter, Task, TaskCounts, executors, rank
-from kgeval.scorers import Limits, RowScorer, high_test_ranks, matched
+from kgeval.metrics import MR, MRR
+from kgeval.metrics.wrappers import Adjusted
+from kgeval.ranking import executors
+from kgeval.ranking.counts import TaskCounts
+from kgeval.ranking.jobs import Job, rank
+from kgeval.ranking.listed import ListTask
+from kgeval.ranking.progress import Meter
+from kgeval.ranking.tasks import Task
+from kgeval.scorers.faults import high_test_ranks, matched
+from kgeval.scorers.row_scorers import Limits, RowScorer
 
 # How many train triples are ranked: see `check_row_order`.
 MAX_TRIPLES, MIN_TRIPLES, MAX_SHARE = 500, 100, 0.05
@@ -108,7 +118,7 @@ def check_row_order(
     Examples
     --------
     >>> import numpy as np
-    >>> from kgeval.scorers import as_row_scorer
+    >>> from kgeval.scorers.row_scorers import as_row_scorer
     >>> ring = np.column_stack([np.arange(50), np.zeros(50, dtype=int), (np.arange(50) + 1) % 50])
     >>> dataset = Dataset.from_arrays(train=ring, test=ring[:1], n_entities=50, n_relations=1)
     >>> rows = as_row_scorer(lambda s, p, o: -np.abs((s + 1) % 50 - o), 50)

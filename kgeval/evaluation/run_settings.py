@@ -13,24 +13,21 @@ from typing import Any
 import numpy as np
 
 from kgeval.checks import Ids, counted
-from kgeval.data import Dataset, Protocol, RandomSample
+from kgeval.data.dataset import Dataset
+from kgeval.data.protocol import Protocol, RandomSample
 from kgeval.errors import ProtocolError, ScoreError
-from kgeval.kernels import check_device
-from kgeval.ranking import (
-    Executor,
-    Job,
-    ListTask,
-    Meter,
-    RunFolder,
-    Task,
-    TaskCounts,
-    Work,
-    executors,
-    in_order,
-    said_while,
-    without_finished,
-)
-from kgeval.scorers import GeometryRows, Limits, OutOfTime, RowScorer, ScorerIdentity
+from kgeval.kernels.backends import check_device
+from kgeval.ranking import executors
+from kgeval.ranking.counts import TaskCounts
+from kgeval.ranking.jobs import Executor, Job
+from kgeval.ranking.listed import ListTask
+from kgeval.ranking.progress import Meter, said_while
+from kgeval.ranking.resume import RunFolder
+from kgeval.ranking.shards import Work, in_order, without_finished
+from kgeval.ranking.tasks import Task
+from kgeval.scorers.call_size import OutOfTime
+from kgeval.scorers.identity import ScorerIdentity
+from kgeval.scorers.row_scorers import GeometryRows, Limits, RowScorer
 
 KEPT = "run_folder=DIR (--run-folder DIR) keeps what is finished"  # what a user can do about a long run
 PART = "max_seconds= (--max-seconds) or Protocol(sample=) (--sample) ranks a random part"

@@ -13,34 +13,22 @@ import numpy as np
 import pandas as pd
 
 from kgeval.checks import Bools, Ids, Scores, check_one_of, names_unknown_arguments
-from kgeval.data import (
-    PROTOCOL_HINTS,
-    SIDES,
-    All,
-    Dataset,
-    KnownIndex,
-    Listed,
-    Protocol,
-    Queries,
-    Recorded,
-    RowKeys,
-    fingerprint_triples,
-    frame_ids,
-    given_and_asked,
-    group_rows,
-    known_triples,
-    query_parts,
-    rank_in,
-    shares_query,
-    triple_labels,
-)
+from kgeval.data.candidates import All, Listed, Recorded
+from kgeval.data.dataset import Dataset, triple_labels
+from kgeval.data.fingerprints import fingerprint_triples
+from kgeval.data.frames import frame_ids
+from kgeval.data.known import KnownIndex, known_triples
+from kgeval.data.protocol import PROTOCOL_HINTS, Protocol
+from kgeval.data.queries import Queries, given_and_asked, query_parts, shares_query
+from kgeval.data.row_keys import RowKeys, group_rows, rank_in
+from kgeval.data.sides import SIDES
 from kgeval.errors import DataError, ProtocolError, ScoreError
 from kgeval.evaluation.build_result import Positives, RankedSide, assemble, check_given_scores
 from kgeval.evaluation.candidate_scores import evaluate_candidates
-from kgeval.kernels import Places, count_known
-from kgeval.ranking import RankCounts
-from kgeval.results import EvaluationResult
-from kgeval.scorers import as_scores
+from kgeval.kernels.counts import Places, count_known
+from kgeval.ranking.counts import RankCounts
+from kgeval.results.evaluation_result import EvaluationResult
+from kgeval.scorers.values import as_scores
 
 LISTS_OF = ("query",)
 

@@ -15,7 +15,11 @@ import numpy.typing as npt
 import pandas as pd
 
 from kgeval.checks import Ids, check_one_of
-from kgeval.data import SIDES, Dataset, KnownIndex, Protocol, known_triples, query_parts
+from kgeval.data.dataset import Dataset
+from kgeval.data.known import KnownIndex, known_triples
+from kgeval.data.protocol import Protocol
+from kgeval.data.queries import query_parts
+from kgeval.data.sides import SIDES
 from kgeval.errors import DataError, ProtocolError
 from kgeval.features.relations import (
     CARDINALITIES,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kgeval.data import Vocabulary
+from kgeval.data.vocabulary import Vocabulary
 from kgeval.errors import DataError
 from kgeval.files import read_text
 from kgeval.limits import check_json

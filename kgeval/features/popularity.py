@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from kgeval.checks import check_number
-from kgeval.data import Dataset
+from kgeval.data.dataset import Dataset
 from kgeval.errors import KgevalWarning
 from kgeval.features.rows import TripleRows
 

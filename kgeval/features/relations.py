@@ -16,7 +16,10 @@ import numpy.typing as npt
 import pandas as pd
 
 from kgeval.checks import Bools, Ids, check_number
-from kgeval.data import KnownIndex, RowKeys, TripleSet, group_rows, joined_ranges, rank_in
+from kgeval.data.known import KnownIndex
+from kgeval.data.lists import joined_ranges
+from kgeval.data.row_keys import RowKeys, group_rows, rank_in
+from kgeval.data.triples import TripleSet
 
 Names = npt.NDArray[np.object_]
 

@@ -12,7 +12,10 @@ import numpy as np
 import pandas as pd
 
 from kgeval.checks import Bools, Ids, check_ids
-from kgeval.data import SIDES, Dataset, given_and_asked, group_rows
+from kgeval.data.dataset import Dataset
+from kgeval.data.queries import given_and_asked
+from kgeval.data.row_keys import group_rows
+from kgeval.data.sides import SIDES
 from kgeval.errors import DataError
 
 

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from kgeval.checks import Ids, counted, cut_label
-from kgeval.data import ByRelation, Dataset, Listed, group_rows, triple_labels
+from kgeval.data.candidates import ByRelation, Listed
+from kgeval.data.dataset import Dataset, triple_labels
+from kgeval.data.row_keys import group_rows
 from kgeval.errors import DataError, KgevalError, ProtocolError
 from kgeval.files import read_arrays
 from kgeval.formats.pool_files import has_pools, read_pools

@@ -13,7 +13,8 @@ import numpy as np
 import pandas as pd
 
 from kgeval.checks import Ids, counted, cut_label
-from kgeval.data import SPLITS, Dataset, check_columns
+from kgeval.data.column_names import check_columns
+from kgeval.data.dataset import SPLITS, Dataset
 from kgeval.errors import DataError
 from kgeval.files import check_no_nul, one_line_end, read_bytes
 from kgeval.formats.dataset_options import DatasetOptions

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from kgeval.checks import counted
-from kgeval.data import ByRelation, Dataset
+from kgeval.data.candidates import ByRelation
+from kgeval.data.dataset import Dataset
 from kgeval.errors import DataError, KgevalError
 from kgeval.files import parse_json, read_text
 

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from kgeval.checks import Scores, cut_label
-from kgeval.data import named_columns
+from kgeval.data.column_names import named_columns
 from kgeval.errors import DataError
 from kgeval.formats.text_tables import first_labels, read_columns
 
@@ -98,7 +98,7 @@ def has_named_header(file: str | Path) -> bool:
     Parameters
     ----------
     file : str or path
-        Tab-separated text; the names are those of `kgeval.data.COLUMN_NAMES`.
+        Tab-separated text; the names are those of `kgeval.data.column_names.COLUMN_NAMES`.
     """
     return named_columns(f"{file}, line 1", first_labels(file)[:3]) is not None
 

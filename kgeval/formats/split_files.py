@@ -15,7 +15,9 @@ from pathlib import Path
 import numpy as np
 
 from kgeval.checks import Ids, suggest
-from kgeval.data import SPLITS, Dataset, KnownIndex, known_triples, query_parts
+from kgeval.data.dataset import SPLITS, Dataset
+from kgeval.data.known import KnownIndex, known_triples
+from kgeval.data.queries import query_parts
 from kgeval.errors import DataError
 from kgeval.formats.unpacking import ARCHIVES, PACKED, plain_name
 

@@ -15,16 +15,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from kgeval.data import (
-    COLUMN_NAMES,
-    TRUTH_NAMES,
-    check_further_column,
-    frame_columns,
-    frame_labels,
-    further_columns,
-    named_columns,
-    proposed_columns,
-)
+from kgeval.data.column_names import COLUMN_NAMES, TRUTH_NAMES, check_further_column, named_columns, proposed_columns
+from kgeval.data.frames import frame_columns, frame_labels, further_columns
 from kgeval.errors import DataError
 from kgeval.formats.parquet_tables import read_parquet
 from kgeval.formats.text_tables import TRUTH_LABELS, first_labels, read_text

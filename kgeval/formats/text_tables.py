@@ -21,10 +21,9 @@ import pandas as pd
 from pandas.api.types import infer_dtype
 
 from kgeval.checks import Ids
-from kgeval.data import (
+from kgeval.data.column_names import (
     COLUMN_NAMES,
     ColumnChoice,
-    as_labels,
     check_columns,
     check_roles,
     chosen_columns,
@@ -32,6 +31,7 @@ from kgeval.data import (
     parse_columns,
     proposed_columns,
 )
+from kgeval.data.frames import as_labels
 from kgeval.errors import DataError
 from kgeval.files import check_no_nul, encoding_error, one_line_end, read_bytes, text_bytes
 from kgeval.formats.unpacking import PACKED, open_packed, plain_name

@@ -6,9 +6,10 @@ import re
 from collections.abc import Sequence
 
 from kgeval.errors import MetricError
-from kgeval.metrics import Metric, split_list
+from kgeval.metrics.base import Metric, split_list
 from kgeval.metrics.default_metrics import DEFAULT_METRICS
-from kgeval.results import EvaluationResult, Key
+from kgeval.results.evaluation_result import EvaluationResult
+from kgeval.results.keys import Key
 
 
 def log_name(key: str | Metric) -> str:

@@ -17,10 +17,17 @@ import numpy as np
 
 from kgeval.adapters import from_model
 from kgeval.checks import Ids, counted
-from kgeval.data import Candidates, Dataset, Protocol, Queries, candidates, check_side, group_rows, known_triples
+from kgeval.data import candidates
+from kgeval.data.candidates import Candidates
+from kgeval.data.dataset import Dataset
+from kgeval.data.known import known_triples
+from kgeval.data.protocol import Protocol
+from kgeval.data.queries import Queries
+from kgeval.data.row_keys import group_rows
+from kgeval.data.sides import check_side
 from kgeval.errors import DataError, KgevalWarning, MissingExtra, ProtocolError, ScoreError
-from kgeval.evaluation import Evaluator
-from kgeval.results import EvaluationResult
+from kgeval.evaluation.evaluator import Evaluator
+from kgeval.results.evaluation_result import EvaluationResult
 
 SIDES_OF_TARGETS = {"head": "subject", "tail": "object"}
 RANK_TYPES = ("optimistic", "realistic", "pessimistic")

@@ -16,8 +16,10 @@ import numpy as np
 from kgeval.checks import Ids, check_one_of, counted
 from kgeval.errors import DataError, KgevalWarning, MetricError, MissingExtra, ProtocolError, ScoreError
 from kgeval.integrations.loggers import log_name
-from kgeval.metrics import TIE_POLICIES, Metric, RankMetric, parse_all
+from kgeval.metrics import RankMetric
+from kgeval.metrics.base import TIE_POLICIES, Metric
 from kgeval.metrics.default_metrics import PAGE_METRICS
+from kgeval.metrics.grammar import parse_all
 
 COLUMNS = ("better", "tied", "rivals", "has_id", "id")
 ASK_FOR_IDS = (

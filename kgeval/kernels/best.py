@@ -16,7 +16,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from kgeval.checks import Ids, Reals, Scores
-from kgeval.data import rank_in
+from kgeval.data.row_keys import rank_in
 from kgeval.errors import ScoreError
 from kgeval.kernels.arrays import on_host
 from kgeval.kernels.geometry import exact_pair_scores

@@ -13,10 +13,10 @@ from typing import Any
 
 from kgeval.errors import MetricError
 from kgeval.metrics.base import TIE_POLICIES, Family, Metric, split_list
-from kgeval.metrics.pointwise import POINTS
+from kgeval.metrics.pointwise.base import POINTS
 from kgeval.metrics.query_level import QueryLevel
 from kgeval.metrics.ranks import RANKS, RankMetric
-from kgeval.metrics.retrieval import LISTS
+from kgeval.metrics.retrieval.base import LISTS
 from kgeval.metrics.sampled_hits import SampledHits
 from kgeval.metrics.wrappers import SHORTHANDS, Adjusted, AgainstChance, ZScore
 

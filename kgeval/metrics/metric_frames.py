@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from kgeval.metrics.base import MetricValue
-from kgeval.stats import Interval
+from kgeval.stats.moments import Interval
 
 REASON = "reason"
 N_EFFECTIVE = "n_effective"

@@ -13,8 +13,9 @@ import numpy as np
 from kgeval.checks import Ids, check_one_of
 from kgeval.errors import MetricError
 from kgeval.metrics.base import Metric, MetricValue
-from kgeval.metrics.retrieval import AVERAGES, LISTS, ListMetric, RankedLists
-from kgeval.stats import Moments
+from kgeval.metrics.retrieval.base import AVERAGES, LISTS, ListMetric
+from kgeval.metrics.retrieval.lists import RankedLists
+from kgeval.stats.moments import Moments
 
 PREFIX = "query"
 

@@ -17,7 +17,7 @@ from kgeval.checks import Ids, Reals, check_one_of, check_positive_int
 from kgeval.errors import MetricError
 from kgeval.metrics.base import TIE_POLICIES, UNBOUNDED, Family, Metric, MetricValue
 from kgeval.metrics.sums import sums_over_ranges
-from kgeval.stats import Moments, first_mean
+from kgeval.stats.moments import Moments, first_mean
 
 _BORDES = "Bordes et al. (2013), Translating Embeddings for Modeling Multi-relational Data, NIPS"
 _HOYT = "Hoyt et al. (2022), A Unified Framework for Rank-based Evaluation Metrics, arXiv:2203.07544"

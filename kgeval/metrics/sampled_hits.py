@@ -18,10 +18,10 @@ from typing import ClassVar
 import numpy as np
 
 from kgeval.checks import Ids, Reals, check_positive_int
-from kgeval.data import joined_ranges
+from kgeval.data.lists import joined_ranges
 from kgeval.errors import MetricError
 from kgeval.metrics.ranks import Hits, RankMetric, ranks_under
-from kgeval.stats import Moments
+from kgeval.stats.moments import Moments
 
 MAX_DRAWN = 10_000  # the largest n: the work for each positive grows with k * n
 _AT_ONCE = 1 << 16  # numbers of rivals for which the chance is computed at once

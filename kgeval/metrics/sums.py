@@ -34,7 +34,7 @@ from typing import Any
 import numpy as np
 
 from kgeval.checks import Ids, Reals
-from kgeval.data import joined_ranges
+from kgeval.data.lists import joined_ranges
 
 MAX_TABLE = 1 << 16  # up to this integer, all terms are computed; also the number of terms per block
 _HEAD, _FEW_TERMS = 256, 32  # a smooth function is integrated only beyond _HEAD, and for more than _FEW_TERMS terms

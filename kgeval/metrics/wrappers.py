@@ -16,7 +16,7 @@ from kgeval.checks import Ids, Reals
 from kgeval.errors import MetricError
 from kgeval.metrics.base import UNBOUNDED, MetricValue, quotient
 from kgeval.metrics.ranks import MR, RankMetric
-from kgeval.stats import Moments
+from kgeval.stats.moments import Moments
 
 # Rounding errors: a difference of at most MIN_ROOM between the best value and the chance level counts as 0. A variance
 # of at most MIN_VARIANCE counts as 0, too.

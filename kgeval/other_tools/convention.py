@@ -10,12 +10,13 @@ import numpy as np
 import pandas as pd
 
 from kgeval.checks import Ids, Reals
-from kgeval.data import Candidates, Dataset, Protocol
-from kgeval.data.candidates import All
+from kgeval.data.candidates import All, Candidates
+from kgeval.data.dataset import Dataset
+from kgeval.data.protocol import Protocol
 from kgeval.errors import MetricError, ProtocolError
-from kgeval.formats import merges_valid
+from kgeval.formats.datasets import merges_valid
 from kgeval.metrics import SampledHits
-from kgeval.results import EvaluationResult
+from kgeval.results.evaluation_result import EvaluationResult
 
 # Rules for ties: the first and the last rank that the rule can give, from the numbers of better and of tied rivals.
 RULES: dict[str, tuple[str, Callable[[Reals, Reals], tuple[Reals, Reals]]]] = {

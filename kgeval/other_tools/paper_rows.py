@@ -10,8 +10,8 @@ from typing import Any
 from kgeval.errors import DataError
 from kgeval.other_tools.convention import Convention
 from kgeval.other_tools.tools import conventions
-from kgeval.plausibility import reported_values
-from kgeval.results import EvaluationResult
+from kgeval.plausibility.table import reported_values
+from kgeval.results.evaluation_result import EvaluationResult
 
 VERDICTS = ("agrees", "possible", "not decided", "ruled out", "not this run")
 

@@ -3,8 +3,6 @@
 `check_table` is the public call; ``kgeval check-table`` prints its result.
 """
 
-from kgeval.plausibility.reading import read_reported
-from kgeval.plausibility.rules import Finding
-from kgeval.plausibility.table import ROUNDINGS, RowCheck, TableCheck, check_table, reported_values
+from kgeval.plausibility import reading, table
 
-__all__ = ["ROUNDINGS", "Finding", "RowCheck", "TableCheck", "check_table", "read_reported", "reported_values"]
+__all__ = ["reading", "table"]

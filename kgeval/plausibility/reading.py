@@ -20,7 +20,8 @@ import pandas as pd
 from kgeval.checks import check_positive_int
 from kgeval.errors import DataError, MetricError
 from kgeval.files import read_text
-from kgeval.metrics import REASON, parse
+from kgeval.metrics import parse
+from kgeval.metrics.metric_frames import REASON
 
 PRECISION = Fraction(1, 1_000_000)
 SHARES = ("hits", "MRR", "AMRI")

@@ -19,7 +19,7 @@ from kgeval import markup_panels as panels
 from kgeval.checks import check_one_of, check_positive_int, counted
 from kgeval.errors import DataError, MetricError
 from kgeval.markup import printable
-from kgeval.metrics import TIE_POLICIES
+from kgeval.metrics.base import TIE_POLICIES
 from kgeval.plausibility.reading import SHARES, ReportedCell, Row, Value, cut_off, kind_of_metric, reported_rows
 from kgeval.plausibility.rules import Finding, Setting, judge
 

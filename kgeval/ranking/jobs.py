@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from kgeval.data import Dataset
+from kgeval.data.dataset import Dataset
 from kgeval.errors import KgevalError, ScoreError
 from kgeval.ranking.counts import TaskCounts
 from kgeval.ranking.listed import ListTask
@@ -21,7 +21,7 @@ from kgeval.ranking.ranker import Ranker
 from kgeval.ranking.resume import RunFolder
 from kgeval.ranking.shards import Failed, Finished, Shard, Work
 from kgeval.ranking.tasks import Task
-from kgeval.scorers import GeometryRows, Limits, RowScorer
+from kgeval.scorers.row_scorers import GeometryRows, Limits, RowScorer
 
 MAX_FAILURES = 3  # a run with a run folder goes on after an error, and stops after this number of failed shards
 

@@ -1,4 +1,4 @@
-"""Ranking among lists of negatives, one list per positive (`kgeval.data.Listed`): `ListTask` and `ListBatch`.
+"""Ranking among lists of negatives, one list per positive (`kgeval.data.candidates.Listed`).
 
 `kgeval.evaluation` makes one `ListTask` per side. A `ListBatch` scores some positives and the entities of their lists
 with a scorer; `count_lists` counts the rivals, also for scores that the user computed.
@@ -11,10 +11,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kgeval.checks import Bools, Ids, Scores
-from kgeval.data import Dataset, FactColumns, KnownIndex, Listed, Ragged, query_parts, side_of
+from kgeval.data.candidates import Listed
+from kgeval.data.dataset import Dataset
+from kgeval.data.keys import FactColumns
+from kgeval.data.known import KnownIndex
+from kgeval.data.lists import Ragged
+from kgeval.data.queries import query_parts
+from kgeval.data.sides import side_of
 from kgeval.errors import ProtocolError
 from kgeval.ranking.counts import RankCounts, TaskCounts
-from kgeval.scorers import RowScorer, check_triple_scores, score_triples
+from kgeval.scorers.row_scorers import RowScorer, check_triple_scores, score_triples
 
 
 @dataclass(frozen=True)

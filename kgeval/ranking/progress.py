@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
 
-from kgeval.kernels import size_text
+from kgeval.kernels.memory import size_text
 
 LONG_SECONDS = 60.0  # a run that takes longer is announced
 # The most important parts come first, since a narrow terminal cuts off the end.

@@ -16,27 +16,20 @@ from typing import Any
 import numpy as np
 
 from kgeval.checks import Reals, cut_label
-from kgeval.data import Queries
+from kgeval.data.queries import Queries
 from kgeval.errors import ScoreError
-from kgeval.kernels import (
-    Counter,
-    Counts,
-    Places,
-    address,
-    check_counter_memory,
-    check_row_memory,
-    is_kept,
-    is_on_device,
-    largest_in_rows,
-    make_counter,
-    row_counter,
-    tile_shape,
-)
+from kgeval.kernels.arrays import address, is_on_device, largest_in_rows
+from kgeval.kernels.backends import Counter, check_counter_memory, make_counter, tile_shape
+from kgeval.kernels.counts import Counts, Places
+from kgeval.kernels.mapped_tables import is_kept
+from kgeval.kernels.memory import check_row_memory
+from kgeval.kernels.rows import row_counter
 from kgeval.ranking.counts import RankCounts, TaskCounts
 from kgeval.ranking.listed import ListBatch, ListTask
 from kgeval.ranking.shards import Shard
 from kgeval.ranking.tasks import Task
-from kgeval.scorers import (
+from kgeval.scorers.models import EmbeddingModel
+from kgeval.scorers.row_scorers import (
     BATCH_SECONDS,
     ROW_BATCH_BYTES,
     GeometryRows,
@@ -44,11 +37,9 @@ from kgeval.scorers import (
     MatrixRows,
     RowScorer,
     check_dimensions,
-    check_no_nan,
-    describe_query,
     row_batch,
 )
-from kgeval.scorers.models import EmbeddingModel
+from kgeval.scorers.values import check_no_nan, describe_query
 
 MAX_RIVALS = 1 << 20  # lists with about this many rivals in total are scored together
 MIN_BATCH, BATCHES = 128, 4  # about 4 batches for each thread, but not fewer than 128 queries in a batch

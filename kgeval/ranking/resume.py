@@ -26,7 +26,8 @@ import numpy as np
 
 from kgeval._version import __version__
 from kgeval.checks import Bools, Ids, counted, cut_label
-from kgeval.data import SIDES, Protocol
+from kgeval.data.protocol import Protocol
+from kgeval.data.sides import SIDES
 from kgeval.errors import DataError
 from kgeval.files import TEMPORARY, Arrays, read_archive, read_text, replacing
 from kgeval.limits import check_json
@@ -50,7 +51,7 @@ _DELETE_SHARD = "Delete this file: its queries are then ranked again"
 class IdentityPart(typing.Protocol):
     """A part of a run's identity with a method that compares this part with the same part of an earlier run.
 
-    An example is `kgeval.scorers.ScorerIdentity`.
+    An example is `kgeval.scorers.identity.ScorerIdentity`.
     """
 
     def describe(self) -> Any:

@@ -10,9 +10,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kgeval.checks import Bools, Ids
-from kgeval.data import Dataset, FactColumns, KnownIndex, Queries, joined_ranges, side_of, triple_labels
+from kgeval.data.dataset import Dataset, triple_labels
+from kgeval.data.keys import FactColumns
+from kgeval.data.known import KnownIndex
+from kgeval.data.lists import joined_ranges
+from kgeval.data.queries import Queries
+from kgeval.data.sides import side_of
 from kgeval.errors import ProtocolError
-from kgeval.kernels import Places
+from kgeval.kernels.counts import Places
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,12 @@ import pandas as pd
 from kgeval.checks import Reals, check_positive_int
 from kgeval.errors import MetricError
 from kgeval.metrics.pointwise import reliability_curve
-from kgeval.metrics.retrieval import RankedLists, check_lists, mean_pr_curve, pr_curves, roc_curves
+from kgeval.metrics.retrieval import pr_curves
+from kgeval.metrics.retrieval.base import check_lists
+from kgeval.metrics.retrieval.curves import mean_pr_curve, roc_curves
+from kgeval.metrics.retrieval.lists import RankedLists
 from kgeval.report.figures import GREY, PALETTE, Sheet
-from kgeval.results import EvaluationResult
+from kgeval.results.evaluation_result import EvaluationResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -13,9 +13,9 @@ import pandas as pd
 
 from kgeval.checks import GONE, Reals, counted, names_unknown_arguments
 from kgeval.errors import MetricError
-from kgeval.metrics import display_of
+from kgeval.metrics.grammar import display_of
 from kgeval.report.figures import GREY, PALETTE, Sheet, as_text, choose_fonts, shorten, split_names
-from kgeval.stats import Nemenyi, alike_groups
+from kgeval.stats.across_datasets import Nemenyi, alike_groups
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,7 +32,7 @@ RULER = 1.6  # the height of the ruler above the axis, in rows
 
 
 class RankedModels(typing.Protocol):
-    """The data that the diagram needs; `kgeval.benchmarks.AcrossDatasets` has these properties."""
+    """The data that the diagram needs; `kgeval.benchmarks.across.AcrossDatasets` has these properties."""
 
     @property
     def metric(self) -> str:

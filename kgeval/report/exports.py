@@ -13,14 +13,16 @@ from pathlib import Path
 import pandas as pd
 
 from kgeval.checks import answers_old_names
-from kgeval.comparison import Results, name_results
-from kgeval.data import SETTINGS
+from kgeval.comparison.names import Results, name_results
+from kgeval.data.known import SETTINGS
 from kgeval.errors import MetricError
 from kgeval.files import check_target
-from kgeval.metrics import Metric, parse_all
+from kgeval.metrics.base import Metric
 from kgeval.metrics.default_metrics import DEFAULT_METRICS
+from kgeval.metrics.grammar import parse_all
 from kgeval.report.table_files import format_csv, format_json, write_frame
-from kgeval.results import EvaluationResult, Key
+from kgeval.results.evaluation_result import EvaluationResult
+from kgeval.results.keys import Key
 
 __all__ = [
     "TIDY_COLUMNS",
@@ -73,7 +75,7 @@ def tidy(
     results : EvaluationResult, or sequence of them, or mapping of name to EvaluationResult
     metrics : sequence of str or Metric, or one string with commas
     names : sequence of str, optional
-        As in `kgeval.comparison.name_results`.
+        As in `kgeval.comparison.names.name_results`.
     ties : str, optional
         Tie policy; None: the default policy of each metric.
     confidence : float, optional

@@ -14,8 +14,10 @@ import pandas as pd
 
 from kgeval._version import __version__
 from kgeval.checks import counted, cut_label
-from kgeval.comparison import Comparison, compare, mismatches, name_results
-from kgeval.data import Dataset
+from kgeval.comparison.alignment import mismatches
+from kgeval.comparison.comparison import Comparison, compare
+from kgeval.comparison.names import name_results
+from kgeval.data.dataset import Dataset
 from kgeval.errors import DataError
 from kgeval.files import read_text, replacing
 from kgeval.markup import printable
@@ -23,7 +25,7 @@ from kgeval.report.page_content import SUMMARY_METRICS, page_data
 from kgeval.report.page_frame import check_page_target, whole_page
 from kgeval.report.page_sections import sections
 from kgeval.report.tables import format_compared, format_comparison
-from kgeval.results import EvaluationResult, have_same_ranks
+from kgeval.results.evaluation_result import EvaluationResult, have_same_ranks
 
 SECTIONS = (
     ("answer", "Answer"),

@@ -13,12 +13,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kgeval.comparison import Comparison, leaders_of, verdict_of
-from kgeval.data import SIDES
+from kgeval.comparison import verdict_of
+from kgeval.comparison.comparison import Comparison
+from kgeval.comparison.verdict import leaders_of
+from kgeval.data.sides import SIDES
 from kgeval.errors import MetricError
 from kgeval.markup import shown_label
-from kgeval.metrics import display_of
-from kgeval.results import MAX_TIES, EvaluationResult, Key, tie_ends
+from kgeval.metrics.grammar import display_of
+from kgeval.results.display import MAX_TIES, tie_ends
+from kgeval.results.evaluation_result import EvaluationResult
+from kgeval.results.keys import Key
 
 MAX_PAIRS = 4  # with more models than this, the page details one pair and shows a matrix for the others
 MAX_GROUPS, MAX_DISAGREEMENTS, N_OPENED, MAX_OPENED = 40, 10, 3, 400

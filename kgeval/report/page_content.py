@@ -15,13 +15,17 @@ import pandas as pd
 
 from kgeval.audit import audit, leak_note
 from kgeval.checks import Ids
-from kgeval.comparison import Comparison, is_like_chance, mismatches
-from kgeval.data import Dataset
+from kgeval.comparison.alignment import mismatches
+from kgeval.comparison.comparison import Comparison
+from kgeval.comparison.verdict import is_like_chance
+from kgeval.data.dataset import Dataset
 from kgeval.errors import DataError
-from kgeval.features import OVER_SPLITS
+from kgeval.features.columns import OVER_SPLITS
 from kgeval.markup import printable, shown_label
-from kgeval.metrics import REASON, Metric, display_of, parse_all
+from kgeval.metrics.base import Metric
 from kgeval.metrics.default_metrics import PAGE_METRICS
+from kgeval.metrics.grammar import display_of, parse_all
+from kgeval.metrics.metric_frames import REASON
 from kgeval.report.page_compared import (
     MAX_GROUPS,
     EntityNames,
@@ -33,23 +37,22 @@ from kgeval.report.page_compared import (
     tie_cautions,
     verdict_data,
 )
-from kgeval.results import (
-    CONFIDENCE,
-    N_EXAMPLES,
-    UNKNOWN_COUNT,
+from kgeval.results import kept_rivals
+from kgeval.results.bounded import UNKNOWN_COUNT
+from kgeval.results.columns import says_splits
+from kgeval.results.display import tie_ends
+from kgeval.results.evaluation_result import (
     EvaluationResult,
-    extreme_rows,
     group_column,
     header_lines,
     interval_notes,
-    kept_rivals,
     metric_cautions,
     rank_groups,
-    says_splits,
-    tie_ends,
     unknown_lines,
     with_all_features,
 )
+from kgeval.results.explanations import N_EXAMPLES, extreme_rows
+from kgeval.results.rank_table import CONFIDENCE
 
 SUMMARY_METRICS = (*PAGE_METRICS, "amri")
 MAX_RELATIONS, MAX_CUTS = 2_000, 60

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from kgeval import markup_panels
 from kgeval.markup_panels import MISSING
-from kgeval.metrics import display_of
+from kgeval.metrics.grammar import display_of
 
 MAX_DIGITS = 10
 

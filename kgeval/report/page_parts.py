@@ -14,7 +14,7 @@ from kgeval.markup import Markup, joined, tag
 from kgeval.markup_charts import interval_bar
 from kgeval.report import charts
 from kgeval.report.page_numbers import Number, difference_text, interval_text, is_number, percent, written
-from kgeval.results import MAX_TIES
+from kgeval.results.display import MAX_TIES
 
 CITATION = """@software{kgeval, author = {{The kgeval authors}}, year = {2026},
   title = {kgeval: exact, comparable evaluation of knowledge-graph models},

@@ -12,7 +12,7 @@ from typing import Any
 from kgeval.checks import grouped
 from kgeval.markup import Markup, joined, tag
 from kgeval.markup_panels import MISSING
-from kgeval.metrics import display_of
+from kgeval.metrics.grammar import display_of
 from kgeval.report import charts
 from kgeval.report.page_differences import MAX_NAME, forest, matrix, model_label, p_cell, pair_names
 from kgeval.report.page_numbers import (
@@ -44,7 +44,7 @@ from kgeval.report.page_parts import (
     ties_cell,
     value_cell,
 )
-from kgeval.stats import FEW_CLUSTERS
+from kgeval.stats.moments import FEW_CLUSTERS
 
 Data = Mapping[str, Any]
 N_GAINS, N_CAUTIONS, MAX_FOREST, MAX_DOTS, N_OUTLIERS = 8, 2, 4, 30, 8

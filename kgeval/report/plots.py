@@ -23,9 +23,11 @@ import numpy.typing as npt
 import pandas as pd
 
 from kgeval.checks import Reals, check_positive_int
-from kgeval.comparison import Comparison, Results, check_names, name_results
+from kgeval.comparison.comparison import Comparison
+from kgeval.comparison.names import Results, check_names, name_results
 from kgeval.errors import MetricError
-from kgeval.metrics import display_of, parse
+from kgeval.metrics import parse
+from kgeval.metrics.grammar import display_of
 from kgeval.report.curve_plots import calibration_curve, precision_recall, roc
 from kgeval.report.difference_plots import critical_differences
 from kgeval.report.figures import (
@@ -40,8 +42,9 @@ from kgeval.report.figures import (
     split_names,
 )
 from kgeval.report.step_plots import steps
-from kgeval.results import EvaluationResult
-from kgeval.stats import Moments, robust_interval
+from kgeval.results.evaluation_result import EvaluationResult
+from kgeval.stats.intervals import robust_interval
+from kgeval.stats.moments import Moments
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,7 +10,7 @@ import pandas as pd
 
 from kgeval.checks import check_positive_int
 from kgeval.errors import MetricError
-from kgeval.metrics.retrieval import Steps
+from kgeval.metrics.retrieval.stepwise import Steps
 from kgeval.report.figures import GREY, PALETTE, Sheet, set_ticks, shorten, split_names
 
 if TYPE_CHECKING:

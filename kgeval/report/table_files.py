@@ -17,9 +17,9 @@ import pandas as pd
 
 from kgeval.errors import DataError, MissingExtra
 from kgeval.files import check_target, replacing
+from kgeval.report.table_text import without_formulas
 
 TABLE_SUFFIXES = (".csv", ".tsv", ".parquet")
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\0", "＝", "＋", "－", "＠")
 
 
 def write_frame(frame: pd.DataFrame, path: str | Path, *, overwrite: bool = False, spreadsheet: bool = False) -> None:
@@ -100,38 +100,6 @@ def format_csv(frame: pd.DataFrame, spreadsheet: bool = False) -> str:
     plain = _with_index(frame)
     rows = _rows_of_values(without_formulas(plain) if spreadsheet else plain)
     return "".join(",".join(map(field, row)) + "\r\n" for row in rows)
-
-
-def without_formulas(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a table with an apostrophe before each label that a spreadsheet would read as a formula.
-
-    Parameters
-    ----------
-    frame : pandas.DataFrame
-        Not modified. The labels are in the index, in the columns and in the headings; numbers stay as they are. See
-        `format_csv` for the characters.
-
-    Examples
-    --------
-    >>> index = pd.Index(["-x", "y"], name="=1+1")
-    >>> print(without_formulas(pd.DataFrame({"@sum": [-0.5, 1.0]}, index=index)).to_csv(), end="")
-    '=1+1,'@sum
-    '-x,-0.5
-    y,1.0
-    """
-    levels = [frame.index.get_level_values(i) for i in range(frame.index.nlevels)]
-    columns = [frame.iloc[:, i] for i in range(frame.shape[1])]
-    index = [pd.Index([_without_formula(label) for label in level], dtype=object) for level in levels]
-    safe = {i: [_without_formula(value) for value in column] for i, column in enumerate(columns)}
-    names = [_without_formula(name) for name in frame.index.names]
-    new_index = pd.MultiIndex.from_arrays(index, names=names) if len(index) > 1 else index[0].rename(names[0])
-    return pd.DataFrame(safe, index=new_index, dtype=object).set_axis(
-        [_without_formula(name) for name in frame.columns], axis=1
-    )
-
-
-def _without_formula(value: Any) -> Any:
-    return "'" + value if isinstance(value, str) and value.startswith(FORMULA_STARTS) else value
 
 
 def format_json(frame: pd.DataFrame) -> str:

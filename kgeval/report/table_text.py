@@ -8,12 +8,15 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from kgeval.markup import printable
-from kgeval.metrics import display_of
+from kgeval.metrics.grammar import display_of
 
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\0", "＝", "＋", "－", "＠")
 _LATEX = {c: "\\" + c for c in "&%$#_{}"} | {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -162,3 +165,35 @@ def latex_rows(rows: Sequence[Sequence[str]]) -> list[str]:
     """
     lines = [" & ".join(row) + r" \\" for row in rows]
     return ["{}" + line if line.startswith(("[", "*", "(")) else line for line in lines]
+
+
+def without_formulas(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a table with an apostrophe before each label that a spreadsheet would read as a formula.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        Not modified. The labels are in the index, in the columns and in the headings; numbers stay as they are. See
+        `format_csv` for the characters.
+
+    Examples
+    --------
+    >>> index = pd.Index(["-x", "y"], name="=1+1")
+    >>> print(without_formulas(pd.DataFrame({"@sum": [-0.5, 1.0]}, index=index)).to_csv(), end="")
+    '=1+1,'@sum
+    '-x,-0.5
+    y,1.0
+    """
+    levels = [frame.index.get_level_values(i) for i in range(frame.index.nlevels)]
+    columns = [frame.iloc[:, i] for i in range(frame.shape[1])]
+    index = [pd.Index([_without_formula(label) for label in level], dtype=object) for level in levels]
+    safe = {i: [_without_formula(value) for value in column] for i, column in enumerate(columns)}
+    names = [_without_formula(name) for name in frame.index.names]
+    new_index = pd.MultiIndex.from_arrays(index, names=names) if len(index) > 1 else index[0].rename(names[0])
+    return pd.DataFrame(safe, index=new_index, dtype=object).set_axis(
+        [_without_formula(name) for name in frame.columns], axis=1
+    )
+
+
+def _without_formula(value: Any) -> Any:
+    return "'" + value if isinstance(value, str) and value.startswith(FORMULA_STARTS) else value

@@ -14,13 +14,17 @@ import numpy as np
 import pandas as pd
 
 from kgeval.checks import check_number, check_one_of, grouped
-from kgeval.comparison import Comparison
-from kgeval.data import Dataset, KnownIndex, frame_ids, known_triples, query_parts, with_labels
+from kgeval.comparison.comparison import Comparison
+from kgeval.data.dataset import Dataset
+from kgeval.data.frames import frame_ids, with_labels
+from kgeval.data.known import KnownIndex, known_triples
+from kgeval.data.queries import query_parts
 from kgeval.errors import MetricError, ProtocolError
 from kgeval.markup import printable, shown_label
 from kgeval.markup_panels import p_text
-from kgeval.metrics import N_EFFECTIVE, REASON, Cell, Metric, display_of, metric_frame, parse_all
-from kgeval.report.table_files import without_formulas
+from kgeval.metrics.base import Metric
+from kgeval.metrics.grammar import display_of, parse_all
+from kgeval.metrics.metric_frames import N_EFFECTIVE, REASON, Cell, metric_frame
 from kgeval.report.table_text import (
     escaped_latex,
     escaped_markdown,
@@ -29,9 +33,10 @@ from kgeval.report.table_text import (
     latex_rows,
     markdown_lines,
     number_text,
+    without_formulas,
 )
-from kgeval.results import EvaluationResult
-from kgeval.stats import FEW_CLUSTERS
+from kgeval.results.evaluation_result import EvaluationResult
+from kgeval.stats.moments import FEW_CLUSTERS
 from kgeval.terminal import PIPE, Column, Screen, shortened, width_of
 
 FORMATS = ("table", "json", "csv", "markdown", "latex")

@@ -14,10 +14,11 @@ import numpy.typing as npt
 import pandas as pd
 
 from kgeval.checks import Ids, check_one_of
-from kgeval.data import SETTINGS
+from kgeval.data.known import SETTINGS
 from kgeval.errors import DataError
-from kgeval.metrics import REASON, QueryLevel
-from kgeval.ranking import RankCounts
+from kgeval.metrics.metric_frames import REASON
+from kgeval.metrics.query_level import QueryLevel
+from kgeval.ranking.counts import RankCounts
 from kgeval.results.keys import Key
 
 UNKNOWN_COUNT = -1  # the value in all rows of a column of counts that ``facts["unknown"]`` declares unknown

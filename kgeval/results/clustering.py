@@ -15,11 +15,11 @@ import numpy as np
 import pandas as pd
 
 from kgeval.checks import Ids, check_one_of
-from kgeval.data import group_rows
+from kgeval.data.row_keys import group_rows
 from kgeval.errors import KgevalWarning, MetricError
 from kgeval.results.columns import check_row_index
 from kgeval.results.lists import query_columns, triples_of
-from kgeval.stats import Clusters, Grouping
+from kgeval.stats.clusters import Clusters, Grouping
 
 CLUSTERS = ("triple", "query", "entity")
 # Kind of clusters -> end of the sentence "intervals show how much a number would vary with ...".

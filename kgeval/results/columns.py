@@ -14,9 +14,15 @@ import numpy.typing as npt
 import pandas as pd
 
 from kgeval.checks import Ids, Reals
-from kgeval.data import DATE, QUALIFIERS, SIDE_NAMES, TEXT, Dataset, Vocabulary, given_and_asked_where, group_rows
+from kgeval.data.dataset import Dataset
+from kgeval.data.further_values import DATE, TEXT
+from kgeval.data.qualifiers import QUALIFIERS
+from kgeval.data.queries import given_and_asked_where
+from kgeval.data.row_keys import group_rows
+from kgeval.data.sides import SIDE_NAMES
+from kgeval.data.vocabulary import Vocabulary
 from kgeval.errors import DataError, KgevalError, KgevalWarning, MetricError
-from kgeval.metrics import Group
+from kgeval.metrics.metric_frames import Group
 from kgeval.results.lists import triples_of
 
 # The key columns that hold entities or relations, and the vocabulary that each of them uses.

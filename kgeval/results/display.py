@@ -15,7 +15,8 @@ import pandas as pd
 from kgeval.markup import Markup, printable
 from kgeval.markup_panels import Bar, written
 from kgeval.markup_panels import table as panel_table
-from kgeval.metrics import REASON, display_of
+from kgeval.metrics.grammar import display_of
+from kgeval.metrics.metric_frames import REASON
 from kgeval.results.keys import Key
 from kgeval.results.rank_table import CONFIDENCE, RankTable
 from kgeval.terminal import Column, Screen
@@ -79,7 +80,7 @@ def show_text(lines: list[str], frame: pd.DataFrame, index: bool = True) -> str:
 
 
 def html_table(frame: pd.DataFrame, index: bool = True) -> Markup:
-    """Return a table as HTML for the panel of an object; `kgeval.metrics.display_of` gives the decimals of a metric.
+    """Return a table as HTML for the panel of an object.
 
     Parameters
     ----------

@@ -24,36 +24,27 @@ from kgeval.checks import (
     listed,
     names_unknown_arguments,
 )
-from kgeval.data import (
-    SETTINGS,
-    Dataset,
-    Protocol,
-    Vocabulary,
-    check_side,
-    given_and_asked_where,
-    group_rows,
-    triple_ids,
-    with_labels,
-)
+from kgeval.data.dataset import Dataset
+from kgeval.data.frames import with_labels
+from kgeval.data.known import SETTINGS
+from kgeval.data.protocol import Protocol
+from kgeval.data.queries import given_and_asked_where
+from kgeval.data.row_keys import group_rows
+from kgeval.data.sides import check_side
+from kgeval.data.vocabulary import Vocabulary, triple_ids
 from kgeval.errors import DataError, MetricError, ScoreError
-from kgeval.features import FEATURES, OVER_SPLITS, features_at_hand, features_of
+from kgeval.features.columns import FEATURES, OVER_SPLITS, features_at_hand, features_of
 from kgeval.markup import joined
-from kgeval.metrics import (
-    N_EFFECTIVE,
-    REASON,
-    TIE_POLICIES,
-    Cell,
-    Group,
-    Metric,
-    MetricValue,
-    QueryLevel,
-    RankMetric,
-    metric_frame,
-    parse_all,
-    split_list,
-)
+from kgeval.metrics import MetricValue, RankMetric
+from kgeval.metrics.base import TIE_POLICIES, Metric, split_list
 from kgeval.metrics.default_metrics import BRIEF_METRICS, DEFAULT_METRICS
-from kgeval.metrics.retrieval import ListMetric, RankedLists, Steps, tabulate
+from kgeval.metrics.grammar import parse_all
+from kgeval.metrics.metric_frames import N_EFFECTIVE, REASON, Cell, Group, metric_frame
+from kgeval.metrics.query_level import QueryLevel
+from kgeval.metrics.retrieval.base import ListMetric
+from kgeval.metrics.retrieval.lists import RankedLists
+from kgeval.metrics.retrieval.stepwise import Steps
+from kgeval.metrics.retrieval.tabulation import tabulate
 from kgeval.results.bounded import (
     BOUNDED_COLUMNS,
     EXTREMES,
@@ -85,7 +76,8 @@ from kgeval.results.rank_table import CONFIDENCE, NO_BOOTSTRAP, RankTable
 from kgeval.results.run_names import MODEL, SEED, run_facts, run_name
 from kgeval.results.steps import steps_of_row
 from kgeval.results.times import is_time, split_period, time_bins
-from kgeval.stats import FEW_CLUSTERS, Interval, check_confidence, robust_interval
+from kgeval.stats.intervals import check_confidence, robust_interval
+from kgeval.stats.moments import FEW_CLUSTERS, Interval
 
 # A caution is given if clusters by entity make an interval more than this many times as wide.
 MAX_ENTITY_RATIO = 2.0
@@ -468,7 +460,7 @@ class EvaluationResult:
         ----------
         *columns : str
             One or more of ``"relation"``, ``"side"``, ``"split"``; a feature of the dataset (``"cardinality"``,
-            ``"pattern"``, ...; see `kgeval.features.FEATURES`); a further column of the dataset's files, such as
+            ``"pattern"``, ...; see `kgeval.features.columns`); a further column of the dataset's files, such as
             ``"weight"``; or a column added by `with_columns`. ``"time"`` (or another name of a column of times) gives
             up to 10 bins with about equal numbers of ranks, ``"time:20"`` up to 20, and ``"time:year"``,
             ``"time:month"`` and ``"time:day"`` the calendar's. For datasets with times, ``"seen_before"``: whether the
@@ -682,7 +674,7 @@ class EvaluationResult:
             The dataset that was evaluated. Needed only for a result that was loaded from a file; a result of
             `kgeval.evaluate` has the dataset in memory.
         names, types, splits_for_means
-            See `kgeval.features.features_of`; `types` come from `kgeval.features.read_types`.
+            See `kgeval.features.columns.features_of`; `types` come from `kgeval.features.read_types`.
 
         Raises
         ------

@@ -13,21 +13,17 @@ import numpy as np
 import pandas as pd
 
 from kgeval.checks import Ids, Scores
-from kgeval.data import (
-    Dataset,
-    KnownIndex,
-    Protocol,
-    known_triples,
-    query_parts,
-    rank_in,
-    triple_labels,
-)
+from kgeval.data.dataset import Dataset, triple_labels
+from kgeval.data.known import KnownIndex, known_triples
+from kgeval.data.protocol import Protocol
+from kgeval.data.queries import query_parts
+from kgeval.data.row_keys import rank_in
 from kgeval.errors import DataError, ScoreError
-from kgeval.kernels import best_columns
+from kgeval.kernels.best import best_columns
 from kgeval.results.files import RIVAL_COLUMNS
 from kgeval.results.lists import triples_of
 from kgeval.results.rank_table import RankTable
-from kgeval.scorers import Rounding
+from kgeval.scorers.rounding import Rounding
 
 N_EXAMPLES, N_RIVALS = 10, 5  # a saved result contains 5 rivals for each of the 10 worst and 10 best ranks
 

@@ -15,7 +15,12 @@ import numpy as np
 import pandas as pd
 
 from kgeval.checks import check_ids, cut_label
-from kgeval.data import NOT_KNOWN, OF_TOOL, PER_POSITIVE, SETTINGS, Labels, Protocol, TextLabels, TripleSet, Vocabulary
+from kgeval.data.candidates import NOT_KNOWN, OF_TOOL, PER_POSITIVE
+from kgeval.data.known import SETTINGS
+from kgeval.data.labels import Labels, TextLabels
+from kgeval.data.protocol import Protocol
+from kgeval.data.triples import TripleSet
+from kgeval.data.vocabulary import Vocabulary
 from kgeval.errors import DataError, KgevalError
 from kgeval.files import Arrays, read_archive, unpack_labels, write_archive
 from kgeval.results.bounded import BOUNDED_COLUMNS, COUNTS, unknown_counts

@@ -8,9 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kgeval.checks import suggest
-from kgeval.data import SETTINGS, SIDE_NAMES
+from kgeval.data.known import SETTINGS
+from kgeval.data.sides import SIDE_NAMES
 from kgeval.errors import MetricError
-from kgeval.metrics import TIE_POLICIES, Metric, QueryLevel, RankMetric, parse
+from kgeval.metrics import RankMetric, parse
+from kgeval.metrics.base import TIE_POLICIES, Metric
+from kgeval.metrics.query_level import QueryLevel
 
 SIDE_WORDS = {"both": "both", **SIDE_NAMES}
 

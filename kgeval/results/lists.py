@@ -11,9 +11,11 @@ import numpy as np
 import pandas as pd
 
 from kgeval.checks import Ids
-from kgeval.data import Protocol, given_and_asked_where, group_rows
-from kgeval.metrics import lists_of_counts
-from kgeval.metrics.retrieval import RankedLists
+from kgeval.data.protocol import Protocol
+from kgeval.data.queries import given_and_asked_where
+from kgeval.data.row_keys import group_rows
+from kgeval.metrics.query_level import lists_of_counts
+from kgeval.metrics.retrieval.lists import RankedLists
 from kgeval.results.bounded import UNKNOWN_COUNT, bounded_rows
 
 

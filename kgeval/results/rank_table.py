@@ -14,33 +14,24 @@ import numpy.typing as npt
 import pandas as pd
 
 from kgeval.checks import GONE, Ids, Reals, check_largest_weight
-from kgeval.data import LAST, Protocol
+from kgeval.data.candidates import LAST
+from kgeval.data.protocol import Protocol
 from kgeval.errors import MetricError
-from kgeval.metrics import (
-    AgainstChance,
-    Cell,
-    Group,
-    Metric,
-    MetricValue,
-    QueryLevel,
-    RankMetric,
-    group_index,
-    metric_frame,
-    ranks_under,
-)
-from kgeval.metrics.retrieval import RankedLists
-from kgeval.ranking import RankCounts
+from kgeval.metrics import MetricValue, RankMetric
+from kgeval.metrics.base import Metric
+from kgeval.metrics.metric_frames import Cell, Group, group_index, metric_frame
+from kgeval.metrics.query_level import QueryLevel
+from kgeval.metrics.ranks import ranks_under
+from kgeval.metrics.retrieval.lists import RankedLists
+from kgeval.metrics.wrappers import AgainstChance
+from kgeval.ranking.counts import RankCounts
 from kgeval.results.bounded import EXTREMES, at_extremes, between_reason, bounded_rows, unknown_reason
 from kgeval.results.clustering import RowClusters
 from kgeval.results.keys import Key
 from kgeval.results.lists import bounded_lists, no_lists
-from kgeval.stats import (
-    Interval,
-    Moments,
-    macro_interval,
-    quantile_interval,
-    robust_interval,
-)
+from kgeval.stats.intervals import macro_interval, robust_interval
+from kgeval.stats.moments import Interval, Moments
+from kgeval.stats.quantiles import quantile_interval
 
 # Arguments of `interval` that were removed with the bootstraps, and why.
 _NO_BOOTSTRAP = (
@@ -467,7 +458,7 @@ class RankTable:
         Returns
         -------
         pandas.DataFrame
-            See `kgeval.metrics.metric_frame`.
+            See `kgeval.metrics.metric_frames.metric_frame`.
         """
         metrics = list(metrics)
         has_lists = any(isinstance(metric, QueryLevel) for metric in metrics)

@@ -7,10 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from kgeval.data import Vocabulary, given_and_asked_where
+from kgeval.data.queries import given_and_asked_where
+from kgeval.data.vocabulary import Vocabulary
 from kgeval.errors import MetricError
-from kgeval.metrics import MR, MRR, Hits, QueryLevel, RankMetric, ranks_under
-from kgeval.metrics.retrieval import RankedLists, Steps, steps
+from kgeval.metrics import MR, MRR, Hits, RankMetric
+from kgeval.metrics.query_level import QueryLevel
+from kgeval.metrics.ranks import ranks_under
+from kgeval.metrics.retrieval import steps
+from kgeval.metrics.retrieval.lists import RankedLists
+from kgeval.metrics.retrieval.stepwise import Steps
 from kgeval.results.bounded import EXTREMES
 from kgeval.results.keys import Key
 from kgeval.results.lists import query_columns, query_lists, triples_of

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kgeval.data import DATE, TEXT, TIME_NAMES, ColumnValues, column_values
+from kgeval.data.column_names import TIME_NAMES
+from kgeval.data.further_values import DATE, TEXT, ColumnValues, column_values
 from kgeval.errors import MetricError
 
 N_BINS = 10

@@ -15,7 +15,12 @@ import numpy.typing as npt
 import pandas as pd
 
 from kgeval.checks import Ids, Reals, check_one_of, check_seed
-from kgeval.data import SIDES, Dataset, KnownIndex, given_and_asked, joined_ranges, known_triples, query_parts, rank_in
+from kgeval.data.dataset import Dataset
+from kgeval.data.known import KnownIndex, known_triples
+from kgeval.data.lists import joined_ranges
+from kgeval.data.queries import given_and_asked, query_parts
+from kgeval.data.row_keys import rank_in
+from kgeval.data.sides import SIDES
 from kgeval.errors import DataError, ProtocolError
 
 INVERSE_SHARE = 0.8  # relations with this share of reversed pairs are inverse; see `InverseRule`

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from kgeval.kernels import Array, fetched, is_on_device
+from kgeval.kernels.arrays import Array, fetched, is_on_device
 
 CALL_SECONDS = 0.25  # the planned time of a call, unless its fixed cost is large
 FIRST_PAIRS = 64  # pairs in the first call of a function

@@ -14,7 +14,10 @@ from typing import Any
 import numpy as np
 
 from kgeval.checks import Ids, Scores, counted, cut_label
-from kgeval.data import SIDES, Dataset, Queries, check_sides, facts_of, query_parts
+from kgeval.data.dataset import Dataset
+from kgeval.data.keys import facts_of
+from kgeval.data.queries import Queries, query_parts
+from kgeval.data.sides import SIDES, check_sides
 from kgeval.errors import ScoreError
 from kgeval.scorers.faults import find_fault
 from kgeval.scorers.libraries import bound

@@ -15,7 +15,11 @@ from typing import Any
 import numpy as np
 
 from kgeval.checks import Ids, Reals
-from kgeval.data import SIDES, Dataset, KnownIndex, Queries, given_and_asked, known_triples, query_parts, rank_in
+from kgeval.data.dataset import Dataset
+from kgeval.data.known import KnownIndex, known_triples
+from kgeval.data.queries import Queries, given_and_asked, query_parts
+from kgeval.data.row_keys import rank_in
+from kgeval.data.sides import SIDES
 from kgeval.scorers import call_size
 from kgeval.scorers.row_scorers import MatrixRows, RowScorer, missing_ids
 from kgeval.scorers.values import as_scores, check_no_nan
@@ -74,7 +78,7 @@ def find_fault(
 
     Examples
     --------
-    >>> from kgeval.scorers import as_row_scorer
+    >>> from kgeval.scorers.row_scorers import as_row_scorer
     >>> ring = np.column_stack([np.arange(60), np.zeros(60, dtype=int), (np.arange(60) + 1) % 60])
     >>> dataset = Dataset.from_arrays(test=ring, n_entities=60, n_relations=1)
     >>> shifted = lambda s, p, o: -np.abs((s + 2) % 60 - o)  # right is (s + 1) % 60

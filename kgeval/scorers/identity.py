@@ -1,7 +1,7 @@
 """The identity of a scorer: `ScorerIdentity` finds out whether a resumed run still uses the same scorer.
 
-`kgeval.evaluation` makes a `ScorerIdentity`. `kgeval.ranking.RunFolder` stores the description of the scorer; when the
-run is resumed, the stored description is compared with the scorer of the resumed run.
+`kgeval.evaluation` makes a `ScorerIdentity`. `kgeval.ranking.resume.RunFolder` stores the description of the scorer;
+when the run is resumed, the stored description is compared with the scorer of the resumed run.
 """
 
 from __future__ import annotations
@@ -20,9 +20,12 @@ from typing import Any
 import numpy as np
 
 from kgeval.checks import Ids, Scores, cut_label
-from kgeval.data import SIDES, Dataset, Queries, side_of, triple_labels
+from kgeval.data.dataset import Dataset, triple_labels
+from kgeval.data.queries import Queries
+from kgeval.data.sides import SIDES, side_of
 from kgeval.errors import DataError, ScoreError
-from kgeval.kernels import Array, StreamedTable, address, is_tensor, kind_of, library
+from kgeval.kernels.arrays import Array, address, is_tensor, kind_of, library
+from kgeval.kernels.mapped_tables import StreamedTable
 from kgeval.scorers.models import MODELS, EmbeddingModel
 from kgeval.scorers.rounding import Rounding, score_differences
 from kgeval.scorers.row_scorers import (
@@ -82,7 +85,7 @@ class ScorerIdentity:
 
     Examples
     --------
-    >>> from kgeval.scorers import as_row_scorer
+    >>> from kgeval.scorers.row_scorers import as_row_scorer
     >>> dataset = Dataset.from_arrays(test=[[0, 0, 1]], n_entities=3, n_relations=1)
     >>> triples, candidates = dataset["test"].array, np.arange(3)
     >>> def identity(table):

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from kgeval.data import Dataset
+from kgeval.data.dataset import Dataset
 from kgeval.errors import ScoreError
 
 

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from kgeval.checks import Ids
-from kgeval.data import Dataset, side_of, triple_labels
+from kgeval.data.dataset import Dataset, triple_labels
+from kgeval.data.sides import side_of
 from kgeval.errors import ScoreError
 from kgeval.scorers.models import EmbeddingModel
 from kgeval.scorers.rounding import Rounding, score_differences
@@ -63,7 +64,8 @@ def check_precedence(scorer: Any, rows: RowScorer, dataset: Dataset) -> None:
 
     Examples
     --------
-    >>> from kgeval.scorers import as_row_scorer, models
+    >>> from kgeval.scorers import models
+    >>> from kgeval.scorers.row_scorers import as_row_scorer
     >>> class Biased(models.DistMult):
     ...     def score(self, s, p, o):
     ...         return super().score(s, p, o) + o

@@ -21,33 +21,25 @@ from typing import Any
 import numpy as np
 
 from kgeval.checks import Ids, Reals, Scores, check_one_of
-from kgeval.data import SIDES, Dataset, FurtherColumn, Queries, further_column, side_of, triple_labels
+from kgeval.data.dataset import Dataset, triple_labels
+from kgeval.data.keys import FurtherColumn, further_column
+from kgeval.data.queries import Queries
+from kgeval.data.sides import SIDES, side_of
 from kgeval.errors import KgevalError, ScoreError
-from kgeval.kernels import (
-    GEOMETRIES,
-    MAX_DIMENSION,
-    MEMORY_SHARE,
+from kgeval.kernels.arrays import (
     Array,
-    StreamedTable,
-    Vectors,
     as_double,
-    check_file,
     check_no_bits,
     double_copy,
     empty_like,
-    exact_pair_scores,
-    exact_scores,
     float_tensor,
-    free_bytes,
-    from_float16,
-    is_out_of_memory,
     is_tensor,
     library,
     on_host,
-    pair_parts,
-    streamed,
-    taken,
 )
+from kgeval.kernels.geometry import GEOMETRIES, MAX_DIMENSION, Vectors, exact_pair_scores, exact_scores, pair_parts
+from kgeval.kernels.mapped_tables import StreamedTable, check_file, from_float16, streamed, taken
+from kgeval.kernels.memory import MEMORY_SHARE, free_bytes, is_out_of_memory
 from kgeval.scorers.call_size import FIRST_PAIRS, OutOfTime, Pace
 from kgeval.scorers.libraries import refuse_library_model
 from kgeval.scorers.models import EmbeddingModel

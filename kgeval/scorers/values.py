@@ -12,9 +12,12 @@ from typing import Any
 import numpy as np
 
 from kgeval.checks import Ids, Scores, cut_label
-from kgeval.data import Dataset, Queries, side_of
+from kgeval.data.dataset import Dataset
+from kgeval.data.queries import Queries
+from kgeval.data.sides import side_of
 from kgeval.errors import ScoreError
-from kgeval.kernels import Array, fetched, first_nan, is_on_device, is_tensor, kind_of, largest_score, library
+from kgeval.kernels.arrays import Array, fetched, is_on_device, is_tensor, kind_of, library
+from kgeval.kernels.rows import first_nan, largest_score
 
 
 def as_rows(values: Any, name: str) -> Array:

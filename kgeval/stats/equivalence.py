@@ -1,7 +1,7 @@
 """Tests against a margin: is a difference shown to be smaller than the margin (equivalence, non-inferiority)?
 
 The functions take plain numbers: a difference, its standard error and its degrees of freedom. `Comparison.equivalence`
-and `kgeval.comparison.gate` call them.
+and `kgeval.comparison.regression_gate.gate` call them.
 """
 
 from __future__ import annotations

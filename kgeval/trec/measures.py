@@ -17,23 +17,13 @@ import numpy as np
 
 from kgeval.checks import Ids, Reals
 from kgeval.errors import MetricError
-from kgeval.metrics import MetricValue, split_list
-from kgeval.metrics.retrieval import (
-    INFINITY,
-    LISTS,
-    MAP,
-    NDCG,
-    RR,
-    FBeta,
-    HitCounts,
-    ListMetric,
-    Precision,
-    RankedLists,
-    Recall,
-    RPrecision,
-    Success,
-    expected_hits,
-)
+from kgeval.metrics import MetricValue
+from kgeval.metrics.base import split_list
+from kgeval.metrics.retrieval import MAP, NDCG, RR, FBeta, Precision, Recall, RPrecision, Success
+from kgeval.metrics.retrieval.base import LISTS, ListMetric
+from kgeval.metrics.retrieval.interpolated import HitCounts
+from kgeval.metrics.retrieval.lists import INFINITY, RankedLists
+from kgeval.metrics.retrieval.positions import expected_hits
 
 MIN_IN_GM_MAP = 1e-5
 CUT_OFFS = "5,10,15,20,30,100,200,500,1000"

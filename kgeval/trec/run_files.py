@@ -13,7 +13,7 @@ import pandas as pd
 
 from kgeval.errors import DataError
 from kgeval.files import check_no_nul, encoding_error, one_line_end, read_bytes
-from kgeval.formats import NUMBER
+from kgeval.formats.scores import NUMBER
 
 GRADE = r"[+-]?[0-9]{1,18}"
 _QRELS = ("query", "iteration", "document", "grade", "more")

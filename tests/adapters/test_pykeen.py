@@ -13,7 +13,7 @@ from grids import size
 
 import kgeval as kg
 from kgeval.adapters import pykeen as adapter
-from kgeval.formats.checkpoints import PYKEEN_MODELS
+from kgeval.formats.checkpoints.pykeen_tensors import PYKEEN_MODELS
 
 ENTITIES, RELATIONS = ("Oslo", "Rome", "Bonn", "Fiji", "Lima"), ("near", "in", "of")
 

@@ -13,7 +13,8 @@ from grids import size
 
 import kgeval as kg
 from kgeval.audit import audit_text, leak_note
-from kgeval.features import HALF_LINKS, features_of
+from kgeval.features.columns import features_of
+from kgeval.features.relations import HALF_LINKS
 from kgeval.terminal import Screen
 
 LEAKING = {

@@ -9,7 +9,7 @@ nominal share is 5%. Where the models differ, Friedman's test should reject.
 
 import numpy as np
 
-from kgeval.stats import friedman, nemenyi
+from kgeval.stats.across_datasets import friedman, nemenyi
 
 N_BENCHMARKS = 2_000
 LEVELS = ([0, 0, 0], [0, 0, 1], [0] * 5, [0, 0, 1, 1, 2], [0, 0, 1, 2, 3], [0] * 10, [0, 0, 1, 1, 2, 2, 3, 3, 4, 4])

@@ -22,10 +22,11 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from kgeval.classification import metric_interval
+from kgeval.classification.metric_intervals import metric_interval
 from kgeval.errors import MetricError
-from kgeval.metrics.pointwise import POINTS
-from kgeval.stats import Clusters, compare_paired
+from kgeval.metrics.pointwise.base import POINTS
+from kgeval.stats.clusters import Clusters
+from kgeval.stats.paired import compare_paired
 
 RUNS = 2000
 METRICS = (

@@ -20,14 +20,10 @@ from statistics import NormalDist
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from kgeval.stats import (
-    Clusters,
-    Grouping,
-    Moments,
-    compare_paired,
-    macro_interval,
-    robust_interval,
-)
+from kgeval.stats.clusters import Clusters, Grouping
+from kgeval.stats.intervals import macro_interval, robust_interval
+from kgeval.stats.moments import Moments
+from kgeval.stats.paired import compare_paired
 
 RUNS = 2000
 MEAN, SD, N_CANDIDATES = 1.5, 1.2, 500  # mean and deviation of log ranks, largest rank

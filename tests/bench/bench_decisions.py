@@ -31,8 +31,11 @@ from scipy.special import stdtr, stdtrit
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from kgeval.stats import Clusters, Moments, Runs, compare_pairs, compare_runs, holm_levels
-from kgeval.stats.runs import spreads_differ, whole_variance
+from kgeval.stats.clusters import Clusters
+from kgeval.stats.corrections import holm_levels
+from kgeval.stats.moments import Moments
+from kgeval.stats.paired import compare_pairs
+from kgeval.stats.runs import Runs, compare_runs, spreads_differ, whole_variance
 
 ALPHA, PART = 0.05, 250
 

@@ -21,7 +21,9 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from kgeval.comparison.rows import Pair, decided_rows
-from kgeval.stats import Clusters, Moments, Runs, compare_runs
+from kgeval.stats.clusters import Clusters
+from kgeval.stats.moments import Moments
+from kgeval.stats.runs import Runs, compare_runs
 
 ALPHA, SEED, N_PILOT = 0.05, 34, 400
 OWN, WITH_RUN, OF_HUB = 0.8, 0.5, 0.5  # deviations: model x triple, run x triple, model x hub

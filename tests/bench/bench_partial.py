@@ -25,8 +25,8 @@ import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import kgeval as kg
-from kgeval.data import RandomSample
-from kgeval.results import RankTable
+from kgeval.data.protocol import RandomSample
+from kgeval.results.rank_table import RankTable
 
 RUNS = 1000
 METRICS = ("mrr", "hits@1", "hits@10", "mr", "amri")

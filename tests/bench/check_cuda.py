@@ -22,7 +22,11 @@ import numpy as np
 import torch
 
 from kgeval.errors import OutOfMemory
-from kgeval.kernels import Counts, Places, counter_bytes, make_counter, row_counter, size_text, torch_kernels
+from kgeval.kernels import torch_kernels
+from kgeval.kernels.backends import counter_bytes, make_counter
+from kgeval.kernels.counts import Counts, Places
+from kgeval.kernels.memory import size_text
+from kgeval.kernels.rows import row_counter
 
 GEOMETRIES = ("dot", "l1", "l2", "modulus")
 DTYPES = (torch.float64, torch.float32, torch.float16, torch.bfloat16)

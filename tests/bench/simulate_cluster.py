@@ -30,12 +30,12 @@ import numpy as np
 from measure import Others, machine, seconds
 
 import kgeval as kg
-from kgeval.ranking import Job
 from kgeval.ranking.executors import processes
 from kgeval.ranking.executors.dispatch import RETRIES, Lost, drive
 from kgeval.ranking.executors.workers import Handshake, Report, Shipment, fingerprint_of
+from kgeval.ranking.jobs import Job
 from kgeval.ranking.ranker import BATCHES, MIN_BATCH
-from kgeval.scorers import GeometryRows, Limits, as_row_scorer
+from kgeval.scorers.row_scorers import GeometryRows, Limits, as_row_scorer
 
 DIMENSION = 128
 LINK, SERVER_LINK = 1.25e9, 12.5e9  # bytes per second: 10 Gbit/s of each machine, 100 Gbit/s of a file server

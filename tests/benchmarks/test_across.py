@@ -8,8 +8,8 @@ import pytest
 
 from kgeval.benchmarks.across import AcrossDatasets, across_datasets
 from kgeval.errors import DataError, MetricError
-from kgeval.results import Key
-from kgeval.stats import friedman, nemenyi
+from kgeval.results.keys import Key
+from kgeval.stats.across_datasets import friedman, nemenyi
 
 NAN = float("nan")
 RELATED = (

@@ -13,12 +13,12 @@ from grids import size
 from made_results import replaced
 
 import kgeval as kg
-from kgeval.benchmarks import Card, card_of_file, named, read_card, verify_card, write_card
-from kgeval.benchmarks.card import run_facts_of
+from kgeval.benchmarks import Card, named, read_card, verify_card, write_card
+from kgeval.benchmarks.card import card_of_file, run_facts_of
 from kgeval.benchmarks.card_files import FIELDS, VERSION, card_text, check_content, last_digit, rounded
 from kgeval.benchmarks.rank_hashes import labels_digest, ranks_digest, scores_digest
 from kgeval.benchmarks.verification import disagreements
-from kgeval.data import Vocabulary
+from kgeval.data.vocabulary import Vocabulary
 from kgeval.errors import DataError, KgevalWarning
 
 LABELS = ["Italy", "Jack", "Rome", "Ann", "Österreich", "a_b & 50%"]

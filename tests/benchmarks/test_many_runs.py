@@ -10,9 +10,13 @@ from grids import size
 from made_results import noted, replaced
 
 import kgeval as kg
-from kgeval.benchmarks import Run, named
-from kgeval.results import Key
-from kgeval.stats import Clusters, Moments, Runs, mean_over_runs, student_quantile
+from kgeval.benchmarks import named
+from kgeval.benchmarks.runs import Run
+from kgeval.results.keys import Key
+from kgeval.stats.clusters import Clusters
+from kgeval.stats.moments import Moments
+from kgeval.stats.runs import Runs, mean_over_runs
+from kgeval.stats.tails import student_quantile
 
 KEYS = ("mrr", "hits@3", "mr")
 FORMULAS = {"mrr": lambda rank: 1 / rank, "hits@3": lambda rank: float(rank <= 3), "mr": lambda rank: rank}

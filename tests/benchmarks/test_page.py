@@ -12,7 +12,7 @@ import kgeval as kg
 from kgeval.benchmarks.page import write_benchmark_page
 from kgeval.benchmarks.tables import bold_models
 from kgeval.errors import DataError
-from kgeval.report import frame_records
+from kgeval.report.tables import frame_records
 
 HOSTILE = "<script>alert(1)</script>"
 MODELS = {"good": 0.2, HOSTILE: 0.25, "bad": 2.0}

@@ -10,11 +10,11 @@ import pytest
 from made_results import replaced
 
 import kgeval as kg
-from kgeval.benchmarks import format_means
+from kgeval.benchmarks.benchmark_text import format_means
 from kgeval.benchmarks.tables import bold_models, marked_models, table_notes
 from kgeval.benchmarks.verdict import borrowed_spreads
 from kgeval.markup_panels import signed
-from kgeval.report import escaped_latex, escaped_markdown
+from kgeval.report.table_text import escaped_latex, escaped_markdown
 
 HOSTILE = {"A": r"a_b & 50% #1 $x$ \foo", "B": "[B]*{}~^", "C": 'C <1> | "q"'}
 

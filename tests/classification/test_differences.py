@@ -10,11 +10,12 @@ import pytest
 from classified_cases import classified, random_examples, with_probabilities
 
 import kgeval as kg
-from kgeval.classification import compare_classifications
+from kgeval.classification.classification_comparison import compare_classifications
 from kgeval.cli import main
-from kgeval.data import Vocabulary
+from kgeval.data.vocabulary import Vocabulary
 from kgeval.errors import MetricError, ProtocolError
-from kgeval.stats import holm, student_p_value, student_quantile
+from kgeval.stats.corrections import holm
+from kgeval.stats.tails import student_p_value, student_quantile
 
 
 def two(seed=0, gain=0.0, **sizes):

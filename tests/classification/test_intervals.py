@@ -13,11 +13,12 @@ from grids import size
 from oracle_pointwise import average_precision
 
 import kgeval as kg
-from kgeval.classification import metric_interval
+from kgeval.classification.metric_intervals import metric_interval
 from kgeval.errors import MetricError
-from kgeval.metrics.pointwise import POINTS
+from kgeval.metrics.pointwise.base import POINTS
 from kgeval.metrics.pointwise.sampling import placements, precision_effects
-from kgeval.stats import Clusters, student_quantile
+from kgeval.stats.clusters import Clusters
+from kgeval.stats.tails import student_quantile
 
 DECISIONS = ("accuracy", "precision", "recall", "specificity", "balanced_accuracy", "f1", "fbeta(beta=2)", "mcc")
 SCORES = ("auc", "ap")

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from kgeval.cli import main
-from kgeval.formats.registered import find_registered, registered_names
+from kgeval.formats.registered.entries import find_registered, registered_names
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,7 @@ from ranked_results import ranked
 
 import kgeval as kg
 from kgeval.cli import main
-from kgeval.comparison import gate
+from kgeval.comparison.regression_gate import gate
 
 N = 60
 RNG = np.random.default_rng(1)

@@ -9,7 +9,10 @@ from ranked_results import compared
 import kgeval as kg
 from kgeval.comparison.rows import row_of
 from kgeval.errors import DataError, MetricError
-from kgeval.stats import Moments, compare_macro, macro_interval, student_quantile
+from kgeval.stats.intervals import macro_interval
+from kgeval.stats.macro_difference import compare_macro
+from kgeval.stats.moments import Moments
+from kgeval.stats.tails import student_quantile
 
 SIDES = ("subject", "object")
 N = 30

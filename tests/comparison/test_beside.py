@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import kgeval as kg
-from kgeval.comparison import with_baselines
+from kgeval.comparison.beside import with_baselines
 
 N = 120
 

@@ -11,8 +11,8 @@ from made_results import replaced
 
 import kgeval as kg
 from kgeval.errors import MetricError
-from kgeval.report import format_compared
-from kgeval.results import UNKNOWN_COUNT
+from kgeval.report.tables import format_compared
+from kgeval.results.bounded import UNKNOWN_COUNT
 
 N = 6
 DATASET = kg.Dataset.from_arrays(test=[[i, i % 2, (i + 1) % N] for i in range(N)], n_entities=N, n_relations=2)

@@ -18,8 +18,9 @@ from kgeval.comparison.rows import row_of
 from kgeval.data.candidates import Recorded
 from kgeval.metrics.ranks import MRR, MedianRank
 from kgeval.results.keys import Key
-from kgeval.stats import Moments, compare_paired, paired_interval, student_quantile
-from kgeval.stats.tails import student_p_value
+from kgeval.stats.moments import Moments
+from kgeval.stats.paired import compare_paired, paired_interval
+from kgeval.stats.tails import student_p_value, student_quantile
 
 SIDES = ("subject", "object")
 ENTITIES = ["Jack", "Jill", "Rome", "Oslo", "Bonn"]

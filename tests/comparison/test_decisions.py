@@ -13,9 +13,11 @@ from grids import size, thinned
 from ranked_results import ranked
 
 import kgeval as kg
-from kgeval.results import named
-from kgeval.stats import Clusters, Support, compare_paired, effective_differing, tost
+from kgeval.results.run_names import named
+from kgeval.stats.clusters import Clusters
+from kgeval.stats.equivalence import Support, tost
 from kgeval.stats.moments import Moments
+from kgeval.stats.paired import compare_paired, effective_differing
 
 
 @functools.cache

@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 from ranked_results import N_ENTITIES, compared, ranked
 
-from kgeval.comparison import equivalence_lines
+from kgeval.comparison.margins import equivalence_lines
 from kgeval.errors import MetricError, ProtocolError
-from kgeval.stats import Support, non_inferiority, tost
+from kgeval.stats.equivalence import Support, non_inferiority, tost
 
 N = 60
 

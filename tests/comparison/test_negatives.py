@@ -118,7 +118,9 @@ def test_negatives_that_are_given_as_scores_are_not_known(tmp_path):
     )
     for ask in (
         lambda **options: kg.compare(pair, names=["A", "B"], **options),
-        lambda **options: kg.comparison.gate(pair[0], pair[1], {"mrr": 0.1}, names=["A", "B"], **options),
+        lambda **options: kg.comparison.regression_gate.gate(
+            pair[0], pair[1], {"mrr": 0.1}, names=["A", "B"], **options
+        ),
         lambda **options: kg.benchmark({("A", "toy"): pair[0], ("B", "toy"): pair[1]}, **options),
     ):
         with pytest.raises(ProtocolError) as caught:

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from ranked_results import compared, ranked
 
-from kgeval.comparison import gate
+from kgeval.comparison.regression_gate import gate
 from kgeval.errors import MetricError, ProtocolError
-from kgeval.stats import non_inferiority
+from kgeval.stats.equivalence import non_inferiority
 
 N = 80
 RNG = np.random.default_rng(4)

@@ -11,9 +11,11 @@ from grids import light, size
 from made_results import replaced
 
 import kgeval as kg
-from kgeval.comparison import Verdict, compare, verdict_of
+from kgeval.comparison import verdict_of
+from kgeval.comparison.comparison import compare
+from kgeval.comparison.verdict import Verdict
 from kgeval.markup_panels import p_text
-from kgeval.stats import student_quantile
+from kgeval.stats.tails import student_quantile
 
 ALPHA = 0.05
 TRAINED = "; this is about these trained models; other seeds may give another order"

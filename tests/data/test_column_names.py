@@ -4,8 +4,7 @@ import itertools
 
 import pytest
 
-from kgeval.data import check_further_column, parse_columns, proposed_columns
-from kgeval.data.column_names import chosen_columns, role_of
+from kgeval.data.column_names import check_further_column, chosen_columns, parse_columns, proposed_columns, role_of
 from kgeval.errors import DataError
 
 

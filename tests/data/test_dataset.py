@@ -11,7 +11,9 @@ from grids import light, size, thinned
 from oracle import random_graph
 
 from kgeval import Dataset, read_dataset
-from kgeval.data import TripleSet, Vocabulary, frame_ids
+from kgeval.data.frames import frame_ids
+from kgeval.data.triples import TripleSet
+from kgeval.data.vocabulary import Vocabulary
 from kgeval.errors import DataError, ProtocolError
 
 FACTS = {

@@ -13,7 +13,7 @@ import kgeval as kg
 from kgeval.data.known import KnownIndex
 from kgeval.data.queries import query_parts
 from kgeval.data.row_keys import group_rows
-from kgeval.results import header_lines
+from kgeval.results.evaluation_result import header_lines
 
 pytestmark = pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")
 

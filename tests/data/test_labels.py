@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import kgeval as kg
-from kgeval.data import NumberLabels, TextLabels, Vocabulary
-from kgeval.data.labels import LONG
+from kgeval.data.labels import LONG, NumberLabels, TextLabels
+from kgeval.data.vocabulary import Vocabulary
 from kgeval.errors import DataError
 from kgeval.files import pack_labels
 from kgeval.results.files import pack_vocabularies, unpack_vocabularies

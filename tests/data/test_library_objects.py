@@ -9,7 +9,7 @@ import pytest
 from grids import size
 
 import kgeval as kg
-from kgeval.data import library_labels
+from kgeval.data.library_objects import library_labels
 from kgeval.errors import DataError
 
 E, R = {"Rome": 1, "Jack": 0, "007": 2}, {"likes": 0, "in": 1}

@@ -9,7 +9,8 @@ from grids import size
 from kgeval.candidates import Listed
 
 import kgeval as kg
-from kgeval.data import TripleSet, Vocabulary
+from kgeval.data.triples import TripleSet
+from kgeval.data.vocabulary import Vocabulary
 
 pytestmark = pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")
 

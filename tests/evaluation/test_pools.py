@@ -11,7 +11,7 @@ from oracle import random_graph
 
 import kgeval as kg
 from kgeval.cli import main
-from kgeval.evaluation import Evaluator
+from kgeval.evaluation.evaluator import Evaluator
 
 COLUMNS = ["better_raw", "tied_raw", "rivals_raw", "better_filtered", "tied_filtered", "rivals_filtered"]
 

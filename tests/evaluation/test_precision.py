@@ -12,12 +12,13 @@ from grids import size
 
 import kgeval as kg
 from kgeval.cli import main
-from kgeval.data import RandomSample
+from kgeval.data.protocol import RandomSample
 from kgeval.evaluation import evaluator
 from kgeval.evaluation.build_result import Positives, RankedSide
 from kgeval.evaluation.precision import PILOT, PrecisionSteps, precision_keys
-from kgeval.ranking import RankCounts
-from kgeval.scorers import ScorerReport, call_size
+from kgeval.ranking.counts import RankCounts
+from kgeval.scorers import call_size
+from kgeval.scorers.check import ScorerReport
 
 N_TEST = 2000
 

@@ -12,7 +12,7 @@ from oracle import random_graph
 
 import kgeval as kg
 from kgeval import DataError, Dataset, GivenRanks, Predictions, Protocol, ProtocolError
-from kgeval.data import UNMAPPED
+from kgeval.data.predictions import UNMAPPED
 
 pytestmark = pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")
 

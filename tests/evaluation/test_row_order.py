@@ -12,12 +12,15 @@ import numpy as np
 import pytest
 
 import kgeval as kg
-from kgeval.data import KnownIndex, Queries, query_parts
+from kgeval.data.known import KnownIndex
+from kgeval.data.queries import Queries, query_parts
 from kgeval.evaluation import row_order
 from kgeval.evaluation.row_order import check_row_order
-from kgeval.ranking import ListTask, Task, ranker
+from kgeval.ranking import ranker
+from kgeval.ranking.listed import ListTask
 from kgeval.ranking.shards import Shard
-from kgeval.scorers import Limits, as_row_scorer
+from kgeval.ranking.tasks import Task
+from kgeval.scorers.row_scorers import Limits, as_row_scorer
 
 N = 60
 RING = np.column_stack([np.arange(N), np.zeros(N, dtype=int), (np.arange(N) + 1) % N])

@@ -11,12 +11,12 @@ from grids import size
 from kgeval.candidates import All, Listed
 
 import kgeval as kg
-from kgeval.data import RandomSample
+from kgeval.data.protocol import RandomSample
 from kgeval.evaluation import evaluator, row_order
-from kgeval.ranking import in_order, listed, without_finished
-from kgeval.ranking.shards import Shard, Work
-from kgeval.scorers import ScorerReport
+from kgeval.ranking import listed
+from kgeval.ranking.shards import Shard, Work, in_order, without_finished
 from kgeval.scorers import call_size as paces
+from kgeval.scorers.check import ScorerReport
 
 KINDS = ("function", "matrix", "columns", "geometry")
 

@@ -12,9 +12,9 @@ from grids import size
 
 import kgeval as kg
 from kgeval.cli import main
-from kgeval.data import RandomSample
-from kgeval.results import header_lines, interval_notes
-from kgeval.stats import student_quantile
+from kgeval.data.protocol import RandomSample
+from kgeval.results.evaluation_result import header_lines, interval_notes
+from kgeval.stats.tails import student_quantile
 
 KEYS = ("mrr", "hits@3", "raw.mr", "object.amri")
 

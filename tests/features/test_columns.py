@@ -197,7 +197,7 @@ def test_relations_equal_loops_over_random_graphs():
         assert cardinalities(facts, n, threshold=float(limit)).tolist() == classes
         met.update(expected)
         met.update(classes)
-    assert set(met) == {*features.PATTERNS, *features.CARDINALITIES}
+    assert set(met) == {*features.relations.PATTERNS, *features.relations.CARDINALITIES}
     assert min(met.values()) >= size(8, 40)
 
 
@@ -384,7 +384,7 @@ def test_columns_by_hand(small):
     table = table_of(*small["test"].array.tolist())
     types = pd.Categorical(["a", "b", "b", "c", "a", "none"])
     frame, _ = features_of(table, kg.Protocol(), small, types=types)
-    assert frame.columns.tolist() == list(features.FEATURES)
+    assert frame.columns.tolist() == list(features.columns.FEATURES)
     assert frame.index.equals(pd.RangeIndex(8))
     assert all(isinstance(dtype, pd.CategoricalDtype) for dtype in frame.dtypes)
     columns = {name: " ".join(f"{value}".replace(" ", "_") for value in frame[name]) for name in frame}
@@ -428,9 +428,9 @@ def test_only_what_is_asked_is_computed(small, monkeypatch):
     def refuse(source):
         raise AssertionError("not asked for")
 
-    for name, feature in features.FEATURES.items():
+    for name, feature in features.columns.FEATURES.items():
         if name not in ("seen", "degree_asked"):
-            monkeypatch.setitem(features.FEATURES, name, dataclasses.replace(feature, make=refuse))
+            monkeypatch.setitem(features.columns.FEATURES, name, dataclasses.replace(feature, make=refuse))
     frame, _ = features_of(table_of([0, 0, 4]), kg.Protocol(), small, names=["seen", "degree_asked"])
     assert frame.columns.tolist() == ["seen", "degree_asked"]
 

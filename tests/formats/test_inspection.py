@@ -11,7 +11,9 @@ from torch_zip import Fake, Global, write_torch
 
 import kgeval as kg
 from kgeval.cli import main
-from kgeval.formats import dataset_formats, model_formats, prediction_formats
+from kgeval.formats.datasets import dataset_formats
+from kgeval.formats.models import model_formats
+from kgeval.formats.predictions import prediction_formats
 
 
 def rows(inspection):

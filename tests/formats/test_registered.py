@@ -20,29 +20,28 @@ import pandas as pd
 import pytest
 
 import kgeval
+from kgeval import files as files_module
 from kgeval.cli import main
-from kgeval.data import Dataset
+from kgeval.data.dataset import Dataset
 from kgeval.errors import DataError, MissingExtra
+from kgeval.files import cache_home
 from kgeval.formats.dataset_options import DatasetOptions
 from kgeval.formats.datasets import dataset_formats
-from kgeval.formats.registered import (
+from kgeval.formats.registered import entries as entries_module
+from kgeval.formats.registered import table as table_module
+from kgeval.formats.registered.entries import (
+    COUNTING,
     Registered,
     RemoteFile,
-    cache_home,
-    describe_registered,
+    all_registered,
     find_registered,
-    local_note,
-    read_registered,
-    registered_datasets,
+    normalised,
     registered_entry,
-    registered_files,
     registered_hint,
     registered_names,
 )
-from kgeval.formats.registered import entries as entries_module
-from kgeval.formats.registered import table as table_module
-from kgeval.formats.registered.entries import COUNTING, all_registered, normalised
-from kgeval.formats.registered.reading import check_counts, counts_of
+from kgeval.formats.registered.reading import check_counts, counts_of, local_note, read_registered
+from kgeval.formats.registered.table import describe_registered, registered_datasets, registered_files
 
 # Three entities in train, one more in test; train repeats a row. By rows: 4 entities, 3 + 1 + 2 triples. As PyKEEN
 # counts: 3 entities, 2 + 1 + 1 triples (the test triple with the entity d is dropped).
@@ -259,11 +258,11 @@ def test_the_home_of_the_cache(monkeypatch, tmp_path, home):
     assert cache_home() == tmp_path / "xdg" / "kgeval"
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", str(tmp_path / "me"))
-    monkeypatch.setattr(entries_module.sys, "platform", "linux")
+    monkeypatch.setattr(files_module.sys, "platform", "linux")
     assert cache_home() == tmp_path / "me" / ".cache" / "kgeval"
-    monkeypatch.setattr(entries_module.sys, "platform", "darwin")
+    monkeypatch.setattr(files_module.sys, "platform", "darwin")
     assert cache_home() == tmp_path / "me" / "Library" / "Caches" / "kgeval"
-    monkeypatch.setattr(entries_module.sys, "platform", "win32")
+    monkeypatch.setattr(files_module.sys, "platform", "win32")
     monkeypatch.setenv("LOCALAPPDATA", str(tmp_path / "local"))
     assert cache_home() == tmp_path / "local" / "kgeval" / "kgeval" / "Cache"
 

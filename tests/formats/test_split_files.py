@@ -8,7 +8,7 @@ import pytest
 
 import kgeval
 from kgeval.errors import DataError
-from kgeval.results import header_lines
+from kgeval.results.evaluation_result import header_lines
 
 FACTS = {"train": "a r b/b r c/b q c", "valid": "c r a", "test": "a r c"}
 

@@ -8,8 +8,8 @@ import pytest
 
 import kgeval as kg
 from kgeval.integrations import flat_metrics, log_name
-from kgeval.metrics import RANKS
-from kgeval.metrics.retrieval import LISTS
+from kgeval.metrics.ranks import RANKS
+from kgeval.metrics.retrieval.base import LISTS
 
 
 @pytest.fixture

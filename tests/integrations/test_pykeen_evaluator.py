@@ -11,7 +11,7 @@ import pytest
 
 import kgeval as kg
 from kgeval.integrations.pykeen_evaluator import ChosenEntities
-from kgeval.results import header_lines
+from kgeval.results.evaluation_result import header_lines
 
 pytestmark = pytest.mark.thorough
 

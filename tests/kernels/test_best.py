@@ -52,7 +52,7 @@ def test_derived_geometries():
     """Clamped scores tie at the bounds; also more candidates are wanted than there are."""
     rng = np.random.default_rng(0)
     candidates, queries = rng.normal(size=(40, 4)).astype(np.float32), rng.normal(size=(3, 4))
-    for geometry in (kg.kernels.clamped_dot(-0.5, 0.5), kg.kernels.squared_l2()):
+    for geometry in (kg.kernels.derived.clamped_dot(-0.5, 0.5), kg.kernels.derived.squared_l2()):
         assert geometry in GEOMETRIES
         assert wrong_queries(geometry, candidates, queries, rng, 60) == []
 

@@ -10,7 +10,10 @@ import pytest
 from grids import light
 
 from kgeval import KgevalWarning
-from kgeval.kernels import Places, best_candidates, compiled, exact_scores
+from kgeval.kernels import compiled
+from kgeval.kernels.best import best_candidates
+from kgeval.kernels.counts import Places
+from kgeval.kernels.geometry import exact_scores
 from kgeval.kernels.numpy_kernels import NumpyCounter
 from kgeval.kernels.tiles import Recheck, decide
 

@@ -5,8 +5,8 @@ import pytest
 from grids import light
 from kernel_cases import INPUTS, brute_force, draw_places, exact_matrix, wrong_blocks
 
-from kgeval.kernels import clamped_dot, squared_l2
 from kgeval.kernels.counts import Places
+from kgeval.kernels.derived import clamped_dot, squared_l2
 from kgeval.kernels.geometry import exact_scores
 from kgeval.kernels.numpy_kernels import NumpyCounter
 

@@ -23,8 +23,20 @@ from kernel_cases import (
 from table_cases import STORAGES, stored
 
 from kgeval import DataError
-from kgeval.kernels import bfloat16, check_file, counter_bytes, largest_in_rows, mapped_tables, taken
-from kgeval.kernels.mapped_tables import MappedArray, StreamedTable, from_float16, packed, streamed, unpacked
+from kgeval.kernels import mapped_tables
+from kgeval.kernels.arrays import largest_in_rows
+from kgeval.kernels.backends import counter_bytes
+from kgeval.kernels.mapped_tables import (
+    MappedArray,
+    StreamedTable,
+    bfloat16,
+    check_file,
+    from_float16,
+    packed,
+    streamed,
+    taken,
+    unpacked,
+)
 from kgeval.kernels.numpy_kernels import NumpyCounter
 
 INPUTS = (gaussian, lattice, mixed_norms, huge_queries, tiny, far_norms)

@@ -6,7 +6,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from kgeval.metrics import MR, RANKS, Hits, mean_over_range
+from kgeval.metrics import MR, Hits
+from kgeval.metrics.ranks import RANKS, mean_over_range
 from kgeval.metrics.sums import sums_over_ranges
 
 RANGES = ((0, 1), (0, 1000), (999, 1000), (200_000, 200_002), (199_000, 200_000), (5, 5), (0, 0))

@@ -11,7 +11,7 @@ from grids import size
 from kgeval.candidates import Listed
 
 import kgeval as kg
-from kgeval.data import RandomSample
+from kgeval.data.protocol import RandomSample
 
 COUNTS = [f"{name}_{setting}" for setting in ("raw", "filtered") for name in ("better", "tied", "rivals")]
 SIDES = ("subject", "object")

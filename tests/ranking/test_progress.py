@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from kgeval.ranking import Meter
+from kgeval.ranking.progress import Meter
 
 
 @pytest.fixture

@@ -13,9 +13,10 @@ from page_cases import Reader
 import kgeval as kg
 from kgeval.cli import main
 from kgeval.errors import MetricError
-from kgeval.report import exports, summary_frame, write_page
+from kgeval.report import exports, write_page
 from kgeval.report.page_content import page_data
-from kgeval.results import UNKNOWN_COUNT
+from kgeval.report.tables import summary_frame
+from kgeval.results.bounded import UNKNOWN_COUNT
 
 N = 5
 DATASET = kg.Dataset.from_arrays(

@@ -15,7 +15,8 @@ import kgeval as kg
 from kgeval.markup import printable, shown_label
 from kgeval.report import page_content as page_content_module
 from kgeval.report.page_content import page_data
-from kgeval.results import header_lines, kept_rivals
+from kgeval.results import kept_rivals
+from kgeval.results.evaluation_result import header_lines
 
 pytestmark = pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")
 
@@ -292,7 +293,7 @@ def test_the_largest_groups_of_an_ordered_column_are_kept(made):
 @pytest.mark.thorough
 def test_groups_that_are_left_out_cost_no_interval(made, monkeypatch):
     """Of 300 groups 40 times five numbers are computed."""
-    from kgeval.results import RankTable
+    from kgeval.results.rank_table import RankTable
 
     computed, interval = [], RankTable.interval
 

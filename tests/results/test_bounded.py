@@ -17,9 +17,10 @@ from made_results import replaced, saved_with
 
 import kgeval as kg
 from kgeval.errors import DataError, MetricError
-from kgeval.report import format_frame, frame_records, undefined_lines
-from kgeval.results import UNKNOWN_COUNT, extreme_rows, header_lines, metric_cautions
-from kgeval.results.bounded import bounded_rows
+from kgeval.report.tables import format_frame, frame_records, undefined_lines
+from kgeval.results.bounded import UNKNOWN_COUNT, bounded_rows
+from kgeval.results.evaluation_result import header_lines, metric_cautions
+from kgeval.results.explanations import extreme_rows
 
 PLAIN = ("mr", "mrr", "hits@1", "hits@3", "gmr", "hmr", "median_rank")
 WRAPPED = ("amri", "adjusted(hits@3)", "z(mrr)")

@@ -404,7 +404,7 @@ def test_perfect_ranks_vary_in_nothing():
         assert (found.value, found.reason) == (1.0, ALL_ALIKE)
         assert math.isnan(found.low)
         assert math.isnan(found.high)
-    squared = kgeval.stats.student_quantile(0.975, 4) ** 2
+    squared = kgeval.stats.tails.student_quantile(0.975, 4) ** 2
     frame = result.averages("relation", metrics="mr,mrr,query.map")
     for key in ("mrr", "query.map"):
         found = result.interval(key)
@@ -647,7 +647,7 @@ def test_macro_of_interleaved_groups_by_a_loop(seed):
         frame = result.averages(column, metrics="mr,mrr", setting="raw", confidence=0.5)
         for key, values in (("mr", ranks), ("mrr", [1 / rank for rank in ranks])):
             value, error, freedom = macro_by_a_loop(values, groups, triples)
-            t = kgeval.stats.student_quantile(0.75, math.floor(freedom))
+            t = kgeval.stats.tails.student_quantile(0.75, math.floor(freedom))
             low, found, high = frame.loc["macro", [f"{key} low", key, f"{key} high"]]
             assert found == pytest.approx(value, rel=1e-12)
             if key == "mr":

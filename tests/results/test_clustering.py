@@ -18,8 +18,8 @@ from grids import light, size, thinned
 import kgeval as kg
 from kgeval.metrics.ranks import RANKS
 from kgeval.metrics.retrieval.base import LISTS
-from kgeval.results import CLUSTERS, PURPOSES, RowClusters
-from kgeval.stats import student_quantile
+from kgeval.results.clustering import CLUSTERS, PURPOSES, RowClusters
+from kgeval.stats.tails import student_quantile
 
 NAMES = ("triple", "query", "entity")
 RANK_METRICS = {

@@ -6,7 +6,7 @@ import pytest
 from grids import size
 
 import kgeval as kg
-from kgeval.results import header_lines
+from kgeval.results.evaluation_result import header_lines
 
 STATIC = kg.Protocol(filter_by=())
 TRIPLES = [(f"e{i % 5}", f"r{i % 2}", f"e{(3 * i + 1) % 7}") for i in range(14)]

@@ -20,7 +20,8 @@ import kgeval as kg
 from kgeval.metrics.base import TIE_POLICIES
 from kgeval.metrics.ranks import MRR, Hits
 from kgeval.metrics.wrappers import Adjusted
-from kgeval.results import Key, header_lines
+from kgeval.results.evaluation_result import header_lines
+from kgeval.results.keys import Key
 
 pytestmark = pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")
 

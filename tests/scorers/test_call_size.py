@@ -13,8 +13,9 @@ from scorer_cases import TABLE, Columns, M, N, Rows, dataset, make, raises, same
 from tiles import evaluate_in_tiles
 
 import kgeval as kg
-from kgeval.scorers import OutOfTime, Pace, as_row_scorer, call_size, queries_within, row_batch, score_triples
-from kgeval.scorers.row_scorers import Limits
+from kgeval.scorers import call_size
+from kgeval.scorers.call_size import OutOfTime, Pace
+from kgeval.scorers.row_scorers import Limits, as_row_scorer, queries_within, row_batch, score_triples
 
 MANY = 14_541  # entities of FB15k-237
 KINDS = ("function", "rows", "columns")

@@ -8,8 +8,9 @@ import pytest
 from scorer_cases import LABELS, TABLE, TEST, Columns, Rows, dataset, integer_model, make, raises
 
 import kgeval as kg
-from kgeval.data import triple_labels
-from kgeval.scorers import ScorerReport, call_size, check
+from kgeval.data.dataset import triple_labels
+from kgeval.scorers import call_size, check
+from kgeval.scorers.check import ScorerReport
 
 
 @pytest.mark.parametrize("kind", ["function", "rows", "columns", "model"])

@@ -10,8 +10,12 @@ import numpy as np
 import pytest
 
 import kgeval as kg
-from kgeval.data import SIDES, KnownIndex, query_parts
-from kgeval.scorers import as_row_scorer, faults, find_fault, high_test_ranks, matched
+from kgeval.data.known import KnownIndex
+from kgeval.data.queries import query_parts
+from kgeval.data.sides import SIDES
+from kgeval.scorers import faults
+from kgeval.scorers.faults import find_fault, high_test_ranks, matched
+from kgeval.scorers.row_scorers import as_row_scorer
 
 NAMES = {
     "subject rows after": "the subject rows are shifted by one: ",

@@ -9,10 +9,12 @@ from grids import light, size
 from model_cases import CASES, INVERSES, real_tables
 
 import kgeval as kg
-from kgeval.scorers import Limits, ScorerIdentity, as_row_scorer, bound, identity
-from kgeval.scorers.identity import table_digest
+from kgeval.scorers import identity
+from kgeval.scorers.identity import ScorerIdentity, table_digest
+from kgeval.scorers.libraries import bound
 from kgeval.scorers.models.distances import RotatE, TransE
 from kgeval.scorers.models.products import ComplEx, QuatE, SimplE
+from kgeval.scorers.row_scorers import Limits, as_row_scorer
 
 N, M = 40, 3
 SIDES = ("subject", "object")

@@ -11,7 +11,10 @@ import kgeval as kg
 from kgeval.ranking.executors import dispatch
 from kgeval.ranking.shards import Finished
 from kgeval.results.explanations import could_have_stood
-from kgeval.scorers import Rounding, ScorerIdentity, as_row_scorer, bound, score_triples
+from kgeval.scorers.identity import ScorerIdentity
+from kgeval.scorers.libraries import bound
+from kgeval.scorers.rounding import Rounding
+from kgeval.scorers.row_scorers import as_row_scorer, score_triples
 
 N, M, D, N_TEST = 200, 3, 32, 60
 MASKS = (-1e4, -1e9, -1e30, float(np.finfo(np.float32).min))

@@ -494,7 +494,7 @@ def test_infinity_is_noted_where_it_is_plus():
 )
 def test_missing_entities_are_ids(missing, message):
     """A mask would be read as the ids 0 and 1."""
-    from kgeval.scorers import missing_ids
+    from kgeval.scorers.row_scorers import missing_ids
 
     class Scorer:
         missing_entities = missing

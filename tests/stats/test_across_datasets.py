@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from kgeval.errors import DataError, MetricError
-from kgeval.stats import across_datasets, alike_groups, friedman, mean_ranks, nemenyi
+from kgeval.stats import across_datasets
+from kgeval.stats.across_datasets import alike_groups, friedman, mean_ranks, nemenyi
 
 NAN = float("nan")
 AGREE = [[0.5, 0.4, 0.3], [0.3, 0.2, 0.1], [0.9, 0.8, 0.6]]

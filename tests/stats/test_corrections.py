@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import kgeval as kg
-from kgeval.stats import holm, holm_levels
+from kgeval.stats.corrections import holm, holm_levels
 
 
 def random_p_values(rng):

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from kgeval.errors import MetricError
-from kgeval.stats import Support, non_inferiority, student_quantile, tost
+from kgeval.stats.equivalence import Support, non_inferiority, tost
+from kgeval.stats.tails import student_quantile
 
 
 def paired(seed, n, shift=0.0):

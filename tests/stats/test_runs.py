@@ -7,18 +7,12 @@ import pytest
 from grids import size
 
 import kgeval as kg
-from kgeval.stats import (
-    Clusters,
-    Moments,
-    Runs,
-    compare_paired,
-    compare_runs,
-    mean_over_runs,
-    robust_interval,
-    student_quantile,
-)
-from kgeval.stats.intervals import UNDEFINED_WITHOUT
-from kgeval.stats.tails import student_p_value
+from kgeval.stats.clusters import Clusters
+from kgeval.stats.intervals import UNDEFINED_WITHOUT, robust_interval
+from kgeval.stats.moments import Moments
+from kgeval.stats.paired import compare_paired
+from kgeval.stats.runs import Runs, compare_runs, mean_over_runs
+from kgeval.stats.tails import student_p_value, student_quantile
 
 
 def random_runs(rng, n_runs, labels, shift=0.0):

@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from kgeval.stats import Moments, macro_interval, robust_interval
+from kgeval.stats.intervals import macro_interval, robust_interval
+from kgeval.stats.moments import Moments
 from kgeval.stats.skewness import MIN_APART, Skew
 
 

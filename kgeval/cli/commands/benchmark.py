@@ -8,23 +8,19 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import kgeval
-from kgeval.benchmarks import (
-    Benchmark,
-    Run,
-    check_all_named,
-    checked_runs,
-    format_means,
-    format_pairs,
-    write_benchmark_page,
-)
+from kgeval.benchmarks import write_benchmark_page
+from kgeval.benchmarks.benchmark_text import format_means, format_pairs
+from kgeval.benchmarks.many_runs import Benchmark
+from kgeval.benchmarks.runs import Run, check_all_named, checked_runs
 from kgeval.cli.command import Command
 from kgeval.cli.interval_options import add_cluster, add_confidence, add_gone, add_override
 from kgeval.cli.options import add_format, add_quiet, check_out, json_text, ranked_result, say_aside, written
 from kgeval.errors import DataError, ProtocolError
 from kgeval.metrics.default_metrics import BRIEF_METRICS
-from kgeval.report import frame_records
-from kgeval.results import MODEL, SEED, EvaluationResult
-from kgeval.stats import SPREADS
+from kgeval.report.tables import frame_records
+from kgeval.results.evaluation_result import EvaluationResult
+from kgeval.results.run_names import MODEL, SEED
+from kgeval.stats.runs import SPREADS
 
 MIN_DATASETS, MIN_MODELS = 2, 3  # smallest numbers for the text about all datasets together
 

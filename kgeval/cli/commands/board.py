@@ -8,7 +8,7 @@ from pathlib import Path
 from kgeval.benchmarks import read_board, write_board
 from kgeval.cli.command import Command
 from kgeval.cli.options import check_out, written
-from kgeval.report import check_page_target
+from kgeval.report.page_frame import check_page_target
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:

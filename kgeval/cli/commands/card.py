@@ -6,7 +6,8 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from kgeval.benchmarks import Card, card_of_file, front_matter, read_card, verify_card, write_card
+from kgeval.benchmarks import Card, front_matter, read_card, verify_card, write_card
+from kgeval.benchmarks.card import card_of_file
 from kgeval.cli.command import Command, Output
 from kgeval.cli.options import check_out, ranked_result, say_aside
 from kgeval.errors import ProtocolError

@@ -10,9 +10,10 @@ from kgeval.cli.command import Command, Output
 from kgeval.cli.options import json_text, ranked_result
 from kgeval.cli.tool_numbers import agreement_lines, agreement_records
 from kgeval.errors import DataError
-from kgeval.metrics import TIE_POLICIES
+from kgeval.metrics.base import TIE_POLICIES
 from kgeval.other_tools import agreement
-from kgeval.plausibility import ROUNDINGS, read_reported
+from kgeval.plausibility.reading import read_reported
+from kgeval.plausibility.table import ROUNDINGS
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:

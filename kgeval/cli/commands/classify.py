@@ -9,7 +9,10 @@ from typing import Any
 
 import kgeval
 from kgeval.checks import check_one_of, suggest
-from kgeval.classification import CLASSIFIED_METRICS, CLUSTERS, PROBABILITY_METRICS, UNIFORM, parse_points
+from kgeval.classification.classification_result import CLASSIFIED_METRICS, PROBABILITY_METRICS
+from kgeval.classification.example_clusters import CLUSTERS
+from kgeval.classification.negative_sets import UNIFORM
+from kgeval.classification.point_keys import parse_points
 from kgeval.cli.command import Command, Output
 from kgeval.cli.interval_options import add_intervals, check_level
 from kgeval.cli.options import (
@@ -25,10 +28,11 @@ from kgeval.cli.options import (
 )
 from kgeval.cli.output import classification_text, save_error
 from kgeval.errors import DataError, ProtocolError
-from kgeval.features import FEATURES, NEED_SIDE
+from kgeval.features.columns import FEATURES, NEED_SIDE
 from kgeval.files import check_target
-from kgeval.metrics import split_list
-from kgeval.metrics.pointwise import CALIBRATIONS, THRESHOLD_PLACES
+from kgeval.metrics.base import split_list
+from kgeval.metrics.pointwise.calibration import CALIBRATIONS
+from kgeval.metrics.pointwise.cuts import THRESHOLD_PLACES
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:

@@ -8,19 +8,18 @@ from dataclasses import replace
 import pandas as pd
 
 import kgeval
-from kgeval.classification import ClassificationResult
+from kgeval.classification.classification_result import ClassificationResult
 from kgeval.cli.class_comparison import classes_text
 from kgeval.cli.command import Command
 from kgeval.cli.interval_options import add_cluster, add_confidence, add_gone, add_override, add_resamples
 from kgeval.cli.options import add_format, add_quiet, add_results, json_text, result_names, say_aside
-from kgeval.comparison import (
-    Comparison,
-    equivalence_lines,
-)
+from kgeval.comparison.comparison import Comparison
+from kgeval.comparison.margins import equivalence_lines
 from kgeval.errors import ProtocolError
-from kgeval.metrics import display_of, split_list
+from kgeval.metrics.base import split_list
 from kgeval.metrics.default_metrics import COMPARED_METRICS
-from kgeval.report import (
+from kgeval.metrics.grammar import display_of
+from kgeval.report.tables import (
     format_compared,
     format_differences,
     format_frame,
@@ -28,7 +27,7 @@ from kgeval.report import (
     protocol_comment,
     undefined_lines,
 )
-from kgeval.results import Key
+from kgeval.results.keys import Key
 from kgeval.terminal import Screen
 
 LIMIT = 20

@@ -31,12 +31,14 @@ from kgeval.cli.options import (
 )
 from kgeval.cli.output import ChosenColumns, add_output, check_output, result_text, save_error
 from kgeval.cli.tool_numbers import convention_text
-from kgeval.comparison import with_baselines
+from kgeval.comparison.beside import with_baselines
 from kgeval.files import check_target
-from kgeval.formats import has_named_header
+from kgeval.formats.scores import has_named_header
 from kgeval.markup import printable
-from kgeval.report import listed_ranks
-from kgeval.results import EvaluationResult, check_model_name, computed_columns, named
+from kgeval.report.tables import listed_ranks
+from kgeval.results.columns import computed_columns
+from kgeval.results.evaluation_result import EvaluationResult
+from kgeval.results.run_names import check_model_name, named
 from kgeval.scorers.baselines import BASELINES, make_baselines
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from kgeval.cli.command import Command, Output
 from kgeval.cli.interval_options import add_cluster, add_confidence, add_override
 from kgeval.cli.options import file_names, json_text, ranked_result, words
-from kgeval.comparison import gate
+from kgeval.comparison.regression_gate import gate
 from kgeval.errors import MetricError, ProtocolError
-from kgeval.report import frame_records
+from kgeval.report.tables import frame_records
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:

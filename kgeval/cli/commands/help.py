@@ -16,9 +16,12 @@ from kgeval.cli.command import Command
 from kgeval.cli.commands import all_commands
 from kgeval.cli.guide import fitted, pages, search
 from kgeval.errors import KgevalError
-from kgeval.metrics import RANKS, Metric, QueryLevel, parse
-from kgeval.metrics.pointwise import POINTS
-from kgeval.metrics.retrieval import LISTS
+from kgeval.metrics import parse
+from kgeval.metrics.base import Metric
+from kgeval.metrics.pointwise.base import POINTS
+from kgeval.metrics.query_level import QueryLevel
+from kgeval.metrics.ranks import RANKS
+from kgeval.metrics.retrieval.base import LISTS
 from kgeval.terminal import Screen
 
 _OVERVIEW = """\

@@ -12,8 +12,10 @@ from kgeval.cli.command import Command
 from kgeval.cli.dataset_list import datasets_text
 from kgeval.cli.options import add_format, json_text
 from kgeval.errors import DataError, ProtocolError
-from kgeval.formats import dataset_formats, model_formats, prediction_formats
-from kgeval.report import format_frame, frame_records
+from kgeval.formats.datasets import dataset_formats
+from kgeval.formats.models import model_formats
+from kgeval.formats.predictions import prediction_formats
+from kgeval.report.tables import format_frame, frame_records
 from kgeval.terminal import Screen
 
 

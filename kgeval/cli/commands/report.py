@@ -8,7 +8,8 @@ from pathlib import Path
 import kgeval
 from kgeval.cli.command import Command
 from kgeval.cli.options import add_dataset, add_results, check_out, given_dataset, results_of, written
-from kgeval.report import check_page_target, write_page
+from kgeval.report import write_page
+from kgeval.report.page_frame import check_page_target
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import kgeval
 from kgeval.checks import check_one_of
-from kgeval.classification import CLUSTERS, ClassificationResult
+from kgeval.classification.classification_result import ClassificationResult
+from kgeval.classification.example_clusters import CLUSTERS
 from kgeval.cli.command import Command
 from kgeval.cli.options import (
     add_input,
@@ -23,10 +24,10 @@ from kgeval.cli.output import ChosenColumns, add_output, check_output, classific
 from kgeval.cli.single_ranks import LIMIT, explanation_text, worst_text
 from kgeval.cli.tool_numbers import convention_text
 from kgeval.errors import DataError, ProtocolError
-from kgeval.features import FEATURES, NEED_SIDE
+from kgeval.features.columns import FEATURES, NEED_SIDE
 from kgeval.metrics.default_metrics import DEFAULT_METRICS
-from kgeval.report import write_ranks
-from kgeval.results import EvaluationResult
+from kgeval.report.exports import write_ranks
+from kgeval.results.evaluation_result import EvaluationResult
 
 # options that need --explain
 LIVE = ("model", "scorer", "sides", "splits", "filter", "filter_by", "unseen", "candidates", "empty_lists", "outside")

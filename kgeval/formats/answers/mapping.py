@@ -21,22 +21,16 @@ import numpy as np
 import pandas as pd
 
 from kgeval.checks import Bools, Ids, Reals, counted, cut_label, suggest
-from kgeval.data import (
-    SIDES,
-    UNMAPPED,
-    Dataset,
-    GivenRanks,
-    Predictions,
-    Ragged,
-    Vocabulary,
-    check_side,
-    given_and_asked_where,
-    triple_labels,
-)
+from kgeval.data.dataset import Dataset, triple_labels
+from kgeval.data.lists import Ragged
+from kgeval.data.predictions import UNMAPPED, GivenRanks, Predictions
+from kgeval.data.queries import given_and_asked_where
+from kgeval.data.sides import SIDES, check_side
+from kgeval.data.vocabulary import Vocabulary
 from kgeval.errors import DataError
 from kgeval.formats.answers.names import AMBIGUOUS, UNKNOWN, Names, NameTable
 from kgeval.formats.answers.rows import UNSAID, Rows
-from kgeval.formats.checkpoints import labels_of_ids
+from kgeval.formats.checkpoints.id_files import labels_of_ids
 
 MIN_SHARE = 0.5  # if at least this share of the texts in queries is known, an unknown text is an error
 OF_DATASET = "dataset"  # the value of ids= if the ids are those of the dataset
@@ -216,7 +210,7 @@ def predictions(
     dataset : Dataset
     options : PredictionOptions
     filtered : str, optional
-        See `kgeval.data.Predictions`.
+        See `kgeval.data.predictions.Predictions`.
     notes : sequence of str
         Notes about the file format, from its reader.
     is_generated : bool

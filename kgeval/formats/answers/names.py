@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from kgeval.checks import Ids, counted, cut_label
-from kgeval.data import Vocabulary
+from kgeval.data.vocabulary import Vocabulary
 from kgeval.errors import DataError
 from kgeval.formats.answers.records import text_lines
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from kgeval.checks import Bools, Ids, Reals, cut_label
-from kgeval.data import Ragged
+from kgeval.data.lists import Ragged
 from kgeval.errors import DataError
 
 UNSAID = -1  # in place of a code: the file does not name this part of the triple

@@ -25,7 +25,7 @@ from kgeval.errors import DataError, MissingExtra
 from kgeval.files import Arrays, check_source, parse_json
 from kgeval.formats.checkpoints.pickles import Stub
 from kgeval.formats.checkpoints.torch_files import is_torch_file, read_torch, state_dict
-from kgeval.kernels import bfloat16, is_kept
+from kgeval.kernels.mapped_tables import bfloat16, is_kept
 
 SAFETENSORS = ".safetensors"
 MAX_HEADER_BYTES = 100_000_000  # of a .safetensors file, as in the safetensors library

@@ -19,11 +19,14 @@ import numpy as np
 import numpy.typing as npt
 
 from kgeval.checks import Ids, check_number, check_one_of, cut_label, listed
-from kgeval.data import Dataset, Vocabulary
+from kgeval.data.dataset import Dataset
+from kgeval.data.vocabulary import Vocabulary
 from kgeval.errors import DataError
 from kgeval.files import Arrays, text_array
-from kgeval.kernels import as_double, bfloat16, is_kept, may_be_bits, streamed, taken
-from kgeval.scorers.models import INVERSE_ROWS, MODELS, NORMALISATIONS, BatchNorm, EmbeddingModel
+from kgeval.kernels.arrays import as_double, may_be_bits
+from kgeval.kernels.mapped_tables import bfloat16, is_kept, streamed, taken
+from kgeval.scorers.models import MODELS, BatchNorm, EmbeddingModel
+from kgeval.scorers.models.base import INVERSE_ROWS, NORMALISATIONS
 
 ENTITY_TABLES = ("entities", "subjects", "objects")
 RELATION_TABLES = ("relations", "relations_inverse")

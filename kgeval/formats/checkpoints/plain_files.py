@@ -16,7 +16,7 @@ from kgeval.checks import cut_label
 from kgeval.errors import DataError
 from kgeval.files import Arrays, check_not_empty, check_source, parse_json, read_text, text_array
 from kgeval.formats.checkpoints.id_files import find_id_files, read_ids
-from kgeval.kernels import is_kept
+from kgeval.kernels.mapped_tables import is_kept
 
 LABEL_ARRAYS = ("entity_labels", "relation_labels")
 TEXT_SETTINGS = ("model", "layout", "normalise", "inverse_relations", "dtype")
@@ -176,7 +176,8 @@ def add_id_files(folder: Path, arrays: Arrays) -> str:
     Returns
     -------
     str
-        The names of the id files that were read, for the `label_source` of `kgeval.formats.checkpoints.ModelFile`.
+        The names of the id files that were read, for the `label_source` of
+        `kgeval.formats.checkpoints.model_file.ModelFile`.
     """
     pair = find_id_files(folder) if not all(name in arrays for name in LABEL_ARRAYS) else None
     id_files = (id_file if name not in arrays else None for id_file, name in zip(pair or (), LABEL_ARRAYS))

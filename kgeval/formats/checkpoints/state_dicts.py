@@ -353,7 +353,7 @@ def add_labels(folder: Path, arrays: Arrays) -> str:
     Returns
     -------
     str
-        The `label_source` of `kgeval.formats.checkpoints.ModelFile`; empty if there are no id files.
+        The `label_source` of `kgeval.formats.checkpoints.model_file.ModelFile`; empty if there are no id files.
     """
     labels, label_source = label_arrays(*(find_id_files(folder) or ()))
     arrays |= labels

@@ -10,14 +10,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from kgeval.data import Dataset
+from kgeval.data.dataset import Dataset
 from kgeval.discovery import import_modules
 from kgeval.formats.dataset_options import DatasetOptions
 from kgeval.formats.datasets import tab_folder
 from kgeval.formats.datasets.foreign import companion_notes
 from kgeval.formats.datasets.inductive import merges_valid
 from kgeval.formats.datasets.tab_folder import read_negatives
-from kgeval.formats.registered import find_registered, local_note, read_registered
+from kgeval.formats.registered.entries import find_registered
+from kgeval.formats.registered.reading import local_note, read_registered
 from kgeval.formats.registry import Format, format_of, formats_of
 from kgeval.formats.split_files import SplitFiles, split_of_words
 from kgeval.formats.unpacking import is_archive, only_child, unpacked

@@ -17,9 +17,10 @@ from pathlib import Path
 import numpy as np
 
 from kgeval.checks import Ids
-from kgeval.data import Dataset, Vocabulary
+from kgeval.data.dataset import Dataset
+from kgeval.data.vocabulary import Vocabulary
 from kgeval.errors import DataError
-from kgeval.formats.checkpoints import read_ids
+from kgeval.formats.checkpoints.id_files import read_ids
 from kgeval.formats.dataset_options import DatasetOptions
 from kgeval.formats.datasets import tab_folder
 from kgeval.formats.folders import AS_TABLES, check_folder, first_lines, names_in

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kgeval.checks import listed
-from kgeval.data import Dataset
+from kgeval.data.dataset import Dataset
 from kgeval.errors import DataError
 from kgeval.formats.dataset_options import DatasetOptions
 from kgeval.formats.datasets import tab_folder

@@ -18,7 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from kgeval.checks import counted, listed
-from kgeval.data import Dataset
+from kgeval.data.dataset import Dataset
 from kgeval.files import read_text
 from kgeval.formats.dataset_options import DatasetOptions
 from kgeval.formats.datasets import tab_folder

@@ -14,10 +14,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from kgeval.data import Dataset
+from kgeval.data.dataset import Dataset
 from kgeval.errors import DataError
 from kgeval.files import read_text
-from kgeval.formats.checkpoints import read_ids
+from kgeval.formats.checkpoints.id_files import read_ids
 from kgeval.formats.dataset_options import DatasetOptions
 from kgeval.formats.folders import AS_TABLES, check_folder, given_splits, names_in
 from kgeval.formats.id_triples import OTHER_FILE_NAMED, read_id_folder

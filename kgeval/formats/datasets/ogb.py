@@ -25,9 +25,10 @@ import numpy as np
 import pandas as pd
 
 from kgeval.checks import Ids, cut_label
-from kgeval.data import SPLITS, Dataset, Listed
+from kgeval.data.candidates import Listed
+from kgeval.data.dataset import SPLITS, Dataset
 from kgeval.errors import DataError
-from kgeval.formats.checkpoints import read_torch
+from kgeval.formats.checkpoints.torch_files import read_torch
 from kgeval.formats.dataset_options import DatasetOptions
 from kgeval.formats.folders import check_folder, names_in
 from kgeval.formats.id_triples import dataset_of_ids

@@ -16,9 +16,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kgeval.data import Dataset
+from kgeval.data.dataset import Dataset
 from kgeval.errors import DataError
-from kgeval.formats.checkpoints import read_ids
+from kgeval.formats.checkpoints.id_files import read_ids
 from kgeval.formats.dataset_options import DatasetOptions
 from kgeval.formats.folders import AS_TABLES, check_folder, first_lines, names_in
 from kgeval.formats.id_triples import OTHER_FILE_NAMED, read_id_folder

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from kgeval.checks import counted, listed
-from kgeval.data import ONE_FILE, SPLITS, Dataset
+from kgeval.data.dataset import ONE_FILE, SPLITS, Dataset
 from kgeval.errors import DataError, MissingExtra
 from kgeval.files import check_source
 from kgeval.formats.dataset_options import DatasetOptions

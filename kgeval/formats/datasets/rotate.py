@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kgeval.data import Dataset
-from kgeval.formats.checkpoints import read_ids
+from kgeval.data.dataset import Dataset
+from kgeval.formats.checkpoints.id_files import read_ids
 from kgeval.formats.dataset_options import DatasetOptions
 from kgeval.formats.datasets import tab_folder
 from kgeval.formats.folders import check_folder, names_in

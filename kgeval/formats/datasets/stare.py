@@ -20,7 +20,9 @@ import numpy as np
 import pandas as pd
 
 from kgeval.checks import counted
-from kgeval.data import Dataset, LabelQualifiers, Vocabulary
+from kgeval.data.dataset import Dataset
+from kgeval.data.qualifiers import LabelQualifiers
+from kgeval.data.vocabulary import Vocabulary
 from kgeval.errors import DataError
 from kgeval.files import check_no_nul, read_text
 from kgeval.formats.dataset_options import DatasetOptions

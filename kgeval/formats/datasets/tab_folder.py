@@ -19,11 +19,14 @@ import pandas as pd
 from pandas.api.types import union_categoricals
 
 from kgeval.checks import Ids
-from kgeval.data import ONE_FILE, Dataset, further_notes, parse_columns
+from kgeval.data.column_names import parse_columns
+from kgeval.data.dataset import ONE_FILE, Dataset
+from kgeval.data.frames import further_notes
 from kgeval.errors import DataError
 from kgeval.files import similar_path
 from kgeval.formats.dataset_options import DatasetOptions
-from kgeval.formats.registered import fetch, find_registered, registered_hint
+from kgeval.formats.registered.cache import fetch
+from kgeval.formats.registered.entries import find_registered, registered_hint
 from kgeval.formats.registry import Format
 from kgeval.formats.split_files import (
     SplitFiles,

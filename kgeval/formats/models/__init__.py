@@ -1,7 +1,7 @@
 """Functions that read embedding models: `load_model`, and one module for each file format.
 
 The function `read` of a format takes a path and the settings that the caller gives (a mapping). It returns
-`kgeval.formats.checkpoints.ModelFile`: tables and settings, named as in `kgeval.models`.
+`kgeval.formats.checkpoints.model_file.ModelFile`: tables and settings, named as in `kgeval.models`.
 """
 
 from __future__ import annotations
@@ -11,18 +11,21 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from kgeval.data import Dataset
+from kgeval.data.dataset import Dataset
 from kgeval.discovery import import_modules
 from kgeval.errors import DataError
 from kgeval.files import check_source
-from kgeval.formats.checkpoints import build_model, labels_of_ids, read_torch, tensor_names
+from kgeval.formats.checkpoints.containers import tensor_names
+from kgeval.formats.checkpoints.id_files import labels_of_ids
+from kgeval.formats.checkpoints.model_file import build_model
+from kgeval.formats.checkpoints.torch_files import read_torch
 from kgeval.formats.models import npz
 from kgeval.formats.registry import Format, format_of, formats_of
 from kgeval.scorers.models import EmbeddingModel
 
 OF_DATASET = "dataset"  # ids="dataset": the rows are in the order of the ids of the dataset
 TORCH_SUFFIXES = (".pt", ".pth", ".pkl", ".ckpt", ".bin", ".pickle")
-__all__ = ["load_model", "model_format_of", "model_formats"]
+__all__ = ["load_model", "model_formats"]
 
 
 def load_model(

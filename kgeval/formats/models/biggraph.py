@@ -34,7 +34,8 @@ import numpy.typing as npt
 from kgeval.checks import cut_label
 from kgeval.errors import DataError, MissingExtra
 from kgeval.files import Arrays, check_source, parse_json, read_text, text_array
-from kgeval.formats.checkpoints import ModelFile, settings_as_arrays
+from kgeval.formats.checkpoints.model_file import ModelFile
+from kgeval.formats.checkpoints.state_dicts import settings_as_arrays
 from kgeval.formats.registry import Format
 from kgeval.limits import MAX_STORED_RATIO, check_unfolded, factor
 

@@ -30,10 +30,11 @@ from typing import Any
 
 import numpy as np
 
-from kgeval.data import Dataset
+from kgeval.data.dataset import Dataset
 from kgeval.errors import DataError
 from kgeval.files import Arrays
-from kgeval.formats.checkpoints import GAMMA_EPSILON, ModelFile, check_gamma, label_arrays, read_config, read_npy
+from kgeval.formats.checkpoints.model_file import ModelFile
+from kgeval.formats.checkpoints.plain_files import GAMMA_EPSILON, check_gamma, label_arrays, read_config, read_npy
 from kgeval.formats.registry import Format
 from kgeval.scorers.models import EmbeddingModel
 

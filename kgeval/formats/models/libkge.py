@@ -29,19 +29,18 @@ import numpy as np
 
 from kgeval.errors import DataError
 from kgeval.files import Arrays, text_array
-from kgeval.formats.checkpoints import (
-    ModelFile,
-    Stub,
+from kgeval.formats.checkpoints.containers import top_keys
+from kgeval.formats.checkpoints.model_file import ModelFile
+from kgeval.formats.checkpoints.pickles import Stub
+from kgeval.formats.checkpoints.state_dicts import (
     add_labels,
     as_matrices,
     not_a_model,
     not_unit_row,
-    read_torch,
     renamed,
     settings_as_arrays,
-    state_dict,
-    top_keys,
 )
+from kgeval.formats.checkpoints.torch_files import read_torch, state_dict
 from kgeval.formats.registry import Format
 
 BASE = "_base_model."

@@ -31,7 +31,9 @@ import pandas as pd
 from kgeval.checks import cut_label
 from kgeval.errors import DataError, MissingExtra
 from kgeval.files import Arrays, read_text, text_array
-from kgeval.formats.checkpoints import ModelFile, label_arrays, read_npy, read_torch, state_dict
+from kgeval.formats.checkpoints.model_file import ModelFile
+from kgeval.formats.checkpoints.plain_files import label_arrays, read_npy
+from kgeval.formats.checkpoints.torch_files import read_torch, state_dict
 from kgeval.formats.registry import Format
 
 ENTITY_STEMS = ("encoded_nodes", "nodes/encoded_nodes", "embeddings", "nodes/embeddings")

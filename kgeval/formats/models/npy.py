@@ -19,7 +19,8 @@ from typing import Any
 
 from kgeval.errors import DataError
 from kgeval.files import Arrays
-from kgeval.formats.checkpoints import ModelFile, add_id_files, read_npy, read_settings
+from kgeval.formats.checkpoints.model_file import ModelFile
+from kgeval.formats.checkpoints.plain_files import add_id_files, read_npy, read_settings
 from kgeval.formats.registry import Format
 
 ENDING, CONFIG = ".npy", "config.json"

@@ -12,12 +12,12 @@ from typing import Any
 
 from kgeval.errors import DataError
 from kgeval.files import Arrays, read_arrays
-from kgeval.formats.checkpoints import (
+from kgeval.formats.checkpoints.model_file import ModelFile
+from kgeval.formats.checkpoints.pykeen_config import pykeen_settings
+from kgeval.formats.checkpoints.pykeen_tensors import (
     PYKEEN_ANCHORS,
     PYKEEN_BATCH_NORMS,
     PYKEEN_MODELS,
-    ModelFile,
-    pykeen_settings,
     pykeen_tables,
     said_model,
 )

@@ -32,8 +32,9 @@ import numpy as np
 from kgeval.checks import cut_label
 from kgeval.errors import DataError
 from kgeval.files import Arrays, parse_json, read_text
-from kgeval.formats.checkpoints import (
-    ModelFile,
+from kgeval.formats.checkpoints.containers import read_tensors, root_attributes, root_class
+from kgeval.formats.checkpoints.model_file import ModelFile
+from kgeval.formats.checkpoints.state_dicts import (
     add_labels,
     as_matrices,
     checkpoint_file,
@@ -42,11 +43,8 @@ from kgeval.formats.checkpoints import (
     is_checkpoint,
     model_tensors,
     not_a_model,
-    read_tensors,
     refuse,
     renamed,
-    root_attributes,
-    root_class,
     settings_as_arrays,
 )
 from kgeval.formats.registry import Format

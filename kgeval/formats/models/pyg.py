@@ -21,17 +21,15 @@ from typing import Any
 
 from kgeval.errors import DataError
 from kgeval.files import Arrays
-from kgeval.formats.checkpoints import (
-    ModelFile,
+from kgeval.formats.checkpoints.containers import read_tensors, root_attributes, root_class
+from kgeval.formats.checkpoints.model_file import ModelFile
+from kgeval.formats.checkpoints.state_dicts import (
     add_labels,
     checkpoint_file,
     chosen_model,
     is_checkpoint,
     model_tensors,
-    read_tensors,
     renamed,
-    root_attributes,
-    root_class,
     said_norm,
     settings_as_arrays,
     side_by_side,

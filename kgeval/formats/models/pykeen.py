@@ -30,27 +30,21 @@ import numpy as np
 from kgeval.checks import cut_label
 from kgeval.errors import DataError
 from kgeval.files import Arrays
-from kgeval.formats.checkpoints import (
+from kgeval.formats.checkpoints.containers import read_tensors, root_class, tensor_names
+from kgeval.formats.checkpoints.model_file import ModelFile
+from kgeval.formats.checkpoints.pickles import Stub
+from kgeval.formats.checkpoints.pykeen_config import find_pykeen_config, pykeen_defaults, pykeen_settings
+from kgeval.formats.checkpoints.pykeen_modules import pykeen_module
+from kgeval.formats.checkpoints.pykeen_tensors import (
     PYKEEN_ANCHORS,
     PYKEEN_MODELS,
-    ModelFile,
-    Stub,
-    find_pykeen_config,
     labels_of_mappings,
-    model_tensors,
-    not_a_model,
-    pykeen_defaults,
     pykeen_labels,
-    pykeen_module,
-    pykeen_settings,
     pykeen_tables,
-    read_tensors,
-    read_torch,
-    root_class,
     said_model,
-    state_dict,
-    tensor_names,
 )
+from kgeval.formats.checkpoints.state_dicts import model_tensors, not_a_model
+from kgeval.formats.checkpoints.torch_files import read_torch, state_dict
 from kgeval.formats.registry import Format
 
 MODEL_FILE, REPLICATES = "trained_model.pkl", "replicates"

@@ -33,17 +33,10 @@ import numpy as np
 from kgeval.checks import suggest
 from kgeval.errors import DataError
 from kgeval.files import Arrays
-from kgeval.formats.checkpoints import (
-    GAMMA_EPSILON,
-    ModelFile,
-    check_gamma,
-    label_arrays,
-    read_config,
-    read_npy,
-    read_torch,
-    state_dict,
-    tensor_names,
-)
+from kgeval.formats.checkpoints.containers import tensor_names
+from kgeval.formats.checkpoints.model_file import ModelFile
+from kgeval.formats.checkpoints.plain_files import GAMMA_EPSILON, check_gamma, label_arrays, read_config, read_npy
+from kgeval.formats.checkpoints.torch_files import read_torch, state_dict
 from kgeval.formats.registry import Format
 
 TABLES = {"entities": "entity_embedding.npy", "relations": "relation_embedding.npy"}

@@ -23,16 +23,15 @@ import numpy as np
 from kgeval.checks import cut_label
 from kgeval.errors import DataError, MissingExtra
 from kgeval.files import check_source, parse_json, text_array
-from kgeval.formats.checkpoints import (
+from kgeval.formats.checkpoints.containers import read_tensors, tensor_names
+from kgeval.formats.checkpoints.model_file import ModelFile
+from kgeval.formats.checkpoints.plain_files import (
     LABEL_ARRAYS,
     NUMBER_SETTINGS,
     TEXT_SETTINGS,
-    ModelFile,
     add_id_files,
     read_settings,
-    read_tensors,
     setting_value,
-    tensor_names,
     unused_settings,
 )
 from kgeval.formats.registry import Format

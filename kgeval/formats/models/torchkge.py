@@ -26,8 +26,9 @@ import numpy as np
 
 from kgeval.errors import DataError
 from kgeval.files import Arrays
-from kgeval.formats.checkpoints import (
-    ModelFile,
+from kgeval.formats.checkpoints.containers import read_tensors, root_attributes, root_class
+from kgeval.formats.checkpoints.model_file import ModelFile
+from kgeval.formats.checkpoints.state_dicts import (
     add_labels,
     as_matrices,
     checkpoint_file,
@@ -37,11 +38,8 @@ from kgeval.formats.checkpoints import (
     model_tensors,
     not_a_model,
     not_unit_row,
-    read_tensors,
     refuse,
     renamed,
-    root_attributes,
-    root_class,
     settings_as_arrays,
 )
 from kgeval.formats.registry import Format

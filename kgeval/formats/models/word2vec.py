@@ -28,7 +28,9 @@ import pandas as pd
 from kgeval.checks import cut_label
 from kgeval.errors import DataError
 from kgeval.files import Arrays, check_source, text_array
-from kgeval.formats.checkpoints import ModelFile, find_id_files, label_arrays
+from kgeval.formats.checkpoints.id_files import find_id_files
+from kgeval.formats.checkpoints.model_file import ModelFile
+from kgeval.formats.checkpoints.plain_files import label_arrays
 from kgeval.formats.registry import Format
 from kgeval.formats.unpacking import PACKED, open_packed
 

@@ -10,11 +10,14 @@ from pathlib import Path
 import numpy as np
 
 from kgeval.checks import check_one_of, counted
-from kgeval.data import Dataset, GivenRanks, Predictions, check_side
+from kgeval.data.dataset import Dataset
+from kgeval.data.predictions import GivenRanks, Predictions
+from kgeval.data.sides import check_side
 from kgeval.discovery import import_modules
 from kgeval.errors import DataError
 from kgeval.files import check_source
-from kgeval.formats.answers import NEEDS_DATASET, Names, PredictionOptions
+from kgeval.formats.answers.mapping import NEEDS_DATASET, PredictionOptions
+from kgeval.formats.answers.names import Names
 from kgeval.formats.predictions import plain
 from kgeval.formats.registry import Format, format_of, formats_of
 

@@ -15,9 +15,12 @@ from pathlib import Path
 import numpy as np
 
 from kgeval.checks import cut_label
-from kgeval.data import Dataset, Predictions
+from kgeval.data.dataset import Dataset
+from kgeval.data.predictions import Predictions
 from kgeval.errors import DataError
-from kgeval.formats.answers import PredictionOptions, Rows, predictions, text_head, text_lines
+from kgeval.formats.answers.mapping import PredictionOptions, predictions
+from kgeval.formats.answers.records import text_head, text_lines
+from kgeval.formats.answers.rows import Rows
 from kgeval.formats.registry import Format
 
 _LIST = re.compile(r"\s*(Heads|Tails):[ \t]*")

@@ -10,9 +10,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from kgeval.checks import cut_label
-from kgeval.data import Dataset, Predictions
+from kgeval.data.dataset import Dataset
+from kgeval.data.predictions import Predictions
 from kgeval.errors import DataError
-from kgeval.formats.answers import PredictionOptions, Rows, first_record, json_records, predictions
+from kgeval.formats.answers.mapping import PredictionOptions, predictions
+from kgeval.formats.answers.records import first_record, json_records
+from kgeval.formats.answers.rows import Rows
 from kgeval.formats.registry import Format
 
 LISTS = ("topk_ents", "rank_entities", "topk_names")

@@ -17,18 +17,12 @@ from typing import Any
 import numpy as np
 
 from kgeval.checks import counted, cut_label
-from kgeval.data import Dataset, GivenRanks, Predictions
+from kgeval.data.dataset import Dataset
+from kgeval.data.predictions import GivenRanks, Predictions
 from kgeval.errors import DataError
-from kgeval.formats.answers import (
-    PredictionOptions,
-    Rows,
-    first_record,
-    given_ranks,
-    json_pairs,
-    json_records,
-    predictions,
-    text_head,
-)
+from kgeval.formats.answers.mapping import PredictionOptions, given_ranks, predictions
+from kgeval.formats.answers.records import first_record, json_pairs, json_records, text_head
+from kgeval.formats.answers.rows import Rows
 from kgeval.formats.registry import Format
 
 GOLD = ("gold_head", "gold_predicate", "gold_tail")

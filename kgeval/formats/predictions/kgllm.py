@@ -17,18 +17,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kgeval.checks import check_one_of, counted, cut_label
-from kgeval.data import Dataset, Predictions, given_and_asked, triple_labels
+from kgeval.data.dataset import Dataset, triple_labels
+from kgeval.data.predictions import Predictions
+from kgeval.data.queries import given_and_asked
 from kgeval.errors import DataError
-from kgeval.formats.answers import (
-    NameTable,
-    PredictionOptions,
-    Rows,
-    first_record,
-    json_records,
-    predictions,
-    text_head,
-    text_lines,
-)
+from kgeval.formats.answers.mapping import PredictionOptions, predictions
+from kgeval.formats.answers.names import NameTable
+from kgeval.formats.answers.records import first_record, json_records, text_head, text_lines
+from kgeval.formats.answers.rows import Rows
 from kgeval.formats.registry import Format
 
 RULES = {

@@ -20,9 +20,12 @@ from pathlib import Path
 from typing import Any
 
 from kgeval.checks import cut_label
-from kgeval.data import UNMAPPED, Dataset, Predictions
+from kgeval.data.dataset import Dataset
+from kgeval.data.predictions import UNMAPPED, Predictions
 from kgeval.errors import DataError
-from kgeval.formats.answers import PredictionOptions, Rows, first_record, json_records, predictions
+from kgeval.formats.answers.mapping import PredictionOptions, predictions
+from kgeval.formats.answers.records import first_record, json_records
+from kgeval.formats.answers.rows import Rows
 from kgeval.formats.registry import Format
 
 TARGETS = ("target", "gold", "targets", "label", "answer")

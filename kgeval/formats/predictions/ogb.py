@@ -16,11 +16,14 @@ import numpy as np
 import numpy.typing as npt
 
 from kgeval.checks import Ids, counted, cut_label
-from kgeval.data import Dataset, Predictions, Ragged
+from kgeval.data.dataset import Dataset
+from kgeval.data.lists import Ragged
+from kgeval.data.predictions import Predictions
 from kgeval.errors import DataError
 from kgeval.files import read_arrays
-from kgeval.formats.answers import PredictionOptions, id_map
-from kgeval.formats.checkpoints import read_npy, read_torch
+from kgeval.formats.answers.mapping import PredictionOptions, id_map
+from kgeval.formats.checkpoints.plain_files import read_npy
+from kgeval.formats.checkpoints.torch_files import read_torch
 from kgeval.formats.registry import Format
 
 BEST, CORRECT = "t_pred_top10", "t_correct_index"

@@ -2,10 +2,10 @@
 
 ``{"query": [s, p, null], "predictions": [label, ...], "gold": label}``. The null in ``query`` stands for the missing
 entity. ``query`` may also be an object with the keys s, p, o, or head, relation, tail, or other names of
-`kgeval.data.COLUMN_NAMES`. Scores have one of three forms: ``"scores": [number, ...]`` beside the answers; an object
-``{"entity": label, "score": number}`` as each answer; or an object ``{label: score}`` as ``predictions``. Answers with
-equal scores tie. Without scores, the order of the list is the ranking. Without ``gold``, the list is used for all
-positives of its query. A note names the keys that are not read.
+`kgeval.data.column_names.COLUMN_NAMES`. Scores have one of three forms: ``"scores": [number, ...]`` beside the answers;
+an object ``{"entity": label, "score": number}`` as each answer; or an object ``{label: score}`` as ``predictions``.
+Answers with equal scores tie. Without scores, the order of the list is the ranking. Without ``gold``, the list is used
+for all positives of its query. A note names the keys that are not read.
 """
 
 from __future__ import annotations
@@ -14,9 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from kgeval.checks import cut_label
-from kgeval.data import COLUMN_NAMES, Dataset, Predictions
+from kgeval.data.column_names import COLUMN_NAMES
+from kgeval.data.dataset import Dataset
+from kgeval.data.predictions import Predictions
 from kgeval.errors import DataError
-from kgeval.formats.answers import PredictionOptions, Rows, first_record, json_records, predictions
+from kgeval.formats.answers.mapping import PredictionOptions, predictions
+from kgeval.formats.answers.records import first_record, json_records
+from kgeval.formats.answers.rows import Rows
 from kgeval.formats.registry import Format
 
 EXPECTED = (

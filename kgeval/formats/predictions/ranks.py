@@ -1,9 +1,9 @@
 """Tables of ranks that another tool wrote: TSV or CSV with a header, ``s p o rank`` or ``s p o rank_head rank_tail``.
 
-The columns of the triple have names of `kgeval.data.COLUMN_NAMES`. The name of a column of ranks consists of the word
-``rank``, a word for the side (head, tail, subject, object, s, o, h, t) and a word for the setting (raw, filtered); side
-and setting are optional. If one column has the ranks of both sides, a column ``side`` gives the side of each row;
-without this column, the user gives the side of all rows. A column ``n_candidates`` (or ``candidates``,
+The columns of the triple have names of `kgeval.data.column_names.COLUMN_NAMES`. The name of a column of ranks consists
+of the word ``rank``, a word for the side (head, tail, subject, object, s, o, h, t) and a word for the setting (raw,
+filtered); side and setting are optional. If one column has the ranks of both sides, a column ``side`` gives the side of
+each row; without this column, the user gives the side of all rows. A column ``n_candidates`` (or ``candidates``,
 ``num_candidates``; also ``rivals``, which does not count the positive) gives the number of candidates.
 
 Traps. A rank counts from 1; a table with rank 0 is an error. If the names contain neither raw nor filtered, the user
@@ -20,9 +20,14 @@ from pathlib import Path
 import numpy as np
 
 from kgeval.checks import cut_label
-from kgeval.data import SIDE_NAMES, Dataset, GivenRanks, named_columns
+from kgeval.data.column_names import named_columns
+from kgeval.data.dataset import Dataset
+from kgeval.data.predictions import GivenRanks
+from kgeval.data.sides import SIDE_NAMES
 from kgeval.errors import DataError
-from kgeval.formats.answers import PredictionOptions, Rows, given_ranks, text_head, text_lines
+from kgeval.formats.answers.mapping import PredictionOptions, given_ranks
+from kgeval.formats.answers.records import text_head, text_lines
+from kgeval.formats.answers.rows import Rows
 from kgeval.formats.registry import Format
 from kgeval.formats.scores import NUMBER
 

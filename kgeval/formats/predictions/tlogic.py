@@ -13,9 +13,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from kgeval.checks import cut_label
-from kgeval.data import Dataset, Predictions, triple_labels
+from kgeval.data.dataset import Dataset, triple_labels
+from kgeval.data.predictions import Predictions
 from kgeval.errors import DataError
-from kgeval.formats.answers import PredictionOptions, Rows, first_record, id_labels, json_pairs, predictions
+from kgeval.formats.answers.mapping import PredictionOptions, id_labels, predictions
+from kgeval.formats.answers.records import first_record, json_pairs
+from kgeval.formats.answers.rows import Rows
 from kgeval.formats.registry import Format
 
 ASKED = "?"

@@ -13,7 +13,6 @@ import functools
 import json
 import os
 import re
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
@@ -22,13 +21,13 @@ from typing import Any
 
 from kgeval.checks import suggest
 from kgeval.errors import DataError
+from kgeval.files import cache_home
 
 COUNTING = {
     "rows": "all rows and labels of the files",
     "pykeen": "as PyKEEN counts: labels of train, each triple once, valid and test without triples of unseen labels",
     "none": "no source states them",
 }
-HOME = "KGEVAL_HOME"
 MIN_SIMILARITY = 0.8  # a misspelt folder must look very much like a registered name to get a hint
 
 
@@ -130,24 +129,6 @@ class Registered:
         if self.archive:
             return {self.archive: self.files[0].url}
         return {file.path: file.url for file in self.files}
-
-
-def cache_home() -> Path:
-    """Return the folder in which kgeval keeps downloaded files: `KGEVAL_HOME`, or the user's cache of this system.
-
-    The user's cache is the folder that ``pooch.os_cache("kgeval")`` names. It is found without pooch, because datasets
-    that are in the cache are read without pooch.
-    """
-    if os.environ.get(HOME):
-        return Path(os.environ[HOME]).expanduser().absolute()
-    home = Path.home()
-    if sys.platform == "win32":
-        local = os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local"
-        return Path(local) / "kgeval" / "kgeval" / "Cache"
-    cache = os.environ.get("XDG_CACHE_HOME", "").strip()
-    if os.path.isabs(cache):
-        return Path(cache) / "kgeval"
-    return home / ("Library/Caches" if sys.platform == "darwin" else ".cache") / "kgeval"
 
 
 def normalised(name: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from kgeval.data import Dataset
+from kgeval.data.dataset import Dataset
 from kgeval.errors import DataError
 from kgeval.formats.registered.cache import fetch, file_hash
 from kgeval.formats.registered.entries import COUNTING, Registered, find_registered, normalised

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from kgeval.checks import Bools, Ids
 from kgeval.errors import MetricError
 from kgeval.metrics.base import Family, Metric, MetricValue
-from kgeval.stats import Moments
+from kgeval.stats.moments import Moments
 
 
 class PointMetric(Metric):

@@ -18,7 +18,7 @@ from kgeval.metrics.base import MetricValue
 from kgeval.metrics.pointwise.base import POINTS, PointMetric
 from kgeval.metrics.pointwise.examples import DEFAULT_THRESHOLD, check_same_length, read_binary_labels, read_decisions
 from kgeval.metrics.pointwise.sampling import balanced_weights, of_classes
-from kgeval.stats import Moments
+from kgeval.stats.moments import Moments
 
 _INFINITE = float("inf")
 _RIJSBERGEN = "van Rijsbergen (1979), Information Retrieval"

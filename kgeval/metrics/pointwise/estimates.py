@@ -13,7 +13,7 @@ from kgeval.metrics.base import UNBOUNDED, MetricValue
 from kgeval.metrics.pointwise.base import POINTS, PointMetric
 from kgeval.metrics.pointwise.examples import check_same_length, read_values
 from kgeval.metrics.pointwise.sampling import mean_of_losses
-from kgeval.stats import Moments
+from kgeval.stats.moments import Moments
 
 _WILLMOTT = "Willmott & Matsuura (2005), Advantages of the mean absolute error over the root mean square error"
 

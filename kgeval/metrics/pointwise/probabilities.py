@@ -18,7 +18,7 @@ from kgeval.metrics.base import UNBOUNDED, MetricValue
 from kgeval.metrics.pointwise.base import POINTS, PointMetric
 from kgeval.metrics.pointwise.examples import check_same_length, read_binary_labels, read_groups, read_probabilities
 from kgeval.metrics.pointwise.sampling import mean_of_losses, of_classes
-from kgeval.stats import Moments
+from kgeval.stats.moments import Moments
 
 STRATEGIES = ("width", "mass")
 MAX_CELLS = 2**23  # largest number of examples * groups in a test of calibration errors; 64 MB as float64

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kgeval.checks import Bools, Reals
-from kgeval.stats import Moments
+from kgeval.stats.moments import Moments
 
 
 def of_classes(

@@ -23,7 +23,7 @@ from kgeval.metrics.pointwise.examples import (
 )
 from kgeval.metrics.pointwise.sampling import balanced_weights, of_effects, placements, precision_effects
 from kgeval.metrics.pointwise.thresholds import count_pairs, count_steps
-from kgeval.stats import Moments
+from kgeval.stats.moments import Moments
 
 
 class ScoreMetric(PointMetric):

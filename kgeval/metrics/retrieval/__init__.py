@@ -5,6 +5,7 @@ its value for these lists; `tabulate` returns a table with one row per query and
 how much each position of one ranked list adds to the value of a metric.
 `kgeval.metrics.query_level` uses the metrics for the queries of a result.
 
+>>> from kgeval.metrics.retrieval.tabulation import tabulate
 >>> lists = from_scores([[1, 0], [0, 1, 0]], [[0.9, 0.8], [0.5, 0.5, 0.1]])
 >>> MAP().compute(lists).value
 0.875
@@ -13,51 +14,37 @@ how much each position of one ranked list adds to the value of a metric.
 """
 
 from kgeval.discovery import import_modules
-from kgeval.metrics.retrieval.base import AVERAGES, LISTS, ListMetric, check_lists
-from kgeval.metrics.retrieval.curves import mean_pr_curve, pr_curves, roc_curves, running
+from kgeval.metrics.retrieval import base, curves, interpolated, lists, positions, stepwise, tabulation
+from kgeval.metrics.retrieval.curves import pr_curves
 from kgeval.metrics.retrieval.graded import DCG, ERR, NDCG
 from kgeval.metrics.retrieval.inputs import from_ranking, from_run, from_scores
-from kgeval.metrics.retrieval.interpolated import HitCounts, InterpolatedAP, InterpolatedPrecision
-from kgeval.metrics.retrieval.lists import INFINITY, LIST_TIES, RankedLists
 from kgeval.metrics.retrieval.listwise import MAP, RR, FBeta, ListAuc, Precision, Recall, RPrecision, Success
-from kgeval.metrics.retrieval.positions import expected_hits
-from kgeval.metrics.retrieval.stepwise import Steps, steps
-from kgeval.metrics.retrieval.tabulation import query_reasons, tabulate
-
-import_modules(__name__, __path__)  # imports all modules of this folder; each registers its metrics
+from kgeval.metrics.retrieval.stepwise import steps
 
 __all__ = [
-    "AVERAGES",
     "DCG",
     "ERR",
-    "INFINITY",
-    "LISTS",
-    "LIST_TIES",
     "MAP",
     "NDCG",
     "RR",
     "FBeta",
-    "HitCounts",
-    "InterpolatedAP",
-    "InterpolatedPrecision",
     "ListAuc",
-    "ListMetric",
     "Precision",
     "RPrecision",
-    "RankedLists",
     "Recall",
-    "Steps",
     "Success",
-    "check_lists",
-    "expected_hits",
+    "base",
+    "curves",
     "from_ranking",
     "from_run",
     "from_scores",
-    "mean_pr_curve",
+    "interpolated",
+    "lists",
+    "positions",
     "pr_curves",
-    "query_reasons",
-    "roc_curves",
-    "running",
     "steps",
-    "tabulate",
+    "stepwise",
+    "tabulation",
 ]
+
+import_modules(__name__, __path__)  # imports all modules of this folder; each registers its metrics

@@ -14,7 +14,7 @@ from kgeval.checks import Reals, check_one_of, check_positive_int
 from kgeval.errors import MetricError
 from kgeval.metrics.base import Family, Metric, MetricValue, quotient
 from kgeval.metrics.retrieval.lists import INFINITY, LIST_TIES, RankedLists
-from kgeval.stats import Moments
+from kgeval.stats.moments import Moments
 
 AVERAGES = ("macro", "micro")
 EMPTY = ("skip", "zero", "nan")

@@ -5,6 +5,6 @@
 
 from kgeval.ranking.executors.processes import Processes
 from kgeval.ranking.executors.ray_cluster import Ray
-from kgeval.ranking.executors.threads import Threads, available_threads
+from kgeval.ranking.executors.threads import Threads
 
-__all__ = ["Processes", "Ray", "Threads", "available_threads"]
+__all__ = ["Processes", "Ray", "Threads"]

@@ -24,7 +24,7 @@ from kgeval.ranking.jobs import Job
 from kgeval.ranking.listed import ListTask
 from kgeval.ranking.shards import Failed, Finished, Shard
 from kgeval.ranking.tasks import Task
-from kgeval.scorers import MatrixRows
+from kgeval.scorers.row_scorers import MatrixRows
 
 MAX_ANSWERS_SHARE = 0.25  # largest ratio of the number of answers in a range to the number of candidates in a block
 

@@ -21,14 +21,9 @@ from kgeval.ranking.jobs import Job, RemoteTraceback
 from kgeval.ranking.listed import ListTask
 from kgeval.ranking.ranker import MIN_BATCH
 from kgeval.ranking.shards import Failed, Finished, Shard, Work
-from kgeval.scorers import (
-    GeometryRows,
-    OutOfTime,
-    Rounding,
-    queries_within,
-    score_differences,
-    score_triples,
-)
+from kgeval.scorers.call_size import OutOfTime
+from kgeval.scorers.rounding import Rounding, score_differences
+from kgeval.scorers.row_scorers import GeometryRows, queries_within, score_triples
 
 FIRST_SECONDS = 2.0  # the planned time of a worker's first shard, if the speed of the scorer is known
 RETRIES = 3

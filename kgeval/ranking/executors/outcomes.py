@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 from kgeval.errors import KgevalError, OutOfMemory
-from kgeval.kernels import is_out_of_memory
+from kgeval.kernels.memory import is_out_of_memory
 from kgeval.ranking.counts import TaskCounts
 from kgeval.ranking.shards import Failed, Finished, Shard
-from kgeval.scorers import OutOfTime
+from kgeval.scorers.call_size import OutOfTime
 
 
 class Batch(typing.Protocol):

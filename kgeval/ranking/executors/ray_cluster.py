@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kgeval.checks import check_positive_int
-from kgeval.data import Dataset
+from kgeval.data.dataset import Dataset
 from kgeval.errors import MissingExtra, ProtocolError, ScoreError
 from kgeval.ranking.executors.blocks import in_blocks
 from kgeval.ranking.executors.dispatch import RETRIES, Lost, check_retries, drive

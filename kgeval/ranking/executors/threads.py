@@ -13,7 +13,7 @@ from typing import Any
 from threadpoolctl import threadpool_limits
 
 from kgeval.checks import check_positive_int
-from kgeval.kernels import one_thread_each
+from kgeval.kernels.backends import one_thread_each
 from kgeval.ranking.executors.outcomes import outcome_of
 from kgeval.ranking.jobs import Job
 from kgeval.ranking.ranker import TASKS_AT_ONCE, Ranker

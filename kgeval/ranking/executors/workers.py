@@ -29,9 +29,9 @@ from threadpoolctl import threadpool_limits
 
 from kgeval._version import __version__
 from kgeval.checks import Ids
-from kgeval.data import Dataset
+from kgeval.data.dataset import Dataset
 from kgeval.errors import KgevalError, ScoreError
-from kgeval.kernels import check_device
+from kgeval.kernels.backends import check_device
 from kgeval.ranking.counts import TaskCounts
 from kgeval.ranking.executors.outcomes import outcome_of
 from kgeval.ranking.executors.threads import workers
@@ -40,7 +40,9 @@ from kgeval.ranking.listed import ListTask
 from kgeval.ranking.ranker import BATCHES, MIN_BATCH, Ranker
 from kgeval.ranking.shards import Failed, Finished, Shard
 from kgeval.ranking.tasks import Task
-from kgeval.scorers import GeometryRows, Limits, RowScorer, ScorerIdentity, as_row_scorer, bound
+from kgeval.scorers.identity import ScorerIdentity
+from kgeval.scorers.libraries import bound
+from kgeval.scorers.row_scorers import GeometryRows, Limits, RowScorer, as_row_scorer
 
 PROBED = 1000  # the number of queries of each task with which a scorer is probed
 

@@ -15,9 +15,10 @@ inverse of relation p:
 """
 
 from kgeval.discovery import import_modules
-from kgeval.kernels import bfloat16
-from kgeval.scorers.models.base import INVERSE_ROWS, LAYOUTS, MODELS, EmbeddingModel
-from kgeval.scorers.models.distances import NORMALISATIONS, RotatE, TransE
+from kgeval.kernels.mapped_tables import bfloat16
+from kgeval.scorers.models import base
+from kgeval.scorers.models.base import MODELS, EmbeddingModel
+from kgeval.scorers.models.distances import RotatE, TransE
 from kgeval.scorers.models.products import CP, ComplEx, DistMult, HolE, QuatE, SimplE
 from kgeval.scorers.models.tensors import RESCAL, BatchNorm, TuckER
 
@@ -25,10 +26,7 @@ import_modules(__name__, __path__)  # registers all models, also the models of m
 
 __all__ = [
     "CP",
-    "INVERSE_ROWS",
-    "LAYOUTS",
     "MODELS",
-    "NORMALISATIONS",
     "RESCAL",
     "BatchNorm",
     "ComplEx",
@@ -40,6 +38,7 @@ __all__ = [
     "SimplE",
     "TransE",
     "TuckER",
+    "base",
     "bfloat16",
 ]
 

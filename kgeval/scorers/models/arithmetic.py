@@ -16,21 +16,8 @@ import pandas as pd
 
 from kgeval.checks import Ids
 from kgeval.errors import DataError
-from kgeval.kernels import (
-    Array,
-    StreamedTable,
-    as_array,
-    as_double,
-    check_no_bits,
-    from_float16,
-    is_kept,
-    is_tensor,
-    kind_of,
-    library,
-    like,
-    on_host,
-    streamed,
-)
+from kgeval.kernels.arrays import Array, as_array, as_double, check_no_bits, is_tensor, kind_of, library, like, on_host
+from kgeval.kernels.mapped_tables import StreamedTable, from_float16, is_kept, streamed
 
 ENTITY_TABLES = ("entities", "subjects", "objects")  # tables with a row for each entity, which may be very large
 SMALLEST_NORM = 1e-12  # a smaller norm is replaced by this value, as in torch.nn.functional.normalize

@@ -16,19 +16,9 @@ import numpy.typing as npt
 
 from kgeval.checks import Ids, Reals, check_ids, check_one_of
 from kgeval.errors import DataError
-from kgeval.kernels import (
-    Array,
-    as_array,
-    as_double,
-    check_file,
-    exact_scores,
-    kind_of,
-    library,
-    like,
-    on_host,
-    packed,
-    unpacked,
-)
+from kgeval.kernels.arrays import Array, as_array, as_double, kind_of, library, like, on_host
+from kgeval.kernels.geometry import exact_scores
+from kgeval.kernels.mapped_tables import check_file, packed, unpacked
 from kgeval.scorers.models.arithmetic import (
     check_float_parameters,
     check_one_place,
@@ -42,6 +32,7 @@ from kgeval.scorers.models.arithmetic import (
 SETTABLE = ("missing_entities", "missing_relations")  # attributes that may be assigned, because they are not tables
 LAYOUTS = ("halves", "interleaved")
 INVERSE_ROWS = ("after", "alternating")
+NORMALISATIONS = ("none", "entities-l1", "entities-l2", "all-l2")
 
 
 MODELS: dict[str, type[EmbeddingModel]] = {}  # key: the name of the class in lower case
@@ -68,7 +59,7 @@ class EmbeddingModel:
     Attributes
     ----------
     geometry : str
-        The formula of the scores: a key of `kgeval.kernels.GEOMETRIES`.
+        The formula of the scores: a key of `kgeval.kernels.geometry.GEOMETRIES`.
     missing_entities, missing_relations : int64 arrays
         Ids of the entities and relations that have no vector; the rows with these ids are never used.
         `kgeval.load_model` sets both attributes.

@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from kgeval.checks import Ids, check_number, check_one_of
 from kgeval.errors import DataError, KgevalWarning
-from kgeval.kernels import Array, as_double, kind_of, library, like, on_host, squared_l2
+from kgeval.kernels.arrays import Array, as_double, kind_of, library, like, on_host
+from kgeval.kernels.derived import squared_l2
 from kgeval.scorers.models.arithmetic import (
     SMALLEST_NORM,
     converted,
@@ -22,6 +23,7 @@ from kgeval.scorers.models.arithmetic import (
     square_root,
 )
 from kgeval.scorers.models.base import (
+    NORMALISATIONS,
     EmbeddingModel,
     check_width,
     complex_product,
@@ -32,7 +34,6 @@ from kgeval.scorers.models.base import (
 )
 
 UNIT_TOLERANCE = 1e-3
-NORMALISATIONS = ("none", "entities-l1", "entities-l2", "all-l2")
 # Phases of a trained model are spread over a whole turn. If MIN_PHASES phases are uniform, the probability that all of
 # them lie within SMALL_PHASE of 0 is about 1e-8.
 MIN_PHASES, SMALL_PHASE = 10, 0.5

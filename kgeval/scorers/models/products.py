@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from kgeval.checks import Ids, check_one_of
 from kgeval.errors import DataError
-from kgeval.kernels import Array, clamped_dot, library
+from kgeval.kernels.arrays import Array, library
+from kgeval.kernels.derived import clamped_dot
 from kgeval.scorers.models.arithmetic import SMALLEST_NORM, converted, join, parts, rows, square_root
 from kgeval.scorers.models.base import (
     EmbeddingModel,

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from kgeval.checks import Ids, Reals
 from kgeval.errors import DataError
-from kgeval.kernels import Array, as_double, library, like, on_host
+from kgeval.kernels.arrays import Array, as_double, library, like, on_host
 from kgeval.scorers.models.arithmetic import check_float_parameters, check_one_place, converted, join, row_sums, rows
 from kgeval.scorers.models.base import EmbeddingModel, times_matrices
 

@@ -9,14 +9,8 @@ import pytest
 from torch_zip import Global, Tensor, fake_module, write_torch
 
 from kgeval import DataError
-from kgeval.formats.checkpoints import (
-    containers,
-    read_tensors,
-    root_attributes,
-    root_class,
-    tensor_names,
-    top_keys,
-)
+from kgeval.formats.checkpoints import containers
+from kgeval.formats.checkpoints.containers import read_tensors, root_attributes, root_class, tensor_names, top_keys
 
 TABLE = np.arange(6, dtype=np.float32).reshape(2, 3)
 

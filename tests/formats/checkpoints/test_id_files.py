@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from kgeval import DataError
-from kgeval.formats.checkpoints import find_id_files, labels_of_ids, read_ids
+from kgeval.formats.checkpoints.id_files import find_id_files, labels_of_ids, read_ids
 
 LABELS = ["delta", "NA", "a b", "7", "\u00e9psilon", "null"]
 ORDER = [3, 0, 5, 1, 4, 2]  # the lines of the files: these ids, in this order

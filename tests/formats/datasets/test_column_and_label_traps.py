@@ -6,7 +6,7 @@ import pytest
 from trap_cases import run
 
 import kgeval as kg
-from kgeval.results import header_lines
+from kgeval.results.evaluation_result import header_lines
 
 pytestmark = pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")
 

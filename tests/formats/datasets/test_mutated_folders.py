@@ -9,7 +9,7 @@ from grids import size
 from torch_zip import write_torch
 
 import kgeval
-from kgeval.data import Dataset
+from kgeval.data.dataset import Dataset
 from kgeval.errors import DataError
 
 TABLES = {"train.txt": "a\tr\tb\nb\tr\tc\nc\tq\ta\n", "valid.txt": "a\tr\tc\n", "test.txt": "b\tr\ta\n"}

@@ -10,8 +10,8 @@ from table_cases import bits
 import kgeval as kg
 from kgeval import DataError, load_model
 from kgeval.cli.program import main
-from kgeval.kernels import StreamedTable
 from kgeval.kernels import mapped_tables as kernel_tables
+from kgeval.kernels.mapped_tables import StreamedTable
 
 D = 4
 LABELS = {"entity_labels": np.array(ENTITIES), "relation_labels": np.array(RELATIONS)}

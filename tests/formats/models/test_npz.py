@@ -13,7 +13,7 @@ from grids import light, thinned
 import kgeval
 from kgeval import DataError, Dataset, ProtocolError, ScoreError, load_model
 from kgeval.formats.checkpoints.pykeen_tensors import quaternion_table
-from kgeval.results import header_lines
+from kgeval.results.evaluation_result import header_lines
 from kgeval.scorers.models import MODELS
 
 pytestmark = pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")

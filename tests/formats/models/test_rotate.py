@@ -12,7 +12,7 @@ from torch_zip import write_torch
 
 import kgeval
 from kgeval import DataError, KgevalWarning, load_model
-from kgeval.formats.checkpoints import labels_of_ids
+from kgeval.formats.checkpoints.id_files import labels_of_ids
 from kgeval.formats.models.rotate import FORMAT
 
 D, GAMMA = 4, 6.0

@@ -10,9 +10,8 @@ from model_cases import SIDES
 from table_cases import bits
 
 from kgeval import DataError, evaluate, load_model, models
-from kgeval.kernels import StreamedTable, packed
 from kgeval.kernels import mapped_tables as kernel_tables
-from kgeval.kernels.mapped_tables import MappedArray
+from kgeval.kernels.mapped_tables import MappedArray, StreamedTable, packed
 
 pytest.importorskip("safetensors", reason="needs kgeval[safetensors]")
 from safetensors.numpy import save_file

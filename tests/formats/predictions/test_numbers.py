@@ -8,7 +8,7 @@ from grids import size
 from prediction_files import plain_records, random_dataset, random_lists, write_json
 
 import kgeval as kg
-from kgeval.report import write_ranks
+from kgeval.report.exports import write_ranks
 
 LABELS = ["NA", "null", "1", "Łódź", "New York", "x-y", "Rome", "Mary Ann"]
 RELATIONS = ["likes", "in", "NA"]

@@ -93,7 +93,7 @@ def test_ranks_that_kgeval_wrote_come_back(tmp_path):
         scores = np.random.default_rng(seed).integers(0, 4, len(dataset.entities)).astype(float)
         result = kg.evaluate(lambda s, p, o, scores=scores: scores[s] + 2 * scores[o], dataset, progress=False)
         path = tmp_path / f"ranks.{['csv', 'tsv'][seed % 2]}"
-        from kgeval.report import write_ranks
+        from kgeval.report.exports import write_ranks
 
         write_ranks(result, path, overwrite=True)
         found = kg.read_predictions(path, dataset)

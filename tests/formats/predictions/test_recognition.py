@@ -11,8 +11,9 @@ from prediction_files import plain_records, random_dataset, random_lists, simkgc
 
 import kgeval as kg
 from kgeval.errors import DataError
-from kgeval.formats import dataset_formats, prediction_formats
-from kgeval.report import write_ranks
+from kgeval.formats.datasets import dataset_formats
+from kgeval.formats.predictions import prediction_formats
+from kgeval.report.exports import write_ranks
 
 FORMATS = prediction_formats()
 NAMES = ("anyburl", "dift", "explainaboard", "kgllm", "kgt5", "ogb", "plain", "ranks", "simkgc", "tlogic", "trec")

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from grids import light
 
-from kgeval.metrics import Hits, lists_of_counts
+from kgeval.metrics import Hits
+from kgeval.metrics.query_level import lists_of_counts
 from kgeval.metrics.retrieval.inputs import from_scores
 from kgeval.metrics.retrieval.positions import (
     chance_of_hit,

@@ -9,7 +9,9 @@ from grids import light, size
 from random_lists import by_oracle, close, random_tables
 
 from kgeval import MetricError
-from kgeval.metrics.retrieval import LISTS, Steps, from_ranking, from_run, from_scores, steps
+from kgeval.metrics.retrieval import from_ranking, from_run, from_scores, steps
+from kgeval.metrics.retrieval.base import LISTS
+from kgeval.metrics.retrieval.stepwise import Steps
 
 METRICS = [
     "ndcg", "ndcg@3", "ndcg(gain=exponential)@4", "ndcg(gain=1:3;2:1)", "dcg", "dcg(base=e)@2", "map", "map@2", "rr",

@@ -8,13 +8,15 @@ import numpy as np
 import pytest
 
 import kgeval as kg
-from kgeval.ranking import Job, Meter, TaskCounts, jobs
-from kgeval.ranking.counts import RankCounts
+from kgeval.ranking import jobs
+from kgeval.ranking.counts import RankCounts, TaskCounts
 from kgeval.ranking.executors import dispatch
 from kgeval.ranking.executors.dispatch import Lost, ShardPlan, drive
 from kgeval.ranking.executors.workers import Handshake, Report
+from kgeval.ranking.jobs import Job
+from kgeval.ranking.progress import Meter
 from kgeval.ranking.shards import Failed, Finished, Work
-from kgeval.scorers import Limits
+from kgeval.scorers.row_scorers import Limits
 
 
 class Pretended:

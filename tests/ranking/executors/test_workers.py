@@ -18,11 +18,11 @@ import pytest
 
 import kgeval as kg
 from kgeval.errors import OutOfMemory
-from kgeval.ranking import rank
 from kgeval.ranking.executors import blocks, dispatch, workers
 from kgeval.ranking.executors.workers import Handshake, Shipment, Trouble, Worker, WorkerProcess
+from kgeval.ranking.jobs import rank
 from kgeval.ranking.shards import Failed, Finished, Shard
-from kgeval.scorers import Limits, as_row_scorer
+from kgeval.scorers.row_scorers import Limits, as_row_scorer
 
 
 class Inside:

@@ -11,7 +11,8 @@ from model_cases import CASES, real_tables
 from table_cases import STORAGES, bits, stored
 
 import kgeval as kg
-from kgeval.kernels import StreamedTable, mapped_tables
+from kgeval.kernels import mapped_tables
+from kgeval.kernels.mapped_tables import StreamedTable
 from kgeval.scorers.models.distances import RotatE, TransE
 from kgeval.scorers.models.products import ComplEx, DistMult
 
