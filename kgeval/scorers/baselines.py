@@ -311,7 +311,7 @@ def make_baselines(names: Iterable[str], dataset: Dataset, ranked: Sequence[str]
     ['degree']
     """
     chosen = [check_one_of("baseline", name, BASELINES) for name in dict.fromkeys(names)]
-    if "train" in ranked:
+    if chosen and "train" in ranked:
         raise ProtocolError("baselines are made from train, so they cannot be set beside a model that ranks train")
     splits = [split for split in ("train", "valid") if split in dataset and split not in ranked]
     return {name: InverseRule(dataset, splits) if name == "inverse" else BASELINES[name](dataset) for name in chosen}

@@ -360,8 +360,11 @@ def test_equal_metrics_have_equal_intervals():
 @pytest.mark.thorough
 @pytest.mark.parametrize("correlation", [0.0, 0.5])
 def test_intervals_hold_the_true_value(correlation):
-    """400 draws of 100 positives and 100 negatives: 91-98.5% hold the true value (standard error 1.1%)."""
+    """400 draws of 100 positives and 100 negatives: 91-98.5% hold the true value (standard error 1.1%).
+
+    The AP has no interval with fewer than 200 positives.
+    """
     script = Path(__file__).resolve().parents[1] / "bench" / "bench_classification_coverage.py"
     for name, (share, lacking) in runpy.run_path(str(script))["covered"]((200, 1, 1.5, correlation), 400).items():
-        assert 0.91 <= share <= 0.985, name
-        assert lacking == 0.0, name
+        assert lacking == (name == "ap"), name
+        assert 0.91 <= share <= 0.985 or name == "ap", name

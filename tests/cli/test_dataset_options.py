@@ -62,7 +62,7 @@ def table(folder, suffix, sep, head=(), order=(0, 1, 2), more=()):
             {"suffix": ".csv", "sep": ",", "head": ("from", "to", "rel"), "order": (0, 2, 1)},
             ["--columns", "from,rel,to"],
         ),
-        ({"suffix": ".txt", "sep": "\t", "more": (7,)}, ["--columns", "h,r,t,time"]),
+        ({"suffix": ".txt", "sep": "\t", "more": (7,)}, ["--columns", "h,r,t,time", "--filter-by", "none"]),
         ({"suffix": ".tsv", "sep": "\t"}, ["--dataset-format", "tab"]),
     ],
     ids=str,

@@ -216,7 +216,7 @@ def test_the_options_of_a_first_evaluation_stand_first(capsys):
         ("parquet", "data", "Other files"),
         ("gpu", "speed", "Speed"),
         ("plots", "reporting", "Pictures"),
-        ("temporal", "data", "Other files"),
+        ("temporal", "data", "Times and qualifiers"),
         ("latex", "reporting", "Into a paper, a spreadsheet, a tracker"),
         ("Ties", "protocol", "Ties"),
         ("filter", "protocol", "Settings"),
