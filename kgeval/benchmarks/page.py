@@ -83,7 +83,6 @@ def _command(benchmark: Benchmark) -> str:
     """Return the command that makes such a page from saved results."""
     terms = benchmark.terms
     words = ["kgeval benchmark RUN1.kgeval RUN2.kgeval ..."]
-    words += [f"--metric {shlex.quote(printable(terms.metric))}"] if terms.metric != "mrr" else []
     words += [f"--metrics {shlex.quote(printable(','.join(benchmark.keys)))}"]
     words += [f"--baseline {shlex.quote(printable(terms.baseline))}"] if terms.baseline is not None else []
     words += [f"--confidence {terms.confidence:g} --cluster {terms.cluster} --spread {terms.spread}"]

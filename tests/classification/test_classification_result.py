@@ -330,7 +330,7 @@ def test_a_feature_that_needs_a_side_is_refused(name):
     """A triple asks for no side, whatever else the feature needs."""
     result, dataset = kinds()
     message = f"feature '{name}' needs the column side, which tells which side of each row is the answer"
-    for ask in (lambda: result.by(name), lambda: result.with_features(dataset, names=[name])):
+    for ask in (lambda: result.by(name), lambda: result.with_features(dataset, features=[name])):
         with pytest.raises(ProtocolError) as caught:
             ask()
         assert str(caught.value) == message

@@ -154,7 +154,7 @@ def test_options_that_are_gone_say_why(capsys, option, why):
         (["--non-inferior-to", "base"], "--non-inferior-to needs --margin"),
         (["--margin", "1", "--to", "csv"], "--margin prints sentences, which --to csv cannot contain"),
         (["--margin", "0"], "margin must be above 0"),
-        (["--margin", "1", "--non-inferior-to", "bases"], "reference"),
+        (["--margin", "1", "--non-inferior-to", "bases"], "baseline (--non-inferior-to)"),
     ],
 )
 @pytest.mark.light(3)

@@ -353,7 +353,7 @@ def test_cardinality_of_other_splits(capsys):
     call = ("--by", "cardinality", "--means-from", "test", "--to", "json", "--metrics", "mr")
     shown = json.loads(printed(capsys, "show", "near.kgeval", "--dataset", "graph", *call))
     assert "cardinality and pattern: taken over test" in shown["notes"]
-    frame = kg.load_result("near.kgeval").with_features(kg.read_dataset("graph"), splits_for_means=["test"])
+    frame = kg.load_result("near.kgeval").with_features(kg.read_dataset("graph"), means_from=["test"])
     assert {row["cardinality"]: row["n"] for row in shown["by"]} == frame.by("cardinality")["n"].to_dict()
     assert refused(capsys, "show", "near.kgeval", "--means-from", "test").startswith("--types and --means-from need")
 

@@ -57,7 +57,7 @@ def _run_gate(options: argparse.Namespace) -> Output:
         results[0],
         results[1],
         dict(zip(metrics, margins)),
-        is_strict=options.strict,
+        strict=options.strict,
         confidence=options.confidence,
         cluster=options.cluster,
         override=options.override,
@@ -65,7 +65,7 @@ def _run_gate(options: argparse.Namespace) -> Output:
     )
     status = 0 if found.passes else 1
     if options.to == "json":
-        content = {"passes": found.passes, "strict": found.is_strict, "notes": found.header}
+        content = {"passes": found.passes, "strict": found.strict, "notes": found.header}
         return Output(json_text(content | {"metrics": frame_records(found.table.set_index("metric"))}), status)
     return Output(options.screen.lines(found.lines), status)
 
