@@ -102,6 +102,7 @@ class Benchmark:
         """The result of the benchmark for its primary metric, in one sentence; see `BenchmarkVerdict`."""
         return benchmark_verdict(self)
 
+    @names_unknown_arguments(metrics="metric=")
     def across(self, metric: str | Metric | None = None) -> AcrossDatasets:
         """Return the mean ranks of the models over all datasets, and tests of the differences between the models.
 

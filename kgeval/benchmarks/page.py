@@ -12,6 +12,7 @@ from typing import Any
 from kgeval._version import __version__
 from kgeval.benchmarks import page_sections as parts
 from kgeval.benchmarks.many_runs import Benchmark
+from kgeval.checks import names_unknown_arguments
 from kgeval.errors import DataError
 from kgeval.files import replacing
 from kgeval.markup import printable
@@ -19,6 +20,7 @@ from kgeval.report.page_frame import check_page_target, whole_page
 from kgeval.report.tables import frame_records
 
 
+@names_unknown_arguments()
 def write_benchmark_page(
     benchmark: Benchmark, path: str | Path, *, overwrite: bool = False, title: str | None = None
 ) -> None:

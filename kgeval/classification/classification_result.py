@@ -507,7 +507,7 @@ class ClassificationResult:
         The lines describe dataset, thresholds, negatives, calibration (if any) and dropped triples; cautions follow.
         """
         facts = self.facts
-        seed = "" if facts["seed"] is None else f", seed {facts['seed']}"
+        seed = "" if facts["sample_seed"] is None else f", seed {facts['sample_seed']}"
         # Older files have no key "threshold_at"; their thresholds are scores.
         is_midpoint = facts.get("threshold_at", "score") == "midpoint"
         place = ", at midpoints between scores" if is_midpoint else ""

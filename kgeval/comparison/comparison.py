@@ -158,6 +158,7 @@ class Comparison:
                 )
         return self.names[best]
 
+    @names_unknown_arguments()
     def significant(self, alpha: float | None = None) -> pd.DataFrame:
         """Return the rows of `differences` that are decided.
 
@@ -373,6 +374,7 @@ class Comparison:
         label = next(iter(self.keys)) if metric is None else self._label(metric)
         return equivalence_table(self, label, margin, kind, baseline)
 
+    @names_unknown_arguments(metrics="metric=")
     def by_relation(self, metric: str | Metric, first: str | None = None, second: str | None = None) -> pd.DataFrame:
         """Return the contribution of each relation to the difference between two models: ``by("relation", metric)``.
 

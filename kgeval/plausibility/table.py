@@ -77,7 +77,7 @@ class RowCheck:
         values = {n: {"text": v.text, "low": float(v.low), "high": float(v.high)} for n, v in self.values.items()}
         findings = [{"metrics": list(finding.metrics), "message": finding.message} for finding in self.findings]
         return {
-            "label": self.label,
+            "row": self.label,
             "possible": self.possible,
             "verdict": self.verdict,
             "values": values,

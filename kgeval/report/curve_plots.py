@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from kgeval.checks import Reals, check_positive_int
+from kgeval.checks import Reals, check_positive_int, names_unknown_arguments
 from kgeval.errors import MetricError
 from kgeval.metrics.pointwise import reliability_curve
 from kgeval.metrics.retrieval import pr_curves
@@ -32,6 +32,7 @@ Points = tuple[Reals, Reals]
 _HEIGHT = {"screen": 6.6, "paper": 3.6}  # inches; the axes are square
 
 
+@names_unknown_arguments()
 def calibration_curve(
     labels: npt.ArrayLike,
     probabilities: npt.ArrayLike,
@@ -82,6 +83,7 @@ def calibration_curve(
     return sheet.finish()
 
 
+@names_unknown_arguments(seed="sample_seed=")
 def precision_recall(
     lists: RankedLists | EvaluationResult,
     ties: str = "expected",
@@ -136,6 +138,7 @@ def precision_recall(
     return _faint_and_bold(sheet, stepped, bold, n, words, title, limit, sample_seed, drawstyle="steps-pre")
 
 
+@names_unknown_arguments(seed="sample_seed=")
 def roc(
     lists: RankedLists | EvaluationResult,
     *,
