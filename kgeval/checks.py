@@ -147,7 +147,7 @@ GONE = "gone: "  # begins a hint of `names_unknown_arguments` about an argument 
 
 
 def names_unknown_arguments(**hints: str) -> Callable[[Callee], Callee]:
-    """Return a decorator for public functions and classes: an unknown keyword argument is a ProtocolError with a hint.
+    """Return a decorator for public functions and classes: wrong arguments are a ProtocolError with the right ones.
 
     Parameters
     ----------
@@ -167,15 +167,21 @@ def names_unknown_arguments(**hints: str) -> Callable[[Callee], Callee]:
     Traceback (most recent call last):
     ...
     kgeval.errors.ProtocolError: show() has no argument 'metric'; did you mean 'metrics'? Its arguments: result, metrics
+    >>> show()
+    Traceback (most recent call last):
+    ...
+    kgeval.errors.ProtocolError: show(): missing a required argument: 'result'. Its arguments: result, metrics
     """
 
     def decorated(function: Any) -> Any:
         inner = function.__init__ if inspect.isclass(function) else function
-        known = [name for name in inspect.signature(inner).parameters if name != "self"]
+        signature = inspect.signature(inner)
+        known = [name for name in signature.parameters if name not in ("self", "cls")]
+        takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in signature.parameters.values())
 
         @functools.wraps(inner)
         def checked(*args: Any, **named: Any) -> Any:
-            unknown = next((name for name in named if name not in known), None)
+            unknown = next((name for name in named if name not in known and (not takes_any or name in hints)), None)
             if unknown is not None:
                 if hints.get(unknown, "").startswith(GONE):
                     reason = hints[unknown].removeprefix(GONE)
@@ -183,6 +189,11 @@ def names_unknown_arguments(**hints: str) -> Callable[[Callee], Callee]:
                 hint = f"; did you mean {hints[unknown]}?" if unknown in hints else suggest(unknown, known)
                 ending = "" if unknown in hints else f"{'' if hint else '.'} Its arguments: {', '.join(known)}"
                 raise ProtocolError(f"{function.__name__}() has no argument {unknown!r}{hint}{ending}")
+            try:
+                signature.bind(*args, **named)
+            except TypeError as error:
+                shown = ", ".join(known)
+                raise ProtocolError(f"{function.__name__}(): {error}. Its arguments: {shown}") from None
             return inner(*args, **named)
 
         if not inspect.isclass(function):

@@ -14,6 +14,7 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from kgeval.checks import names_unknown_arguments
 from kgeval.errors import ScoreError
 from kgeval.scorers.libraries import adapter_of, register_adapter
 
@@ -41,6 +42,7 @@ _LOADED_LATER = {
 KNOWN = "PyKEEN, TorchKGE, PyTorch Geometric (torch_geometric.nn.kge), LibKGE and AmpliGraph"
 
 
+@names_unknown_arguments()
 def from_model(model: Any, ids: Any = None, mode: str | None = None) -> Any:
     """Make an adapter from a live model of another library; `kgeval.evaluate` accepts the adapter as a scorer.
 

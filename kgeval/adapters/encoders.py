@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from kgeval.adapters.entity_texts import MISSING, EntityTexts, Texts, both_texts, joined
-from kgeval.checks import Ids, Scores, check_one_of, check_positive_int, counted, cut_label
+from kgeval.checks import Ids, Scores, check_one_of, check_positive_int, counted, cut_label, names_unknown_arguments
 from kgeval.data.dataset import Dataset
 from kgeval.errors import ScoreError
 from kgeval.scorers.rounding import TOLERANCE, TOLERANCE_OF_HALVES
@@ -20,6 +20,7 @@ GEOMETRIES = ("dot", "l1", "l2")
 N_ENCODED_AGAIN = 3  # texts that are encoded a second time as a check
 
 
+@names_unknown_arguments()
 def from_encoder(
     encode: Callable[[list[str]], Any],
     encode_query: Callable[[list[str], list[str], str], Any],

@@ -12,7 +12,7 @@ import numpy as np
 
 from kgeval.adapters.base import BoundScorer, IdMap, LibraryScorer, evaluation_mode, map_ids
 from kgeval.adapters.triples import FOR_TENSORS, as_tensor, device_of
-from kgeval.checks import Ids, check_one_of
+from kgeval.checks import Ids, check_one_of, names_unknown_arguments
 from kgeval.data.dataset import Dataset
 from kgeval.errors import ScoreError
 from kgeval.kernels.arrays import is_tensor, kind_of, load_torch
@@ -25,6 +25,7 @@ METHODS = {"object": "score_objects", "subject": "score_subjects"}
 IDS_OF_DATASET = "the function gets the ids of the dataset (from_function was called without ids=)"
 
 
+@names_unknown_arguments()
 def from_function(
     score: Any,
     *,

@@ -14,7 +14,7 @@ import numpy as np
 
 from kgeval.adapters.entity_texts import MISSING, EntityTexts, Texts, both_texts, joined
 from kgeval.adapters.text_cache import TextCache
-from kgeval.checks import Ids, Scores, check_one_of, check_positive_int, counted, cut_label
+from kgeval.checks import Ids, Scores, check_one_of, check_positive_int, counted, cut_label, names_unknown_arguments
 from kgeval.data.dataset import Dataset
 from kgeval.errors import ScoreError
 from kgeval.files import pack_labels
@@ -28,6 +28,7 @@ FIELDS = ("{subject}", "{relation}", "{object}")
 _FIELD = re.compile(f"({'|'.join(map(re.escape, FIELDS))})")  # split() keeps the fields
 
 
+@names_unknown_arguments()
 def from_texts(
     score: Callable[..., Any],
     *,

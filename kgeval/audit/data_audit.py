@@ -13,7 +13,7 @@ import pandas as pd
 
 from kgeval import markup_panels as panels
 from kgeval.audit.findings import EFFECTS, all_findings
-from kgeval.checks import counted, cut_label
+from kgeval.checks import counted, cut_label, names_unknown_arguments
 from kgeval.data.dataset import Dataset
 from kgeval.errors import DataError
 from kgeval.markup import joined, printable
@@ -69,6 +69,7 @@ class Audit:
         return json.dumps(content | {"findings": self.findings.to_dict("records")}, indent=2)
 
 
+@names_unknown_arguments()
 def audit(dataset: Dataset) -> Audit:
     """Look for faults and leaks in a dataset, and for other facts that change what the metrics mean.
 

@@ -15,7 +15,7 @@ from urllib.parse import quote
 from kgeval.benchmarks.board import UNKNOWN_NEGATIVES, Board, BoardRow, BoardRun, BoardTable, read_board
 from kgeval.benchmarks.card import Card
 from kgeval.benchmarks.page_sections import spread
-from kgeval.checks import counted
+from kgeval.checks import counted, names_unknown_arguments
 from kgeval.files import replacing
 from kgeval.markup import Markup, joined, printable, tag
 from kgeval.metrics.grammar import display_of
@@ -30,6 +30,7 @@ N_HEX = 12  # characters of a fingerprint that are shown
 MAX_NAME, MAX_PLACE, MAX_TITLE = 40, 28, 24  # characters of a model, of a file, and of a dataset in the navigation
 
 
+@names_unknown_arguments()
 def write_board(
     runs: Board | str | Path | Sequence[str | Path | Card | EvaluationResult],
     path: str | Path,

@@ -18,6 +18,7 @@ from typing import Any
 from kgeval.benchmarks.card_files import FORMAT, card_text, check_content, is_date, last_digit, read_content, rounded
 from kgeval.benchmarks.paragraphs import run_paragraph
 from kgeval.benchmarks.rank_hashes import labels_digest, ranks_digest, scores_digest
+from kgeval.checks import names_unknown_arguments
 from kgeval.data.known import SETTINGS
 from kgeval.errors import DataError
 from kgeval.files import check_source, check_target, replacing
@@ -211,6 +212,7 @@ class Card:
         """The SHA-256 of the ranks; it depends neither on the order of the rows nor on ids."""
         return str(self.content["hashes"]["ranks"])
 
+    @names_unknown_arguments()
     def paragraph(self, style: str = "text") -> str:
         """Return the card as a paragraph for the appendix of a paper.
 
@@ -247,6 +249,7 @@ class Card:
         return f"Card({self.model!r}{seed}, {self.dataset!r}, {self.n_ranks:,} ranks, hash {self.hash[:8]})"
 
 
+@names_unknown_arguments()
 def write_card(card: Card | EvaluationResult, path: str | Path, *, overwrite: bool = False) -> None:
     """Write a card to a JSON file; the same card gives the same bytes.
 

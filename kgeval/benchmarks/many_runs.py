@@ -102,6 +102,7 @@ class Benchmark:
         """The result of the benchmark for its primary metric, in one sentence; see `BenchmarkVerdict`."""
         return benchmark_verdict(self)
 
+    @names_unknown_arguments(metrics="metric=")
     def across(self, metric: str | Metric | None = None) -> AcrossDatasets:
         """Return the mean ranks of the models over all datasets, and tests of the differences between the models.
 
@@ -122,6 +123,7 @@ class Benchmark:
         """
         return across_datasets(self, metric)
 
+    @names_unknown_arguments()
     def equivalence(self, margin: float, kind: str = "equivalence") -> pd.DataFrame:
         """Test whether the models of each pair are equal up to a margin, by two one-sided t tests (TOST).
 
@@ -174,6 +176,7 @@ class Benchmark:
         """Return the lines of `header` that say what the numbers mean, and how differences were tested."""
         return benchmark_text.notes_on_method(self)
 
+    @names_unknown_arguments()
     def to_latex(self, siunitx: bool = False) -> str:
         """Return the table for a paper: rows are models, columns are datasets and metrics; needs the package booktabs.
 
@@ -198,12 +201,13 @@ class Benchmark:
         """Return the table of `to_latex` in Markdown, then lines about the numbers and the protocols."""
         return tables.markdown_table(self)
 
+    @names_unknown_arguments(has_differences="differences=")
     def to_csv(
         self,
         path: str | Path | None = None,
         *,
         overwrite: bool = False,
-        has_differences: bool = False,
+        differences: bool = False,
         spreadsheet: bool = False,
     ) -> str:
         """Return `table` as CSV text, with full precision, and write it to a file if a path is given.
@@ -215,12 +219,12 @@ class Benchmark:
         path : path, optional
         overwrite : bool
             Whether to replace an existing file.
-        has_differences : bool
+        differences : bool
             Whether to return `differences` in place of `table`.
         spreadsheet : bool
             Whether to put an apostrophe before names that a spreadsheet would read as formulas.
         """
-        return tables.csv_table(self, path, overwrite, has_differences, spreadsheet)
+        return tables.csv_table(self, path, overwrite, differences, spreadsheet)
 
     def __repr__(self) -> str:
         return benchmark_text.screen_text(self)
@@ -230,6 +234,7 @@ class Benchmark:
 
 
 GONE_ARGUMENTS = {
+    "metric": "metrics=, the first of which is tested",
     "correction": f"{GONE}all differences are corrected by Holm's method, which assumes nothing about their dependence",
     "intervals": f"{GONE}there is no bootstrap; intervals come from Student's t, as the tests do",
     **dict.fromkeys(
@@ -242,7 +247,6 @@ GONE_ARGUMENTS = {
 def benchmark(
     results: Mapping[Any, EvaluationResult] | Sequence[EvaluationResult],
     *,
-    metric: str | Metric = "mrr",
     metrics: Sequence[str | Metric] | str = BRIEF_METRICS,
     baseline: str | None = None,
     confidence: float = 0.95,
@@ -262,10 +266,9 @@ def benchmark(
         names: ``result.save(file, name="ComplEx", seed=1)`` or `kgeval.benchmarks.named`; the dataset is
         ``result.facts["dataset"]``. A model may lack a dataset, and models may have unequal numbers of seeds; the table
         and a note say so.
-    metric : str or Metric
-        The primary metric. Only differences in this metric are tested. Choose it before you see the results.
     metrics : sequence of str or Metric, or one string with commas
-        Further metrics to show. Keys as in `EvaluationResult.value`.
+        The metrics to show; keys as in `EvaluationResult.value`. The first is the primary metric: only differences in
+        this metric are tested. Choose it before you see the results.
     baseline : str, optional
         The name of a model. Each other model is compared only with this baseline, so that there are fewer tests. Choose
         it before you see the results. By default, all pairs of models are compared.
@@ -309,12 +312,14 @@ def benchmark(
     ...     return lambda s, p, o: -((o - s - step) % 20) + 5 * noise[s, o]
     >>> runs = {(name, seed, "ring"): kg.evaluate(model(step, seed), dataset)
     ...         for name, step in {"near": 1, "far": 4}.items() for seed in (1, 2, 3)}
-    >>> bench = benchmark(runs, metric="mrr")
+    >>> bench = benchmark(runs, metrics="mrr")
     >>> bench.differences["better"].tolist(), bench.verdict.leaders
     (['near'], {'ring': ('near',)})
     """
     runs = read_runs(results)
-    keys = _read_keys(metric, metrics)
+    keys = {str(key): key for key in map(Key.parse, split_list(metrics))}
+    if not keys:
+        raise MetricError("metrics is empty; name one or more, the first of which is tested: metrics='mrr,hits@10'")
     models = tuple(dict.fromkeys(run.model for run in runs))
     datasets = tuple(dict.fromkeys(run.dataset for run in runs))
     if baseline is not None:
@@ -345,14 +350,3 @@ def benchmark(
     notes = benchmark_notes(parts, table, differences, terms)
     alignments = {part.dataset: part.alignment for part in parts}
     return Benchmark(table, differences, values, of_runs, models, datasets, keys, runs, alignments, terms, tuple(notes))
-
-
-def _read_keys(metric: str | Metric, metrics: Sequence[str | Metric] | str) -> dict[str, Key]:
-    """Return the metrics, the primary one first: text of the key -> key."""
-    primary = split_list(metric) if isinstance(metric, str) else [metric]
-    if len(primary) != 1:
-        raise MetricError(
-            f"metric is the one primary metric, on which differences are tested; got {metric!r}; further metrics: "
-            "metrics='mrr,hits@10'"
-        )
-    return {str(key): key for key in map(Key.parse, [*primary, *split_list(metrics)])}

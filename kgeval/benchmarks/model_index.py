@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from kgeval.benchmarks.card import Card
-from kgeval.checks import check_one_of
+from kgeval.checks import check_one_of, names_unknown_arguments
 from kgeval.errors import DataError
 from kgeval.markup import printable
 from kgeval.metrics.default_metrics import PAGE_METRICS
@@ -21,6 +21,7 @@ from kgeval.results.keys import Key
 TASK = {"type": "link-prediction", "name": "Link prediction"}
 
 
+@names_unknown_arguments()
 def front_matter(
     cards: Card | Sequence[Card], *, dataset_id: str | None = None, metrics: Sequence[str] = PAGE_METRICS
 ) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 from kgeval._version import __version__
 from kgeval.benchmarks import page_sections as parts
 from kgeval.benchmarks.many_runs import Benchmark
+from kgeval.checks import names_unknown_arguments
 from kgeval.errors import DataError
 from kgeval.files import replacing
 from kgeval.markup import printable
@@ -19,6 +20,7 @@ from kgeval.report.page_frame import check_page_target, whole_page
 from kgeval.report.tables import frame_records
 
 
+@names_unknown_arguments()
 def write_benchmark_page(
     benchmark: Benchmark, path: str | Path, *, overwrite: bool = False, title: str | None = None
 ) -> None:
@@ -83,7 +85,6 @@ def _command(benchmark: Benchmark) -> str:
     """Return the command that makes such a page from saved results."""
     terms = benchmark.terms
     words = ["kgeval benchmark RUN1.kgeval RUN2.kgeval ..."]
-    words += [f"--metric {shlex.quote(printable(terms.metric))}"] if terms.metric != "mrr" else []
     words += [f"--metrics {shlex.quote(printable(','.join(benchmark.keys)))}"]
     words += [f"--baseline {shlex.quote(printable(terms.baseline))}"] if terms.baseline is not None else []
     words += [f"--confidence {terms.confidence:g} --cluster {terms.cluster} --spread {terms.spread}"]

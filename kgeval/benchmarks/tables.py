@@ -252,7 +252,7 @@ def csv_table(
     benchmark: Any,
     path: str | Path | None = None,
     overwrite: bool = False,
-    has_differences: bool = False,
+    differences: bool = False,
     spreadsheet: bool = False,
 ) -> str:
     """Return `Benchmark.to_csv`.
@@ -261,9 +261,9 @@ def csv_table(
     ----------
     benchmark : Benchmark
     path : path, optional
-    overwrite, has_differences, spreadsheet : bool
+    overwrite, differences, spreadsheet : bool
     """
-    frame, overridden = benchmark.differences if has_differences else benchmark.table, _overridden(benchmark)
+    frame, overridden = benchmark.differences if differences else benchmark.table, _overridden(benchmark)
     if overridden:
         frame = frame.assign(overridden=[overridden.get(dataset, "") for dataset in frame["dataset"]])
     frame = without_formulas(frame) if spreadsheet else frame

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from kgeval import markup_panels as panels
-from kgeval.checks import Ids, check_positive_int, check_seed, counted
+from kgeval.checks import Ids, check_positive_int, check_seed, counted, names_unknown_arguments
 from kgeval.classification.classification_result import CLASSIFIED_METRICS, ClassificationResult
 from kgeval.classification.example_clusters import ExampleClusters, interval_lines
 from kgeval.classification.pairing import pair_examples
@@ -150,6 +150,7 @@ class ClassificationComparison:
         )
 
 
+@names_unknown_arguments(seed="resample_seed=")
 def compare_classifications(
     results: Sequence[ClassificationResult] | Mapping[str, ClassificationResult],
     names: Sequence[str] | None = None,

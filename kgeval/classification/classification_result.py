@@ -35,7 +35,7 @@ from kgeval.metrics.pointwise.base import PointMetric
 from kgeval.results.columns import by_position, dataset_of, group_labels, group_names, join_columns, same_columns
 from kgeval.results.display import html_table, show_text
 from kgeval.results.files import READERS, write_result
-from kgeval.results.rank_table import CONFIDENCE, NO_BOOTSTRAP
+from kgeval.results.rank_table import CONFIDENCE, KEY_HINTS, NO_BOOTSTRAP
 from kgeval.stats.intervals import check_confidence
 from kgeval.stats.moments import Interval, Moments
 
@@ -142,6 +142,7 @@ class ClassificationResult:
     def __getitem__(self, key: str | Metric) -> float:
         return self.value(key).value
 
+    @names_unknown_arguments(**KEY_HINTS)
     def value(self, key: str | Metric) -> MetricValue:
         """Return the value of the metric `key`; NaN with a reason if the metric is undefined.
 
@@ -318,7 +319,7 @@ class ClassificationResult:
         if name in self.columns.columns:
             return self.columns[name].array
         if name in FEATURES:
-            return self.with_features(names=[name]).columns[name].array
+            return self.with_features(features=[name]).columns[name].array
         plain = [feature for feature in FEATURES if feature not in NEED_SIDE]
         return check_one_of("by", name, dict.fromkeys(["relation", *self.columns.columns, *plain]), MetricError)
 
@@ -327,6 +328,7 @@ class ClassificationResult:
         """The metrics that tables show by default; if `table` has probabilities, also metrics of probabilities."""
         return CLASSIFIED_METRICS + (PROBABILITY_METRICS if "probability" in self.table else ())
 
+    @names_unknown_arguments(metric="metrics=")
     def summary(
         self, metrics: Sequence[str | Metric] | str | None = None, confidence: float | None = None, cluster: Any = None
     ) -> pd.DataFrame:
@@ -356,6 +358,7 @@ class ClassificationResult:
         counts = [len(self.table)] * 2
         return metric_frame(index, rows, map(str, parsed), counts, with_intervals=confidence is not None)
 
+    @names_unknown_arguments(metric="metrics=")
     def by(
         self,
         *columns: str,
@@ -432,8 +435,9 @@ class ClassificationResult:
         joined, notes = join_columns(columns, self.table, self.entities, self.relations, taken)
         return self.__replace__(columns=pd.concat([self.columns, joined], axis=1), notes=(*self.notes, *notes))
 
+    @names_unknown_arguments(names="features=")
     def with_features(
-        self, dataset: Dataset | None = None, *, names: Sequence[str] | None = None
+        self, dataset: Dataset | None = None, *, features: Sequence[str] | None = None
     ) -> ClassificationResult:
         """Return a new result with columns computed from the dataset: cardinality, pattern, ...
 
@@ -442,25 +446,26 @@ class ClassificationResult:
         dataset : Dataset, optional
             The dataset that was classified. Needed only for a result that was loaded from a file; a result of
             `kgeval.classify` has the dataset in memory.
-        names : sequence of str, optional
-            See `kgeval.features.columns.features_of`.
+        features : sequence of str, optional
+            Their names; see `kgeval.features.columns.features_of`.
 
         Raises
         ------
         DataError
             If there is no dataset, or the result was computed from another dataset.
         """
-        dataset = dataset_of(self.facts, dataset, self._dataset, names or FEATURES)
-        names = features_at_hand(dataset, has_sides=False) if names is None else names
-        features, feature_notes = features_of(self.table, None, dataset, names=names)
-        kept = self.columns.drop(columns=[name for name in features if name in self.columns])
+        dataset = dataset_of(self.facts, dataset, self._dataset, features or FEATURES)
+        names = features_at_hand(dataset, has_sides=False) if features is None else features
+        frame, feature_notes = features_of(self.table, None, dataset, names=names)
+        kept = self.columns.drop(columns=[name for name in frame if name in self.columns])
         notes = [*self.notes, *(note for note in feature_notes if note not in self.notes)]
-        return self.__replace__(columns=pd.concat([kept, features], axis=1), notes=notes)
+        return self.__replace__(columns=pd.concat([kept, frame], axis=1), notes=notes)
 
     def labelled(self) -> pd.DataFrame:
         """Return the table with labels instead of ids."""
         return with_labels(self.table, self.entities, self.relations)
 
+    @names_unknown_arguments()
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write the result to one file, by convention with the ending ``.kgeval``; `kgeval.load_result` reads it.
 
@@ -502,7 +507,7 @@ class ClassificationResult:
         The lines describe dataset, thresholds, negatives, calibration (if any) and dropped triples; cautions follow.
         """
         facts = self.facts
-        seed = "" if facts["seed"] is None else f", seed {facts['seed']}"
+        seed = "" if facts["sample_seed"] is None else f", seed {facts['sample_seed']}"
         # Older files have no key "threshold_at"; their thresholds are scores.
         is_midpoint = facts.get("threshold_at", "score") == "midpoint"
         place = ", at midpoints between scores" if is_midpoint else ""

@@ -166,7 +166,7 @@ def classify(
         facts[f"n_{examples.part}_positive"] = examples.n_positive
         facts[f"n_{examples.part}_negative"] = examples.n_negative
     facts |= {"negatives": source or negative_sets.source, "negatives_sha256": negative_sets.fingerprint(dataset)}
-    facts["seed"] = int(sample_seed) if negative_sets.source == UNIFORM else None
+    facts["sample_seed"] = int(sample_seed) if negative_sets.source == UNIFORM else None
     facts |= {"threshold_at": threshold_at, "calibrate": calibrate, "prior": prior}
     cautions = [*_threshold_notes(valid, test, chosen), *_score_notes(valid, test, calibrator)]
     return ClassificationResult(

@@ -18,7 +18,7 @@ from kgeval.results.files import check_facts, pack_columns, pack_vocabularies, u
 _TABLE = {"s": "iu", "p": "iu", "o": "iu", "label": "b", "score": "f", "threshold": "f", "predicted": "b"}
 _OPTIONAL = {"probability": "f", POSITIVE: "iu"}
 _FACT_KEYS = (
-    "dataset", "dataset_fingerprint", "observations", "negatives", "negatives_sha256", "seed", "version",
+    "dataset", "dataset_fingerprint", "observations", "negatives", "negatives_sha256", "sample_seed", "version",
     "n_valid_positive", "n_valid_negative", "n_test_positive", "n_test_negative",
 )  # fmt: skip
 FIRST_VERSION = 2  # the first version of the file format that supports classifications
@@ -77,7 +77,10 @@ def unpack_classification(arrays: Arrays, header: dict[str, Any], version: int) 
     """
     if version < FIRST_VERSION:
         raise DataError(f"version {version} of the file format does not support classifications")
-    check_facts(header["facts"], _FACT_KEYS)
+    facts = header["facts"]
+    if isinstance(facts, dict) and "seed" in facts and "sample_seed" not in facts:  # a file of kgeval 0.1
+        facts = {"sample_seed" if name == "seed" else name: value for name, value in facts.items()}
+    check_facts(facts, _FACT_KEYS)
     entities, relations = unpack_vocabularies(arrays)
     kinds = {**_TABLE, **_THRESHOLDS, "thresholds_is_own": "b", "global_threshold": "f"}
     kinds |= {name: kind for name, kind in _OPTIONAL.items() if name in arrays}
@@ -107,7 +110,7 @@ def unpack_classification(arrays: Arrays, header: dict[str, Any], version: int) 
         "global_threshold": float(arrays["global_threshold"]),
         "entities": entities,
         "relations": relations,
-        "facts": header["facts"],
+        "facts": facts,
         "dropped": header["dropped"],
         "notes": header["notes"],
         "columns": unpack_columns(arrays, header, len(table)),

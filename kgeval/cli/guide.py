@@ -10,11 +10,16 @@ from importlib import resources
 
 # Words that the guide does not use, and the words to search in their place.
 SYNONYMS = {
-    "appendix": "paragraph paper", "citation": "paper", "cite": "paper", "confidence": "interval", "cuda": "nvidia gpu",
-    "direct": "object", "fair": "negatives", "figure": "pictures", "figures": "pictures", "gpu": "nvidia gpu",
-    "head": "subject", "html": "report page", "plot": "pictures", "plots": "pictures", "power": "detectable",
-    "significance": "p-value", "significant": "p-value", "tail": "object", "temporal": "time",
-    "tost": "equivalence", "undecided": "bounds",
+    "appendix": "paragraph paper", "bad": "low", "citation": "paper", "cite": "paper", "confidence": "interval",
+    "cuda": "nvidia gpu", "direct": "object", "early": "training", "fair": "negatives", "figure": "pictures",
+    "figures": "pictures", "gpu": "nvidia gpu", "head": "sides settings", "html": "report page", "interrupted": "stop",
+    "leaderboard": "board", "leakage": "leaks", "plot": "pictures", "plots": "pictures", "power": "detectable",
+    "resume": "stop", "significance": "better", "significant": "better", "stopping": "loop", "tail": "sides settings",
+    "temporal": "time", "tost": "equivalence", "worst": "low",
+}  # fmt: skip
+LITTLE = {  # words that are not searched
+    "a", "an", "and", "are", "can", "do", "for", "how", "i", "in", "is", "it", "my", "of", "only", "the", "this", "to",
+    "what", "why", "with",
 }  # fmt: skip
 IN_TITLE, IN_HEADING, IN_OPENING, IN_CODE = 6, 10, 3, 2  # points for a word; each place in the text gives a point
 OLD_NAMES = "from-0.1"  # the page of old names
@@ -87,7 +92,8 @@ def search(query: str) -> list[Section]:
     []
     """
     exact = [section for section in sections() if section.heading.lower() == query.lower()]
-    query = " ".join(SYNONYMS.get(word, word) for word in query.lower().split())
+    asked = query.lower().split()
+    query = " ".join(SYNONYMS.get(word, word) for word in [word for word in asked if word not in LITTLE] or asked)
     words = list(dict.fromkeys(re.findall(r"[^\W_][\w.@-]*[^\W_]|[^\W_]", query)))[:MAX_WORDS]
     if not words:
         return exact

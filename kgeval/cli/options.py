@@ -306,12 +306,22 @@ def _option(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-PREDICTION_OPTIONS = ("predictions_format", "filtered", "missing", "names", "relation_names", "matching")
+PREDICTION_OPTIONS = ("predictions_format", "filtered", "missing", "entity_names", "relation_names", "matching")
 
 
 NEED_DATASET = (  # options that mean nothing for ranks without a dataset
     *("columns", "sep", "split_files", "ignore_files", "labelled", "dataset_format", "split_fractions", "split_seed"),
-    *("split_inverse_free", "splits", "filter", "filter_by", "unseen", "names", "relation_names", "ids", "types"),
+    *(
+        "split_inverse_free",
+        "splits",
+        "filter",
+        "filter_by",
+        "unseen",
+        "entity_names",
+        "relation_names",
+        "ids",
+        "types",
+    ),
     "means_from",
 )
 
@@ -342,7 +352,7 @@ def add_predictions(parser: argparse.ArgumentParser) -> None:
         "anywhere between 1 and the last (default: an error)",
     )
     predictions.add_argument(
-        "--names", metavar="FILE", help="names of entities: lines of label, tab, name, such as entity2text.txt"
+        "--entity-names", metavar="FILE", help="names of entities: lines of label, tab, name, such as entity2text.txt"
     )
     predictions.add_argument("--relation-names", metavar="FILE", help="names of relations: lines of label, tab, name")
     predictions.add_argument(
@@ -511,7 +521,7 @@ def given_dataset(options: argparse.Namespace) -> kgeval.Dataset:
     )
     if fractions is None:
         return dataset
-    return dataset.split(fractions, seed=options.split_seed or 0, inverse_free=bool(options.split_inverse_free))
+    return dataset.split(fractions, split_seed=options.split_seed or 0, inverse_free=bool(options.split_inverse_free))
 
 
 def _fractions(text: str) -> dict[str, float]:
@@ -744,7 +754,7 @@ def predictions_of(options: argparse.Namespace, dataset: kgeval.Dataset | None) 
         dataset,
         format=options.predictions_format,
         split=split[0],
-        names=options.names,
+        entity_names=options.entity_names,
         relation_names=options.relation_names,
         matching=options.matching,
         side=None if options.sides == "both" else options.sides,

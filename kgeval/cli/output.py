@@ -128,7 +128,7 @@ class ChosenColumns:
     ----------
     dataset : Dataset
         The evaluated dataset.
-    splits_for_means : list of str, optional
+    means_from : list of str, optional
         The splits of ``--means-from``.
     types : pandas.Categorical, optional
         The types of the entities, from the file of ``--types``.
@@ -137,7 +137,7 @@ class ChosenColumns:
     """
 
     dataset: kgeval.Dataset
-    splits_for_means: list[str] | None
+    means_from: list[str] | None
     types: pd.Categorical | None
     notes: list[str]
 
@@ -174,11 +174,11 @@ class ChosenColumns:
 
     def added_to(self, result: EvaluationResult) -> EvaluationResult:
         """Return a result with these columns."""
-        if self.splits_for_means is not None:
+        if self.means_from is not None:
             names = list(OVER_SPLITS)
-            result = result.with_features(self.dataset, names=names, splits_for_means=self.splits_for_means)
+            result = result.with_features(self.dataset, features=names, means_from=self.means_from)
         if self.types is not None:
-            result = result.with_features(self.dataset, names=list(NEED_TYPES), types=self.types)
+            result = result.with_features(self.dataset, features=list(NEED_TYPES), types=self.types)
         return result.__replace__(notes=[*result.notes, *self.notes]) if self.notes else result
 
 

@@ -225,6 +225,7 @@ OLD_OPTIONS = {  # options of version 0.1, and their new names, of which a comma
     "--block-size": (BATCH_SIZE,),
     "--max-pairs": (BATCH_SIZE,),
     "--resamples": ("--n-resamples",),
+    "--names": ("--entity-names",),
     "--seed": ("--resample-seed: the seed of the random swaps", "--sample-seed: the seed of the random negatives"),
 }
 

@@ -158,6 +158,7 @@ class Comparison:
                 )
         return self.names[best]
 
+    @names_unknown_arguments()
     def significant(self, alpha: float | None = None) -> pd.DataFrame:
         """Return the rows of `differences` that are decided.
 
@@ -183,6 +184,7 @@ class Comparison:
         """The result of the comparison for its first metric, in one sentence; see `kgeval.comparison.verdict_of`."""
         return verdict_of(dict(zip(self.names, self.results)), self)
 
+    @names_unknown_arguments(metrics="metric=")
     def by(
         self, column: str, metric: str | Metric | None = None, first: str | None = None, second: str | None = None
     ) -> pd.DataFrame:
@@ -254,6 +256,7 @@ class Comparison:
             return frame
         return frame.sort_index().sort_values("contribution", key=np.abs, ascending=False, kind="stable")
 
+    @names_unknown_arguments(metric="metrics=")
     def averages(
         self,
         *columns: str,
@@ -308,10 +311,11 @@ class Comparison:
         checked = None if weights is None else checked_weights(weights, self.results[0].table, of)
         return average_table(self, group_names(columns), labels, self._model_indices(first, second), checked)
 
+    @names_unknown_arguments(reference="baseline=")
     def equivalence(
-        self, margin: float, metric: str | Metric | None = None, kind: str = "equivalence", reference: str | None = None
+        self, margin: float, metric: str | Metric | None = None, kind: str = "equivalence", baseline: str | None = None
     ) -> pd.DataFrame:
-        """Test whether models are equivalent, or not inferior to a reference, within a margin.
+        """Test whether models are equivalent, or not inferior to a baseline, within a margin.
 
         "No significant difference" does not show that two models are equally good; the test set may be too small. Here,
         equivalence is shown if the difference is significantly smaller than the margin in both directions (two
@@ -328,9 +332,9 @@ class Comparison:
             One of the compared metrics; by default the first.
         kind : str
             ``"equivalence"`` or ``"non-inferiority"``.
-        reference : str, optional
+        baseline : str, optional
             The name of the model with which each other model is compared. By default, each pair is tested;
-            non-inferiority needs a reference.
+            non-inferiority needs a baseline.
 
         Returns
         -------
@@ -350,7 +354,7 @@ class Comparison:
             If `margin` is not above 0, or not below the largest possible difference; if `kind` is unknown or the metric
             was not compared.
         ProtocolError
-            If no model has the name `reference`, or if `kind` is ``"non-inferiority"`` and there is no `reference`.
+            If no model has the name `baseline`, or if `kind` is ``"non-inferiority"`` and there is no `baseline`.
 
         References
         ----------
@@ -368,8 +372,9 @@ class Comparison:
         [[0.041, 'equal within the margin']]
         """
         label = next(iter(self.keys)) if metric is None else self._label(metric)
-        return equivalence_table(self, label, margin, kind, reference)
+        return equivalence_table(self, label, margin, kind, baseline)
 
+    @names_unknown_arguments(metrics="metric=")
     def by_relation(self, metric: str | Metric, first: str | None = None, second: str | None = None) -> pd.DataFrame:
         """Return the contribution of each relation to the difference between two models: ``by("relation", metric)``.
 
@@ -380,8 +385,9 @@ class Comparison:
         """
         return self.by("relation", metric, first, second)
 
+    @names_unknown_arguments(n="limit=")
     def disagreements(
-        self, first: str | None = None, second: str | None = None, n: int = 10, setting: str = "filtered"
+        self, first: str | None = None, second: str | None = None, limit: int = 10, setting: str = "filtered"
     ) -> pd.DataFrame:
         """Return the triples whose ranks differ most between two models, by ``|1 / rank_first - 1 / rank_second|``.
 
@@ -389,7 +395,7 @@ class Comparison:
         ----------
         first, second : str, optional
             As in `by`.
-        n : int
+        limit : int
             The largest number of rows.
         setting : str
             ``"filtered"`` or ``"raw"``.
@@ -404,7 +410,7 @@ class Comparison:
         Raises
         ------
         MetricError
-            If `n` is not a positive integer, or `setting` is unknown, or a model has no ranks in this setting.
+            If `limit` is not a positive integer, or `setting` is unknown, or a model has no ranks in this setting.
         ProtocolError
             If no model has the name `first` or `second`, or both names are the same.
 
@@ -413,11 +419,11 @@ class Comparison:
         >>> from kgeval import Dataset, evaluate
         >>> dataset = Dataset.from_arrays(test=[[0, 0, 1], [1, 0, 2]], n_entities=4, n_relations=1)
         >>> results = [evaluate(lambda s, p, o, sign=sign: sign * (s - o), dataset) for sign in (1, -1)]
-        >>> compare(results, names=["A", "B"]).disagreements(n=1).values.tolist()
+        >>> compare(results, names=["A", "B"]).disagreements(limit=1).values.tolist()
         [['0', '0', '1', 'subject', 4.0, 1.0]]
         """
         i, j = self._model_indices(first, second)
-        check_positive_int("n", n, MetricError)
+        check_positive_int("limit", limit, MetricError)
         check_one_of("setting", setting, SETTINGS, MetricError)
         rows = self.alignment.rows
         for k in (i, j):
@@ -426,7 +432,7 @@ class Comparison:
                 raise MetricError(f"{self.names[k]} has no {setting} ranks: {unknown[setting]}")
         ranks = [self.results[k].rank_table.ranks(setting, rows=rows[k]) for k in (i, j)]
         gaps = np.nan_to_num(np.abs(1.0 / ranks[0] - 1.0 / ranks[1]), nan=0.0)
-        chosen = np.lexsort((rows[0], -gaps))[: min(n, int((gaps > 0).sum()))]
+        chosen = np.lexsort((rows[0], -gaps))[: min(limit, int((gaps > 0).sum()))]
         table = self.results[0].table[["s", "p", "o", "side"]].iloc[rows[0][chosen]].reset_index(drop=True)
         frame = with_labels(table, self.results[0].entities, self.results[0].relations)
         return frame.assign(rank_first=ranks[0][chosen], rank_second=ranks[1][chosen])

@@ -83,7 +83,7 @@ def _with_feature(
     """
     for k in order[:-1]:
         try:
-            return {k: results[k].with_features(names=[column])}
+            return {k: results[k].with_features(features=[column])}
         except DataError:  # noqa: PERF203  (no dataset in memory)
             continue
-    return {order[-1]: results[order[-1]].with_features(names=[column])}
+    return {order[-1]: results[order[-1]].with_features(features=[column])}

@@ -42,7 +42,7 @@ EQUAL, NOT_INFERIOR, INFERIOR = "equal within the margin", "not inferior", "infe
 MARGIN_COLUMNS = (*ROW_COLUMNS, *MORE_COLUMNS, "margin", "p_beyond", "p_beyond_corrected", "not_excluded")
 
 
-def equivalence_table(comparison: Any, label: str, margin: float, kind: str, reference: str | None) -> pd.DataFrame:
+def equivalence_table(comparison: Any, label: str, margin: float, kind: str, baseline: str | None) -> pd.DataFrame:
     """Return the table of `Comparison.equivalence`.
 
     Parameters
@@ -53,19 +53,19 @@ def equivalence_table(comparison: Any, label: str, margin: float, kind: str, ref
     margin : float
     kind : str
         One of `KINDS`.
-    reference : str, optional
+    baseline : str, optional
         The name of a model.
     """
     check_one_of("kind", kind, KINDS, MetricError)
-    if reference is not None:
-        check_one_of("reference", reference, comparison.names)
+    if baseline is not None:
+        check_one_of("baseline (--non-inferior-to)", baseline, comparison.names)
     elif kind == "non-inferiority":
         raise ProtocolError(
-            "non-inferiority needs a reference: the model to which the others must not be inferior, such as "
-            f"reference={comparison.names[0]!r} (--non-inferior-to {comparison.names[0]})"
+            "non-inferiority needs a baseline: the model to which the others must not be inferior, such as "
+            f"baseline={comparison.names[0]!r} (--non-inferior-to {comparison.names[0]})"
         )
     check_margin(comparison.keys[label], margin, largest_of(comparison, label))
-    indices = pairs_of(comparison.names, reference, comparison.models)
+    indices = pairs_of(comparison.names, baseline, comparison.models)
     pairs = [compared_pair(comparison, label, pair) for pair in indices]
     return margin_rows(pairs, [margin] * len(pairs), kind, comparison.alpha)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import counted
+from kgeval.checks import counted, names_unknown_arguments
 from kgeval.comparison.comparison import Comparison, compare
 from kgeval.comparison.margins import (
     INFERIOR,
@@ -45,13 +45,13 @@ class Gate:
         last column is ``passes``. ``reason`` may also say that all ranks are the same.
     comparison : Comparison
         The comparison of the run and the baseline.
-    is_strict : bool
+    strict : bool
         Whether a metric passes only if it is shown not to be inferior.
     """
 
     table: pd.DataFrame
     comparison: Comparison
-    is_strict: bool
+    strict: bool
 
     @property
     def passes(self) -> bool:
@@ -77,19 +77,20 @@ class Gate:
             f"tested: one-sided t tests at the level {alpha:g}{corrected}; the intervals contain the differences that "
             "the tests do not exclude",
             *notes,
-            f"gate{' (strict)' if self.is_strict else ''}: {outcome}",
+            f"gate{' (strict)' if self.strict else ''}: {outcome}",
         ]
 
     def __str__(self) -> str:
         return "\n".join(self.lines)
 
 
+@names_unknown_arguments(is_strict="strict=")
 def gate(
-    run: EvaluationResult,
+    result: EvaluationResult,
     baseline: EvaluationResult,
     margins: Mapping[str | Metric, float],
     *,
-    is_strict: bool = False,
+    strict: bool = False,
     confidence: float = 0.95,
     cluster: Any = "triple",
     override: Sequence[str] | str = (),
@@ -99,17 +100,17 @@ def gate(
 
     The gate fails if the loss is significantly larger than the margin in a metric. It passes in two cases: the run is
     shown not to be inferior (the loss is significantly smaller than the margin), or the test is undecided; then
-    the output contains the largest loss that is not excluded. With `is_strict`, only the first case passes.
+    the output contains the largest loss that is not excluded. With `strict`, only the first case passes.
     A metric also passes if all its ranks are equal to the ranks of the baseline.
 
     Parameters
     ----------
-    run, baseline : EvaluationResult
+    result, baseline : EvaluationResult
         With the same protocol, dataset and queries.
     margins : mapping of str or Metric to float
         For each metric, the largest accepted loss, in the unit of the metric; 0 accepts no loss. For metrics of
         which lower values are better, such as MR, a rise is a loss.
-    is_strict : bool
+    strict : bool
     confidence : float
         The tests have the significance level ``1 - confidence``, corrected by Holm's method for the number of metrics.
     cluster, override
@@ -149,7 +150,7 @@ def gate(
     if len(keys) < len(margins):
         raise MetricError(f"a metric is named twice: {', '.join(map(str, margins))}")
     settings: dict[str, Any] = {"override": override, "confidence": confidence, "cluster": cluster}
-    comparison = compare([run, baseline], names=names, metrics=list(keys), **settings)
+    comparison = compare([result, baseline], names=names, metrics=list(keys), **settings)
     for label, margin in keys.items():
         check_margin(comparison.keys[label], margin, largest_of(comparison, label), allow_zero=True)
     pairs = [compared_pair(comparison, label, (0, 1)) for label in keys]
@@ -159,8 +160,8 @@ def gate(
     frame.loc[[_has_same_ranks(comparison, comparison.keys[label]) for label in keys], "reason"] = SAME_RANKS
     # The test is about new triples. A run whose ranks all equal the ranks of the baseline passes without a test.
     frame.loc[frame["reason"] == SAME_RANKS, "decision"] = NOT_INFERIOR
-    is_passed = frame["decision"] == NOT_INFERIOR if is_strict else frame["decision"] != INFERIOR
-    return Gate(frame.assign(passes=is_passed)[list(GATE_COLUMNS)], comparison, is_strict)
+    is_passed = frame["decision"] == NOT_INFERIOR if strict else frame["decision"] != INFERIOR
+    return Gate(frame.assign(passes=is_passed)[list(GATE_COLUMNS)], comparison, strict)
 
 
 def _has_same_ranks(comparison: Comparison, key: Key) -> bool:
@@ -191,7 +192,7 @@ def _line(row: Mapping[Any, Any], of_gate: Gate) -> str:
         verdict = f"FAILS: the loss is significantly larger than the margin, {p_value}"
     elif row["decision"] == NOT_INFERIOR:
         verdict = f"passes, and is shown not to be inferior by the margin, {p_equals(row['p_corrected'], alpha)}"
-    elif of_gate.is_strict:
+    elif of_gate.strict:
         verdict = f"FAILS (strict): the loss is not shown to be below the margin{loss}"
     else:
         verdict = f"passes: no significant loss beyond the margin; this does not show that nothing was lost{loss}"

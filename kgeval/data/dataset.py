@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from kgeval import markup_panels as panels
-from kgeval.checks import Ids, check_positive_int, counted, cut_label, suggest
+from kgeval.checks import Ids, check_positive_int, counted, cut_label, names_unknown_arguments, suggest
 from kgeval.data.column_names import TIME_NAMES
 from kgeval.data.fingerprints import FurtherPart, fingerprint_triples
 from kgeval.data.frames import (
@@ -45,7 +45,7 @@ from kgeval.markup import joined
 
 SPLITS = ("train", "valid", "test")
 ONE_FILE = (  # the note of a dataset that was read from one file
-    "one file, so all triples are in the split train; dataset.split({'train': .8, 'valid': .1, 'test': .1}, seed=0) "
+    "one file, so all triples are in the split train; dataset.split({'train': .8, 'valid': .1, 'test': .1}) "
     "divides them into train, valid and test (on the command line: --split-fractions .8,.1,.1)"
 )
 MIN_NUMBERS = 8  # columns that share fewer numbers may do so by chance; see `Dataset.suspicious_order`
@@ -138,6 +138,7 @@ class Dataset:
         self._column_values: dict[str, ColumnValues] = {}
 
     @classmethod
+    @names_unknown_arguments()
     def from_frames(
         cls,
         *,
@@ -201,6 +202,7 @@ class Dataset:
         return dataset
 
     @classmethod
+    @names_unknown_arguments()
     def of(
         cls,
         x: Any,
@@ -338,6 +340,7 @@ class Dataset:
         )
 
     @classmethod
+    @names_unknown_arguments()
     def from_arrays(
         cls,
         *,
@@ -396,7 +399,7 @@ class Dataset:
             names = ", ".join(self.splits)
             hint = "" if split in SPLITS else suggest(split, self.splits)
             if ONE_FILE in self.notes:
-                hint = "; dataset.split({'train': .8, 'valid': .1, 'test': .1}, seed=0) makes valid and test"
+                hint = "; dataset.split({'train': .8, 'valid': .1, 'test': .1}) makes valid and test"
             raise ProtocolError(f"dataset {self.name!r} has no split {split!r}; it has {names}{hint}")
         return self.splits[split]
 
@@ -505,20 +508,21 @@ class Dataset:
             return dict(zip(self.splits, np.split(joined.codes(), ends)))
         return self.column_values(name).codes
 
-    def with_notes(self, notes: Sequence[str], first: bool = False) -> Dataset:
+    def with_notes(self, notes: Sequence[str], at_start: bool = False) -> Dataset:
         """Return a copy of the dataset with further notes.
 
         Parameters
         ----------
         notes : sequence of str
-        first : bool
+        at_start : bool
             Whether the new notes come before the existing notes.
         """
         noted = copy.copy(self)
-        noted.notes = (*notes, *self.notes) if first else (*self.notes, *notes)
+        noted.notes = (*notes, *self.notes) if at_start else (*self.notes, *notes)
         return noted
 
-    def split(self, fractions: Mapping[str, float], *, seed: int = 0, inverse_free: bool = False) -> Dataset:
+    @names_unknown_arguments(seed="split_seed=")
+    def split(self, fractions: Mapping[str, float], *, split_seed: int = 0, inverse_free: bool = False) -> Dataset:
         """Divide a dataset of one split into train, valid and test, at random.
 
         Each entity and each relation of the dataset's triples occurs in train. All copies of a triple are in one split.
@@ -529,7 +533,7 @@ class Dataset:
         fractions : mapping of str to float
             The share of each split in the distinct triples: ``{"train": 0.8, "valid": 0.1, "test": 0.1}``. The shares
             sum to 1; the sizes are exact, by the method of the largest remainder.
-        seed : int
+        split_seed : int
             Seed of the random numbers (the 64-bit output of numpy's PCG64).
         inverse_free : bool
             If True, and if (s, p, o) is in valid or test, train contains no triple (o, q, s), for any relation q: all
@@ -553,7 +557,7 @@ class Dataset:
         >>> ring = Dataset.from_arrays(
         ...     train=[[i, 0, (i + step) % 10] for i in range(10) for step in (1, 2)], n_entities=10, n_relations=1
         ... )
-        >>> parts = ring.split({"train": 0.8, "valid": 0.1, "test": 0.1}, seed=3)
+        >>> parts = ring.split({"train": 0.8, "valid": 0.1, "test": 0.1}, split_seed=3)
         >>> {name: len(triples) for name, triples in parts.splits.items()}, parts.unseen["test"]["triples"]
         ({'train': 16, 'valid': 2, 'test': 2}, 0)
         """
@@ -566,11 +570,11 @@ class Dataset:
         sizes = split_sizes(n_distinct, fractions, SPLITS)
         places = [vocabulary.labels.text_places for vocabulary in (self.entities, self.relations)]
         in_order = np.column_stack([places[i][triples.array[:, j]] for j, i in enumerate((0, 1, 0))])
-        rows, n_short = split_rows(in_order, sizes, seed, inverse_free)
+        rows, n_short = split_rows(in_order, sizes, split_seed, inverse_free)
         shares = ", ".join(f"{name} {fractions[name]:g}" for name in sizes)
         notes = [note for note in self.notes if note != ONE_FILE]
         notes.append(
-            f"split at random into {shares} of {sum(sizes.values()):,} distinct triples, seed {seed}"
+            f"split at random into {shares} of {sum(sizes.values()):,} distinct triples, seed {split_seed}"
             + ("; no inverse of a triple of valid or test is in train" if inverse_free else "")
             + ". A model that was not trained on this train split may have been trained on triples of this test split"
         )

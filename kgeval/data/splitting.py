@@ -112,7 +112,7 @@ def split_rows(
     """
     order, starts = group_rows(*triples.T)
     distinct = triples[order[starts[:-1]]]  # (distinct, 3), sorted
-    numbers = np.random.PCG64(check_seed(seed, DataError)).random_raw(len(distinct))
+    numbers = np.random.PCG64(check_seed(seed, DataError, "split_seed")).random_raw(len(distinct))
     sequence = np.argsort(numbers, kind="stable")
     splits = [*(name for name in sizes if name != "train"), "train"]
     needs = [sizes[name] for name in splits[:-1]]

@@ -255,7 +255,7 @@ class RunSettings:
     @property
     def threads(self) -> int | None:
         """The number of threads in this process; None for one per processor."""
-        return self.executor.n if isinstance(self.executor, executors.Threads) else None
+        return self.executor.threads if isinstance(self.executor, executors.Threads) else None
 
     def limits_here(self, limits: Limits) -> Limits:
         """Return the limits for ranking in this process, without a device that may exist only on other machines."""

@@ -95,7 +95,7 @@ class Feature:
         The inputs that the feature needs, any of ``"train"`` (the dataset has a train split), ``"types"`` (types of the
         entities are given) and ``"side"`` (the table has the column side).
     over_splits : bool
-        Whether the column depends on the argument `splits_for_means` of `features_of`.
+        Whether the column depends on the argument `means_from` of `features_of`.
     """
 
     name: str
@@ -125,7 +125,7 @@ class FeatureSource:
     rows : TripleRows
     known_splits : tuple of str
         The splits whose triples are the known triples.
-    splits_for_means : tuple of str
+    means_from : tuple of str
         The splits from which cardinality and pattern are computed.
     types : pandas.Categorical or None
         The type of each entity in id order.
@@ -137,12 +137,12 @@ class FeatureSource:
         self,
         rows: TripleRows,
         known_splits: Sequence[str] | None,
-        splits_for_means: Sequence[str] | None,
+        means_from: Sequence[str] | None,
         types: pd.Categorical | None,
     ) -> None:
         self.rows = rows
         self.known_splits = _splits(rows.dataset, known_splits)
-        self.splits_for_means = _splits(rows.dataset, splits_for_means)
+        self.means_from = _splits(rows.dataset, means_from)
         self.types = types
         self.notes: list[str] = []
 
@@ -178,14 +178,14 @@ def _splits(dataset: Dataset, names: Sequence[str] | str | None) -> tuple[str, .
 @_feature("cardinality", over_splits=True)
 def _cardinality(source: FeatureSource) -> pd.Categorical:
     dataset = source.rows.dataset
-    triples = known_triples(dataset, source.splits_for_means)
+    triples = known_triples(dataset, source.means_from)
     return source.by_relation(cardinalities(triples, len(dataset.relations)), CARDINALITIES)
 
 
 @_feature("pattern", over_splits=True)
 def _pattern(source: FeatureSource) -> pd.Categorical:
     dataset = source.rows.dataset
-    names, note = patterns(known_triples(dataset, source.splits_for_means), len(dataset.relations))
+    names, note = patterns(known_triples(dataset, source.means_from), len(dataset.relations))
     source.notes += [note] if note else []
     return source.by_relation(names, PATTERNS)
 
@@ -262,7 +262,7 @@ def features_of(
     dataset: Dataset,
     *,
     names: Sequence[str] | None = None,
-    splits_for_means: Sequence[str] | None = None,
+    means_from: Sequence[str] | None = None,
     types: pd.Categorical | None = None,
 ) -> tuple[pd.DataFrame, list[str]]:
     """Return the features of each row of a table of triples, for breakdowns of metrics.
@@ -296,7 +296,7 @@ def features_of(
         The dataset that was ranked.
     names : sequence of str, optional
         The features to compute, keys of `FEATURES`. By default all features of `features_at_hand`.
-    splits_for_means : sequence of str, optional
+    means_from : sequence of str, optional
         The splits from which cardinality and pattern are computed; by default all splits.
     types : pandas.Categorical, shape (entities,), optional
         The type of each entity in id order; `read_types` returns such a column.
@@ -328,7 +328,7 @@ def features_of(
     """
     rows = TripleRows(table, dataset)
     known_splits = None if protocol is None else protocol.filter
-    source = FeatureSource(rows, known_splits, splits_for_means, _check_types(types, dataset))
+    source = FeatureSource(rows, known_splits, means_from, _check_types(types, dataset))
     missing_needs = _missing_needs(dataset, types, rows.has_sides)
     names = [name for name in FEATURES if name not in missing_needs] if names is None else names
     for name in names:

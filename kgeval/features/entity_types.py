@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from kgeval.checks import names_unknown_arguments
 from kgeval.data.vocabulary import Vocabulary
 from kgeval.errors import DataError
 from kgeval.files import read_text
@@ -18,7 +19,8 @@ from kgeval.limits import check_json
 NO_TYPE = "none"
 
 
-def read_types(file: str | Path, entities: Vocabulary) -> tuple[pd.Categorical, tuple[str, ...]]:
+@names_unknown_arguments(file="path=")
+def read_types(path: str | Path, entities: Vocabulary) -> tuple[pd.Categorical, tuple[str, ...]]:
     """Read one type for each entity from a file.
 
     If the file gives an entity several types, the entity gets the most frequent of them: the type that the largest
@@ -28,7 +30,7 @@ def read_types(file: str | Path, entities: Vocabulary) -> tuple[pd.Categorical, 
 
     Parameters
     ----------
-    file : str or path
+    path : str or path
         UTF-8. A file named ``.json`` contains a JSON object: each key is the label of an entity, each value a type or a
         list of types. Any other file contains lines ``entity<TAB>type``; an entity with several types has several
         lines.
@@ -57,7 +59,7 @@ def read_types(file: str | Path, entities: Vocabulary) -> tuple[pd.Categorical, 
     >>> list(types), unknown
     (['country', 'person', 'none'], ('Mars',))
     """
-    path = Path(file)
+    path = Path(path)
     text = read_text(path)
     types_of_label = _from_json(path, text) if path.suffix.lower() == ".json" else _from_lines(path, text)
     labels = list(types_of_label)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from kgeval.checks import check_number
+from kgeval.checks import check_number, names_unknown_arguments
 from kgeval.data.dataset import Dataset
 from kgeval.errors import KgevalWarning
 from kgeval.features.rows import TripleRows
@@ -19,6 +19,7 @@ from kgeval.features.rows import TripleRows
 MAX_BETA = 1000
 
 
+@names_unknown_arguments()
 def popularity_weights(
     table: pd.DataFrame, dataset: Dataset, beta_entity: float = 1.0, beta_relation: float = 0.0
 ) -> npt.NDArray[np.float64]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from kgeval.checks import Ids, counted, cut_label
+from kgeval.checks import Ids, counted, cut_label, names_unknown_arguments
 from kgeval.data.candidates import ByRelation, Listed
 from kgeval.data.dataset import Dataset, triple_labels
 from kgeval.data.row_keys import group_rows
@@ -18,8 +18,9 @@ from kgeval.formats.pool_files import has_pools, read_pools
 from kgeval.formats.text_tables import read_columns
 
 
+@names_unknown_arguments(files="paths=", splits="split=")
 def read_candidates(
-    files: str | Path | Sequence[str | Path],
+    paths: str | Path | Sequence[str | Path],
     dataset: Dataset,
     *,
     split: str = "test",
@@ -45,7 +46,7 @@ def read_candidates(
 
     Parameters
     ----------
-    files : str or path, or sequence of these
+    paths : str or path, or sequence of these
         One file of blocks for each side; or one ``.npz`` file.
     dataset : Dataset
     split : str
@@ -72,9 +73,9 @@ def read_candidates(
         label is not in `dataset`, or if two files are for the same side. The message names file and line. For an
         ``.npz`` file, see `kgeval.candidates.Listed.from_ogb`.
     """
-    paths = [Path(files)] if isinstance(files, (str, Path)) else [Path(file) for file in files]
-    pools = [path for path in paths if has_pools(path)]
-    if pools and len(paths) > 1:
+    files = [Path(paths)] if isinstance(paths, (str, Path)) else [Path(path) for path in paths]
+    pools = [path for path in files if has_pools(path)]
+    if pools and len(files) > 1:
         raise DataError(f"{pools[0]}: holds the pools of all relations; give this file alone")
     if pools:
         if empty != "error":
@@ -82,15 +83,15 @@ def read_candidates(
         return read_pools(pools[0], dataset, outside or "error")
     if outside is not None:
         raise ProtocolError("outside= is for pools by relation; these files hold lists of negatives")
-    archives = [path for path in paths if path.suffix == ".npz"]
-    if archives and len(paths) > 1:
+    archives = [path for path in files if path.suffix == ".npz"]
+    if archives and len(files) > 1:
         raise DataError(f"{archives[0]}: holds the negatives of all sides; give this file alone")
     if archives:
         arrays = read_arrays(archives[0])
         source = str(archives[0])
         return Listed.from_ogb(arrays, dataset, splits=(split,), duplicates=duplicates, empty=empty, source=source)
     lists: dict[str, Any] = {}
-    for path in paths:
+    for path in files:
         side, ids = _read_blocks(path, dataset, split, header)
         if f"{side}s" in lists:
             raise DataError(

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from kgeval.checks import counted, cut_label
+from kgeval.checks import counted, cut_label, names_unknown_arguments
 from kgeval.errors import DataError, KgevalError
 from kgeval.files import check_source, parse_json, read_archive, read_arrays, read_text
 from kgeval.formats.answers.mapping import NEEDS_DATASET
@@ -75,6 +75,7 @@ class Inspection:
         return "\n".join([*lines, *(["", *self.faults] if self.faults else [])])
 
 
+@names_unknown_arguments()
 def inspect(path: str | Path) -> Inspection:
     """List the tensors and the configuration in a file or folder, and the formats that recognise it.
 

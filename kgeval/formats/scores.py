@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import Scores, cut_label
+from kgeval.checks import Scores, cut_label, names_unknown_arguments
 from kgeval.data.column_names import named_columns
 from kgeval.errors import DataError
 from kgeval.formats.text_tables import first_labels, read_columns
@@ -22,12 +22,13 @@ INTEGER = r"[+-]?[0-9]+"
 MAX_EXACT = 2**53  # float64 represents all integers up to this value exactly; 2**53 + 1 becomes 2**53
 
 
-def read_scores(file: str | Path, *, header: bool | None = None, columns: str | None = None) -> pd.DataFrame:
+@names_unknown_arguments(file="path=")
+def read_scores(path: str | Path, *, header: bool | None = None, columns: str | None = None) -> pd.DataFrame:
     """Read a table of scored triples, for `kgeval.evaluate_scores`.
 
     Parameters
     ----------
-    file : str or path
+    path : str or path
         Each line is ``subject<TAB>relation<TAB>object<TAB>score``; labels as in `read_dataset`.
     header : bool, optional
         Whether the first line names the columns; see `read_dataset`. By default, a first line whose fourth label is
@@ -48,7 +49,8 @@ def read_scores(file: str | Path, *, header: bool | None = None, columns: str | 
         also raised if a header gives the fourth column another name than ``score``, and if float64 would round a score
         but not all scores are integers of at most 64 bits.
     """
-    header = _has_header(Path(file), header)
+    file = Path(path)
+    header = _has_header(file, header)
     s, p, o, score = read_columns(file, n_columns=4, header=header, columns=columns)
     texts = pd.Series(np.asarray(score.categories, dtype=object))  # (categories,): the distinct score texts
     is_number = texts.str.fullmatch(NUMBER)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from kgeval.checks import names_unknown_arguments
 from kgeval.errors import MetricError
 from kgeval.metrics.base import Metric, split_list
 from kgeval.metrics.default_metrics import DEFAULT_METRICS
@@ -39,15 +40,16 @@ def log_name(key: str | Metric) -> str:
     return re.sub(r"[^\w.-]+", "_", name).strip("_")
 
 
+@names_unknown_arguments(keys="metrics=")
 def flat_metrics(
-    result: EvaluationResult, keys: Sequence[str | Metric] | str = DEFAULT_METRICS, *, prefix: str = ""
+    result: EvaluationResult, metrics: Sequence[str | Metric] | str = DEFAULT_METRICS, *, prefix: str = ""
 ) -> dict[str, float]:
     """Return values of a result as a flat dict, name -> float, for loggers of experiments.
 
     Parameters
     ----------
     result : EvaluationResult
-    keys : sequence of str or Metric, or one string with commas
+    metrics : sequence of str or Metric, or one string with commas
         Keys of the result, such as ``"mrr"`` or ``"raw.object.hits@10"``.
     prefix : str
         Put before each name, for example ``"valid/"``.
@@ -60,7 +62,7 @@ def flat_metrics(
     Raises
     ------
     MetricError
-        If `keys` is empty, if a key is not valid, or if its side was not ranked.
+        If `metrics` is empty, if a key is not valid, or if its side was not ranked.
 
     Examples
     --------
@@ -69,7 +71,7 @@ def flat_metrics(
     >>> flat_metrics(evaluate(lambda s, p, o: s - o, dataset), "mr,object.hits@1", prefix="test/")
     {'test/mr': 3.0, 'test/object.hits_at_1': 0.0}
     """
-    chosen = split_list(keys)
+    chosen = split_list(metrics)
     if not chosen:
-        raise MetricError("keys is empty; name at least one, such as 'mrr,hits@10'")
+        raise MetricError("metrics is empty; name at least one, such as 'mrr,hits@10'")
     return {prefix + log_name(key): result.value(key).value for key in chosen}

@@ -16,7 +16,7 @@ from typing import Any
 import pandas as pd
 
 from kgeval import markup_panels as panels
-from kgeval.checks import check_one_of, check_positive_int, counted
+from kgeval.checks import check_one_of, check_positive_int, counted, names_unknown_arguments
 from kgeval.errors import DataError, MetricError
 from kgeval.markup import printable
 from kgeval.metrics.base import TIE_POLICIES
@@ -77,7 +77,7 @@ class RowCheck:
         values = {n: {"text": v.text, "low": float(v.low), "high": float(v.high)} for n, v in self.values.items()}
         findings = [{"metrics": list(finding.metrics), "message": finding.message} for finding in self.findings]
         return {
-            "label": self.label,
+            "row": self.label,
             "possible": self.possible,
             "verdict": self.verdict,
             "values": values,
@@ -186,6 +186,7 @@ class TableCheck:
         )
 
 
+@names_unknown_arguments()
 def check_table(
     values: Any,
     *,

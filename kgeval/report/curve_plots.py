@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from kgeval.checks import Reals, check_positive_int
+from kgeval.checks import Reals, check_positive_int, names_unknown_arguments
 from kgeval.errors import MetricError
 from kgeval.metrics.pointwise import reliability_curve
 from kgeval.metrics.retrieval import pr_curves
@@ -32,6 +32,7 @@ Points = tuple[Reals, Reals]
 _HEIGHT = {"screen": 6.6, "paper": 3.6}  # inches; the axes are square
 
 
+@names_unknown_arguments()
 def calibration_curve(
     labels: npt.ArrayLike,
     probabilities: npt.ArrayLike,
@@ -82,13 +83,14 @@ def calibration_curve(
     return sheet.finish()
 
 
+@names_unknown_arguments(seed="sample_seed=")
 def precision_recall(
     lists: RankedLists | EvaluationResult,
     ties: str = "expected",
     *,
     points: int = 11,
     limit: int = MAX_FAINT,
-    seed: int = 0,
+    sample_seed: int = 0,
     style: str = "screen",
     ax: Axes | None = None,
     title: str | None = None,
@@ -109,7 +111,7 @@ def precision_recall(
     limit : int
         The largest number of faint lines. If there are more queries, a random sample of them is drawn, and the title
         says so.
-    seed : int
+    sample_seed : int
         Seed of the random sample.
     style, ax, title
         See `kgeval.report.plots`.
@@ -133,14 +135,15 @@ def precision_recall(
     n = int(mean["n"].iloc[0])
     words = "Precision and recall", "recall", "precision (interpolated)"
     sheet = Sheet.of(style, ax, _HEIGHT.get(style, 1.0))
-    return _faint_and_bold(sheet, stepped, bold, n, words, title, limit, seed, drawstyle="steps-pre")
+    return _faint_and_bold(sheet, stepped, bold, n, words, title, limit, sample_seed, drawstyle="steps-pre")
 
 
+@names_unknown_arguments(seed="sample_seed=")
 def roc(
     lists: RankedLists | EvaluationResult,
     *,
     limit: int = MAX_FAINT,
-    seed: int = 0,
+    sample_seed: int = 0,
     style: str = "screen",
     ax: Axes | None = None,
     title: str | None = None,
@@ -154,7 +157,7 @@ def roc(
     Parameters
     ----------
     lists : RankedLists or EvaluationResult
-    limit, seed, style, ax, title
+    limit, sample_seed, style, ax, title
         As in `precision_recall`.
 
     Raises
@@ -178,7 +181,7 @@ def roc(
     bold = np.append(0.0, grid), np.append(0.0, mean)
     words = "ROC", "false positive rate", "true positive rate"
     sheet = Sheet.of(style, ax, _HEIGHT.get(style, 1.0))
-    return _faint_and_bold(sheet, curves, bold, len(curves), words, title, limit, seed)
+    return _faint_and_bold(sheet, curves, bold, len(curves), words, title, limit, sample_seed)
 
 
 def _split(table: pd.DataFrame, x: str, y: str) -> list[Points]:
@@ -201,7 +204,7 @@ def _faint_and_bold(
     words: tuple[str, str, str],
     title: str | None,
     limit: int,
-    seed: int,
+    sample_seed: int,
     drawstyle: str = "default",
 ) -> Figure:
     """Draw the `mean` of `n` queries as a bold line, and at most `limit` of the `curves` as faint lines.
@@ -210,7 +213,7 @@ def _faint_and_bold(
     """
     chosen = np.arange(len(curves))
     if len(curves) > limit:
-        chosen = np.sort(np.random.default_rng(seed).choice(len(curves), limit, replace=False))
+        chosen = np.sort(np.random.default_rng(sample_seed).choice(len(curves), limit, replace=False))
     axes, line = sheet.axes, sheet.style.line
     # The fainter, the more lines there are, so that a few hundred of them do not hide the mean.
     alpha = float(np.clip(8.0 / len(chosen), 0.12, 0.5))
@@ -223,7 +226,9 @@ def _faint_and_bold(
     axes.set_aspect("equal")
     name, x, y = words
     sample = (
-        f"a sample of {len(chosen):,} drawn (seed {seed})" if len(chosen) < len(curves) else f"{len(chosen):,} drawn"
+        f"a sample of {len(chosen):,} drawn (seed {sample_seed})"
+        if len(chosen) < len(curves)
+        else f"{len(chosen):,} drawn"
     )
     heading = f"{name}: mean of n = {n:,} queries, {sample}"
     sheet.set_labels(heading if title is None else title, x, y)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from kgeval.checks import answers_old_names
+from kgeval.checks import answers_old_names, names_unknown_arguments
 from kgeval.comparison.names import Results, name_results
 from kgeval.data.known import SETTINGS
 from kgeval.errors import MetricError
@@ -38,6 +38,7 @@ __getattr__ = answers_old_names("kgeval.report.exports", ranks_frame="result.ran
 TIDY_COLUMNS = ("model", "setting", "side", "ties", "metric", "value", "low", "high", "n", "reason")
 
 
+@names_unknown_arguments()
 def write_ranks(
     result: EvaluationResult, path: str | Path, *, overwrite: bool = False, spreadsheet: bool = False
 ) -> None:
@@ -60,6 +61,7 @@ def write_ranks(
     write_frame(result.ranks(labels=True, columns=True), path, overwrite=overwrite, spreadsheet=spreadsheet)
 
 
+@names_unknown_arguments(metric="metrics=")
 def tidy(
     results: Results,
     metrics: Sequence[str | Metric] | str = DEFAULT_METRICS,
@@ -111,6 +113,7 @@ def tidy(
     return pd.DataFrame(rows, columns=list(TIDY_COLUMNS))
 
 
+@names_unknown_arguments(metric="metrics=")
 def flat(
     result: EvaluationResult,
     metrics: Sequence[str | Metric] | str = DEFAULT_METRICS,

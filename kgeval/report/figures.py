@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kgeval.checks import check_one_of
+from kgeval.checks import check_one_of, names_unknown_arguments
 from kgeval.errors import DataError, KgevalWarning, MetricError, MissingExtra
 from kgeval.files import check_target, replacing
 from kgeval.markup import printable
@@ -387,6 +387,7 @@ def _codes_of(family: str) -> frozenset[int]:
     return frozenset(font_manager.get_font(found).get_charmap())
 
 
+@names_unknown_arguments()
 def save_figure(figure: Figure, path: str | Path, overwrite: bool = False) -> None:
     """Write a figure to ``.png``, ``.svg`` or ``.pdf``; the file is written completely or not at all.
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pandas as pd
 
 from kgeval._version import __version__
-from kgeval.checks import counted, cut_label
+from kgeval.checks import counted, cut_label, names_unknown_arguments
 from kgeval.comparison.alignment import mismatches
 from kgeval.comparison.comparison import Comparison, compare
 from kgeval.comparison.names import name_results
@@ -38,6 +38,7 @@ SECTIONS = (
 )
 
 
+@names_unknown_arguments()
 def write_page(
     results: EvaluationResult | Sequence[EvaluationResult],
     path: str | Path,

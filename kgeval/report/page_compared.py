@@ -160,7 +160,7 @@ def _groups(comparison: Comparison, metric: str, first: str, second: str) -> dic
 def _disagreements(comparison: Comparison, first: str, second: str, entity_names: EntityNames | None) -> dict[str, Any]:
     """Return the triples whose ranks differ most between two models, in all and for each relation."""
     try:
-        frame = comparison.disagreements(first, second, n=max(1, len(comparison.alignment.rows[0])))
+        frame = comparison.disagreements(first, second, limit=max(1, len(comparison.alignment.rows[0])))
     except MetricError:  # a model has no filtered ranks; the page says so among the cautions
         return {"all": [], "by_relation": {}}
     frame = frame[(frame["rank_first"] != frame["rank_second"]).to_numpy()]

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from kgeval.checks import Reals, check_positive_int
+from kgeval.checks import Reals, check_positive_int, names_unknown_arguments
 from kgeval.comparison.comparison import Comparison
 from kgeval.comparison.names import Results, check_names, name_results
 from kgeval.errors import MetricError
@@ -69,6 +69,7 @@ CONFIDENCE = 0.95
 MAX_BAND_POINTS = 30
 
 
+@names_unknown_arguments()
 def rank_distribution(
     results: Results,
     names: Names = None,
@@ -132,6 +133,7 @@ def rank_distribution(
     return sheet.finish()
 
 
+@names_unknown_arguments()
 def hits_curve(
     results: Results,
     names: Names = None,
@@ -189,6 +191,7 @@ def hits_curve(
     return sheet.finish()
 
 
+@names_unknown_arguments()
 def relation_comparison(
     groups: GroupTables,
     metric: str = "mrr",
@@ -240,6 +243,7 @@ def relation_comparison(
     return sheet.finish()
 
 
+@names_unknown_arguments()
 def degree_curve(
     groups: GroupTables,
     metric: str = "mrr",
@@ -286,6 +290,7 @@ def degree_curve(
     return sheet.finish()
 
 
+@names_unknown_arguments()
 def difference_plot(
     table: pd.DataFrame | Comparison,
     *,

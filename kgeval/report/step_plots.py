@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import check_positive_int
+from kgeval.checks import check_positive_int, names_unknown_arguments
 from kgeval.errors import MetricError
 from kgeval.metrics.retrieval.stepwise import Steps
 from kgeval.report.figures import GREY, PALETTE, Sheet, set_ticks, shorten, split_names
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+@names_unknown_arguments()
 def steps(
     found: Steps,
     *,

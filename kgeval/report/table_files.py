@@ -15,6 +15,7 @@ from typing import Any
 
 import pandas as pd
 
+from kgeval.checks import names_unknown_arguments
 from kgeval.errors import DataError, MissingExtra
 from kgeval.files import check_target, replacing
 from kgeval.report.table_text import without_formulas
@@ -22,6 +23,7 @@ from kgeval.report.table_text import without_formulas
 TABLE_SUFFIXES = (".csv", ".tsv", ".parquet")
 
 
+@names_unknown_arguments()
 def write_frame(frame: pd.DataFrame, path: str | Path, *, overwrite: bool = False, spreadsheet: bool = False) -> None:
     """Write a table to ``.csv``, ``.tsv`` or ``.parquet``; the file is written completely or not at all.
 

@@ -72,7 +72,7 @@ from kgeval.results.explanations import Source, explain_kept, explain_row, extre
 from kgeval.results.files import READERS, pack_ranks, unpack_ranks, write_result
 from kgeval.results.keys import SIDE_WORDS, Key
 from kgeval.results.lists import no_lists, query_columns, query_lists, triples_of
-from kgeval.results.rank_table import CONFIDENCE, NO_BOOTSTRAP, RankTable
+from kgeval.results.rank_table import CONFIDENCE, KEY_HINTS, NO_BOOTSTRAP, RankTable
 from kgeval.results.run_names import MODEL, SEED, run_facts, run_name
 from kgeval.results.steps import steps_of_row
 from kgeval.results.times import is_time, split_period, time_bins
@@ -251,6 +251,7 @@ class EvaluationResult:
     def __getitem__(self, key: str | Metric) -> float:
         return self.rank_table.value(key).value
 
+    @names_unknown_arguments(**KEY_HINTS)
     def value(self, key: str | Metric) -> MetricValue:
         """Return the value of the metric `key`; NaN with a reason if it is undefined.
 
@@ -271,6 +272,7 @@ class EvaluationResult:
         """
         return self.rank_table.value(key)
 
+    @names_unknown_arguments(**KEY_HINTS)
     def bounds(self, key: str | Metric) -> tuple[float, float]:
         """Return the smallest and the greatest value of the metric `key` that the bounded ranks allow.
 
@@ -309,6 +311,7 @@ class EvaluationResult:
         """
         return self.rank_table.bounds(key)
 
+    @names_unknown_arguments(**KEY_HINTS)
     def chance(self, key: str | Metric) -> MetricValue:
         """Return the expected value of the metric `key` for a random ranking.
 
@@ -365,6 +368,7 @@ class EvaluationResult:
         clusters = self.rank_table.row_clusters(cluster)
         return self.rank_table.interval(parsed, rows, confidence=confidence, clusters=clusters)
 
+    @names_unknown_arguments(**KEY_HINTS)
     def weighted(
         self, key: str | Metric, weights: Any, *, confidence: float = CONFIDENCE, cluster: Any = "triple"
     ) -> Interval:
@@ -409,6 +413,7 @@ class EvaluationResult:
         sampled_share = self.rank_table.sampled_share_of(parsed, clusters)
         return robust_interval(moments, clusters.among([rows]), confidence, parsed.bounds, sampled_share)
 
+    @names_unknown_arguments(metric="metrics=", side="metrics='object.mrr'", sides="metrics='object.mrr'")
     def summary(
         self,
         metrics: Sequence[str | Metric] | str = DEFAULT_METRICS,
@@ -445,6 +450,9 @@ class EvaluationResult:
         names = ["setting", "side"]
         return self.rank_table.metric_frame(groups, names, parse_all(metrics), ties, confidence, cluster)
 
+    @names_unknown_arguments(
+        metric="metrics=", by="by('relation')", side="metrics='object.mrr'", sides="metrics='object.mrr'"
+    )
     def by(
         self,
         *columns: str,
@@ -491,6 +499,7 @@ class EvaluationResult:
         frame.insert(1, "share", frame["n"] / max(1, len(self.table)))
         return frame
 
+    @names_unknown_arguments(metric="metrics=")
     def averages(
         self,
         *columns: str,
@@ -593,6 +602,7 @@ class EvaluationResult:
         ]
         return replace(lists, names=pd.MultiIndex.from_arrays(columns, names=["side", "relation", "given"]))
 
+    @names_unknown_arguments(metric="metrics=")
     def per_query(
         self,
         metrics: Sequence[str | ListMetric] | str,
@@ -658,13 +668,14 @@ class EvaluationResult:
         joined, notes = join_columns(columns, self.table, self.entities, self.relations, taken)
         return self.__replace__(columns=pd.concat([self.columns, joined], axis=1), notes=(*self.notes, *notes))
 
+    @names_unknown_arguments(names="features=", splits_for_means="means_from=")
     def with_features(
         self,
         dataset: Dataset | None = None,
         *,
-        names: Sequence[str] | None = None,
+        features: Sequence[str] | None = None,
         types: pd.Categorical | None = None,
-        splits_for_means: Sequence[str] | None = None,
+        means_from: Sequence[str] | None = None,
     ) -> EvaluationResult:
         """Return a new result with columns computed from the dataset: cardinality, pattern, degrees, ...
 
@@ -673,28 +684,30 @@ class EvaluationResult:
         dataset : Dataset, optional
             The dataset that was evaluated. Needed only for a result that was loaded from a file; a result of
             `kgeval.evaluate` has the dataset in memory.
-        names, types, splits_for_means
-            See `kgeval.features.columns.features_of`; `types` come from `kgeval.features.read_types`.
+        features, types, means_from
+            See `kgeval.features.columns.features_of` (`features` are its `names`); `types` come from
+            `kgeval.features.read_types`.
 
         Raises
         ------
         DataError
             If no dataset was passed and none is in memory, or if the result was computed from another dataset.
         """
-        dataset = dataset_of(self.facts, dataset, self._source.dataset if self._source else None, names or FEATURES)
-        features, feature_notes = features_of(
-            self.table, self.protocol, dataset, names=names, splits_for_means=splits_for_means, types=types
+        dataset = dataset_of(self.facts, dataset, self._source.dataset if self._source else None, features or FEATURES)
+        frame, feature_notes = features_of(
+            self.table, self.protocol, dataset, names=features, means_from=means_from, types=types
         )
-        over_splits = [name for name in OVER_SPLITS if name in features]
-        if over_splits and splits_for_means is not None:
-            splits = [splits_for_means] if isinstance(splits_for_means, str) else splits_for_means
+        over_splits = [name for name in OVER_SPLITS if name in frame]
+        if over_splits and means_from is not None:
+            splits = [means_from] if isinstance(means_from, str) else means_from
             feature_notes.append(f"{' and '.join(over_splits)}{TAKEN_OVER}{'+'.join(splits)}")
         # If cardinality or pattern is computed again, the old note with the splits of these columns is removed.
         notes = [note for note in self.notes if not (over_splits and TAKEN_OVER in note)]
-        kept = self.columns.drop(columns=[name for name in features if name in self.columns])
+        kept = self.columns.drop(columns=[name for name in frame if name in self.columns])
         notes += [note for note in feature_notes if note not in notes]
-        return self.__replace__(columns=pd.concat([kept, features], axis=1), notes=notes)
+        return self.__replace__(columns=pd.concat([kept, frame], axis=1), notes=notes)
 
+    @names_unknown_arguments(n="limit=", sides="side=")
     def explain(
         self,
         s: str | int,
@@ -750,6 +763,7 @@ class EvaluationResult:
             )
         return explain_row(self.rank_table, self._source, self._row(s, p, o, check_side(side), given), limit)
 
+    @names_unknown_arguments(sides="side=")
     def steps(
         self, s: str | int, p: str | int, o: str | int, side: str = "object", metric: str | Metric = "mrr"
     ) -> Steps:
@@ -796,6 +810,7 @@ class EvaluationResult:
         row = self._row(s, p, o, check_side(side))
         return steps_of_row(self.rank_table, self.entities, self.relations, row, Key.parse(metric))
 
+    @names_unknown_arguments()
     def ranks(self, *, labels: bool = False, columns: bool = False) -> pd.DataFrame:
         """Return `table`, if wanted with labels instead of ids, and with the further columns of the result.
 
@@ -837,6 +852,7 @@ class EvaluationResult:
             )
         return pd.concat([frame, self.columns], axis=1)
 
+    @names_unknown_arguments()
     def save(
         self,
         path: str | Path,
@@ -875,7 +891,7 @@ class EvaluationResult:
         result, rivals, notes = self, self._rivals, list(self.notes)
         if details and self._source:
             new = [name for name in features_at_hand(self._source.dataset) if name not in self.columns]
-            result = self.with_features(names=new)
+            result = self.with_features(features=new)
             rivals, reason = kept_rivals(self)
             notes += [reason] if reason else []
         parts = {**result._parts(), "rivals": rivals, "notes": notes, "facts": facts}
@@ -903,7 +919,7 @@ class EvaluationResult:
                 values = self.columns[of].array
                 return time_bins(of, values, bins) if is_time(of) else values
         if name in FEATURES:
-            return self.with_features(names=[name]).columns[name].array
+            return self.with_features(features=[name]).columns[name].array
         known = dict.fromkeys([*BREAKDOWNS, *self.columns.columns, *FEATURES])
         return check_one_of("by", name, known, MetricError)
 
@@ -1197,7 +1213,7 @@ def with_all_features(result: EvaluationResult, dataset: Dataset | None = None) 
     if dataset is None:
         return result
     left_out = {*result.columns.columns, *(OVER_SPLITS if says_splits(result.notes) else ())}
-    return result.with_features(dataset, names=[name for name in features_at_hand(dataset) if name not in left_out])
+    return result.with_features(dataset, features=[name for name in features_at_hand(dataset) if name not in left_out])
 
 
 def kept_rivals(result: EvaluationResult) -> tuple[pd.DataFrame, str]:

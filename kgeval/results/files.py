@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import check_ids, cut_label
+from kgeval.checks import check_ids, cut_label, names_unknown_arguments
 from kgeval.data.candidates import NOT_KNOWN, OF_TOOL, PER_POSITIVE
 from kgeval.data.known import SETTINGS
 from kgeval.data.labels import Labels, TextLabels
@@ -71,6 +71,7 @@ def write_result(path: str | Path, kind: str, arrays: Arrays, header: dict[str, 
     write_archive(path, arrays, {**header, "format": f"kgeval {kind} {VERSION}"}, overwrite=overwrite)
 
 
+@names_unknown_arguments()
 def load_result(path: str | Path) -> Any:
     """Read a result from a file that the method ``save`` of a result wrote.
 

@@ -38,6 +38,9 @@ _NO_BOOTSTRAP = (
     f"{GONE}there is no bootstrap; the cluster-robust interval holds the true value as often in simulations, and needs "
     "no seed"
 )
+KEY_HINTS = dict.fromkeys(
+    ("side", "sides", "setting", "tie", "ties"), "the key 'raw.object.optimistic.mrr'"
+)  # of one number
 NO_BOOTSTRAP = dict.fromkeys(("method", "n_resamples", "seed"), _NO_BOOTSTRAP)
 CONFIDENCE = 0.95
 NO_CHANCE = (

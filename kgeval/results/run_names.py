@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kgeval.checks import check_seed
+from kgeval.checks import check_seed, names_unknown_arguments
 from kgeval.errors import DataError
 
 MODEL, SEED = "model", "seed"  # keys of `EvaluationResult.facts`
@@ -67,6 +67,7 @@ def run_facts(facts: dict[str, Any], name: str | None, seed: int | None) -> dict
     return named if seed is None else named | {SEED: check_seed(seed, DataError)}
 
 
+@names_unknown_arguments()
 def named(result: Any, name: str, seed: int | None = None) -> Any:
     """Return a result with the name of its model, and with the seed with which the model was trained.
 

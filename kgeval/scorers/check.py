@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from kgeval.checks import Ids, Scores, counted, cut_label
+from kgeval.checks import Ids, Scores, counted, cut_label, names_unknown_arguments
 from kgeval.data.dataset import Dataset
 from kgeval.data.keys import facts_of
 from kgeval.data.queries import Queries, query_parts
@@ -59,6 +59,7 @@ class ScorerReport:
     unchecked: str = field(default="", compare=False)
 
 
+@names_unknown_arguments(side="sides=")
 def check_scorer(scorer: Any, dataset: Dataset, sides: Sequence[str] = SIDES) -> ScorerReport:
     """Check `scorer` on a few queries of `dataset`.
 

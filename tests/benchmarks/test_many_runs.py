@@ -245,7 +245,7 @@ def test_protocols_that_differ_between_datasets_are_noted():
     assert expected not in kg.benchmark(runs, metrics="mrr").notes
     for model in "AB":
         runs[model, 1, "ring-30"] = cases.run_of(30, model, 1, sides=("object",))
-    assert expected in kg.benchmark(runs, metric="object.mrr", metrics=()).notes
+    assert expected in kg.benchmark(runs, metrics="object.mrr").notes
 
 
 def test_one_run_each_is_kg_compare(single):
@@ -339,7 +339,7 @@ def test_a_baseline_is_compared_with_every_other_model(runs, bench):
 
 def test_lower_is_better_in_mr(runs):
     """The better model has the lower mean, and the leader of the verdict is the lowest."""
-    found = kg.benchmark(runs, metric="mr", metrics=())
+    found = kg.benchmark(runs, metrics="mr")
     means = found.values["ring-24"]
     assert found.verdict.leaders["ring-24"][0] == means.idxmin()
     decided = found.differences[found.differences["better"] != ""]
@@ -351,7 +351,7 @@ def test_lower_is_better_in_mr(runs):
 
 def test_metrics_of_queries_are_compared_by_query(runs):
     """One observation a query; the interval of a single run is that of the result."""
-    found = kg.benchmark(runs, metric="query.map", metrics="mrr", cluster="query")
+    found = kg.benchmark(runs, metrics="query.map,mrr", cluster="query")
     result = runs["A", 1, "ring-24"]
     row = found.table.iloc[0]
     values = [runs["A", seed, "ring-24"]["query.map"] for seed in (1, 2, 3)]
@@ -494,7 +494,7 @@ def test_one_dataset_under_two_names_is_refused(single):
     with pytest.raises(kg.ProtocolError, match="^x and y are the same dataset .*give it one name.*ComplEx:1:x=FILE"):
         kg.benchmark({("A", "x"): first, ("A", "y"): second})
     sided = cases.run_of(24, "A", 1, sides=("object",))
-    found = kg.benchmark({("A", "x"): first, ("A", "x, objects"): sided}, metric="object.mrr", metrics=())
+    found = kg.benchmark({("A", "x"): first, ("A", "x, objects"): sided}, metrics="object.mrr")
     assert "x and x, objects are the same dataset under different protocols" in found.notes[-1]
     assert found.across().notes[0] == found.notes[-1]
     assert found.across().n_datasets == 2
@@ -510,8 +510,9 @@ def test_two_datasets_with_one_name_are_refused(single):
 @pytest.mark.parametrize(
     ("options", "error", "said"),
     [
-        ({"metric": "mrr,mr"}, kg.MetricError, "metric is the one primary metric.*got 'mrr,mr'"),
-        ({"metric": "mmr"}, kg.MetricError, "mmr"),
+        ({"metric": "mrr"}, kg.ProtocolError, "did you mean metrics=, the first of which is tested"),
+        ({"metrics": ()}, kg.MetricError, "metrics is empty; name one or more, the first of which is tested"),
+        ({"metrics": "mmr"}, kg.MetricError, "mmr"),
         ({"metrics": "nothing"}, kg.MetricError, "nothing"),
         ({"confidence": 95}, kg.MetricError, "confidence"),
         (
@@ -604,7 +605,7 @@ def test_the_verdict_never_names_a_winner_that_is_not_decided():
 def test_undefined_metrics_are_nan_with_a_reason(single):
     """The median has a mean and a spread but no interval; an unknown setting has no value, and gives no verdict."""
     more = cases.runs_of((24,), ("A", "B"), (1, 2))
-    found = kg.benchmark(more, metrics="median_rank")
+    found = kg.benchmark(more, metrics="mrr,median_rank")
     row = found.table[found.table["metric"] != "mrr"].iloc[0]
     values = [result["median_rank"] for key, result in more.items() if key[0] == "A"]
     assert (row["mean"], row["sd"]) == pytest.approx((mean(values), math.sqrt(variance(values))))
@@ -618,7 +619,7 @@ def test_undefined_metrics_are_nan_with_a_reason(single):
         )
         for key, result in single.items()
     }
-    found = kg.benchmark(unknown, metric="raw.mrr", metrics="mrr")
+    found = kg.benchmark(unknown, metrics="raw.mrr,mrr")
     assert found.differences["p"].isna().all()
     assert "no verdict on ring-24: A has no raw.MRR" in found.verdict.sentence
     assert "the file has no raw ranks" in found.differences["reason"].iloc[0]
@@ -661,7 +662,7 @@ def test_equivalence_is_tost_with_holm(runs, bench):
 
 def test_a_margin_in_mr_is_below_the_number_of_rivals():
     """Both datasets count: 11 rivals on ring-12, 23 on ring-24."""
-    found = kg.benchmark(cases.runs_of((24, 12), ("A", "B"), (1,)), metric="mr", metrics=())
+    found = kg.benchmark(cases.runs_of((24, 12), ("A", "B"), (1,)), metrics="mr")
     assert len(found.equivalence(10.9)) == 2
     for margin, dataset in ((11.0, "ring-12"), (23.0, "ring-24")):
         with pytest.raises(kg.MetricError, match=f"^{dataset}: margin must be below"):
@@ -675,7 +676,7 @@ def test_single_runs_are_tested_against_a_margin_as_compare_does(metric, margin)
     better = first.table["better_filtered"].to_numpy().copy()
     better[5] += 1
     second = replaced(first, table=first.table.assign(better_filtered=better))
-    found = kg.benchmark({("A", "ring-24"): first, ("B", "ring-24"): second}, metric=metric, metrics=())
+    found = kg.benchmark({("A", "ring-24"): first, ("B", "ring-24"): second}, metrics=metric)
     expected = kg.compare({"A": first, "B": second}, metrics=metric).equivalence(margin, metric)
     assert 0 < expected["p"].iloc[0] < 0.05
     assert found.equivalence(margin)["p"].iloc[0] == pytest.approx(expected["p"].iloc[0], rel=1e-9)
@@ -684,7 +685,7 @@ def test_single_runs_are_tested_against_a_margin_as_compare_does(metric, margin)
 @pytest.mark.filterwarnings("ignore:.*of the positives tie")
 def test_samples_and_other_sides(runs):
     """A metric of one side; samples of the same triples are compared, with a note."""
-    found = kg.benchmark(runs, metric="object.mrr", metrics=())
+    found = kg.benchmark(runs, metrics="object.mrr")
     assert found.table["n"].tolist()[:2] == [24, 30]
     n = 24
     sampled = {}

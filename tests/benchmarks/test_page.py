@@ -146,7 +146,7 @@ def test_many_models_have_a_matrix(tmp_path):
 
 def test_a_baseline_keeps_its_side(runs, tmp_path):
     """Each model - baseline, in the lower-is-better metric too; a dagger marks what differs."""
-    bench = kg.benchmark(runs, metric="mr", metrics=(), baseline="bad")
+    bench = kg.benchmark(runs, metrics="mr", baseline="bad")
     reader = written_page(bench, tmp_path / "page.html")
     pairs = [row[0][0] for row in reader.rows("differences-1")]
     assert [pair.partition(" - ")[2] for pair in pairs] == ["bad", "bad"]

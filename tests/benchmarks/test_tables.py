@@ -31,13 +31,13 @@ def runs():
 
 @pytest.fixture(scope="module")
 def bench(runs):
-    return kg.benchmark(renamed(runs, " & %_"), metrics="mr,hits@10")
+    return kg.benchmark(renamed(runs, " & %_"), metrics="mrr,mr,hits@10")
 
 
 @pytest.fixture(scope="module")
 def against(runs):
     """The other models against the baseline A."""
-    return kg.benchmark(renamed(runs, " & %_"), metrics="mr,hits@10", baseline=HOSTILE["A"])
+    return kg.benchmark(renamed(runs, " & %_"), metrics="mrr,mr,hits@10", baseline=HOSTILE["A"])
 
 
 def cells_of(text):
@@ -308,8 +308,8 @@ def test_overrides_are_named_in_every_output(partial, tmp_path):
     assert rf"\par\noindent {escaped_latex(said)}" in found.to_latex().splitlines()
     assert rf"\par\noindent {none}" in found.to_latex().splitlines()
     assert {escaped_markdown(said), none} <= set(found.to_markdown().splitlines())
-    for has_differences in (False, True):
-        rows = list(csv.DictReader(io.StringIO(found.to_csv(has_differences=has_differences))))
+    for asked in (False, True):
+        rows = list(csv.DictReader(io.StringIO(found.to_csv(differences=asked))))
         assert {row["dataset"]: row["overridden"] for row in rows} == {"ring-12": "; ".join(differences), "ring-60": ""}
     against = kg.benchmark(partial, metrics="mrr", override=override, baseline="A")
     assert {said, none} <= set(table_notes(against))
@@ -336,7 +336,7 @@ def test_a_dataset_without_a_verdict_is_not_undecided(partial):
         facts={**of_b.facts, "unknown": {"raw": "the file has no raw ranks"}},
         table=of_b.table.assign(better_raw=-1, tied_raw=-1, rivals_raw=-1),
     )
-    found = kg.benchmark(runs, metric="raw.mrr", metrics=())
+    found = kg.benchmark(runs, metrics="raw.mrr")
     assert found.differences["p"].notna().sum() == 1
     text = found.to_markdown()
     assert "no verdict on ring-12: B has no raw.MRR: the file has no raw ranks" in text.replace("\\", "")

@@ -16,6 +16,7 @@ from made_results import replaced, saved_with
 
 import kgeval as kg
 from kgeval.classification.classification_result import CLASSIFIED_METRICS
+from kgeval.classification.files import pack_classification, unpack_classification
 from kgeval.errors import DataError, KgevalWarning, MetricError, ProtocolError
 from kgeval.scorers.models.distances import TransE
 
@@ -63,7 +64,7 @@ def test_what_the_result_holds():
         "version": kg.__version__,
         "scorer": "by_object",
         "negatives": "given",
-        "seed": None,
+        "sample_seed": None,
         "threshold_at": "score",
         "calibrate": None,
         "prior": None,
@@ -330,7 +331,7 @@ def test_a_feature_that_needs_a_side_is_refused(name):
     """A triple asks for no side, whatever else the feature needs."""
     result, dataset = kinds()
     message = f"feature '{name}' needs the column side, which tells which side of each row is the answer"
-    for ask in (lambda: result.by(name), lambda: result.with_features(dataset, names=[name])):
+    for ask in (lambda: result.by(name), lambda: result.with_features(dataset, features=[name])):
         with pytest.raises(ProtocolError) as caught:
             ask()
         assert str(caught.value) == message
@@ -492,7 +493,7 @@ THRESHOLDS = tuple(
             {"format": lambda text: text.replace("5", "1")},
             *(
                 {"facts": lambda about, name=name: {k: v for k, v in about.items() if k != name}}
-                for name in ("seed", "version")
+                for name in ("sample_seed", "version")
             ),
         ],
         9,
@@ -526,3 +527,19 @@ def test_a_fresh_interpreter_reads_a_saved_classification(tmp_path):
     root = Path(kg.__file__).parents[1]
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=root)
     assert (done.returncode, float(done.stdout)) == (0, 4 / 6), done.stderr
+
+
+def test_files_of_01_name_the_seed_of_their_negatives_seed(tmp_path):
+    """A seed is that of training; the fact is called `sample_seed` now, and keeps its value."""
+    dataset = kg.Dataset.from_arrays(
+        train=[[0, 0, 1]], valid=[[1, 0, 2]], test=[[2, 0, 3]], n_entities=9, n_relations=1
+    )
+    result = kg.classify(lambda s, p, o: s - o, dataset, "uniform", sample_seed=7)
+    parts = {
+        name: getattr(result, name) for name in ("table", "thresholds", "entities", "relations", "global_threshold")
+    }
+    parts |= {name: getattr(result, name) for name in ("facts", "dropped", "notes", "columns")}
+    arrays, header = pack_classification(parts)
+    header["facts"] = {("seed" if name == "sample_seed" else name): value for name, value in header["facts"].items()}
+    assert unpack_classification(arrays, header, 5)["facts"] == result.facts
+    assert result.facts["sample_seed"] == 7

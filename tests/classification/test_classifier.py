@@ -430,8 +430,8 @@ def test_uniform_negatives_are_the_sampled_ones():
     same = kg.classify(by_object, dataset, given)
     assert drawn.table.equals(same.table)
     assert drawn.facts["negatives_sha256"] == same.facts["negatives_sha256"]
-    assert (drawn.facts["negatives"], drawn.facts["seed"]) == ("uniform", 7)
-    assert (same.facts["negatives"], same.facts["seed"]) == ("given", None)
+    assert (drawn.facts["negatives"], drawn.facts["sample_seed"]) == ("uniform", 7)
+    assert (same.facts["negatives"], same.facts["sample_seed"]) == ("given", None)
     other = kg.classify(by_object, dataset, "uniform", sample_seed=8)
     assert other.facts["negatives_sha256"] != drawn.facts["negatives_sha256"]
     assert "negatives: uniform, seed 7, sha256 " + drawn.facts["negatives_sha256"][:8] in repr(drawn)

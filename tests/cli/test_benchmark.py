@@ -108,13 +108,12 @@ def test_other_formats(capsys, one, bench, given):
 
 def test_options_reach_benchmark(capsys, files, bench, given):
     """The options are the keywords of kgeval.benchmark; the files are its runs."""
-    options = ("--metric", "mr", "--metrics", "hits@3", "--baseline", "B", "--confidence", 0.9)
+    options = ("--metrics", "mr,hits@3", "--baseline", "B", "--confidence", 0.9)
     more = ("--cluster", "query", "--spread", "separate")
     printed(capsys, "benchmark", *files, *options, *more, "--override", "queries,dataset")
     runs = given.pop("runs")
     assert given == {
-        "metric": "mr",
-        "metrics": "hits@3",
+        "metrics": "mr,hits@3",
         "baseline": "B",
         "confidence": 0.9,
         "cluster": "query",

@@ -1,5 +1,7 @@
 """kgeval gate and the options --margin and --plan of kgeval compare: text, exit codes, JSON, refusals."""
 
+import csv
+import io
 import json
 
 import numpy as np
@@ -40,6 +42,44 @@ def run(capsys, *arguments):
 
 def gated(capsys, run_name, *arguments, against="base"):
     return run(capsys, "gate", f"{run_name}.kgeval", "--against", f"{against}.kgeval", *arguments)
+
+
+def test_other_formats_have_the_row_and_the_exit_code(capsys):
+    """csv has every column; a table for a paper those that fit; the sentences go to standard error."""
+    asked = ("worse", "--metrics", "mr", "--margin", "1", "--to")
+    status, text, error = gated(capsys, *asked, "csv")
+    (row,) = csv.DictReader(io.StringIO(text))
+    assert (status, row["metric"], row["passes"]) == (1, "mr", "False")
+    assert float(row["difference"]) == pytest.approx((WORSE - BASE).mean())
+    assert "gate: FAILS: 1 of 1 metric" in error
+    for style, cells in (("markdown", text_of_markdown), ("latex", text_of_latex)):
+        status, text, _ = gated(capsys, *asked, style)
+        assert status == 1
+        head, row = cells(text)
+        assert head == [
+            "metric",
+            "value_first",
+            "value_second",
+            "difference",
+            "low",
+            "high",
+            "margin",
+            "decision",
+            "passes",
+        ]
+        assert (row[0], row[6:]) == ("mr", ["1.0000", "inferior beyond the margin", "no"])
+
+
+def text_of_markdown(text):
+    """The cells of the head and of the only row."""
+    head, _, row = text.splitlines()
+    return [[cell.strip() for cell in line.strip("| ").split("|")] for line in (head, row)]
+
+
+def text_of_latex(text):
+    """The cells of the head and of the only row."""
+    lines = [line for line in text.replace(r"\_", "_").splitlines() if "&" in line]
+    return [[cell.strip() for cell in line.removesuffix(r"\\").split("&")] for line in lines]
 
 
 @pytest.mark.parametrize(
@@ -84,7 +124,7 @@ def test_json_has_the_numbers(capsys):
     assert row["metric"] == "mr"
     assert row["difference"] == pytest.approx((WORSE - BASE).mean())
     assert row["decision"] == "inferior beyond the margin"
-    assert not any("random swap" in line for line in content["notes"])
+    assert not any("random swap" in line for line in content["header"])
 
 
 @pytest.mark.parametrize(
@@ -154,7 +194,7 @@ def test_options_that_are_gone_say_why(capsys, option, why):
         (["--non-inferior-to", "base"], "--non-inferior-to needs --margin"),
         (["--margin", "1", "--to", "csv"], "--margin prints sentences, which --to csv cannot contain"),
         (["--margin", "0"], "margin must be above 0"),
-        (["--margin", "1", "--non-inferior-to", "bases"], "reference"),
+        (["--margin", "1", "--non-inferior-to", "bases"], "baseline (--non-inferior-to)"),
     ],
 )
 @pytest.mark.light(3)

@@ -213,6 +213,13 @@ def test_the_options_of_a_first_evaluation_stand_first(capsys):
 @pytest.mark.parametrize(
     ("word", "page", "heading"),
     [
+        ("early stopping", "models", "In a training loop"),
+        ("why is this rank bad", "models", "Why does the model rank a triple so low?"),
+        ("worst triples", "models", "Why does the model rank a triple so low?"),
+        ("tail only", "protocol", "Settings"),
+        ("resume", "running", "Stop and go on"),
+        ("significant", "decisions", "Is A better than B?"),
+        ("undecided", "decisions", "Is A better than B?"),
         ("parquet", "data", "Other files"),
         ("gpu", "speed", "Speed"),
         ("plots", "reporting", "Pictures"),

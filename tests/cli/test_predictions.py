@@ -118,12 +118,13 @@ def test_names_matching_and_formats_are_passed_on(capsys, monkeypatch):
 
     monkeypatch.setattr(kgeval, "read_predictions", read)
     code, _, err = run(
-        capsys, "--predictions", "x", "--predictions-format", "kgllm", "--names", "n.txt", "--relation-names", "r.txt",
-        "--matching", "alias", "--ids", "e.txt,r.txt", "--splits", "valid", "--sides", "o", "--filtered", "no",
+        capsys, "--predictions", "x", "--predictions-format", "kgllm", "--entity-names", "n.txt",
+        "--relation-names", "r.txt", "--matching", "alias",
+        "--ids", "e.txt,r.txt", "--splits", "valid", "--sides", "o", "--filtered", "no",
     )  # fmt: skip
     assert code == 0, err
     assert seen == {
-        "path": "x", "format": "kgllm", "names": "n.txt", "relation_names": "r.txt", "matching": "alias",
+        "path": "x", "format": "kgllm", "entity_names": "n.txt", "relation_names": "r.txt", "matching": "alias",
         "ids": ["e.txt", "r.txt"], "split": "valid", "side": "o",
     }  # fmt: skip
     run(capsys, "--predictions", "x", "--ids", "folder", "--splits", "valid", "--filtered", "no")

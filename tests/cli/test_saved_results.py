@@ -316,6 +316,19 @@ def test_check_table_reads_numbers_and_files(capsys, tmp_path):
         "1 of 1 rows possible"
     )
     assert (content["possible"], [row["possible"] for row in content["rows"]]) == (False, [True, False])
+    assert main(["check-table", str(table), "--to", "csv"]) == 1
+    text, error = capsys.readouterr()
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert [(row["row"], row["MRR"], row["possible"]) for row in rows] == [
+        ("good", "0.314", "True"),
+        ("bad", "0.06", "False"),
+    ]
+    assert "below 0.079" in rows[1]["why"]
+    assert "kgeval: integer ranks, rounded to nearest" in error
+    assert main(["check-table", str(table), "--to", "latex"]) == 1
+    assert r"good & 0.314 & 0.227 & 0.486 & yes & possible" in capsys.readouterr().out
+    said = refused(capsys, "check-table", "mrr=0.1", "--run", "near.kgeval", "--to", "csv")
+    assert said.startswith("--run prints sentences, which --to csv cannot contain; use --to table or json")
     assert refused(capsys, "check-table", "mrr=0.1", "0.2").startswith("expected one file, or numbers such as mrr=0.31")
     assert "nowhere.csv" in refused(capsys, "check-table", "nowhere.csv")
 
@@ -353,7 +366,7 @@ def test_cardinality_of_other_splits(capsys):
     call = ("--by", "cardinality", "--means-from", "test", "--to", "json", "--metrics", "mr")
     shown = json.loads(printed(capsys, "show", "near.kgeval", "--dataset", "graph", *call))
     assert "cardinality and pattern: taken over test" in shown["notes"]
-    frame = kg.load_result("near.kgeval").with_features(kg.read_dataset("graph"), splits_for_means=["test"])
+    frame = kg.load_result("near.kgeval").with_features(kg.read_dataset("graph"), means_from=["test"])
     assert {row["cardinality"]: row["n"] for row in shown["by"]} == frame.by("cardinality")["n"].to_dict()
     assert refused(capsys, "show", "near.kgeval", "--means-from", "test").startswith("--types and --means-from need")
 

@@ -227,7 +227,7 @@ def random_family(rng):
         found = kg.compare(results, metrics=metrics, n_resamples=199, confidence=confidence, baseline=baseline)
         return found.differences, found.alpha, "compare"
     spread = str(rng.choice(["pooled", "separate"]))
-    found = kg.benchmark(runs, metric=metric, confidence=confidence, baseline=baseline, spread=spread)
+    found = kg.benchmark(runs, metrics=metric, confidence=confidence, baseline=baseline, spread=spread)
     return found.differences, found.alpha, "benchmark"
 
 

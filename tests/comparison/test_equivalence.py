@@ -93,7 +93,7 @@ def test_each_pair_is_one_test_of_holms_family():
     assert frame["decision"].tolist() == ["undecided", "first", "first"]
     assert 0.05 / 3 < frame["p"][0] <= 0.05 < frame["p_corrected"][0]  # two models alone would be equivalent
     assert of_two().equivalence(0.4, "mr")["decision"][0] == "equal within the margin"
-    against = comparison.equivalence(0.4, "mr", reference="B")
+    against = comparison.equivalence(0.4, "mr", baseline="B")
     assert [set(pair) for pair in against[["first", "second"]].values.tolist()] == [{"A", "B"}, {"B", "C"}]
     assert against["p_corrected"][0] == 2 * against["p"][0]
 
@@ -165,13 +165,13 @@ def test_margins_are_checked(margin, metric, said):
 
 def test_names_and_kinds_are_checked():
     comparison = of_two()
-    with pytest.raises(ProtocolError, match="non-inferiority needs a reference"):
+    with pytest.raises(ProtocolError, match="non-inferiority needs a baseline"):
         comparison.equivalence(0.1, kind="non-inferiority")
-    with pytest.raises(ProtocolError, match="reference"):
-        comparison.equivalence(0.1, reference="Z")
+    with pytest.raises(ProtocolError, match=r"baseline \(--non-inferior-to\) must be one of 'A', 'B'"):
+        comparison.equivalence(0.1, baseline="Z")
     with pytest.raises(MetricError, match="kind"):
         comparison.equivalence(0.1, kind="equal")
-    with pytest.raises(TypeError):
+    with pytest.raises(ProtocolError, match=r"equivalence\(\): missing a required argument: 'margin'"):
         comparison.equivalence()  # a margin is asked for
 
 

@@ -65,9 +65,9 @@ def test_what_is_undecided_passes_unless_strict():
     loose = found("near", "base", {"mr": 0.1})
     row = loose.table.iloc[0]
     assert (row["decision"], bool(row["passes"])) == ("undecided", True)
-    strict = found("near", "base", {"mr": 0.1}, is_strict=True)
+    strict = found("near", "base", {"mr": 0.1}, strict=True)
     assert not strict.passes
-    assert found("near", "base", {"mr": 2.0}, is_strict=True).passes
+    assert found("near", "base", {"mr": 2.0}, strict=True).passes
     assert "FAILS (strict): the loss is not shown to be below the margin" in str(strict)
     assert f"a loss of {row['not_excluded']:.2f} is not excluded" in str(loose)
     assert "passes: no significant loss beyond the margin; this does not show that nothing was lost" in str(loose)
@@ -90,13 +90,13 @@ def test_several_metrics_are_one_family():
 
 def test_a_margin_of_zero_fails_on_any_significant_loss():
     assert not found("worse", "base", {"mrr": 0}).passes
-    assert found("base", "worse", {"mrr": 0}, is_strict=True).passes
+    assert found("base", "worse", {"mrr": 0}, strict=True).passes
     assert found("near", "base", {"mr": 0}).passes
 
 
 def test_the_same_ranks_pass_whatever_the_margin():
     """80 equal ranks would not show non-inferiority within 0.002 for new triples; but the run is the baseline."""
-    again = gate(results()["base"], ranked(BASE, "again"), {"mrr": 0.002, "mr": 0.0}, is_strict=True)
+    again = gate(results()["base"], ranked(BASE, "again"), {"mrr": 0.002, "mr": 0.0}, strict=True)
     assert again.passes
     assert again.table["p"].min() > 0.05
     assert "passes: all ranks are the same as those of the baseline" in str(again)
@@ -104,7 +104,7 @@ def test_the_same_ranks_pass_whatever_the_margin():
 
 def test_equal_hits_are_no_equal_ranks():
     """hits@50 is 1 for all ranks of both; the ranks differ, so the number of triples limits what is shown."""
-    equal = gate(results()["worse"], results()["base"], {"hits@50": 0.01}, is_strict=True)
+    equal = gate(results()["worse"], results()["base"], {"hits@50": 0.01}, strict=True)
     assert not equal.passes
     assert equal.table["p"][0] == pytest.approx(0.99**N)
     assert "equal values in all 80 clusters" in str(equal)

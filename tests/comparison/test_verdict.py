@@ -788,13 +788,13 @@ def test_disagreements_by_loops(setting):
             line = [str(row["s"]), str(row["p"]), str(row["o"]), row["side"], one, other]
             expected += [(-abs(1 / one - 1 / other), i, line)] if one != other else []
         expected = [line for *_, line in sorted(expected)]
-        frame = found.disagreements("ABC"[first], "ABC"[second], n=100, setting=setting)
+        frame = found.disagreements("ABC"[first], "ABC"[second], limit=100, setting=setting)
         assert frame.columns.tolist() == ["s", "p", "o", "side", "rank_first", "rank_second"]
         assert frame.astype(object).to_numpy().tolist() == expected
-        few = found.disagreements("ABC"[first], "ABC"[second], n=3, setting=setting)
+        few = found.disagreements("ABC"[first], "ABC"[second], limit=3, setting=setting)
         assert few.astype(object).to_numpy().tolist() == expected[:3]
     assert found.disagreements("A", "B", setting=setting).shape[0] == 10
-    for options, text in (({"n": 0}, "n must be"), ({"setting": "both"}, "setting must be one of")):
+    for options, text in (({"limit": 0}, "limit must be"), ({"setting": "both"}, "setting must be one of")):
         with pytest.raises(kg.MetricError, match=text):
             found.disagreements(**options)
 

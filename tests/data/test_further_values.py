@@ -134,7 +134,7 @@ def test_a_split_keeps_times_and_qualifiers():
     rows = [[i, 0, (i + step) % 10] for i in range(10) for step in (1, 2)]
     of = {"time": list(range(20)), "qualifiers": [[(0, i % 10)] * (i % 3) for i in range(20)]}
     whole = kg.Dataset.from_arrays(train=rows, n_entities=10, n_relations=1, columns={"train": of})
-    parts = whole.split({"train": 0.8, "test": 0.2}, seed=1)
+    parts = whole.split({"train": 0.8, "test": 0.2}, split_seed=1)
     n_seen = 0
     for split, part in parts.splits.items():
         times, pairs = parts.column(split, "time"), parts.qualifiers[split]

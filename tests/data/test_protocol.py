@@ -495,6 +495,10 @@ def test_wrong_seeds_of_a_sample(seed):
     ("call", "message"),
     [
         (
+            lambda score, dataset: kg.evaluate(score),
+            "evaluate(): missing a required argument: 'dataset'. Its arguments: scorer, dataset, protocol, device, bat",
+        ),
+        (
             lambda score, dataset: kg.evaluate(score, dataset, side="tail"),
             "evaluate() has no argument 'side'; did you mean protocol=kgeval.Protocol(sides='object')?",
         ),

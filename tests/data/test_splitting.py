@@ -54,7 +54,7 @@ def test_sizes_are_exact_and_nothing_is_unseen(seed):
     rng = random.Random(seed)
     rows = random_rows(rng, rng.randint(120, 300))
     dataset = Dataset.from_frames(train=rows)
-    parts_of = dataset.split(SHARES, seed=seed)
+    parts_of = dataset.split(SHARES, split_seed=seed)
     parts = {split: labels_of(parts_of, split) for split in SPLITS}
     assert Counter(row for part in parts.values() for row in part) == Counter(rows)
     distinct = {split: set(part) for split, part in parts.items()}
@@ -76,7 +76,7 @@ def test_the_order_of_rows_and_ids_changes_nothing(seed):
     """Rows shuffled, ids in another order: the same splits, row for row; another seed gives another split."""
     rng = random.Random(seed)
     rows = random_rows(rng, 150)
-    wanted = Dataset.from_frames(train=rows).split(SHARES, seed=7)
+    wanted = Dataset.from_frames(train=rows).split(SHARES, split_seed=7)
     entities, relations = ({row[i] for row in rows for i in places} for places in ((0, 2), (1,)))
     shuffled = [list(entities), list(relations), list(rows)]
     for part in shuffled:
@@ -84,11 +84,11 @@ def test_the_order_of_rows_and_ids_changes_nothing(seed):
         rng.shuffle(part)
     e, r, rows = shuffled
     arrays = [(e.index(s), r.index(p), e.index(o)) for s, p, o in rows]
-    other = Dataset.from_arrays(test=arrays, entity_labels=e, relation_labels=r).split(SHARES, seed=7)
+    other = Dataset.from_arrays(test=arrays, entity_labels=e, relation_labels=r).split(SHARES, split_seed=7)
     assert other.fingerprint == wanted.fingerprint
     for split in SPLITS:
         assert labels_of(other, split) == labels_of(wanted, split)
-    assert Dataset.from_frames(train=rows).split(SHARES, seed=8).fingerprint != wanted.fingerprint
+    assert Dataset.from_frames(train=rows).split(SHARES, split_seed=8).fingerprint != wanted.fingerprint
 
 
 def test_the_split_is_that_of_the_definition():
@@ -107,7 +107,7 @@ def test_the_split_is_that_of_the_definition():
         else:
             split = "train"
         parts[split].add((s, p, o))
-    found = Dataset.from_frames(train=rows).split(SHARES, seed=3)
+    found = Dataset.from_frames(train=rows).split(SHARES, split_seed=3)
     assert {split: set(labels_of(found, split)) for split in SPLITS} == parts
 
 
@@ -126,7 +126,7 @@ def test_no_inverse_of_a_triple_of_valid_or_test_is_in_train(seed):
     rows = random_rows(rng, 60, n_entities=14)
     rows += [(o, f"r{rng.randrange(4)}", s) for s, _, o in rows] + [("e0", f"r{i}", "e0") for i in range(3)]
     dataset = Dataset.from_frames(train=rows)
-    free = dataset.split(SHARES, seed=seed, inverse_free=True)
+    free = dataset.split(SHARES, split_seed=seed, inverse_free=True)
     parts = {split: labels_of(free, split) for split in SPLITS}
     pairs = {(s, o) for s, _, o in parts["train"]}
     for split in ("valid", "test"):
@@ -148,7 +148,7 @@ def test_no_inverse_of_a_triple_of_valid_or_test_is_in_train(seed):
         )
     assert list(free.notes) == notes
     assert 0 <= n_short < 12
-    with_inverses = dataset.split(SHARES, seed=seed)
+    with_inverses = dataset.split(SHARES, split_seed=seed)
     in_train = {(s, o) for s, _, o in labels_of(with_inverses, "train")}
     assert any((o, s) in in_train for s, _, o in labels_of(with_inverses, "test"))
 
@@ -171,7 +171,7 @@ def test_what_cannot_leave_train_is_counted():
     )
     ring = Dataset.from_frames(train=[(f"e{i}", "r", f"e{(i + 1) % 40}") for i in range(40)])
     for seed in range(size(5, 50)):
-        parts = ring.split({"train": 0.7, "test": 0.3}, seed=seed)
+        parts = ring.split({"train": 0.7, "test": 0.3}, split_seed=seed)
         assert (len(parts["test"]), parts.unseen["test"]["triples"]) == (12, 0)
         assert "of 32 triples can be in valid and test" in refusal(
             ring.split, {"train": 0.2, "valid": 0.4, "test": 0.4}
@@ -231,7 +231,9 @@ def test_what_can_be_split():
     )
     one = Dataset.from_frames(test=rows)
     for seed in (-1, 0.5, None, True):
-        assert refusal(one.split, SHARES, seed=seed) == f"seed must be an integer of at least 0; got {seed!r}"
+        assert (
+            refusal(one.split, SHARES, split_seed=seed) == f"split_seed must be an integer of at least 0; got {seed!r}"
+        )
     assert len(one.split({"train": np.float64(0.8), "test": np.float32(0.2)})["test"]) == 5
 
 
@@ -240,7 +242,7 @@ def test_columns_and_dictionaries_stay_with_their_triples():
     rows = [(f"e{i}", "r", f"e{(i + k) % 9}") for i in range(9) for k in (1, 2)] * 2
     times = [f"{s}{o}{i // 18}" for i, (s, _, o) in enumerate(rows)]
     frame = pd.DataFrame(rows, columns=list("spo")).assign(time=times)
-    parts = Dataset.from_frames(train=frame).split(SHARES, seed=1)
+    parts = Dataset.from_frames(train=frame).split(SHARES, split_seed=1)
     for split in SPLITS:
         found = [
             (f"{s}{o}", time[:-1]) for (s, _, o), time in zip(labels_of(parts, split), parts.columns[split]["time"])
@@ -260,7 +262,7 @@ def test_large_graphs_are_split_in_seconds():
         [rng.integers(0, 50_000, 10**6), rng.integers(0, 50, 10**6), rng.integers(0, 50_000, 10**6)]
     )
     dataset = Dataset.from_arrays(train=triples, n_entities=50_000, n_relations=50)
-    parts = dataset.split(SHARES, seed=0)
+    parts = dataset.split(SHARES, split_seed=0)
     n = 10**6 - dataset.duplicates["train"]
     assert len(parts["test"]) - parts.duplicates["test"] == split_sizes(n, SHARES, SPLITS)["test"]
     assert parts.unseen["test"]["triples"] == 0

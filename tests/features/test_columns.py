@@ -105,7 +105,7 @@ def test_the_splits_of_the_means_matter(data):
     every, train = cardinalities(triples_of(dataset), n), cardinalities(np.asarray(dataset["train"]), n)
     assert int((every[p] == train[p]).sum()) == 20_143
     frames = [
-        features_of(table_of_test(dataset), kg.Protocol(), dataset, names=["cardinality"], splits_for_means=splits)[0]
+        features_of(table_of_test(dataset), kg.Protocol(), dataset, names=["cardinality"], means_from=splits)[0]
         for splits in (None, ["train"], "train")
     ]
     same = (frames[0]["cardinality"].astype(str) == frames[1]["cardinality"].astype(str)).to_numpy()
@@ -500,7 +500,7 @@ def test_without_train_its_columns_are_left_out():
             "feature 'type_given' needs types=; see read_types (result.with_features(types=read_types(file, "
             "result.entities)[0]))",
         ),
-        ({}, {"splits_for_means": ["dev"]}, ProtocolError, "dataset 'small' has no split 'dev'"),
+        ({}, {"means_from": ["dev"]}, ProtocolError, "dataset 'small' has no split 'dev'"),
         (
             {},
             {"types": ["a"] * 6},
@@ -738,5 +738,5 @@ def test_patterns_come_from_the_chosen_splits():
     dataset = kg.Dataset.from_arrays(train=[[0, 0, 1], [1, 0, 0]], test=test, n_entities=10, n_relations=1)
     table = pd.DataFrame({"s": [2], "p": [0], "o": [3], "side": ["object"]})
     for splits, pattern in ((["train"], "symmetric"), (None, "other")):
-        frame, _ = features_of(table, kg.Protocol(), dataset, names=["pattern"], splits_for_means=splits)
+        frame, _ = features_of(table, kg.Protocol(), dataset, names=["pattern"], means_from=splits)
         assert frame["pattern"].tolist() == [pattern]

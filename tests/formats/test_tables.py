@@ -608,7 +608,7 @@ def test_one_file_becomes_the_split_train(tmp_path, name):
     dataset = kg.read_dataset(path)
     assert (facts_of(dataset), dataset.name) == ({"train": facts}, "all")
     assert dataset.observations()[0] == (
-        "one file, so all triples are in the split train; dataset.split({'train': .8, 'valid': .1, 'test': .1}, seed=0)"
+        "one file, so all triples are in the split train; dataset.split({'train': .8, 'valid': .1, 'test': .1})"
         " divides them into train, valid and test (on the command line: --split-fractions .8,.1,.1)"
     )
     for options in ({"splits": {"train": name}}, {"ignore": ["x"]}, {"labelled": True}):
@@ -694,6 +694,6 @@ def test_real_datasets_in_other_forms(shared, tmp_path, name):
         shutil.make_archive(str(tmp_path / name), kind, tmp_path, "plain")
         assert kg.read_dataset(tmp_path / f"{name}{ending}").fingerprint == wanted.fingerprint
     pd.concat(frames.values()).to_csv(tmp_path / "all.csv", index=False, header=False)
-    parts = kg.read_dataset(tmp_path / "all.csv").split({"train": 0.9, "valid": 0.05, "test": 0.05}, seed=1)
+    parts = kg.read_dataset(tmp_path / "all.csv").split({"train": 0.9, "valid": 0.05, "test": 0.05}, split_seed=1)
     assert (parts.unseen["test"]["triples"], parts.overlaps) == (0, dict.fromkeys(parts.overlaps, 0))
     assert len(parts.entities) == len(wanted.entities)

@@ -209,7 +209,7 @@ def test_features_that_a_result_has_stay_as_they_are(is_given):
     """Taken over train they are 1-1, whether the dataset is given or at hand; over all splits they would be 1-N."""
     result, dataset = widening()
     given = dataset if is_given else None
-    chosen = result.with_features(names=["cardinality", "pattern"], splits_for_means=["train"])
+    chosen = result.with_features(features=["cardinality", "pattern"], means_from=["train"])
     found = page_data([chosen], ["one"], given)
     assert groups_of(found, "cardinality") == [{"1-1": 16}]
     assert re.fullmatch("note: cardinality and pattern(:| are) taken over train", found["head"]["common"][-1])
@@ -218,13 +218,13 @@ def test_features_that_a_result_has_stay_as_they_are(is_given):
     found = page_data([result], ["one"], given)
     assert groups_of(found, "cardinality") == [{"1-N": 16}]
     assert found["breakdowns"]["notes"] == ["cardinality and pattern are computed from all splits"]
-    half = result.with_features(names=["cardinality"], splits_for_means=["train"])
+    half = result.with_features(features=["cardinality"], means_from=["train"])
     found = page_data([half], ["one"], given)
     assert re.fullmatch("note: cardinality.* taken over train", found["head"]["common"][-1])
     names = [column["name"] for column in found["breakdowns"]["columns"]]
     assert "cardinality" in names
     assert "pattern" not in names  # over all splits it would stand below a note that says train
-    over_all = result.with_features(names=["pattern"])
+    over_all = result.with_features(features=["pattern"])
     assert page_data([over_all], ["one"], given)["breakdowns"]["notes"] == [
         "cardinality and pattern are computed from all splits"
     ]
@@ -235,7 +235,7 @@ def test_without_features_nothing_is_said_of_their_splits(made):
     """A result that holds no dataset has no such column, and one whose column is pattern alone names it alone."""
     result = replaced(made[0][0], source=None, rivals=kept_rivals(made[0][0])[0])
     assert page_data([result], ["one"])["breakdowns"]["notes"] == [""]
-    patterned = replaced(made[0][0].with_features(names=["pattern"]), source=None, rivals=kept_rivals(result)[0])
+    patterned = replaced(made[0][0].with_features(features=["pattern"]), source=None, rivals=kept_rivals(result)[0])
     assert page_data([patterned], ["one"])["breakdowns"]["notes"] == ["pattern is computed from all splits"]
 
 
@@ -591,7 +591,7 @@ def test_entities_have_their_names_and_labels(made):
 
 
 def test_the_pattern_of_each_relation_is_shown(made, data):
-    patterns = made[0][0].with_features(made[1], names=["pattern"]).columns["pattern"].astype(str).tolist()
+    patterns = made[0][0].with_features(made[1], features=["pattern"]).columns["pattern"].astype(str).tolist()
     expected = {made[1].relations.labels[p]: pattern for (_, p, _), pattern in zip(ranks_of(made[0][0]), patterns)}
     assert data["relations"]["patterns"] == [
         {shown_label(label): pattern for label, pattern in expected.items()}[name]

@@ -315,7 +315,7 @@ def test_of_many_queries_a_seeded_sample_is_drawn(drawing, results):
     """The mean stays that of all queries, the sample follows the seed, and the title says so."""
     lists = results[0].lists()
     whole, few, same, other = (
-        plots.roc(lists, limit=limit, seed=seed) for limit, seed in ((999, 0), (5, 1), (5, 1), (5, 2))
+        plots.roc(lists, limit=limit, sample_seed=seed) for limit, seed in ((999, 0), (5, 1), (5, 1), (5, 2))
     )
     drawn = [[xy(line) for line in figure.axes[0].lines] for figure in (whole, few, same, other)]
     assert [len(lines) for lines in drawn] == [len(lists) + 1, 6, 6, 6]

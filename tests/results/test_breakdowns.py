@@ -436,7 +436,7 @@ def test_values_that_read_alike_are_one_group(tmp_path):
 
 def test_saving_keeps_the_columns_that_were_chosen(tmp_path):
     """Cardinality over one split stays so; the names of features are not free for others."""
-    result = random_result(8, n_test=20).with_features(splits_for_means=["test"])
+    result = random_result(8, n_test=20).with_features(means_from=["test"])
     assert result.notes[-1] == "cardinality and pattern: taken over test"
     result.save(tmp_path / "run.kgeval")
     again = kg.load_result(tmp_path / "run.kgeval")
@@ -521,7 +521,7 @@ def test_a_table_with_an_index_of_its_own_is_read_by_position():
     plain = result.__replace__(table=result.table.iloc[rows].reset_index(drop=True))
     assert shuffled.table.index.equals(pd.RangeIndex(len(rows)))
     frame = pd.DataFrame({"s": [str(i) for i in range(9)], "is_low": [i < 4 for i in range(9)]})
-    for change in (lambda r: r.with_columns(frame), lambda r: r.with_features(names=["degree_asked"])):
+    for change in (lambda r: r.with_columns(frame), lambda r: r.with_features(features=["degree_asked"])):
         wanted, found = change(plain), change(shuffled)
         assert found.columns.equals(wanted.columns)
         assert len(found.columns) == len(found.table)
@@ -566,10 +566,10 @@ def test_names_to_group_by_may_come_as_a_list():
 def test_the_note_on_means_is_that_of_the_columns():
     """Made anew over all splits, the columns lose the note; it names only what was made."""
     result = random_result(8, n_test=20)
-    chosen = result.with_features(splits_for_means="test")
+    chosen = result.with_features(means_from="test")
     assert chosen.notes[-1] == "cardinality and pattern: taken over test"
-    assert result.with_features(names=["pattern"], splits_for_means=["test"]).notes[-1] == "pattern: taken over test"
-    assert result.with_features(names=["seen"], splits_for_means=["test"]).notes == result.notes
+    assert result.with_features(features=["pattern"], means_from=["test"]).notes[-1] == "pattern: taken over test"
+    assert result.with_features(features=["seen"], means_from=["test"]).notes == result.notes
     again = chosen.with_features()
     assert again.notes == result.notes
     assert again.columns["cardinality"].tolist() == result.with_features().columns["cardinality"].tolist()

@@ -34,13 +34,10 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         "ComplEx:1=run.kgeval",
     )
     parser.add_argument(
-        "--metric", default="mrr", metavar="KEY", help="the one metric in which differences are tested (default: mrr)"
-    )
-    parser.add_argument(
         "--metrics",
         default=",".join(BRIEF_METRICS),
         metavar="KEYS",
-        help="further metrics to show, comma-separated (default: %(default)s)",
+        help="metrics to show, comma-separated; differences are tested in the first (default: %(default)s)",
     )
     parser.add_argument(
         "--baseline", metavar="MODEL", help="compare each other model with this one only (default: all pairs)"
@@ -57,6 +54,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     add_gone(
         parser,
         {
+            "--metric": "differences are tested in the first of --metrics",
             "--correction": "all differences are corrected by Holm's method",
             "--intervals": "there is no bootstrap; intervals come from Student's t, as the tests do",
             "--n-resamples": "nothing is resampled",
@@ -84,7 +82,6 @@ def _benchmark(options: argparse.Namespace) -> str:
         check_out(options.out, options.overwrite, [path for _, path in named])
     benchmark = kgeval.benchmark(
         _runs(named),
-        metric=options.metric,
         metrics=options.metrics,
         baseline=options.baseline,
         confidence=options.confidence,
@@ -107,7 +104,7 @@ def _benchmark(options: argparse.Namespace) -> str:
         return benchmark.to_latex(siunitx=options.siunitx)
     if options.to == "markdown":
         return benchmark.to_markdown()
-    return benchmark.to_csv(has_differences=options.differences, spreadsheet=options.spreadsheet).rstrip("\n")
+    return benchmark.to_csv(differences=options.differences, spreadsheet=options.spreadsheet).rstrip("\n")
 
 
 def _expanded(text: str) -> list[tuple[list[str], Path]]:

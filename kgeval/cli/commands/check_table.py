@@ -7,13 +7,14 @@ from pathlib import Path
 
 import kgeval
 from kgeval.cli.command import Command, Output
-from kgeval.cli.options import json_text, ranked_result
+from kgeval.cli.options import add_format, json_text, ranked_result, say_aside
 from kgeval.cli.tool_numbers import agreement_lines, agreement_records
-from kgeval.errors import DataError
+from kgeval.errors import DataError, ProtocolError
 from kgeval.metrics.base import TIE_POLICIES
 from kgeval.other_tools import agreement
 from kgeval.plausibility.reading import read_reported
 from kgeval.plausibility.table import ROUNDINGS
+from kgeval.report.tables import format_frame
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
@@ -48,10 +49,12 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         default="nearest",
         help="nearest (default): the numbers were rounded; any: some digits may also have been cut off",
     )
-    parser.add_argument("--to", choices=("table", "json"), default="table", help="output format (default: %(default)s)")
+    add_format(parser)
 
 
 def _run_check(options: argparse.Namespace) -> Output:
+    if options.run_file is not None and options.to not in ("table", "json"):
+        raise ProtocolError(f"--run prints sentences, which --to {options.to} cannot contain; use --to table or json")
     values = _given_values(options.values)
     check = kgeval.check_table(
         values,
@@ -68,6 +71,9 @@ def _run_check(options: argparse.Namespace) -> Output:
     if options.to == "json":
         content = {"possible": check.possible, "rows": check.records()}
         return Output(json_text(content | ({"run": agreement_records(found)} if found else {})), status)
+    if options.to != "table":
+        say_aside([check.assumed, *(f"note: {note}" for note in check.notes)])
+        return Output(format_frame(check.frame(), options.to, spreadsheet=options.spreadsheet), status)
     lines = str(check).splitlines() + (["", *agreement_lines(found)] if found else [])
     return Output(options.screen.lines(lines), status)
 

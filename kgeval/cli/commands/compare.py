@@ -171,7 +171,7 @@ def _check_margins(options: argparse.Namespace) -> None:
 def _equivalence(comparison: Comparison, options: argparse.Namespace) -> tuple[pd.DataFrame, str]:
     """Return the table of equivalence or non-inferiority, and ``"equivalence"`` or ``"non-inferiority"``."""
     kind = "equivalence" if options.non_inferior_to is None else "non-inferiority"
-    return comparison.equivalence(options.margin, kind=kind, reference=options.non_inferior_to), kind
+    return comparison.equivalence(options.margin, kind=kind, baseline=options.non_inferior_to), kind
 
 
 def _with_interval(relations: pd.DataFrame) -> pd.DataFrame:

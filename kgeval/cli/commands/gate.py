@@ -7,10 +7,13 @@ from pathlib import Path
 
 from kgeval.cli.command import Command, Output
 from kgeval.cli.interval_options import add_cluster, add_confidence, add_override
-from kgeval.cli.options import file_names, json_text, ranked_result, words
+from kgeval.cli.options import add_format, file_names, json_text, ranked_result, say_aside, words
 from kgeval.comparison.regression_gate import gate
 from kgeval.errors import MetricError, ProtocolError
-from kgeval.report.tables import frame_records
+from kgeval.report.tables import format_frame, frame_records
+
+# The columns of --to markdown and latex; csv and json have all.
+FOR_PAPERS = ("value_first", "value_second", "difference", "low", "high", "margin", "decision", "passes")
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
@@ -36,7 +39,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     add_confidence(parser, "1 - significance level of the one-sided tests (default: 0.95)")
     add_cluster(parser, "as in kgeval compare (default: %(default)s)")
     add_override(parser)
-    parser.add_argument("--to", choices=("table", "json"), default="table", help="output format (default: %(default)s)")
+    add_format(parser)
 
 
 def _run_gate(options: argparse.Namespace) -> Output:
@@ -57,7 +60,7 @@ def _run_gate(options: argparse.Namespace) -> Output:
         results[0],
         results[1],
         dict(zip(metrics, margins)),
-        is_strict=options.strict,
+        strict=options.strict,
         confidence=options.confidence,
         cluster=options.cluster,
         override=options.override,
@@ -65,9 +68,14 @@ def _run_gate(options: argparse.Namespace) -> Output:
     )
     status = 0 if found.passes else 1
     if options.to == "json":
-        content = {"passes": found.passes, "strict": found.is_strict, "notes": found.header}
+        content = {"passes": found.passes, "strict": found.strict, "header": found.header}
         return Output(json_text(content | {"metrics": frame_records(found.table.set_index("metric"))}), status)
-    return Output(options.screen.lines(found.lines), status)
+    if options.to == "table":
+        return Output(options.screen.lines(found.lines), status)
+    say_aside(found.lines)
+    frame = found.table.set_index("metric")
+    shown = frame if options.to == "csv" else frame[list(FOR_PAPERS)]
+    return Output(format_frame(shown, options.to, spreadsheet=options.spreadsheet), status)
 
 
 def _number(text: str) -> float:

@@ -54,7 +54,7 @@ def _formats_text(options: argparse.Namespace) -> str:
     rows = [(kind, name, form.about) for kind, formats in kinds.items() for name, form in formats.items()]
     frame = pd.DataFrame(rows, columns=["of", "name", "about"])
     if options.to == "json":
-        return json_text({"formats": frame_records(frame)})
+        return json_text({"formats": frame_records(frame.set_index("of"))})
     if options.to != "table":
         return format_frame(frame.set_index(list(frame.columns)), options.to, spreadsheet=options.spreadsheet)
     screen: Screen = options.screen

@@ -93,7 +93,7 @@ def _show(options: argparse.Namespace) -> str:
         result = ChosenColumns.of(options, dataset).added_to(result)
         missing = [name for name in words(options.by or "") if name in FEATURES and name not in result.columns]
         # Call with_features even if `missing` is empty: it raises an error for a dataset other than the evaluated one.
-        result = result.with_features(dataset, names=missing)
+        result = result.with_features(dataset, features=missing)
     elif options.types is not None or options.means_from is not None:
         raise DataError("--types and --means-from need --dataset FOLDER")
     return result_text(result, options)

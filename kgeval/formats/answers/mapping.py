@@ -3,8 +3,9 @@
 The ids of texts are found in one of three ways, tried in this order:
 
 1. by ``ids=``, if the file holds integer ids;
-2. by label, or by the names of ``names=``;
-3. by order, if there is no ``names=`` and most texts are not labels: row i of a side belongs to triple i of the split.
+2. by label, or by the names of ``entity_names=``;
+3. by order, if there is no ``entity_names=`` and most texts are not labels: row i of a side belongs to triple i of the
+   split.
    A DataError is raised if the numbers of rows and triples differ, or if the relations or the entities of the rows and
    of these triples do not map one to one. Names that occur in no triple stay unmapped.
 """
@@ -40,7 +41,7 @@ NEEDS_DATASET = (
     "depends on the known answers that the filter removes, and on the number of candidates. Name the dataset: "
     "read_predictions(path, dataset); kgeval evaluate DATASET --predictions FILE"
 )
-NAMES_HINT = "if these are names and no labels, give names= (--names FILE)"
+NAMES_HINT = "if these are names and no labels, give entity_names= (--entity-names FILE)"
 
 
 @dataclass(frozen=True)
@@ -49,19 +50,19 @@ class PredictionOptions:
 
     Examples
     --------
-    >>> PredictionOptions(matching="exact").check_used("anyburl", ("names",))
+    >>> PredictionOptions(matching="exact").check_used("anyburl", ("entity_names",))
     Traceback (most recent call last):
-    kgeval.errors.DataError: the format anyburl has no use for matching='exact'; it takes split, ids, side, names
+    kgeval.errors.DataError: the format anyburl has no use for matching='exact'; it takes split, ids, side, entity_names
     """
 
     split: str = "test"
-    names: Names | None = None
+    entity_names: Names | None = None
     relation_names: Names | None = None
     matching: str | None = None
     side: str | None = None
     ids: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None
 
-    def check_used(self, name: str, used: Collection[str] = ("names", "relation_names")) -> None:
+    def check_used(self, name: str, used: Collection[str] = ("entity_names", "relation_names")) -> None:
         """Raise a DataError if an option is given that a format does not use; all formats use `ALWAYS_USED`."""
         for field in fields(self):
             value = getattr(self, field.name)
@@ -244,7 +245,7 @@ def predictions(
         n_texts = len(np.unique(lists.values[unknown]))
         why = {
             "order": "no triple of the file has such a name",
-            "names": "they are neither labels nor in names=",
+            "names": "they are neither labels nor in entity_names=",
         }.get(mapped.how, "no such label in the dataset")
         count = counted(
             len(unknown), f"answer ({counted(n_texts, 'text')}) stays", f"answers ({counted(n_texts, 'text')}) stay"
@@ -261,7 +262,7 @@ def predictions(
             "name"
         )
     # An unknown text may still name a known answer in two cases: if the rows were matched by order, because then only
-    # names that occur in triples have an id; and with names=, because the tool may use other names.
+    # names that occur in triples have an id; and with entity_names=, because the tool may use other names.
     is_doubtful = mapped.how == "order" or (mapped.how == "names" and not is_named)
     return Predictions(
         triples=mapped.triples,
@@ -417,7 +418,7 @@ def _map(rows: Rows, dataset: Dataset, options: PredictionOptions) -> _Mapped:
     parts = rows.parts
     if options.ids is not None:
         return _map_ids(rows, dataset, options, parts, texts, relation_texts)
-    table = NameTable(dataset.entities, options.names, "entity")
+    table = NameTable(dataset.entities, options.entity_names, "entity")
     relation_table = NameTable(dataset.relations, options.relation_names, "relation")
     notes = [*table.notes, *relation_table.notes]
     entities, relations = table.find(texts), relation_table.find(relation_texts)
@@ -468,7 +469,9 @@ def _check_few_unknown(
         return
     row = int(np.flatnonzero(np.isin(parts, unknown).any(axis=1))[0])
     code = next(int(code) for code in parts[row] if code in unknown)
-    option = "names= (--names FILE)" if table.kind == "entity" else "relation_names= (--relation-names FILE)"
+    option = (
+        "entity_names= (--entity-names FILE)" if table.kind == "entity" else "relation_names= (--relation-names FILE)"
+    )
     hint = f"add it to {option}" if table.has_names else f"if these are names and no labels, give {option}"
     raise DataError(
         f"{rows.where(row)}: unknown {table.kind} {cut_label(texts[code])!r}"
@@ -510,8 +513,8 @@ def _by_order(
             raise DataError(
                 f"{rows.where(int(row))}: {cut_label(texts[i][parts[row, i]])!r} is no label of {dataset.name!r}, and "
                 f"the {len(at):,} {side} queries of the file cannot be matched with the {len(array):,} triples of "
-                f"{split} by order, since the numbers differ; give names= (--names FILE), ids= if these are ids "
-                "(--ids), or another split="
+                f"{split} by order, since the numbers differ; give entity_names= (--entity-names FILE), ids= if these "
+                "are ids (--ids), or another split="
             )
         triples[at] = array
     for i, (ids, table) in enumerate(((known[0], tables[0]), (known[1], tables[1]), (known[0], tables[0]))):
@@ -525,7 +528,7 @@ def _by_order(
             raise DataError(
                 f"{rows.where(row)}: {cut_label(texts[i][codes[row]])!r} contradicts the triple of {split} at the same "
                 f"place, {triple_labels(dataset, *triples[row])}; rows without labels must be in the order of {split}: "
-                "give names= and relation_names= that are unique, or another split="
+                "give entity_names= and relation_names= that are unique, or another split="
             )
     return triples
 
@@ -561,7 +564,7 @@ def _check_pairs(
     i = int(np.flatnonzero(differs)[0])
     j = int(by_code[i] if ids[by_code[i]] != ids[i] else by_id[i])
     lines = rows.lines
-    hint = "names= (--names FILE)" if kind == "entity" else "relation_names= (--relation-names FILE)"
+    hint = "entity_names= (--entity-names FILE)" if kind == "entity" else "relation_names= (--relation-names FILE)"
     raise DataError(
         f"{rows.where(int(at[i]))}: the names are no labels, so rows were compared with the triples of the split in "
         f"order, and they disagree: here {cut_label(texts[codes[i]])!r} stands for the {kind} "
@@ -579,8 +582,8 @@ def _map_ids(
     relation_texts: Sequence[str],
 ) -> _Mapped:
     """Return the ids of texts that are integers: ids of the dataset, or ids in the files of ``ids=``."""
-    if options.names is not None or options.relation_names is not None:
-        raise DataError("ids= and names= both say what the texts of the file mean; give only one of them")
+    if options.entity_names is not None or options.relation_names is not None:
+        raise DataError("ids= and entity_names= both say what the texts of the file mean; give only one of them")
     id_maps = _id_maps(dataset, options)
     mapped = []
     for kind, id_map, words in zip(("entity", "relation"), id_maps, (texts, relation_texts)):

@@ -1,4 +1,4 @@
-"""`NameTable` finds the entities or relations that a text may name, by their labels and the names in ``names=``."""
+"""`NameTable` finds the entities or relations that a text may name, by their labels and the names of the user."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from kgeval.checks import names_unknown_arguments
 from kgeval.data.dataset import Dataset
 from kgeval.discovery import import_modules
 from kgeval.formats.dataset_options import DatasetOptions
@@ -31,8 +32,9 @@ def dataset_formats() -> dict[str, Format]:
     return formats_of(import_modules(__name__, __path__))
 
 
+@names_unknown_arguments(folder="path=", dataset_format="format=")
 def read_dataset(
-    folder: str | Path,
+    path: str | Path,
     *,
     header: bool | None = None,
     columns: str | Sequence[str] | None = None,
@@ -46,7 +48,7 @@ def read_dataset(
 
     Parameters
     ----------
-    folder : str or path
+    path : str or path
         A folder with at least one of the three tables (``dev``, ``val`` and ``validation`` are read as valid):
         tab-separated text (``.txt``, ``.tsv``), CSV (``.csv``, with labels in double quotes where needed) or Parquet
         (extra ``kgeval[parquet]``); text may be packed (``train.txt.gz``, ``.bz2``, ``.xz``). Each line holds subject,
@@ -82,7 +84,7 @@ def read_dataset(
     labelled : bool
         Whether each line of valid and test (and of train, if it has four columns) ends with a label
         that says whether the triple is true: 1 or -1, 1 or 0, true or false. The splits then contain
-        only the true triples; ``read_negatives(folder, dataset, labelled=True)`` returns the false triples.
+        only the true triples; ``read_negatives(path, dataset, labelled=True)`` returns the false triples.
         Entities and relations of false triples belong to the dataset too.
     format : str, optional
         The name of the file format; by default the format is recognised by the names of the files.
@@ -102,10 +104,10 @@ def read_dataset(
         truth label is neither true nor false, if the bytes are not UTF-8, if a file is empty or holds N-Triples, or if
         the first line looks like a header and `header` is not given; these messages name file and line.
     """
-    path = Path(folder)
+    asked, path = path, Path(path)
     options = DatasetOptions(header, columns, sep, splits, ignore, labelled)
     given: dict[str, Any] = {**vars(options), "format": format}
-    entry = None if path.exists() else find_registered(folder)
+    entry = None if path.exists() else find_registered(asked)
     if entry is not None:
         return read_registered(entry, read_dataset, **{**given, "splits": splits or None, "ignore": tuple(ignore)})
     if is_archive(path):
@@ -118,7 +120,7 @@ def read_dataset(
     dataset.id_format = file_format.name if dataset.dictionaries else ""
     read_as = [] if file_format is tab_folder.FORMAT else [f"read as {file_format.about}"]
     dataset = dataset.with_notes(companion_notes(path, ignore))
-    return dataset.with_notes([*local_note(folder, path), *read_as], first=True)
+    return dataset.with_notes([*local_note(asked, path), *read_as], at_start=True)
 
 
 def _only_table(folder: Path) -> Path:

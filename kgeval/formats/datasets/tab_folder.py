@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import union_categoricals
 
-from kgeval.checks import Ids
+from kgeval.checks import Ids, names_unknown_arguments
 from kgeval.data.column_names import parse_columns
 from kgeval.data.dataset import ONE_FILE, Dataset
 from kgeval.data.frames import further_notes
@@ -192,8 +192,9 @@ def _check_first_lines(files: Sequence[tuple[str, Path, Table]], dataset: Datase
             )
 
 
+@names_unknown_arguments(folder="path=")
 def read_negatives(
-    folder: str | Path,
+    path: str | Path,
     dataset: Dataset,
     *,
     labelled: bool = False,
@@ -206,10 +207,10 @@ def read_negatives(
 
     Parameters
     ----------
-    folder : str or path
+    path : str or path
         The folder contains ``valid_negatives`` or ``test_negatives`` (``.txt``, ``.tsv``, ``.csv`` or ``.parquet``) or
-        both, with lines as in `read_dataset`; or `folder` is the name of a registered dataset. With `labelled`,
-        `folder` is the folder of the dataset itself. Archives are unpacked, as in `read_dataset`.
+        both, with lines as in `read_dataset`; or `path` is the name of a registered dataset. With `labelled`,
+        `path` is the folder of the dataset itself. Archives are unpacked, as in `read_dataset`.
     dataset : Dataset
         The dataset must contain every entity and relation of the negatives.
     labelled : bool
@@ -236,17 +237,17 @@ def read_negatives(
         If a line does not have the expected form, if one of its labels is not in `dataset` (the message names file
         and line), or if the folder has no file of negatives of valid or test.
     """
-    entry = None if Path(folder).exists() else find_registered(folder)
+    entry = None if Path(path).exists() else find_registered(path)
     if entry is not None:
-        folder = fetch(entry) / entry.inner
-    with unpacked(folder) if is_archive(folder) else nullcontext(folder) as inner:
-        path = _folder(inner)
+        path = fetch(entry) / entry.inner
+    with unpacked(path) if is_archive(path) else nullcontext(path) as inner:
+        folder = _folder(inner)
         ending = "" if labelled else "_negatives"
-        files = find_split_files(path, splits, ending=ending)
+        files = find_split_files(folder, splits, ending=ending)
         if not set(files) - {"train"}:
             hint = "" if labelled else "; kgeval.classify can draw negatives (negatives='uniform', --negatives uniform)"
             raise DataError(
-                f"{path}: expected valid{ending}.txt and test{ending}.txt (or .tsv); {_contents(path)}{hint}"
+                f"{folder}: expected valid{ending}.txt and test{ending}.txt (or .tsv); {_contents(folder)}{hint}"
             )
         negatives = {}
         read: list[tuple[Path, Table]] = []

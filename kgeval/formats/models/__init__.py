@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from kgeval.checks import names_unknown_arguments
 from kgeval.data.dataset import Dataset
 from kgeval.discovery import import_modules
 from kgeval.errors import DataError
@@ -28,6 +29,7 @@ TORCH_SUFFIXES = (".pt", ".pth", ".pkl", ".ckpt", ".bin", ".pickle")
 __all__ = ["load_model", "model_formats"]
 
 
+@names_unknown_arguments()
 def load_model(
     path: str | Path,
     dataset: Dataset,

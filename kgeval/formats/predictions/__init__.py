@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kgeval.checks import check_one_of, counted
+from kgeval.checks import check_one_of, counted, names_unknown_arguments
 from kgeval.data.dataset import Dataset
 from kgeval.data.predictions import GivenRanks, Predictions
 from kgeval.data.sides import check_side
@@ -24,13 +24,14 @@ from kgeval.formats.registry import Format, format_of, formats_of
 __all__ = ["prediction_formats", "read_predictions"]
 
 
+@names_unknown_arguments(names="entity_names=", predictions_format="format=")
 def read_predictions(
     path: str | Path,
     dataset: Dataset | None = None,
     *,
     format: str | None = None,
     split: str = "test",
-    names: Names | None = None,
+    entity_names: Names | None = None,
     relation_names: Names | None = None,
     matching: str | None = None,
     side: str | None = None,
@@ -51,7 +52,7 @@ def read_predictions(
     split : str
         The split that contains the triples of the predictions. If the file does not name its triples by labels, row i
         belongs to triple i of this split.
-    names : mapping of str to str or sequence of str, or path, optional
+    entity_names : mapping of str to str or sequence of str, or path, optional
         The names of entities, if the file does not hold their labels: ``{label: name}`` or ``{label: [name, alias,
         ...]}``, or a file with ``label<TAB>name`` and perhaps further aliases on each line, such as
         ``entity2text.txt``. If several entities have the same name, answers with this name stay unmapped, and a note
@@ -111,7 +112,7 @@ def read_predictions(
             f"{file}: no format of predictions recognises it; choose one with format=NAME (--predictions-format NAME), "
             f"or write kgeval's own format (kgeval help predictions). Formats are {listed}"
         )
-    options = PredictionOptions(split, names, relation_names, matching, side, ids)
+    options = PredictionOptions(split, entity_names, relation_names, matching, side, ids)
     if dataset is None:
         _check_alone(file, file_format, options)
     result: Predictions | GivenRanks = file_format.read(file, dataset, options)
@@ -124,7 +125,7 @@ def _check_alone(file: Path, file_format: Format, options: PredictionOptions) ->
         raise DataError(NEEDS_DATASET.format(file=file))
     if options.split != "test":
         raise DataError(f"split={options.split!r}: without a dataset, the triples of the file are the split test")
-    for name in ("names", "relation_names", "ids"):
+    for name in ("entity_names", "relation_names", "ids"):
         if getattr(options, name) is not None:
             raise DataError(f"{name}= says which entities of a dataset the texts of the file mean; give the dataset")
 

@@ -99,7 +99,7 @@ def _records(path: Path) -> Iterator[tuple[int, Any]]:
 
 def _read_object(path: Path, dataset: Dataset | None, options: PredictionOptions) -> Predictions:
     """Read the older form, ``{"s TAB p TAB o": [top answers]}``."""
-    options.check_used("explainaboard", ("names", "relation_names", "side"))
+    options.check_used("explainaboard", ("entity_names", "relation_names", "side"))
     side = options.side_of_file(f"{path}")
     rows = Rows(path)
     for line, key, answers in json_pairs(path):

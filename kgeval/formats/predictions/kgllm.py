@@ -45,7 +45,7 @@ def _sniff(path: Path) -> bool:
 
 def _read(path: Path, dataset: Dataset, options: PredictionOptions) -> Predictions:
     """Read generated texts, one for each triple of a split."""
-    options.check_used("kgllm", ("names", "matching", "side"))
+    options.check_used("kgllm", ("entity_names", "matching", "side"))
     if options.ids is not None:
         raise DataError(f"{path}: the format kgllm holds texts and no ids; leave out ids=")
     if options.matching is None:
@@ -55,7 +55,7 @@ def _read(path: Path, dataset: Dataset, options: PredictionOptions) -> Predictio
         )
     rule = check_one_of("matching", options.matching, RULES, DataError)
     side = options.side_of_file(f"{path}")
-    table = NameTable(dataset.entities, options.names, "entity")
+    table = NameTable(dataset.entities, options.entity_names, "entity")
     matcher = _Matcher.of(table, rule)
     array = dataset[options.split].array
     given, asked = given_and_asked(array, side)
@@ -77,13 +77,13 @@ def _read(path: Path, dataset: Dataset, options: PredictionOptions) -> Predictio
                 f"{path}, line {line}: {what} {cut_label(repr(prompt if gold is None else gold))} does not name "
                 f"{cut_label(dataset.entities.labels[entity])!r}, an entity of triple {i + 1} of {options.split}, "
                 f"{triple_labels(dataset, *array[i])}; row i must be for triple i of the side {side}, and "
-                "names= must contain the names of the entities"
+                "entity_names= must contain the names of the entities"
             )
         owners = matcher.find(text.removeprefix(prompt) if prompt else text)
         owner = found.count(owners, int(asked[i]))
         labels = triple_labels(dataset, *array[i])
         rows.add(line, labels, side, [NO_ENTITY + text if owner is None else dataset.entities.labels[owner]])
-    plain = replace(options, names=None, relation_names=None, matching=None, side=None)
+    plain = replace(options, entity_names=None, relation_names=None, matching=None, side=None)
     notes = ["read as generated texts of KG-LLM, one for each triple in the order of " + options.split, *table.notes]
     notes += [f"matching={rule!r} ({RULES[rule]}): {found}", "generated texts are not filtered"]
     result = predictions(rows, dataset, plain, filtered="no", notes=notes, is_generated=True, is_named=True)

@@ -46,7 +46,7 @@ def _sniff(path: Path) -> bool:
 
 def _read(path: Path, dataset: Dataset, options: PredictionOptions) -> Predictions:
     """Read sampled answers of KGT5 or KGT5-context."""
-    options.check_used("kgt5", ("names", "relation_names", "side"))
+    options.check_used("kgt5", ("entity_names", "relation_names", "side"))
     rows = Rows(path)
     n_samples = n_merged = 0
     for line, record in json_records(path):

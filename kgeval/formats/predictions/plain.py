@@ -40,7 +40,7 @@ def _sniff(path: Path) -> bool:
 
 def _read(path: Path, dataset: Dataset, options: PredictionOptions) -> Predictions:
     """Read kgeval's own format of predictions."""
-    options.check_used("plain", ("names", "relation_names", "matching"))
+    options.check_used("plain", ("entity_names", "relation_names", "matching"))
     if options.matching not in (None, _EXACT):
         raise DataError(f"{path}: matching must be 'exact' for this format, or not given; got {options.matching!r}")
     rows = Rows(path)

@@ -67,7 +67,7 @@ def _read(path: Path, dataset: Dataset | None, options: PredictionOptions) -> Gi
         )
     has_side = "" not in of_side
     options.check_used(
-        "ranks", ("names", "relation_names", *(() if has_side or side_column is not None else ("side",)))
+        "ranks", ("entity_names", "relation_names", *(() if has_side or side_column is not None else ("side",)))
     )
     side_of_file = "" if has_side or side_column is not None else options.side_of_file(str(path))
     counts = _candidate_columns(path, names, filtered)

@@ -36,7 +36,7 @@ def _sniff(path: Path) -> bool:
 
 def _read(path: Path, dataset: Dataset, options: PredictionOptions) -> Predictions:
     """Read a JSON object of queries with scored entities."""
-    options.check_used("tlogic", ("names", "relation_names", "side"))
+    options.check_used("tlogic", ("entity_names", "relation_names", "side"))
     # The file is read twice, so that its lists are not all in memory at once.
     numbers = [int(key) if key.isascii() and key.isdecimal() else -1 for _, key, _ in json_pairs(path)]
     n = len(dataset[options.split])

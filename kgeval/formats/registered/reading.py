@@ -54,7 +54,7 @@ def read_registered(entry: Registered, read: Callable[..., Dataset], **given: An
     dataset = copy.copy(read(folder / entry.inner, **entry.options))
     dataset.name = entry.name
     check_counts(dataset, entry)
-    return dataset.with_notes([*_origin_notes(entry), *_similar_folders(entry)], first=True)
+    return dataset.with_notes([*_origin_notes(entry), *_similar_folders(entry)], at_start=True)
 
 
 def counts_of(dataset: Dataset, counting: str) -> dict[str, int]:

@@ -41,7 +41,7 @@ ENVIRONMENT = {  # environment variables of the worker processes, set before the
 
 @dataclass(frozen=True)
 class Processes:
-    """Rank in `n` worker processes of this machine, each with one thread.
+    """Rank in worker processes of this machine, each with one thread.
 
     Useful for functions and other scorers written in Python, since `Threads` ranks them in one thread only; embedding
     models are as fast with `Threads`. Functions of ``__main__``, lambdas and closures are allowed. The parameters of
@@ -49,8 +49,8 @@ class Processes:
 
     Parameters
     ----------
-    n : int, optional
-        Number of processes; by default one per processor.
+    workers : int, optional
+        Number of worker processes; by default one per processor.
     retries : int
         How often the same queries are counted again, if the process that counts them dies.
     candidate_blocks : int
@@ -60,23 +60,23 @@ class Processes:
     Examples
     --------
     >>> Processes(2)
-    Processes(n=2, retries=3, candidate_blocks=1)
+    Processes(workers=2, retries=3, candidate_blocks=1)
     """
 
-    n: int | None = None
+    workers: int | None = None
     retries: int = RETRIES
     candidate_blocks: int = 1
 
     def __post_init__(self) -> None:
-        if self.n is not None:
-            check_positive_int("n", self.n)
+        if self.workers is not None:
+            check_positive_int("workers", self.workers)
         check_retries(self.retries)
         check_positive_int("candidate_blocks", self.candidate_blocks)
 
     @property
     def n_processes(self) -> int:
         """The number of processes that score."""
-        return self.n or available_threads()
+        return self.workers or available_threads()
 
     def run(self, job: Job) -> Generator[Finished | Failed, None, None]:
         """Count the shards of a job; yield the outcomes, in any order, until no time is left.

@@ -27,25 +27,25 @@ SMALL_JOB = 20_000  # pairs (query, candidate); starting threads takes longer th
 
 @dataclass(frozen=True)
 class Threads:
-    """Rank in this process: the batches of embedding models on `n` threads, all other scorers in the calling thread.
+    """Rank in this process: the batches of embedding models on some threads, all other scorers in the calling thread.
 
     Parameters
     ----------
-    n : int, optional
+    threads : int, optional
         Number of threads; by default one per processor, and none for a job of at most `SMALL_JOB` pairs, which is
         ranked in the calling thread.
 
     Examples
     --------
     >>> Threads(2)
-    Threads(n=2)
+    Threads(threads=2)
     """
 
-    n: int | None = None
+    threads: int | None = None
 
     def __post_init__(self) -> None:
-        if self.n is not None:
-            check_positive_int("n", self.n)
+        if self.threads is not None:
+            check_positive_int("threads", self.threads)
 
     @property
     def n_processes(self) -> int:
@@ -54,8 +54,8 @@ class Threads:
 
     def run(self, job: Job) -> Generator[Finished | Failed, None, None]:
         """Count the shards of a job; yield the outcomes, batch after batch, until no time is left."""
-        is_threaded = job.is_geometry and (self.n is not None or job.work.n_pairs > SMALL_JOB)
-        n = self.n or available_threads() if is_threaded else 1
+        is_threaded = job.is_geometry and (self.threads is not None or job.work.n_pairs > SMALL_JOB)
+        n = self.threads or available_threads() if is_threaded else 1
         ranker = job.ranker(n)
         with workers(n) if is_threaded else nullcontext(map) as in_order:
             for shards in _rounds(job, ranker):

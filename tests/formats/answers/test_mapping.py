@@ -49,11 +49,11 @@ def test_unknown_relations_of_known_entities_go_by_order(tmp_path):
 def test_ambiguous_names_in_queries_go_by_order(tmp_path):
     names = {"a": "A", "b": "B!", "c": "A", "e": "E", "f": "E"}
     rows = (("A", "r", "B!", ["A", "E"]), ("A", "r", "B!", ["B!"]))
-    found = read(tmp_path, *rows, names=names)
+    found = read(tmp_path, *rows, entity_names=names)
     assert rows_of(found, DATASET)[0][:5] == ("a", "r", "b", "object", [None, None])
     assert rows_of(found, DATASET)[1][:5] == ("c", "r", "b", "object", ["b"])
     with pytest.raises(DataError, match="contradicts the triple of test at the same place"):
-        read(tmp_path, ("A", "r", "B!", []), ("B!", "r", "A", []), names=names)
+        read(tmp_path, ("A", "r", "B!", []), ("B!", "r", "A", []), entity_names=names)
 
 
 def test_ids_of_the_dataset(tmp_path):
@@ -73,8 +73,8 @@ def test_ids_of_the_dataset(tmp_path):
         kg.read_predictions(
             write_json(tmp_path / "p.json", plain_records([(12, 0, 1, "object", [], None)])), dataset, ids="dataset"
         )
-    with pytest.raises(DataError, match="ids= and names= both say what the texts of the file mean"):
-        kg.read_predictions(path, dataset, ids="dataset", names={"NA": "x"})
+    with pytest.raises(DataError, match="ids= and entity_names= both say what the texts of the file mean"):
+        kg.read_predictions(path, dataset, ids="dataset", entity_names={"NA": "x"})
 
 
 def test_another_split(tmp_path):
@@ -98,13 +98,15 @@ def test_another_split(tmp_path):
 )
 def test_wrong_names(tmp_path, names, message):
     with pytest.raises(DataError, match=message):
-        read(tmp_path, ("A", "r", "b", []), names=names)
+        read(tmp_path, ("A", "r", "b", []), entity_names=names)
 
 
 def test_names_that_lack_entities_of_the_queries_are_refused(tmp_path):
     """Rows taken in order would give the triples, but the positives would not be recognised among the answers."""
     rows = [("Ann", "r", "Bob", ["Bob"]), ("Carl", "r", "Bob", ["Bob"])]
-    found = read(tmp_path, *rows, names={"a": "Ann", "b": "Bob", "c": "Carl"})
+    found = read(tmp_path, *rows, entity_names={"a": "Ann", "b": "Bob", "c": "Carl"})
     assert kg.evaluate_predictions(found, DATASET, filtered="no")["hits@1"] == 1
-    with pytest.raises(DataError, match=r"line 1: unknown entity 'Bob'.*; add it to names= \(--names FILE\)"):
-        read(tmp_path, *rows, names={"a": "Ann"})
+    with pytest.raises(
+        DataError, match=r"line 1: unknown entity 'Bob'.*; add it to entity_names= \(--entity-names FILE\)"
+    ):
+        read(tmp_path, *rows, entity_names={"a": "Ann"})

@@ -41,7 +41,7 @@ def test_the_rule_is_asked_for(tmp_path):
 
 def test_each_rule_and_its_counts(tmp_path):
     path = csv_file(tmp_path, "NYC", "Rome, in Italy", "roma")
-    exact, alias, substring = (read(path, rule, names=NAMES) for rule in ("exact", "alias", "substring"))
+    exact, alias, substring = (read(path, rule, entity_names=NAMES) for rule in ("exact", "alias", "substring"))
     assert first_answers(exact) == [None, None, None]
     assert first_answers(alias) == ["New_York", None, None]
     assert first_answers(substring) == ["New_York", "Rome", None]

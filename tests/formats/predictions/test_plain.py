@@ -46,7 +46,9 @@ def test_scores_stay_beside_their_answers_in_the_order_of_the_file(tmp_path):
 
 
 def test_generated_text_needs_a_matching_rule(tmp_path):
-    with pytest.raises(DataError, match=r"line 1: unknown entity 'B' among the answers.*names=.*matching='exact'"):
+    with pytest.raises(
+        DataError, match=r"line 1: unknown entity 'B' among the answers.*entity_names=.*matching='exact'"
+    ):
         read(tmp_path, query("a", "r", None, predictions=["B", "b"]))
     found = read(tmp_path, query("a", "r", None, predictions=["B", "b"]), matching="exact")
     assert rows_of(found, DATASET)[0][4] == [None, "b"]

@@ -72,7 +72,7 @@ def test_the_number_of_rows_must_be_that_of_the_split(tmp_path):
 def test_a_name_of_two_entities_is_refused_without_names(tmp_path):
     wrong = [*GOOD[:2], record("B", "has", "D", "Y", "X", "A")]
     with pytest.raises(
-        DataError, match=r"here 'B' stands for the entity 'a', but on line 1 'B' stands for 'b'; give names="
+        DataError, match=r"here 'B' stands for the entity 'a', but on line 1 'B' stands for 'b'; give entity_names="
     ):
         read(tmp_path, wrong)
     with pytest.raises(
@@ -95,7 +95,7 @@ def test_random_folders_come_back_by_order_and_by_names(tmp_path):
         write_json(tmp_path / BACKWARD, simkgc_records(by_side["subject"]))
         names = {label: name_of(label) for label in dataset.entities.labels}
         relation_names = {label: f"{label} rel" for label in dataset.relations.labels}
-        found = kg.read_predictions(tmp_path, dataset, names=names, relation_names=relation_names)
+        found = kg.read_predictions(tmp_path, dataset, entity_names=names, relation_names=relation_names)
         expected = [
             (*row[:4], row[4] if len(row[4]) == longest[side] else row[4][:1], None)
             for side in ("object", "subject")
@@ -123,29 +123,29 @@ def test_correct_decides_between_homonyms(tmp_path):
 
 def test_names_of_several_entities_are_counted(tmp_path):
     names = {"a": "A", "b": "B", "c": "C", "d": "D", "e": ["X", "E"], "f": "X", "g": "Y"}
-    found = read(tmp_path, GOOD, names=names)
+    found = read(tmp_path, GOOD, entity_names=names)
     assert [row[4] for row in rows_of(found, DATASET)] == [["b", "c", None], ["a", "b", "c"], ["g", None, "a"]]
     assert found.unmapped_may_be_known
     assert "names are given for 7 entities; 1 name is shared by several entities" in found.notes
     assert "2 answers stay unmapped, because several entities have such a name" in found.notes
-    own = read(tmp_path, GOOD, names={**names, "f": "B"})  # the positive b shares its name with f
+    own = read(tmp_path, GOOD, entity_names={**names, "f": "B"})  # the positive b shares its name with f
     assert [row[4] for row in rows_of(own, DATASET)] == [["b", "c", "e"], ["a", "b", "c"], ["g", "e", "a"]]
     assert any(note.startswith("in 2 lists, the name of the positive is also the name of other") for note in own.notes)
 
 
 def test_a_file_of_names(tmp_path):
     (tmp_path / "entity2text.txt").write_text("a\tA\nb\tB\nc\tC\nd\tD\ne\tX\ng\tY\n")
-    found = read(tmp_path, GOOD, names=tmp_path / "entity2text.txt")
+    found = read(tmp_path, GOOD, entity_names=tmp_path / "entity2text.txt")
     assert [row[4] for row in rows_of(found, DATASET)] == [["b", "c", "e"], ["a", "b", "c"], ["g", "e", "a"]]
     assert "names are given for 6 entities of 7 (the others have only their labels)" in found.notes
     (tmp_path / "other.txt").write_text("z\tA\n")
     with pytest.raises(DataError, match=r"none of 1 label is in the dataset \(the first is 'z'\)"):
-        read(tmp_path, GOOD, names=tmp_path / "other.txt")
+        read(tmp_path, GOOD, entity_names=tmp_path / "other.txt")
     (tmp_path / "one.txt").write_text("a A\n")
     with pytest.raises(DataError, match=r"one.txt, line 1: expected a label and a name with a tab between"):
-        read(tmp_path, GOOD, names=tmp_path / "one.txt")
-    with pytest.raises(DataError, match=r"line 19: unknown entity 'D'; add it to names="):
-        read(tmp_path, GOOD, names={"a": "A", "b": "B", "c": "C"})
+        read(tmp_path, GOOD, entity_names=tmp_path / "one.txt")
+    with pytest.raises(DataError, match=r"line 19: unknown entity 'D'; add it to entity_names="):
+        read(tmp_path, GOOD, entity_names={"a": "A", "b": "B", "c": "C"})
 
 
 def test_a_rank_in_every_row_decides(tmp_path):
