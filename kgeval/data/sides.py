@@ -105,7 +105,7 @@ SIDE_NAMES = {
     "subject": "subject", "s": "subject", "head": "subject", "h": "subject",
     "object": "object", "o": "object", "tail": "object", "t": "object",
 }  # fmt: skip
-ALL_SIDE_NAMES = {**SIDE_NAMES, "relation": RELATION, "predicate": RELATION, "p": RELATION, "r": RELATION}
+ALL_SIDE_NAMES = {**SIDE_NAMES, "relation": RELATION, "predicate": RELATION}
 
 
 def side_of(name: str) -> Side:
@@ -130,7 +130,7 @@ def check_side(side: Any, among: tuple[str, ...] = SIDES) -> str:
 
     Examples
     --------
-    >>> check_side("tail"), check_side("p", ALL_SIDES)
+    >>> check_side("tail"), check_side("predicate", ALL_SIDES)
     ('object', 'relation')
     """
     found = ALL_SIDE_NAMES.get(side.lower()) if isinstance(side, str) else None

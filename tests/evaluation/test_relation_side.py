@@ -8,6 +8,7 @@ import pytest
 from grids import size
 
 import kgeval as kg
+from kgeval.cli import main
 
 COLUMNS = ["better_raw", "tied_raw", "rivals_raw", "better_filtered", "tied_filtered", "rivals_filtered"]
 RELATION = kg.Protocol(sides=("relation",))
@@ -473,6 +474,80 @@ def test_compare_pairs_the_same_sides():
     assert abs(abs(difference(first["all"], second["all"], "mrr")) - abs(gap)) < 1e-12
     with pytest.raises(kg.ProtocolError, match=r"mrr needs both sides; every result has the relation side"):
         difference(first["all"], second["one"], "mrr")
+
+
+def test_a_file_of_negatives_may_differ_in_the_relation(tmp_path):
+    dataset = graph()
+    lines = []
+    for s, p, o in [("a", "r2", "b"), ("b", "r1", "a"), ("b", "r3", "a"), ("c", "r0", "a")]:
+        lines += [f"{s}\t{p}\t{o}", f"{s}\tr0\t{o}", f"{s}\tr1\t{o}"]
+    path = tmp_path / "negatives.txt"
+    path.write_text("\n".join(lines) + "\n")
+    listed = kg.read_candidates(path, dataset)
+    assert listed.sides == ("relation",)
+    assert [part.tolist() for part in np.split(listed.lists["relation"].values, 4)] == [[0, 1]] * 4
+    path.write_text(path.read_text().replace("b\tr1\ta\nb\tr0\ta", "b\tr1\ta\nb\tr0\tb"))
+    with pytest.raises(kg.DataError, match="line 5: expected a negative of .* with another relation"):
+        kg.read_candidates(path, dataset)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_scores_and_predictions_have_no_relation_side():
+    dataset = graph()
+    scores = pd.DataFrame({"s": ["a"], "p": ["r2"], "o": ["b"], "score": [1.0]})
+    with pytest.raises(kg.ProtocolError, match="only the entity sides can be ranked"):
+        kg.evaluate_scores(scores, dataset, RELATION)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_scorer_that_ignores_the_relation_is_cautioned():
+    """All relations tie; the ties of the entity sides are told apart."""
+    dataset, _, table = random_case(random.Random(11))
+    numbers = np.random.default_rng(0).normal(size=table.shape[0])
+    result = kg.evaluate(lambda s, p, o: numbers[s] - numbers[o], dataset, ALL, check_rows=False, progress=False)
+    assert result.tie_rate == 0
+    assert result.rank_table.tie_rate_of("relation") > 0.5
+    assert any("tie with a rival on the relation side" in note for note in result.notes)
+    assert abs(result["relation.amri"]) < 1e-12
+    assert result.chance("relation.mr").value == result["relation.mr"]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_command_line(tmp_path, capsys):
+    """Tables with both chance levels, explanations, the worst ranks, a page, a comparison by relation."""
+    model, saved = "data/countries/complex.npz", str(tmp_path / "all.kgeval")
+    start = ["evaluate", "data/countries", "--model", model, "--no-progress"]
+    assert main([*start, "--sides", "subject,object,relation", "--out", saved]) == 0
+    rows = {line.split("  ")[0]: line.split() for line in capsys.readouterr().out.splitlines()}
+    assert rows["relation"][1:4] == ["329", "1.07", "0.9749"]
+    assert rows["chance relation"][2:5] == ["329", "6.96", "0.2456"]
+    assert rows["both"][1] == rows["chance"][1] == "658"
+    assert main([*start, "--sides", "relation"]) == 0
+    assert "all relations, relation side" in capsys.readouterr().out
+    assert main(["show", saved, "--worst", "3"]) == 0
+    assert "relation" not in capsys.readouterr().out.replace("relations", "")
+    triple = ["Maltese", "language_family", "Semitic languages"]
+    live = ["show", "--dataset", "data/countries", "--model", model, "--sides", "relation", "--explain", *triple]
+    assert main(live) == 0
+    assert "relation side: rank 6 (raw 6) of 13 candidates" in capsys.readouterr().out
+    page = tmp_path / "page.html"
+    assert main(["report", saved, "-o", str(page)]) == 0
+    assert "relation side" in page.read_text()
+    other = str(tmp_path / "other.kgeval")
+    countries, rng = kg.read_dataset("data/countries"), np.random.default_rng(0)
+    random_model = kg.models.DistMult(rng.normal(size=(901, 4)), rng.normal(size=(13, 4)))
+    kg.evaluate(random_model, countries, ALL, progress=False).save(other)
+    assert main(["compare", saved, other, "--metrics", "mrr,relation.mrr"]) == 0
+    assert "relation.mrr" in capsys.readouterr().out.lower()
+    one, two = kg.load_result(saved), kg.load_result(other)
+    comparison = kg.compare([one, two], metrics=["relation.mrr"])
+    by_relation = comparison.by("relation", "relation.mrr")
+    for label, row in by_relation.iterrows():
+        part = one.by("side", "relation", metrics="mrr", confidence=None).loc[("relation", label)]
+        assert row["n"] == part["n"]
+    with pytest.raises(SystemExit, match="2"):
+        main([*start, "--sides", "verb"])
+    assert "or 'relation'; got 'verb'" in capsys.readouterr().err
 
 
 def test_protocols_of_entity_sides_keep_their_fingerprints():
