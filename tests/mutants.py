@@ -7,7 +7,7 @@ Exit status 1: some mutant survives; 2: the mutants cannot be tried, for example
 
 C1 to C38 number the traps in the project's notes on other evaluators, S1 to S19 the ways in that gave wrong numbers.
 T1 stands for baselines, T2 for a precision, A1 for the audit of datasets, P1 for ranks of answers that a list lacks, P2
-for the mode in which a live model scores, P3 for the numbers that another tool would print.
+for the mode in which a live model scores, P3 for the numbers that another tool would print, R1 for the relation side.
 """
 
 import os
@@ -88,6 +88,7 @@ RUNNING = "evaluation/test_run_settings.py"
 RUNS = "trec/test_run_files.py"
 SEEDS = "stats/test_runs.py"
 TIES = "ranking/test_tie_traps.py"
+RELATION_SIDE = "evaluation/test_relation_side.py"
 VERDICT = "comparison/test_verdict.py"
 
 # fmt: off
@@ -228,7 +229,7 @@ MUTANTS = (
         "dtype=np.float32 if scores.dtype == np.float16 else None",
         "dtype=np.float16"),
     Mutant("C10", "many_ties_are_not_said", "evaluation/build_result.py", TIES,
-        "if result.tie_rate > TIE_RATE_SAID_ALOUD:",
+        "if tie_rate > TIE_RATE_SAID_ALOUD:",
         "if False:"),
     Mutant("C11", "integers_are_cast_to_floats", "scorers/values.py", TIES,
         "array = np.asarray(values)",
@@ -323,14 +324,14 @@ MUTANTS = (
         "distinct_sorted(keys)",
         "keys"),
     Mutant("C19", "chosen_candidates_are_ignored", "evaluation/evaluator.py", FILTER,
-        "entities = np.arange(len(dataset.entities)) if all_kept else",
-        "entities = np.arange(len(dataset.entities)) if True else"),
+        'if protocol.unseen in ("rank", "error"):',
+        "if True:"),
     Mutant("C19", "known_answers_that_are_no_candidates_are_filtered", "ranking/tasks.py", FILTER,
         "row_of[is_candidate[known]], known[is_candidate[known]]",
         "row_of, known"),
     Mutant("C19", "entities_of_the_ranked_triples_alone_compete", "evaluation/evaluator.py", FILTER,
-        "entities = np.arange(len(dataset.entities)) if all_kept else",
-        "entities = np.unique(triples[:, [0, 2]]) if all_kept else"),
+        "candidates = {side: _candidates(dataset, protocol, side) for side in protocol.sides}",
+        "candidates = {side: np.unique(triples[:, [0, 2]]) for side in protocol.sides}"),
     Mutant("C19", "chance_ignores_the_filter", "results/rank_table.py", "results/test_evaluation_result.py",
         "return metric.chance(self.counts(key.setting, rows).rivals)",
         'return metric.chance(self.counts("raw", rows).rivals)'),
@@ -354,8 +355,8 @@ MUTANTS = (
         "scorer.n_relations != len(dataset.relations):",
         "scorer.n_relations < len(dataset.relations):"),
     Mutant("C21", "objects_alone_are_asked_by_default", "data/protocol.py", PROTOCOL,
-        "check_sides(self.candidates.sides if self.sides is None else self.sides)",
-        'check_sides("object" if self.sides is None else self.sides)'),
+        "sides = self.candidates.sides if self.sides is None else self.sides",
+        'sides = "object" if self.sides is None else self.sides'),
     Mutant("C22", "places_of_candidates_are_taken_for_ids", "ranking/tasks.py", FILTER,
         "return np.searchsorted(self.candidates, ids)",
         "return np.minimum(ids, len(self.candidates) - 1)"),
@@ -1055,6 +1056,34 @@ MUTANTS = (
     Mutant("P3", "ultra_ranks_test_alone_on_grail", "formats/datasets/inductive.py", CONVENTIONS,
         "return any(note.startswith(TWO_SPLITS) for note in notes)",
         "return False"),
+    # R1: the relation side
+    Mutant("R1", "known_relations_are_those_of_the_subject", "data/sides.py", RELATION_SIDE,
+        "Side(RELATION, (0, 2), 1)",
+        "Side(RELATION, (0, 0), 1)"),
+    Mutant("R1", "the_relation_side_is_averaged_in", "results/rank_table.py", RELATION_SIDE,
+        'if side == "both" and entity_sides(self.protocol.sides) == tuple(self.protocol.sides):',
+        'if side == "both":'),
+    Mutant("R1", "score_relations_is_not_used", "scorers/row_scorers.py", RELATION_SIDE,
+        "if rows.relations is not None:",
+        "if False:"),
+    Mutant("R1", "unseen_relations_compete", "evaluation/evaluator.py", RELATION_SIDE,
+        'if protocol.unseen in ("rank", "error"):',
+        'if protocol.unseen in ("rank", "error") or side == "relation":'),
+    Mutant("R1", "pairs_are_scored_in_another_order", "scorers/row_scorers.py", RELATION_SIDE,
+        "triples = side_of(side).facts(given, np.tile(candidates, shape[0]))",
+        "triples = side_of(side).facts(given, np.repeat(candidates, shape[0]))"),
+    Mutant("R1", "overflowing_scores_are_ranked", "scorers/row_scorers.py", RELATION_SIDE,
+        'if self.kind == "geometry" and np.isinf(scores).any():',
+        "if False:"),
+    Mutant("R1", "groups_of_compared_ranks_lack_the_relation_side", "comparison/groups.py", RELATION_SIDE,
+        "rank_groups(holders[k], [column], np.arange(len(holders[k].table)))",
+        "rank_groups(holders[k], [column])"),
+    Mutant("R1", "ties_of_the_relation_side_are_not_cautioned", "evaluation/build_result.py", RELATION_SIDE,
+        "tie_rate = result.rank_table.tie_rate_of(side)",
+        "tie_rate = result.tie_rate"),
+    Mutant("R1", "pools_by_relation_serve_the_relation_side", "data/candidates.py", RELATION_SIDE,
+        "return self.sides",
+        "return ALL_SIDES"),
 )
 # fmt: on
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from kgeval.benchmarks.card import Card
 from kgeval.checks import check_one_of, names_unknown_arguments
+from kgeval.data.sides import entity_sides
 from kgeval.errors import DataError
 from kgeval.markup import printable
 from kgeval.metrics.default_metrics import PAGE_METRICS
@@ -123,7 +124,7 @@ def _result(card: Card, dataset_id: str | None, metrics: Sequence[str]) -> tuple
         if math.isnan(least):
             absent.append(printable(f"{card.dataset}: {key} is left out: {card.reason(str(key))}"))
             continue
-        sides = key.side if key.side != "both" else "+".join(settings.get("sides", ("both",)))
+        sides = key.side if key.side != "both" else "+".join(entity_sides(settings.get("sides", ("both",))))
         args: dict[str, Any] = {"setting": key.setting, "sides": sides, "ties": key.ties}
         if not math.isnan(low):
             args |= {"low": low, "high": high, "confidence": content["intervals"]["confidence"]}

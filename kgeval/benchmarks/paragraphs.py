@@ -9,7 +9,7 @@ from typing import Any
 
 from kgeval.checks import check_one_of, counted, listed
 from kgeval.data.dataset import SPLITS
-from kgeval.data.sides import SIDES
+from kgeval.data.sides import ALL_SIDES
 from kgeval.errors import DataError
 from kgeval.markup import printable
 from kgeval.metrics.default_metrics import PLAIN_METRICS
@@ -72,7 +72,7 @@ def _run(content: dict[str, Any]) -> list[str]:
 def _counts(content: dict[str, Any]) -> list[str]:
     """Return the sentences about the number of ranks, and about the triples without ranks."""
     counts = content["counts"]
-    sides, splits = _in_order(counts["ranks_by_side"], SIDES), list(_in_order(counts["ranks_by_split"], SPLITS))
+    sides, splits = _in_order(counts["ranks_by_side"], ALL_SIDES), list(_in_order(counts["ranks_by_split"], SPLITS))
     each = [f"{n:,} on the {side} side" for side, n in sides.items()]
     by_side = f" ({listed(each)})" if len(sides) > 1 else f" on the {next(iter(sides), '')} side"
     where = f"the {listed(splits)} {'split' if len(splits) == 1 else 'splits'}"

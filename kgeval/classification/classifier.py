@@ -155,7 +155,8 @@ def classify(
         _Examples.of(dataset, part, negative_sets.triples[part], scorer, positives.get(part)) for part in PARTS
     )
     candidates = np.setdiff1d(np.arange(len(dataset.entities)), missing_ids(scorer, "entities"))
-    report = probe(rows, dataset, test.triples, candidates, (pair_side(rows),))
+    side = pair_side(rows)
+    report = probe(rows, dataset, test.triples, {side: candidates}, (side,))
     valid = valid.scored(rows, dataset)
     chosen = thresholds_by_group(valid.labels, valid.scores, valid.relations, len(dataset.relations), threshold_at)
     calibrator = None if calibrate is None else fit_calibrator(valid.scores, valid.labels, calibrate, prior)

@@ -21,7 +21,7 @@ from kgeval.data.candidates import EMPTY, OUTSIDE, ByRelation, Candidates
 from kgeval.data.dataset import ONE_FILE, SPLITS, Dataset
 from kgeval.data.predictions import FILTERED, MISSING, GivenRanks, Predictions
 from kgeval.data.protocol import UNSEEN, Protocol
-from kgeval.data.sides import SIDE_NAMES
+from kgeval.data.sides import ALL_SIDES, SIDES, check_sides
 from kgeval.errors import DataError, ProtocolError, ScoreError
 from kgeval.features.columns import FEATURES
 from kgeval.files import check_source, check_target
@@ -94,10 +94,19 @@ def add_input(
     if with_side:
         parser.add_argument(
             "--sides",
-            choices=("both", *SIDE_NAMES),
-            metavar="SIDE",
-            help="side to rank: subject, object (or head, tail, s, o) or both (default)",
+            type=_sides,
+            metavar="SIDES",
+            help="sides to rank, comma-separated: subject, object (or head, tail, s, o), both (default), relation",
         )
+
+
+def _sides(text: str) -> str:
+    """Return the sides of ``--sides`` under their names, ``both`` for subject and object."""
+    try:
+        sides = check_sides(text, ALL_SIDES)
+    except ProtocolError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return "both" if sides == SIDES else ",".join(sides)
 
 
 def add_reading(parser: argparse.ArgumentParser, with_scores: bool) -> None:

@@ -10,7 +10,7 @@ import pandas as pd
 
 import kgeval
 from kgeval.cli.options import check_options, given_dataset, json_text, protocol_of, say_aside, scorer_of
-from kgeval.data.sides import check_sides
+from kgeval.data.sides import ALL_SIDES, check_sides
 from kgeval.errors import DataError, ProtocolError
 from kgeval.metrics.ranks import ranks_under
 from kgeval.report.tables import format_frame, frame_records
@@ -40,7 +40,7 @@ def worst_text(result: EvaluationResult, options: argparse.Namespace) -> str:
     """
     if options.worst < 1:
         raise ProtocolError(f"--worst must be at least 1; got {options.worst}")
-    frame = result.ranks(labels=True)
+    frame = result.ranks(labels=True).iloc[result.rank_table.rows_of("both")]
     n_unknown = int(frame["rank_filtered"].isna().sum())
     if n_unknown:
         say_aside([f"note: {n_unknown:,} of {len(frame):,} ranks are not known exactly, so they are not in this list"])
@@ -113,7 +113,7 @@ def _kept(result: EvaluationResult, triple: list[str], side: str | None, limit: 
     A DataError if no side has rivals.
     """
     s, p, o = triple
-    asked = check_sides(side or "both")
+    asked = check_sides(side, ALL_SIDES) if side else result.protocol.sides
     frames: dict[str, pd.DataFrame] = {}
     refused: dict[str, DataError] = {}
     for one in [one for one in asked if one in result.protocol.sides] or asked:

@@ -19,7 +19,7 @@ from kgeval.data.dataset import SPLITS
 from kgeval.data.known import SETTINGS
 from kgeval.data.protocol import Protocol, RandomSample
 from kgeval.data.row_keys import group_rows
-from kgeval.data.sides import SIDES
+from kgeval.data.sides import ALL_SIDES, entity_sides
 from kgeval.data.vocabulary import Vocabulary
 from kgeval.errors import ProtocolError
 from kgeval.results.bounded import UNKNOWN_COUNT
@@ -121,7 +121,8 @@ def align(
     """
     for name in override:
         check_one_of("override", name, OVERRIDES)
-    sides = [side for side in _sides_of_all(results) if any(key.side in (side, "both") for key in keys)]
+    wanted = {side for key in keys for side in sides_of_key(key, results[0])}
+    sides = [side for side in _sides_of_all(results) if side in wanted]
     differences, shared = _differences(results, names, sides, _side_mismatches(results, names, keys))
     if any(not set(override) & set(mismatch.overrides) for mismatch in differences):
         raise ProtocolError(_refusal(names, differences, override))
@@ -155,9 +156,14 @@ def mismatches(results: Sequence[EvaluationResult], names: Sequence[str]) -> lis
     return _differences(results, names, _sides_of_all(results), [Mismatch("sides", sides)] if sides else [])[0]
 
 
+def sides_of_key(key: Key, result: EvaluationResult) -> tuple[str, ...]:
+    """Return the sides whose ranks a metric is about: one, or without a side the entity sides of the result."""
+    return entity_sides(result.protocol.sides) if key.side == "both" else (key.side,)
+
+
 def _sides_of_all(results: Sequence[EvaluationResult]) -> list[str]:
     """Return the sides that were ranked in every result."""
-    return [side for side in SIDES if all(side in result.protocol.sides for result in results)]
+    return [side for side in ALL_SIDES if all(side in result.protocol.sides for result in results)]
 
 
 def _smallest_sample(results: Sequence[EvaluationResult]) -> RandomSample | None:
@@ -252,8 +258,8 @@ def pair_rows(results: Sequence[EvaluationResult], sides: Sequence[str]) -> Ids:
     # index of the row in the table of the result.
     parts = []
     for i, result in enumerate(results):
-        side, split = (_codes(result.table[name], words) for name, words in (("side", SIDES), ("split", SPLITS)))
-        rows = np.flatnonzero(np.isin(side, [SIDES.index(name) for name in sides]))
+        side, split = (_codes(result.table[name], words) for name, words in (("side", ALL_SIDES), ("split", SPLITS)))
+        rows = np.flatnonzero(np.isin(side, [ALL_SIDES.index(name) for name in sides]))
         s, p, o = (columns_of[i][name][rows] for name in "spo")
         columns = [side[rows], split[rows], relations[i][p], entities[i][s], entities[i][o]]
         parts.append(np.column_stack([*columns, np.full(len(rows), i), rows]))
@@ -358,13 +364,15 @@ def _known_candidates(values: Sequence[Candidates]) -> list[Candidates]:
 def _side_mismatches(results: Sequence[EvaluationResult], names: Sequence[str], keys: Sequence[Key]) -> list[Mismatch]:
     """Check that every result has ranked the sides that the metrics in `keys` need.
 
-    A metric of one side needs this side in every result. A metric over both sides uses all ranked sides of a result, so
-    all results must have ranked the same sides. Return a list with one mismatch, for the first metric in `keys` whose
-    condition is not met; return an empty list if all conditions are met.
+    A metric of one side needs this side in every result. A metric over both sides uses all ranked entity sides of a
+    result, so all results must have ranked the same entity sides. Return a list with one mismatch, for the first metric
+    in `keys` whose condition is not met; return an empty list if all conditions are met.
     """
-    ranked_sides = [tuple(result.protocol.sides) for result in results]
     for key in keys:
         is_both = key.side == "both"
+        ranked_sides = [tuple(result.protocol.sides) for result in results]
+        if is_both:
+            ranked_sides = [entity_sides(sides) for sides in ranked_sides]
         if len(set(ranked_sides)) > 1 if is_both else any(key.side not in sides for sides in ranked_sides):
             need = f"{key.metric} needs both sides" if is_both else f"{key.side}.{key.metric} needs the {key.side} side"
             shown = [_shown_value(sides) for sides in ranked_sides]

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from kgeval.checks import Ids, Reals, grouped
+from kgeval.comparison.alignment import sides_of_key
 from kgeval.comparison.names import models_of
 from kgeval.comparison.rows import Pair, alpha_of, decided_rows, pairs_of, row_of
 from kgeval.data.row_keys import group_rows
@@ -116,8 +117,9 @@ class Sample:
         row_clusters : RowClusters
             The clusters of the rows of the first result.
         """
-        if key.side != "both":
-            is_of_side = (results[0].table["side"] == key.side).to_numpy()[rows[0]]
+        sides = sides_of_key(key, results[0])
+        if sides != tuple(results[0].protocol.sides):
+            is_of_side = results[0].table["side"].isin(sides).to_numpy()[rows[0]]
             rows = [result_rows[is_of_side] for result_rows in rows]
         clusters = row_clusters.among([rows[0]], isinstance(key.metric, QueryLevel))
         if not isinstance(key.metric, QueryLevel):

@@ -55,7 +55,7 @@ def groups_by(comparison: Any, column: str, rows: Sequence[Ids], pair: tuple[int
     codes, labels = [], []
     for k in chosen:
         of_row: Ids = np.zeros(len(holders[k].table), dtype=np.int64)
-        groups = rank_groups(holders[k], [column])
+        groups = rank_groups(holders[k], [column], np.arange(len(holders[k].table)))
         for code, (_, rows_of_group) in enumerate(groups):
             of_row[rows_of_group] = code
         codes.append(of_row[rows[k]])

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from kgeval.checks import listed
@@ -274,12 +273,10 @@ def _places(result: EvaluationResult, key: Key, decimals: int) -> list[str]:
     """Return a text that names the best and the worst group with enough ranks; nothing if there are fewer than two."""
     rows_of_key = result.rank_table.rows_of(key.side)
     minimum = max(MIN_GROUP, math.ceil(MIN_SHARE * len(rows_of_key)))
-    is_of_key = np.zeros(len(result.table), dtype=bool)
-    is_of_key[rows_of_key] = True
     found: list[tuple[float, str]] = []
     columns = [column for column in PLACES if column == "relation" or column in result.columns.columns]
     for column in columns:
-        groups = [(label, rows[is_of_key[rows]]) for (label,), rows in rank_groups(result, [column])]
+        groups = [(label, rows) for (label,), rows in rank_groups(result, [column], rows_of_key)]
         large = [(label, rows) for label, rows in groups if len(rows) >= minimum]
         for label, rows in large if len(groups) > 1 else []:
             value = result.rank_table.value(key, rows).value

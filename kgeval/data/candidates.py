@@ -22,7 +22,7 @@ from kgeval.data.ogb_negatives import ogb_lists
 from kgeval.data.pandas_index import in_row_order
 from kgeval.data.queries import Queries, query_parts
 from kgeval.data.row_keys import group_rows, rank_in
-from kgeval.data.sides import SIDES, side_of
+from kgeval.data.sides import ALL_SIDES, SIDES, side_of
 from kgeval.errors import ProtocolError
 
 __all__ = ["All", "ByRelation", "Candidates", "Listed", "Recorded"]
@@ -60,8 +60,13 @@ class Candidates:
 
     @property
     def sides(self) -> tuple[str, ...]:
-        """The sides that can be ranked among these candidates; a protocol without `sides` ranks all these sides."""
+        """The sides that a protocol without `sides` ranks."""
         return SIDES
+
+    @property
+    def possible_sides(self) -> tuple[str, ...]:
+        """The sides that can be ranked among these candidates; by default `sides`."""
+        return self.sides
 
     @property
     def is_per_positive(self) -> bool:
@@ -99,7 +104,8 @@ class Candidates:
             the ranked splits, or -1 for a triple that is in no ranked split: `explain` also accepts such triples. A
             subclass with one list of candidates per positive has no list for a triple with row number -1.
         entities : int64 array, shape (entities,)
-            Sorted ids of all entities, or only of the entities of train (with ``unseen="drop"`` or ``"worst"``).
+            Sorted ids of all entities, or only of the entities of train (with ``unseen="drop"`` or ``"worst"``). For
+            queries of the relation side: of relations.
 
         Yields
         ------
@@ -129,7 +135,7 @@ class Candidates:
 
 
 class All(Candidates):
-    """Every entity competes in every query; the default.
+    """Every entity (on the relation side: every relation) competes in every query; the default.
 
     Examples
     --------
@@ -138,6 +144,11 @@ class All(Candidates):
     """
 
     kind = "all"
+
+    @property
+    def possible_sides(self) -> tuple[str, ...]:
+        """All sides."""
+        return ALL_SIDES
 
     def pools(self, queries: Queries, entities: Ids) -> Iterator[tuple[Queries, Ids]]:
         """Yield one part: all queries, with all entities as pool; see `Candidates.pools`."""
@@ -215,6 +226,8 @@ class Listed(Candidates):
         answer of its positive, the answer is removed. A note of the result says how many answers were removed.
     subjects : like `objects`, optional
         The entities that compete with the subject of each positive. A side without lists is not ranked.
+    relations : like `objects`, optional
+        The relations (ids) that compete with the relation of each positive, for the relation side.
     duplicates : str
         ``"keep"``: an entity that a list contains twice counts as two rivals. ``"drop"``: as one rival.
     empty : str
@@ -224,7 +237,7 @@ class Listed(Candidates):
     Raises
     ------
     ProtocolError
-        If neither side has lists, or the ids are not integers of at least 0.
+        If no side has lists, or the ids are not integers of at least 0.
 
     Notes
     -----
@@ -247,11 +260,18 @@ class Listed(Candidates):
     kind = PER_POSITIVE
 
     def __init__(
-        self, objects: Any = None, subjects: Any = None, *, duplicates: str = "keep", empty: str = "error"
+        self,
+        objects: Any = None,
+        subjects: Any = None,
+        *,
+        relations: Any = None,
+        duplicates: str = "keep",
+        empty: str = "error",
     ) -> None:
-        given = {side: value for side, value in (("subject", subjects), ("object", objects)) if value is not None}
+        of_sides = dict(zip(ALL_SIDES, (subjects, objects, relations)))
+        given = {side: value for side, value in of_sides.items() if value is not None}
         if not given:
-            raise ProtocolError("Listed needs lists of negatives: objects=..., subjects=... or both")
+            raise ProtocolError("Listed needs lists of negatives: objects=..., subjects=..., relations=... or several")
         self.lists = {side: _id_lists(f"{side}s", value) for side, value in given.items()}
         self.duplicates = check_one_of("duplicates", duplicates, DUPLICATES)
         self.empty = check_one_of("empty", empty, EMPTY)
@@ -416,7 +436,7 @@ class Listed(Candidates):
     @property
     def sides(self) -> tuple[str, ...]:
         """The sides with lists."""
-        return tuple(side for side in SIDES if side in self.lists)
+        return tuple(self.lists)
 
     def pools(self, queries: Queries, entities: Ids) -> Iterator[tuple[Queries, Ids]]:
         """Yield one part per positive; its pool holds the answer and the negatives. See `Candidates.pools`.
@@ -653,6 +673,11 @@ class Recorded(Candidates):
     kind: str = "listed"
     digest: str = ""
     text: str = ""
+
+    @property
+    def possible_sides(self) -> tuple[str, ...]:
+        """All sides."""
+        return ALL_SIDES
 
     @property
     def is_known(self) -> bool:

@@ -31,7 +31,7 @@ from kgeval.data.known import SETTINGS, KnownIndex, known_triples
 from kgeval.data.pandas_index import by_label
 from kgeval.data.queries import Queries, query_parts
 from kgeval.data.row_keys import rank_in
-from kgeval.data.sides import check_side, check_sides, side_of
+from kgeval.data.sides import ALL_SIDES, check_side, check_sides, side_of
 from kgeval.data.vocabulary import triple_ids
 from kgeval.errors import DataError, KgevalWarning, ProtocolError
 
@@ -49,7 +49,7 @@ def negatives(
     *,
     ids: bool = False,
 ) -> list[str] | Ids:
-    """Return the entities that can replace the subject or object of `triple` to form a negative.
+    """Return the entities or relations that can replace a part of `triple` to form a negative.
 
     Parameters
     ----------
@@ -57,9 +57,9 @@ def negatives(
     triple : sequence of three labels or ids
         Subject, relation, object.
     side : str
-        The side whose entity is replaced: ``"subject"`` or ``"object"`` (or head/tail, s/o).
+        The side that is replaced: ``"subject"`` or ``"object"`` (or head/tail, s/o), or ``"relation"``.
     setting : str
-        ``"raw"``: all other entities. ``"filtered"``: all other entities that do not form a known triple.
+        ``"raw"``: all others. ``"filtered"``: all others that do not form a known triple.
     filter : sequence of str, optional
         The splits whose triples are known; by default all splits of the dataset.
     given : mapping of str to value, optional
@@ -71,7 +71,7 @@ def negatives(
     Returns
     -------
     list of str, or int64 array
-        The entities in id order, without the entity that `triple` has on this side.
+        The entities (for the relation side: relations) in id order, without the one that `triple` has on this side.
 
     Raises
     ------
@@ -92,20 +92,21 @@ def negatives(
     """
     if not isinstance(dataset, Dataset):
         raise DataError(f"the first argument must be a Dataset; got {dataset!r}")
-    side = check_side(side)
+    side = check_side(side, ALL_SIDES)
     check_one_of("setting", setting, SETTINGS)
     if len(triple) != 3:
         raise DataError(f"triple must be (subject, relation, object) labels; got {triple!r}")
     values = dict(given or {})
     parts, asked = query_parts(triple_ids(dataset.entities, dataset.relations, triple)[None], side)
-    is_negative = np.ones(len(dataset.entities), dtype=bool)  # shape (entities,)
+    vocabulary = side_of(side).vocabulary(dataset)
+    is_negative = np.ones(len(vocabulary), dtype=bool)  # shape (entities,) or (relations,)
     is_negative[asked] = False
     if setting == "filtered":
         known = known_triples(dataset, _known_splits(dataset, filter), tuple(values))
         codes = [np.array([further_column(dataset, name).code_of(value)]) for name, value in values.items()]
         is_negative[KnownIndex.of(*query_parts(known, side)).lookup(*parts, *codes)[1]] = False
     negative_ids = np.flatnonzero(is_negative)
-    return negative_ids if ids else [dataset.entities.labels[i] for i in negative_ids]
+    return negative_ids if ids else [vocabulary.labels[i] for i in negative_ids]
 
 
 def _known_splits(dataset: Dataset, filter: Sequence[str] | str | None) -> tuple[str, ...]:

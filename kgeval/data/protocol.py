@@ -25,11 +25,11 @@ from kgeval.checks import (
     names_unknown_arguments,
     suggest,
 )
-from kgeval.data.candidates import OF_TOOL, All, Candidates, candidates_from_json, check_identity
+from kgeval.data.candidates import OF_TOOL, POOL_KINDS, All, Candidates, candidates_from_json, check_identity
 from kgeval.data.dataset import SPLITS, Dataset
 from kgeval.data.keys import check_key
 from kgeval.data.qualifiers import QUALIFIERS
-from kgeval.data.sides import check_sides
+from kgeval.data.sides import ALL_SIDES, RELATION, SIDES, check_sides
 from kgeval.errors import ProtocolError
 
 UNSEEN = ("rank", "drop", "worst", "error")
@@ -263,13 +263,15 @@ class Protocol:
 
     A positive is a triple that is ranked. Its query is the triple without its subject, or without its object. The
     candidates are the entities that compete as answers of the query; a rival is a candidate other than the right
-    answer.
+    answer. On the relation side, (s, ?, o), the relations are the candidates.
 
     Parameters
     ----------
     sides : sequence of str, optional
-        The missing sides of the queries: ``"subject"``, ``"object"`` (also head/tail, s/o). By default both sides; if
-        the candidates are lists of negatives, the sides that have lists.
+        The missing sides of the queries: ``"subject"``, ``"object"`` (also head/tail, s/o), ``"relation"``. By default
+        subject and object, ``"both"``; if the candidates are lists of negatives, the sides that have lists. Ranks of
+        the relation side stand apart: beside an entity side, ``result["mrr"]`` is that of the entity sides, and
+        ``result["relation.mrr"]`` that of the relation side.
     filter : sequence of str, optional
         The splits whose triples are known; the filtered setting removes known answers from the rivals. None: all
         splits of the dataset. In a result of ranks that were read without a dataset, None means that the tool removed
@@ -317,6 +319,8 @@ class Protocol:
     --------
     >>> Protocol(sides="tail").sides
     ('object',)
+    >>> Protocol(sides="both,relation", filter="train").describe()
+    'filtered by train, all entities and relations, subject, object and relation sides'
     >>> Protocol(filter="train", sample=100, sample_seed=7).describe()
     'filtered by train, all entities, both sides, 100 triples drawn at random, seed 7'
     >>> Protocol(unseen="drop") == Protocol.from_dict(Protocol(unseen="drop").to_dict())
@@ -338,8 +342,14 @@ class Protocol:
         if not isinstance(self.candidates, Candidates):
             raise ProtocolError(f"candidates must be a value such as kgeval.candidates.All(); got {self.candidates!r}")
         check_identity(self.candidates)
-        object.__setattr__(self, "sides", check_sides(self.candidates.sides if self.sides is None else self.sides))
-        without = [side for side in self.sides if side not in self.candidates.sides]
+        sides = self.candidates.sides if self.sides is None else self.sides
+        object.__setattr__(self, "sides", check_sides(sides, ALL_SIDES))
+        without = [side for side in self.sides if side not in self.candidates.possible_sides]
+        if without and self.candidates.kind in POOL_KINDS and RELATION in without:
+            raise ProtocolError(
+                "pools by relation have no candidates for the relation side, whose candidates are relations; rank it "
+                "with kgeval.candidates.All() or Listed(relations=...)"
+            )
         if without:
             raise ProtocolError(
                 f"the candidates have no lists for the {without[0]} side; leave sides= out to rank the "
@@ -503,10 +513,12 @@ class Protocol:
         if self.filter is None:
             filters = "the tool (splits not known)" if self.is_of_tool else "every split"
         filters += f" with equal {' and '.join(self.filter_by)}" if self.filter_by else ""
-        sides = "both sides" if len(self.sides) == 2 else f"{self.sides[0]} side"
+        sides = "both sides" if self.sides == SIDES else f"{listed([*self.sides])} side{'s' * (len(self.sides) > 1)}"
         among = self.candidates.describe()
+        if self.candidates == All() and RELATION in self.sides:
+            among = "all relations" if len(self.sides) == 1 else f"{among} and relations"
         if self.unseen == "drop":
-            among = "entities of train" if self.candidates == All() else f"{among}, those of train"
+            among = f"{among.removeprefix('all ')} of train" if self.candidates == All() else f"{among}, those of train"
         elif self.unseen == "worst":
             among = f"{among}, unseen last"
         part = "" if self.sample is None and self.precision is None else f", {self._describe_sample()}"

@@ -27,10 +27,10 @@ class Queries:
     Parameters
     ----------
     side : str
-        The missing side, ``"subject"`` or ``"object"``.
+        The missing side: ``"subject"``, ``"object"`` or ``"relation"``.
     parts : tuple of int64 arrays, shape (queries,)
-        The given columns of each query, in the order of `Side.split`: the relation, the given entity, and then further
-        columns. The queries are sorted by these columns.
+        The given columns of each query, in the order of `Side.split`: the relation and the given entity (on the
+        relation side: subject and object), and then further columns. The queries are sorted by these columns.
     answers : int64 array, shape (positives,)
         For each positive, its value in the missing column; grouped by query.
     rows : int64 array, shape (positives,)
@@ -55,7 +55,7 @@ class Queries:
         triples : int64 array, shape (n, 3 or more)
             The positives, columns s, p, o, and further columns that are given.
         side : str
-            ``"subject"`` or ``"object"``.
+            ``"subject"``, ``"object"`` or ``"relation"``.
         rows : int64 array, shape (n,), optional
             For each triple, its value in `Queries.rows`; by default its row in `triples`.
 
@@ -81,12 +81,12 @@ class Queries:
 
     @property
     def relation(self) -> Ids:
-        """The relation of each query, int64, shape (queries,)."""
+        """The relation of each query of an entity side, int64, shape (queries,)."""
         return self.parts[0]
 
     @property
     def given(self) -> Ids:
-        """The given entity of each query, int64, shape (queries,)."""
+        """The given entity of each query of an entity side, int64, shape (queries,)."""
         return self.parts[1]
 
     @property
@@ -162,7 +162,7 @@ class Queries:
 
 
 def given_and_asked(triples: Ids, side: str) -> tuple[Ids, Ids]:
-    """Return the given entity of each triple, and the column that is asked for, for queries of one side.
+    """Return the given entity of each triple, and the column that is asked for, for queries of an entity side.
 
     Parameters
     ----------
@@ -180,7 +180,7 @@ def given_and_asked(triples: Ids, side: str) -> tuple[Ids, Ids]:
 
 
 def query_parts(triples: Ids, side: str) -> tuple[tuple[Ids, ...], Ids]:
-    """Split triples into the given columns (relation, given entity) and the missing column, for `KnownIndex.of`.
+    """Split triples into the given columns and the missing column of a side, for `KnownIndex.of`; see `Side.split`.
 
     Parameters
     ----------
@@ -192,9 +192,9 @@ def query_parts(triples: Ids, side: str) -> tuple[tuple[Ids, ...], Ids]:
     Returns
     -------
     given : tuple of int64 arrays, shape (n,)
-        The relations, the given entities, and the further columns.
+        The relations and the given entities (on the relation side: subjects and objects), and the further columns.
     asked : int64 array, shape (n,)
-        The entities on the missing side.
+        The missing entities or relations.
 
     Examples
     --------

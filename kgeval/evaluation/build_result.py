@@ -24,6 +24,7 @@ from kgeval.data.dataset import Dataset, triple_labels
 from kgeval.data.keys import FactColumns, facts_of, natural_key
 from kgeval.data.known import SETTINGS
 from kgeval.data.protocol import Protocol
+from kgeval.data.sides import RELATION, side_of
 from kgeval.errors import DataError, KgevalWarning, ProtocolError
 from kgeval.evaluation.row_order import MIN_JUDGED
 from kgeval.ranking.counts import RankCounts
@@ -174,9 +175,9 @@ def check_empty(candidates: Candidates | None, dataset: Dataset, side: str, trip
         labels = triple_labels(dataset, *triples[int(np.argmax(is_empty))])
         raise DataError(
             f"{side} side: {counted(int(is_empty.sum()), 'positive')} of {len(triples):,} without a rival, first "
-            f"{labels}: the list is empty, or lists only the answer or entities that are no candidates. Choose "
-            f"{'' if candidates else 'negatives='}Listed(..., empty='drop'), which leaves such positives out, or "
-            "empty='first', rank 1 of 1"
+            f"{labels}: the list is empty, or lists only the answer or {side_of(side).kind} that are no candidates. "
+            f"Choose {'' if candidates else 'negatives='}Listed(..., empty='drop'), which leaves such positives out, "
+            "or empty='first', rank 1 of 1"
         )
     return np.ones_like(is_empty) if empty == "first" else ~is_empty
 
@@ -195,6 +196,10 @@ def check_given_scores(protocol: Protocol, what: str, has_lists: bool = False) -
     if protocol.unseen not in (None, "rank"):
         raise ProtocolError(
             f"with {what}, unseen must be 'rank'; got {protocol.unseen!r}. Remove unseen= from the protocol"
+        )
+    if RELATION in protocol.sides:
+        raise ProtocolError(
+            f"with {what}, only the entity sides can be ranked; kgeval.evaluate ranks the relation side, with a scorer"
         )
     if protocol.filter_by and not has_lists:
         raise ProtocolError(
@@ -335,7 +340,7 @@ def list_notes(tasks: Sequence[ListTask], unseen: str | None = None) -> list[str
             "answers": "are the answer of their own positive, and are left out",
             "duplicates": f"repeat another negative of the same list, and {repeated}",
             "known": "form known triples: they are rivals in the raw setting, not in the filtered one",
-            "absent": f"are entities that do not occur in train, and {absent}",
+            "absent": f"are {side_of(task.side).kind} that do not occur in train, and {absent}",
         }
         notes += [
             f"{task.side} side: {task.counts[name]:,} of {task.counts['listed']:,} listed negatives {text}"
@@ -373,11 +378,16 @@ def _cautions(result: EvaluationResult) -> list[str]:
     # The row order check ranks train triples. Their ranks say more about the order of the rows than the ranks of this
     # result, so the caution about ranks near chance is given only if the row order check ranked too few triples.
     is_order_checked = result.facts.get("row_order", {}).get("triples", 0) >= MIN_JUDGED
-    if result.tie_rate > TIE_RATE_SAID_ALOUD:
-        cautions.append(
-            f"{result.tie_rate:.1%} of the positives tie with a rival; the numbers depend on the tie policy: compare "
-            'result["optimistic.mrr"] and result["pessimistic.mrr"] (--ties optimistic, --ties pessimistic)'
-        )
+    is_apart = result.rank_table.rows_of("both").size < len(result.table)
+    for side, prefix in (("both", ""), *([(RELATION, f"{RELATION}.")] if is_apart else [])):
+        tie_rate = result.rank_table.tie_rate_of(side)
+        if tie_rate > TIE_RATE_SAID_ALOUD:
+            of_side = f" on the {side} side" if prefix else ""
+            cautions.append(
+                f"{tie_rate:.1%} of the positives tie with a rival{of_side}; the numbers depend on the tie policy: "
+                f'compare result["{prefix}optimistic.mrr"] and result["{prefix}pessimistic.mrr"] (--ties optimistic, '
+                "--ties pessimistic)"
+            )
     for side in result.protocol.sides:
         z = result[f"{side}.z(mr)"]
         if z < BELOW_CHANCE:

@@ -24,7 +24,7 @@ from kgeval.data.keys import FactColumns, further_column, natural_key
 from kgeval.data.known import KnownIndex, known_triples
 from kgeval.data.protocol import PROTOCOL_HINTS, Protocol
 from kgeval.data.queries import Queries, query_parts
-from kgeval.data.sides import check_side
+from kgeval.data.sides import ALL_SIDES, check_side, side_of
 from kgeval.data.vocabulary import triple_ids
 from kgeval.errors import DataError, ProtocolError, Stopped
 from kgeval.evaluation.build_result import Positives, RankedSide, assemble, check_empty, list_notes, short_lists
@@ -170,8 +170,8 @@ class RankingPlan:
         The indices in ``positives.triples`` of the triples of the sample; of all triples if there is no sample.
     kept : int64 array, shape (kept,)
         The indices in ``positives.triples`` of the triples that are ranked.
-    entities : int64 array
-        The ids of the entities that may be candidates.
+    candidates : dict of str to int64 array
+        For each side, the ids of the entities or relations that may be candidates.
     tasks : list of Task
         Empty if each positive has its own list of negatives.
     lists : list of ListTask
@@ -197,7 +197,7 @@ class RankingPlan:
     positives: Positives
     chosen: Ids
     kept: Ids
-    entities: Ids
+    candidates: dict[str, Ids]
     tasks: list[Task]
     lists: list[ListTask]
     noted_lists: list[ListTask]
@@ -276,8 +276,8 @@ class Evaluator:
         places = run.places(plan.protocol, len(plan.positives.triples), seed, bool(wanted))
         kept = plan.positives.facts[plan.kept, : plan.positives.columns.n_scored]
         with run.in_time(rows):
-            report = probe(rows, self.dataset, kept, plan.entities, plan.protocol.sides)
-        with run.opened(self.dataset, plan.protocol, scorer, rows, kept, plan.entities, seed) as store:
+            report = probe(rows, self.dataset, kept, plan.candidates, plan.protocol.sides)
+        with run.opened(self.dataset, plan.protocol, scorer, rows, kept, plan.candidates, seed) as store:
             finished: Mapping[str, TaskCounts] = store.finished if store else {}
             tasks: Sequence[Any] = plan.lists or plan.tasks
             seconds, order = store.seconds if store else 0.0, None if max_seconds is None else places
@@ -311,7 +311,7 @@ class Evaluator:
                     row_order = check_row_order(
                         rows,
                         self.dataset,
-                        plan.entities,
+                        _candidates(self.dataset, plan.protocol, "object"),
                         part,
                         seconds,
                         run.limits_here(limits),
@@ -380,7 +380,7 @@ class Evaluator:
         s, p, o : str or int
             Labels or ids. The triple need not be in the dataset.
         side : str
-            ``"object"``: candidates replace the object; ``"subject"``: candidates replace the subject.
+            ``"object"``: candidates replace the object; ``"subject"``: the subject; ``"relation"``: the relation.
         limit : int, optional
             Return at most this many candidates above the triple, and at most this many tied candidates.
         given : mapping of str to value, optional
@@ -398,7 +398,7 @@ class Evaluator:
         scored = tuple(column.name for column in rows.columns)
         plan = self._plan(replace(self._protocol_for(scorer), sample=None, sample_seed=0, precision=None), scored)
         triple = triple_ids(self.dataset.entities, self.dataset.relations, (s, p, o))
-        side = check_side(side)
+        side = _asked_side(plan.protocol, side)
         source = self._source(plan, rows, plan.ranked_rows[side])
         facts = plan.positives.facts[source.positive_rows]
         in_table = np.flatnonzero((facts[:, :3] == triple).all(axis=1))
@@ -512,7 +512,8 @@ class Evaluator:
 
     def _source(self, plan: RankingPlan, rows: RowScorer, positive_rows: Ids) -> ScorerSource:
         facts, columns = plan.positives.facts, plan.positives.columns
-        return ScorerSource(self.dataset, rows, plan.protocol.candidates, plan.entities, positive_rows, facts, columns)
+        among = plan.protocol.candidates
+        return ScorerSource(self.dataset, rows, among, plan.candidates, positive_rows, facts, columns)
 
     def _ranked_side(self, plan: RankingPlan, side: str, joined: TaskCounts) -> RankedSide:
         """Return the ranks of one side, in the order of the positives.
@@ -544,6 +545,22 @@ class Evaluator:
         return RankedSide.of(plan.ranked_rows[side], score, by_setting)
 
 
+def _candidates(dataset: Dataset, protocol: Protocol, side: str) -> Ids:
+    """Return the ids of the entities or relations that may be candidates of a side: all, or those of train."""
+    if protocol.unseen in ("rank", "error"):
+        return np.arange(len(side_of(side).vocabulary(dataset)))
+    is_seen = {"entities": dataset.is_seen_entity, "relations": dataset.is_seen_relation}
+    return np.flatnonzero(is_seen[side_of(side).kind])
+
+
+def _asked_side(protocol: Protocol, side: str) -> str:
+    """Return the name of a side, for an explanation; raise a ProtocolError if the protocol does not rank it."""
+    name = check_side(side, ALL_SIDES)
+    if name not in protocol.sides:
+        raise ProtocolError(f"the {name} side is not ranked; the protocol has sides={tuple(protocol.sides)}")
+    return name
+
+
 def _make_plan(dataset: Dataset, protocol: Protocol, chosen: Ids, scored: tuple[str, ...]) -> RankingPlan:
     """Choose the positives and the candidates, index the known triples, and make the tasks of each side."""
     positives = Positives.of(dataset, protocol, scored)
@@ -563,26 +580,28 @@ def _make_plan(dataset: Dataset, protocol: Protocol, chosen: Ids, scored: tuple[
         raise DataError(
             f"no triple is left to rank: all {len(chosen)} contain an entity or relation that does not occur in train"
         )
-    entities = np.arange(len(dataset.entities)) if all_kept else np.flatnonzero(dataset.is_seen_entity)
+    candidates = {side: _candidates(dataset, protocol, side) for side in protocol.sides}
+    every = {side: np.arange(len(side_of(side).vocabulary(dataset))) for side in protocol.sides}
     known = known_triples(dataset, protocol.filter or (), columns.key)
     indexes = {side: KnownIndex.of(*query_parts(known, side)) for side in protocol.sides}
 
-    def lists_of(rows: Ids, among: Ids) -> list[ListTask]:
+    def lists_of(rows: Ids, among: dict[str, Ids]) -> list[ListTask]:
         """Return one task per side, with the lists of the positives `rows`; no task if positives have no lists."""
         listed = protocol.candidates
         if not isinstance(listed, Listed):
             return []
         return [
-            ListTask.of(dataset, listed, side, triples, rows, among, indexes[side], columns) for side in protocol.sides
+            ListTask.of(dataset, listed, side, triples, rows, among[side], indexes[side], columns)
+            for side in protocol.sides
         ]
 
     outside: dict[str, Bools] = {}
 
-    def tasks_of(rows: Ids, among: Ids) -> list[Task]:
+    def tasks_of(rows: Ids, among: dict[str, Ids]) -> list[Task]:
         """Return the tasks of the positives `rows`, with candidates from `among`; no task if positives have lists."""
         if isinstance(protocol.candidates, ByRelation):
             for side in protocol.sides:
-                is_outside = protocol.candidates.is_outside(side, triples[rows], among, dataset)
+                is_outside = protocol.candidates.is_outside(side, triples[rows], among[side], dataset)
                 outside[side] = np.zeros(len(triples), dtype=bool)
                 outside[side][rows[is_outside]] = True
             return [
@@ -595,7 +614,7 @@ def _make_plan(dataset: Dataset, protocol: Protocol, chosen: Ids, scored: tuple[
                     triples,
                     rows,
                     outside[side][rows],
-                    among,
+                    among[side],
                     indexes[side],
                     columns,
                 )
@@ -606,25 +625,29 @@ def _make_plan(dataset: Dataset, protocol: Protocol, chosen: Ids, scored: tuple[
             task
             for side in protocol.sides
             for task in _make_tasks(
-                dataset, protocol.candidates, Queries.of(triples[rows], side, rows=rows), among, indexes[side], columns
+                dataset,
+                protocol.candidates,
+                Queries.of(triples[rows], side, rows=rows),
+                among[side],
+                indexes[side],
+                columns,
             )
         ]
 
     all_rivals: dict[tuple[str, str], Ids] = {}
-    if protocol.unseen == "worst":  # entities that do not occur in train are rivals too
-        every = np.arange(len(dataset.entities))
+    if protocol.unseen == "worst":  # entities and relations that do not occur in train are rivals too
         all_tasks: list[Task | ListTask] = [*tasks_of(chosen, every), *lists_of(chosen, every)]
         for task in all_tasks:
             for setting, n_rivals in task.count_rivals().items():
                 all_rivals.setdefault((task.side, setting), np.zeros(len(triples), dtype=np.int64))
                 all_rivals[task.side, setting][task.rows] = n_rivals
-    tasks, lists = tasks_of(kept, entities), lists_of(kept, entities)
+    tasks, lists = tasks_of(kept, candidates), lists_of(kept, candidates)
     pool_notes: list[str] = []
     if isinstance(protocol.candidates, ByRelation):
         pool_notes = notes_of_pools(protocol.candidates, dataset, outside, len(kept))
         for side in protocol.sides if protocol.candidates.kind == LAST else ():
-            rows, among = np.flatnonzero(outside[side]), np.arange(len(dataset.entities))
-            among = among if protocol.unseen == "worst" else entities
+            rows = np.flatnonzero(outside[side])
+            among = every[side] if protocol.unseen == "worst" else candidates[side]
             for setting, n_rivals in pool_rivals(
                 protocol.candidates, side, triples, rows, among, indexes[side], columns
             ).items():
@@ -637,13 +660,13 @@ def _make_plan(dataset: Dataset, protocol: Protocol, chosen: Ids, scored: tuple[
         ranked_rows[part.side] = rows[
             check_empty(protocol.candidates, dataset, part.side, positives.triples[rows], n_rivals)
         ]
-    noted_lists = lists if len(kept) == len(chosen) or protocol.unseen != "worst" else lists_of(chosen, entities)
+    noted_lists = lists if len(kept) == len(chosen) or protocol.unseen != "worst" else lists_of(chosen, candidates)
     return RankingPlan(
         protocol,
         positives,
         chosen,
         kept,
-        entities,
+        candidates,
         tasks,
         lists,
         noted_lists,

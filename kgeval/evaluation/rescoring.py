@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,11 +13,11 @@ from kgeval.data.candidates import Candidates
 from kgeval.data.dataset import Dataset
 from kgeval.data.keys import FactColumns
 from kgeval.data.queries import Queries
-from kgeval.data.sides import side_of
+from kgeval.data.sides import RELATION, side_of
 from kgeval.errors import DataError
 from kgeval.kernels.arrays import address, on_host
 from kgeval.kernels.best import Best, best_candidates
-from kgeval.scorers.row_scorers import GeometryRows, RowScorer, check_dimensions
+from kgeval.scorers.row_scorers import GeometryRows, RowScorer, check_dimensions, on_side
 from kgeval.scorers.values import as_scores, check_no_nan
 
 
@@ -31,8 +31,8 @@ class ScorerSource:
     rows : RowScorer
     candidates : Candidates
         The protocol's candidates.
-    entities : int64 array, shape (n,)
-        Sorted ids of all entities that may be candidates.
+    among : mapping of str to int64 array, shape (n,)
+        For each side, sorted ids of all entities or relations that may be candidates.
     positive_rows : int64 array, shape (rows,)
         The index of each row's positive among all positives (as in `Queries.rows`). The rows are the rows of the table
         of ranks, or only its rows for one side.
@@ -44,7 +44,7 @@ class ScorerSource:
     dataset: Dataset
     rows: RowScorer
     candidates: Candidates
-    entities: Ids
+    among: Mapping[str, Ids]
     positive_rows: Ids
     facts: Ids
     columns: FactColumns
@@ -74,8 +74,8 @@ class ScorerSource:
         positive = -1 if row is None else self.positive_rows[row]
         fact = triple if row is None else self.facts[positive]
         queries = Queries.of(fact[None, : self.columns.n_scored], side, rows=np.array([positive]))
-        ((query, pool),) = self.candidates.pools(queries, self.entities)
-        scores = as_scores(self.rows.rows(side, query.parts, pool), self.rows.name)
+        ((query, pool),) = self.candidates.pools(queries, self.among[side])
+        scores = as_scores(on_side(self.rows, side).rows(side, query.parts, pool), self.rows.name)
         check_no_nan(scores, query, pool, self.dataset, self.rows.name)
         return pool, scores[0]
 
@@ -103,14 +103,14 @@ class ScorerSource:
         Returns
         -------
         list of Best
-            One for each triple. None if the scorer is no embedding model.
+            One for each triple. None if the scorer is no embedding model, or if a triple is of the relation side.
 
         Raises
         ------
         DataError
             If the answer of a triple is not a candidate.
         """
-        if not isinstance(self.rows, GeometryRows):
+        if not isinstance(self.rows, GeometryRows) or RELATION in sides:
             return None
         # The queries that share a table of vectors and a pool of candidates are searched together. The key of such a
         # group consists of the addresses of the table and the pool.
@@ -123,7 +123,7 @@ class ScorerSource:
             positive = self.positive_rows[rows[i]]
             fact = self.facts[positive, : self.columns.n_scored]
             queries = Queries.of(fact[None], side, rows=positive[None])
-            ((query, pool),) = self.candidates.pools(queries, self.entities)
+            ((query, pool),) = self.candidates.pools(queries, self.among[side])
             position = int(np.searchsorted(pool, query.answers[0]))
             if position == len(pool) or pool[position] != query.answers[0]:
                 label = self.dataset.entities.labels[query.answers[0]]

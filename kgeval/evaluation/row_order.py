@@ -19,6 +19,7 @@ from kgeval.data.dataset import Dataset
 from kgeval.data.keys import FactColumns, facts_of
 from kgeval.data.known import KnownIndex, known_triples
 from kgeval.data.queries import Queries, query_parts, shares_query
+from kgeval.data.sides import SIDES
 from kgeval.errors import ScoreError
 from kgeval.evaluation.recent import remember
 from kgeval.metrics import MR, MRR
@@ -84,7 +85,7 @@ def check_row_order(
     entities : int64 array, shape (n,)
         Sorted ids of the candidates: all entities, or those of train.
     tasks : sequence of Task or sequence of ListTask
-        The tasks that the run ranked. The check ranks the same sides.
+        The tasks that the run ranked. The check ranks the same entity sides.
     seconds : float
         The time that the run needed to rank the tasks, without the start of worker processes.
     limits : Limits
@@ -130,7 +131,10 @@ def check_row_order(
     train = dataset.splits.get("train")
     if train is None or not len(train):
         return unchecked("the dataset has no train triples")
+    tasks = [task for task in tasks if task.side in SIDES]
     sides = list(dict.fromkeys(task.side for task in tasks))
+    if not sides:
+        return unchecked("only the relation side was ranked")
     most = min(len(train), MAX_TRIPLES)
     n = _affordable(rows, tasks, most, len(entities), len(sides), seconds, n_processes, seconds_left)
     if seconds_left is not None and n < min(most, MIN_JUDGED):
@@ -182,7 +186,7 @@ class TestedRanks:
 
     def caution(self, task: Task, counts: TaskCounts) -> str:
         """Return the caution if these triples rank far above the train triples of `task`; see `high_test_ranks`."""
-        relations = np.repeat(task.queries.relation, np.diff(task.offsets))
+        relations = task.queries.facts[:, 1]
         one, other = matched(self.relations, relations, np.random.default_rng(SEED))
         return high_test_ranks(self.reciprocal[None, one], _reciprocal(counts)[None, other], self.splits)
 

@@ -122,12 +122,19 @@ class RunSettings:
 
     @contextmanager
     def opened(
-        self, dataset: Dataset, protocol: Protocol, scorer: Any, rows: RowScorer, triples: Ids, entities: Ids, seed: int
+        self,
+        dataset: Dataset,
+        protocol: Protocol,
+        scorer: Any,
+        rows: RowScorer,
+        triples: Ids,
+        candidates: Mapping[str, Ids],
+        seed: int,
     ) -> Iterator[RunFolder | None]:
         """Provide the open run folder in a ``with`` statement; None if the run has none.
 
-        `triples`, shape (n, 3), are the triples to rank; `entities` are the ids of possible candidates; `seed` is the
-        seed of the random order.
+        `triples`, shape (n, 3), are the triples to rank; `candidates` are the ids of possible candidates of each side;
+        `seed` is the seed of the random order.
         """
         if self.folder is None:
             yield None
@@ -137,7 +144,7 @@ class RunSettings:
             "dataset": dataset.fingerprint[:16],
             "protocol": protocol.to_dict(),
             "sample_seed": seed,
-            "scorer": ScorerIdentity(scorer, rows, dataset, triples, entities, protocol.sides, seconds),
+            "scorer": ScorerIdentity(scorer, rows, dataset, triples, candidates, protocol.sides, seconds),
         }
         with self.in_time(rows):
             store = RunFolder.open(self.folder, identity)

@@ -19,7 +19,7 @@ from kgeval.data.dataset import Dataset
 from kgeval.data.known import KnownIndex, known_triples
 from kgeval.data.protocol import Protocol
 from kgeval.data.queries import query_parts
-from kgeval.data.sides import SIDES
+from kgeval.data.sides import ALL_SIDES
 from kgeval.errors import DataError, ProtocolError
 from kgeval.features.relations import (
     CARDINALITIES,
@@ -34,7 +34,7 @@ from kgeval.features.relations import (
 from kgeval.features.rows import TripleRows
 
 SEEN = ("seen", "unseen entity", "unseen relation")
-TRAIN, TYPES, SIDE = "train", "types", "side"  # the possible values of `Feature.needs`
+TRAIN, TYPES, SIDE, ENTITY_SIDE = "train", "types", "side", "entity side"  # the possible values of `Feature.needs`
 
 
 def degree_buckets(degrees: npt.ArrayLike) -> pd.Categorical:
@@ -93,7 +93,8 @@ class Feature:
         Takes a `FeatureSource` and returns a pandas.Categorical with one value per row.
     needs : tuple of str
         The inputs that the feature needs, any of ``"train"`` (the dataset has a train split), ``"types"`` (types of the
-        entities are given) and ``"side"`` (the table has the column side).
+        entities are given), ``"side"`` (the table has the column side) and ``"entity side"`` (the column side, with
+        ranks of an entity side; the column has no value for ranks of the relation side).
     over_splits : bool
         Whether the column depends on the argument `means_from` of `features_of`.
     """
@@ -190,12 +191,12 @@ def _pattern(source: FeatureSource) -> pd.Categorical:
     return source.by_relation(names, PATTERNS)
 
 
-@_feature("degree_given", TRAIN, SIDE)
+@_feature("degree_given", TRAIN, ENTITY_SIDE)
 def _degree_given(source: FeatureSource) -> pd.Categorical:
     return degree_buckets(source.rows.degrees[source.rows.given])
 
 
-@_feature("degree_asked", TRAIN, SIDE)
+@_feature("degree_asked", TRAIN, ENTITY_SIDE)
 def _degree_asked(source: FeatureSource) -> pd.Categorical:
     return degree_buckets(source.rows.degrees[source.rows.asked])
 
@@ -233,25 +234,26 @@ def _known_answers(source: FeatureSource) -> pd.Categorical:
     rows = source.rows
     known = known_triples(rows.dataset, source.known_splits)
     counts = np.zeros(len(rows), dtype=np.int64)
-    for side in SIDES:
-        side_rows = np.flatnonzero(rows.is_subject == (side == "subject"))
+    is_object = ~rows.is_subject & ~rows.is_relation
+    for side, is_side in zip(ALL_SIDES, (rows.is_subject, is_object, rows.is_relation)):
+        side_rows = np.flatnonzero(is_side)
         if len(side_rows):
             index = KnownIndex.of(*query_parts(known, side))
             counts[side_rows] = index.count_others(*query_parts(rows.triples[side_rows], side))
     return degree_buckets(counts)
 
 
-@_feature("type_given", TYPES, SIDE)
+@_feature("type_given", TYPES, ENTITY_SIDE)
 def _type_given(source: FeatureSource) -> pd.Categorical:
     return source.types_of(source.rows.given)
 
 
-@_feature("type_asked", TYPES, SIDE)
+@_feature("type_asked", TYPES, ENTITY_SIDE)
 def _type_asked(source: FeatureSource) -> pd.Categorical:
     return source.types_of(source.rows.asked)
 
 
-NEED_SIDE = tuple(name for name, feature in FEATURES.items() if SIDE in feature.needs)
+NEED_SIDE = tuple(name for name, feature in FEATURES.items() if {SIDE, ENTITY_SIDE} & {*feature.needs})
 NEED_TYPES = tuple(name for name, feature in FEATURES.items() if TYPES in feature.needs)
 OVER_SPLITS = tuple(name for name, feature in FEATURES.items() if feature.over_splits)
 
@@ -282,7 +284,8 @@ def features_of(
       number is the same for raw and for filtered ranks.
     - ``type_given``, ``type_asked``: the types of the given entity and of the true answer.
 
-    Counts are grouped into the buckets of `degree_buckets`.
+    Counts are grouped into the buckets of `degree_buckets`. On the relation side, (s, ?, o), no entity is missing: the
+    features ``..._given`` and ``..._asked`` have no value there.
 
     Parameters
     ----------
@@ -330,12 +333,26 @@ def features_of(
     known_splits = None if protocol is None else protocol.filter
     source = FeatureSource(rows, known_splits, means_from, _check_types(types, dataset))
     missing_needs = _missing_needs(dataset, types, rows.has_sides)
+    if len(rows) and rows.is_relation.all():
+        text = "the missing entity of a query, and the table has only ranks of the relation side, (s, ?, o)"
+        missing_needs |= {name: text for name, feature in FEATURES.items() if ENTITY_SIDE in feature.needs}
     names = [name for name in FEATURES if name not in missing_needs] if names is None else names
     for name in names:
         if check_one_of("a feature", name, FEATURES) in missing_needs:
             raise ProtocolError(f"feature {name!r} needs {missing_needs[name]}")
-    frame = pd.DataFrame({name: FEATURES[name].make(source) for name in names}, index=pd.RangeIndex(len(rows)))
-    return frame, source.notes
+    at = np.flatnonzero(~rows.is_relation)
+    of_entities = source
+    if len(at) < len(rows):
+        of_entities = FeatureSource(TripleRows(table.iloc[at], dataset), known_splits, splits_for_means, types)
+    columns = {}
+    for name in names:
+        needs_entity = ENTITY_SIDE in FEATURES[name].needs
+        columns[name] = FEATURES[name].make(of_entities if needs_entity else source)
+        if needs_entity and len(at) < len(rows):
+            codes = np.full(len(rows), -1, dtype=np.int64)
+            codes[at] = columns[name].codes
+            columns[name] = pd.Categorical.from_codes(codes, dtype=columns[name].dtype)
+    return pd.DataFrame(columns, index=pd.RangeIndex(len(rows))), source.notes
 
 
 def features_at_hand(dataset: Dataset, types: pd.Categorical | None = None, has_sides: bool = True) -> list[str]:
@@ -347,7 +364,7 @@ def features_at_hand(dataset: Dataset, types: pd.Categorical | None = None, has_
     types : pandas.Categorical, shape (entities,), optional
         The types of the entities, if they are given.
     has_sides : bool
-        Whether the table has the column side, as tables of ranks do.
+        Whether the table has the column side, as tables of ranks do, with ranks of an entity side.
 
     Returns
     -------
@@ -373,6 +390,7 @@ def _missing_needs(dataset: Dataset, types: pd.Categorical | None, has_sides: bo
         else "",
         SIDE: "" if has_sides else "the column side, which tells which side of each row is the answer",
     }
+    missing[ENTITY_SIDE] = missing[SIDE]
     # If a feature lacks several inputs, only the last missing input is reported. The last one is the column side:
     # without this column, types or a train split would not help.
     return {name: missing[need] for name, feature in FEATURES.items() for need in feature.needs if missing[need]}

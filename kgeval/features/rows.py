@@ -15,7 +15,7 @@ from kgeval.checks import Bools, Ids, check_ids
 from kgeval.data.dataset import Dataset
 from kgeval.data.queries import given_and_asked
 from kgeval.data.row_keys import group_rows
-from kgeval.data.sides import SIDES
+from kgeval.data.sides import ALL_SIDES, RELATION, SIDES
 from kgeval.errors import DataError
 
 
@@ -26,7 +26,7 @@ class TripleRows:
     ----------
     table : pandas.DataFrame
         Columns s, p, o (ids of the dataset), as in `EvaluationResult.table`. The optional column `side`
-        contains the side of the answer, ``"subject"`` or ``"object"``. Not modified.
+        contains the side of the answer, a name of `ALL_SIDES`. Not modified.
     dataset : Dataset
 
     Attributes
@@ -35,14 +35,14 @@ class TripleRows:
         Columns s, p, o.
     has_sides : bool
         Whether the table has the column `side`.
-    is_subject : bool array, shape (rows,)
-        True where the query is (?, p, o), with the subject as its answer. False everywhere if the table has no column
-        side.
+    is_subject, is_relation : bool array, shape (rows,)
+        True where the query is (?, p, o), with the subject as its answer, and (s, ?, o), with the relation. False
+        everywhere if the table has no column side.
 
     Raises
     ------
     DataError
-        If a column is missing, an id is not in the dataset, or a side is neither subject nor object.
+        If a column is missing, an id is not in the dataset, or a side is not in `ALL_SIDES`.
 
     Examples
     --------
@@ -66,25 +66,34 @@ class TripleRows:
         self.dataset = dataset
         self.triples: Ids = np.column_stack(parts)
         self.has_sides = "side" in table.columns
-        self.is_subject: Bools = self._where_subject(table) if self.has_sides else np.zeros(len(self.triples), bool)
+        none = np.zeros(len(self.triples), dtype=bool)
+        is_side = self._where_sides(table) if self.has_sides else {}
+        self.is_subject: Bools = is_side.get("subject", none)
+        self.is_relation: Bools = is_side.get(RELATION, none)
 
     @staticmethod
-    def _where_subject(table: pd.DataFrame) -> Bools:
-        """Return, for each row, whether its side is ``"subject"``, bool (rows,).
+    def _where_sides(table: pd.DataFrame) -> dict[str, Bools]:
+        """Return, for each side, whether it is that of each row, bool (rows,).
 
-        Raises a DataError if a side is neither subject nor object.
+        Raises a DataError if a side is not in `ALL_SIDES`.
         """
         side = table["side"].to_numpy(dtype=object)
-        is_side = [side == name for name in SIDES]  # one bool array (rows,) for each side
-        if not np.logical_or(*is_side).all():
-            row = int(np.argmin(np.logical_or(*is_side)))
-            raise DataError(f"table, column side, row {row}: expected {' or '.join(SIDES)}; got {side[row]!r}")
-        return np.asarray(is_side[SIDES.index("subject")])
+        is_side = {name: np.asarray(side == name) for name in ALL_SIDES}
+        is_known = np.logical_or.reduce([*is_side.values()])
+        if not is_known.all():
+            row = int(np.argmin(is_known))
+            raise DataError(f"table, column side, row {row}: expected {', '.join(ALL_SIDES)}; got {side[row]!r}")
+        return is_side
 
     def _check_sides(self) -> None:
-        """Raise a DataError if the table has no column `side`."""
+        """Raise a DataError if the table has no column `side`, or ranks of the relation side."""
         if not self.has_sides:
             raise DataError("a table of ranks needs the column side; this table has none. Pass the .table of a result")
+        if self.is_relation.any():
+            raise DataError(
+                "the table has ranks of the relation side, (s, ?, o), where no entity is missing; pass only the rows "
+                'of the entity sides: table[table["side"] != "relation"]'
+            )
 
     def __len__(self) -> int:
         return len(self.triples)
@@ -96,13 +105,13 @@ class TripleRows:
 
     @cached_property
     def given(self) -> Ids:
-        """The given entity of each row, int64 (rows,); raises a DataError if the table has no column `side`."""
+        """The given entity of each row, int64 (rows,); a DataError without column `side`, or on the relation side."""
         self._check_sides()
         return np.where(self.is_subject, *(given_and_asked(self.triples, side)[0] for side in SIDES))
 
     @cached_property
     def asked(self) -> Ids:
-        """The true answer of each row, int64 (rows,); raises a DataError if the table has no column `side`."""
+        """The true answer of each row, int64 (rows,); a DataError without column `side`, or on the relation side."""
         self._check_sides()
         return np.where(self.is_subject, *(given_and_asked(self.triples, side)[1] for side in SIDES))
 

@@ -12,6 +12,7 @@ from kgeval.checks import Ids, counted, cut_label, names_unknown_arguments
 from kgeval.data.candidates import ByRelation, Listed
 from kgeval.data.dataset import Dataset, triple_labels
 from kgeval.data.row_keys import group_rows
+from kgeval.data.sides import side_of
 from kgeval.errors import DataError, KgevalError, ProtocolError
 from kgeval.files import read_arrays
 from kgeval.formats.pool_files import has_pools, read_pools
@@ -31,10 +32,10 @@ def read_candidates(
 ) -> Listed | ByRelation:
     """Read lists of negatives, one per positive, from files of blocks of 1 + m lines, or from an ``.npz`` file.
 
-    Each block holds a positive, then m negatives that differ from this positive in one entity; each line is
-    ``s<TAB>p<TAB>o``. All blocks of a file have the same number of lines. The side of a file is the side on which the
-    negatives differ from their positives. File names are not used, because they can mislead: the negatives in GraIL's
-    ``ranking_head.txt`` differ in the tail.
+    Each block holds a positive, then m negatives that differ from this positive in one entity, or all in the relation;
+    each line is ``s<TAB>p<TAB>o``. All blocks of a file have the same number of lines. The side of a file is the side
+    on which the negatives differ from their positives. File names are not used, because they can mislead: the negatives
+    in GraIL's ``ranking_head.txt`` differ in the tail.
 
     An ``.npz`` file holds the arrays of a split dictionary of OGB: ``head``, ``relation``, ``tail``, and ``head_neg``,
     ``tail_neg`` or both; see `kgeval.candidates.Listed.from_ogb`.
@@ -69,7 +70,7 @@ def read_candidates(
     Raises
     ------
     DataError
-        If a file cannot be divided into equal blocks, if a line differs from its positive in more than one entity, if a
+        If a file cannot be divided into equal blocks, if a line differs from its positive in more than one part, if a
         label is not in `dataset`, or if two files are for the same side. The message names file and line. For an
         ``.npz`` file, see `kgeval.candidates.Listed.from_ogb`.
     """
@@ -119,7 +120,8 @@ def describe_candidates(path: Path) -> str:
         codes = np.column_stack([column.codes for column in read_columns(path)]).astype(np.int64)
     except KgevalError:
         return ""
-    for side, others in (("object", codes[:, :2]), ("subject", codes[:, 1:])):
+    for side in ("object", "subject", "relation"):
+        others = np.delete(codes, side_of(side).asked, axis=1)
         # A block ends where the other two columns change; two blocks in a row may have the same values there.
         ends = 1 + np.flatnonzero((others[1:] != others[:-1]).any(axis=1))
         size = int(np.gcd.reduce(np.append(ends, len(codes))))
@@ -132,7 +134,7 @@ def describe_candidates(path: Path) -> str:
 
 
 def _read_blocks(path: Path, dataset: Dataset, split: str, header: bool | None) -> tuple[str, Ids]:
-    """Return the side of a file, and the entity ids of the negatives on this side, int64, shape (positives, m)."""
+    """Return the side of a file, and the ids of the negatives on this side, int64, shape (positives, m)."""
     columns = read_columns(path, header=header)
     top = 1 + bool(header)  # the number of the first line with a triple
     n_lines, positives = len(columns[0]), dataset[split].array
@@ -157,9 +159,10 @@ def _read_blocks(path: Path, dataset: Dataset, split: str, header: bool | None) 
     differs = blocks[:, 1:] != blocks[:, :1]
     # The side of the file is the side on which a negative differs from its positive. The first negative that is not a
     # copy of its positive decides.
-    first = differs[differs.any(axis=2)][:1]
-    side = "subject" if first.size and first[0, 0] else "object"
-    wrong = np.argwhere(differs[..., 1] | (differs[..., 2] if side == "subject" else differs[..., 0]))
+    first = differs[differs.any(axis=2)][:1].tolist()
+    side = "relation" if first == [[False, True, False]] else "subject" if first and first[0][0] else "object"
+    asked = side_of(side).asked
+    wrong = np.argwhere(differs[..., [place for place in range(3) if place != asked]].any(axis=-1))
     if len(wrong):
         block, j = wrong[0]
         positive = triple_labels(dataset, *blocks[block, 0])
@@ -169,7 +172,7 @@ def _read_blocks(path: Path, dataset: Dataset, split: str, header: bool | None) 
             f"found {triple_labels(dataset, *blocks[block, 1 + j])}"
         )
     negatives = np.empty((len(positives), size - 1), dtype=np.int64)
-    negatives[rows] = blocks[:, 1:, 0 if side == "subject" else 2]
+    negatives[rows] = blocks[:, 1:, asked]
     return side, negatives
 
 

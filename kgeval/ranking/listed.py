@@ -36,7 +36,7 @@ class ListTask:
     rows : int64 array, shape (positives,)
         The index of each positive among all positives of the protocol.
     rivals : Ragged
-        One list of entity ids per positive, without the answer of the positive.
+        One list of ids per positive, of entities or relations, without the answer of the positive.
     is_known : bool array, shape (rivals,)
         Whether the rival forms a known triple.
     kept : int64 array, shape (rivals,)
@@ -81,7 +81,7 @@ class ListTask:
         rows : int64 array, shape (positives,)
             The indices of the triples to rank.
         entities : int64 array, shape (entities,)
-            Sorted ids of the entities that may be candidates.
+            Sorted ids of the entities (on the relation side: relations) that may be candidates.
         index : KnownIndex
             The known triples, in which the known answers of a query are looked up.
         columns : FactColumns
@@ -99,11 +99,12 @@ class ListTask:
                 f"Listed has {len(every):,} lists of {side}s, but the ranked splits have {len(triples):,} triples; "
                 "give one list per triple, in their order, duplicate triples included"
             )
-        if every.values.size and int(every.values.max()) >= len(dataset.entities):
+        vocabulary = side_of(side).vocabulary(dataset)
+        if every.values.size and int(every.values.max()) >= len(vocabulary):
             position = int(np.argmax(every.values))
             raise ProtocolError(
                 f"{side}s[{every.list_of[position]}] contains id {every.values[position]}; dataset {dataset.name!r} "
-                f"has entities 0 to {len(dataset.entities) - 1}"
+                f"has {side_of(side).kind} 0 to {len(vocabulary) - 1}"
             )
         given, answers = query_parts(triples[rows], side)
         rivals = listed.rivals(side, rows, answers, entities)

@@ -37,6 +37,7 @@ from kgeval.scorers.row_scorers import (
     MatrixRows,
     RowScorer,
     check_dimensions,
+    on_side,
     row_batch,
 )
 from kgeval.scorers.values import check_no_nan, describe_query
@@ -93,8 +94,9 @@ class Ranker:
         queries = self.tasks[task]
         if isinstance(queries, ListTask):
             return max(1, self._lists_at_once(queries))
-        if not isinstance(self.rows, GeometryRows):
-            size = row_batch(self.rows, self.limits, len(queries.candidates))
+        rows = on_side(self.rows, queries.side)
+        if not isinstance(rows, GeometryRows):
+            size = row_batch(rows, self.limits, len(queries.candidates))
             if self.limits.batch_size:
                 check_row_memory(min(size, queries.n_queries), len(queries.candidates))
             return size
@@ -114,27 +116,28 @@ class Ranker:
     def _lists_at_once(self, task: ListTask) -> int:
         """Return the number of lists that are scored together; slow scorers then take about `BATCH_SECONDS`."""
         size = max(1, task.count_pairs(0, task.n_queries) // max(1, task.n_queries))  # pairs in a list
-        n_pairs = None if self.rows.pace is None else self.rows.pace.batch_pairs(BATCH_SECONDS)
+        rows = on_side(self.rows, task.side)
+        n_pairs = None if rows.pace is None else rows.pace.batch_pairs(BATCH_SECONDS)
         largest = min(MAX_RIVALS, self.limits.batch_size or MAX_RIVALS)
         if n_pairs is None:
             return largest // size
-        if isinstance(self.rows, MatrixRows):  # scores each query with all entities, or with the entities of all lists
-            n_entities = len(task.dataset.entities)
-            n_together = math.isqrt(n_pairs // size) if self.rows.takes_candidates(task.side) else 0
-            return min(largest // size, max(n_pairs // n_entities, n_together))
+        if isinstance(rows, MatrixRows):  # scores each query with all candidates, or with the candidates of all lists
+            n_together = math.isqrt(n_pairs // size) if rows.takes_candidates(task.side) else 0
+            return min(largest // size, max(n_pairs // rows.n_answers, n_together))
         return min(largest, n_pairs) // size
 
     def batches(self, shard: Shard) -> Iterator[RowBatch | VectorBatch | ListBatch]:
         """Yield the batches of a shard, in the order of its queries."""
         task, start = self.tasks[shard.task], shard.start
+        rows = on_side(self.rows, task.side)
         while start < shard.stop:
             stop = min(shard.stop, start + self.batch_size(shard.task))
             if isinstance(task, ListTask):
                 yield ListBatch(self.rows, task, start, stop)
-            elif isinstance(self.rows, GeometryRows):
-                yield VectorBatch(self.rows, task, start, stop, self._candidates(shard.task))
+            elif isinstance(rows, GeometryRows):
+                yield VectorBatch(rows, task, start, stop, self._candidates(shard.task))
             else:
-                yield RowBatch(self.rows, task, start, stop)
+                yield RowBatch(rows, task, start, stop)
             start = stop
 
     def _candidates(self, task: int) -> _Candidates:

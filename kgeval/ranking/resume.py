@@ -27,7 +27,7 @@ import numpy as np
 from kgeval._version import __version__
 from kgeval.checks import Bools, Ids, counted, cut_label
 from kgeval.data.protocol import Protocol
-from kgeval.data.sides import SIDES
+from kgeval.data.sides import ALL_SIDES
 from kgeval.errors import DataError
 from kgeval.files import TEMPORARY, Arrays, read_archive, read_text, replacing
 from kgeval.limits import check_json
@@ -410,7 +410,7 @@ def _shard_bytes(parts: list[tuple[str, TaskCounts, float]], key: str) -> bytes:
     """
     arrays: Arrays = {}
     is_infinite: dict[str, bool] = {}
-    for side in SIDES:
+    for side in ALL_SIDES:
         of_side = [counts for part_side, counts, _ in parts if part_side == side]
         if of_side:
             joined = TaskCounts.joined(of_side)
@@ -432,8 +432,8 @@ def _shard_bytes(parts: list[tuple[str, TaskCounts, float]], key: str) -> bytes:
 
 def _read_shards(files: list[Path], key: str) -> tuple[dict[str, TaskCounts], float]:
     """Return the counts of all shard files by side, and the seconds that the counting took."""
-    parts: dict[str, list[TaskCounts]] = {side: [] for side in SIDES}
-    sources: dict[str, list[Path]] = {side: [] for side in SIDES}  # the file of each part
+    parts: dict[str, list[TaskCounts]] = {side: [] for side in ALL_SIDES}
+    sources: dict[str, list[Path]] = {side: [] for side in ALL_SIDES}  # the file of each part
     seconds = 0.0
     for file in files:
         of_file, seconds_of_file = _read_shard(file, key)
@@ -441,9 +441,9 @@ def _read_shards(files: list[Path], key: str) -> tuple[dict[str, TaskCounts], fl
         for side, counts in of_file.items():
             parts[side].append(counts)
             sources[side].append(file)
-    for side in SIDES:
+    for side in ALL_SIDES:
         _check_once(side, parts[side], sources[side])
-    return {side: TaskCounts.joined(parts[side]) for side in SIDES if parts[side]}, seconds
+    return {side: TaskCounts.joined(parts[side]) for side in ALL_SIDES if parts[side]}, seconds
 
 
 def _read_shard(file: Path, key: str) -> tuple[dict[str, TaskCounts], float]:
@@ -464,7 +464,7 @@ def _check_header(file: Path, header: dict[str, Any], key: str) -> None:
     if header.get("key") != key:
         raise DataError(f"{file}: is a shard file of another run folder")
     sides, seconds = header.get("is_infinite"), header.get("seconds")
-    if not isinstance(sides, dict) or not set(sides) <= set(SIDES) or not isinstance(seconds, float | int):
+    if not isinstance(sides, dict) or not set(sides) <= set(ALL_SIDES) or not isinstance(seconds, float | int):
         raise DataError(f"{file}: is damaged: its header lacks the sides or the time")
 
 

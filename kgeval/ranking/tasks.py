@@ -31,7 +31,8 @@ class Task:
     queries : Queries
         The answers of the positives of query i are ``queries.answers[queries.offsets[i] : queries.offsets[i + 1]]``.
     candidates : int64 array, shape (candidates,)
-        Sorted distinct entity ids; the answer of every positive is a candidate (see `kgeval.candidates`).
+        Sorted distinct ids of entities (of relations on the relation side); the answer of every positive is a candidate
+        (see `kgeval.candidates`).
     key_offsets : int64 array, shape (queries + 1,)
         The positives of a query may have several filter keys, if the scorer does not take a column of the key (the
         time, for example). The keys of query i are ``key_offsets[i] : key_offsets[i + 1]``; usually one for each query.
@@ -81,7 +82,7 @@ class Task:
             As for `of`.
         """
         added = np.unique(queries.answers)
-        n_entities = len(dataset.entities)
+        n_entities = len(side_of(queries.side).vocabulary(dataset))
         task = cls.of(dataset, queries, np.union1d(pool, added), index, columns)
         n = len(task.known_offsets) - 1
         key_of = np.append(np.repeat(np.arange(n), np.diff(task.known_offsets)), np.repeat(np.arange(n), len(added)))
@@ -122,19 +123,20 @@ class Task:
         ProtocolError
             If the candidates are not sorted distinct ids, or if the answer of a positive is not a candidate.
         """
+        n_ids = len(side_of(queries.side).vocabulary(dataset))
         ends = candidates[[0, -1]] if len(candidates) else np.zeros(2)
         is_sorted = (candidates[1:] > candidates[:-1]).all()
-        if not is_sorted or ends[0] < 0 or ends[1] >= len(dataset.entities):
+        if not is_sorted or ends[0] < 0 or ends[1] >= n_ids:
             raise ProtocolError(
-                f"a pool of candidates must hold sorted distinct ids in 0..{len(dataset.entities) - 1}; got "
+                f"a pool of candidates must hold sorted distinct ids in 0..{n_ids - 1}; got "
                 f"{np.array2string(candidates, threshold=6)} for queries of the {queries.side} side"
             )
         key = columns.key_parts(queries.parts)
         offsets, known = index.lookup(*key)  # (queries + 1,), (known answers,)
         # (known answers,): the index of the query of each known answer
         row_of = np.repeat(np.arange(len(queries)), np.diff(offsets))
-        if len(candidates) < len(dataset.entities):
-            is_candidate = np.zeros(len(dataset.entities), dtype=bool)
+        if len(candidates) < n_ids:
+            is_candidate = np.zeros(n_ids, dtype=bool)
             is_candidate[candidates] = True
             _check_answers(dataset, queries, is_candidate)
             row_of, known = row_of[is_candidate[known]], known[is_candidate[known]]  # known answers that are candidates
@@ -147,7 +149,7 @@ class Task:
 
     @property
     def side(self) -> str:
-        """The missing side of the queries: ``"subject"`` or ``"object"``."""
+        """The missing side of the queries, a name of `ALL_SIDES`."""
         return self.queries.side
 
     @property
@@ -200,8 +202,8 @@ class Task:
         return {"raw": raw if self.extras is None else self.extras.count_rivals()["filtered"], "filtered": filtered}
 
     def positions(self, ids: Ids) -> Ids:
-        """Return the index in `candidates` of each entity id in `ids`; every id must be a candidate."""
-        if len(self.candidates) == len(self.dataset.entities):  # candidate i is entity i
+        """Return the index in `candidates` of each id in `ids`; every id must be a candidate."""
+        if len(self.candidates) == len(side_of(self.side).vocabulary(self.dataset)):  # candidate i has id i
             return ids
         return np.searchsorted(self.candidates, ids)
 
@@ -223,7 +225,7 @@ class Task:
 def _check_answers(dataset: Dataset, queries: Queries, is_candidate: Bools) -> None:
     """Raise a ProtocolError if the answer of a positive is not a candidate.
 
-    `is_candidate`, shape (entities,), is True for the candidates.
+    `is_candidate`, shape (ids,), is True for the candidates.
     """
     missing = np.flatnonzero(~is_candidate[queries.answers])
     if len(missing):

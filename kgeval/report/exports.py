@@ -101,14 +101,13 @@ def tidy(
     parsed = parse_all(metrics)
     rows = []
     for name, result in name_results(results, names).items():
-        n_of = {"both": len(result.table), **result.table["side"].astype(str).value_counts().to_dict()}
         for setting in reversed(SETTINGS):
             for side in result.rank_table.sides:
                 for metric in parsed:
                     key = Key(metric, setting, side, ties or "")
                     text = f"{setting}.{side}.{key.ties}.{metric}"
                     value, low, high, reason = _measured(result, text, confidence)
-                    n = int(n_of.get(side, 0))
+                    n = len(result.rank_table.rows_of(side))
                     rows.append((name, setting, side, key.ties, str(metric), value, low, high, n, reason))
     return pd.DataFrame(rows, columns=list(TIDY_COLUMNS))
 

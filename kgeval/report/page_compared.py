@@ -16,7 +16,7 @@ import pandas as pd
 from kgeval.comparison import verdict_of
 from kgeval.comparison.comparison import Comparison
 from kgeval.comparison.verdict import leaders_of
-from kgeval.data.sides import SIDES
+from kgeval.data.sides import ALL_SIDES
 from kgeval.errors import MetricError
 from kgeval.markup import shown_label
 from kgeval.metrics.grammar import display_of
@@ -268,4 +268,4 @@ def relation_patterns(result: EvaluationResult) -> dict[str, str]:
 
 def ranked_sides(results: Sequence[EvaluationResult]) -> list[str]:
     """Return ``"both"`` and the sides that any result has, in a fixed order."""
-    return [side for side in ("both", *SIDES) if any(side in result.rank_table.sides for result in results)]
+    return [side for side in ("both", *ALL_SIDES) if any(side in result.rank_table.sides for result in results)]

@@ -19,6 +19,7 @@ from kgeval.comparison.alignment import mismatches
 from kgeval.comparison.comparison import Comparison
 from kgeval.comparison.verdict import is_like_chance
 from kgeval.data.dataset import Dataset
+from kgeval.data.sides import RELATION
 from kgeval.errors import DataError
 from kgeval.features.columns import OVER_SPLITS
 from kgeval.markup import printable, shown_label
@@ -43,6 +44,7 @@ from kgeval.results.columns import says_splits
 from kgeval.results.display import tie_ends
 from kgeval.results.evaluation_result import (
     EvaluationResult,
+    entity_part,
     group_column,
     header_lines,
     interval_notes,
@@ -104,6 +106,7 @@ def page_data(
     pairs = None if comparison is None else compared(comparison, results, names, entity_names)
     facts = None if dataset is None else _audit(dataset)
     about_ties, tie_notes = tie_cautions(results, names, verdict["metric"])
+    parts = [entity_part(result) for result in results]
     data = {
         "models": list(names),
         "confidence": CONFIDENCE,
@@ -118,11 +121,11 @@ def page_data(
         "displays": _displays(comparison),
         "summary": _summary(results, names),
         "comparison": None if pairs is None else _shown_pairs(pairs),
-        "distribution": _distribution(results),
-        "hits": _hits_curve(results),
-        "relations": _relations(results, pairs, entity_names),
-        "breakdowns": _breakdowns(results),
-        "triples": [_triples(result, entity_names) for result in results],
+        "distribution": _distribution(parts),
+        "hits": _hits_curve(parts),
+        "relations": _relations(parts, pairs, entity_names),
+        "breakdowns": _breakdowns(parts),
+        "triples": [_triples(result, entity_names) for result in parts],
         "audit": facts,
     }
     return dict(plain_values(data))
@@ -217,7 +220,7 @@ def _summary(results: Sequence[EvaluationResult], names: Sequence[str]) -> list[
                 if side not in result.rank_table.sides:
                     continue
                 keys = [f"{setting}.{side}.{metric}" for metric in SUMMARY_METRICS]
-                n = len(result.table) if side == "both" else int((result.table["side"] == side).sum())
+                n = len(result.rank_table.rows_of(side))
                 cells = [_cell(result, key) for key in keys]
                 levels = [result.chance(key) for key in keys]
                 is_above = [not _is_like_chance(*each) for each in zip(cells, levels, directions)]
@@ -528,6 +531,7 @@ def _triple(
 ) -> dict[str, Any]:
     values: dict[str, Any] = {str(name): value for name, value in result.table.iloc[row].items()}
     entities = result.entities.labels
+    candidates = result.relations.labels if values["side"] == RELATION else entities
     return {
         "s": shown_entity(entities[int(values["s"])], entity_names),
         "p": shown_label(result.relations.labels[int(values["p"])]),
@@ -539,7 +543,7 @@ def _triple(
         "score": _score(values["score"]),
         "rivals": [
             {
-                "label": shown_entity(entities[entity], entity_names),
+                "label": shown_entity(candidates[entity], entity_names if candidates is entities else None),
                 "score": _score(score),
                 "stands": _position_of_rival(score, values["score"]),
             }

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kgeval.checks import grouped
+from kgeval.data.sides import side_of
 from kgeval.markup import Markup, joined, tag
 from kgeval.markup_panels import MISSING
 from kgeval.metrics.grammar import display_of
@@ -709,11 +710,11 @@ def _rank(rank: Number) -> str:
 
 
 def _query(row: Data) -> Markup:
-    """Return a triple; the answer (the hidden entity of the query) is bold."""
-    s, p, o = label(row["s"]), tag("span", label(row["p"]), class_="relation"), label(row["o"])
-    if row["side"] == "object":
-        return tag("span", s, p, tag("b", o), class_="query")
-    return tag("span", tag("b", s), p, o, class_="query")
+    """Return a triple; the answer (the hidden part of the query) is bold."""
+    parts = [label(row["s"]), tag("span", label(row["p"]), class_="relation"), label(row["o"])]
+    asked = side_of(row["side"]).asked
+    parts[asked] = tag("b", parts[asked])
+    return tag("span", *parts, class_="query")
 
 
 def relation_chart(data: Data, place: int) -> Markup | None:

@@ -42,7 +42,7 @@ from kgeval.report.figures import (
     split_names,
 )
 from kgeval.report.step_plots import steps
-from kgeval.results.evaluation_result import EvaluationResult
+from kgeval.results.evaluation_result import EvaluationResult, entity_part
 from kgeval.stats.intervals import robust_interval
 from kgeval.stats.moments import Moments
 
@@ -386,6 +386,7 @@ def _ranks_of_results(plot: str, results: Results, names: Names) -> dict[str, tu
     named = name_results(results, model_names)
     if shown_names:
         named = name_results(list(named.values()), [_named(name, shown_names) for name in named])
+    named = {name: entity_part(result) for name, result in named.items()}
     ranks = {name: result.rank_table.ranks("filtered") for name, result in named.items()}
     known = {name: values[~np.isnan(values)] for name, values in ranks.items()}
     for name, values in known.items():

@@ -19,6 +19,7 @@ from kgeval.data.dataset import Dataset
 from kgeval.data.frames import frame_ids, with_labels
 from kgeval.data.known import KnownIndex, known_triples
 from kgeval.data.queries import query_parts
+from kgeval.data.sides import RELATION
 from kgeval.errors import MetricError, ProtocolError
 from kgeval.markup import printable, shown_label
 from kgeval.markup_panels import p_text
@@ -36,6 +37,7 @@ from kgeval.report.table_text import (
     without_formulas,
 )
 from kgeval.results.evaluation_result import EvaluationResult
+from kgeval.results.keys import Key
 from kgeval.stats.moments import FEW_CLUSTERS
 from kgeval.terminal import PIPE, Column, Screen, shortened, width_of
 
@@ -72,16 +74,23 @@ def summary_frame(
     Returns
     -------
     pandas.DataFrame
-        The index holds ``"both"``, ``"subject"``, ``"raw both"``, ... and ``"chance"``. The columns are the same as in
-        ``result.summary()``.
+        The index holds ``"both"``, ``"subject"``, ``"raw both"``, ... and ``"chance"``; beside entity sides, the
+        relation side has its own ``"chance relation"``. The columns are the same as in ``result.summary()``.
     """
     frame = result.summary(metrics, ties, confidence, cluster)
     names = [side if setting == "filtered" else f"raw {side}" for setting, side in frame.index]
     frame = frame.set_axis(pd.Index(names, name="rows"))
     parsed = parse_all(metrics)
-    cells = {str(metric): Cell.of(result.chance(metric)) for metric in parsed}
-    index, n = pd.Index(["chance"], name="rows"), [len(result.table)]
-    chance = metric_frame(index, [cells], cells, n, with_intervals=confidence is not None)
+    ranks = result.rank_table
+    n = {"chance": len(ranks.rows_of("both"))}
+    if n["chance"] < len(ranks):
+        n[f"chance {RELATION}"] = len(ranks) - n["chance"]
+    cells = [
+        {str(metric): Cell.of(ranks.value(Key(metric, side=side), at_chance=True)) for metric in parsed}
+        for side in ("both", RELATION)[: len(n)]
+    ]
+    index = pd.Index(list(n), name="rows")
+    chance = metric_frame(index, cells, cells[0], list(n.values()), with_intervals=confidence is not None)
     n_filtered = len(result.rank_table.sides)
     return pd.concat([frame.iloc[:n_filtered], chance, frame.iloc[n_filtered:]])
 

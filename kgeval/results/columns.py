@@ -19,7 +19,7 @@ from kgeval.data.further_values import DATE, TEXT
 from kgeval.data.qualifiers import QUALIFIERS
 from kgeval.data.queries import given_and_asked_where
 from kgeval.data.row_keys import group_rows
-from kgeval.data.sides import SIDE_NAMES
+from kgeval.data.sides import ALL_SIDE_NAMES, RELATION
 from kgeval.data.vocabulary import Vocabulary
 from kgeval.errors import DataError, KgevalError, KgevalWarning, MetricError
 from kgeval.metrics.metric_frames import Group
@@ -293,7 +293,8 @@ def _keys_of(table: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
     available = {**dict(zip("spo", triples.T)), "relation": triples[:, 1]}
     if "side" in table.columns:
         is_subject = (table["side"] == "subject").to_numpy()
-        available["given"], available["asked"] = given_and_asked_where(triples, is_subject)
+        if not (table["side"] == RELATION).any():  # on the relation side, two entities are given
+            available["given"], available["asked"] = given_and_asked_where(triples, is_subject)
     available |= {name: table[name].astype(str).to_numpy(dtype=object) for name in ("side", "split") if name in table}
     missing = [name for name in keys if name not in available]
     if missing:
@@ -324,7 +325,7 @@ def _user_keys(frame: pd.DataFrame, entities: Vocabulary, relations: Vocabulary,
             ids = vocabulary.find(values.astype(object))
             values = np.where(ids < 0, -1 - np.arange(len(ids)), ids)
         elif name == "side":
-            values = np.array([SIDE_NAMES.get(str(value).lower(), str(value)) for value in values], dtype=object)
+            values = np.array([ALL_SIDE_NAMES.get(str(value).lower(), str(value)) for value in values], dtype=object)
         columns[name] = values
     return pd.DataFrame(columns)
 

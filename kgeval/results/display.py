@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import pandas as pd
 
+from kgeval.data.sides import RELATION
 from kgeval.markup import Markup, printable
 from kgeval.markup_panels import Bar, written
 from kgeval.markup_panels import table as panel_table
@@ -111,6 +112,8 @@ def _html_cell(value: object, decimals: int) -> str:
 def tie_ends(ranks: RankTable, metric: str) -> tuple[float, float] | None:
     """Return the values of a metric with pessimistic and with optimistic ties; None if at most 1% of the ranks tie.
 
+    The ranks are those of the entity sides, or for a metric of the relation side those of this side.
+
     Parameters
     ----------
     ranks : RankTable
@@ -122,9 +125,9 @@ def tie_ends(ranks: RankTable, metric: str) -> tuple[float, float] | None:
     tuple of float, or None
         None also if one of the two values is undefined.
     """
-    if not ranks.tie_rate > MAX_TIES:
-        return None
     key = Key.parse(metric)
+    if not ranks.tie_rate_of(RELATION if key.side == RELATION else "both") > MAX_TIES:
+        return None
     pessimistic, optimistic = (ranks.value(replace(key, ties=ties)).value for ties in ("pessimistic", "optimistic"))
     return (pessimistic, optimistic) if math.isfinite(pessimistic) and math.isfinite(optimistic) else None
 

@@ -28,9 +28,8 @@ from kgeval.data.dataset import Dataset
 from kgeval.data.frames import with_labels
 from kgeval.data.known import SETTINGS
 from kgeval.data.protocol import Protocol
-from kgeval.data.queries import given_and_asked_where
 from kgeval.data.row_keys import group_rows
-from kgeval.data.sides import check_side
+from kgeval.data.sides import ALL_SIDES, RELATION, check_side, entity_sides
 from kgeval.data.vocabulary import Vocabulary, triple_ids
 from kgeval.errors import DataError, MetricError, ScoreError
 from kgeval.features.columns import FEATURES, OVER_SPLITS, features_at_hand, features_of
@@ -90,9 +89,9 @@ RESERVED = (*RANK_COLUMNS, "n", "share", N_EFFECTIVE, REASON, *BOUNDED_COLUMNS)
 class EvaluationResult:
     """The ranks of one scorer on one dataset, with its protocol and notes; computes metrics on demand.
 
-    A query is a given entity, a relation and a side. The positive is the triple being ranked; its rivals are the other
-    candidates of the query. `kgeval.evaluate`, `kgeval.evaluate_scores` and `kgeval.load_result` return this class. A
-    result does not change: methods that add something return a new result.
+    A query is a given entity, a relation and a side; on the relation side, two entities. The positive is the triple
+    being ranked; its rivals are the other candidates of the query. `kgeval.evaluate`, `kgeval.evaluate_scores` and
+    `kgeval.load_result` return this class. A result does not change: methods that add something return a new result.
 
     Parameters
     ----------
@@ -489,14 +488,15 @@ class EvaluationResult:
         pandas.DataFrame
             One row per group, indexed by its labels. Larger groups come first; buckets come in ascending order.
             Columns: ``n`` (number of ranks), ``share`` (``n`` divided by the number of all ranks), and the metrics as
-            in `summary`.
+            in `summary`. If an entity side was ranked, ranks of the relation side are left out, unless ``"side"`` is
+            one of the columns.
         """
         check_one_of("setting", setting, SETTINGS, MetricError)
         _check_choices(ties, confidence)
         parsed, names = parse_all(metrics), group_names(columns)
         groups = {label: (setting, rows) for label, rows in self._groups(names)}
         frame = self.rank_table.metric_frame(groups, names, parsed, ties, confidence, cluster)
-        frame.insert(1, "share", frame["n"] / max(1, len(self.table)))
+        frame.insert(1, "share", frame["n"] / max(1, sum(len(rows) for _, rows in groups.values())))
         return frame
 
     @names_unknown_arguments(metric="metrics=")
@@ -533,7 +533,8 @@ class EvaluationResult:
         """
         check_one_of("setting", setting, SETTINGS, MetricError)
         _check_choices(ties, confidence)
-        parsed, groups = parse_all(metrics), [rows for _, rows in self._groups(group_names(columns))]
+        ranked = self.rank_table.rows_of("both")
+        parsed, groups = parse_all(metrics), [rows for _, rows in self._groups(group_names(columns), ranked)]
         micro, macro, clusters = {}, {}, self.rank_table.row_clusters(cluster)
         level = confidence or CONFIDENCE
         for metric in parsed:
@@ -544,7 +545,7 @@ class EvaluationResult:
             except MetricError as error:
                 macro[str(metric)] = Cell(np.nan, reason=str(error))
         index = pd.Index(["micro", "macro"], name="average", dtype=object)
-        counts = [len(self.table), len(groups)]
+        counts = [len(ranked), len(groups)]
         return metric_frame(index, [micro, macro], map(str, parsed), counts, with_intervals=confidence is not None)
 
     @names_unknown_arguments(undecided="lists(bounded=)")
@@ -557,7 +558,7 @@ class EvaluationResult:
         Parameters
         ----------
         side : str
-            ``"both"``, ``"subject"`` or ``"object"``.
+            ``"both"``, ``"subject"``, ``"object"`` or ``"relation"``.
         setting : str
             ``"filtered"`` or ``"raw"``.
         bounded : str, optional
@@ -567,7 +568,8 @@ class EvaluationResult:
         Returns
         -------
         RankedLists
-            The names of the lists are (side, label of the relation, label of the given entity).
+            The names of the lists are (side, label of the relation, label of the given entity); on the relation side,
+            (side, label of the subject, label of the object).
 
         Raises
         ------
@@ -593,14 +595,16 @@ class EvaluationResult:
         _, rows = query_lists(self.table.iloc[rows_of_side], self.protocol, setting)
         lists, *extremes = self.rank_table.bounded_lists(setting, rows_of_side)
         lists = extremes[bounded == "optimistic"] if extremes else lists
-        is_subject = (rows["side"] == "subject").to_numpy()
-        given, _ = given_and_asked_where(triples_of(rows), is_subject)
+        _, first, second = query_columns(rows)
+        is_relation = (rows["side"] == RELATION).all() and len(rows) > 0  # they are in no list with entity sides
+        vocabulary = self.entities if is_relation else self.relations
         columns = [
             rows["side"].astype(str).to_numpy(dtype=object),
-            self.relations.labels.objects(rows["p"].to_numpy()),
-            self.entities.labels.objects(given),
+            vocabulary.labels.objects(first),
+            self.entities.labels.objects(second),
         ]
-        return replace(lists, names=pd.MultiIndex.from_arrays(columns, names=["side", "relation", "given"]))
+        names = ["side", *(("subject", "object") if is_relation else ("relation", "given"))]
+        return replace(lists, names=pd.MultiIndex.from_arrays(columns, names=names))
 
     @names_unknown_arguments(metric="metrics=")
     def per_query(
@@ -624,8 +628,9 @@ class EvaluationResult:
         Returns
         -------
         pandas.DataFrame
-            Indexed by side, relation and given entity (labels). Columns: ``n`` (number of ranked answers of the query),
-            the metrics, and ``reason``. With ties ``"expected"``, a value that depends on bounded ranks is NaN.
+            Indexed by the names of `lists`, such as side, relation and given entity (labels). Columns: ``n`` (number of
+            ranked answers of the query), the metrics, and ``reason``. With ties ``"expected"``, a value that depends on
+            bounded ranks is NaN.
         """
         specs = split_list(metrics)
         plain = [metric.removeprefix("query.") if isinstance(metric, str) else metric for metric in specs]
@@ -727,7 +732,7 @@ class EvaluationResult:
         s, p, o : str or int
             A ranked triple, by labels or by ids.
         side : str
-            The side of the query: ``"object"`` if objects were ranked, ``"subject"`` if subjects were ranked.
+            The side of the query: ``"object"`` if objects were ranked, ``"subject"`` or ``"relation"``.
         limit : int, optional
             Return at most this many candidates above the positive, and at most this many tied candidates.
         given : mapping of str to value, optional
@@ -754,14 +759,15 @@ class EvaluationResult:
             If re-scoring gives other counts than the stored counts.
         """
         if self._source is None and self._rivals is not None:
-            row = self._row(s, p, o, check_side(side), given)
-            return explain_kept(self.rank_table, self._rivals, self.entities.labels, row, limit)
+            row = self._row(s, p, o, check_side(side, ALL_SIDES), given)
+            return explain_kept(self.rank_table, self._rivals, self.entities, self.relations, row, limit)
         if self._source is None:
             raise DataError(
                 "this result has no scorer: it was loaded from a file without rivals, pickled or copied, or made "
                 "without a model. Evaluate again, or run kgeval show --explain with --dataset and --model"
             )
-        return explain_row(self.rank_table, self._source, self._row(s, p, o, check_side(side), given), limit)
+        row = self._row(s, p, o, check_side(side, ALL_SIDES), given)
+        return explain_row(self.rank_table, self._source, row, limit)
 
     @names_unknown_arguments(sides="side=")
     def steps(
@@ -774,7 +780,7 @@ class EvaluationResult:
         s, p, o : str or int
             A ranked triple, by labels or by ids.
         side : str
-            The side of the query: ``"object"`` if objects were ranked, ``"subject"`` if subjects were ranked.
+            The side of the query: ``"object"`` if objects were ranked, ``"subject"`` or ``"relation"``.
         metric : str or Metric
             A key as in `value`: ``"mr"``, ``"mrr"`` and ``"hits@k"`` explain the rank of the triple; ``query.`` metrics
             explain the list of its query, with all answers of the query.
@@ -807,7 +813,7 @@ class EvaluationResult:
             3  1         1         1     0.6667  0.6667  1.6667
         map = sum / relevant items = 1.6667 / 2 = 0.8333
         """
-        row = self._row(s, p, o, check_side(side))
+        row = self._row(s, p, o, check_side(side, ALL_SIDES))
         return steps_of_row(self.rank_table, self.entities, self.relations, row, Key.parse(metric))
 
     @names_unknown_arguments()
@@ -890,7 +896,7 @@ class EvaluationResult:
         facts = run_facts(self.facts, name, seed)
         result, rivals, notes = self, self._rivals, list(self.notes)
         if details and self._source:
-            new = [name for name in features_at_hand(self._source.dataset) if name not in self.columns]
+            new = [name for name in self._features_at_hand(self._source.dataset) if name not in self.columns]
             result = self.with_features(features=new)
             rivals, reason = kept_rivals(self)
             notes += [reason] if reason else []
@@ -901,9 +907,23 @@ class EvaluationResult:
         """Return the column names that are already in use."""
         return {*BREAKDOWNS, *FEATURES, *self.table.columns, *RESERVED}
 
-    def _groups(self, names: Sequence[str]) -> list[tuple[Group, Ids]]:
-        """Return the groups of rows with the same values in the columns `names`; see `group_labels`."""
-        return group_labels({name: self._column(name) for name in names}, len(self.table))
+    def _features_at_hand(self, dataset: Dataset) -> list[str]:
+        """Return the features that can be computed; on the relation side alone, those that need no missing entity."""
+        return features_at_hand(dataset, has_sides=tuple(self.protocol.sides) != (RELATION,))
+
+    def _groups(self, names: Sequence[str], rows: Ids | None = None) -> list[tuple[Group, Ids]]:
+        """Return the groups of rows with the same values in the columns `names`; see `group_labels`.
+
+        `rows` are grouped; by default all if the side is one of the columns, else those of metrics without a side.
+        """
+        n = len(self.table)
+        if rows is None:
+            rows = np.arange(n) if "side" in names else self.rank_table.rows_of("both")
+        columns = {name: self._column(name) for name in names}
+        if len(rows) == n:
+            return group_labels(columns, n)
+        part = {name: values[rows] for name, values in columns.items()}
+        return [(label, rows[group]) for label, group in group_labels(part, len(rows))]
 
     def _column(self, name: str) -> Any:
         """Return the values of the column `name`, one per row, for grouping the rows; times as bins."""
@@ -1144,7 +1164,7 @@ def have_same_ranks(one: EvaluationResult, other: EvaluationResult) -> bool:
     return same and one.rank_table.frame.equals(other.rank_table.frame)
 
 
-def rank_groups(result: EvaluationResult, names: Sequence[str]) -> list[tuple[Group, Ids]]:
+def rank_groups(result: EvaluationResult, names: Sequence[str], rows: Ids | None = None) -> list[tuple[Group, Ids]]:
     """Return the groups of rows that `EvaluationResult.by` forms.
 
     Parameters
@@ -1152,13 +1172,35 @@ def rank_groups(result: EvaluationResult, names: Sequence[str]) -> list[tuple[Gr
     result : EvaluationResult
     names : sequence of str
         The columns to group by.
+    rows : int64 array, optional
+        The indices of the rows to group; by default as in `by`.
 
     Returns
     -------
     list of (tuple of str, int64 array)
         For each group: its labels, one per column, and the indices of its rows in the table.
     """
-    return result._groups(names)
+    return result._groups(names, rows)
+
+
+def entity_part(result: EvaluationResult) -> EvaluationResult:
+    """Return the result without the ranks of the relation side; the result itself if it has no ranks beside them.
+
+    Parameters
+    ----------
+    result : EvaluationResult
+    """
+    sides = entity_sides(result.protocol.sides)
+    if sides == tuple(result.protocol.sides):
+        return result
+    rows = result.rank_table.rows_of("both")  # the first rows of the table, so that the kept rivals keep their rows
+    dropped = sum(result.dropped.values())
+    return result.__replace__(
+        table=result.rank_table.frame.iloc[rows],
+        columns=result.columns.iloc[rows],
+        protocol=replace(result.protocol, sides=sides),
+        facts=result.facts | {"n_read": len(rows) + dropped},
+    )
 
 
 def group_column(result: EvaluationResult, name: str) -> Any:
@@ -1213,7 +1255,8 @@ def with_all_features(result: EvaluationResult, dataset: Dataset | None = None) 
     if dataset is None:
         return result
     left_out = {*result.columns.columns, *(OVER_SPLITS if says_splits(result.notes) else ())}
-    return result.with_features(dataset, features=[name for name in features_at_hand(dataset) if name not in left_out])
+    names = [name for name in result._features_at_hand(dataset) if name not in left_out]
+    return result.with_features(dataset, features=names)
 
 
 def kept_rivals(result: EvaluationResult) -> tuple[pd.DataFrame, str]:

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import typing
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +17,8 @@ from kgeval.data.known import KnownIndex, known_triples
 from kgeval.data.protocol import Protocol
 from kgeval.data.queries import query_parts
 from kgeval.data.row_keys import rank_in
+from kgeval.data.sides import side_of
+from kgeval.data.vocabulary import Vocabulary
 from kgeval.errors import DataError, ScoreError
 from kgeval.kernels.best import best_columns
 from kgeval.results.files import RIVAL_COLUMNS
@@ -98,7 +99,7 @@ class _ScoredQuery:
         key = _key_of(source, triple, row)
         answer = int(np.searchsorted(candidates, answers[0]))
         if answer == len(candidates) or candidates[answer] != answers[0]:
-            label = source.dataset.entities.labels[answers[0]]
+            label = side_of(side).vocabulary(source.dataset).labels[answers[0]]
             raise DataError(
                 f"{label!r} is not a candidate: it does not occur in train, or the table of scores does not contain it"
             )
@@ -172,7 +173,7 @@ def explain_row(ranks: RankTable, source: Source, row: int, limit: int | None) -
 
 
 def explain_kept(
-    ranks: RankTable, rivals: pd.DataFrame, labels: Sequence[str], row: int, limit: int | None
+    ranks: RankTable, rivals: pd.DataFrame, entities: Vocabulary, relations: Vocabulary, row: int, limit: int | None
 ) -> pd.DataFrame:
     """Return the table of `explain_triple` for a row whose best rivals a saved file contains; nothing is scored.
 
@@ -184,8 +185,7 @@ def explain_kept(
     ranks : RankTable
     rivals : pandas.DataFrame
         See `nearest_rivals`.
-    labels : sequence of str
-        The labels of the entities.
+    entities, relations : Vocabulary
     row : int
         Index in the table of ranks.
     limit : int or None
@@ -208,7 +208,8 @@ def explain_kept(
     score = stored["score"]
     of_row = of_row.assign(stands=np.where(of_row["score"] > score, "above", "tied"))[of_row["score"] >= score]
     shown = of_row if limit is None else of_row.groupby("stands", sort=False).head(limit)
-    answer = int(stored["s" if stored["side"] == "subject" else "o"])
+    asked = side_of(str(stored["side"])).asked
+    answer, labels = int(stored["spo"[asked]]), (entities, relations, entities)[asked].labels
     ids = np.append(shown["entity"].to_numpy(), answer)
     frame = pd.DataFrame(
         {
@@ -245,9 +246,9 @@ def _explained_frame(query: _ScoredQuery, dataset: Dataset, protocol: Protocol, 
     }
     columns = np.concatenate([*parts.values()])
     stands = np.repeat([*parts], [len(part) for part in parts.values()])
-    entities = query.candidates[columns]
+    ids, labels = query.candidates[columns], side_of(query.side).vocabulary(dataset).labels
     known_by_split = _known_answers(dataset, protocol, query)
-    known = np.array(_known_in(known_by_split, entities))
+    known = np.array(_known_in(known_by_split, ids))
     # the scores of all known answers that are candidates, without the positive
     all_known = np.unique(np.concatenate([query.candidates[:0], *known_by_split.values()]))
     places, is_candidate = rank_in(query.candidates, all_known)
@@ -255,8 +256,8 @@ def _explained_frame(query: _ScoredQuery, dataset: Dataset, protocol: Protocol, 
     known_scores, score = query.scores[places[places != query.answer]], query.scores[query.answer]
     frame = pd.DataFrame(
         {
-            "candidate": pd.Series([dataset.entities.labels[i] for i in entities], dtype=object),
-            "id": entities,
+            "candidate": pd.Series([labels[i] for i in ids], dtype=object),
+            "id": ids,
             "score": query.scores[columns],
             "stands": stands,
             "known_in": known,
@@ -288,7 +289,8 @@ def nearest_rivals(ranks: RankTable, source: Source, rows: Ids, n: int = N_RIVAL
     Returns
     -------
     pandas.DataFrame
-        Columns: ``row`` (index in the table), ``place`` (1 is the best rival), ``entity`` (id), ``score``.
+        Columns: ``row`` (index in the table), ``place`` (1 is the best rival), ``entity`` (its id; on the relation
+        side, of a relation), ``score``.
 
     Raises
     ------
@@ -312,13 +314,13 @@ def nearest_rivals(ranks: RankTable, source: Source, rows: Ids, n: int = N_RIVAL
             query = _rescored_row(ranks, source, int(row))
             columns = best_columns(query.scores, n + len(skipped[i]))
             best = columns[~np.isin(query.candidates[columns], skipped[i])][:n]
-            entities, scores = query.candidates[best], query.scores[best]
+            ids, scores = query.candidates[best], query.scores[best]
         else:
             stored, counts = _stored_counts(ranks, source, int(row)), (leading[i].better, leading[i].equal - 1)
             if stored != counts:
                 raise _changed(source, positives[i], sides[i], stored, counts)
-            entities, scores = leading[i].candidates, leading[i].scores
-        values = row, np.arange(1, len(entities) + 1), entities, scores
+            ids, scores = leading[i].candidates, leading[i].scores
+        values = row, np.arange(1, len(ids) + 1), ids, scores
         parts.append(pd.DataFrame(dict(zip(RIVAL_COLUMNS, values))))
     return pd.concat(parts, ignore_index=True) if parts else no_rivals()
 
@@ -329,7 +331,7 @@ def no_rivals() -> pd.DataFrame:
 
 
 def extreme_rows(ranks: RankTable, n: int = N_EXAMPLES) -> Ids:
-    """Return the indices of the rows with the `n` worst and the `n` best filtered ranks.
+    """Return the indices of the rows with the `n` worst and the `n` best filtered ranks, as for metrics without a side.
 
     The worst ranks come first, starting with the worst; the best ranks follow, starting with the best. Of two equal
     ranks, the rank among more rivals counts as better. Rows without a score are left out, and so are rows whose rank is
@@ -349,6 +351,7 @@ def extreme_rows(ranks: RankTable, n: int = N_EXAMPLES) -> Ids:
     # Indices of the rows, from the best rank to the worst; the last key of `lexsort` is the first sort criterion.
     values = ranks.ranks("filtered")
     order = np.lexsort((-counts.rivals, values))
+    order = order[np.isin(order, ranks.rows_of("both"))]
     order = order[~np.isnan(ranks.frame["score"].to_numpy().astype(np.float64)[order] + values[order])]
     return np.concatenate([order[::-1][:n], order[: min(n, max(0, len(order) - n))]])
 

@@ -19,6 +19,7 @@ from kgeval.data.candidates import NOT_KNOWN, OF_TOOL, PER_POSITIVE
 from kgeval.data.known import SETTINGS
 from kgeval.data.labels import Labels, TextLabels
 from kgeval.data.protocol import Protocol
+from kgeval.data.sides import RELATION
 from kgeval.data.triples import TripleSet
 from kgeval.data.vocabulary import Vocabulary
 from kgeval.errors import DataError, KgevalError
@@ -275,7 +276,10 @@ def unpack_ranks(arrays: Arrays, header: dict[str, Any], version: int) -> dict[s
         "facts": header["facts"] | ({"n_read": header["n_read"]} if version == 1 else {}),
         "dropped": header["dropped"],
         "columns": unpack_columns(arrays, header, len(arrays["s"])),
-        "rivals": _unpack_rivals(arrays, len(arrays["s"]), len(entities)),
+        # the relation side has rivals only if no other side was ranked
+        "rivals": _unpack_rivals(
+            arrays, len(arrays["s"]), len(relations if header["categories_side"] == [RELATION] else entities)
+        ),
     }
 
 
@@ -337,7 +341,7 @@ def unpack_columns(arrays: Arrays, header: dict[str, Any], n_rows: int) -> pd.Da
     return pd.DataFrame(columns, index=pd.RangeIndex(n_rows))
 
 
-def _unpack_rivals(arrays: Arrays, n_rows: int, n_entities: int) -> pd.DataFrame | None:
+def _unpack_rivals(arrays: Arrays, n_rows: int, n_ids: int) -> pd.DataFrame | None:
     """Check and return the table of rivals; None if the file has no rivals."""
     if _RIVAL.format("row") not in arrays:
         return None
@@ -345,7 +349,7 @@ def _unpack_rivals(arrays: Arrays, n_rows: int, n_entities: int) -> pd.DataFrame
     if len({values.shape for values in rivals.values()}) > 1:
         raise DataError(f"columns of the rivals differ in length: {[values.shape for values in rivals.values()]}")
     check_ids("row of a rival", rivals["row"], n_rows, (None,))
-    check_ids("entity of a rival", rivals["entity"], n_entities, (None,))
+    check_ids("entity of a rival", rivals["entity"], n_ids, (None,))
     return pd.DataFrame(rivals)
 
 
@@ -366,7 +370,8 @@ def _check_table(arrays: Arrays, header: dict[str, Any], n_entities: int, n_rela
     # If each positive has its own list of candidates, a list may contain an entity more than once. Its length may
     # then exceed the number of entities. Ranks that were read without a dataset are among entities that are not here.
     kind = _kind(header["protocol"]) if isinstance(header["protocol"], dict) else ""
-    most = np.iinfo(np.int64).max if kind in (PER_POSITIVE, NOT_KNOWN, OF_TOOL) else n_entities
+    n_candidates = max(n_entities, n_relations) if RELATION in header["categories_side"] else n_entities
+    most = np.iinfo(np.int64).max if kind in (PER_POSITIVE, NOT_KNOWN, OF_TOOL) else n_candidates
     are_unknown = unknown_counts(header["facts"].get("unknown", {}))
     for setting in SETTINGS:
         known = {

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 
 from kgeval.checks import suggest
 from kgeval.data.known import SETTINGS
-from kgeval.data.sides import SIDE_NAMES
+from kgeval.data.sides import ALL_SIDE_NAMES
 from kgeval.errors import MetricError
 from kgeval.metrics import RankMetric, parse
 from kgeval.metrics.base import TIE_POLICIES, Metric
 from kgeval.metrics.query_level import QueryLevel
 
-SIDE_WORDS = {"both": "both", **SIDE_NAMES}
+SIDE_WORDS = {"both": "both", **ALL_SIDE_NAMES}
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,8 @@ class Key:
     setting : str
         ``"filtered"`` or ``"raw"``.
     side : str
-        ``"both"``, ``"subject"`` or ``"object"``.
+        ``"both"`` (the ranked entity sides, or the relation side if only it was ranked), ``"subject"``, ``"object"`` or
+        ``"relation"``.
     ties : str
         A tie policy. Default: realistic ties for metrics of ranks, expected ties for query-level metrics.
     """

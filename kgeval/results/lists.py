@@ -12,7 +12,7 @@ import pandas as pd
 
 from kgeval.checks import Ids
 from kgeval.data.protocol import Protocol
-from kgeval.data.queries import given_and_asked_where
+from kgeval.data.queries import query_parts
 from kgeval.data.row_keys import group_rows
 from kgeval.metrics.query_level import lists_of_counts
 from kgeval.metrics.retrieval.lists import RankedLists
@@ -57,7 +57,7 @@ def triples_of(table: pd.DataFrame) -> Ids:
 
 
 def query_columns(table: pd.DataFrame) -> tuple[Ids, Ids, Ids]:
-    """Return side, relation and given entity of each row, in this order: they identify the query of the row.
+    """Return the side and the two given columns of each row (see `Side.split`): they identify the query of the row.
 
     Parameters
     ----------
@@ -69,13 +69,22 @@ def query_columns(table: pd.DataFrame) -> tuple[Ids, Ids, Ids]:
     three int64 arrays, shape (rows,)
         The side is given as its category code. `query_lists` sorts the queries by these three columns.
     """
-    triples = triples_of(table)
-    given, _ = given_and_asked_where(triples, (table["side"] == "subject").to_numpy())
-    return table["side"].cat.codes.to_numpy().astype(np.int64), triples[:, 1], given
+    side, first, second, _ = _by_side(table)
+    return side, first, second
+
+
+def _by_side(table: pd.DataFrame) -> tuple[Ids, Ids, Ids, Ids]:
+    """Return, for each row, the code of its side, the two given columns and the answer, four int64 arrays (rows,)."""
+    side, triples = table["side"].cat.codes.to_numpy().astype(np.int64), triples_of(table)
+    first, second, answer = (np.zeros(len(table), dtype=np.int64) for _ in range(3))
+    for code, name in enumerate(table["side"].cat.categories):
+        rows = np.flatnonzero(side == code)
+        (first[rows], second[rows]), answer[rows] = query_parts(triples[rows], name)
+    return side, first, second, answer
 
 
 def query_lists(table: pd.DataFrame, protocol: Protocol, setting: str) -> tuple[RankedLists, pd.DataFrame]:
-    """Return one ranked list per query (s, p, ?) or (?, p, o); the ranked answers of the query are the relevant items.
+    """Return one ranked list per query, such as (s, p, ?); the ranked answers of the query are the relevant items.
 
     Parameters
     ----------
@@ -88,9 +97,9 @@ def query_lists(table: pd.DataFrame, protocol: Protocol, setting: str) -> tuple[
     Returns
     -------
     lists : RankedLists
-        One list per query; the queries are sorted by side, relation and given entity.
+        One list per query; the queries are sorted by `query_columns`.
     rows : pandas.DataFrame
-        For each query, one row of `table` that contains the side, relation and given entity of the query.
+        For each query, one row of `table` that contains the side and the given columns of the query.
     """
     distinct, query, first = _distinct_answers(table)
     better, tied, rivals = (table[f"{name}_{setting}"].to_numpy()[distinct] for name in ("better", "tied", "rivals"))
@@ -137,11 +146,8 @@ def _distinct_answers(table: pd.DataFrame) -> tuple[Ids, Ids, Ids]:
     of each pair, shape (answers,); and the bounds, shape (queries + 1,): the pairs of query i are ``bounds[i]:bounds[i
     + 1]``.
     """
-    side = table["side"].cat.codes.to_numpy().astype(np.int64)
-    is_subject = (table["side"] == "subject").to_numpy()
-    triples = triples_of(table)
-    given, answer = given_and_asked_where(triples, is_subject)
-    order, starts = group_rows(side, triples[:, 1], given, answer)
+    *query, answer = _by_side(table)
+    order, starts = group_rows(*query, answer)
     distinct = order[starts[:-1]]
-    _, first = group_rows(side[distinct], triples[distinct, 1], given[distinct])
+    _, first = group_rows(*(column[distinct] for column in query))
     return distinct, np.repeat(np.arange(len(first) - 1), np.diff(first)), first

@@ -16,6 +16,7 @@ import pandas as pd
 from kgeval.checks import GONE, Ids, Reals, check_largest_weight
 from kgeval.data.candidates import LAST
 from kgeval.data.protocol import Protocol
+from kgeval.data.sides import entity_sides
 from kgeval.errors import MetricError
 from kgeval.metrics import MetricValue, RankMetric
 from kgeval.metrics.base import Metric
@@ -58,10 +59,10 @@ NO_CHANCE_LAST = (
 class RankTable:
     """The table of ranks and its protocol; computes all metrics of an `EvaluationResult`.
 
-    A query is a given entity, a relation and a side. The positive is the triple being ranked, and its rivals are the
-    other candidates of the query. The table has one row per (triple, side) and stores the number of rivals. In the
-    methods, ``key`` is a metric with setting, side and tie policy; ``rows`` are indices of rows, by default all rows of
-    the key's side.
+    A query is a given entity, a relation and a side; on the relation side, two entities. The positive is the triple
+    being ranked, and its rivals are the other candidates of the query. The table has one row per (triple, side) and
+    stores the number of rivals. In the methods, ``key`` is a metric with setting, side and tie policy; ``rows`` are
+    indices of rows, by default all rows of the key's side.
 
     A rank is bounded if only bounds of it are known; `EvaluationResult` describes the columns that mark such ranks.
     Optimistic ties give bounded ranks their best possible value, pessimistic ties their worst. Under other tie
@@ -88,19 +89,29 @@ class RankTable:
 
     @property
     def sides(self) -> tuple[str, ...]:
-        """``"both"`` and the two sides if both sides were ranked; otherwise only the ranked side."""
+        """The ranked sides; before them ``"both"`` if both entity sides were ranked."""
         sides = tuple(self.protocol.sides)
-        return ("both", *sides) if len(sides) > 1 else sides
+        return ("both", *sides) if len(entity_sides(sides)) > 1 else sides
 
     @property
     def tie_rate(self) -> float:
-        """Share of rows whose positive has the same score as at least one rival, in the filtered setting.
+        """The `tie_rate_of` the rows that metrics without a side are about."""
+        return self.tie_rate_of("both")
+
+    def tie_rate_of(self, side: str) -> float:
+        """Return the share of rows whose positive has the same score as at least one rival, in the filtered setting.
 
         Bounded rows are left out; NaN if the ties are unknown, or if there are no other rows.
+
+        Parameters
+        ----------
+        side : str
+            As in `rows_of`.
         """
         if "filtered" in self.unknown or "ties" in self.unknown:
             return float("nan")
-        tied = self.frame["tied_filtered"].to_numpy()[~self.is_bounded("filtered")]
+        rows = self.rows_of(side)
+        tied = self.frame["tied_filtered"].to_numpy()[rows[~self.is_bounded("filtered", rows)]]
         return float((tied > 0).mean()) if len(tied) else float("nan")
 
     @property
@@ -123,7 +134,8 @@ class RankTable:
         Parameters
         ----------
         side : str
-            ``"subject"``, ``"object"``, or ``"both"`` for all rows.
+            ``"subject"``, ``"object"``, ``"relation"``; or ``"both"`` for all rows of the entity sides, or of the
+            relation side if only it was ranked.
 
         Returns
         -------
@@ -134,14 +146,16 @@ class RankTable:
         MetricError
             If the side was not ranked.
         """
-        if side == "both":
+        if side == "both" and entity_sides(self.protocol.sides) == tuple(self.protocol.sides):
             return np.arange(len(self))
+        if side == "both":
+            return np.flatnonzero(self.frame["side"].isin(entity_sides(self.protocol.sides)).to_numpy())
         if side not in self.protocol.sides:
             raise MetricError(f"the {side} side was not ranked; this result has {', '.join(self.protocol.sides)}")
         return np.flatnonzero((self.frame["side"] == side).to_numpy())
 
     def counts(self, setting: str, rows: Ids | None = None) -> RankCounts:
-        """Return the counts of `rows`, by default of all rows.
+        """Return the counts of `rows`, by default of all rows, whatever their side.
 
         Parameters
         ----------
@@ -339,7 +353,7 @@ class RankTable:
         Returns
         -------
         Moments
-            One observation per row; for query-level metrics one per query, sorted by side, relation and given entity.
+            One observation per row; for query-level metrics one per query, sorted by side and given columns.
 
         Raises
         ------

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from kgeval.data.queries import given_and_asked_where
+from kgeval.data.sides import side_of
 from kgeval.data.vocabulary import Vocabulary
 from kgeval.errors import MetricError
 from kgeval.metrics import MR, MRR, Hits, RankMetric
@@ -55,9 +55,11 @@ def steps_of_row(ranks: RankTable, entities: Vocabulary, relations: Vocabulary, 
         raise MetricError(reason)
     s, p, o = entities.labels[triple[0]], relations.labels[triple[1]], entities.labels[triple[2]]
     if isinstance(key.metric, QueryLevel):
-        name = f"(?, {p}, {o})" if side == "subject" else f"({s}, {p}, ?)"
+        asked = side_of(side).asked
+        name = f"({', '.join('?' if place == asked else part for place, part in enumerate((s, p, o)))})"
         lists, _ = query_lists(ranks.frame.iloc[rows], ranks.protocol, key.setting)
-        items = _labels_in_order(ranks.frame.iloc[rows], key.setting, lists, entities)
+        labels = (entities, relations, entities)[asked]
+        items = _labels_in_order(ranks.frame.iloc[rows], key.setting, lists, side, labels)
         found = steps(lists, key.metric.metric, ties=key.ties, items=items)
     else:
         name = f"({s}, {p}, {o}), {side} side"
@@ -65,13 +67,15 @@ def steps_of_row(ranks: RankTable, entities: Vocabulary, relations: Vocabulary, 
     return replace(found, metric=str(key), query=name)
 
 
-def _labels_in_order(frame: pd.DataFrame, setting: str, lists: RankedLists, entities: Vocabulary) -> list[str | None]:
+def _labels_in_order(
+    frame: pd.DataFrame, setting: str, lists: RankedLists, side: str, vocabulary: Vocabulary
+) -> list[str | None]:
     """Return one entry for each item of the single list, in ranked order: the label of an answer, or None for a rival.
 
-    `frame` has the rows of the query.
+    `frame` has the rows of the query, and `vocabulary` the labels of its candidates.
     """
     distinct = frame.drop_duplicates(["s", "p", "o"])
-    _, answers = given_and_asked_where(triples_of(distinct), (distinct["side"] == "subject").to_numpy())
+    answers = triples_of(distinct)[:, side_of(side).asked]
     # As in `lists_of_counts`, which sorts the answers from the best rank to the worst.
     counts = [distinct[f"{name}_{setting}"].to_numpy() for name in ("tied", "better")]
     ordered = answers[np.lexsort(counts)]
@@ -79,7 +83,7 @@ def _labels_in_order(frame: pd.DataFrame, setting: str, lists: RankedLists, enti
     # (answers,): the number of each answer in its tie group, from 0.
     groups = np.searchsorted(lists.before, lists.before)
     for i, answer in enumerate(ordered.tolist()):
-        labels[int(lists.before[i]) + i - int(groups[i])] = entities.labels[answer]
+        labels[int(lists.before[i]) + i - int(groups[i])] = vocabulary.labels[answer]
     return labels
 
 

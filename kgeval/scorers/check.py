@@ -6,7 +6,7 @@ the whole dataset.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -17,14 +17,23 @@ from kgeval.checks import Ids, Scores, counted, cut_label, names_unknown_argumen
 from kgeval.data.dataset import Dataset
 from kgeval.data.keys import facts_of
 from kgeval.data.queries import Queries, query_parts
-from kgeval.data.sides import SIDES, check_sides
+from kgeval.data.sides import ALL_SIDES, SIDES, check_sides, side_of
 from kgeval.errors import ScoreError
 from kgeval.scorers.faults import find_fault
 from kgeval.scorers.libraries import bound
 from kgeval.scorers.models import EmbeddingModel
 from kgeval.scorers.precedence import check_precedence
 from kgeval.scorers.rounding import Rounding, score_differences
-from kgeval.scorers.row_scorers import FunctionRows, Limits, MatrixRows, RowScorer, as_row_scorer, missing_ids
+from kgeval.scorers.row_scorers import (
+    FunctionRows,
+    Limits,
+    MatrixRows,
+    PairRows,
+    RowScorer,
+    as_row_scorer,
+    missing_ids,
+    on_side,
+)
 from kgeval.scorers.values import as_scores, check_no_nan, describe_query
 
 PROBED_CANDIDATES = 256
@@ -82,7 +91,8 @@ def check_scorer(scorer: Any, dataset: Dataset, sides: Sequence[str] = SIDES) ->
         See `kgeval.evaluate`.
     dataset : Dataset
     sides : sequence of str
-        The missing sides of the queries: ``"subject"``, ``"object"`` or both.
+        The missing sides of the queries: ``"subject"``, ``"object"``, ``"relation"``. The search for faults that spoil
+        all ranks looks at the entity sides only.
 
     Returns
     -------
@@ -100,7 +110,7 @@ def check_scorer(scorer: Any, dataset: Dataset, sides: Sequence[str] = SIDES) ->
     >>> check_scorer(lambda s, p, o: -np.abs(s - o), dataset).dtype
     'int64'
     """
-    sides = check_sides(sides)
+    sides = check_sides(sides, ALL_SIDES)
     scorer = bound(scorer, dataset)
     check_missing(scorer, dataset)
     rows = as_row_scorer(scorer, len(dataset.entities), Limits(), dataset)
@@ -108,7 +118,10 @@ def check_scorer(scorer: Any, dataset: Dataset, sides: Sequence[str] = SIDES) ->
     triples = facts_of(dataset, [*reversed(dataset.splits)], [column.name for column in rows.columns])
     usable = ~np.isin(triples[:, [0, 2]], missing_ids(scorer, "entities")).any(axis=1)
     usable &= ~np.isin(triples[:, 1], missing_ids(scorer, "relations"))
-    candidates = np.setdiff1d(np.arange(len(dataset.entities)), missing_ids(scorer, "entities"))
+    candidates = {
+        side: np.setdiff1d(np.arange(len(side_of(side).vocabulary(dataset))), missing_ids(scorer, side_of(side).kind))
+        for side in sides
+    }
     if not usable.any():
         raise ScoreError(
             f"dataset {dataset.name!r} has no triple whose entities and relation all have a vector in {rows.name}; "
@@ -164,7 +177,9 @@ def check_missing(scorer: Any, dataset: Dataset) -> None:
             )
 
 
-def probe(rows: RowScorer, dataset: Dataset, triples: Ids, candidates: Ids, sides: Sequence[str]) -> ScorerReport:
+def probe(
+    rows: RowScorer, dataset: Dataset, triples: Ids, candidates: Mapping[str, Ids], sides: Sequence[str]
+) -> ScorerReport:
     """Score a few queries of `triples` with some candidates in several ways, and compare the scores.
 
     Three queries (four if there are three candidates) are scored with up to `PROBED_CANDIDATES` candidates, or with all
@@ -185,8 +200,8 @@ def probe(rows: RowScorer, dataset: Dataset, triples: Ids, candidates: Ids, side
         Gives the labels for messages.
     triples : int64 array, shape (n, 3), n >= 1
         The triples from which the queries are taken.
-    candidates : int64 array, shape (candidates,)
-        Sorted ids of the entities that may be scored.
+    candidates : mapping of str to int64 array, shape (candidates,)
+        For each side, sorted ids of the entities or relations that may be scored.
     sides : sequence of str
 
     Returns
@@ -200,16 +215,17 @@ def probe(rows: RowScorer, dataset: Dataset, triples: Ids, candidates: Ids, side
     """
     notes: list[str] = []
     dtype = ""
-    columns: Ids | None = None
+    columns: dict[str, Ids] = {}
     for side in sides:
-        queries = _some_queries(triples, side, len(candidates))
+        of_side, among, kind = on_side(rows, side), candidates[side], side_of(side).kind
+        queries = _some_queries(triples, side, len(among))
         seconds = PROBE_SECONDS / len(sides)
-        if isinstance(rows, MatrixRows) and not rows.takes_candidates(side):
-            dtype, side_notes = _check_whole_queries(rows, dataset, queries, candidates, seconds)
+        if isinstance(of_side, MatrixRows) and not of_side.takes_candidates(side):
+            dtype, side_notes = _check_whole_queries(of_side, dataset, queries, among, seconds)
         else:
-            if columns is None or not isinstance(rows, FunctionRows):  # a function has the same speed on both sides
-                columns = _some_candidates(rows, queries, candidates, seconds)
-            dtype, side_notes = _check_side(rows, dataset, queries, columns)
+            if kind not in columns or not isinstance(of_side, FunctionRows):  # a function has the same speed on both
+                columns[kind] = _some_candidates(of_side, queries, among, seconds)
+            dtype, side_notes = _check_side(of_side, dataset, queries, columns[kind])
         notes += side_notes
     return ScorerReport(rows.kind, dtype, tuple(dict.fromkeys(notes)))
 
@@ -232,7 +248,9 @@ def _check_side(rows: RowScorer, dataset: Dataset, queries: Queries, columns: Id
     # scorer that returns the columns in reverse order: in step 1, the last candidates got the scores of the first
     # candidates.
     end_columns = columns[len(columns) // 2 :][-FEW_CANDIDATES:]
-    if isinstance(rows, FunctionRows) or (isinstance(rows, MatrixRows) and rows.takes_candidates(queries.side)):
+    if isinstance(rows, (FunctionRows, PairRows)) or (
+        isinstance(rows, MatrixRows) and rows.takes_candidates(queries.side)
+    ):
         end_scores = _fetched(rows, queries, end_columns)
         same_scores = together[:, np.searchsorted(columns, end_columns)]
         ways = "among many candidates", "among few"
@@ -254,13 +272,13 @@ def _check_whole_queries(
     """
     if len(candidates) <= MAX_UNTIMED:
         return _check_side(rows, dataset, queries, candidates)
-    method, limit = f"score_{queries.side}s", seconds / (N_CHECKS * len(queries))
+    method, limit = side_of(queries.side).method, seconds / (N_CHECKS * len(queries))
     query, pair = queries.part(0, 1), queries.part(0, 2)
     alone = _fetched(rows, query, candidates).copy()
-    if (rows.pace.seconds(rows.n_entities, method) or 0.0) <= limit:
+    if (rows.pace.seconds(rows.n_answers, method) or 0.0) <= limit:
         return _check_side(rows, dataset, queries, candidates)
     again = _fetched(rows, query, candidates)  # a second call, since a first call is often slow
-    if (rows.pace.seconds(rows.n_entities, method) or 0.0) <= limit:
+    if (rows.pace.seconds(rows.n_answers, method) or 0.0) <= limit:
         return _check_side(rows, dataset, queries, candidates)
     check_no_nan(alone, query, candidates, dataset, rows.name)
     rounding = Rounding.of(alone)
@@ -290,9 +308,11 @@ def _fetched(rows: RowScorer, queries: Queries, columns: Ids) -> Scores:
 def _some_candidates(rows: RowScorer, queries: Queries, candidates: Ids, seconds: float) -> Ids:
     """Return as many candidates as `_check_side` can score in `seconds`; see `probe`."""
     most = len(candidates) if isinstance(rows, MatrixRows) else min(len(candidates), PROBED_CANDIDATES)
+    if isinstance(rows, PairRows):  # each candidate is a query of the scorer
+        most = min(most, FEW_CANDIDATES)
     if rows.pace is None or most <= MAX_UNTIMED:
         return _spread(candidates, most)
-    method = f"score_{queries.side}s" if isinstance(rows, MatrixRows) else ""
+    method = side_of(queries.side).method if isinstance(rows, MatrixRows) else ""
     n = MIN_TIMED
     _fetched(rows, queries, _spread(candidates, n))  # the time of this call is not used: a first call is often slow
     while n < most:
@@ -340,8 +360,9 @@ def _compare_scores(
     i, j = np.unravel_index(int(np.argmax(np.where(is_other, difference, -1.0))), difference.shape)
     if is_other[i, j]:
         query = describe_query(dataset, queries.side, queries.parts, int(i))
+        labels = side_of(queries.side).vocabulary(dataset).labels
         raise ScoreError(
-            f"{rows.name}: {query} with candidate {cut_label(dataset.entities.labels[columns[j]])!r} got the score "
+            f"{rows.name}: {query} with candidate {cut_label(labels[columns[j]])!r} got the score "
             f"{expected[i, j]:.9g} {ways[0]} and {repeated[i, j]:.9g} {ways[1]}; "
             f"a score must depend only on its triple: {hint}"
         )

@@ -61,6 +61,7 @@ def find_fault(
         What `rows` adapts; its attributes ``missing_entities`` and ``missing_relations`` are read.
     dataset : Dataset
     sides : sequence of str
+        The entity sides among them are searched.
     seconds : float
         The time of the search; a slow scorer ranks fewer triples among fewer entities.
 
@@ -85,6 +86,9 @@ def find_fault(
     >>> find_fault(as_row_scorer(shifted, 60), shifted, dataset, ["object"])[0].partition(";")[0]
     'the subject rows are shifted by one: MRR 0.40 of 60 test triples, 1.00 with the entity before each subject'
     """
+    sides = [side for side in sides if side in SIDES]
+    if not sides:
+        return "", f"only the relation side was asked for, and no entities are ranked to find {SOUGHT}"
     entities = np.setdiff1d(np.arange(len(dataset.entities)), missing_ids(scorer, "entities"))
     lacking = missing_ids(scorer, "relations")
     usable = {

@@ -10,7 +10,7 @@ import base64
 import hashlib
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -32,8 +32,11 @@ from kgeval.scorers.row_scorers import (
     FunctionRows,
     GeometryRows,
     MatrixRows,
+    PairRows,
     RowScorer,
     missing_ids,
+    on_side,
+    pair_side,
     row_batch,
     score_triples,
 )
@@ -76,8 +79,8 @@ class ScorerIdentity:
     dataset : Dataset
     triples : int64 array, shape (n, 3)
         The triples that are ranked; the probes use the queries of these triples.
-    candidates : int64 array, shape (candidates,)
-        Sorted ids of the entities that may be scored.
+    candidates : mapping of str to int64 array, shape (candidates,)
+        For each of `sides`, sorted ids of the entities or relations that may be scored.
     sides : sequence of str
         The missing sides of the ranked queries.
     seconds : float
@@ -87,7 +90,7 @@ class ScorerIdentity:
     --------
     >>> from kgeval.scorers.row_scorers import as_row_scorer
     >>> dataset = Dataset.from_arrays(test=[[0, 0, 1]], n_entities=3, n_relations=1)
-    >>> triples, candidates = dataset["test"].array, np.arange(3)
+    >>> triples, candidates = dataset["test"].array, {"subject": np.arange(3), "object": np.arange(3)}
     >>> def identity(table):
     ...     scorer = lambda s, p, o: table[s] - table[o]
     ...     return ScorerIdentity(scorer, as_row_scorer(scorer, 3), dataset, triples, candidates)
@@ -102,7 +105,7 @@ class ScorerIdentity:
     rows: RowScorer
     dataset: Dataset
     triples: Ids
-    candidates: Ids
+    candidates: Mapping[str, Ids]
     sides: Sequence[str] = SIDES
     seconds: float = 1.0
 
@@ -112,7 +115,7 @@ class ScorerIdentity:
         return {
             "settings": settings,
             "tables": tables,
-            "queries": {side: self._hash_queries(side, None) for side in self.sides if self._is_foreign_geometry},
+            "queries": {side: self._hash_queries(side, None) for side in self._hashed_sides},
             "probes": {name: self._probe(name).describe() for name in self._probe_names},
         }
 
@@ -134,8 +137,7 @@ class ScorerIdentity:
         settings, tables = self._read()
         found = _setting_differences(settings, before["settings"]) + _table_differences(tables, before["tables"])
         if not found:  # with equal settings, the same parts are compared
-            sides = self.sides if self._is_foreign_geometry else ()
-            _check_names("queries", before["queries"], sides)
+            _check_names("queries", before["queries"], self._hashed_sides)
             _check_names("probes", before["probes"], self._probe_names)
         for side, stored in before["queries"].items():
             if not found and self._hash_queries(side, stored["n"]) != stored:
@@ -149,6 +151,12 @@ class ScorerIdentity:
     def _is_foreign_geometry(self) -> bool:
         """Whether the scorer is an embedding model, but none of `kgeval.models`."""
         return isinstance(self.rows, GeometryRows) and type(self.rows.model) not in MODELS.values()
+
+    @property
+    def _hashed_sides(self) -> tuple[str, ...]:
+        """The sides whose vectors of queries and candidates are hashed; the relation side uses those of objects."""
+        sides = dict.fromkeys(side if side in SIDES else pair_side(self.rows) for side in self.sides)
+        return tuple(sides) if self._is_foreign_geometry else ()
 
     def _read(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the settings of the scorer, and the hashes of its tables by name."""
@@ -168,9 +176,9 @@ class ScorerIdentity:
         hashes = {name: table_digest(table) for name, table in tables.items()}
         if isinstance(self.rows, GeometryRows) and self._is_foreign_geometry:
             every = np.arange(len(self.dataset.entities))
-            for side in self.sides:
+            for side in self._hashed_sides:
                 vectors = self.rows.vectors(side, every)
-                hashes[f"candidate vectors of the {side} side"] = table_digest(vectors, self.candidates)
+                hashes[f"candidate vectors of the {side} side"] = table_digest(vectors, self._candidates_of(side))
         return settings, hashes
 
     @cached_property
@@ -180,21 +188,28 @@ class ScorerIdentity:
         The first queries have different relations, so that even a few probes contain many relations.
         """
         queries = {}
-        for side in self.sides:
+        for side in dict.fromkeys((*self.sides, *self._hashed_sides)):
             of_side = Queries.of(self.triples, side)
             order = _scattered(len(of_side))
-            _, first = np.unique(of_side.relation[order], return_index=True)  # the first query of each relation
+            _, first = np.unique(of_side.parts[0][order], return_index=True)  # the first query of each relation
             is_first = np.zeros(len(order), dtype=bool)
             is_first[first] = True
             order = np.concatenate([order[is_first], order[~is_first]])
             queries[side] = tuple(part[order] for part in of_side.parts)
         return queries
 
+    def _candidates_of(self, side: str) -> Ids:
+        """Return the candidates of a side; of an entity side that is not ranked, all entities."""
+        return self.candidates[side] if side in self.candidates else np.arange(len(self.dataset.entities))
+
     @cached_property
-    def _entities(self) -> Ids:
-        """The candidates in the order in which they are probed, without the entities that the scorer does not know."""
-        entities = np.setdiff1d(self.candidates, missing_ids(self.scorer, "entities"))
-        return entities[_scattered(len(entities))]
+    def _answers(self) -> dict[str, Ids]:
+        """The candidates of each side in the order in which they are probed, without those that the scorer lacks."""
+        answers = {}
+        for side in self.sides:
+            known = np.setdiff1d(self.candidates[side], missing_ids(self.scorer, side_of(side).kind))
+            answers[side] = known[_scattered(len(known))]
+        return answers
 
     def _hash_queries(self, side: str, n: int | None) -> dict[str, Any]:
         """Return, as a dict, the number of hashed query vectors of a side, and their hash.
@@ -221,18 +236,27 @@ class ScorerIdentity:
         A scorer of whole queries has one series per side, a function has a single series, and an embedding model none.
         """
         if isinstance(self.rows, FunctionRows):
-            return ("triples",)
-        return tuple(self.sides) if isinstance(self.rows, MatrixRows) else ()
+            return (*(("triples",) if self._sides_of_pairs else ()), *(set(self.sides) - set(self._sides_of_pairs)))
+        if isinstance(self.rows, MatrixRows):
+            return tuple(self.sides)
+        return tuple(side for side in self.sides if isinstance(on_side(self.rows, side), MatrixRows))
+
+    @property
+    def _sides_of_pairs(self) -> tuple[str, ...]:
+        """The sides on which a function scores triples; it may have ``score_relations`` for the relation side."""
+        return tuple(side for side in self.sides if isinstance(on_side(self.rows, side), FunctionRows))
 
     def _probe(self, name: str, calls: Sequence[int] | None = None) -> _Probes:
         """Score the probes of a series in calls of given sizes; by default in growing calls until the time is over."""
         make: Callable[[int, int], tuple[Ids, Scores]]
-        if isinstance(self.rows, MatrixRows):
-            rows = self.rows
+        rows = on_side(self.rows, name)
+        if isinstance(rows, (MatrixRows, PairRows)):
             make = partial(self._score_queries, rows, name)
-            n_shares = min(SHARES, len(self._entities)) if rows.takes_candidates(name) else 0
+            n_answers = len(self._answers[name])
+            n_shares = min(SHARES, n_answers) if _takes_candidates(rows, name) else 0
             limit = max(FIRST_QUERIES, len(self._queries[name][0]), n_shares)
-            size, largest = FIRST_QUERIES, max(FIRST_QUERIES, row_batch(rows, rows.limits, len(self.dataset.entities)))
+            limits = self.rows.limits  # type: ignore[attr-defined]
+            size, largest = FIRST_QUERIES, max(FIRST_QUERIES, row_batch(rows, limits, max(1, n_answers)))
         else:
             make, limit, size, largest = self._score_triples, self._n_probes, FIRST_CALL, MAX_PROBES
         parts, done = [], 0
@@ -262,33 +286,36 @@ class ScorerIdentity:
     @property
     def _n_probes(self) -> int:
         """The number of probes of a function: enough for every candidate and every query, at most `MAX_PROBES`."""
-        n_queries = max(len(parts[0]) for parts in self._queries.values())
-        return min(MAX_PROBES, len(self.sides) * max(len(self._entities), n_queries))
+        sides = self._sides_of_pairs
+        n_each = max(max(len(self._answers[side]), len(self._queries[side][0])) for side in sides)
+        return min(MAX_PROBES, len(sides) * n_each)
 
     def _score_triples(self, start: int, n: int) -> tuple[Ids, Scores]:
         """Return n probes of a function and their scores: query k with candidate k, alternating between the sides."""
         triples = np.empty((n, self.triples.shape[1]), dtype=np.int64)
         numbers = np.arange(start, start + n)
-        for i, side in enumerate(self.sides):
-            parts = self._queries[side]
-            of_side = numbers % len(self.sides) == i
-            k = numbers[of_side] // len(self.sides)
+        sides = self._sides_of_pairs
+        for i, side in enumerate(sides):
+            parts, answers = self._queries[side], self._answers[side]
+            of_side = numbers % len(sides) == i
+            k = numbers[of_side] // len(sides)
             given = tuple(part[k % len(part)] for part in parts)
-            triples[of_side] = side_of(side).facts(given, self._entities[k % len(self._entities)])
+            triples[of_side] = side_of(side).facts(given, answers[k % len(answers)])
         return triples, score_triples(self.rows, triples)
 
-    def _score_queries(self, rows: MatrixRows, side: str, start: int, n: int) -> tuple[Ids, Scores]:
+    def _score_queries(self, rows: MatrixRows | PairRows, side: str, start: int, n: int) -> tuple[Ids, Scores]:
         """Return the probes of n queries and their scores: each query with its share of the candidates."""
         numbers = np.arange(start, start + n)
         parts = tuple(part[numbers % len(part)] for part in self._queries[side])
-        shares = [self._share(rows.takes_candidates(side), int(k)) for k in numbers]
-        if rows.takes_candidates(side):
+        takes_candidates = _takes_candidates(rows, side)
+        shares = [self._share(side, takes_candidates, int(k)) for k in numbers]
+        if takes_candidates:
             scores = [
                 as_scores(rows.rows(side, tuple(part[i : i + 1] for part in parts), share), rows.name)[0].copy()
                 for i, share in enumerate(shares)
             ]
         else:
-            candidates = np.sort(self._entities)
+            candidates = np.sort(self._answers[side])
             whole = rows.rows(side, parts, candidates)
             scores = [
                 as_scores(whole[i], rows.name)[np.searchsorted(candidates, share)] for i, share in enumerate(shares)
@@ -297,9 +324,9 @@ class ScorerIdentity:
         triples = side_of(side).facts(tuple(np.repeat(part, sizes) for part in parts), np.concatenate(shares))
         return triples, np.concatenate(scores)
 
-    def _share(self, takes_candidates: bool, number: int) -> Ids:
+    def _share(self, side: str, takes_candidates: bool, number: int) -> Ids:
         """Return the candidates with which a query is probed, sorted; `number` is the index of the query."""
-        n = len(self._entities)
+        n = len(self._answers[side])
         if takes_candidates:
             size = -(-n // SHARES)
             start = number * size
@@ -308,7 +335,11 @@ class ScorerIdentity:
             start = number * size
         else:
             size, start = min(ENTITIES_PER_QUERY, n), number * ENTITIES_PER_QUERY
-        return np.unique(self._entities[np.arange(start, start + size) % n])
+        return np.unique(self._answers[side][np.arange(start, start + size) % n])
+
+
+def _takes_candidates(rows: MatrixRows | PairRows, side: str) -> bool:
+    return isinstance(rows, PairRows) or rows.takes_candidates(side)
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,7 @@
 """The three kinds of scorers, and the adapters that give all kinds the same interface (`RowScorer`).
 
+The relation side, (s, ?, o), may have an adapter of its own: `on_side` chooses it.
+
 A scorer is a function of triples (adapter `FunctionRows`), an object that scores each query with many candidates in one
 call (adapter `MatrixRows`) or an embedding model (adapter `GeometryRows`). `as_row_scorer` chooses the adapter;
 `evaluate`, `classify` and `check_scorer` call it. `score_triples` scores single triples, for `classify`.
@@ -24,7 +26,7 @@ from kgeval.checks import Ids, Reals, Scores, check_one_of
 from kgeval.data.dataset import Dataset, triple_labels
 from kgeval.data.keys import FurtherColumn, further_column
 from kgeval.data.queries import Queries
-from kgeval.data.sides import SIDES, side_of
+from kgeval.data.sides import RELATION, SIDES, side_of
 from kgeval.errors import KgevalError, ScoreError
 from kgeval.kernels.arrays import (
     Array,
@@ -106,16 +108,20 @@ class RowScorer(typing.Protocol):
     def columns(self) -> tuple[FurtherColumn, ...]:
         """The further columns of the dataset that the scorer takes; queries have a part for each of them."""
 
+    @property
+    def relations(self) -> MatrixRows | None:
+        """The adapter of the scorer's method ``score_relations``, if it has one; see `on_side`."""
+
     def rows(self, side: str, parts: Parts, candidates: Ids) -> Array:
         """Score each query with each candidate.
 
         Parameters
         ----------
         side : str
-            The missing side of the queries, ``"subject"`` or ``"object"``.
+            The missing side of the queries; the scorer is `on_side` of it.
         parts : tuple of int64 arrays, shape (queries,)
-            The given columns of the queries, in the order of `Side.split`: relation, given entity, and the codes of
-            `columns`.
+            The given columns of the queries, in the order of `Side.split`: relation and given entity (on the relation
+            side: subject and object), and the codes of `columns`.
         candidates : int64 array, shape (candidates,)
             Ids of the candidates.
 
@@ -179,6 +185,7 @@ class FunctionRows:
     limits: Limits
     name: str
     columns: tuple[FurtherColumn, ...] = field(default=(), repr=False, compare=False)
+    relations: MatrixRows | None = field(default=None, repr=False, compare=False)
     kind: str = "function"
     pace: Pace = field(default_factory=Pace, repr=False, compare=False)
     arrays: _IdArrays = field(default_factory=_IdArrays, repr=False, compare=False)
@@ -214,8 +221,12 @@ class FunctionRows:
 
         `codes` holds an array for each of the `columns` that the function takes.
         """
+        values = _values(self.columns, codes)
+        if self.relations is not None:  # score_relations may take columns that the function does not take
+            taken = _parameters(self.function)
+            values = {column: of_column for column, of_column in values.items() if column in taken}
         with _naming_the_scorer(self.name, lambda: _triples_text(s, p, o), self.function):
-            raw = self.function(s, p, o, **_values(self.columns, codes))
+            raw = self.function(s, p, o, **values)
         scores = as_rows(raw, self.name)
         shape = tuple(scores.shape)
         if shape != s.shape:
@@ -228,37 +239,50 @@ class FunctionRows:
 
 @dataclass(frozen=True)
 class MatrixRows:
-    """The adapter of an object with ``score_objects`` and ``score_subjects``: returns one row of scores per query."""
+    """The adapter of an object with ``score_objects`` and ``score_subjects``: returns one row of scores per query.
+
+    The field `relations` of an adapter is the `MatrixRows` of the method ``score_relations``, if the scorer has it; in
+    this one, `answers` is ``"relations"``, and `n_answers` is the number of relations.
+    """
 
     scorer: Any
-    n_entities: int
+    n_answers: int
     limits: Limits
     name: str
     columns: tuple[FurtherColumn, ...] = field(default=(), repr=False, compare=False)
+    relations: MatrixRows | None = field(default=None, repr=False, compare=False)
+    answers: str = "entities"
     kind: str = "matrix"
     pace: Pace = field(default_factory=Pace, repr=False, compare=False)
+    lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
     def rows(self, side: str, parts: Parts, candidates: Ids) -> Array:
         """See `RowScorer`."""
         takes_candidates = self.takes_candidates(side)
-        all_entities = None if takes_candidates else self.n_entities
+        all_entities = None if takes_candidates else self.n_answers
         block_size = min(BLOCK_CANDIDATES, self.limits.batch_size or BLOCK_CANDIDATES) if takes_candidates else None
         per_query = all_entities or min(len(candidates), block_size or len(candidates))
         n_in_memory = max(MIN_QUERIES, ROW_BATCH_BYTES // (8 * max(1, per_query)))
         limit = max(per_query, self.limits.batch_size or per_query * n_in_memory)
         calls = _Calls(side_of(side).method, limit, per_query, block_size, True, all_entities)
-        are_all = _are_all(candidates, self.n_entities)
+        are_all = _are_all(candidates, self.n_answers)
 
         def score(r: slice, c: slice) -> Array:
             scores = self._call(side, tuple(part[r] for part in parts), candidates[c] if takes_candidates else None)
             return scores if takes_candidates or are_all else scores[:, candidates]
 
-        return _scored_in_calls(self, (len(parts[0]), len(candidates)), calls, score)
+        with self.lock:  # an embedding model with score_relations is ranked on several threads
+            return _scored_in_calls(self, (len(parts[0]), len(candidates)), calls, score)
+
+    @property
+    def sides(self) -> tuple[str, ...]:
+        """The sides that this adapter scores."""
+        return (RELATION,) if self.answers == "relations" else SIDES
 
     def takes_candidates(self, side: str) -> bool:
-        """Return whether the scorer can score only some of the entities on `side`.
+        """Return whether the scorer can score only some of the candidates on `side`.
 
-        True if the scorer's method ``score_objects`` or ``score_subjects`` has a parameter ``candidates``.
+        True if the scorer's method for this side, such as ``score_objects``, has a parameter ``candidates``.
         """
         try:
             return "candidates" in inspect.signature(self._method(side)).parameters
@@ -268,9 +292,10 @@ class MatrixRows:
     def _method(self, side: str) -> Any:
         method = getattr(self.scorer, side_of(side).method, None)
         if method is None:
+            other = RELATION if self.relations is not None else next(name for name in SIDES if name != side)
             raise ScoreError(
                 f"{self.name} has no {side_of(side).method}, which the {side} side needs; add it, or evaluate one "
-                f"side: Protocol(sides=({next(name for name in SIDES if name != side)!r},))"
+                f"side: Protocol(sides=({other!r},))"
             )
         return method
 
@@ -283,7 +308,7 @@ class MatrixRows:
         with _naming_the_scorer(name, lambda: _queries_text(side, parts)):
             raw = self._method(side)(*(argument.copy() for argument in arguments), **options)
         scores = as_rows(raw, self.name)
-        shape, wanted = tuple(scores.shape), (len(parts[0]), self.n_entities if candidates is None else len(candidates))
+        shape, wanted = tuple(scores.shape), (len(parts[0]), self.n_answers if candidates is None else len(candidates))
         if shape != wanted:
             hint = "; is it transposed?" if shape == wanted[::-1] else ""
             raise ScoreError(f"{name} must return shape (queries, candidates) = {wanted}; got {shape}{hint}")
@@ -301,6 +326,7 @@ class GeometryRows:
     n_entities: int
     name: str
     columns: tuple[FurtherColumn, ...] = field(default=(), repr=False, compare=False)
+    relations: MatrixRows | None = field(default=None, repr=False, compare=False)
     kind: str = "geometry"
     lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
     pace: None = field(default=None, repr=False, compare=False)
@@ -326,7 +352,7 @@ class GeometryRows:
         If all entities are candidates, a float32 or float64 table is not copied. A large table whose numbers must be
         converted, or whose rows are only in part candidates, becomes a `StreamedTable`.
         """
-        with _naming_the_scorer(f"{self.name}.candidate_vectors", lambda: f"side {side!r}"):
+        with self.lock, _naming_the_scorer(f"{self.name}.candidate_vectors", lambda: f"side {side!r}"):
             raw = self._numbers("candidate_vectors", self.model.candidate_vectors(side))
         check_file(raw)
         if raw.ndim != 2 or len(raw) != self.n_entities or not 1 <= raw.shape[1] <= MAX_DIMENSION:
@@ -369,6 +395,87 @@ class GeometryRows:
             for i in range(len(q)):
                 scores[i, part] = exact_scores(self.model.geometry, q[i], vectors)
         return scores
+
+
+@dataclass(frozen=True)
+class PairRows:
+    """The adapter of the relation side for a scorer without ``score_relations``: scores each triple by itself.
+
+    A triple gets the score that it has in the query (s, p, ?), or in (?, p, o) if the scorer has no ``score_objects``.
+    """
+
+    inner: MatrixRows | GeometryRows
+
+    @property
+    def kind(self) -> str:
+        """See `RowScorer`."""
+        return self.inner.kind
+
+    @property
+    def name(self) -> str:
+        """See `RowScorer`."""
+        return self.inner.name
+
+    @property
+    def pace(self) -> Pace | None:
+        """See `RowScorer`."""
+        return self.inner.pace
+
+    @property
+    def columns(self) -> tuple[FurtherColumn, ...]:
+        """See `RowScorer`."""
+        return self.inner.columns
+
+    @property
+    def relations(self) -> None:
+        """See `RowScorer`."""
+
+    def rows(self, side: str, parts: Parts, candidates: Ids) -> Array:
+        """See `RowScorer`."""
+        shape = len(parts[0]), len(candidates)
+        given = tuple(np.repeat(part, shape[1]) for part in parts)
+        triples = side_of(side).facts(given, np.tile(candidates, shape[0]))
+        scores = score_triples(self.inner, triples)
+        if self.kind == "geometry" and np.isinf(scores).any():
+            s, p, o = triples[int(np.argmax(np.isinf(scores))), :3]
+            raise ScoreError(
+                f"{self.name}: the score of the triple with the ids ({s}, {p}, {o}) overflows float64. Did the "
+                "training diverge?"
+            )
+        return scores.reshape(shape)
+
+
+def on_side(rows: RowScorer, side: str) -> RowScorer:
+    """Return the adapter that scores the queries of a side.
+
+    On the relation side, this is the `MatrixRows` of ``score_relations`` if the scorer has this method, a function
+    itself, and else `PairRows`; on the entity sides, `rows` itself.
+
+    Parameters
+    ----------
+    rows : RowScorer
+        See `as_row_scorer`.
+    side : str
+
+    Examples
+    --------
+    >>> class Rows:
+    ...     def score_objects(self, s, p):
+    ...         return np.arange(3)[None, :] + 10.0 * p[:, None]
+    >>> on_side(as_row_scorer(Rows(), 3), "relation").rows("relation", (np.array([0]), np.array([2])), np.arange(2))
+    array([[ 2., 12.]])
+    """
+    if side != RELATION or isinstance(rows, PairRows) or (isinstance(rows, MatrixRows) and RELATION in rows.sides):
+        return rows
+    if rows.relations is not None:
+        return rows.relations
+    return PairRows(rows) if isinstance(rows, (MatrixRows, GeometryRows)) else rows
+
+
+def _called(rows: RowScorer, side: str) -> tuple[RowScorer, str]:
+    """Return the adapter and the side of the queries that are scored for queries of `side`; see `PairRows`."""
+    of_side = on_side(rows, side)
+    return (of_side.inner, pair_side(of_side.inner)) if isinstance(of_side, PairRows) else (of_side, side)
 
 
 @dataclass(frozen=True)
@@ -447,8 +554,8 @@ def _out_of_memory(rows: FunctionRows | MatrixRows, calls: _Calls, error: Except
         return ScoreError(f"{rows.name} ran out of memory when given {what}; {less}. {error}")
     return ScoreError(
         f"{rows.name}.{calls.method} ran out of memory when given a single query, with all {calls.all_entities:,} "
-        f"entities; give it a parameter candidates, so that kgeval can score blocks of candidates (batch_size= sets "
-        f"their largest size), or {less}. {error}"
+        f"{rows.answers if isinstance(rows, MatrixRows) else 'entities'}; give it a parameter candidates, so that "
+        f"kgeval can score blocks of candidates (batch_size= sets their largest size), or {less}. {error}"
     )
 
 
@@ -477,9 +584,11 @@ def _columns_of(scorer: Any, name: str, dataset: Dataset | None) -> tuple[Furthe
     methods = [(attribute, 3 if attribute == "query_vectors" else 2) for attribute in _OF_QUERIES]
     calls = [(getattr(scorer, attribute), n, attribute) for attribute, n in methods if hasattr(scorer, attribute)]
     if hasattr(scorer, "query_vectors"):
-        calls = calls[:1]
+        calls = [one for one in calls if one[2] in ("query_vectors", "score_relations")]
+    elif not any(attribute in _OF_ENTITIES for *_, attribute in calls) and callable(scorer):
+        calls = [*calls, (scorer, 3, "")]
     known, found = dataset.column_names, []
-    for call, n_ids, attribute in calls or [(scorer, 3, "")]:
+    for call, n_ids, attribute in calls:
         for parameter, is_needed in list(_parameters(call).items())[n_ids:]:
             if parameter in known:
                 found.append(parameter)
@@ -491,7 +600,8 @@ def _columns_of(scorer: Any, name: str, dataset: Dataset | None) -> tuple[Furthe
     return tuple(further_column(dataset, column) for column in dict.fromkeys(found))
 
 
-_OF_QUERIES = ("query_vectors", "score_objects", "score_subjects")
+_OF_ENTITIES = ("score_objects", "score_subjects")
+_OF_QUERIES = ("query_vectors", *_OF_ENTITIES, "score_relations")
 
 
 def as_row_scorer(
@@ -501,7 +611,8 @@ def as_row_scorer(
 
     A scorer with the method ``query_vectors`` gets `GeometryRows`; without it, a scorer with ``score_objects`` or
     ``score_subjects`` gets `MatrixRows`; any other function or callable object gets `FunctionRows`. A model of
-    `kgeval.models` reads its tables anew (`EmbeddingModel.refresh`), so that all its tables are up to date.
+    `kgeval.models` reads its tables anew (`EmbeddingModel.refresh`), so that all its tables are up to date. The method
+    ``score_relations`` is used for the relation side alone; see `on_side`.
 
     Parameters
     ----------
@@ -512,7 +623,8 @@ def as_row_scorer(
     limits : Limits, optional
         By default ``Limits()``.
     dataset : Dataset, optional
-        The scorer gets those further columns of the dataset that its parameters name. By default none.
+        The scorer gets those further columns of the dataset that its parameters name. By default none, and its
+        ``score_relations`` is not used.
 
     Returns
     -------
@@ -543,12 +655,18 @@ def as_row_scorer(
             check_one_of(f"{name}.geometry", geometry, names, ScoreError)
         if isinstance(scorer, EmbeddingModel):
             scorer.refresh()
-        return GeometryRows(scorer, n_entities, name, _columns_of(scorer, name, dataset))
-    if hasattr(scorer, "score_objects") or hasattr(scorer, "score_subjects"):
-        return MatrixRows(scorer, n_entities, limits, name, _columns_of(scorer, name, dataset))
-    refuse_library_model(scorer)
+    elif not any(hasattr(scorer, method) for method in _OF_QUERIES):
+        refuse_library_model(scorer)
+    columns = _columns_of(scorer, name, dataset)
+    relations, pace = None, Pace()
+    if hasattr(scorer, "score_relations") and dataset is not None:
+        relations = MatrixRows(scorer, len(dataset.relations), limits, name, columns, answers="relations", pace=pace)
+    if hasattr(scorer, "query_vectors"):
+        return GeometryRows(scorer, n_entities, name, columns, relations)
+    if any(hasattr(scorer, method) for method in _OF_ENTITIES) or (relations is not None and not callable(scorer)):
+        return MatrixRows(scorer, n_entities, limits, name, columns, relations, pace=pace)
     if callable(scorer):
-        return FunctionRows(scorer, limits, name, _columns_of(scorer, name, dataset))
+        return FunctionRows(scorer, limits, name, columns, relations, pace=pace)
     raise ScoreError(
         f"expected a function score(s, p, o), an object with score_objects and score_subjects, or a model of "
         f"kgeval.models; got {type(scorer).__name__}"
@@ -578,9 +696,11 @@ def row_batch(rows: RowScorer, limits: Limits, n_candidates: int) -> int:
     if limits.batch_size:
         return max(1, limits.batch_size // _pairs_per_query(rows, n_candidates))
     n_bytes, seconds = ROW_BATCH_BYTES, BATCH_SECONDS
-    if n_candidates > BLOCK_CANDIDATES and isinstance(rows, MatrixRows) and any(map(rows.takes_candidates, SIDES)):
+    if n_candidates > BLOCK_CANDIDATES and isinstance(rows, MatrixRows) and any(map(rows.takes_candidates, rows.sides)):
         n_bytes, seconds = BLOCK_BATCH_BYTES, BLOCK_BATCH_SECONDS
-    if isinstance(rows, FunctionRows):  # a batch needs several calls anyway, and a small batch stays in the cache
+    if isinstance(
+        rows, (FunctionRows, PairRows)
+    ):  # a batch needs several calls anyway, and a small batch stays in the cache
         n_bytes = FUNCTION_BATCH_BYTES
     free = free_bytes()
     n_bytes = n_bytes if free is None else min(n_bytes, free // MEMORY_SHARE)
@@ -610,16 +730,21 @@ def queries_within(rows: RowScorer, seconds: float, n_candidates: int, side: str
     """
     if rows.pace is None:
         return None
+    per_query = _pairs_per_query(rows if side is None else on_side(rows, side), n_candidates, side)
+    if side is not None:
+        rows, side = _called(rows, side)
     method = None if side is None or isinstance(rows, FunctionRows) else side_of(side).method
-    n_pairs = rows.pace.pairs_within(seconds, method)
-    return None if n_pairs is None else n_pairs // _pairs_per_query(rows, n_candidates, side)
+    n_pairs = None if rows.pace is None else rows.pace.pairs_within(seconds, method)
+    return None if n_pairs is None else n_pairs // per_query
 
 
 def _pairs_per_query(rows: RowScorer, n_candidates: int, side: str | None = None) -> int:
     """Return the number of pairs that a scorer scores for a query; some scorers always score all entities."""
-    sides = SIDES if side is None else (side,)
-    if isinstance(rows, MatrixRows) and not all(rows.takes_candidates(name) for name in sides):
-        return rows.n_entities
+    if isinstance(rows, PairRows):  # each triple is a query of an entity side
+        return n_candidates * _pairs_per_query(rows.inner, 1, pair_side(rows.inner))
+    if isinstance(rows, MatrixRows):
+        sides = rows.sides if side is None else (side,)
+        return n_candidates if all(rows.takes_candidates(name) for name in sides) else rows.n_answers
     return n_candidates
 
 
@@ -670,8 +795,9 @@ def score_triples(rows: RowScorer, triples: Ids, side: str | None = None) -> Sco
     >>> score_triples(rows, np.array([[0, 0, 1], [2, 0, 1]]))
     array([10, 12])
     """
+    rows, side = _called(rows, side or pair_side(rows))
     scores: Scores | None = None
-    for row_numbers, part in _scored_parts(rows, triples, side or pair_side(rows)):
+    for row_numbers, part in _scored_parts(rows, triples, side):
         if scores is None:
             scores = np.empty(len(triples), dtype=part.dtype)
         check_same_dtype(rows.name, scores, part)
@@ -699,7 +825,7 @@ def _scored_parts(rows: RowScorer, triples: Ids, side: str) -> Iterator[tuple[Id
     queries = Queries.of(triples, side)
     size = MAX_QUERIES
     if isinstance(rows, MatrixRows):
-        size = row_batch(rows, rows.limits, rows.n_entities)
+        size = row_batch(rows, rows.limits, rows.n_answers)
     for start in range(0, len(queries), size):
         batch = queries.part(start, min(start + size, len(queries)))
         yield batch.rows, _answer_scores(rows, batch)
@@ -707,8 +833,8 @@ def _scored_parts(rows: RowScorer, triples: Ids, side: str) -> Iterator[tuple[Id
 
 def _answer_scores(rows: RowScorer, queries: Queries) -> Scores:
     """Return the score of each triple of `queries`; the entities on the missing side are ``queries.answers``."""
-    # row_of (triples,): index of the query of each triple. answers: the distinct entities on the missing side.
-    # column_of (triples,): for each triple, the index of its entity in `answers`.
+    # row_of (triples,): index of the query of each triple. answers: the distinct answers on the missing side.
+    # column_of (triples,): for each triple, the index of its answer in `answers`.
     row_of = np.repeat(np.arange(len(queries)), np.diff(queries.offsets))
     answers, column_of = np.unique(queries.answers, return_inverse=True)
     if isinstance(rows, GeometryRows):
@@ -764,9 +890,9 @@ def check_dimensions(queries: Vectors, candidates: Vectors, name: str) -> None:
         )
 
 
-def _are_all(candidates: Ids, n_entities: int) -> bool:
-    """Return whether `candidates` are the ids of all entities in order: 0, 1, ..., n_entities - 1."""
-    if len(candidates) != n_entities or not n_entities or candidates[0] != 0 or candidates[-1] != n_entities - 1:
+def _are_all(candidates: Ids, n_ids: int) -> bool:
+    """Return whether `candidates` are all ids in order: 0, 1, ..., n_ids - 1."""
+    if len(candidates) != n_ids or not n_ids or candidates[0] != 0 or candidates[-1] != n_ids - 1:
         return False
     return bool((candidates[1:] > candidates[:-1]).all())
 

@@ -154,7 +154,7 @@ def check_no_nan(scores: Array, queries: Queries, candidates: Ids, dataset: Data
     scores : array or tensor, shape (queries, candidates)
     queries : Queries
     candidates : int64 array, shape (candidates,)
-        The entity of each column.
+        The candidate of each column.
     dataset : Dataset
         Gives the labels for the message.
     name : str
@@ -178,8 +178,9 @@ def check_no_nan(scores: Array, queries: Queries, candidates: Ids, dataset: Data
         return largest
     row, column, n = first
     query = describe_query(dataset, queries.side, queries.parts, row)
+    labels = side_of(queries.side).vocabulary(dataset).labels
     raise ScoreError(
-        f"{name} gave NaN for {query} with candidate {cut_label(dataset.entities.labels[candidates[column]])!r} "
+        f"{name} gave NaN for {query} with candidate {cut_label(labels[candidates[column]])!r} "
         f"(NaN scores: {n} of the {math.prod(scores.shape)} scores of {len(scores)} queries); NaN cannot be ranked. "
         "Check the parameters of these entities and this relation, or run kgeval.check_scorer"
     )
@@ -192,7 +193,7 @@ def describe_query(dataset: Dataset, side: str, parts: Sequence[Ids], row: int) 
     ----------
     dataset : Dataset
     side : str
-        The missing side, ``"subject"`` or ``"object"``.
+        The missing side.
     parts : sequence of int64 arrays, shape (queries,)
         The given columns of queries; see `Queries`.
     row : int

@@ -125,7 +125,7 @@ def test_names_matching_and_formats_are_passed_on(capsys, monkeypatch):
     assert code == 0, err
     assert seen == {
         "path": "x", "format": "kgllm", "entity_names": "n.txt", "relation_names": "r.txt", "matching": "alias",
-        "ids": ["e.txt", "r.txt"], "split": "valid", "side": "o",
+        "ids": ["e.txt", "r.txt"], "split": "valid", "side": "object",
     }  # fmt: skip
     run(capsys, "--predictions", "x", "--ids", "folder", "--splits", "valid", "--filtered", "no")
     assert (seen["ids"], seen["side"], seen["format"]) == ("folder", None, None)

@@ -300,7 +300,7 @@ def test_negatives_name_what_is_unknown(triple, said):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"side": "both"}, "side must be 'subject' or 'object' (or head/tail, s/o, h/t); got 'both'"),
+        ({"side": "both"}, "side must be 'subject' or 'object' (or head/tail, s/o, h/t), or 'relation'; got 'both'"),
         (
             {"side": "object", "setting": "filterd"},
             "setting must be one of 'raw', 'filtered'; got 'filterd'; did you mean 'filtered'?",

@@ -78,8 +78,8 @@ def test_defaults():
     ("given", "message"),
     [
         ({"sides": ()}, "sides is empty; name at least one of 'subject', 'object'"),
-        ({"sides": "mid"}, "side must be 'subject' or 'object' (or head/tail, s/o, h/t); got 'mid'"),
-        ({"sides": ("object", 1)}, "side must be 'subject' or 'object' (or head/tail, s/o, h/t); got 1"),
+        ({"sides": "mid"}, "side must be 'subject' or 'object' (or head/tail, s/o, h/t), or 'relation'; got 'mid'"),
+        ({"sides": ("object", 1)}, "side must be 'subject' or 'object' (or head/tail, s/o, h/t), or 'relation'; got 1"),
         ({"splits": ()}, "splits is empty; name at least one, such as 'test'"),
         (
             {"splits": "tset"},

@@ -511,7 +511,7 @@ def test_without_train_its_columns_are_left_out():
         ({}, {"types": pd.Categorical(["a"] * 5 + [None])}, DataError, "entity '5' has none. Use the type 'none'"),
         ({"s": 6}, {}, DataError, "table, column s, row 0: id 6 is not in 0..5"),
         ({"p": 2}, {}, DataError, "table, column p, row 0: id 2 is not in 0..1"),
-        ({"side": "head"}, {}, DataError, "table, column side, row 0: expected subject or object; got 'head'"),
+        ({"side": "head"}, {}, DataError, "table, column side, row 0: expected subject, object, relation; got 'head'"),
         (None, {}, DataError, "a table of triples needs the columns s, p, o; missing: o. Pass the .table of"),
     ],
 )

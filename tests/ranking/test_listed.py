@@ -398,7 +398,7 @@ def test_lists_from_sampled_negatives():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Listed(), "Listed needs lists of negatives: objects=..., subjects=... or both"),
+        (lambda: Listed(), "Listed needs lists of negatives: objects=..., subjects=..., relations=... or several"),
         (
             lambda: Listed(objects=[[0.5]]),
             "objects[0] must be a list of entity ids (integers); got dtype float64, ndim 1. For labels, "

@@ -18,13 +18,14 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from kgeval.checks import Ids
+from kgeval.data.sides import side_of
 from kgeval.errors import ProtocolError, ScoreError
 from kgeval.ranking.counts import RankCounts, TaskCounts
 from kgeval.ranking.jobs import Job
 from kgeval.ranking.listed import ListTask
 from kgeval.ranking.shards import Failed, Finished, Shard
 from kgeval.ranking.tasks import Task
-from kgeval.scorers.row_scorers import MatrixRows
+from kgeval.scorers.row_scorers import MatrixRows, on_side
 
 MAX_ANSWERS_SHARE = 0.25  # largest ratio of the number of answers in a range to the number of candidates in a block
 
@@ -104,9 +105,11 @@ def _check(job: Job) -> None:
         reason = "max_seconds, since a query is finished only with its last block"
     elif any(isinstance(task, ListTask) for task in job.tasks):
         reason = "lists of negatives"
-    elif isinstance(job.rows, MatrixRows):
-        sides = [task.side for task in job.tasks if not job.rows.takes_candidates(task.side)]
-        reason = f"{job.rows.name}, whose score_{sides[0]}s always scores all entities" if sides else ""
+    else:
+        for side in dict.fromkeys(task.side for task in job.tasks):
+            rows = on_side(job.rows, side)
+            if isinstance(rows, MatrixRows) and not rows.takes_candidates(side) and not reason:
+                reason = f"{rows.name}, whose {side_of(side).method} always scores all {rows.answers}"
     if reason:
         raise ProtocolError(f"candidate_blocks cannot be used with {reason}; leave candidate_blocks out")
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from kgeval.checks import check_positive_int
+from kgeval.data.sides import side_of
 from kgeval.errors import ScoreError
 from kgeval.ranking.executors.threads import FIRST_QUERIES
 from kgeval.ranking.executors.workers import Handshake, Report, Trouble, triples_of
@@ -386,7 +387,7 @@ def _check_scores(job: Job, outcomes: Sequence[Finished | Failed], is_first: boo
     task, start = job.tasks[finished.shard.task], finished.shard.start
     # A scorer of whole rows scores a query with all candidates.
     is_slow = job.rows.kind == "matrix" and not queries_within(
-        job.rows, MIN_SECONDS, len(task.dataset.entities), task.side
+        job.rows, MIN_SECONDS, len(side_of(task.side).vocabulary(task.dataset)), task.side
     )
     if is_slow and not is_first:
         return

@@ -128,8 +128,10 @@ class Shipment:
 def _identity(scorer: Any, rows: RowScorer, dataset: Dataset, tasks: Sequence[Task | ListTask]) -> ScorerIdentity:
     """Return the identity of a scorer, probed with the first queries of each task."""
     triples = np.concatenate([triples_of(task, 0, min(PROBED, task.n_queries)) for task in tasks])
-    candidates = np.unique(np.concatenate([_candidates(task) for task in tasks]))
     sides = tuple(dict.fromkeys(task.side for task in tasks))
+    candidates = {
+        side: np.unique(np.concatenate([_candidates(task) for task in tasks if task.side == side])) for side in sides
+    }
     return ScorerIdentity(scorer, rows, dataset, triples, candidates, sides)
 
 
