@@ -273,3 +273,60 @@ def test_tables_of_triples_are_not_filtered_by_time():
 def test_the_check_of_a_scorer_gives_it_the_time():
     """check_scorer takes times of the dataset, too."""
     assert kg.check_scorer(with_time, as_dataset(random_facts(2))).dtype == "int64"
+
+
+@pytest.mark.parametrize("seed", light(range(100), 3))
+@pytest.mark.parametrize("key", KEYS)
+def test_the_row_order_check_filters_by_the_key(seed, key):
+    """Its statistic of all train triples is that of a ranking of train with the same key."""
+    facts = random_facts(seed, 120)
+    dataset = as_dataset(facts)
+    for scorer in (with_time, without_time):
+        statistic = kg.evaluate(scorer, dataset, kg.Protocol(filter_by=key), progress=False).facts["row_order"]
+        ranked_train = kg.evaluate(scorer, dataset, kg.Protocol(splits="train", filter_by=key), progress=False)
+        assert statistic["triples"] == len(facts["train"])
+        for side in ("subject", "object"):
+            for name in ("amri", "mrr"):
+                assert statistic[side][name] == pytest.approx(ranked_train[f"{side}.{name}"], abs=1e-6)
+
+
+def test_a_parameter_time_is_the_column_of_time_whatever_its_name():
+    """A dataset with dates serves a scorer that says time."""
+    dataset = kg.Dataset.from_arrays(
+        test=[[0, 0, 1], [0, 0, 2]],
+        n_entities=3,
+        n_relations=1,
+        columns={"test": {"Date": ["2014-05-02", "2014-05-01"], "weight": [1, 2]}},
+    )
+    seen = []
+
+    def score(s, p, o, *, time, weight):
+        seen.append((time.dtype, set(weight.tolist()) <= {1, 2}))
+        return ((o == 1) == (time == np.datetime64("2014-05-02"))).astype(int)
+
+    result = kg.evaluate(score, dataset, kg.Protocol(filter_by="Date", sides="object"), progress=False)
+    assert result.facts["scorer_columns"] == ["Date", "weight"]
+    assert set(seen) == {(np.dtype("datetime64[D]"), True)}
+    assert result.table[["better_raw", "tied_raw"]].to_numpy().tolist() == [[0, 0], [0, 1]]
+    assert not any("was not given" in note for note in result.notes)
+
+
+def test_faults_of_a_scorer_are_sought_at_the_times_of_the_triples():
+    """Facts of a ring that turns with the time: the right scorer has no fault, a shifted one is named."""
+    n, times = 60, np.arange(60) % 7
+    s = np.arange(n)
+    facts = np.column_stack([s, 0 * s, (s + times) % n])
+    dataset = kg.Dataset.from_arrays(test=facts, n_entities=n, n_relations=1, columns={"test": {"time": times}})
+    asked = set()
+
+    def turning(shift):
+        def score(s, p, o, time):
+            asked.update(time.tolist())
+            return -((o - s - time - shift) % n)
+
+        return score
+
+    assert kg.check_scorer(turning(0), dataset).unchecked == ""
+    with pytest.raises(kg.ScoreError, match=r"the (subject|object) rows are shifted by one"):
+        kg.check_scorer(turning(1), dataset)
+    assert asked == set(range(7))
