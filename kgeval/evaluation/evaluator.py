@@ -46,10 +46,6 @@ from kgeval.scorers.libraries import bound, scorer_notes
 from kgeval.scorers.precedence import check_precedence
 from kgeval.scorers.row_scorers import Limits, RowScorer, as_row_scorer, missing_ids
 
-KEYED_QUERIES = (
-    "queries of one triple with different times or qualifiers are different queries, for which query-level metrics are "
-    "not computed"
-)
 MAX_PLANS = 8  # plans that an Evaluator keeps, for example of several samples
 
 
@@ -499,7 +495,6 @@ class Evaluator:
             [*notes, *list_notes(plan.noted_lists, plan.protocol.unseen), *plan.pool_notes],
             plan.chosen,
             [*warned, *short_lists(lengths)],
-            {"queries": KEYED_QUERIES} if plan.positives.columns.names else None,
         )
 
     def _source(self, plan: RankingPlan, rows: RowScorer, positive_rows: Ids) -> ScorerSource:
