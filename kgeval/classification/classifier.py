@@ -6,6 +6,7 @@ Users and the command ``kgeval classify`` call `classify`.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -27,6 +28,7 @@ from kgeval.classification.classification_result import ClassificationResult
 from kgeval.classification.example_clusters import POSITIVE
 from kgeval.classification.negative_sets import PARTS, UNIFORM, Negatives, NegativeSets
 from kgeval.data.dataset import Dataset
+from kgeval.data.keys import column_notes, facts_of
 from kgeval.data.row_keys import group_rows
 from kgeval.errors import DataError, KgevalWarning, ProtocolError
 from kgeval.metrics.pointwise import PlattCalibrator, RocAuc
@@ -72,6 +74,7 @@ def classify(
     sample_seed: int = 0,
     source: str | None = None,
     batch_size: int | None = None,
+    filter_by: Sequence[str] | None = None,
 ) -> ClassificationResult:
     """Classify test triples as true or false by thresholds chosen on the validation split.
 
@@ -85,7 +88,8 @@ def classify(
     ----------
     scorer : function, object or model
         See `kgeval.evaluate`. Embedding models and objects with ``score_objects`` score the triples as object queries;
-        an object that has only ``score_subjects`` scores them as subject queries.
+        an object that has only ``score_subjects`` scores them as subject queries. A scorer that takes the time gets
+        that of each triple; negatives then need a time, too: a column ``time``, or that of their positives.
     dataset : Dataset
         The true triples are its splits valid and test.
     negatives : path, mapping or str
@@ -112,6 +116,9 @@ def classify(
         The origin of the negatives, as text for the result; by default the folder, ``"given"`` or ``"uniform"``.
     batch_size : int, optional
         The largest number of triples that are scored at once; see `kgeval.evaluate`.
+    filter_by : sequence of str, optional
+        The filter key of ``"uniform"`` negatives; see `kgeval.sample_negatives`. Needed for them if the dataset has
+        times or qualifiers.
 
     Returns
     -------
@@ -144,15 +151,16 @@ def classify(
     1.0
     """
     _check_settings(dataset, threshold_at, calibrate, prior)
-    negative_sets = NegativeSets.of(dataset, negatives, sample_seed)
     scorer = bound(scorer, dataset)
     limits = Limits(None if batch_size is None else check_positive_int("batch_size", batch_size))
-    rows = as_row_scorer(scorer, len(dataset.entities), limits)
+    rows = as_row_scorer(scorer, len(dataset.entities), limits, dataset)
+    columns = tuple(column.name for column in rows.columns)
+    negative_sets = NegativeSets.of(dataset, negatives, sample_seed, columns, filter_by)
     check_missing(scorer, dataset)
     check_precedence(scorer, rows, dataset)
     positives = {"test": negative_sets.positives}
     valid, test = (
-        _Examples.of(dataset, part, negative_sets.triples[part], scorer, positives.get(part)) for part in PARTS
+        _Examples.of(dataset, part, negative_sets.triples[part], scorer, positives.get(part), columns) for part in PARTS
     )
     candidates = np.setdiff1d(np.arange(len(dataset.entities)), missing_ids(scorer, "entities"))
     side = pair_side(rows)
@@ -179,7 +187,7 @@ def classify(
         facts=facts,
         dropped={f"{split.part}: {NO_VECTOR}": split.n_dropped for split in (valid, test) if split.n_dropped},
         dataset=dataset,
-        notes=(*negative_sets.notes, *report.notes, *scorer_notes(scorer), *cautions),
+        notes=(*negative_sets.notes, *report.notes, *scorer_notes(scorer), *column_notes(dataset, columns), *cautions),
     )
 
 
@@ -191,7 +199,8 @@ class _Examples:
     ----------
     part : str
         ``"valid"`` or ``"test"``.
-    triples : int64 array, shape (n, 3)
+    triples : int64 array, shape (n, 3 or more)
+        With the codes of the columns that the scorer takes.
     labels : bool array, shape (n,)
         True for positives, False for negatives.
     n_dropped : int
@@ -213,7 +222,13 @@ class _Examples:
 
     @classmethod
     def of(
-        cls, dataset: Dataset, part: str, negatives: Ids, scorer: Any, positive_rows: Ids | None = None
+        cls,
+        dataset: Dataset,
+        part: str,
+        negatives: Ids,
+        scorer: Any,
+        positive_rows: Ids | None = None,
+        columns: tuple[str, ...] = (),
     ) -> _Examples:
         """Return the positives and negatives of a split, without scores and without triples that lack a vector.
 
@@ -225,7 +240,7 @@ class _Examples:
         DataError
             If no positive or no negative is left.
         """
-        triples = np.concatenate([dataset[part].array, negatives])
+        triples = np.concatenate([facts_of(dataset, (part,), columns), negatives])
         labels = np.arange(len(triples)) < len(dataset[part])
         lacks = np.isin(triples[:, [0, 2]], missing_ids(scorer, "entities")).any(axis=1)
         lacks |= np.isin(triples[:, 1], missing_ids(scorer, "relations"))
@@ -300,7 +315,7 @@ def _check_settings(dataset: Any, threshold_at: Any, calibrate: Any, prior: Any)
 def _test_table(test: _Examples, chosen: GroupThresholds, calibrator: Calibrator | None) -> pd.DataFrame:
     """Return the table of the classified test triples; see `ClassificationResult`."""
     threshold = chosen.threshold[test.relations]
-    columns: dict[str, Any] = dict(zip("spo", test.triples.T))
+    columns: dict[str, Any] = dict(zip("spo", test.triples[:, :3].T))
     columns |= {"label": test.labels, "score": test.scores, "threshold": threshold}
     columns["predicted"] = decide_by_threshold(test.scores, threshold)
     if calibrator is not None:

@@ -22,7 +22,7 @@ from kgeval.data.dataset import ONE_FILE, SPLITS, Dataset
 from kgeval.data.predictions import FILTERED, MISSING, GivenRanks, Predictions
 from kgeval.data.protocol import UNSEEN, Protocol
 from kgeval.data.sides import ALL_SIDES, SIDES, check_sides
-from kgeval.errors import DataError, ProtocolError, ScoreError
+from kgeval.errors import DataError, KgevalError, ProtocolError, ScoreError
 from kgeval.features.columns import FEATURES
 from kgeval.files import check_source, check_target
 from kgeval.formats.candidate_files import read_candidates
@@ -36,6 +36,7 @@ from kgeval.other_tools import Convention
 from kgeval.report.tables import FORMATS
 from kgeval.results.evaluation_result import EvaluationResult
 from kgeval.results.run_names import MODEL, SEED
+from kgeval.scorers.baselines import BASELINES, make_baselines
 from kgeval.scorers.models import MODELS
 from kgeval.scorers.models.base import INVERSE_ROWS, LAYOUTS, NORMALISATIONS
 
@@ -82,7 +83,10 @@ def add_input(
         "--model", metavar="PATH", help="checkpoint of an embedding model: a file, or the folder that a tool wrote"
     )
     scorer.add_argument(
-        "--scorer", metavar="MODULE:NAME", help="function score(s, p, o) or scorer object, in a module or file.py"
+        "--scorer",
+        metavar="MODULE:NAME",
+        help="function score(s, p, o) or scorer object, in a module or file.py; a class is made with the dataset; or "
+        f"the name of a baseline: {', '.join(BASELINES)}",
     )
     if with_scores:
         scorer.add_argument("--scores", metavar="FILE.tsv", help="table of scored triples with columns s, p, o, score")
@@ -723,9 +727,15 @@ def scorer_of(options: argparse.Namespace, dataset: kgeval.Dataset) -> Any:
             model=options.model_type,
             **settings,
         )
+    if options.scorer in BASELINES:
+        ranked = words(options.splits or "test") if hasattr(options, "splits") else ["valid", "test"]
+        return make_baselines([options.scorer], dataset, ranked)[options.scorer]
     module_name, colon, name = options.scorer.partition(":")
     if not colon or not name:
-        raise ScoreError(f"--scorer expects module:function or file.py:function; got {options.scorer!r}")
+        raise ScoreError(
+            "--scorer expects module:function, file.py:function or the name of a baseline "
+            f"({', '.join(BASELINES)}); got {options.scorer!r}{suggest(options.scorer, BASELINES)}"
+        )
     if "" not in sys.path:
         # "" is the current folder. It stays in the path, since the scorer may import modules each time it is called.
         sys.path.insert(0, "")
@@ -737,7 +747,18 @@ def scorer_of(options: argparse.Namespace, dataset: kgeval.Dataset) -> Any:
         raise ScoreError(f"--scorer: importing {module_name!r} raised {type(error).__name__}: {error}") from error
     if not hasattr(module, name):
         raise ScoreError(f"--scorer: module {module_name!r} has no {name!r}")
-    return getattr(module, name)
+    found = getattr(module, name)
+    if not isinstance(found, type):
+        return found
+    try:
+        return found(dataset)
+    except KgevalError:
+        raise
+    except Exception as error:  # the class may raise any error
+        raise ScoreError(
+            f"--scorer: {name} is a class, so it is made with the dataset: {name}(dataset) raised "
+            f"{type(error).__name__}: {error}"
+        ) from error
 
 
 def predictions_of(options: argparse.Namespace, dataset: kgeval.Dataset | None) -> Predictions | GivenRanks:
@@ -820,10 +841,21 @@ def protocol_of(options: argparse.Namespace, dataset: Dataset) -> Protocol | Non
         sample_seed=sampled[1] or 0,
         precision=sampled[2],
         filter=None if options.filter is None else [word for word in words(options.filter) if word != "none"],
-        filter_by=None if options.filter_by is None else [name for name in words(options.filter_by) if name != "none"],
+        filter_by=filter_key(options),
         unseen=options.unseen,
         splits=words(options.splits or "test"),
     )
+
+
+def filter_key(options: argparse.Namespace) -> list[str] | None:
+    """Return the columns that ``--filter-by`` names; None if the option is not given.
+
+    Parameters
+    ----------
+    options : argparse.Namespace
+        The parsed options.
+    """
+    return None if options.filter_by is None else [name for name in words(options.filter_by) if name != "none"]
 
 
 def _candidates_of(options: argparse.Namespace, dataset: Dataset) -> Candidates:

@@ -26,7 +26,7 @@ from kgeval.checks import (
 )
 from kgeval.data.dataset import Dataset, triple_labels
 from kgeval.data.frames import with_labels
-from kgeval.data.keys import further_column
+from kgeval.data.keys import check_key, codes_of, facts_of
 from kgeval.data.known import SETTINGS, KnownIndex, known_triples
 from kgeval.data.pandas_index import by_label
 from kgeval.data.queries import Queries, query_parts
@@ -103,7 +103,7 @@ def negatives(
     is_negative[asked] = False
     if setting == "filtered":
         known = known_triples(dataset, _known_splits(dataset, filter), tuple(values))
-        codes = [np.array([further_column(dataset, name).code_of(value)]) for name, value in values.items()]
+        codes = [codes_of(dataset, name, [value], "given") for name, value in values.items()]
         is_negative[KnownIndex.of(*query_parts(known, side)).lookup(*parts, *codes)[1]] = False
     negative_ids = np.flatnonzero(is_negative)
     return negative_ids if ids else [vocabulary.labels[i] for i in negative_ids]
@@ -128,6 +128,7 @@ def sample_negatives(
     distinct: str = "positive",
     pool: Sequence[str] | npt.ArrayLike | None = None,
     weights: npt.ArrayLike | None = None,
+    filter_by: Sequence[str] | None = None,
     ids: bool = False,
 ) -> pd.DataFrame:
     """Draw `n` random negatives for every positive (triple of a split); no negative is a known triple.
@@ -161,6 +162,10 @@ def sample_negatives(
         The entities that may be drawn; by default all.
     weights : float array, shape (entities,), or Series by label, optional
         Entities are drawn with probabilities in proportion to these numbers, such as degrees ** 0.75.
+    filter_by : sequence of str, optional
+        The filter key, as in `Protocol`: with ``("time",)``, a negative of a fact is no known triple of the same time,
+        and the queries of two times are different queries. ``()``: a negative is no known triple of any time. Needed if
+        the dataset has times or qualifiers.
     ids : bool
         Whether the frame holds ids instead of labels.
 
@@ -168,7 +173,8 @@ def sample_negatives(
     -------
     pandas.DataFrame
         One row per negative, in the order of the positives. Columns: ``s``, ``p`` and ``o``; ``side``, the side whose
-        entity was replaced; ``positive``, the row of the positive in the split. A positive with fewer unknown triples
+        entity was replaced; ``positive``, the row of the positive in the split; then the columns of the filter key,
+        with the values of the positive (without qualifiers). A positive with fewer unknown triples
         than negatives to draw gets all of them, and fewer than n negatives; a `KgevalWarning` counts such positives.
 
     Raises
@@ -193,7 +199,11 @@ def sample_negatives(
     ['3', '3', '3']
     """
     settings: dict[str, Any] = {"replace": replace, "distinct": distinct, "pool": pool, "weights": weights}
-    frame = draw_negatives(dataset, split, n, sides, sample_seed, filter, **settings)
+    frame = draw_negatives(dataset, split, n, sides, sample_seed, filter, filter_by=filter_by, **settings)
+    for name in check_key(dataset, filter_by):
+        values = dataset.column(split, name)
+        if isinstance(values, np.ndarray):
+            frame[name] = values[frame["positive"].to_numpy()]
     n_positives = len(dataset[split])
     n_drawn = np.bincount(frame["positive"], minlength=n_positives)
     short = np.flatnonzero(n_drawn < n)
@@ -221,12 +231,13 @@ def draw_negatives(
     distinct: str = "positive",
     pool: Sequence[str] | npt.ArrayLike | None = None,
     weights: npt.ArrayLike | None = None,
+    filter_by: Sequence[str] | None = None,
 ) -> pd.DataFrame:
     """Draw the negatives of `sample_negatives`, with ids, and without a warning about positives that got fewer.
 
     Parameters
     ----------
-    dataset, split, n, sides, sample_seed, filter, replace, distinct, pool, weights
+    dataset, split, n, sides, sample_seed, filter, replace, distinct, pool, weights, filter_by
         See `sample_negatives`.
     """
     n, side_names = check_positive_int("n", n), check_sides(sides)
@@ -237,13 +248,14 @@ def draw_negatives(
         raise ProtocolError("replace=True repeats negatives, so distinct='query' cannot hold; give one of them")
     rng = np.random.default_rng(check_seed(sample_seed, name="sample_seed"))
     drawable = _Drawable.of(dataset, pool, weights)
-    positives = dataset[split].array
-    known = known_triples(dataset, [*_known_splits(dataset, filter), split])
+    key = check_key(dataset, filter_by)
+    positives = facts_of(dataset, (split,), key)
+    known = known_triples(dataset, [*_known_splits(dataset, filter), split], key)
     # coin[i], (positives,): the index of the side on which positive i gets the one additional negative if n is odd.
     # Used only if there are two sides and n is odd.
     coin = rng.integers(0, 2, size=len(positives))
-    # Lists with one array per side. parts: the negatives, int64 (negatives, 3). positive_rows: for each negative, the
-    # row of its positive. side_codes: for each negative, the index of its side.
+    # Lists with one array per side. parts: the negatives, with the codes of the key. positive_rows: for each negative,
+    # the row of its positive. side_codes: for each negative, the index of its side.
     parts, positive_rows, side_codes = [], [], []
     for code, side in enumerate(side_names):
         has_one_more = (coin == code) & (n % len(side_names) == 1)

@@ -6,17 +6,21 @@ further column that the filter compares or that the scorer takes.
 
 from __future__ import annotations
 
+import json
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import Ids, listed
-from kgeval.data.qualifiers import QUALIFIERS
+from kgeval.checks import Ids, cut_label, listed
+from kgeval.data.fingerprints import FurtherPart
+from kgeval.data.further_values import ColumnValues, column_values
+from kgeval.data.qualifiers import QUALIFIERS, Qualifiers
 from kgeval.data.triples import TripleSet
+from kgeval.data.vocabulary import Vocabulary
 from kgeval.errors import DataError, ProtocolError
 
 
@@ -24,6 +28,8 @@ class HasColumns(typing.Protocol):
     """What this module reads of a `Dataset`, whose module imports this one."""
 
     name: str
+    entities: Vocabulary
+    relations: Vocabulary
     splits: dict[str, TripleSet]
     columns: dict[str, pd.DataFrame]
 
@@ -45,6 +51,9 @@ class HasColumns(typing.Protocol):
     def column_codes(self, name: str) -> dict[str, Ids]:
         """Return the codes of a column, for each split."""
 
+    def column_values(self, name: str) -> ColumnValues:
+        """Return the distinct values of a column."""
+
     def __getitem__(self, split: str) -> TripleSet:
         """Return the triples of a split."""
 
@@ -60,21 +69,14 @@ class FurtherColumn:
         For each split, the code of each triple's value.
     values : array or Qualifiers
         The value of each code.
+    parameter : str
+        The parameter of the scorer that takes the column; empty if it has the name of the column.
     """
 
     name: str
     codes: Mapping[str, Ids]
     values: Any
-
-    def code_of(self, value: Any) -> int:
-        """Return the code of a value that a fact of the dataset has; raise a DataError if none has it."""
-        wanted = sorted(value) if isinstance(value, (list, tuple)) else value
-        for code in range(len(self.values)):
-            here = self.values[code]
-            is_missing = wanted in (None, "") and not isinstance(here, list) and bool(pd.isna(here))
-            if is_missing or here == wanted or str(here) == str(wanted):
-                return code
-        raise DataError(f"given: no fact of the dataset has the {self.name} {value!r}")
+    parameter: str = ""
 
 
 @dataclass(frozen=True)
@@ -125,6 +127,25 @@ def natural_key(dataset: HasColumns) -> tuple[str, ...]:
     return (*([time] if time else []), *([QUALIFIERS] if has_qualifiers else []))
 
 
+def column_notes(dataset: HasColumns, scored: Sequence[str]) -> list[str]:
+    """Return notes about the columns that a scorer was given, and about times and qualifiers that it was not given.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    scored : sequence of str
+        The columns that the scorer takes.
+    """
+    notes = [f"the scorer was given {', '.join(scored)}"] if scored else []
+    missing = " and ".join(name for name in natural_key(dataset) if name not in scored)
+    if missing:
+        notes.append(
+            f"the scorer was not given {missing}: it has no parameter of this name, and triples that differ only in "
+            f"{missing} get the same scores"
+        )
+    return notes
+
+
 def further_column(dataset: HasColumns, name: str) -> FurtherColumn:
     """Return a further column of a dataset as codes.
 
@@ -160,6 +181,91 @@ def _values_and_codes(dataset: HasColumns, name: str) -> tuple[Any, Ids]:
     return joined, np.concatenate([codes[split] for split in dataset.splits])
 
 
+def codes_of(dataset: HasColumns, name: str, values: Sequence[Any], what: str) -> Ids:
+    """Return the codes of given values of a further column, as in `FurtherColumn`.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    name : str
+        A further column of `dataset`.
+    values : sequence, shape (n,)
+        Numbers, dates and texts are compared as in the dataset: ``"10"`` is 10. None and blank text are missing values.
+        Qualifiers are lists of pairs (relation, entity), of labels or ids.
+    what : str
+        Where the values come from, for messages.
+
+    Returns
+    -------
+    int64 array, shape (n,)
+
+    Raises
+    ------
+    DataError
+        If no fact of the dataset has one of the values; the message names the first such row.
+    """
+    column = further_column(dataset, name)
+    # codes of the values of the column, in the order of its codes, and of the given values
+    if isinstance(column.values, Qualifiers):
+        asked = Qualifiers.of([_pairs(dataset, value, what) for value in values])
+        known, found = np.split(Qualifiers.joined([column.values, asked]).codes(), [len(column.values)])
+    else:
+        distinct = dataset.column_values(name)
+        has_missing = any((codes < 0).any() for codes in distinct.codes.values())
+        texts = [*([None] if has_missing else []), *distinct.texts()]
+        parts = {"known": pd.Series(texts, dtype=object), "asked": pd.Series([*values], dtype=object)}
+        known, found = column_values(parts).codes.values()
+    order = np.argsort(known)
+    places = np.minimum(np.searchsorted(known[order], found), len(known) - 1)
+    is_unknown = known[order][places] != found
+    if is_unknown.any():
+        row = int(np.argmax(is_unknown))
+        shown = cut_label(repr(values[row]))
+        raise DataError(f"{what}{f', row {row}' * (len(values) > 1)}: no fact of the dataset has the {name} {shown}")
+    return np.asarray(order[places], dtype=np.int64)
+
+
+def _pairs(dataset: HasColumns, value: Any, what: str) -> list[tuple[int, int]]:
+    """Return the qualifiers of a fact as pairs of ids; `value` has labels or ids, or is missing."""
+    if value is None or (isinstance(value, float) and np.isnan(value)):
+        return []
+    if not isinstance(value, (list, tuple)) or any(
+        not isinstance(pair, (list, tuple)) or len(pair) != 2 for pair in value
+    ):
+        raise DataError(f"{what}: expected qualifiers as a list of pairs (relation, entity); got {value!r}")
+
+    def as_id(vocabulary: Vocabulary, one: Any) -> int:
+        return int(vocabulary.ids([one])[0] if isinstance(one, str) else one)
+
+    return [(as_id(dataset.relations, relation), as_id(dataset.entities, entity)) for relation, entity in value]
+
+
+def fingerprint_part(dataset: HasColumns, name: str, codes: Mapping[str, Ids]) -> FurtherPart:
+    """Return codes of a further column as a part of a fingerprint, which depends on the values, not on the codes.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    name : str
+    codes : mapping of str to int64 array
+        For each array of triples, codes as in `FurtherColumn`.
+    """
+    values = further_column(dataset, name).values
+    if isinstance(values, Qualifiers):
+        labels = (dataset.relations.labels, dataset.entities.labels)
+        texts = [
+            json.dumps(sorted([labels[0][relation], labels[1][entity]] for relation, entity in values[row]))
+            for row in range(len(values))
+        ]
+    else:
+        distinct = dataset.column_values(name)
+        texts = ["" for _ in range(len(values) - len(distinct.values))] + distinct.texts()
+    in_order = sorted(texts)
+    place = {text: i for i, text in enumerate(in_order)}
+    place_of = np.array([place[text] for text in texts], dtype=np.int64)
+    return FurtherPart(name, in_order, {part: place_of[of] for part, of in codes.items()})
+
+
 def facts_of(dataset: HasColumns, splits: Sequence[str], names: Sequence[str] = ()) -> Ids:
     """Return the triples of several splits as one array, with the codes of further columns.
 
@@ -184,13 +290,37 @@ def facts_of(dataset: HasColumns, splits: Sequence[str], names: Sequence[str] = 
     return np.column_stack([triples, *(np.concatenate([codes[split] for split in splits]) for codes in columns)])
 
 
-def check_key(dataset: HasColumns, filter_by: tuple[str, ...] | None) -> tuple[str, ...]:
+def as_key(filter_by: Sequence[str] | str) -> tuple[str, ...]:
+    """Return the names of a filter key in their order; one string can name several, separated by commas.
+
+    Parameters
+    ----------
+    filter_by : str or sequence of str
+
+    Raises
+    ------
+    ProtocolError
+        If it does not hold names.
+
+    Examples
+    --------
+    >>> as_key("qualifiers,time"), as_key(())
+    (('time', 'qualifiers'), ())
+    """
+    given: Any = filter_by.split(",") if isinstance(filter_by, str) else filter_by
+    names = [name.strip() if isinstance(name, str) else "" for name in given] if isinstance(given, Iterable) else [""]
+    if not all(names):
+        raise ProtocolError(f"filter_by must name columns of the dataset; got {filter_by!r}")
+    return tuple(sorted(set(names), key=lambda name: (name == QUALIFIERS, name)))
+
+
+def check_key(dataset: HasColumns, filter_by: Sequence[str] | str | None) -> tuple[str, ...]:
     """Return the columns of the filter key; None becomes () if the dataset has neither times nor qualifiers.
 
     Parameters
     ----------
     dataset : Dataset
-    filter_by : tuple of str or None
+    filter_by : str, sequence of str or None
         See `Protocol`.
 
     Raises
@@ -203,18 +333,19 @@ def check_key(dataset: HasColumns, filter_by: tuple[str, ...] | None) -> tuple[s
         if not natural:
             return ()
         what = " and ".join("qualifiers" if name == QUALIFIERS else f"a column of time, {name!r}" for name in natural)
-        key = f"({', '.join(repr(name) for name in natural)}{',' * (len(natural) == 1)})"
+        chosen = f"({', '.join(repr(name) for name in natural)}{',' * (len(natural) == 1)})"
         words, joined = listed([*natural], len(natural)), ",".join(natural)
         raise ProtocolError(
             f"dataset {dataset.name!r} has {what}: which known answers does the filter remove? "
-            f"Protocol(filter_by={key}) (--filter-by {joined}) removes those of the same {words}; "
+            f"Protocol(filter_by={chosen}) (--filter-by {joined}) removes those of the same {words}; "
             f"Protocol(filter_by=()) (--filter-by none) removes those of any {words}, as for plain triples. "
             "The numbers differ much, and papers use both"
         )
-    for name in filter_by:
+    key = as_key(filter_by)
+    for name in key:
         if name not in names:
             raise ProtocolError(
                 f"filter_by: dataset {dataset.name!r} has no column {name!r}; its further columns: "
                 f"{', '.join(names) or 'none'}"
             )
-    return filter_by
+    return key

@@ -27,8 +27,7 @@ from kgeval.checks import (
 )
 from kgeval.data.candidates import OF_TOOL, POOL_KINDS, All, Candidates, candidates_from_json, check_identity
 from kgeval.data.dataset import SPLITS, Dataset
-from kgeval.data.keys import check_key
-from kgeval.data.qualifiers import QUALIFIERS
+from kgeval.data.keys import as_key, check_key
 from kgeval.data.sides import ALL_SIDES, RELATION, SIDES, check_sides
 from kgeval.errors import ProtocolError
 
@@ -361,10 +360,7 @@ class Protocol:
         if self.filter is not None:
             object.__setattr__(self, "filter", _check_splits("filter", self.filter))
         if self.filter_by is not None:
-            names = sorted(set(_as_tuple("filter_by", self.filter_by)), key=lambda name: (name == QUALIFIERS, name))
-            if not all(isinstance(name, str) and name for name in names):
-                raise ProtocolError(f"filter_by must name columns of the dataset; got {self.filter_by!r}")
-            object.__setattr__(self, "filter_by", tuple(names))
+            object.__setattr__(self, "filter_by", as_key(self.filter_by))
         if self.unseen is not None:
             check_one_of("unseen", self.unseen, UNSEEN)
         object.__setattr__(self, "sample", check_sample(self.sample))
@@ -422,7 +418,7 @@ class Protocol:
                     f"{', '.join(dataset.splits)}"
                 )
         candidates = self.candidates.of_triples(dataset, self.splits)
-        key = check_key(dataset, None if self.filter_by is None else tuple(self.filter_by))
+        key = check_key(dataset, self.filter_by)
         return replace(self, filter=known, filter_by=key, unseen=self.unseen or unseen, candidates=candidates)
 
     def drawn(self, of: int) -> tuple[Ids, Protocol]:

@@ -37,6 +37,10 @@ TIE_RATE_SAID_ALOUD = 0.01  # a higher tie rate gives a caution
 # at least MANY_RANKS ranks.
 BELOW_CHANCE, ABOVE_CHANCE = -4.0, 2.0
 MANY_RANKS = 100
+KEYED_QUERIES = (
+    "queries of one triple with different times or qualifiers are different queries, for which query-level metrics are "
+    "not computed"
+)
 NO_NEGATIVES = "the positive has no listed negative on this side"  # why a rank is left out
 
 
@@ -182,7 +186,7 @@ def check_empty(candidates: Candidates | None, dataset: Dataset, side: str, trip
     return np.ones_like(is_empty) if empty == "first" else ~is_empty
 
 
-def check_given_scores(protocol: Protocol, what: str, has_lists: bool = False) -> None:
+def check_given_scores(protocol: Protocol, what: str, has_key: bool = False) -> None:
     """Raise a ProtocolError if a protocol has settings that are impossible with given scores.
 
     Parameters
@@ -190,8 +194,8 @@ def check_given_scores(protocol: Protocol, what: str, has_lists: bool = False) -
     protocol : Protocol
     what : str
         The name of the user's input, for the message, such as "a table of scores".
-    has_lists : bool
-        Whether each positive has its own scores, so that its time and qualifiers are known.
+    has_key : bool
+        Whether the columns of the filter key are known for each row.
     """
     if protocol.unseen not in (None, "rank"):
         raise ProtocolError(
@@ -201,11 +205,12 @@ def check_given_scores(protocol: Protocol, what: str, has_lists: bool = False) -
         raise ProtocolError(
             f"with {what}, only the entity sides can be ranked; kgeval.evaluate ranks the relation side, with a scorer"
         )
-    if protocol.filter_by and not has_lists:
+    if protocol.filter_by and not has_key:
+        key = " and ".join(protocol.filter_by)
         raise ProtocolError(
-            f"with {what}, filter_by must be (): its rows hold triples without {' and '.join(protocol.filter_by)}, so "
-            "the same query at another time would be mixed up. kgeval.evaluate and kgeval.evaluate_candidates filter "
-            f"by {' and '.join(protocol.filter_by)}"
+            f"with {what}, filter_by must be (): its rows hold triples without {key}, so the same query at another "
+            f"time would be mixed up. kgeval.evaluate, kgeval.evaluate_candidates and tables of scores with a column "
+            f"{protocol.filter_by[0]!r} are filtered by {key}"
         )
     if protocol.sample is not None or protocol.sample_seed or protocol.precision is not None:
         raise ProtocolError(
@@ -270,6 +275,7 @@ def assemble(
         raise DataError("no positive has a negative: every list is empty")
     is_seen = positives.is_seen if chosen is None else positives.is_seen[chosen]
     n_read = len(is_seen) * len(protocol.sides)
+    unknown = {**({"queries": KEYED_QUERIES} if positives.columns.names else {}), **(unknown or {})}
     leaking = leak_note(dataset, protocol.splits)
     reasons = {**dropped, NO_NEGATIVES: n_read - n_ranked - sum(dropped.values())}
     result = EvaluationResult(
@@ -289,7 +295,7 @@ def assemble(
             "n_unseen": int((~is_seen).sum()),
             "n_unseen_entities": int((~dataset.is_seen_entity).sum()),
             "n_read": n_read,
-            **({"unknown": dict(unknown)} if unknown else {}),
+            **({"unknown": unknown} if unknown else {}),
         },
         dropped={reason: n for reason, n in reasons.items() if n},
         notes=[*notes, *_key_notes(dataset, protocol), *_alone_notes(ranked), *([leaking] if leaking else [])],

@@ -20,7 +20,7 @@ import pandas as pd
 from kgeval.checks import Bools, Ids, check_positive_int, counted, cut_label, names_unknown_arguments
 from kgeval.data.candidates import LAST, All, ByRelation, Candidates, Listed
 from kgeval.data.dataset import Dataset, triple_labels
-from kgeval.data.keys import FactColumns, further_column, natural_key
+from kgeval.data.keys import FactColumns, codes_of, column_notes
 from kgeval.data.known import KnownIndex, known_triples
 from kgeval.data.protocol import PROTOCOL_HINTS, Protocol
 from kgeval.data.queries import Queries, query_parts
@@ -46,10 +46,6 @@ from kgeval.scorers.libraries import bound, scorer_notes
 from kgeval.scorers.precedence import check_precedence
 from kgeval.scorers.row_scorers import Limits, RowScorer, as_row_scorer, missing_ids
 
-KEYED_QUERIES = (
-    "queries of one triple with different times or qualifiers are different queries, for which query-level metrics are "
-    "not computed"
-)
 MAX_PLANS = 8  # plans that an Evaluator keeps, for example of several samples
 
 
@@ -322,6 +318,7 @@ class Evaluator:
                         progress=progress,
                         prepared=job.prepared,
                         tested=self._tested_ranks(plan, finished),
+                        key=plan.positives.columns.key,
                     )
                     self._keep_check(given, row_order)
                     has_time = run.seconds_left is None or run.seconds_left > SEARCH_SECONDS
@@ -404,7 +401,7 @@ class Evaluator:
         in_table = np.flatnonzero((facts[:, :3] == triple).all(axis=1))
         for place, name in enumerate(plan.positives.columns.names, start=3):
             if given and name in given:
-                code = further_column(self.dataset, name).code_of(given[name])
+                code = int(codes_of(self.dataset, name, [given[name]], "given")[0])
                 in_table = in_table[facts[in_table, place] == code]
             elif len(codes := np.unique(facts[in_table, place])) == 1:
                 code = int(codes[0])
@@ -428,15 +425,7 @@ class Evaluator:
                 f"the model has no vector for {lacking} that {verb} not occur in train, so only the entities of train "
                 "are candidates (unseen='drop')"
             )
-        unseen_by_scorer = [name for name in natural_key(self.dataset) if name not in plan.positives.columns.scored]
-        if plan.positives.columns.scored:
-            notes.append(f"the scorer was given {', '.join(plan.positives.columns.scored)}")
-        if unseen_by_scorer:
-            missing = " and ".join(unseen_by_scorer)
-            notes.append(
-                f"the scorer was not given {missing}: it has no parameter of this name, and triples that differ only "
-                f"in {missing} get the same scores"
-            )
+        notes += column_notes(self.dataset, plan.positives.columns.scored)
         if any(part.is_infinite for part in by_side.values()):
             notes.append("some scores are +infinity; infinities are ranked as numbers, and tie with each other")
         return notes
@@ -507,7 +496,6 @@ class Evaluator:
             [*notes, *list_notes(plan.noted_lists, plan.protocol.unseen), *plan.pool_notes],
             plan.chosen,
             [*warned, *short_lists(lengths)],
-            {"queries": KEYED_QUERIES} if plan.positives.columns.names else None,
         )
 
     def _source(self, plan: RankingPlan, rows: RowScorer, positive_rows: Ids) -> ScorerSource:

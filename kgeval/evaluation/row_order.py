@@ -47,8 +47,8 @@ LOW_AMRI, GOOD_AMRI, LOW_MRR = 0.75, 0.95, 0.45
 STATISTICS = {"amri": Adjusted(MR()), "mrr": MRR()}
 MIN_JUDGED = 50  # with fewer train triples, the statistic is too uncertain for a caution
 
-# The tasks of earlier checks of one dataset. The key: side, number of train triples, number of entities.
-KeptTasks = dict[tuple[str, int, int, tuple[str, ...]], Task]
+# The tasks of earlier checks of one dataset. The key: side, numbers of train triples and entities, columns.
+KeptTasks = dict[tuple[str, int, int, FactColumns], Task]
 
 
 def check_row_order(
@@ -65,6 +65,7 @@ def check_row_order(
     progress: bool = False,
     prepared: list[Any] | None = None,
     tested: Mapping[str, TestedRanks] | None = None,
+    key: tuple[str, ...] = (),
 ) -> tuple[dict[str, Any], str]:
     """Rank a sample of train triples, filtered, among `entities`; return the statistic and a caution.
 
@@ -105,6 +106,8 @@ def check_row_order(
     tested : mapping of str to TestedRanks, optional
         Side -> ranks of the run among all entities. If they are far better than those of train triples of the same
         relations, there is a caution, too: the scorer may have been trained on them.
+    key : tuple of str
+        The filter key: known answers are left out if they agree in these columns.
 
     Returns
     -------
@@ -143,8 +146,8 @@ def check_row_order(
         return unchecked(f"{min(most, MIN_JUDGED)} train triples would cost more than {MAX_SHARE:.0%} of the run")
     kept, prepared = {} if kept is None else kept, [] if prepared is None else prepared
     try:
-        scored = tuple(column.name for column in rows.columns)
-        check_tasks = [_kept_task(kept, dataset, n, side, entities, scored) for side in sides]
+        columns = FactColumns(tuple(column.name for column in rows.columns), key)
+        check_tasks = [_kept_task(kept, dataset, n, side, entities, columns) for side in sides]
         deadline = None if seconds_left is None else time.monotonic() + seconds_left
         n_queries = sum(task.n_queries for task in check_tasks)
         meter = Meter(n_queries * len(entities), n_queries, progress, name="checking the row order", announces=False)
@@ -245,26 +248,23 @@ def _count_pairs(rows: RowScorer, task: Task | ListTask, n_entities: int) -> int
     return task.n_queries * n_entities if rows.kind == "matrix" else len(task.rows) + len(task.rivals.values)
 
 
-def _kept_task(
-    kept: KeptTasks, dataset: Dataset, n: int, side: str, entities: Ids, scored: tuple[str, ...] = ()
-) -> Task:
+def _kept_task(kept: KeptTasks, dataset: Dataset, n: int, side: str, entities: Ids, columns: FactColumns) -> Task:
     """Return the task that ranks `n` train triples on `side`: take it from `kept`, or make it and add it to `kept`."""
-    key = side, n, len(entities), scored
-    return remember(kept, key, lambda: _task(dataset, n, side, entities, scored), MAX_KEPT)
+    key = side, n, len(entities), columns
+    return remember(kept, key, lambda: _task(dataset, n, side, entities, columns), MAX_KEPT)
 
 
-def _task(dataset: Dataset, n: int, side: str, entities: Ids, scored: tuple[str, ...]) -> Task:
-    """Return the task that ranks `n` random train triples on `side`; the filter uses all splits, and plain triples.
-
-    `scored` are the further columns that the scorer takes.
-    """
-    train = facts_of(dataset, ("train",), scored)
+def _task(dataset: Dataset, n: int, side: str, entities: Ids, columns: FactColumns) -> Task:
+    """Return the task that ranks `n` random train triples on `side`; the filter uses all splits, and the key."""
+    train = facts_of(dataset, ("train",), columns.names)
     # not `RandomSample.drawn`, which orders all triples: train may have millions
     triples = train[np.sort(np.random.default_rng(SEED).choice(len(train), n, replace=False))]
-    known = known_triples(dataset, tuple(dataset.splits))
-    known = known[shares_query(known, triples[:, :3], side)]  # the other known triples are not indexed, to save time
+    known = known_triples(dataset, tuple(dataset.splits), columns.key)
+    known = known[
+        shares_query(known, triples[:, list(columns.key_places)], side)
+    ]  # the other known triples are not indexed, to save time
     index = KnownIndex.of(*query_parts(known, side))
-    return Task.of(dataset, Queries.of(triples, side), entities, index, FactColumns(scored))
+    return Task.of(dataset, Queries.of(triples, side), entities, index, columns)
 
 
 def _measure(counts: TaskCounts) -> dict[str, float]:

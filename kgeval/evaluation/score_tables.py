@@ -17,6 +17,7 @@ from kgeval.data.candidates import All, Listed, Recorded
 from kgeval.data.dataset import Dataset, triple_labels
 from kgeval.data.fingerprints import fingerprint_triples
 from kgeval.data.frames import frame_ids
+from kgeval.data.keys import FactColumns, codes_of, fingerprint_part, natural_key
 from kgeval.data.known import KnownIndex, known_triples
 from kgeval.data.protocol import PROTOCOL_HINTS, Protocol
 from kgeval.data.queries import Queries, given_and_asked, query_parts, shares_query
@@ -44,7 +45,8 @@ def evaluate_scores(
     scores : pandas.DataFrame
         Columns ``s, p, o`` (labels; `Dataset.from_frames` lists other possible column names) and ``score`` (higher is
         better). The table contains each positive once, and the negatives. `kgeval.read_scores` reads such a table from
-        a file. With a further column ``positive``, each row belongs to the list of one positive: the column holds the
+        a file. Further columns of the filter key, and those of times and qualifiers, say to which query a row belongs:
+        ``time``. With a further column ``positive``, each row belongs to the list of one positive: the column holds the
         row number of that positive in the ranked splits (0, 1, ...). Every list also contains the positive itself.
     dataset : Dataset
         Its splits define the positives and the known triples.
@@ -67,7 +69,8 @@ def evaluate_scores(
         If the table has faulty or repeated rows, if a positive is not in the table, if no positive has a negative, or
         if it is unclear to which positive or side a row belongs as a negative; the message says how to choose.
     ProtocolError
-        If the protocol sets `unseen` to anything but ``"rank"``, or if `lists` is unknown.
+        If the protocol sets `unseen` to anything but ``"rank"``, if `lists` is unknown, or if the table lacks a column
+        of the filter key.
     ScoreError
         If a score is NaN, or not a number.
 
@@ -83,21 +86,23 @@ def evaluate_scores(
     0.5
     """
     given_protocol = protocol or Protocol()
-    check_given_scores(given_protocol, "a table of scores")
+    check_given_scores(given_protocol, "a table of scores", has_key=True)
     if lists is not None:
         check_one_of("lists", lists, LISTS_OF)
-    listed, values, positive_of = _listed_triples(scores, dataset)
-    positives = Positives.of(dataset, given_protocol.resolved(dataset))
+    key = given_protocol.resolved(dataset).filter_by
+    listed, values, positive_of, columns = _listed_triples(scores, dataset, tuple(key or ()))
+    positives = Positives.of(dataset, given_protocol.resolved(dataset), columns.scored)
     if positive_of is not None:
         if lists == "query":
             raise ProtocolError(
                 "lists='query' contradicts the column 'positive', which gives each positive its own list"
             )
-        return _by_positive(dataset, given_protocol, positives, listed, values, positive_of)
+        return _by_positive(dataset, given_protocol, positives, listed[:, :3], values, positive_of)
     _check_distinct(dataset, listed)
-    resolved = _with_lists(given_protocol, dataset, listed[_is_used(listed, positives.triples)]).resolved(dataset)
-    known = known_triples(dataset, resolved.filter or ())
-    table = _Table.of(dataset, listed, values, known, positives.triples)
+    used = listed[_is_used(listed, positives.facts)]
+    resolved = _with_lists(given_protocol, dataset, used, columns).resolved(dataset)
+    known = known_triples(dataset, resolved.filter or (), columns.key)
+    table = _Table.of(dataset, listed, values, known, positives)
     parts = {side: _TableSide.of(table, side, known) for side in resolved.sides}
     own_scores, no_rows = values[table.rows], np.empty(0, dtype=np.int64)
     counts = {side: part.counts() for side, part in parts.items()}
@@ -118,8 +123,12 @@ def evaluate_scores(
         positives,
         [ranked[side] for side in sides],
         {},
-        {"scorer": "scores", "n_queries": sum(len(Queries.of(positives.triples, side)) for side in sides)},
-        TableSource(dataset, listed, values),
+        {
+            "scorer": "scores",
+            "n_queries": sum(len(Queries.of(positives.facts, side)) for side in sides),
+            **({"scorer_columns": list(columns.scored)} if columns.scored else {}),
+        },
+        TableSource(dataset, listed, values, positives, np.concatenate([ranked[side].rows for side in sides])),
         notes,
     )
 
@@ -176,14 +185,20 @@ class TableSource:
     Parameters
     ----------
     dataset : Dataset
-    listed : int64 array, shape (rows, 3)
-        The triples of the table, as ids.
+    listed : int64 array, shape (rows, 3 or more)
+        The triples of the table, as ids, with the codes of its further columns.
     scores : array, shape (rows,)
+    positives : Positives
+        Its facts have the columns of `listed`.
+    positive_rows : int64 array, shape (rows of the result,)
+        For each row of the table of ranks, the index of its positive.
     """
 
     dataset: Dataset
     listed: Ids
     scores: Scores
+    positives: Positives
+    positive_rows: Ids
 
     @property
     def is_exact(self) -> bool:
@@ -192,16 +207,27 @@ class TableSource:
 
     def candidate_scores(self, side: str, triple: Ids, row: int | None) -> tuple[Ids, Scores]:
         """Return the candidates that the table lists for the query of `triple`, as sorted ids, and their scores."""
-        given_of, answer_of = given_and_asked(self.listed, side)
-        (given,), _ = given_and_asked(triple[None], side)
-        rows = np.flatnonzero((given_of == given) & (self.listed[:, 1] == triple[1]))
+        parts, answer_of = query_parts(self.listed, side)
+        fact = triple if row is None else self.positives.facts[self.positive_rows[row]]
+        given, _ = query_parts(fact[None], side)
+        rows = np.flatnonzero(np.logical_and.reduce([part == one for part, one in zip(parts, given)]))
         rows = rows[np.argsort(answer_of[rows])]
         return answer_of[rows], self.scores[rows]
 
+    def key_of(self, triple: Ids, row: int | None) -> Ids:
+        """Return a triple and its codes of the filter key; parameters as in `candidate_scores`."""
+        fact = triple if row is None else self.positives.facts[self.positive_rows[row]]
+        return fact[list(self.positives.columns.key_places)]
 
-def _with_lists(protocol: Protocol, dataset: Dataset, listed: Ids) -> Protocol:
+
+def _with_lists(protocol: Protocol, dataset: Dataset, listed: Ids, columns: FactColumns) -> Protocol:
     """Return the protocol with the candidates of the table: kind "listed", and a digest (hash) of its triples."""
-    digest = fingerprint_triples("kgeval listed 1", dataset.entities, dataset.relations, {"listed": listed})
+    further = [
+        fingerprint_part(dataset, name, {"listed": listed[:, place]})
+        for place, name in enumerate(columns.scored, start=3)
+    ]
+    vocabularies = dataset.entities, dataset.relations
+    digest = fingerprint_triples("kgeval listed 1", *vocabularies, {"listed": listed}, further=further)
     candidates = Recorded("listed", digest)
     if protocol.candidates not in (All(), candidates):
         raise ProtocolError(
@@ -216,12 +242,14 @@ def _is_used(listed: Ids, positives: Ids) -> Bools:
     return np.logical_or(*(shares_query(listed, positives, side) for side in SIDES))
 
 
-def _listed_triples(frame: pd.DataFrame, dataset: Dataset) -> tuple[Ids, Scores, Ids | None]:
-    """Check the table; return its triples as ids, its scores, and its column 'positive'.
+def _listed_triples(
+    frame: pd.DataFrame, dataset: Dataset, key: tuple[str, ...]
+) -> tuple[Ids, Scores, Ids | None, FactColumns]:
+    """Check the table; return its triples as ids, its scores, its column 'positive', and its further columns.
 
-    The triples have shape (rows, 3), the scores have shape (rows,). With a column 'positive', each row of the table
-    belongs to the list of one positive; the column, shape (rows,), contains the row number of this positive in the
-    ranked splits. Without this column, the third value is None.
+    The triples have shape (rows, 3 or more), with the codes of the further columns; the scores have shape (rows,). With
+    a column 'positive', each row of the table belongs to the list of one positive; the column, shape (rows,), contains
+    the row number of this positive in the ranked splits. Without this column, the third value is None.
     """
     if not isinstance(frame, pd.DataFrame):
         raise DataError(
@@ -239,13 +267,29 @@ def _listed_triples(frame: pd.DataFrame, dataset: Dataset) -> tuple[Ids, Scores,
         triple = triple_labels(dataset, s[row], p[row], o[row])
         raise ScoreError(f"scores, row {row}: {triple} has score NaN; a NaN cannot be ranked")
     if "positive" not in lowered:
-        return triples, values, None
+        columns = _further_columns(frame, dataset, key)
+        codes = [codes_of(dataset, name, frame[name].tolist(), "scores") for name in columns.scored]
+        return np.column_stack([triples, *codes]), values, None, columns
     positive_of = frame.iloc[:, lowered.index("positive")].to_numpy()
     if positive_of.dtype.kind not in "iu":
         raise DataError(
             f"scores: the column 'positive' must contain row numbers of positives (integers); got {positive_of.dtype}"
         )
-    return triples, values, positive_of.astype(np.int64)
+    return triples, values, positive_of.astype(np.int64), FactColumns((), key)
+
+
+def _further_columns(frame: pd.DataFrame, dataset: Dataset, key: tuple[str, ...]) -> FactColumns:
+    """Return the columns by which rows are matched with positives; a ProtocolError if one of the key is not there."""
+    in_table = tuple(name for name in dict.fromkeys((*natural_key(dataset), *key)) if name in frame)
+    missing = [name for name in key if name not in in_table]
+    if missing:
+        raise ProtocolError(
+            f"with a table of scores, filter_by={key} needs the column {missing[0]!r} in the table: its rows hold "
+            f"triples without {' and '.join(missing)}, so the same query at another time would be mixed up. Add the "
+            "column, or a column 'positive' with the row number of the positive of each row; kgeval.evaluate and "
+            f"kgeval.evaluate_candidates filter by {' and '.join(key)}, too"
+        )
+    return FactColumns(in_table, key)
 
 
 def _check_distinct(dataset: Dataset, triples: Ids) -> None:
@@ -256,8 +300,8 @@ def _check_distinct(dataset: Dataset, triples: Ids) -> None:
     if len(repeated):
         first, second = order[repeated[0]], order[repeated[0] + 1]
         raise DataError(
-            f"scores, rows {first} and {second}: {triple_labels(dataset, *triples[first])} occurs twice. If it is a "
-            "negative of two positives, add a column 'positive' that says, for each row of the table, to which "
+            f"scores, rows {first} and {second}: {triple_labels(dataset, *triples[first, :3])} occurs twice. If it is "
+            "a negative of two positives, add a column 'positive' that says, for each row of the table, to which "
             "positive it belongs (row number in the ranked split); if it is repeated by mistake, remove one row"
         )
 
@@ -319,9 +363,10 @@ def _rows_of_positives(dataset: Dataset, triples: Ids, listed: Ids) -> Ids:
     positions, is_listed = rank_in(keys[order], triple_keys)  # (n,): the position of each key in the sorted keys
     is_listed &= is_possible
     if not is_listed.all():
-        s, p, o = triples[~is_listed][0]
+        s, p, o = triples[~is_listed][0, :3]
+        at = " at its time or with its qualifiers" if triples.shape[1] > 3 else ""
         raise DataError(
-            f"scores: the positive {triple_labels(dataset, s, p, o)} has no score in the table; add its row"
+            f"scores: the positive {triple_labels(dataset, s, p, o)} has no score{at} in the table; add its row"
         )
     return order[positions]
 
@@ -333,8 +378,10 @@ class _Table:
     Parameters
     ----------
     dataset : Dataset
-    listed : int64 array, shape (rows, 3)
-        The triples of the table.
+    listed : int64 array, shape (rows, 3 or more)
+        The triples of the table, with the codes of its further columns.
+    columns : FactColumns
+        The further columns of the table.
     values : array, shape (rows,)
         The scores.
     rows : int64 array, shape (n,)
@@ -345,20 +392,22 @@ class _Table:
 
     dataset: Dataset
     listed: Ids
+    columns: FactColumns
     values: Scores
     rows: Ids
     is_known: Bools
 
     @classmethod
-    def of(cls, dataset: Dataset, listed: Ids, values: Scores, known: Ids, positives: Ids) -> _Table:
-        """Find the positives, int64 (n, 3), and the known triples, int64 (known triples, 3), among the rows."""
-        (relation, subject), objects = query_parts(listed, "object")
-        is_known = KnownIndex.of(*query_parts(known, "object")).contains(relation, subject, objects)
-        return cls(dataset, listed, values, _rows_of_positives(dataset, positives, listed), is_known)
+    def of(cls, dataset: Dataset, listed: Ids, values: Scores, known: Ids, positives: Positives) -> _Table:
+        """Find the positives and the known triples, int64 (known triples, 3 or more), among the rows."""
+        given, objects = query_parts(listed[:, list(positives.columns.key_places)], "object")
+        is_known = KnownIndex.of(*query_parts(known, "object")).contains(*given, objects)
+        rows = _rows_of_positives(dataset, positives.facts, listed)
+        return cls(dataset, listed, positives.columns, values, rows, is_known)
 
     def labels(self, row: int) -> tuple[str, str, str]:
         """Return the labels of the triple of a row, for messages."""
-        return triple_labels(self.dataset, *self.listed[row])
+        return triple_labels(self.dataset, *self.listed[row, :3])
 
 
 @dataclass(frozen=True, eq=False)
@@ -385,13 +434,13 @@ class _TableSide:
 
     @classmethod
     def of(cls, table: _Table, side: str, known: Ids) -> _TableSide:
-        """Number the queries of a side; `known` holds the known triples, int64 (known triples, 3)."""
+        """Number the queries of a side; `known` holds the known triples, int64 (known triples, 3 or more)."""
         queries = Queries.of(table.listed, side)
         query = np.empty(len(table.listed), dtype=np.int64)
         query[queries.rows] = np.repeat(np.arange(len(queries)), np.diff(queries.offsets))
         n_listed = np.bincount(query[~table.is_known], minlength=len(queries))
         index = KnownIndex.of(*query_parts(known, side))
-        n_known = np.diff(index.lookup(*queries.parts)[0])
+        n_known = np.diff(index.lookup(*table.columns.key_parts(queries.parts))[0])
         return cls(table, side, queries.rows, query, n_listed + n_known < len(table.dataset.entities))
 
     @property

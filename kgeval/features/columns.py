@@ -343,7 +343,7 @@ def features_of(
     at = np.flatnonzero(~rows.is_relation)
     of_entities = source
     if len(at) < len(rows):
-        of_entities = FeatureSource(TripleRows(table.iloc[at], dataset), known_splits, splits_for_means, types)
+        of_entities = FeatureSource(TripleRows(table.iloc[at], dataset), known_splits, means_from, types)
     columns = {}
     for name in names:
         needs_entity = ENTITY_SIDE in FEATURES[name].needs

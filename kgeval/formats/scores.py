@@ -29,7 +29,8 @@ def read_scores(path: str | Path, *, header: bool | None = None, columns: str | 
     Parameters
     ----------
     path : str or path
-        Each line is ``subject<TAB>relation<TAB>object<TAB>score``; labels as in `read_dataset`.
+        Each line is ``subject<TAB>relation<TAB>object<TAB>score``; labels as in `read_dataset`. If the first line
+        names the columns, there may be further columns after the third, such as ``time``.
     header : bool, optional
         Whether the first line names the columns; see `read_dataset`. By default, a first line whose fourth label is
         ``score``, in upper or lower case, is a header. A header with another fourth name raises an error.
@@ -39,8 +40,8 @@ def read_scores(path: str | Path, *, header: bool | None = None, columns: str | 
     Returns
     -------
     pandas.DataFrame
-        Columns s, p, o (str) and score, one row per line. Scores are float64. If float64 would round a score (an
-        integer above 2**53), all scores are int64 or uint64.
+        Columns s, p, o (str), the further columns (str) and score, one row per line. Scores are float64. If float64
+        would round a score (an integer above 2**53), all scores are int64 or uint64.
 
     Raises
     ------
@@ -50,8 +51,14 @@ def read_scores(path: str | Path, *, header: bool | None = None, columns: str | 
         but not all scores are integers of at most 64 bits.
     """
     file = Path(path)
-    header = _has_header(file, header)
-    s, p, o, score = read_columns(file, n_columns=4, header=header, columns=columns)
+    names = [name.strip() for name in first_labels(file)[3:]]
+    if len(names) > 1 and [name.lower() for name in names].count("score") == 1 and header is not False:
+        header = True
+    else:
+        header, names = _has_header(file, header), ["score"]
+    s, p, o, *rest = read_columns(file, n_columns=3 + len(names), header=header, last=names, columns=columns)
+    further = {name: column for name, column in zip(names, rest) if name.lower() != "score"}
+    score = next(column for name, column in zip(names, rest) if name.lower() == "score")
     texts = pd.Series(np.asarray(score.categories, dtype=object))  # (categories,): the distinct score texts
     is_number = texts.str.fullmatch(NUMBER)
     # numbers, (categories,): the number of each text; NaN if the text is not a number. values, (lines,): the number
@@ -71,7 +78,7 @@ def read_scores(path: str | Path, *, header: bool | None = None, columns: str | 
     if rounded:
         row = int(np.flatnonzero(np.isin(score.codes, rounded))[0])
         values = _as_integers(texts, f"{file}, line {row + 1 + bool(header)}: score {str(score[row])!r}")[score.codes]
-    labels = {name: np.asarray(column, dtype=object) for name, column in zip("spo", (s, p, o))}
+    labels = {name: np.asarray(column, dtype=object) for name, column in (*zip("spo", (s, p, o)), *further.items())}
     return pd.DataFrame({**labels, "score": values})
 
 

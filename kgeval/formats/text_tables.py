@@ -215,7 +215,7 @@ def read_columns(
     file: str | Path,
     n_columns: int = 3,
     header: bool | None = None,
-    last: str = "score",
+    last: str | Sequence[str] = "score",
     columns: str | None = None,
 ) -> list[pd.Categorical]:
     """Read a tab-separated file with the same number of labels on each line.
@@ -224,11 +224,11 @@ def read_columns(
     ----------
     file : str or path
     n_columns : int
-        The number of labels on each line, 3 or 4; the first three are s, p and o.
+        The number of labels on each line, at least 3; the first three are s, p and o.
     header : bool, optional
         Whether the first line names the columns; see `kgeval.read_dataset`.
-    last : str
-        The name of the fourth column in messages.
+    last : str or sequence of str
+        The names of the columns after the third in messages.
     columns : str, optional
         The order of the first three columns: letters, as in `kgeval.read_dataset`.
 
@@ -245,7 +245,7 @@ def read_columns(
     if columns is not None:
         check_columns(columns)  # raises an error if `columns` holds names: only files of datasets may have them
     choice = None if columns is None else parse_columns(columns)
-    names = ["s", "p", "o", last][:n_columns]
+    names = ["s", "p", "o", *([last] if isinstance(last, str) else last)][:n_columns]
     labels = _labels(_text_of(path, "\t"), names, range(n_columns))
     positions, _ = _layout(path, labels[:3], header, choice)
     if header:

@@ -15,10 +15,6 @@ import pandas as pd
 
 from kgeval.checks import check_number, check_one_of, grouped
 from kgeval.comparison.comparison import Comparison
-from kgeval.data.dataset import Dataset
-from kgeval.data.frames import frame_ids, with_labels
-from kgeval.data.known import KnownIndex, known_triples
-from kgeval.data.queries import query_parts
 from kgeval.data.sides import RELATION
 from kgeval.errors import MetricError, ProtocolError
 from kgeval.markup import printable, shown_label
@@ -36,7 +32,7 @@ from kgeval.report.table_text import (
     number_text,
     without_formulas,
 )
-from kgeval.results.evaluation_result import EvaluationResult
+from kgeval.results.evaluation_result import EvaluationResult, explained_row
 from kgeval.results.keys import Key
 from kgeval.stats.moments import FEW_CLUSTERS
 from kgeval.terminal import PIPE, Column, Screen, shortened, width_of
@@ -538,7 +534,7 @@ def _first_names(rows: Sequence[str]) -> str:
     return ", ".join(rows[:MAX_NAMED]) + more
 
 
-def listed_ranks(result: EvaluationResult, scores: pd.DataFrame, dataset: Dataset, screen: Screen = PIPE) -> str:
+def listed_ranks(result: EvaluationResult, screen: Screen = PIPE) -> str:
     """Return one line per filtered rank: rank, number of candidates, score and triple.
 
     If a rival scores higher than the triple, the line also names the rival with the highest score.
@@ -547,9 +543,6 @@ def listed_ranks(result: EvaluationResult, scores: pd.DataFrame, dataset: Datase
     ----------
     result : EvaluationResult
         From `kgeval.evaluate_scores`.
-    scores : pandas.DataFrame
-        The table of scores.
-    dataset : Dataset
     screen : Screen
         As in `format_frame`.
 
@@ -558,19 +551,12 @@ def listed_ranks(result: EvaluationResult, scores: pd.DataFrame, dataset: Datase
     str
         At most 40 ranks. If there are more, a last line contains the number of further ranks.
     """
-    triples = frame_ids("scores", scores.drop(columns="score"), dataset.entities, dataset.relations, dataset.name)
-    known = KnownIndex.of(*query_parts(known_triples(dataset, result.protocol.filter or ()), "object"))
-    listed = with_labels(pd.DataFrame(triples, columns=list("spo")), dataset.entities, dataset.relations)
-    listed["score"] = scores["score"].to_numpy()
-    listed = listed[~known.contains(triples[:, 1], triples[:, 0], triples[:, 2])]
     lines = []
-    for row in result.ranks(labels=True).to_dict("records")[:MAX_LISTED_RANKS]:
-        answer, given = ("o", "s") if row["side"] == "object" else ("s", "o")
-        rivals = listed[(listed[given] == row[given]) & (listed["p"] == row["p"]) & (listed["score"] > row["score"])]
-        beaten = ""
+    for i, row in enumerate(result.ranks(labels=True).to_dict("records")[:MAX_LISTED_RANKS]):
+        rivals, beaten = explained_row(result, i), ""
+        rivals = rivals[(rivals["stands"] == "above") & rivals["counts"]]
         if len(rivals):
-            best = rivals.loc[rivals["score"].idxmax()]
-            beaten = f"beaten by {printable(best[answer])} {best['score']:.3f}"
+            beaten = f"beaten by {printable(rivals['candidate'].iloc[0])} {rivals['score'].iloc[0]:.3f}"
         triple = [printable(row[name]) for name in "spo"]
         size = str(row["rivals_filtered"] + 1)
         lines.append([f"{row['rank_filtered']:g}", size, f"{row['score']:.3f}", *triple, beaten])

@@ -1235,6 +1235,19 @@ def with_dataset_columns(result: EvaluationResult, dataset: Dataset, rows: Ids) 
     return result.__replace__(columns=pd.concat([result.columns, columns], axis=1), notes=(*result.notes, *notes))
 
 
+def explained_row(result: EvaluationResult, row: int) -> pd.DataFrame:
+    """Return the table of `EvaluationResult.explain` for a row of the table; the result has its scores in memory.
+
+    Parameters
+    ----------
+    result : EvaluationResult
+    row : int
+    """
+    if result._source is None:
+        raise DataError("the result has no scores in memory")
+    return explain_row(result.rank_table, result._source, row, None)
+
+
 def with_all_features(result: EvaluationResult, dataset: Dataset | None = None) -> EvaluationResult:
     """Return the result with every feature that can be computed; the result itself if there is no dataset.
 

@@ -16,6 +16,7 @@ import pandas as pd
 
 from kgeval.checks import Ids, Reals, check_one_of, check_seed
 from kgeval.data.dataset import Dataset
+from kgeval.data.further_values import TEXT, ColumnValues, column_values
 from kgeval.data.known import KnownIndex, known_triples
 from kgeval.data.lists import joined_ranges
 from kgeval.data.queries import given_and_asked, query_parts
@@ -219,9 +220,7 @@ class Recency:
     Parameters
     ----------
     dataset : Dataset
-        All its splits need a column of times: numbers, or dates such as 2014-01-31.
-    time : str
-        The name of this column.
+        All its splits need the `Dataset.time_column`: numbers, or dates such as 2014-01-31.
 
     Raises
     ------
@@ -237,15 +236,17 @@ class Recency:
            [-1.,  0.,  1.]])
     """
 
-    def __init__(self, dataset: Dataset, time: str = "time") -> None:
+    def __init__(self, dataset: Dataset) -> None:
+        time = dataset.time_column
         for split in dataset.splits:
-            if time not in dataset.columns.get(split, ()):
+            if time is None or time not in dataset.columns.get(split, ()):
                 raise DataError(
                     f"Recency needs the time of each triple, but split {split} of {dataset.name!r} has no column "
-                    f"{time!r}; choose another baseline, or name the column of times: Recency(dataset, time=...)"
+                    f"{time or 'time'!r}; choose another baseline, or read the times as a column named time"
                 )
         triples = known_triples(dataset, tuple(dataset.splits))
-        times = np.concatenate([_as_times(dataset.columns[split][time]) for split in dataset.splits])
+        values = dataset.column_values(time or "time")
+        times = np.concatenate([_times_of(values, split) for split in dataset.splits])
         self.n_entities = len(dataset.entities)
         self._times, steps = np.unique(times, return_inverse=True)
         self._history = {}
@@ -267,7 +268,8 @@ class Recency:
         offsets, answers = self._history[side].lookup(relation, given)
         row = np.repeat(np.arange(len(given)), np.diff(offsets))
         step, entity = np.divmod(answers, self.n_entities)
-        is_before = step < np.searchsorted(self._times, _as_times(time))[row]
+        asked = _times_of(column_values({"the queries": pd.Series(np.asarray(time))}), "the queries")
+        is_before = step < np.searchsorted(self._times, asked)[row]
         # Of equal cells, numpy keeps the value that is assigned last: that of the latest step.
         scores[row[is_before], entity[is_before]] = step[is_before]
         return scores
@@ -389,16 +391,10 @@ def _mixed(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     return values ^ (values >> np.uint64(31))
 
 
-def _as_times(values: npt.ArrayLike) -> Reals:
-    """Return times as numbers whose order is that of the times; raise a DataError for other texts."""
-    column = pd.Series(np.asarray(values))
-    try:
-        numbers = pd.to_numeric(column)
-    except (ValueError, TypeError):
-        try:
-            numbers = pd.to_datetime(column, format="ISO8601").astype("int64")
-        except (ValueError, TypeError) as error:
-            raise DataError(f"times must be numbers or dates such as 2014-01-31; {error}") from error
-    if numbers.isna().any():
-        raise DataError(f"the time of triple {int(np.flatnonzero(numbers.isna())[0])} is missing")
-    return numbers.to_numpy(dtype=np.float64)
+def _times_of(values: ColumnValues, part: str) -> npt.NDArray[Any]:
+    """Return times as numbers or dates; raise a DataError for other texts and for missing times."""
+    if values.kind == TEXT:
+        raise DataError(f"times must be numbers or dates such as 2014-01-31; got {values.mixed or values.texts()[0]!r}")
+    if (values.codes[part] < 0).any():
+        raise DataError(f"the time of triple {int(np.argmax(values.codes[part] < 0))} of {part} is missing")
+    return values.of(part)

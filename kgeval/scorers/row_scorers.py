@@ -16,7 +16,7 @@ import threading
 import typing
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -561,7 +561,7 @@ def _out_of_memory(rows: FunctionRows | MatrixRows, calls: _Calls, error: Except
 
 def _values(columns: Sequence[FurtherColumn], codes: Sequence[Ids]) -> dict[str, Any]:
     """Return the values of further columns by name, for the call of a scorer; `codes` has an array for each column."""
-    return {column.name: column.values.take(part) for column, part in zip(columns, codes)}
+    return {column.parameter or column.name: column.values.take(part) for column, part in zip(columns, codes)}
 
 
 def _parameters(function: Any) -> dict[str, bool]:
@@ -577,7 +577,8 @@ def _parameters(function: Any) -> dict[str, bool]:
 def _columns_of(scorer: Any, name: str, dataset: Dataset | None) -> tuple[FurtherColumn, ...]:
     """Return the further columns of a dataset that a scorer names as parameters, after the ids.
 
-    Raise a ScoreError if it needs a parameter that is no column.
+    The parameter ``time`` is the column of time, whatever its name. Raise a ScoreError if the scorer needs a parameter
+    that is no column.
     """
     if dataset is None:
         return ()
@@ -587,17 +588,19 @@ def _columns_of(scorer: Any, name: str, dataset: Dataset | None) -> tuple[Furthe
         calls = [one for one in calls if one[2] in ("query_vectors", "score_relations")]
     elif not any(attribute in _OF_ENTITIES for *_, attribute in calls) and callable(scorer):
         calls = [*calls, (scorer, 3, "")]
-    known, found = dataset.column_names, []
+    known: dict[str, str] = {column: column for column in dataset.column_names}  # parameter -> column
+    known |= {"time": dataset.time_column} if dataset.time_column and "time" not in known else {}
+    found: dict[str, str] = {}
     for call, n_ids, attribute in calls:
         for parameter, is_needed in list(_parameters(call).items())[n_ids:]:
             if parameter in known:
-                found.append(parameter)
+                found[parameter] = known[parameter]
             elif is_needed and parameter != "candidates":
                 raise ScoreError(
                     f"{name}{'.' * bool(attribute)}{attribute} takes {parameter!r}, but dataset {dataset.name!r} has "
-                    f"no such column; its further columns: {', '.join(known) or 'none'}"
+                    f"no such column; its further columns: {', '.join(dataset.column_names) or 'none'}"
                 )
-    return tuple(further_column(dataset, column) for column in dict.fromkeys(found))
+    return tuple(replace(further_column(dataset, column), parameter=parameter) for parameter, column in found.items())
 
 
 _OF_ENTITIES = ("score_objects", "score_subjects")

@@ -510,12 +510,19 @@ def test_the_table_of_scores_has_the_order_of_the_files(tmp_path, capsys):
         (("graph", "--model", "scorers.py"), "scorers.py: "),
         (("graph", "--scores", "gone.tsv"), "gone.tsv: no such file"),
         (("graph", "--scores", "graph/test.txt"), "graph/test.txt, line 1: expected 4 tab-separated columns"),
-        (("graph", "--scorer", "scorers"), "--scorer expects module:function or file.py:function; got 'scorers'"),
+        (
+            ("graph", "--scorer", "scorers"),
+            "--scorer expects module:function, file.py:function or the name of a baseline (frequency, inverse, degree, "
+            "random, recency); got 'scorers'",
+        ),
         (("graph", "--scorer", "gone.py:f"), "gone.py: no such file"),
         (("grahp", "--scorer", "scorers:total"), "grahp: no such folder; did you mean 'graph'?"),
         (("graph", "--scorer", "scorers:gone"), "--scorer: module 'scorers' has no 'gone'"),
         (("graph", "--scorer", "gone:f"), "--scorer: importing 'gone' raised ModuleNotFoundError: No module named"),
-        (("graph", "--scorer", "scorers:Rows"), "expected a scorer; got the class Rows. Make an instance of it first"),
+        (
+            ("graph", "--scorer", "scorers:Rows"),
+            "--scorer: Rows is a class, so it is made with the dataset: Rows(dataset) raised TypeError: ",
+        ),
         (("graph", "--scorer", "scorers:number"), "expected a function score(s, p, o), an object with score_objects"),
         (("graph", "--scorer", "scorers:nan"), "nan gave NaN for (?, 'r', 'c') with candidate 'a' ("),
         (("graph", "--scorer", "scorers:broken"), "broken raised RuntimeError when given 21 triples, with the ids ("),

@@ -7,9 +7,23 @@ import numpy as np
 import pandas as pd
 import pytest
 from grids import light
-from key_cases import N, PlainRows, R, Rows, as_dataset, loop, random_facts, ranked, with_all, with_time, without_time
+from key_cases import (
+    N,
+    PlainRows,
+    R,
+    Rows,
+    as_dataset,
+    loop,
+    random_facts,
+    ranked,
+    score_of,
+    with_all,
+    with_time,
+    without_time,
+)
 
 import kgeval as kg
+from kgeval.results.evaluation_result import explained_row
 
 pytestmark = pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")
 
@@ -260,16 +274,154 @@ def test_negatives_at_a_time():
             assert found == [str(e) for e in range(N) if e not in known]
 
 
-def test_tables_of_triples_are_not_filtered_by_time():
+def all_rows(facts, takes_time=True):
+    """A table of scores that lists every entity for each query of test, with its time and qualifiers."""
+    rows = {}
+    for s, p, o, time, qualifiers in facts["test"]:
+        for triple in [*((e, p, o) for e in range(N)), *((s, p, e) for e in range(N))]:
+            rows[(*map(str, triple), time, qualifiers)] = score_of(*triple, time if takes_time else None)
+    frame = pd.DataFrame([*rows], columns=["s", "p", "o", "time", "qualifiers"])
+    return frame.astype({"time": object}).assign(score=[*rows.values()])
+
+
+@pytest.mark.parametrize("seed", light(range(200), 4))
+@pytest.mark.parametrize("key", KEYS)
+def test_tables_of_scores_are_matched_and_filtered_by_the_key(seed, key):
+    """With the columns of the key, the counts are those of the loop; explanations, too."""
+    facts = random_facts(seed)
+    dataset, table, wanted = as_dataset(facts), all_rows(facts), loop(facts, key, True)
+    result = kg.evaluate_scores(table.sample(frac=1, random_state=seed), dataset, kg.Protocol(filter_by=key))
+    assert ranked(result) == wanted
+    assert result.facts["scorer_columns"] == ["time", "qualifiers"]
+    n = len(facts["test"])
+    for row in range(0, 2 * n, 5):
+        frame = explained_row(result, row)
+        found = [frame.attrs[f"n_{name}"] for name in ("above", "tied", "above_counting", "tied_counting")]
+        counts = wanted[row % n, ("subject", "object")[row // n]]
+        assert found == [counts[i] for i in (0, 1, 3, 4)]
+
+
+def test_tables_of_other_times_are_other_tables():
+    """The digest of the listed candidates knows the times; the same table gives the same digest."""
+    facts = random_facts(2)
+    dataset, table = as_dataset(facts), all_rows(facts)
+    protocol = kg.Protocol(filter_by=())
+    one = kg.evaluate_scores(table, dataset, protocol).protocol
+    assert one == kg.evaluate_scores(table.iloc[::-1], dataset, protocol).protocol
+    plain = all_rows(facts, takes_time=False).drop(columns=["time", "qualifiers"]).drop_duplicates()
+    other = kg.evaluate_scores(plain, dataset, protocol)
+    assert one.candidates != other.protocol.candidates
+    assert ranked(other) == loop(facts, (), False)
+    keyed = all_rows(facts, takes_time=False).drop(columns="qualifiers").drop_duplicates()
+    assert ranked(kg.evaluate_scores(keyed, dataset, kg.Protocol(filter_by="time"))) == loop(facts, ("time",), False)
+
+
+def test_tables_without_the_columns_of_the_key_are_refused():
     """Their rows have no time, so the same query at another time would be mixed up: an error, no number."""
-    dataset = as_dataset(random_facts(2))
-    scores = pd.DataFrame([("0", "0", "1", 1.0)], columns=["s", "p", "o", "score"])
-    with pytest.raises(kg.ProtocolError, match="with a table of scores, filter_by must be"):
-        kg.evaluate_scores(scores, dataset, kg.Protocol(filter_by="time"))
+    facts = random_facts(2)
+    dataset, table = as_dataset(facts), all_rows(facts)
+    with pytest.raises(kg.ProtocolError) as caught:
+        kg.evaluate_scores(table.drop(columns="time"), dataset, kg.Protocol(filter_by="time"))
+    assert str(caught.value) == (
+        "with a table of scores, filter_by=('time',) needs the column 'time' in the table: its rows hold triples "
+        "without time, so the same query at another time would be mixed up. Add the column, or a column 'positive' "
+        "with the row number of the positive of each row; kgeval.evaluate and kgeval.evaluate_candidates filter by "
+        "time, too"
+    )
     with pytest.raises(kg.ProtocolError, match="which known answers does the filter remove"):
-        kg.evaluate_scores(scores, dataset)
+        kg.evaluate_scores(table, dataset)
+    wrong = table.assign(time=["77", *table["time"][1:]])
+    with pytest.raises(kg.DataError, match=r"^scores, row 0: no fact of the dataset has the time '77'$"):
+        kg.evaluate_scores(wrong, dataset, kg.Protocol(filter_by="time"))
+    s, p, o, time, qualifiers = facts["test"][0]
+    is_first = (table[["s", "p", "o"]] == [str(s), str(p), str(o)]).all(axis=1) & (table["qualifiers"] == qualifiers)
+    is_first &= table["time"].isna() if time is None else table["time"] == time
+    with pytest.raises(kg.DataError, match="has no score at its time or with its qualifiers in the table; add its row"):
+        kg.evaluate_scores(table[~is_first], dataset, kg.Protocol(filter_by="time"))
+
+
+def test_predictions_are_not_filtered_by_time():
+    """Their rows have no time."""
+    dataset = as_dataset(random_facts(2))
+    predictions = kg.Predictions.from_arrays([[0, 0, 1]], "object", [[1]])
+    with pytest.raises(kg.ProtocolError) as caught:
+        kg.evaluate_predictions(predictions, dataset, kg.Protocol(filter_by="time"))
+    assert str(caught.value) == (
+        "with predictions, filter_by must be (): its rows hold triples without time, so the same query at another time "
+        "would be mixed up. kgeval.evaluate, kgeval.evaluate_candidates and tables of scores with a column 'time' are "
+        "filtered by time"
+    )
+
+
+@pytest.mark.parametrize("seed", light(range(50), 3))
+def test_lists_of_positives_in_a_table_are_filtered_by_the_key(seed):
+    """With a column 'positive', the time follows from the positive."""
+    facts, rows = random_facts(seed), []
+    for number, (s, p, o, time, _) in enumerate(facts["test"]):
+        triples = {*((e, p, o) for e in range(N)), *((s, p, e) for e in range(N))}
+        rows += [(*map(str, triple), number, score_of(*triple, time)) for triple in triples]
+    table = pd.DataFrame(rows, columns=["s", "p", "o", "positive", "score"])
+    result = kg.evaluate_scores(table, as_dataset(facts), kg.Protocol(filter_by="time"))
+    assert ranked(result) == loop(facts, ("time",), True)
 
 
 def test_the_check_of_a_scorer_gives_it_the_time():
     """check_scorer takes times of the dataset, too."""
     assert kg.check_scorer(with_time, as_dataset(random_facts(2))).dtype == "int64"
+
+
+@pytest.mark.parametrize("seed", light(range(100), 3))
+@pytest.mark.parametrize("key", KEYS)
+def test_the_row_order_check_filters_by_the_key(seed, key):
+    """Its statistic of all train triples is that of a ranking of train with the same key."""
+    facts = random_facts(seed, 120)
+    dataset = as_dataset(facts)
+    for scorer in (with_time, without_time):
+        statistic = kg.evaluate(scorer, dataset, kg.Protocol(filter_by=key), progress=False).facts["row_order"]
+        ranked_train = kg.evaluate(scorer, dataset, kg.Protocol(splits="train", filter_by=key), progress=False)
+        assert statistic["triples"] == len(facts["train"])
+        for side in ("subject", "object"):
+            for name in ("amri", "mrr"):
+                assert statistic[side][name] == pytest.approx(ranked_train[f"{side}.{name}"], abs=1e-6)
+
+
+def test_a_parameter_time_is_the_column_of_time_whatever_its_name():
+    """A dataset with dates serves a scorer that says time."""
+    dataset = kg.Dataset.from_arrays(
+        test=[[0, 0, 1], [0, 0, 2]],
+        n_entities=3,
+        n_relations=1,
+        columns={"test": {"Date": ["2014-05-02", "2014-05-01"], "weight": [1, 2]}},
+    )
+    seen = []
+
+    def score(s, p, o, *, time, weight):
+        seen.append((time.dtype, set(weight.tolist()) <= {1, 2}))
+        return ((o == 1) == (time == np.datetime64("2014-05-02"))).astype(int)
+
+    result = kg.evaluate(score, dataset, kg.Protocol(filter_by="Date", sides="object"), progress=False)
+    assert result.facts["scorer_columns"] == ["Date", "weight"]
+    assert set(seen) == {(np.dtype("datetime64[D]"), True)}
+    assert result.table[["better_raw", "tied_raw"]].to_numpy().tolist() == [[0, 0], [0, 1]]
+    assert not any("was not given" in note for note in result.notes)
+
+
+def test_faults_of_a_scorer_are_sought_at_the_times_of_the_triples():
+    """Facts of a ring that turns with the time: the right scorer has no fault, a shifted one is named."""
+    n, times = 60, np.arange(60) % 7
+    s = np.arange(n)
+    facts = np.column_stack([s, 0 * s, (s + times) % n])
+    dataset = kg.Dataset.from_arrays(test=facts, n_entities=n, n_relations=1, columns={"test": {"time": times}})
+    asked = set()
+
+    def turning(shift):
+        def score(s, p, o, time):
+            asked.update(time.tolist())
+            return -((o - s - time - shift) % n)
+
+        return score
+
+    assert kg.check_scorer(turning(0), dataset).unchecked == ""
+    with pytest.raises(kg.ScoreError, match=r"the (subject|object) rows are shifted by one"):
+        kg.check_scorer(turning(1), dataset)
+    assert asked == set(range(7))

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import kgeval as kg
+from kgeval.data.keys import FactColumns
 from kgeval.data.known import KnownIndex
 from kgeval.data.queries import Queries, query_parts
 from kgeval.evaluation import row_order
@@ -323,11 +324,11 @@ def test_kept_tasks_depend_on_the_entities_and_are_few():
     """Tasks among all entities are not those among the entities of train; the oldest of nine is dropped."""
     dataset, kept = ring(20), {}
     for n, entities in [(20, np.arange(N)), (20, np.arange(21)), *((n, np.arange(N)) for n in range(1, 8))]:
-        task = row_order._kept_task(kept, dataset, n, "object", entities)
+        task = row_order._kept_task(kept, dataset, n, "object", entities, FactColumns())
         assert (task.n_queries, len(task.candidates)) == (n, len(entities))
     assert len(kept) == row_order.MAX_KEPT
     assert ("object", 20, N) not in kept
-    assert row_order._kept_task(kept, dataset, 7, "object", np.arange(N)) is task
+    assert row_order._kept_task(kept, dataset, 7, "object", np.arange(N), FactColumns()) is task
 
 
 def test_the_statistic_is_the_same_in_every_run():

@@ -251,7 +251,7 @@ def listing(train, test, rows, protocol=None):
     scores = pd.DataFrame(rows, columns=["s", "p", "o", "score"])
     dataset = Dataset.from_frames(train=pd.DataFrame(train), test=pd.DataFrame(test))
     result = kgeval.evaluate_scores(scores, dataset, protocol)
-    return result, listed_ranks(result, scores, dataset).split("\n")
+    return result, listed_ranks(result).split("\n")
 
 
 def test_listing_by_hand():

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from key_cases import COUNTS
 
 import kgeval as kg
 from kgeval.scorers.baselines import BASELINES, make_baselines
@@ -203,7 +204,7 @@ def test_recency_needs_times():
         kg.baselines.Recency(random_dataset(0))
     assert str(found.value) == (
         "Recency needs the time of each triple, but split train of 'dataset' has no column 'time'; choose another "
-        "baseline, or name the column of times: Recency(dataset, time=...)"
+        "baseline, or read the times as a column named time"
     )
     frame = pd.DataFrame({"s": ["a"], "p": ["r"], "o": ["b"], "time": ["yesterday"]})
     with pytest.raises(kg.DataError, match=r"^times must be numbers or dates such as 2014-01-31; "):
@@ -291,3 +292,19 @@ def test_recency_on_yago(shared):
     assert len(ranks) == 40_052
     assert round((1 / ranks).mean(), 4) == 0.8885
     assert round((ranks <= 10).mean(), 4) == 0.9273
+
+
+@pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")
+@pytest.mark.parametrize("name", ["time", "Date"])
+def test_recency_gives_dates_and_numbers_the_same_ranks(name):
+    """Whatever the column is called; dates of a run have another dtype than those of the files."""
+    results = []
+    for kind in ("numbers", "dates"):
+        dataset, _ = temporal(1, kind)
+        columns = {split: frame.rename(columns={"time": name}) for split, frame in dataset.columns.items()}
+        dataset = kg.Dataset(dataset.entities, dataset.relations, dataset.splits, columns=columns)
+        protocol = kg.Protocol(filter_by=name)
+        results.append(kg.evaluate(kg.baselines.Recency(dataset), dataset, protocol, progress=False))
+    one, other = (result.table[COUNTS].to_numpy() for result in results)
+    assert np.array_equal(one, other)
+    assert 0 < np.count_nonzero(one[:, 0]) < len(one)

@@ -21,6 +21,7 @@ from kgeval.cli.options import (
     add_quiet,
     add_reading,
     check_options,
+    filter_key,
     given_dataset,
     given_splits,
     scorer_of,
@@ -43,6 +44,12 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         metavar="FOLDER",
         help="folder with valid_negatives.txt and test_negatives.txt (default: DATASET), or the word uniform (for "
         "random negatives)",
+    )
+    negatives.add_argument(
+        "--filter-by",
+        metavar="COLUMNS",
+        help="for uniform negatives: columns, comma-separated, in which a known triple must equal the positive to be "
+        "no negative: time,qualifiers; none: whatever they are (needed if the dataset has times or qualifiers)",
     )
     negatives.add_argument("--sample-seed", type=int, metavar="N", help="seed of uniform negatives (default: 0)")
     thresholds = parser.add_argument_group("thresholds (change the numbers)")
@@ -130,6 +137,7 @@ def _classify(options: argparse.Namespace) -> Output:
         sample_seed=options.sample_seed or 0,
         source=source,
         batch_size=options.batch_size,
+        filter_by=filter_key(options),
     )
     if options.metrics is None:
         options.metrics = ",".join(result.default_metrics)

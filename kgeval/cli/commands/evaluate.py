@@ -137,7 +137,7 @@ def _evaluate(options: argparse.Namespace) -> Output:
     further = {str(name) for frame in dataset.columns.values() for name in frame}
     check_output(options, [*further, *(f"dataset.{name}" for name in further), *computed_columns(dataset)])
     columns_to_add = ChosenColumns.of(options, dataset)
-    scores, beside = None, {}
+    beside: dict[str, EvaluationResult] = {}
     if options.scores is not None:
         # Column names apply to the files of the dataset only; an order of letters, such as htr, also to the scores.
         is_order = "," not in (options.columns or "") and not has_named_header(options.scores)
@@ -168,7 +168,7 @@ def _evaluate(options: argparse.Namespace) -> Output:
             name: _of_baseline(baseline, dataset, result.protocol, options) for name, baseline in baselines.items()
         }
         result = with_baselines(result, beside) if beside else result
-    return _shown(columns_to_add.added_to(result), options, start, dataset, scores, beside)
+    return _shown(columns_to_add.added_to(result), options, start, beside)
 
 
 def _of_baseline(
@@ -192,13 +192,11 @@ def _shown(
     result: EvaluationResult,
     options: argparse.Namespace,
     start: float,
-    dataset: kgeval.Dataset | None = None,
-    scores: Any = None,
     beside: Mapping[str, EvaluationResult] = MappingProxyType({}),
 ) -> Output:
     """Save a result if the options say so, and return the output of the command.
 
-    `scores` are those of --scores, `beside` the results of the baselines.
+    `beside` holds the results of the baselines.
     """
     if options.name is not None:
         result = named(result, options.name, options.seed)
@@ -214,8 +212,8 @@ def _shown(
     # No other format lists these ranks, so only a wider terminal can show the columns that do not fit.
     screen = replace(options.screen, whole="a wider terminal")
     ranks = []
-    if is_listed and scores is not None and dataset is not None:
-        ranks = [listed_ranks(result, scores, dataset, screen)]
+    if is_listed and options.scores is not None:
+        ranks = [listed_ranks(result, screen)]
     if ended and (options.to != "table" or options.quiet):
         say_aside([ended])
     as_tool = convention_text(result, options)
