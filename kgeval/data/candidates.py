@@ -597,17 +597,19 @@ class ByRelation(Candidates):
             if is_inside.any():
                 yield part.take(np.flatnonzero(is_inside)), pool
             for i in np.flatnonzero(~is_inside).tolist():
-                if self.kind == LAST and part.rows[i] >= 0:
-                    raise ProtocolError("the answer is not in the pool of its query: outside='last' ranks it unscored")
+                if self.kind != ADDED:
+                    raise ProtocolError(
+                        f"the answer is not in the pool of its query, and outside={self.outside!r} does not score it; "
+                        "outside='add' does"
+                    )
                 yield part.part(i, i + 1), np.union1d(pool, part.answers[i])
 
     def is_made_from_test(self, dataset: Dataset) -> bool:
         """Return whether the pools equal domain and range of all splits, while those of train differ."""
-        if "train" not in dataset:
-            return False
+        none = np.zeros((0, 3), dtype=np.int64)
         every, train = (
-            _observed(np.concatenate([dataset[split].array for split in splits]), len(dataset.relations))
-            for splits in (list(dataset.splits), ["train"])
+            _observed(np.concatenate([none, *(dataset[split].array for split in splits)]), len(dataset.relations))
+            for splits in (list(dataset.splits), ["train"] if "train" in dataset else [])
         )
         return self._equals(every) and not self._equals(train)
 

@@ -130,6 +130,8 @@ def check_row_order(
     train = dataset.splits.get("train")
     if train is None or not len(train):
         return unchecked("the dataset has no train triples")
+    if not tasks:
+        return unchecked("no query was scored")
     sides = list(dict.fromkeys(task.side for task in tasks))
     most = min(len(train), MAX_TRIPLES)
     n = _affordable(rows, tasks, most, len(entities), len(sides), seconds, n_processes, seconds_left)
