@@ -3,6 +3,7 @@
 import itertools
 import json
 import random
+import re
 
 import numpy as np
 import oracle
@@ -347,13 +348,43 @@ def test_explain_and_errors(graph):
             kg.evaluate(lambda s, p, o: s, dataset, protocol, progress=False)
 
 
-def test_pools_made_from_test_are_said(graph):
-    """Domain and range of all splits are made from test; those of train are not."""
-    dataset, table = graph
-    for splits, is_said in ((("train", "test"), True), (("train",), False)):
-        pools = kg.candidates.ByRelation.observed(dataset, splits, outside="add")
+def test_pools_made_from_test_are_said():
+    """Domain and range of all splits, with few other entities or none; not those of train, nor all entities."""
+    train, test = [[0, 0, 1]], [[i, 0, 20 + i] for i in range(1, 12)]
+    dataset = kg.Dataset.from_arrays(train=train, test=test, n_entities=40, n_relations=1)
+    domain, answers = range(12), [1, *range(21, 32)]  # 22 of both are not in those of train
+    for objects, said in (
+        (answers, "made from test: of 22 entities beyond the domain and range of train, 22 are in those of the other"),
+        ([*answers, 32, 33], "probably made from test: of 24 entities beyond the domain and range of train, 22 are in"),
+        ([*answers, 32, 33, 34], ""),
+        (answers[:-1], ""),
+        (range(40), ""),
+    ):
+        pools = kg.candidates.ByRelation({0: objects}, {0: domain}, outside="add")
         notes = kg.evaluate(lambda s, p, o: s, dataset, kg.Protocol(candidates=pools), progress=False).notes
-        assert any(note.startswith("the pools were made from test") for note in notes) == is_said
+        assert [f"the pools were {said}" in note for note in notes if "made from test" in note] == [True] * bool(said)
+    for graph, splits, is_said in (
+        (dataset, ("train", "test"), True),
+        (dataset, "train", False),
+        (kg.Dataset.from_arrays(test=test, n_entities=40, n_relations=1), "test", True),
+    ):
+        pools = kg.candidates.ByRelation.observed(graph, splits, outside="add")
+        notes = kg.evaluate(lambda s, p, o: s, graph, kg.Protocol(candidates=pools), progress=False).notes
+        assert any(note.startswith("the pools were made from test: of ") for note in notes) == is_said
+
+
+def test_identity():
+    """The entities of each relation and side, and the rule; not their order, nor their source."""
+    pools = kg.candidates.ByRelation
+    one = pools({0: [1, 2], 1: [3]}, outside="add")
+    assert one == pools({1: [3], 0: [2, 1, 2]}, outside="add", source="a paper")
+    for other in (
+        pools({0: [1, 2], 1: [3]}, outside="last"),
+        pools(subjects={0: [1, 2], 1: [3]}, outside="add"),
+        pools({0: [1, 4], 1: [3]}, outside="add"),
+        pools({0: [1, 2], 2: [3]}, outside="add"),
+    ):
+        assert one != other
 
 
 def test_files_of_pools(tmp_path):
@@ -383,9 +414,64 @@ def test_files_of_pools(tmp_path):
     (tmp_path / "type_constrain.txt").write_text("1\n1\t2\t2\t2\n1\t3\t0\t3\n")
     with pytest.raises(kg.DataError, match="line 3: expected a relation, a count and as many entity ids"):
         kg.read_candidates(tmp_path / "type_constrain.txt", dataset)
+    for name, text, message in (
+        ("a.json", '{"r": {"head": ["a"]}, "r": {"head": ["c"]}}', "'r' occurs twice; join its pools"),
+        ("a.json", '{"r": {"head": ["A", "B"]}}', "none of its 2 entities, such as 'A', is in"),
+        ("a.json", '{"R": {"head": ["a"]}}', "none of its 1 relation, such as 'R', is in"),
+        ("a.json", '{"r": {"subject": ["a"]}}', "found \"['a']\" at 'r', 'subject'"),
+        ("a.json", "{}", "has no pools"),
+        ("type_constrain.txt", "1\n1\t1\t2\n\n1\t1\t0\n", "line 3: expected a relation, a count"),
+        ("type_constrain.txt", "1\n1\t1\t2\n0\t1\t0\n", "line 3: expected the tails of relation 1; found relation 0"),
+        ("type_constrain.txt", "2\n1\t1\t2\n1\t1\t0\n", "expected 2 lines for each of 2 relations; found 2"),
+        ("type_constrain.txt", "1\n1\t1\t²\n1\t1\t0\n", "line 2: expected a relation"),
+    ):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        with pytest.raises(kg.DataError, match=re.escape(message)):
+            kg.read_candidates(tmp_path / name, dataset)
     (tmp_path / "lists.txt").write_text("a\tr\tb\na\tr\tc\nc\tq\tb\nc\tq\ta\n")
     with pytest.raises(kg.ProtocolError, match="outside= is for pools"):
         kg.read_candidates(tmp_path / "lists.txt", dataset, outside="add")
+
+
+def test_command_line(graph, tmp_path, capsys):
+    """Observed pools and a file give the numbers of Python; what is missing or has no effect is said."""
+    dataset = graph[0]
+    for split in ("train", "test"):
+        rows = [f"e{s}\tr{p}\te{o}\n" for s, p, o in dataset[split].array.tolist()]
+        (tmp_path / f"{split}.txt").write_text("".join(rows))
+    (tmp_path / "model.py").write_text("def score(s, p, o):\n    return (31 * s + 17 * p + 7 * o) % 101\n")
+    read = kg.read_dataset(tmp_path)
+    pools = kg.candidates.ByRelation.observed(read, outside="add")
+    wanted = kg.evaluate(
+        lambda s, p, o: (31 * s + 17 * p + 7 * o) % 101, read, kg.Protocol(candidates=pools), progress=False
+    )
+    names, labels = read.relations.labels, read.entities.labels
+    sides = {"head": "subject", "tail": "object"}
+    content = {
+        name: {word: [labels[e] for e in pools.of_side[side][p]] for word, side in sides.items()}
+        for p, name in enumerate(names)
+    }
+    (tmp_path / "pools.json").write_text(json.dumps(content))
+    call = [str(tmp_path), "--scorer", f"{tmp_path / 'model.py'}:score"]
+    for given in ("observed", str(tmp_path / "pools.json")):
+        options = ["--candidates", given, "--outside", "add", "--out", str(tmp_path / "a.kgeval"), "--overwrite"]
+        assert main(["evaluate", *call, *options, "--metrics", "mrr,hits@3_of_20"]) == 0
+        shown = next(line.split() for line in capsys.readouterr().out.splitlines() if line.startswith("both "))
+        assert shown == ["both", "80", f"{wanted['mrr']:.4f}", f"{wanted['hits@3_of_20']:.4f}"]
+        assert kg.load_result(tmp_path / "a.kgeval").table.equals(wanted.table)
+    row = int(wanted.table["rivals_raw"].idxmax())
+    s, p, o = wanted.table.loc[row, list("spo")]
+    triple = [labels[s], names[p], labels[o]]
+    live = ["show", "--dataset", *call, "--candidates", "observed", "--outside", "add", "--explain", *triple]
+    assert main(live) == 0
+    assert f"of {wanted.table.loc[row, 'rivals_raw'] + 1:,} candidates" in capsys.readouterr().out
+    for options, message in (
+        (["--candidates", "observed"], "choose outside='add' (--outside add: "),
+        (["--outside", "add"], "--outside needs --candidates"),
+        (["--candidates", "observed", "--outside", "add", "--empty-lists", "drop"], "is for lists of negatives"),
+    ):
+        assert main(["evaluate", *call, *options]) == 2
+        assert message in " ".join(capsys.readouterr().err.split())
 
 
 COMPLEX_OPTIONS = ["--model-type", "complex", "--layout", "halves", "--inverse-relations", "after"]
@@ -412,4 +498,5 @@ def test_published_files_of_pools(shared, file, tmp_path, capsys):
     data = shared / "data"
     call = ["evaluate", str(data / "wn18rr"), "--model", str(data / "models" / "wn18rr-complex.npz"), *COMPLEX_OPTIONS]
     assert main([*call, "--candidates", str(data / "formats" / file), "--outside", "add", "--no-progress"]) == 0
-    assert ("the pools were made from test" in capsys.readouterr().out) == file.startswith("openke")
+    verb = "were made" if file.startswith("openke") else "were probably made"
+    assert f"the pools {verb} from test: of 5,5" in capsys.readouterr().out
