@@ -736,7 +736,10 @@ def _pools(name: str, value: Any) -> dict[int, Ids]:
         raise ProtocolError(f"{name} must map each relation (an id) to entity ids; got {type(value).__name__}")
     for key in value:
         if isinstance(key, bool) or not isinstance(key, (int, np.integer)) or key < 0:
-            raise ProtocolError(f"{name} must map ids of relations, integers of at least 0, to entity ids; got {key!r}")
+            raise ProtocolError(
+                f"{name} must map ids of relations, integers of at least 0, to entity ids; got {key!r}. For labels, "
+                "dataset.relations.find(labels) returns the ids"
+            )
     return {int(key): np.unique(_ids(f"{name}[{key}]", ids)) for key, ids in value.items()}
 
 

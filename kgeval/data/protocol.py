@@ -336,7 +336,10 @@ class Protocol:
     def __post_init__(self) -> None:
         object.__setattr__(self, "_names_sides", self.sides is not None)
         if not isinstance(self.candidates, Candidates):
-            raise ProtocolError(f"candidates must be a value such as kgeval.candidates.All(); got {self.candidates!r}")
+            raise ProtocolError(
+                "candidates must be a value such as kgeval.candidates.All() or "
+                f"kgeval.candidates.ByRelation.observed(dataset); got {self.candidates!r}"
+            )
         check_identity(self.candidates)
         object.__setattr__(self, "sides", check_sides(self.candidates.sides if self.sides is None else self.sides))
         without = [side for side in self.sides if side not in self.candidates.sides]
