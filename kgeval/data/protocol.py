@@ -25,7 +25,7 @@ from kgeval.checks import (
     names_unknown_arguments,
     suggest,
 )
-from kgeval.data.candidates import OF_TOOL, All, Candidates, candidates_from_json, check_identity
+from kgeval.data.candidates import OF_TOOL, POOL_KINDS, All, Candidates, candidates_from_json, check_identity
 from kgeval.data.dataset import SPLITS, Dataset
 from kgeval.data.keys import check_key
 from kgeval.data.qualifiers import QUALIFIERS
@@ -497,6 +497,8 @@ class Protocol:
         values = {old.get(name, name): value for name, value in self.to_dict().items()}
         if values.get("filter_by", ()) is None:
             del values["filter_by"]
+        if self.candidates.kind in POOL_KINDS:  # where the pools come from changes no number
+            values["candidates"] = {"kind": self.candidates.kind, "digest": self.candidates.digest}
         text = json.dumps(values, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:8]
 
