@@ -44,8 +44,11 @@ def score_of(s, p, o, time):
     return (3 * s + 5 * p + 7 * o * o + s * o) % 5 + (0 if time is None else (s + o) * time % 3)
 
 
-def loop(facts, key, takes_time, splits=("test",), known=("train", "valid", "test")):
-    """Count the rivals of each positive by loops over all entities: {(row, side): counts raw and filtered}."""
+def loop(facts, key, takes_time, splits=("test",), known=("train", "valid", "test"), pools=None):
+    """Count the rivals of each positive by loops over all entities: {(row, side): counts raw and filtered}.
+
+    `pools`: side -> relation -> the entities to loop over instead.
+    """
     part = {"time": 3, "qualifiers": 4}
     known_facts = {tuple(row[:3]) + tuple(row[part[name]] for name in key) for split in known for row in facts[split]}
     found = {}
@@ -54,7 +57,7 @@ def loop(facts, key, takes_time, splits=("test",), known=("train", "valid", "tes
         for side in ("subject", "object"):
             counts = dict.fromkeys(COUNTS, 0)
             own = score_of(s, p, o, time if takes_time else None)
-            for entity in range(N):
+            for entity in range(N) if pools is None else sorted(pools[side][p]):
                 triple = (entity, p, o) if side == "subject" else (s, p, entity)
                 if triple == (s, p, o):
                     continue

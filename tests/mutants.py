@@ -7,7 +7,8 @@ Exit status 1: some mutant survives; 2: the mutants cannot be tried, for example
 
 C1 to C38 number the traps in the project's notes on other evaluators, S1 to S19 the ways in that gave wrong numbers.
 T1 stands for baselines, T2 for a precision, A1 for the audit of datasets, P1 for ranks of answers that a list lacks, P2
-for the mode in which a live model scores, P3 for the numbers that another tool would print, R1 for the relation side.
+for the mode in which a live model scores, P3 for the numbers that another tool would print, P4 for pools by relation,
+P5 for hits@k of n drawn negatives, R1 for the relation side.
 """
 
 import os
@@ -60,6 +61,7 @@ BOOTSTRAP = "stats/test_intervals.py"
 CLASSES = "classification/test_classification_result.py"
 CLASSIFIED = "classification/test_classifier.py"
 CLASS_INTERVALS = "classification/test_intervals.py"
+POOLS = "evaluation/test_pools.py"
 PREDICTED = "evaluation/test_predicted_lists.py"
 CLUSTERED = "results/test_clustering.py"
 COMPARED = "comparison/test_comparison.py"
@@ -86,6 +88,7 @@ DISPATCHED = "ranking/executors/test_dispatch.py"
 WORKERS = "ranking/executors/test_workers.py"
 RUNNING = "evaluation/test_run_settings.py"
 RUNS = "trec/test_run_files.py"
+SAMPLED = "metrics/test_sampled_hits.py"
 SEEDS = "stats/test_runs.py"
 TIES = "ranking/test_tie_traps.py"
 RELATION_SIDE = "evaluation/test_relation_side.py"
@@ -1084,6 +1087,69 @@ MUTANTS = (
     Mutant("R1", "pools_by_relation_serve_the_relation_side", "data/candidates.py", RELATION_SIDE,
         "return self.sides",
         "return ALL_SIDES"),
+    Mutant("P3", "pools_are_taken_for_lists_of_negatives", "other_tools/convention.py", POOLS,
+        "candidates.kind in _SHARED):",
+        "candidates == All()):"),
+    Mutant("P4", "added_answers_are_raw_rivals_of_each_other", "ranking/tasks.py", POOLS,
+        "return replace(task, extras=extras)",
+        "return task"),
+    Mutant("P4", "added_answers_are_known_to_each_other", "ranking/ranker.py", POOLS,
+        "known=ranked.known - none.known",
+        "known=ranked.known"),
+    Mutant("P4", "last_is_first", "evaluation/evaluator.py", POOLS,
+        "better = np.where(is_last, rivals, better)",
+        "better = np.where(is_last, 0, better)"),
+    Mutant("P4", "unseen_answers_outside_rank_first", "evaluation/evaluator.py", POOLS,
+        "shown, eligible = (chosen, ",
+        "shown, eligible = (kept, "),
+    Mutant("P4", "last_is_behind_known_answers", "evaluation/pools.py", POOLS,
+        "len(pool) - np.repeat(n_known, np.diff(part.offsets))",
+        "len(pool)"),
+    Mutant("P4", "pools_keep_entities_that_train_lacks", "data/candidates.py", POOLS,
+        "return found[rank_in(entities, found)[1]]",
+        "return found"),
+    Mutant("P4", "pools_of_one_size_are_equal", "data/candidates.py", POOLS,
+        '.encode() + pool.astype("<i8").tobytes()',
+        ".encode()"),
+    Mutant("P4", "the_name_of_a_pool_file_is_part_of_the_protocol", "data/protocol.py", POOLS,
+        "if self.candidates.kind in POOL_KINDS:",
+        "if False:"),
+    Mutant("P4", "pools_made_from_test_pass", "evaluation/pools.py", POOLS,
+        "if n_answers > MADE_FROM_TEST * n_beyond:",
+        "if False:"),
+    Mutant("P4", "all_positives_outside_divide_by_zero", "evaluation/row_order.py", POOLS,
+        "    if not tasks:",
+        "    if False:"),
+    Mutant("P4", "ranks_without_scores_have_a_chance_level", "results/rank_table.py", POOLS,
+        'reason = NO_CHANCE_LAST if is_unscored else ""',
+        'reason = ""'),
+    Mutant("P4", "answers_outside_their_pool_are_called_unseen", "results/explanations.py", POOLS,
+        "reasons = outside if outside and",
+        "reasons = [unseen] if outside and"),
+    Mutant("P4", "ids_of_a_pool_file_are_those_of_the_dataset", "formats/pool_files.py", POOLS,
+        "dictionaries[kind] = _dictionary(file)",
+        "dictionaries[kind] = list(vocabulary.labels)"),
+    Mutant("P4", "tails_stand_before_heads", "formats/pool_files.py", POOLS,
+        'side = "object" if i % 2 else "subject"',
+        'side = "subject" if i % 2 else "object"'),
+    Mutant("P4", "lists_of_negatives_take_a_rule_for_pools", "formats/candidate_files.py", POOLS,
+        "if outside is not None:",
+        "if False:"),
+    Mutant("P5", "one_negative_too_few_is_drawn", "metrics/sampled_hits.py", SAMPLED,
+        "for draw in range(self.n):",
+        "for draw in range(self.n - 1):"),
+    Mutant("P5", "drawn_negatives_are_put_back", "metrics/sampled_hits.py", SAMPLED,
+        "left = rivals[some] - draw",
+        "left = rivals[some]"),
+    Mutant("P5", "half_a_rival_is_rounded_down", "metrics/sampled_hits.py", SAMPLED,
+        "np.ceil(above).astype(np.int64)",
+        "np.floor(above).astype(np.int64)"),
+    Mutant("P5", "expected_ties_are_the_middle_rank", "metrics/sampled_hits.py", SAMPLED,
+        "return self._mean_chance(better, better + tied, rivals)",
+        "return self._chance(better + tied / 2, rivals)"),
+    Mutant("P5", "long_ranges_lack_their_ends", "metrics/sampled_hits.py", SAMPLED,
+        "(half * (inside @ weights) + (after - before) @ corrections)",
+        "(half * (inside @ weights))"),
 )
 # fmt: on
 

@@ -862,6 +862,8 @@ def _candidates_of(options: argparse.Namespace, dataset: Dataset) -> Candidates:
     """Return the candidates of ``--candidates``: observed pools, pools of a file, or lists of negatives."""
     files = options.candidates
     if files == [Path("observed")] and not files[0].exists():
+        if options.empty_lists:
+            raise ProtocolError("--empty-lists is for lists of negatives; in an empty pool, every positive is outside")
         return ByRelation.observed(dataset, outside=options.outside or "error")
     split = words(options.splits or "test")
     if len(split) != 1 and not has_pools(files[0]):

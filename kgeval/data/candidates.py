@@ -617,27 +617,35 @@ class ByRelation(Candidates):
             if is_inside.any():
                 yield part.take(np.flatnonzero(is_inside)), pool
             for i in np.flatnonzero(~is_inside).tolist():
-                if self.kind == LAST and part.rows[i] >= 0:
-                    raise ProtocolError("the answer is not in the pool of its query: outside='last' ranks it unscored")
+                if self.kind != ADDED:
+                    raise ProtocolError(
+                        f"the answer is not in the pool of its query, and outside={self.outside!r} does not score it; "
+                        "outside='add' does"
+                    )
                 yield part.part(i, i + 1), np.union1d(pool, part.answers[i])
 
-    def is_made_from_test(self, dataset: Dataset) -> bool:
-        """Return whether the pools equal domain and range of all splits, while those of train differ."""
-        if "train" not in dataset:
-            return False
-        every, train = (
-            _observed(np.concatenate([dataset[split].array for split in splits]), len(dataset.relations))
-            for splits in (list(dataset.splits), ["train"])
-        )
-        return self._equals(every) and not self._equals(train)
+    def beyond_train(self, dataset: Dataset) -> tuple[int, int]:
+        """Return how many entities the pools have beyond domain and range of train, and how many of them test has.
 
-    def _equals(self, observed: dict[str, dict[int, Ids]]) -> bool:
-        none = np.zeros(0, dtype=np.int64)
-        return all(
-            np.array_equal(pools.get(relation, none), observed[side].get(relation, none))
-            for side, pools in self.of_side.items()
-            for relation in {*pools, *observed[side]}
-        )
+        Returns
+        -------
+        n_beyond : int
+            0 if the pools lack entities of the domain or the range of some split.
+        n_answers : int
+            How many of these entities are in domain or range of all splits.
+        """
+        none, n = np.zeros((0, 3), dtype=np.int64), len(dataset.relations)
+        every = _observed(np.concatenate([none, *(dataset[split].array for split in dataset.splits)]), n)
+        train = _observed(dataset["train"].array if "train" in dataset else none, n)
+        n_beyond = n_answers = 0
+        for side, pools in self.of_side.items():
+            for relation, answers in every[side].items():
+                pool = pools.get(relation, none[:, 0])
+                if not rank_in(pool, answers)[1].all():
+                    return 0, 0
+                beyond = np.setdiff1d(pool, train[side][relation])
+                n_beyond, n_answers = n_beyond + len(beyond), n_answers + int(np.isin(beyond, answers).sum())
+        return n_beyond, n_answers
 
     def describe(self) -> str:
         """Return a text such as ``"pools of 11 relations, positives outside their pools last"``."""
@@ -753,7 +761,10 @@ def _pools(name: str, value: Any) -> dict[int, Ids]:
         raise ProtocolError(f"{name} must map each relation (an id) to entity ids; got {type(value).__name__}")
     for key in value:
         if isinstance(key, bool) or not isinstance(key, (int, np.integer)) or key < 0:
-            raise ProtocolError(f"{name} must map ids of relations, integers of at least 0, to entity ids; got {key!r}")
+            raise ProtocolError(
+                f"{name} must map ids of relations, integers of at least 0, to entity ids; got {key!r}. For labels, "
+                "dataset.relations.find(labels) returns the ids"
+            )
     return {int(key): np.unique(_ids(f"{name}[{key}]", ids)) for key, ids in value.items()}
 
 

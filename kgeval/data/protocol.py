@@ -339,7 +339,10 @@ class Protocol:
     def __post_init__(self) -> None:
         object.__setattr__(self, "_names_sides", self.sides is not None)
         if not isinstance(self.candidates, Candidates):
-            raise ProtocolError(f"candidates must be a value such as kgeval.candidates.All(); got {self.candidates!r}")
+            raise ProtocolError(
+                "candidates must be a value such as kgeval.candidates.All() or "
+                f"kgeval.candidates.ByRelation.observed(dataset); got {self.candidates!r}"
+            )
         check_identity(self.candidates)
         sides = self.candidates.sides if self.sides is None else self.sides
         object.__setattr__(self, "sides", check_sides(sides, ALL_SIDES))
@@ -500,6 +503,8 @@ class Protocol:
         values = {old.get(name, name): value for name, value in self.to_dict().items()}
         if values.get("filter_by", ()) is None:
             del values["filter_by"]
+        if self.candidates.kind in POOL_KINDS:  # where the pools come from changes no number
+            values["candidates"] = {"kind": self.candidates.kind, "digest": self.candidates.digest}
         text = json.dumps(values, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:8]
 

@@ -325,7 +325,7 @@ def _alone_notes(ranked: Sequence[RankedSide]) -> list[str]:
     if not n_alone:
         return []
     n = sum(len(part.rows) for part in ranked)
-    return [f"{n_alone:,} of {counted(n, 'filtered rank')} are 1 of 1: all other candidates are known answers"]
+    return [f"{n_alone:,} of {counted(n, 'filtered rank')} are 1 of 1: all other candidates, if any, are known answers"]
 
 
 def list_notes(tasks: Sequence[ListTask], unseen: str | None = None) -> list[str]:

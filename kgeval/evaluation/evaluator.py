@@ -584,14 +584,16 @@ def _make_plan(dataset: Dataset, protocol: Protocol, chosen: Ids, scored: tuple[
         ]
 
     outside: dict[str, Bools] = {}
+    # With unseen='worst', the positives that are not scored may be outside of their pools too.
+    shown, eligible = (chosen, every) if protocol.unseen == "worst" else (kept, candidates)
+    if isinstance(protocol.candidates, ByRelation):
+        for side in protocol.sides:
+            outside[side] = np.zeros(len(triples), dtype=bool)
+            outside[side][shown] = protocol.candidates.is_outside(side, triples[shown], eligible[side], dataset)
 
     def tasks_of(rows: Ids, among: dict[str, Ids]) -> list[Task]:
         """Return the tasks of the positives `rows`, with candidates from `among`; no task if positives have lists."""
         if isinstance(protocol.candidates, ByRelation):
-            for side in protocol.sides:
-                is_outside = protocol.candidates.is_outside(side, triples[rows], among[side], dataset)
-                outside[side] = np.zeros(len(triples), dtype=bool)
-                outside[side][rows[is_outside]] = True
             return [
                 task
                 for side in protocol.sides
@@ -624,7 +626,7 @@ def _make_plan(dataset: Dataset, protocol: Protocol, chosen: Ids, scored: tuple[
 
     all_rivals: dict[tuple[str, str], Ids] = {}
     if protocol.unseen == "worst":  # entities and relations that do not occur in train are rivals too
-        all_tasks: list[Task | ListTask] = [*tasks_of(chosen, every), *lists_of(chosen, every)]
+        all_tasks: list[Task | ListTask] = [*tasks_of(chosen, eligible), *lists_of(chosen, eligible)]
         for task in all_tasks:
             for setting, n_rivals in task.count_rivals().items():
                 all_rivals.setdefault((task.side, setting), np.zeros(len(triples), dtype=np.int64))
@@ -632,12 +634,11 @@ def _make_plan(dataset: Dataset, protocol: Protocol, chosen: Ids, scored: tuple[
     tasks, lists = tasks_of(kept, candidates), lists_of(kept, candidates)
     pool_notes: list[str] = []
     if isinstance(protocol.candidates, ByRelation):
-        pool_notes = notes_of_pools(protocol.candidates, dataset, outside, len(kept))
+        pool_notes = notes_of_pools(protocol.candidates, dataset, outside, len(shown))
         for side in protocol.sides if protocol.candidates.kind == LAST else ():
             rows = np.flatnonzero(outside[side])
-            among = every[side] if protocol.unseen == "worst" else candidates[side]
             for setting, n_rivals in pool_rivals(
-                protocol.candidates, side, triples, rows, among, indexes[side], columns
+                protocol.candidates, side, triples, rows, eligible[side], indexes[side], columns
             ).items():
                 all_rivals.setdefault((side, setting), np.zeros(len(triples), dtype=np.int64))
                 all_rivals[side, setting][rows] = n_rivals

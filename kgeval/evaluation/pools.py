@@ -19,6 +19,7 @@ from kgeval.errors import ProtocolError
 from kgeval.ranking.tasks import Task
 
 MOST_ADDED = 1000  # distinct answers outside a pool in one task: all of them are scored for each of its queries
+MADE_FROM_TEST = 0.9  # share of answers among the entities beyond train in pools that were made from test
 
 
 def pool_tasks(
@@ -66,8 +67,8 @@ def pool_tasks(
     if len(outside) and candidates.outside == "error":
         raise ProtocolError(
             f"{side} side: {counted(len(outside), 'positive is', 'positives are')} outside the pool of the relation "
-            f"(of {len(rows):,}), first {triple_labels(dataset, *triples[outside[0], :3])}; choose outside='add' (the "
-            "answer joins its own query) or outside='last' (it ranks last)"
+            f"(of {len(rows):,}), first {triple_labels(dataset, *triples[outside[0], :3])}; choose outside='add' "
+            "(--outside add: the answer joins its own query) or outside='last' (--outside last: it ranks last)"
         )
     inside = rows[~is_outside]
     queries = Queries.of(triples[inside], side, rows=inside)
@@ -143,9 +144,11 @@ def notes_of_pools(
         notes.append(
             f"{n:,} of {len(outside) * n_positives:,} positives are outside their pools ({parts}): each {rule}"
         )
-    if candidates.is_made_from_test(dataset):
+    n_beyond, n_answers = candidates.beyond_train(dataset)
+    if n_answers > MADE_FROM_TEST * n_beyond:
         notes.append(
-            "the pools were made from test: they equal the domain and range of all splits, and not those of train, so "
-            "they tell the scorer which entities the test triples have"
+            f"the pools were {'' if n_answers == n_beyond else 'probably '}made from test: of {n_beyond:,} entities "
+            f"beyond the domain and range of train, {n_answers:,} are in those of the other splits, none of which is "
+            "left out; such pools tell the scorer which entities the test triples have"
         )
     return notes

@@ -135,9 +135,9 @@ def check_row_order(
     if train is None or not len(train):
         return unchecked("the dataset has no train triples")
     tasks = [task for task in tasks if task.side in SIDES]
+    if not tasks:
+        return unchecked("no query of an entity side was scored")
     sides = list(dict.fromkeys(task.side for task in tasks))
-    if not sides:
-        return unchecked("only the relation side was ranked")
     most = min(len(train), MAX_TRIPLES)
     n = _affordable(rows, tasks, most, len(entities), len(sides), seconds, n_processes, seconds_left)
     if seconds_left is not None and n < min(most, MIN_JUDGED):

@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from kgeval.checks import counted
+from kgeval.checks import counted, cut_label
 from kgeval.data.candidates import ByRelation
 from kgeval.data.dataset import Dataset
 from kgeval.errors import DataError, KgevalError
 from kgeval.files import parse_json, read_text
 
 _DICTIONARIES = {"entity": "entity2id.txt", "relation": "relation2id.txt"}
+_PLURAL = {"entity": "entities", "relation": "relations"}
 _SIDES = {"head": "subject", "tail": "object"}
 
 
@@ -61,7 +62,8 @@ def read_pools(path: Path, dataset: Dataset, outside: str = "error") -> ByRelati
     lists = _of_json(path) if path.suffix == ".json" else _of_lines(path)
     dictionaries: dict[str, list[str]] = {}
     pools: dict[str, dict[int, Any]] = {}
-    unknown: dict[str, set[Any]] = {"entity": set(), "relation": set()}
+    named: dict[str, set[str]] = {"entity": set(), "relation": set()}
+    unknown: dict[str, set[str]] = {"entity": set(), "relation": set()}
     n_repeated = 0
     labels = {"entity": dataset.entities, "relation": dataset.relations}
 
@@ -69,6 +71,7 @@ def read_pools(path: Path, dataset: Dataset, outside: str = "error") -> ByRelati
         """Return the ids of labels or of ids of the file; what is unknown is counted and left out."""
         texts = [_label(path, kind, name, dictionaries, dataset) for name in names]
         found = labels[kind].find(texts)
+        named[kind].update(texts)
         unknown[kind].update(text for text, i in zip(texts, found.tolist()) if i < 0)
         return found[found >= 0]
 
@@ -80,11 +83,18 @@ def read_pools(path: Path, dataset: Dataset, outside: str = "error") -> ByRelati
             n_repeated += len(pool) - len(np.unique(pool))
             if len(key):
                 pools[side][int(key[0])] = pool
+    for kind, lacking in unknown.items():
+        if lacking and lacking == named[kind]:
+            raise DataError(
+                f"{path}: none of its {counted(len(lacking), kind, _PLURAL[kind])}, such as "
+                f"{cut_label(min(lacking))!r}, is in {dataset.name!r}; is it the file of another dataset? Ids are "
+                f"those of the {_DICTIONARIES[kind]} beside the file"
+            )
     found = ByRelation(pools.get("object"), pools.get("subject"), outside=outside, source=path.name)
     notes = []
-    for kind, plural in (("entity", "entities"), ("relation", "relations")):
-        if unknown[kind]:
-            text = counted(len(unknown[kind]), kind, plural)
+    for kind, lacking in unknown.items():
+        if lacking:
+            text = counted(len(lacking), kind, _PLURAL[kind])
             notes.append(f"{path.name}: {text} of the pools not in {dataset.name!r}, left out")
     if n_repeated:
         notes.append(
@@ -96,7 +106,16 @@ def read_pools(path: Path, dataset: Dataset, outside: str = "error") -> ByRelati
 
 def _of_json(path: Path) -> dict[str, dict[Any, list[Any]]]:
     """Return the entities by side and relation of ``{relation: {"head": [], "tail": []}}`` or ``{relation: []}``."""
-    content = parse_json(read_text(path), path)
+
+    def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        content: dict[str, Any] = {}
+        for name, value in pairs:
+            if name in content:
+                raise DataError(f"{path}: {cut_label(name)!r} occurs twice; join its pools")
+            content[name] = value
+        return content
+
+    content = parse_json(read_text(path), path, pairs_hook=distinct)
     lists: dict[str, dict[Any, list[Any]]] = {}
     for relation, value in content.items() if isinstance(content, dict) else [("", content)]:
         sides = value if isinstance(value, dict) else {"tail": value}
@@ -115,11 +134,10 @@ def _of_json(path: Path) -> dict[str, dict[Any, list[Any]]]:
 
 def _of_lines(path: Path) -> dict[str, dict[Any, list[Any]]]:
     """Return the ids by side and relation of ``type_constrain.txt``: a count, then two lines for each relation."""
-    lines = [line for line in read_text(path).split("\n") if line.strip()]
-    rows = [line.split() for line in lines]
+    rows = [line.split() for line in read_text(path).rstrip().split("\n")]
     lists: dict[str, dict[Any, list[Any]]] = {"subject": {}, "object": {}}
     for i, row in enumerate(rows[1:], 2):
-        if not all(word.isdigit() for word in row) or len(row) < 2 or len(row) - 2 != int(row[1]):
+        if not all(word.isdecimal() for word in row) or len(row) < 2 or len(row) - 2 != int(row[1]):
             raise DataError(
                 f"{path}, line {i}: expected a relation, a count and as many entity ids; found {len(row)} columns"
             )
@@ -160,7 +178,7 @@ def _dictionary(file: Path) -> list[str]:
     for i, line in enumerate(read_text(file).split("\n")[1:], 2):
         if line.strip():
             label, _, number = line.strip().replace(" ", "\t").rpartition("\t")
-            if not number.isdigit():
+            if not number.isdecimal():
                 raise DataError(f"{file}, line {i}: expected a label and its id; found {line[:40]!r}")
             labels[int(number)] = line.strip()[: len(label)].strip()
     if sorted(labels) != list(range(len(labels))):

@@ -85,8 +85,11 @@ def parse(text: str | Metric) -> RankMetric | QueryLevel:
         sampled = re.fullmatch(r"hits@([0-9]{1,18})_of_([0-9]{1,18})(_drawn)?", spec)
         if sampled:
             return SampledHits(int(sampled[1]), int(sampled[2]), bool(sampled[3]))
-        if spec.startswith("hits@") and "_of" in spec:
-            raise MetricError(f"expected hits@K_of_N or hits@K_of_N_drawn, such as 'hits@10_of_49'; got {text!r}")
+        if re.match(r"hits@[0-9]+[ _]", spec):
+            raise MetricError(
+                "expected hits@K_of_N or hits@K_of_N_drawn, where N is the number of drawn negatives, such as "
+                f"'hits@10_of_49' (hits@10_50 in ULTRA); got {text!r}"
+            )
         other = _other_family(spec)
         if other:
             raise MetricError(f"{text!r} is {other[0]}, not a metric of ranks{other[1].format(spec=spec)}")

@@ -38,6 +38,10 @@ class SampledHits(RankMetric):
     (realistic ties) is the mean of the two whole numbers around it. With ties ``"expected"``, both are the mean over
     0 to `tied` rivals before the positive. A positive without rivals has the value 1.
 
+    "hits@10 of 50" in papers: ULTRA, NBFNet-PyG and TRIX compute ``pessimistic.hits@10_of_49``, NBFNet on TorchDrug
+    ``pessimistic.hits@10_of_50``; GraIL draws 49 once, which ``hits@10_of_49_drawn`` expects. Among all entities,
+    hits@10 is much lower.
+
     Parameters
     ----------
     k : int

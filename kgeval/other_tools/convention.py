@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from kgeval.checks import Ids, Reals
-from kgeval.data.candidates import All, Candidates
+from kgeval.data.candidates import POOL_KINDS, All, Candidates
 from kgeval.data.dataset import Dataset
 from kgeval.data.protocol import Protocol
 from kgeval.errors import MetricError, ProtocolError
@@ -27,6 +27,7 @@ RULES: dict[str, tuple[str, Callable[[Reals, Reals], tuple[Reals, Reals]]]] = {
     "down": ("half of the ties, rounded down", lambda better, tied: (better + tied // 2 + 1,) * 2),
     "sort": ("the order that a sort gives to ties: bounds", lambda better, tied: (better + 1, better + tied + 1)),
 }
+_SHARED = (All.kind, *POOL_KINDS)  # kinds of candidates that are no lists of negatives
 DIGITS = 6  # after the point, of numbers that a tool prints in full
 
 
@@ -114,7 +115,7 @@ class Convention:
         ProtocolError
             If the tool ranks among lists and there are none, or if the dataset has no split to rank.
         """
-        if self.is_listed and (candidates is None or candidates == All()):
+        if self.is_listed and (candidates is None or candidates.kind in _SHARED):
             raise ProtocolError(
                 f"{self.name} ranks each positive among its own list of negatives; give them: "
                 f"protocol(dataset, candidates=kgeval.candidates.Listed(...)), or --candidates FILE"
@@ -159,7 +160,7 @@ class Convention:
         if self.setting == "filtered" and set(protocol.filter or ()) != set(wanted["filter"]):
             ours = "+".join(protocol.filter or ()) or "nothing"
             found.append(f"it is filtered by {ours}, {self.name} by {'+'.join(wanted['filter'])}")
-        if self.is_listed == (protocol.candidates == All()):
+        if protocol.candidates.kind in _SHARED if self.is_listed else protocol.candidates != All():
             among = ("all entities", "a list of negatives for each positive")
             found.append(f"it ranks among {protocol.candidates.describe()}, {self.name} among {among[self.is_listed]}")
         if protocol.unseen != self.unseen and not self.is_listed and not _all_seen(result):

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from kgeval.checks import Ids, Scores
+from kgeval.data.candidates import LAST
 from kgeval.data.dataset import Dataset, triple_labels
 from kgeval.data.known import KnownIndex, known_triples
 from kgeval.data.protocol import Protocol
@@ -199,6 +200,8 @@ def explain_kept(
     _check_limit(limit)
     of_row, stored = rivals[rivals["row"] == row], ranks.frame.iloc[row]
     if not len(of_row):
+        if reason := _unscored(ranks, row):
+            raise DataError(f"this triple {reason}")
         raise DataError(
             f"this result was loaded from a file, so nothing can score the query again, and the file contains the best "
             f"rivals of {rivals['row'].nunique():,} rows only: those with the worst and the best ranks "
@@ -405,16 +408,24 @@ def _stored_counts(ranks: RankTable, source: Source, row: int) -> tuple[int, int
     """Return the stored raw counts (better, tied) of a row; raise a DataError if the row has no score or no rank."""
     stored = ranks.frame.iloc[row]
     labels = triple_labels(source.dataset, stored["s"], stored["p"], stored["o"])
-    if stored["score"] != stored["score"]:
-        raise DataError(
-            f"{labels} was not scored on the {stored['side']} side: it contains an entity or relation that does not "
-            "occur in train"
-        )
+    if reason := _unscored(ranks, row):
+        raise DataError(f"{labels} {reason}")
     if ranks.is_bounded("raw", np.array([row]))[0]:
         raise DataError(
             f"the rank of {labels} on the {stored['side']} side is bounded: it is only known to lie between bounds"
         )
     return int(stored["better_raw"]), int(stored["tied_raw"])
+
+
+def _unscored(ranks: RankTable, row: int) -> str:
+    """Return the reason why a row has no score; an empty text if it has one."""
+    stored, protocol = ranks.frame.iloc[row], ranks.protocol
+    if stored["score"] == stored["score"]:
+        return ""
+    outside = ["its answer is outside its pool (outside='last')"] if protocol.candidates.kind == LAST else []
+    unseen = "it contains an entity or relation that does not occur in train"
+    reasons = outside if outside and protocol.unseen != "worst" else [*outside, unseen]
+    return f"was not scored on the {stored['side']} side: {', or '.join(reasons)}"
 
 
 def _changed(source: Source, triple: Ids, side: str, stored: tuple[int, int], new: tuple[int, int]) -> ScoreError:

@@ -31,6 +31,7 @@ BARS = {
     "function-distmult": {"numpy": 1.15, "numba": 1.15},
     "function-lookup": {"numpy": 1.15, "numba": 1.4},
     "matrix-fb15k-237": {"numpy": 0.85, "numba": 0.7},
+    "pools-fb15k-237": {"numpy": 1.2, "numba": 1.2, "torch": 1.2, "numba+torch": 1.2},
     "memory-fb15k-237": {"numpy": 200, "numba": 200, "torch": 400, "numba+torch": 400},
     "growth-entities": {"numpy": 1.05, "numba": 1.05, "torch": 1.05, "numba+torch": 1.05},
     "growth-triples": {"numpy": 1.05, "numba": 1.05, "torch": 1.05, "numba+torch": 1.05},

@@ -97,7 +97,11 @@ def test_defaults():
             "unseen must be one of 'rank', 'drop', 'worst', 'error'; got 'Drop'; did you mean 'drop'?",
         ),
         ({"unseen": 0}, "unseen must be one of 'rank', 'drop', 'worst', 'error'; got 0"),
-        ({"candidates": "some"}, "candidates must be a value such as kgeval.candidates.All(); got 'some'"),
+        (
+            {"candidates": "some"},
+            "candidates must be a value such as kgeval.candidates.All() or "
+            "kgeval.candidates.ByRelation.observed(dataset); got 'some'",
+        ),
     ],
 )
 def test_wrong_fields(given, message):

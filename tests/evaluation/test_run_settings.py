@@ -90,7 +90,9 @@ def draw(seed):
     dataset = kg.Dataset.from_arrays(**splits, n_entities=n, n_relations=m)
     table = np.random.default_rng(seed).integers(0, 4, (n, m, n)).astype(float)
     listed = Listed(objects=[[rng.randrange(n) for _ in range(3)] for _ in splits["test"]], empty="drop")
-    candidates = rng.choice([All(), All(), listed])
+    pools = [{p: [e for e in range(n) if rng.random() < 0.5] for p in range(m)} for _ in range(2)]
+    by_relation = kg.candidates.ByRelation(*pools, outside=rng.choice(["add", "last"]))
+    candidates = rng.choice([All(), listed, by_relation])
     return rng, dataset, table, kg.Protocol(candidates=candidates, unseen=rng.choice(["rank", "drop", "worst"]))
 
 

@@ -87,8 +87,9 @@ def test_text_heading_and_errors():
     assert kg.metrics.from_ranks([2], "hits@1_of_2", n_candidates=5)["hits@1_of_2"] == 0.5625
     with pytest.raises(MetricError, match=r"must be from k to 10,000; got hits@10_of_9$"):
         parse("hits@10_of_9")
-    with pytest.raises(MetricError, match=r"^expected hits@K_of_N or hits@K_of_N_drawn, .*; got 'hits@10_of_x'$"):
-        parse("hits@10_of_x")
+    for text in ("hits@10_of_x", "hits@10 of 50", "hits@10_50"):
+        with pytest.raises(MetricError, match=rf"^expected hits@K_of_N or hits@K_of_N_drawn, .*; got '{text}'$"):
+            parse(text)
 
 
 def test_of_a_result():

@@ -291,7 +291,7 @@ def test_lists_without_any_rival_are_refused():
         first = kg.Protocol(candidates=Listed(objects=lists, empty="first"))
         result = kg.evaluate(lambda s, p, o: o, graph(), first)
         assert len(result.table) == 3
-        assert f"{n} of 3 filtered ranks are 1 of 1: all other candidates are known answers" in result.notes
+        assert f"{n} of 3 filtered ranks are 1 of 1: all other candidates, if any, are known answers" in result.notes
     dropped = kg.Protocol(candidates=Listed(objects=[[4], [], [5]], empty="drop"))
     result = kg.evaluate(lambda s, p, o: o, graph(), dropped)
     assert result.table["o"].tolist() == [1, 3]
@@ -311,11 +311,11 @@ def test_a_positive_whose_rivals_are_all_known_ranks_first_of_one():
     ]
     assert result["mrr"] == pytest.approx((1 + 1 / 2 + 1) / 3)
     assert result.dropped == {}
-    assert "2 of 3 filtered ranks are 1 of 1: all other candidates are known answers" in result.notes
+    assert "2 of 3 filtered ranks are 1 of 1: all other candidates, if any, are known answers" in result.notes
     dataset = kg.Dataset.from_arrays(test=[[0, 0, o] for o in range(3)], n_entities=3, n_relations=1)
     whole = kg.evaluate(lambda s, p, o: o, dataset, kg.Protocol(sides="object"))
     assert whole.table["rivals_filtered"].tolist() == [0, 0, 0]
-    assert "3 of 3 filtered ranks are 1 of 1: all other candidates are known answers" in whole.notes
+    assert "3 of 3 filtered ranks are 1 of 1: all other candidates, if any, are known answers" in whole.notes
 
 
 def test_a_frame_with_other_words_for_sides_is_refused():

@@ -30,7 +30,7 @@ UNREAD = {
     r"(train|valid|test)2id\.txt": OTHER_FILE_NAMED,
     r"[1n]-[1n]\.txt|test2id_all\.txt": "test triples by class of the relation; results break down by these classes "
     "too: result.by('cardinality'), --by cardinality",
-    r"type_constrain\.txt": "the entities that OpenKE saw with each relation; every entity is a candidate here",
+    r"type_constrain\.txt": "the entities that OpenKE saw with each relation: --candidates FILE ranks among them",
     r"(train|valid|test|dev|val)\.(txt|tsv)": f"triples of labels; {AS_TABLES} reads them",
 }
 
