@@ -50,6 +50,7 @@ class Mutant(NamedTuple):
 
 AUDITED = "audit/test_data_audit.py"
 CONVENTIONS = "other_tools/test_conventions.py"
+TGB = "other_tools/test_tgb.py"
 AVERAGED = "comparison/test_averages.py"
 ASSEMBLED = "formats/checkpoints/test_model_file.py"
 BENCHMARKS = "benchmarks/test_many_runs.py"
@@ -1047,8 +1048,23 @@ MUTANTS = (
         '"optimistic",',
         '"realistic",'),
     Mutant("P3", "another_filter_is_taken_for_the_tools", "other_tools/convention.py", CONVENTIONS,
-        'if self.setting == "filtered" and set(protocol.filter or ()) != set(wanted["filter"]):',
+        'if setting == "filtered" and set(protocol.filter or ()) != set(wanted["filter"]):',
         "if False:"),
+    Mutant("P3", "tgb_filters_by_any_time", "other_tools/convention.py", TGB,
+        "filter_by=() if time is None else (time,)",
+        "filter_by=()"),
+    Mutant("P3", "tgb_takes_train_for_known", "other_tools/convention.py", TGB,
+        "ranked if self.by_time else tuple(splits)",
+        "tuple(splits)"),
+    Mutant("P3", "known_answers_are_removed_from_the_lists_of_a_tool", "other_tools/convention.py", TGB,
+        'return "raw" if result.protocol.candidates.kind in LISTS else self.setting',
+        "return self.setting"),
+    Mutant("P3", "a_filter_by_another_key_is_taken_for_the_tools", "other_tools/convention.py", TGB,
+        'if setting == "filtered" and (not is_by_time if self.by_time else key):',
+        "if False:"),
+    Mutant("P3", "a_list_with_its_answer_is_taken_for_the_tools", "other_tools/convention.py", TGB,
+        'found += [f"{note}; {self.name} counts them" for note in result.notes if note.endswith(LEFT_OUT)]',
+        "pass"),
     Mutant("P3", "ultra_ranks_test_alone_on_grail", "formats/datasets/inductive.py", CONVENTIONS,
         "return any(note.startswith(TWO_SPLITS) for note in notes)",
         "return False"),

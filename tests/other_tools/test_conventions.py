@@ -183,10 +183,8 @@ def test_a_convention_is_the_loop_of_its_tool(name, seed):
 @pytest.mark.parametrize("name", ON_ALL)
 def test_conventions_on_umls(name, shared):
     """UMLS with the frequency scorer, whose scores tie."""
-    from baselines import Frequency
-
     dataset = kg.read_dataset(shared / "data" / "umls")
-    model = Frequency(dataset["train"].array, len(dataset.entities), len(dataset.relations))
+    model = kg.baselines.Frequency(dataset)
     rows = {"object": model.score_objects(None, np.arange(46)), "subject": model.score_subjects(np.arange(46), None)}
     check_against_loop(name, dataset, model, lambda side, given, p: rows[side][p].tolist())
 
