@@ -174,14 +174,15 @@ class Convention:
         lacking = [side for side in wanted["sides"] if side not in protocol.sides]
         if lacking and not self.is_listed:
             found.append(f"it does not rank the {lacking[0]} side, which {self.name} ranks")
-        if setting == "filtered" and set(protocol.filter or ()) != set(wanted["filter"]):
-            ours = "+".join(protocol.filter or ()) or "nothing"
-            found.append(f"it is filtered by {ours}, {self.name} by {'+'.join(wanted['filter'])}")
         key = protocol.filter_by or ()
         is_by_time = len(key) == 1 and key[0].lower() in TIME_NAMES
         if setting == "filtered" and (not is_by_time if self.by_time else key):
             ours, theirs = f"the same {' and '.join(key)}" if key else "any time", "the same" if self.by_time else "any"
-            found.append(f"it removes known answers of {ours}, {self.name} of {theirs} time")
+            instead = ", or ranks among lists" if self.by_time else ""
+            found.append(f"it removes known answers of {ours}, {self.name} of {theirs} time{instead}")
+        if setting == "filtered" and set(protocol.filter or ()) != set(wanted["filter"]):
+            ours = "+".join(protocol.filter or ()) or "nothing"
+            found.append(f"it is filtered by {ours}, {self.name} by {'+'.join(wanted['filter'])}")
         if not self._takes(candidates):
             among = "a list of negatives for each positive" if self.is_listed else "all entities"
             found.append(f"it ranks among {candidates.describe()}, {self.name} among {among}")

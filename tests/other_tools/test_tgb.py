@@ -181,7 +181,9 @@ def test_what_differs_from_the_rule_is_refused():
     dataset = as_dataset(rows)
     cases = {
         "it is filtered by train+valid+test, tgb by test": kg.Protocol(filter_by="time"),
-        "it removes known answers of any time, tgb of the same time": kg.Protocol(filter="test", filter_by=()),
+        "it removes known answers of any time, tgb of the same time, or ranks among lists": kg.Protocol(
+            filter="test", filter_by=()
+        ),
     }
     lists = lists_of(rows, {key: [*others, 3] for key, others in negatives_by_time(rows).items()})
     n = sum(row[2] == 3 for row in rows["test"])
