@@ -59,6 +59,10 @@ class Convention:
     by_time : bool
         Whether a tool with `is_listed` also ranks among all entities, or those of pools: then the known answers are
         those of the ranked split at the same time.
+    grail : str
+        What the tool does on GraIL's inductive graphs. ``"merged"``: it ranks valid and test together.
+        ``"inference"``: it ranks test, only triples of the inference graph are known, and the positive counts as its
+        own rival, so that the best rank is 2. Empty: nothing special.
     unseen : str
         As in `Protocol`.
     form : str
@@ -91,6 +95,7 @@ class Convention:
     setting: str = "filtered"
     is_listed: bool = False
     by_time: bool = False
+    grail: str = ""
     unseen: str = "rank"
     form: str = ""
     rounds_sides: bool = False
@@ -146,10 +151,12 @@ class Convention:
 
     def _settings(self, name: str, notes: Collection[str], splits: Collection[str], has_lists: bool) -> dict[str, Any]:
         """Return the settings of the protocol for a dataset with this name, these notes and these splits."""
-        merged = self.name in ("ultra", "nbfnet") and merges_valid(notes)
-        ranked = tuple(split for split in ("valid", "test") if split in splits) if merged else ("test",)
+        grail = self.grail if merges_valid(notes) else ""
+        ranked = tuple(split for split in ("valid", "test") if split in splits) if grail == "merged" else ("test",)
         sides = ("object",) if name.lower() in self.object_only else self.sides
-        known = () if has_lists or self.setting == "raw" else ranked if self.by_time else tuple(splits)
+        known = ranked if self.by_time else ("train",) if grail == "inference" else tuple(splits)
+        if has_lists or self.setting == "raw":
+            known = ()
         return {"sides": sides, "filter": known, "splits": ranked, "unseen": self.unseen}
 
     def differences(self, result: EvaluationResult) -> list[str]:
@@ -265,9 +272,12 @@ class Convention:
         setting = self._setting(result)
         counts = result.rank_table.counts(setting, rows)
         better, tied = counts.better.astype(float), counts.tied.astype(float)
+        rivals = counts.rivals
+        if self.grail == "inference" and merges_valid(result.facts["observations"]):
+            tied, rivals = tied + 1, np.where(rivals < 0, rivals, rivals + 1)  # the positive itself
         first, last = RULES[self.ties][1](better, tied)
         bounded = result.rank_table.is_bounded(setting, rows)
-        return np.where(bounded, better + 1, first), np.where(bounded, better + tied + 1, last), counts.rivals
+        return np.where(bounded, better + 1, first), np.where(bounded, better + tied + 1, last), rivals
 
 
 def _all_seen(result: EvaluationResult) -> bool:

@@ -63,6 +63,7 @@ _ALL = (
         "pessimistic",
         {"mr": "mr", "mrr": "mrr", **_HITS, "hits@10_50": "hits@10_of_49"},
         form="g",
+        grail="merged",
         object_only=_OBJECT_ONLY,
     ),
     Convention(
@@ -116,10 +117,11 @@ _ALL = (
     Convention(
         "nbfnet",
         "NBFNet (TorchDrug)",
-        "DeepGraphLearning/NBFNet 6aa3402: nbfnet/task.py, evaluate",
+        "DeepGraphLearning/NBFNet 6aa3402: nbfnet/task.py, evaluate, target; nbfnet/dataset.py, load_inductive_tsvs",
         "pessimistic",
         {"mr": "mr", "mrr": "mrr", **_HITS, "hits@10_50": "hits@10_of_50"},
         form="g",
+        grail="inference",
     ),
     Convention(
         "kgt5",

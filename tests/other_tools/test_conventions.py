@@ -16,7 +16,10 @@ def openke(scores, own, known):
 
 
 def pessimistic(scores, own, known):
-    """ULTRA, ultra/tasks.py, compute_ranking, and NBFNet, nbfnet/task.py, evaluate: the positive is masked."""
+    """ULTRA, ultra/tasks.py, compute_ranking, and NBFNet, nbfnet/task.py, evaluate: the positive is masked.
+
+    So it is in DGL-KE, general_models.py, lines 453-465, and AmpliGraph, AbstractScoringLayer.py, get_ranks ("worst").
+    """
     mask = [j not in known and j != own for j in range(len(scores))]
     return 1 + sum(scores[own] <= x and m for x, m in zip(scores, mask, strict=True))
 
@@ -425,6 +428,29 @@ def ultra_loop(triples, ranked, known):
     return metric_of("mrr", pairs), metric_of("hits@10_of_49", pairs)
 
 
+def nbfnet_on_grail(triples):
+    """NBFNet, nbfnet/dataset.py, load_inductive_tsvs, and task.py, InductiveKnowledgeGraphCompletion, target, evaluate.
+
+    The mask leaves out the facts of the inference graph alone, so that the positive is one of the negatives. Returns
+    MRR and hits@10_50, whose binomial has n = 50.
+    """
+    entities = sorted({e for rows in triples.values() for s, _, o in rows for e in (s, o)})
+    names = sorted({p for rows in triples.values() for _, p, _ in rows})
+    ranks, terms = [], []
+    for s, p, o in triples["test"]:
+        for made in ([(s, p, e) for e in entities], [(e, p, o) for e in entities]):
+            scores = [
+                float(letters(*(np.array(entities.index(a)), np.array(names.index(p)), np.array(entities.index(b)))))
+                for a, _, b in made
+            ]
+            mask = [triple not in triples["train"] for triple in made]
+            own = scores[made.index((s, p, o))]
+            ranks.append(1 + sum(own <= x and m for x, m in zip(scores, mask, strict=True)))
+            q = (ranks[-1] - 1) / sum(mask)
+            terms.append(sum(binomial(50, i) * q**i * (1 - q) ** (50 - i) for i in range(10)))
+    return sum(1 / rank for rank in ranks) / len(ranks), sum(terms) / len(terms)
+
+
 def labelled(dataset):
     """The triples of each split, as labels."""
     return {
@@ -478,6 +504,19 @@ def test_ultra_on_real_folders(folder, ranked, shared):
     assert table.loc[["mrr", "hits@10_50"], "low"].tolist() == pytest.approx(
         ultra_loop(triples, ranked, tuple(triples))
     )
+
+
+def test_nbfnet_on_grail(tmp_path):
+    """It ranks test alone, knows the inference graph alone, and the positive is its own rival; elsewhere as ULTRA."""
+    dataset = kg.read_dataset(written(tmp_path / "grail_ind", FOLDERS["grail_ind"][0]))
+    nbfnet = kg.conventions["nbfnet"]
+    protocol = nbfnet.protocol(dataset)
+    assert (protocol.splits, protocol.filter) == (("test",), ("train",))
+    table = nbfnet.table(kg.evaluate(letters, dataset, protocol, progress=False))
+    wanted = nbfnet_on_grail(labelled(dataset))
+    assert table.loc[["mrr", "hits@10_50"], "low"].tolist() == pytest.approx(wanted, rel=1e-12)
+    with pytest.raises(kg.ProtocolError, match="it ranks test, ultra valid\\+test; it is filtered by train, ultra by"):
+        kg.conventions["ultra"].table(kg.evaluate(letters, dataset, protocol, progress=False))
 
 
 def test_ultra_averages_the_object_side_of_five_datasets():
