@@ -5,6 +5,7 @@ import pytest
 from dataset_folders import write
 
 import kgeval as kg
+from kgeval.cli import main
 
 NAMES = list(kg.conventions)
 ON_ALL = [name for name in NAMES if not kg.conventions[name].is_listed]
@@ -409,6 +410,21 @@ def letters(s, p, o):
     return ((3 * s + 5 * o + p) % 4).astype(float)
 
 
+SCORER = """
+def letters(s, p, o):
+    return ((3 * s + 5 * o + p) % 4).astype(float)
+"""
+
+
+def in_one_command(tmp_path, folder):
+    """The result of ``kgeval evaluate FOLDER --as ultra`` with the scores of `letters`."""
+    scorer = tmp_path / "letters.py"
+    scorer.write_text(SCORER, encoding="utf-8")
+    options = ["--scorer", f"{scorer}:letters", "--as", "ultra", "--no-progress", "--out", str(tmp_path / "run.kgeval")]
+    assert main(["evaluate", str(folder), *options]) == 0
+    return kg.load_result(tmp_path / "run.kgeval")
+
+
 def ultra_loop(triples, ranked, known):
     """MRR and hits@10_50 of ULTRA: script/run.py, test, with the filter of its families; labels in, numbers out."""
     entities = sorted({e for rows in triples.values() for s, _, o in rows for e in (s, o)})
@@ -470,6 +486,7 @@ def test_ultra_ranks_each_family_by_its_own_rule(family, tmp_path):
     protocol = kg.conventions["ultra"].protocol(dataset)
     assert (protocol.splits, protocol.filter) == (ranked, known)
     table = kg.conventions["ultra"].table(kg.evaluate(letters, dataset, protocol, progress=False))
+    assert kg.conventions["ultra"].table(in_one_command(tmp_path, tmp_path / family)).equals(table)
     assert {"a", "b", "c"}.isdisjoint(dataset.entities.labels)
     assert table.loc[["mrr", "hits@10_50"], "low"].tolist() == pytest.approx(
         ultra_loop(labelled(dataset), ranked, known)
@@ -479,9 +496,12 @@ def test_ultra_ranks_each_family_by_its_own_rule(family, tmp_path):
 @pytest.mark.parametrize(
     ("folder", "ranked"), [("grail-nell_v1/nell_v1_ind", ("valid", "test")), ("ingram-nl-0", ("test",))]
 )
-def test_ultra_on_real_folders(folder, ranked, shared):
+def test_ultra_on_real_folders(folder, ranked, shared, tmp_path):
     """In one command, equal to the loop."""
     dataset = kg.read_dataset(shared / "data" / "formats" / folder)
+    result = kg.evaluate(letters, dataset, kg.conventions["ultra"].protocol(dataset), progress=False)
+    command = in_one_command(tmp_path, shared / "data" / "formats" / folder)
+    assert kg.conventions["ultra"].table(command).equals(kg.conventions["ultra"].table(result))
     triples = labelled(dataset)
     if "nl-0" in folder:  # the loop on a part: the others stay in the filter and among the entities
         triples = {
@@ -504,6 +524,14 @@ def test_ultra_on_real_folders(folder, ranked, shared):
     assert table.loc[["mrr", "hits@10_50"], "low"].tolist() == pytest.approx(
         ultra_loop(triples, ranked, tuple(triples))
     )
+
+
+def test_a_folder_above_several_graphs_says_which_to_name(shared, capsys):
+    """GraIL's nell_v1: one folder for training, one for the inference graph."""
+    folder = shared / "data" / "formats" / "grail-nell_v1"
+    assert main(["evaluate", str(folder), "--scorer", "letters.py:letters", "--as", "ultra"]) == 2
+    text = " ".join(capsys.readouterr().err.split())
+    assert "Splits seem to be in the folders nell_v1, nell_v1_ind: give the path of one of them" in text
 
 
 def test_nbfnet_on_grail(tmp_path):
