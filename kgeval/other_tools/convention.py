@@ -265,7 +265,8 @@ class Convention:
 
     def _setting(self, result: EvaluationResult) -> str:
         """Return the setting whose ranks the tool averages; it removes nothing from lists of negatives."""
-        return "raw" if result.protocol.candidates.kind in LISTS else self.setting
+        has_lists = result.protocol.candidates.kind in LISTS or (self.is_listed and not self.by_time)
+        return "raw" if has_lists else self.setting
 
     def _ranks(self, result: EvaluationResult, rows: Ids) -> tuple[Reals, Reals, Ids]:
         """Return the first and the last possible rank of rows under the rule for ties, and the numbers of rivals."""

@@ -204,6 +204,9 @@ def test_what_differs_from_the_rule_is_refused():
     with pytest.raises(kg.ProtocolError, match="it removes known answers of the same time, openke of any time"):
         kg.conventions["openke"].table(by_time)
     assert kg.conventions["openke"].protocol(dataset).filter_by == ()
+    assert kg.conventions["ogb"].differences(by_time) == [
+        "it ranks among all entities, ogb among a list of negatives for each positive"
+    ]
     plain = kg.Dataset.from_arrays(test=[[0, 0, 1]], n_entities=3, n_relations=1)
     with pytest.raises(kg.ProtocolError) as caught:
         TGB.protocol(plain)
