@@ -105,10 +105,13 @@ class Convention:
 
     def __str__(self) -> str:
         unseen = ", unseen entities dropped" if self.unseen == "drop" else ""
-        among = "a list of negatives for each positive" if self.is_listed else f"all entities{unseen}"
-        among += ", or all entities filtered by the same split and time" if self.by_time else ""
+        among = f"{self.setting}, all entities{unseen}"
+        if self.is_listed:
+            among = "raw, a list of negatives for each positive"
+        if self.by_time:
+            among = f"filtered by the same split and time, all entities; or {among}"
         sides = "both sides" if len(self.sides) == 2 else f"{self.sides[0]} side"
-        says = f"{self.tool}: {self.setting}, {among}, {sides}; rank = 1 + {RULES[self.ties][0]}"
+        says = f"{self.tool}: {among}, {sides}; rank = 1 + {RULES[self.ties][0]}"
         return f"{says}; {self.caution}" if self.caution else says
 
     def protocol(self, dataset: Dataset, candidates: Candidates | None = None) -> Protocol:
@@ -131,7 +134,7 @@ class Convention:
         time = dataset.time_column if self.by_time and not has_lists else None
         if not self._takes(among) and not self.is_listed:
             raise ProtocolError(f"{self.name} ranks among all entities; leave the candidates out")
-        if not self._takes(among) or (self.by_time and not has_lists and time is None):
+        if not self._takes(among) or (self.is_listed and not has_lists and time is None):
             reason = f", and {dataset.name!r} has no times to filter by" if self.by_time else ""
             raise ProtocolError(
                 f"{self.name} ranks each positive among its own list of negatives{reason}; give them: "
@@ -179,7 +182,7 @@ class Convention:
         if set(protocol.splits) != set(wanted["splits"]):
             found.append(f"it ranks {'+'.join(protocol.splits)}, {self.name} {'+'.join(wanted['splits'])}")
         lacking = [side for side in wanted["sides"] if side not in protocol.sides]
-        if lacking and not self.is_listed:
+        if lacking and not has_lists:
             found.append(f"it does not rank the {lacking[0]} side, which {self.name} ranks")
         key = protocol.filter_by or ()
         is_by_time = len(key) == 1 and key[0].lower() in TIME_NAMES

@@ -182,6 +182,7 @@ def test_what_differs_from_the_rule_is_refused():
     dataset = as_dataset(rows)
     cases = {
         "it is filtered by train+valid+test, tgb by test": kg.Protocol(filter_by="time"),
+        "it does not rank the subject side, which tgb ranks": kg.Protocol("object", filter="test", filter_by="time"),
         "it removes known answers of any time, tgb of the same time, or ranks among lists": kg.Protocol(
             filter="test", filter_by=()
         ),
@@ -229,3 +230,16 @@ def test_a_raw_ranking_needs_no_filter_key():
     assert result.protocol.filter_by == ()
     assert result["mrr"] == result["raw.mrr"]
     assert kg.conventions["pyg"].table(result)["low"].notna().all()
+
+
+def test_what_the_convention_says():
+    """The setting of each kind of candidates."""
+    assert str(TGB) == (
+        "TGB: filtered by the same split and time, all entities; or raw, a list of negatives for each positive, both "
+        "sides; rank = 1 + rivals with a higher score and half of the ties; that the lists are those of TGB is not "
+        "checked"
+    )
+    assert str(kg.conventions["ogb"]) == (
+        "OGB: raw, a list of negatives for each positive, both sides; rank = 1 + rivals with a higher score and half "
+        "of the ties"
+    )
