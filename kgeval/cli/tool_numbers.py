@@ -19,8 +19,8 @@ _HEADINGS = {
     "not this run": "not from this run, whose protocol differs:",
 }
 _OTHER_CAUSES = (
-    "rank again with fewer splits in the filter (--filter train,test, train,valid or train) or with --unseen drop, and "
-    "check those runs; other causes: kgeval help conventions"
+    "if it is lower, rank again with fewer splits in the filter (--filter train,test, train,valid or train); if it is "
+    "higher, with --unseen drop; and check those runs. Other causes: kgeval help conventions"
 )
 
 
@@ -67,7 +67,7 @@ def agreement_lines(found: list[Agreement]) -> list[str]:
                 lines.append(f"  {each.name:{width}}  {'; '.join(part for part in (numbers, each.reason) if part)}")
     if found[0].verdict == "agrees":
         return lines
-    return [f"no convention and no reading of these ranks agrees with the row; {_OTHER_CAUSES}", *lines]
+    return [f"no convention and no reading of these ranks agrees with the row: {_OTHER_CAUSES}", *lines]
 
 
 def agreement_records(found: list[Agreement]) -> list[dict[str, object]]:

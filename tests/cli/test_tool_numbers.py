@@ -93,9 +93,9 @@ def test_a_row_that_no_reading_gives(run, capsys):
     """It is said at once."""
     text = printed(capsys, "check-table", "MR=1.01", "--run", "run.kgeval")
     assert (
-        "no convention and no reading of these ranks agrees with the row; rank again with fewer splits in the filter "
-        "(--filter train,test, train,valid or train) or with --unseen drop, and check those runs; other causes: kgeval "
-        "help conventions"
+        "no convention and no reading of these ranks agrees with the row: if it is lower, rank again with fewer splits "
+        "in the filter (--filter train,test, train,valid or train); if it is higher, with --unseen drop; and check "
+        "those runs. Other causes: kgeval help conventions"
     ) in text.replace("\n", " ")
     assert np.isfinite(run["mr"])
 
