@@ -51,6 +51,7 @@ class Mutant(NamedTuple):
 
 AUDITED = "audit/test_data_audit.py"
 CONVENTIONS = "other_tools/test_conventions.py"
+TGB = "other_tools/test_tgb.py"
 AVERAGED = "comparison/test_averages.py"
 ASSEMBLED = "formats/checkpoints/test_model_file.py"
 BENCHMARKS = "benchmarks/test_many_runs.py"
@@ -1044,6 +1045,9 @@ MUTANTS = (
     Mutant("H12", "reversed_ranks_count_ties_twice", "scorers/faults.py", "scorers/test_faults.py",
         "better=self.rivals - self.better - self.tied",
         "better=self.rivals - self.better"),
+    Mutant("H12", "faults_are_sought_without_the_time", "scorers/faults.py", "scorers/test_faults.py",
+        "names = [column.name for column in rows.columns]",
+        "names = []"),
     Mutant("H12", "check_scorer_looks_for_no_fault_of_all_ranks", "scorers/check.py", "scorers/test_faults.py",
         "    if fault:",
         "    if False:"),
@@ -1054,8 +1058,29 @@ MUTANTS = (
         '"optimistic",',
         '"realistic",'),
     Mutant("P3", "another_filter_is_taken_for_the_tools", "other_tools/convention.py", CONVENTIONS,
-        'if self.setting == "filtered" and set(protocol.filter or ()) != set(wanted["filter"]):',
+        'if setting == "filtered" and set(protocol.filter or ()) != set(wanted["filter"]):',
         "if False:"),
+    Mutant("P3", "tgb_filters_by_any_time", "other_tools/convention.py", TGB,
+        "filter_by=() if time is None else (time,)",
+        "filter_by=()"),
+    Mutant("P3", "tgb_takes_train_for_known", "other_tools/convention.py", TGB,
+        "known = ranked if self.by_time else",
+        "known ="),
+    Mutant("P3", "tgb_may_leave_a_side_out", "other_tools/convention.py", TGB,
+        "if lacking and not has_lists:",
+        "if lacking and not self.is_listed:"),
+    Mutant("P3", "nbfnet_masks_the_positive", "other_tools/convention.py", CONVENTIONS,
+        'if self.grail == "inference" and merges_valid(result.facts["observations"]):',
+        "if False:"),
+    Mutant("P3", "known_answers_are_removed_from_the_lists_of_a_tool", "other_tools/convention.py", TGB,
+        'return "raw" if has_lists else self.setting',
+        "return self.setting"),
+    Mutant("P3", "a_filter_by_another_key_is_taken_for_the_tools", "other_tools/convention.py", TGB,
+        'if setting == "filtered" and (not is_by_time if self.by_time else key):',
+        "if False:"),
+    Mutant("P3", "a_list_with_its_answer_is_taken_for_the_tools", "other_tools/convention.py", TGB,
+        'found += [f"{note}; {self.name} counts them" for note in result.notes if note.endswith(LEFT_OUT)]',
+        "pass"),
     Mutant("P3", "ultra_ranks_test_alone_on_grail", "formats/datasets/inductive.py", CONVENTIONS,
         "return any(note.startswith(TWO_SPLITS) for note in notes)",
         "return False"),

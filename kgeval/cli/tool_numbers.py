@@ -18,6 +18,10 @@ _HEADINGS = {
     "ruled out": "ruled out:",
     "not this run": "not from this run, whose protocol differs:",
 }
+_OTHER_CAUSES = (
+    "if it is lower, rank again with fewer splits in the filter (--filter train,test, train,valid or train); if it is "
+    "higher, with --unseen drop; and check those runs. Other causes: kgeval help conventions"
+)
 
 
 def convention_text(result: EvaluationResult, options: argparse.Namespace) -> str:
@@ -61,8 +65,9 @@ def agreement_lines(found: list[Agreement]) -> list[str]:
             if each.verdict == verdict:
                 numbers = "  ".join(f"{name} {number}" for name, number in each.numbers.items())
                 lines.append(f"  {each.name:{width}}  {'; '.join(part for part in (numbers, each.reason) if part)}")
-    agrees = found[0].verdict == "agrees"
-    return lines if agrees else ["no convention and no reading of these ranks agrees with the row", *lines]
+    if found[0].verdict == "agrees":
+        return lines
+    return [f"no convention and no reading of these ranks agrees with the row: {_OTHER_CAUSES}", *lines]
 
 
 def agreement_records(found: list[Agreement]) -> list[dict[str, object]]:

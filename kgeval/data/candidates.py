@@ -35,6 +35,7 @@ POOLS, ADDED, LAST = POOL_KINDS = ("pools", "pools-add", "pools-last")
 PER_POSITIVE = "lists"  # the kind of `Listed`
 # Kinds of a `Recorded`: nobody said which negatives were ranked; nobody said which candidates and filter a tool used
 NOT_KNOWN, OF_TOOL = "unknown", "tool"
+LEFT_OUT = "are left out"  # ends the note of a result on entities of its lists that it did not rank
 BY_TRIPLE = "2."  # the start of a digest of lists that does not depend on the order of the rows
 
 

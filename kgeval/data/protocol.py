@@ -278,8 +278,8 @@ class Protocol:
     filter_by : sequence of str, optional
         The filter key: further columns of the dataset, such as ``"time"`` or ``"qualifiers"``. Only those known answers
         are removed that have the same values in these columns as the positive. ``()``: known answers are removed
-        whatever their time and qualifiers. None: not chosen; an error if the dataset has times or qualifiers,
-        otherwise the same as ``()``.
+        whatever their time and qualifiers. None: not chosen; an error if the dataset has times or qualifiers
+        and there is a filter, otherwise the same as ``()``.
     unseen : str, optional
         What happens to triples with an entity or relation that does not occur in train (unseen triples).
         ``"rank"``: unseen triples are ranked like all other triples, among all entities.
@@ -410,8 +410,8 @@ class Protocol:
         Raises
         ------
         ProtocolError
-            If the protocol names a split or column that is not in `dataset`, or if `filter_by` is None and the dataset
-            has times or qualifiers.
+            If the protocol names a split or column that is not in `dataset`, or if `filter_by` is None, the dataset has
+            times or qualifiers, and there is a filter.
         """
         known = tuple(dataset.splits) if self.filter is None else self.filter
         for split in (*self.splits, *known):
@@ -421,7 +421,8 @@ class Protocol:
                     f"{', '.join(dataset.splits)}"
                 )
         candidates = self.candidates.of_triples(dataset, self.splits)
-        key = check_key(dataset, self.filter_by)
+        chosen = () if self.filter_by is None and not known else self.filter_by  # a raw ranking removes nothing
+        key = check_key(dataset, chosen)
         return replace(self, filter=known, filter_by=key, unseen=self.unseen or unseen, candidates=candidates)
 
     def drawn(self, of: int) -> tuple[Ids, Protocol]:

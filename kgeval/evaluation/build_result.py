@@ -19,7 +19,7 @@ import pandas as pd
 from kgeval._version import __version__
 from kgeval.audit import leak_note
 from kgeval.checks import Bools, Ids, counted, listed
-from kgeval.data.candidates import Candidates, Listed
+from kgeval.data.candidates import LEFT_OUT, Candidates, Listed
 from kgeval.data.dataset import Dataset, triple_labels
 from kgeval.data.keys import FactColumns, facts_of, natural_key
 from kgeval.data.known import SETTINGS
@@ -340,10 +340,10 @@ def list_notes(tasks: Sequence[ListTask], unseen: str | None = None) -> list[str
     """
     notes = []
     for task in tasks:
-        repeated = "are left out" if task.has_dropped_duplicates else "are rivals too (duplicates='drop' drops them)"
-        absent = "rank below the positive" if unseen == "worst" else "are left out"
+        repeated = LEFT_OUT if task.has_dropped_duplicates else "are rivals too (duplicates='drop' drops them)"
+        absent = "rank below the positive" if unseen == "worst" else LEFT_OUT
         texts = {
-            "answers": "are the answer of their own positive, and are left out",
+            "answers": f"are the answer of their own positive, and {LEFT_OUT}",
             "duplicates": f"repeat another negative of the same list, and {repeated}",
             "known": "form known triples: they are rivals in the raw setting, not in the filtered one",
             "absent": f"are {side_of(task.side).kind} that do not occur in train, and {absent}",

@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 
 from kgeval.checks import Ids, Reals
-from kgeval.data.candidates import POOL_KINDS, All, Candidates
+from kgeval.data.candidates import LEFT_OUT, NOT_KNOWN, PER_POSITIVE, POOL_KINDS, All, Candidates
+from kgeval.data.column_names import TIME_NAMES
 from kgeval.data.dataset import Dataset
 from kgeval.data.protocol import Protocol
 from kgeval.errors import MetricError, ProtocolError
@@ -27,7 +28,7 @@ RULES: dict[str, tuple[str, Callable[[Reals, Reals], tuple[Reals, Reals]]]] = {
     "down": ("half of the ties, rounded down", lambda better, tied: (better + tied // 2 + 1,) * 2),
     "sort": ("the order that a sort gives to ties: bounds", lambda better, tied: (better + 1, better + tied + 1)),
 }
-_SHARED = (All.kind, *POOL_KINDS)  # kinds of candidates that are no lists of negatives
+LISTS = (PER_POSITIVE, NOT_KNOWN)  # the kinds of candidates that are a list of negatives for each positive
 DIGITS = 6  # after the point, of numbers that a tool prints in full
 
 
@@ -52,9 +53,16 @@ class Convention:
     sides : tuple of str
         The sides whose ranks the tool averages.
     setting : str
-        ``"filtered"`` or ``"raw"``.
+        ``"filtered"`` or ``"raw"``; always raw among lists of negatives.
     is_listed : bool
         Whether each positive is ranked among its own list of negatives; otherwise among all entities.
+    by_time : bool
+        Whether a tool with `is_listed` also ranks among all entities, or those of pools: then the known answers are
+        those of the ranked split at the same time.
+    grail : str
+        What the tool does on GraIL's inductive graphs. ``"merged"``: it ranks valid and test together.
+        ``"inference"``: it ranks test, only triples of the inference graph are known, and the positive counts as its
+        own rival, so that the best rank is 2. Empty: nothing special.
     unseen : str
         As in `Protocol`.
     form : str
@@ -86,6 +94,8 @@ class Convention:
     sides: tuple[str, ...] = ("subject", "object")
     setting: str = "filtered"
     is_listed: bool = False
+    by_time: bool = False
+    grail: str = ""
     unseen: str = "rank"
     form: str = ""
     rounds_sides: bool = False
@@ -95,9 +105,13 @@ class Convention:
 
     def __str__(self) -> str:
         unseen = ", unseen entities dropped" if self.unseen == "drop" else ""
-        among = "a list of negatives for each positive" if self.is_listed else f"all entities{unseen}"
+        among = f"{self.setting}, all entities{unseen}"
+        if self.is_listed:
+            among = "raw, a list of negatives for each positive"
+        if self.by_time:
+            among = f"filtered by the same split and time, all entities; or {among}"
         sides = "both sides" if len(self.sides) == 2 else f"{self.sides[0]} side"
-        says = f"{self.tool}: {self.setting}, {among}, {sides}; rank = 1 + {RULES[self.ties][0]}"
+        says = f"{self.tool}: {among}, {sides}; rank = 1 + {RULES[self.ties][0]}"
         return f"{says}; {self.caution}" if self.caution else says
 
     def protocol(self, dataset: Dataset, candidates: Candidates | None = None) -> Protocol:
@@ -108,34 +122,44 @@ class Convention:
         dataset : Dataset
             Its name and the notes of its reader say to which family of benchmarks it belongs.
         candidates : Candidates, optional
-            The lists of negatives, for a tool that ranks among lists.
+            The lists of negatives, for a tool that ranks among lists; for TGB also pools, such as the destinations.
 
         Raises
         ------
         ProtocolError
             If the tool ranks among lists and there are none, or if the dataset has no split to rank.
         """
-        if self.is_listed and (candidates is None or candidates.kind in _SHARED):
+        among = All() if candidates is None else candidates
+        has_lists = among.kind in LISTS
+        time = dataset.time_column if self.by_time and not has_lists else None
+        if not self._takes(among) and not self.is_listed:
+            raise ProtocolError(f"{self.name} ranks among all entities; leave the candidates out")
+        if not self._takes(among) or (self.is_listed and not has_lists and time is None):
+            reason = f", and {dataset.name!r} has no times to filter by" if self.by_time else ""
             raise ProtocolError(
-                f"{self.name} ranks each positive among its own list of negatives; give them: "
+                f"{self.name} ranks each positive among its own list of negatives{reason}; give them: "
                 f"protocol(dataset, candidates=kgeval.candidates.Listed(...)), or --candidates FILE"
             )
-        if not self.is_listed and candidates not in (None, All()):
-            raise ProtocolError(f"{self.name} ranks among all entities; leave the lists of candidates out")
-        settings = self._settings(dataset.name, dataset.notes, dataset.splits)
         if "test" not in dataset:
             raise ProtocolError(f"dataset {dataset.name!r} has no split test, which {self.name} ranks")
-        if candidates is not None and self.is_listed:
-            sides = tuple(side for side in settings["sides"] if side in candidates.sides)
-            return Protocol(**{**settings, "sides": sides}, candidates=candidates)
-        return Protocol(**settings)
+        settings = self._settings(dataset.name, dataset.notes, dataset.splits, has_lists)
+        settings["sides"] = tuple(side for side in settings["sides"] if side in among.sides)
+        return Protocol(**settings, candidates=among, filter_by=() if time is None else (time,))
 
-    def _settings(self, name: str, notes: Collection[str], splits: Collection[str]) -> dict[str, Any]:
+    def _takes(self, candidates: Candidates) -> bool:
+        """Return whether the tool ranks among candidates of this kind."""
+        if self.by_time:
+            return candidates.kind in (All.kind, *POOL_KINDS, *LISTS)
+        return candidates.kind in (LISTS if self.is_listed else (All.kind,))
+
+    def _settings(self, name: str, notes: Collection[str], splits: Collection[str], has_lists: bool) -> dict[str, Any]:
         """Return the settings of the protocol for a dataset with this name, these notes and these splits."""
-        merged = self.name in ("ultra", "nbfnet") and merges_valid(notes)
-        ranked = tuple(split for split in ("valid", "test") if split in splits) if merged else ("test",)
+        grail = self.grail if merges_valid(notes) else ""
+        ranked = tuple(split for split in ("valid", "test") if split in splits) if grail == "merged" else ("test",)
         sides = ("object",) if name.lower() in self.object_only else self.sides
-        known = tuple(splits) if self.setting == "filtered" else ()
+        known = ranked if self.by_time else ("train",) if grail == "inference" else tuple(splits)
+        if has_lists or self.setting == "raw":
+            known = ()
         return {"sides": sides, "filter": known, "splits": ranked, "unseen": self.unseen}
 
     def differences(self, result: EvaluationResult) -> list[str]:
@@ -150,24 +174,35 @@ class Convention:
             return ["its filter and candidates are not known"]
         if "split_sizes" not in facts:
             return ["its file does not say which splits the dataset has"]
-        wanted = self._settings(facts["dataset"], facts["observations"], facts["split_sizes"])
+        candidates = protocol.candidates
+        has_lists = candidates.kind in LISTS
+        wanted = self._settings(facts["dataset"], facts["observations"], facts["split_sizes"], has_lists)
+        setting = self._setting(result)
         found = []
         if set(protocol.splits) != set(wanted["splits"]):
             found.append(f"it ranks {'+'.join(protocol.splits)}, {self.name} {'+'.join(wanted['splits'])}")
         lacking = [side for side in wanted["sides"] if side not in protocol.sides]
-        if lacking and not self.is_listed:
+        if lacking and not has_lists:
             found.append(f"it does not rank the {lacking[0]} side, which {self.name} ranks")
-        if self.setting == "filtered" and set(protocol.filter or ()) != set(wanted["filter"]):
+        key = protocol.filter_by or ()
+        is_by_time = len(key) == 1 and key[0].lower() in TIME_NAMES
+        if setting == "filtered" and (not is_by_time if self.by_time else key):
+            ours, theirs = f"the same {' and '.join(key)}" if key else "any time", "the same" if self.by_time else "any"
+            instead = ", or ranks among lists" if self.by_time else ""
+            found.append(f"it removes known answers of {ours}, {self.name} of {theirs} time{instead}")
+        if setting == "filtered" and set(protocol.filter or ()) != set(wanted["filter"]):
             ours = "+".join(protocol.filter or ()) or "nothing"
             found.append(f"it is filtered by {ours}, {self.name} by {'+'.join(wanted['filter'])}")
-        if protocol.candidates.kind in _SHARED if self.is_listed else protocol.candidates != All():
-            among = ("all entities", "a list of negatives for each positive")
-            found.append(f"it ranks among {protocol.candidates.describe()}, {self.name} among {among[self.is_listed]}")
-        if protocol.unseen != self.unseen and not self.is_listed and not _all_seen(result):
+        if not self._takes(candidates):
+            among = "a list of negatives for each positive" if self.is_listed else "all entities"
+            found.append(f"it ranks among {candidates.describe()}, {self.name} among {among}")
+        if protocol.unseen != self.unseen and not _all_seen(result):
             found.append(f"its unseen entities are treated by {protocol.unseen!r}, {self.name} by {self.unseen!r}")
         if protocol.sample is not None:
             found.append(f"it ranks {protocol.sample}, {self.name} all triples")
-        found += [unknown[fact] for fact in (self.setting, "ties") if fact in unknown]
+        if has_lists:
+            found += [f"{note}; {self.name} counts them" for note in result.notes if note.endswith(LEFT_OUT)]
+        found += [unknown[fact] for fact in (setting, "ties") if fact in unknown]
         return found
 
     def table(self, result: EvaluationResult) -> pd.DataFrame:
@@ -214,8 +249,8 @@ class Convention:
             A value of `metrics`, or another metric of the same form.
         """
         facts = result.facts
-        wanted = self._settings(facts["dataset"], facts["observations"], facts["split_sizes"])["sides"]
-        chosen = [side for side in wanted if side in result.protocol.sides]
+        settings = self._settings(facts["dataset"], facts["observations"], facts["split_sizes"], self.is_listed)
+        chosen = [side for side in settings["sides"] if side in result.protocol.sides]
         parts = [self._ranks(result, result.rank_table.rows_of(side)) for side in chosen]
         if not self.rounds_sides:
             first, last, rivals = (np.concatenate(arrays) for arrays in zip(*parts))
@@ -231,13 +266,22 @@ class Convention:
             low, high = sorted(ends[0].tolist())
         return low, high
 
+    def _setting(self, result: EvaluationResult) -> str:
+        """Return the setting whose ranks the tool averages; it removes nothing from lists of negatives."""
+        has_lists = result.protocol.candidates.kind in LISTS or (self.is_listed and not self.by_time)
+        return "raw" if has_lists else self.setting
+
     def _ranks(self, result: EvaluationResult, rows: Ids) -> tuple[Reals, Reals, Ids]:
         """Return the first and the last possible rank of rows under the rule for ties, and the numbers of rivals."""
-        counts = result.rank_table.counts(self.setting, rows)
+        setting = self._setting(result)
+        counts = result.rank_table.counts(setting, rows)
         better, tied = counts.better.astype(float), counts.tied.astype(float)
+        rivals = counts.rivals
+        if self.grail == "inference" and merges_valid(result.facts["observations"]):
+            tied, rivals = tied + 1, np.where(rivals < 0, rivals, rivals + 1)  # the positive itself
         first, last = RULES[self.ties][1](better, tied)
-        bounded = result.rank_table.is_bounded(self.setting, rows)
-        return np.where(bounded, better + 1, first), np.where(bounded, better + tied + 1, last), counts.rivals
+        bounded = result.rank_table.is_bounded(setting, rows)
+        return np.where(bounded, better + 1, first), np.where(bounded, better + tied + 1, last), rivals
 
 
 def _all_seen(result: EvaluationResult) -> bool:

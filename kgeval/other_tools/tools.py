@@ -63,6 +63,7 @@ _ALL = (
         "pessimistic",
         {"mr": "mr", "mrr": "mrr", **_HITS, "hits@10_50": "hits@10_of_49"},
         form="g",
+        grail="merged",
         object_only=_OBJECT_ONLY,
     ),
     Convention(
@@ -71,19 +72,19 @@ _ALL = (
         "snap-stanford/ogb 1.3.6: ogb/linkproppred/evaluate.py, lines 245-263",
         "realistic",
         {"mrr_list": "mrr", **{f"hits@{k}_list": f"hits@{k}" for k in (1, 3, 10)}},
-        setting="raw",
         is_listed=True,
         form=".4f",
     ),
     Convention(
         "tgb",
         "TGB",
-        "shenyangHuang/TGB 67354c9: tgb/linkproppred/evaluate.py, _eval_hits_and_mrr",
+        "shenyangHuang/TGB, py-tgb 2.3.0: tgb/linkproppred/evaluate.py, lines 107-115; tkg_negative_sampler.py, lines "
+        "123-149; tkg_negative_generator.py, lines 197-221; tgb/utils/utils.py, lines 31-66 (inverse relations)",
         "realistic",
         {"mrr": "mrr", "hits@10": "hits@10"},
-        setting="raw",
         is_listed=True,
-        caution="it averages the rows of the lists that it was given, whose choice (by time) is not checked here",
+        by_time=True,
+        caution="that the lists are those of TGB is not checked",
     ),
     Convention(
         "dglke",
@@ -116,10 +117,11 @@ _ALL = (
     Convention(
         "nbfnet",
         "NBFNet (TorchDrug)",
-        "DeepGraphLearning/NBFNet 6aa3402: nbfnet/task.py, evaluate",
+        "DeepGraphLearning/NBFNet 6aa3402: nbfnet/task.py, evaluate, target; nbfnet/dataset.py, load_inductive_tsvs",
         "pessimistic",
         {"mr": "mr", "mrr": "mrr", **_HITS, "hits@10_50": "hits@10_of_50"},
         form="g",
+        grail="inference",
     ),
     Convention(
         "kgt5",

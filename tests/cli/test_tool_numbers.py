@@ -11,7 +11,7 @@ from kgeval.cli import main
 
 FOLDER = {
     "train.txt": "a\tr\tb\nb\tr\tc\nc\tr\td\nd\tr\ta\na\tr\td\n",
-    "valid.txt": "b\tr\td\n",
+    "valid.txt": "b\tr\td\nd\tr\tc\n",
     "test.txt": "a\tr\tc\nd\tr\tb\nc\tr\ta\n",
 }
 SCORER = """
@@ -92,8 +92,27 @@ def test_a_row_of_a_paper_is_found_in_the_run(run, capsys, key, reading):
 def test_a_row_that_no_reading_gives(run, capsys):
     """It is said at once."""
     text = printed(capsys, "check-table", "MR=1.01", "--run", "run.kgeval")
-    assert "no convention and no reading of these ranks agrees with the row" in text
+    assert (
+        "no convention and no reading of these ranks agrees with the row: if it is lower, rank again with fewer splits "
+        "in the filter (--filter train,test, train,valid or train); if it is higher, with --unseen drop; and check "
+        "those runs. Other causes: kgeval help conventions"
+    ) in text.replace("\n", " ")
     assert np.isfinite(run["mr"])
+
+
+def test_a_filter_without_valid_is_found(run, capsys, tmp_path):
+    """Nothing of the first run agrees; a run with that filter does, and no convention takes it for its own."""
+    dataset = kg.read_dataset("graph")
+    ranked = kg.evaluate(lambda s, p, o: ((5 * s + 3 * o) % 3).astype(float), dataset, kg.Protocol(filter="train,test"))
+    row = f"MRR={ranked['mrr']:.4f} MR={ranked['mr']:.4f}"
+    found = json.loads(printed(capsys, "check-table", row, "--run", "run.kgeval", "--to", "json"))["run"]
+    assert not [each["name"] for each in found if each["verdict"] == "agrees"]
+    scored = ["evaluate", "graph", "--scorer", "scorer.py:some", "--no-progress", "--out", "again.kgeval"]
+    assert main([*scored, "--filter", "train,test"]) == 0
+    found = json.loads(printed(capsys, "check-table", row, "--run", "again.kgeval", "--to", "json"))["run"]
+    assert [each["name"] for each in found if each["verdict"] == "agrees"] == ["filtered, both, realistic"]
+    reasons = {each["name"]: each["reason"] for each in found}
+    assert reasons["openke"] == "it is filtered by train+test, openke by train+valid+test"
 
 
 def test_the_graphs_of_ultra(capsys):

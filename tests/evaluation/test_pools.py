@@ -174,7 +174,7 @@ def test_all_positives_are_outside(n_sides):
         assert (
             f"{n_first} of 4 filtered ranks are 1 of 1: all other candidates, if any, are known answers" in result.notes
         )
-    assert (result.facts["row_order"].get("reason") == "no query was scored") == (n_sides == 2)
+    assert (result.facts["row_order"].get("reason") == "no query of an entity side was scored") == (n_sides == 2)
 
 
 @pytest.mark.parametrize("outside", ["add", "last"])

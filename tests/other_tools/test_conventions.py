@@ -5,6 +5,7 @@ import pytest
 from dataset_folders import write
 
 import kgeval as kg
+from kgeval.cli import main
 
 NAMES = list(kg.conventions)
 ON_ALL = [name for name in NAMES if not kg.conventions[name].is_listed]
@@ -16,7 +17,10 @@ def openke(scores, own, known):
 
 
 def pessimistic(scores, own, known):
-    """ULTRA, ultra/tasks.py, compute_ranking, and NBFNet, nbfnet/task.py, evaluate: the positive is masked."""
+    """ULTRA, ultra/tasks.py, compute_ranking, and NBFNet, nbfnet/task.py, evaluate: the positive is masked.
+
+    So it is in DGL-KE, general_models.py, lines 453-465, and AmpliGraph, AbstractScoringLayer.py, get_ranks ("worst").
+    """
     mask = [j not in known and j != own for j in range(len(scores))]
     return 1 + sum(scores[own] <= x and m for x, m in zip(scores, mask, strict=True))
 
@@ -406,6 +410,21 @@ def letters(s, p, o):
     return ((3 * s + 5 * o + p) % 4).astype(float)
 
 
+SCORER = """
+def letters(s, p, o):
+    return ((3 * s + 5 * o + p) % 4).astype(float)
+"""
+
+
+def in_one_command(tmp_path, folder):
+    """The result of ``kgeval evaluate FOLDER --as ultra`` with the scores of `letters`."""
+    scorer = tmp_path / "letters.py"
+    scorer.write_text(SCORER, encoding="utf-8")
+    options = ["--scorer", f"{scorer}:letters", "--as", "ultra", "--no-progress", "--out", str(tmp_path / "run.kgeval")]
+    assert main(["evaluate", str(folder), *options]) == 0
+    return kg.load_result(tmp_path / "run.kgeval")
+
+
 def ultra_loop(triples, ranked, known):
     """MRR and hits@10_50 of ULTRA: script/run.py, test, with the filter of its families; labels in, numbers out."""
     entities = sorted({e for rows in triples.values() for s, _, o in rows for e in (s, o)})
@@ -423,6 +442,29 @@ def ultra_loop(triples, ranked, known):
             own = made.index((s, p, o))
             pairs.append((pessimistic(scores, own, hidden), len(made) - len(hidden | {own})))
     return metric_of("mrr", pairs), metric_of("hits@10_of_49", pairs)
+
+
+def nbfnet_on_grail(triples):
+    """NBFNet, nbfnet/dataset.py, load_inductive_tsvs, and task.py, InductiveKnowledgeGraphCompletion, target, evaluate.
+
+    The mask leaves out the facts of the inference graph alone, so that the positive is one of the negatives. Returns
+    MRR and hits@10_50, whose binomial has n = 50.
+    """
+    entities = sorted({e for rows in triples.values() for s, _, o in rows for e in (s, o)})
+    names = sorted({p for rows in triples.values() for _, p, _ in rows})
+    ranks, terms = [], []
+    for s, p, o in triples["test"]:
+        for made in ([(s, p, e) for e in entities], [(e, p, o) for e in entities]):
+            scores = [
+                float(letters(*(np.array(entities.index(a)), np.array(names.index(p)), np.array(entities.index(b)))))
+                for a, _, b in made
+            ]
+            mask = [triple not in triples["train"] for triple in made]
+            own = scores[made.index((s, p, o))]
+            ranks.append(1 + sum(own <= x and m for x, m in zip(scores, mask, strict=True)))
+            q = (ranks[-1] - 1) / sum(mask)
+            terms.append(sum(binomial(50, i) * q**i * (1 - q) ** (50 - i) for i in range(10)))
+    return sum(1 / rank for rank in ranks) / len(ranks), sum(terms) / len(terms)
 
 
 def labelled(dataset):
@@ -444,6 +486,7 @@ def test_ultra_ranks_each_family_by_its_own_rule(family, tmp_path):
     protocol = kg.conventions["ultra"].protocol(dataset)
     assert (protocol.splits, protocol.filter) == (ranked, known)
     table = kg.conventions["ultra"].table(kg.evaluate(letters, dataset, protocol, progress=False))
+    assert kg.conventions["ultra"].table(in_one_command(tmp_path, tmp_path / family)).equals(table)
     assert {"a", "b", "c"}.isdisjoint(dataset.entities.labels)
     assert table.loc[["mrr", "hits@10_50"], "low"].tolist() == pytest.approx(
         ultra_loop(labelled(dataset), ranked, known)
@@ -453,9 +496,12 @@ def test_ultra_ranks_each_family_by_its_own_rule(family, tmp_path):
 @pytest.mark.parametrize(
     ("folder", "ranked"), [("grail-nell_v1/nell_v1_ind", ("valid", "test")), ("ingram-nl-0", ("test",))]
 )
-def test_ultra_on_real_folders(folder, ranked, shared):
+def test_ultra_on_real_folders(folder, ranked, shared, tmp_path):
     """In one command, equal to the loop."""
     dataset = kg.read_dataset(shared / "data" / "formats" / folder)
+    result = kg.evaluate(letters, dataset, kg.conventions["ultra"].protocol(dataset), progress=False)
+    command = in_one_command(tmp_path, shared / "data" / "formats" / folder)
+    assert kg.conventions["ultra"].table(command).equals(kg.conventions["ultra"].table(result))
     triples = labelled(dataset)
     if "nl-0" in folder:  # the loop on a part: the others stay in the filter and among the entities
         triples = {
@@ -478,6 +524,27 @@ def test_ultra_on_real_folders(folder, ranked, shared):
     assert table.loc[["mrr", "hits@10_50"], "low"].tolist() == pytest.approx(
         ultra_loop(triples, ranked, tuple(triples))
     )
+
+
+def test_a_folder_above_several_graphs_says_which_to_name(shared, capsys):
+    """GraIL's nell_v1: one folder for training, one for the inference graph."""
+    folder = shared / "data" / "formats" / "grail-nell_v1"
+    assert main(["evaluate", str(folder), "--scorer", "letters.py:letters", "--as", "ultra"]) == 2
+    text = " ".join(capsys.readouterr().err.split())
+    assert "Splits seem to be in the folders nell_v1, nell_v1_ind: give the path of one of them" in text
+
+
+def test_nbfnet_on_grail(tmp_path):
+    """It ranks test alone, knows the inference graph alone, and the positive is its own rival; elsewhere as ULTRA."""
+    dataset = kg.read_dataset(written(tmp_path / "grail_ind", FOLDERS["grail_ind"][0]))
+    nbfnet = kg.conventions["nbfnet"]
+    protocol = nbfnet.protocol(dataset)
+    assert (protocol.splits, protocol.filter) == (("test",), ("train",))
+    table = nbfnet.table(kg.evaluate(letters, dataset, protocol, progress=False))
+    wanted = nbfnet_on_grail(labelled(dataset))
+    assert table.loc[["mrr", "hits@10_50"], "low"].tolist() == pytest.approx(wanted, rel=1e-12)
+    with pytest.raises(kg.ProtocolError, match="it ranks test, ultra valid\\+test; it is filtered by train, ultra by"):
+        kg.conventions["ultra"].table(kg.evaluate(letters, dataset, protocol, progress=False))
 
 
 def test_ultra_averages_the_object_side_of_five_datasets():

@@ -7,6 +7,7 @@ faulty scorer's ranks are the sound one's ranks of other triples.
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import kgeval as kg
@@ -132,6 +133,36 @@ def test_no_signal_is_no_fault():
         scorer = lambda s, p, o, table=table: table[s, p, o]  # noqa: E731
         rows = as_row_scorer(scorer, len(dataset.entities))
         assert find_fault(rows, scorer, dataset, ("subject", "object")) == ("", "")
+
+
+def test_a_scorer_that_takes_the_time_gets_it():
+    """More entities than times: each triple is scored with its own time, also where it is changed."""
+    n, rng = 80, np.random.default_rng(0)
+    facts = [(e, 0, (e + 1 + 7 * t) % n, t) for e in range(n) for t in range(3)]
+    rng.shuffle(facts)
+    parts = {"train": facts[120:], "test": facts[:120]}
+    dataset = kg.Dataset.from_arrays(
+        **{split: [row[:3] for row in rows] for split, rows in parts.items()},
+        n_entities=n,
+        n_relations=1,
+        columns={split: pd.DataFrame({"time": [row[3] for row in rows]}) for split, rows in parts.items()},
+    )
+
+    def shifted(s, p, o, time):
+        return -np.abs((s + 2 + 7 * time) % n - o)
+
+    rows = as_row_scorer(shifted, n, dataset=dataset)
+    said = find_fault(rows, shifted, dataset, SIDES)[0]
+    assert said.startswith("the subject rows are shifted by one: ")
+    assert "1.00 with the entity before each subject" in said
+    with pytest.warns(kg.KgevalWarning):
+        result = kg.evaluate(shifted, dataset, kg.Protocol(filter_by="time"), progress=False)
+    assert any("the subject rows are shifted by one" in note for note in result.notes)
+
+    def right(s, p, o, time):
+        return -np.abs((s + 1 + 7 * time) % n - o)
+
+    assert find_fault(as_row_scorer(right, n, dataset=dataset), right, dataset, SIDES) == ("", "")
 
 
 def test_a_symmetric_relation_is_not_swapped():
