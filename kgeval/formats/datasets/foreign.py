@@ -66,7 +66,7 @@ def companion_notes(folder: Path, ignore: Sequence[str] = ()) -> list[str]:
     left = sorted(names_in(folder) - ({ignore} if isinstance(ignore, str) else set(ignore)))
     kinds = (
         (TASKS, "few-shot tasks"),
-        (CANDIDATES, "lists of candidates for each relation; here every entity is a candidate"),
+        (CANDIDATES, "lists of candidates for each relation: --candidates FILE ranks among them"),
     )
     found = [([name for name in left if re.fullmatch(pattern, name)], what) for pattern, what in kinds]
     return [f"not read: {listed(names)} ({what})" for names, what in found if names]
