@@ -75,6 +75,8 @@ FORMULAS = "scorers/models/test_formulas.py"
 GATED = "comparison/test_regression_gate.py"
 MARGINS = "stats/test_equivalence.py"
 KEYED = "evaluation/test_filter_key.py"
+CODED = "data/test_keys.py"
+CLASS_TIMES = "classification/test_times.py"
 KERNELS = "kernels/test_numpy_kernels.py"
 LABELS = "formats/datasets/test_column_and_label_traps.py"
 LISTS = "metrics/retrieval/test_inputs.py"
@@ -564,6 +566,41 @@ MUTANTS = (
     Mutant("H13", "positives_of_all_keys_share_the_known_answers_of_the_first", "ranking/tasks.py", KEYED,
         "known_offsets=np.append(0, np.cumsum(sizes))",
         "known_offsets=np.append(0, np.cumsum(np.zeros_like(sizes)))"),
+    Mutant("H13", "drawn_negatives_know_no_key", "data/corruption.py", CODED,
+        "known = known_triples(dataset, [*_known_splits(dataset, filter), split], key)",
+        "known = known_triples(dataset, [*_known_splits(dataset, filter), split], key)\n"
+        "known[:, 3:] = -1"),
+    Mutant("H13", "negatives_have_the_time_of_the_first_positive", "classification/negative_sets.py", CLASS_TIMES,
+        "codes.append(facts_of(dataset, (part,), (name,))[positives, 3])",
+        "codes.append(facts_of(dataset, (part,), (name,))[0 * positives, 3])"),
+    Mutant("H13", "hashes_of_negatives_know_no_time", "classification/negative_sets.py", CLASS_TIMES,
+        "for place, name in enumerate(self.columns, start=3)",
+        "for place, name in enumerate((), start=3)"),
+    Mutant("H13", "the_row_order_check_filters_plain_triples", "evaluation/row_order.py", KEYED,
+        "columns = FactColumns(tuple(column.name for column in rows.columns), key)",
+        "columns = FactColumns(tuple(column.name for column in rows.columns), ())"),
+    Mutant("H13", "faults_are_sought_with_entities_for_times", "scorers/faults.py", KEYED,
+        "facts = {split: facts_of(dataset, (split,), scored) for split in dataset.splits}",
+        "facts = {split: facts_of(dataset, (split,)) for split in dataset.splits}"),
+    Mutant("H13", "tables_of_scores_share_queries_across_times", "evaluation/score_tables.py", KEYED,
+        "return np.column_stack([triples, *codes]), values, None, columns",
+        "return np.column_stack([triples, *(0 * part for part in codes)]), values, None, columns"),
+    Mutant("H13", "tables_without_the_key_are_ranked", "evaluation/score_tables.py", KEYED,
+        "    if missing:\n        raise ProtocolError(",
+        "    if False:\n        raise ProtocolError("),
+    Mutant("H13", "known_rows_of_tables_stay", "evaluation/score_tables.py", KEYED,
+        "known = known_triples(dataset, resolved.filter or (), columns.key)",
+        "known = known_triples(dataset, (), columns.key)"),
+    Mutant("H13", "an_unknown_time_is_the_next_one", "data/keys.py", CODED,
+        "is_unknown = known[order][places] != found",
+        "is_unknown = known[order][places] < 0"),
+    Mutant("H13", "weights_of_the_key_are_no_part_of_the_fingerprint", "data/dataset.py", KEYED,
+        "more = self.not_in_fingerprint(columns)",
+        "more: list[str] = []"),
+    Mutant("T1", "dates_of_a_query_have_another_unit", "scorers/baselines.py", "scorers/test_baselines.py",
+        "is_before = step < np.searchsorted(self._times, asked)[row]",
+        "is_before = step < np.searchsorted(self._times.astype(np.float64), asked.astype(\n"
+        '    asked.dtype if asked.dtype.kind != "M" else "datetime64[s]").astype(np.float64))[row]'),
     Mutant("H18", "seeds_of_a_model_are_rivals", "comparison/rows.py", DECIDED,
         "if not models or models[i] is None or models[i] != models[j]] or pairs",
         "if True] or pairs"),
@@ -782,7 +819,7 @@ MUTANTS = (
         "*([finished[side]] if side in finished else []),",
         ""),
     Mutant("E48", "a_run_of_another_dataset_is_resumed", "evaluation/run_settings.py", RUNNING,
-        '"dataset": dataset.fingerprint[:16],',
+        '"dataset": dataset.fingerprint_with([*(protocol.filter_by or ()), *scored])[:16],',
         '"dataset": "",'),
     Mutant("E48", "a_run_of_another_protocol_is_resumed", "evaluation/run_settings.py", RUNNING,
         '"protocol": protocol.to_dict(),',

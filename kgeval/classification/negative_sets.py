@@ -19,7 +19,7 @@ from kgeval.data.corruption import draw_negatives
 from kgeval.data.dataset import SPLITS, Dataset
 from kgeval.data.fingerprints import fingerprint_triples
 from kgeval.data.frames import frame_ids
-from kgeval.data.keys import codes_of, facts_of, fingerprint_part, natural_key
+from kgeval.data.keys import check_key, codes_of, facts_of, fingerprint_part, natural_key
 from kgeval.data.known import KnownIndex, known_triples
 from kgeval.data.queries import query_parts
 from kgeval.data.row_keys import group_rows
@@ -112,6 +112,10 @@ class NegativeSets:
             }
             by_split = {part: _facts(dataset, part, frame, columns) for part, frame in samples.items()}
             positives = samples["test"]["positive"].to_numpy()
+            key, natural = check_key(dataset, filter_by), natural_key(dataset)
+            if key or natural:
+                which = f"the same {' and '.join(key)}" if key else f"any {' and '.join(natural)}"
+                notes.append(f"no uniform negative is a known triple of {which} (filter_by={key})")
             for part in PARTS:
                 n = len(dataset[part]) - len(by_split[part])
                 reason = "their queries have fewer unknown triples than positives"

@@ -14,7 +14,7 @@ from kgeval.data.sides import ALL_SIDES, check_sides
 from kgeval.errors import DataError, ProtocolError
 from kgeval.metrics.ranks import ranks_under
 from kgeval.report.tables import format_frame, frame_records
-from kgeval.results.evaluation_result import EvaluationResult
+from kgeval.results.evaluation_result import EvaluationResult, key_columns
 
 LIMIT = 20  # candidates that are listed above a triple, and tied with it, unless --limit says otherwise
 WORST = ["s", "p", "o", "side", "split"]  # columns of labels in the list of the worst ranks
@@ -40,14 +40,16 @@ def worst_text(result: EvaluationResult, options: argparse.Namespace) -> str:
     """
     if options.worst < 1:
         raise ProtocolError(f"--worst must be at least 1; got {options.worst}")
-    frame = result.ranks(labels=True).iloc[result.rank_table.rows_of("both")]
+    names = key_columns(result)
+    frame = result.ranks(labels=True).assign(**{name: result.columns[name] for name in names})
+    frame = frame.iloc[result.rank_table.rows_of("both")]
     n_unknown = int(frame["rank_filtered"].isna().sum())
     if n_unknown:
         say_aside([f"note: {n_unknown:,} of {len(frame):,} ranks are not known exactly, so they are not in this list"])
     order = ["rank_filtered", "rivals_filtered"]
     frame = frame.dropna(subset=["rank_filtered"])
     frame = frame.sort_values(order, ascending=[False, True], kind="stable").head(options.worst)
-    frame = frame.set_index(WORST)[NUMBERS]
+    frame = frame.set_index([*WORST, *names])[NUMBERS]
     if options.to == "json":
         return json_text({"worst": frame_records(frame)})
     return format_frame(frame, options.to, options.screen, spreadsheet=options.spreadsheet)
@@ -82,9 +84,11 @@ def explanation_text(result: EvaluationResult | None, options: argparse.Namespac
         dataset = given_dataset(options)
         evaluator = kgeval.Evaluator(dataset, protocol_of(options, dataset))
         scorer = scorer_of(options, dataset)
-        frames = {side: evaluator.explain(scorer, s, p, o, side, limit) for side in evaluator.protocol.sides}
+        frames = {
+            side: evaluator.explain(scorer, s, p, o, side, limit, _given(options)) for side in evaluator.protocol.sides
+        }
     else:
-        frames = _kept(result, triple, options.sides, limit)
+        frames = _kept(result, triple, options.sides, limit, _given(options))
     if options.to == "json":
         content = {side: {**frame.attrs, "candidates": _candidate_records(frame)} for side, frame in frames.items()}
         return json_text({"triple": triple, **content})
@@ -107,7 +111,17 @@ def explanation_text(result: EvaluationResult | None, options: argparse.Namespac
     return "\n\n".join(parts)
 
 
-def _kept(result: EvaluationResult, triple: list[str], side: str | None, limit: int) -> dict[str, pd.DataFrame]:
+def _given(options: argparse.Namespace) -> dict[str, str]:
+    """Return the values of columns that ``--given`` names."""
+    pairs = [text.partition("=") for text in options.given or ()]
+    if not all(name and sign for name, sign, _ in pairs):
+        raise ProtocolError(f"--given needs COLUMN=VALUE, such as time=183; got {' '.join(options.given)!r}")
+    return {name: value for name, _, value in pairs}
+
+
+def _kept(
+    result: EvaluationResult, triple: list[str], side: str | None, limit: int, given: dict[str, str]
+) -> dict[str, pd.DataFrame]:
     """Return the table of each side whose rivals a saved result contains, and print why another side has none.
 
     A DataError if no side has rivals.
@@ -118,7 +132,7 @@ def _kept(result: EvaluationResult, triple: list[str], side: str | None, limit: 
     refused: dict[str, DataError] = {}
     for one in [one for one in asked if one in result.protocol.sides] or asked:
         try:
-            frames[one] = result.explain(s, p, o, one, limit)
+            frames[one] = result.explain(s, p, o, one, limit, given)
         except DataError as error:  # noqa: PERF203
             refused[one] = error
     if not frames:

@@ -31,7 +31,7 @@ from kgeval.data.frames import (
     has_names,
 )
 from kgeval.data.further_values import TEXT, ColumnValues, column_values
-from kgeval.data.keys import facts_of, natural_key
+from kgeval.data.keys import facts_of, fingerprint_part, further_column, natural_key
 from kgeval.data.labels import BLOCK, Labels, TextLabels
 from kgeval.data.library_objects import library_triples, pieces_of
 from kgeval.data.qualifiers import QUALIFIERS, LabelQualifiers, Qualifiers, check_qualifiers
@@ -601,7 +601,17 @@ class Dataset:
         """SHA-256 (hexadecimal) of labels, triples, times and qualifiers; the order of the rows does not change it.
 
         The labels include entities that occur in no triple, because these entities are candidates. Further columns
-        other than the `time_column` do not change the fingerprint.
+        other than the `time_column` do not change the fingerprint; see `fingerprint_with`.
+        """
+        return self.fingerprint_with(())
+
+    def fingerprint_with(self, columns: Sequence[str]) -> str:
+        """Return the `fingerprint` that also depends on other further columns, such as those of a filter key.
+
+        Parameters
+        ----------
+        columns : sequence of str
+            Times and qualifiers, which the `fingerprint` contains, change nothing.
         """
         parts = {split: triples.array for split, triples in sorted(self.splits.items())}
         further: list[FurtherPart] = []
@@ -610,8 +620,20 @@ class Dataset:
             further.append(FurtherPart("time", times.texts(), {split: times.codes[split] for split in parts}))
         if self.has_qualifiers:
             further.append(self._qualifier_part())
+        more = self.not_in_fingerprint(columns)
+        further += [fingerprint_part(self, name, further_column(self, name).codes) for name in more]
         title = f"kgeval dataset {2 if further else 1}"
         return fingerprint_triples(title, self.entities, self.relations, parts, with_labels=True, further=further)
+
+    def not_in_fingerprint(self, columns: Sequence[str]) -> list[str]:
+        """Return those further columns that do not change the `fingerprint`: all but times and qualifiers.
+
+        Parameters
+        ----------
+        columns : sequence of str
+        """
+        covered = {self.time_column, *([QUALIFIERS] if self.qualifiers else [])}
+        return [name for name in columns if name not in covered]
 
     def _qualifier_part(self) -> FurtherPart:
         """Return the qualifiers for the fingerprint: ids are replaced by positions among the sorted labels."""

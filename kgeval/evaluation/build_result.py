@@ -274,6 +274,7 @@ def assemble(
     if not n_ranked:
         raise DataError("no positive has a negative: every list is empty")
     is_seen = positives.is_seen if chosen is None else positives.is_seen[chosen]
+    in_key = dataset.not_in_fingerprint(positives.columns.key)
     n_read = len(is_seen) * len(protocol.sides)
     unknown = {**({"queries": KEYED_QUERIES} if positives.columns.names else {}), **(unknown or {})}
     leaking = leak_note(dataset, protocol.splits)
@@ -286,7 +287,8 @@ def assemble(
         facts={
             **facts,
             "dataset": dataset.name,
-            "dataset_fingerprint": dataset.fingerprint,
+            "dataset_fingerprint": dataset.fingerprint_with(in_key) if in_key else dataset.fingerprint,
+            **({"fingerprint_columns": in_key} if in_key else {}),
             "observations": dataset.observations(),
             "version": __version__,
             "versions": {"numpy": np.__version__, "python": platform.python_version()},

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import Bools, Ids, check_positive_int, counted, cut_label, names_unknown_arguments
+from kgeval.checks import Bools, Ids, check_one_of, check_positive_int, counted, cut_label, names_unknown_arguments
 from kgeval.data.candidates import LAST, All, ByRelation, Candidates, Listed
 from kgeval.data.dataset import Dataset, triple_labels
 from kgeval.data.keys import FactColumns, codes_of, column_notes
@@ -399,6 +399,8 @@ class Evaluator:
         source = self._source(plan, rows, plan.ranked_rows[side])
         facts = plan.positives.facts[source.positive_rows]
         in_table = np.flatnonzero((facts[:, :3] == triple).all(axis=1))
+        for name in given or ():
+            check_one_of("given", name, self.dataset.column_names, DataError)
         for place, name in enumerate(plan.positives.columns.names, start=3):
             if given and name in given:
                 code = int(codes_of(self.dataset, name, [given[name]], "given")[0])
@@ -407,7 +409,9 @@ class Evaluator:
                 code = int(codes[0])
             else:
                 has = f"is ranked with {len(codes)} values of" if len(codes) else "is not ranked; which"
-                raise DataError(f"({s!r}, {p!r}, {o!r}) {has} {name}: say it with given={{{name!r}: ...}}")
+                raise DataError(
+                    f"({s!r}, {p!r}, {o!r}) {has} {name}: say it with given={{{name!r}: ...}} (--given {name}=...)"
+                )
             triple = np.append(triple, code)
         row = int(in_table[0]) if len(in_table) else None
         return explain_triple(source, plan.protocol, side, triple, row, limit)

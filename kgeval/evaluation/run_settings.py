@@ -140,8 +140,9 @@ class RunSettings:
             yield None
             return
         seconds = min(PROBE_SECONDS, PROBE_SHARE * (self.max_seconds or math.inf))
+        scored = [column.name for column in rows.columns]
         identity = {
-            "dataset": dataset.fingerprint[:16],
+            "dataset": dataset.fingerprint_with([*(protocol.filter_by or ()), *scored])[:16],
             "protocol": protocol.to_dict(),
             "sample_seed": seed,
             "scorer": ScorerIdentity(scorer, rows, dataset, triples, candidates, protocol.sides, seconds),

@@ -587,7 +587,8 @@ def _hint(text: _Text, number: int, labels: Sequence[str], line: str, names: Seq
         order = ",".join(["h", "r", "t", "time", *("-" * len(labels))][: len(labels)])
         hints.append(
             f"; say what each column holds, such as columns={order!r} (--columns {order}; - leaves a column out), or "
-            "header=True (--header) if this line names the columns"
+            "header=True (--header) if this line names the columns; to rank facts with times, also choose filter_by= "
+            "(--filter-by time or none)"
         )
     return "".join(hints)
 

@@ -565,7 +565,8 @@ def _check_dataset(dataset: Dataset, results: Sequence[EvaluationResult], names:
     if not isinstance(dataset, Dataset):
         raise DataError(f"dataset must be a Dataset, such as kgeval.read_dataset(folder) returns; got {dataset!r}")
     for result, name in zip(results, names):
-        if result.facts["dataset_fingerprint"] != dataset.fingerprint:
+        in_key = result.facts.get("fingerprint_columns", ())
+        if result.facts["dataset_fingerprint"] != dataset.fingerprint_with(in_key):
             raise DataError(
                 f"dataset= is {dataset.name!r} ({dataset.fingerprint[:8]}), but result {name!r} ranks "
                 f"{result.facts['dataset']!r} ({result.facts['dataset_fingerprint'][:8]}); pass the ranked dataset, "

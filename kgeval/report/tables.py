@@ -32,7 +32,7 @@ from kgeval.report.table_text import (
     number_text,
     without_formulas,
 )
-from kgeval.results.evaluation_result import EvaluationResult, explained_row
+from kgeval.results.evaluation_result import EvaluationResult, explained_row, key_columns
 from kgeval.results.keys import Key
 from kgeval.stats.moments import FEW_CLUSTERS
 from kgeval.terminal import PIPE, Column, Screen, shortened, width_of
@@ -552,15 +552,17 @@ def listed_ranks(result: EvaluationResult, screen: Screen = PIPE) -> str:
         At most 40 ranks. If there are more, a last line contains the number of further ranks.
     """
     lines = []
+    names = key_columns(result)
+    further = [result.columns[name] for name in names]
     for i, row in enumerate(result.ranks(labels=True).to_dict("records")[:MAX_LISTED_RANKS]):
         rivals, beaten = explained_row(result, i), ""
         rivals = rivals[(rivals["stands"] == "above") & rivals["counts"]]
         if len(rivals):
             beaten = f"beaten by {printable(rivals['candidate'].iloc[0])} {rivals['score'].iloc[0]:.3f}"
-        triple = [printable(row[name]) for name in "spo"]
+        triple = [*(printable(row[name]) for name in "spo"), *(printable(str(values.iloc[i])) for values in further)]
         size = str(row["rivals_filtered"] + 1)
         lines.append([f"{row['rank_filtered']:g}", size, f"{row['score']:.3f}", *triple, beaten])
-    header = ["rank", "of", "score", "triple", "", "", ""]
+    header = ["rank", "of", "score", "triple", "", "", *names, ""]
     cells = list(zip(*lines)) or [()] * len(header)
     columns = [Column(name, texts, is_label=i > 2) for i, (name, texts) in enumerate(zip(header, cells))]
     text = screen.table(columns)

@@ -394,7 +394,7 @@ def dataset_of(
             f"{', '.join(wanted)}: a saved result does not contain the dataset; pass the dataset: "
             "result.with_features(kgeval.read_dataset(...))"
         )
-    if dataset.fingerprint != facts["dataset_fingerprint"]:
+    if dataset.fingerprint_with(facts.get("fingerprint_columns", ())) != facts["dataset_fingerprint"]:
         raise DataError(
             f"the result was made from dataset {facts['dataset']!r} ({facts['dataset_fingerprint'][:8]}); "
             f"got {dataset.name!r} ({dataset.fingerprint[:8]})"

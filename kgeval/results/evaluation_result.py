@@ -26,8 +26,10 @@ from kgeval.checks import (
 )
 from kgeval.data.dataset import Dataset
 from kgeval.data.frames import with_labels
+from kgeval.data.further_values import column_values
 from kgeval.data.known import SETTINGS
 from kgeval.data.protocol import Protocol
+from kgeval.data.qualifiers import QUALIFIERS
 from kgeval.data.row_keys import group_rows
 from kgeval.data.sides import ALL_SIDES, RELATION, check_side, entity_sides
 from kgeval.data.vocabulary import Vocabulary, triple_ids
@@ -771,7 +773,13 @@ class EvaluationResult:
 
     @names_unknown_arguments(sides="side=")
     def steps(
-        self, s: str | int, p: str | int, o: str | int, side: str = "object", metric: str | Metric = "mrr"
+        self,
+        s: str | int,
+        p: str | int,
+        o: str | int,
+        side: str = "object",
+        metric: str | Metric = "mrr",
+        given: Mapping[str, Any] | None = None,
     ) -> Steps:
         """Explain a metric of a ranked triple or of its query, place by place; nothing is scored again.
 
@@ -784,6 +792,8 @@ class EvaluationResult:
         metric : str or Metric
             A key as in `value`: ``"mr"``, ``"mrr"`` and ``"hits@k"`` explain the rank of the triple; ``query.`` metrics
             explain the list of its query, with all answers of the query.
+        given : mapping of str to value, optional
+            See `explain`.
 
         Returns
         -------
@@ -813,7 +823,7 @@ class EvaluationResult:
             3  1         1         1     0.6667  0.6667  1.6667
         map = sum / relevant items = 1.6667 / 2 = 0.8333
         """
-        row = self._row(s, p, o, check_side(side, ALL_SIDES))
+        row = self._row(s, p, o, check_side(side, ALL_SIDES), given)
         return steps_of_row(self.rank_table, self.entities, self.relations, row, Key.parse(metric))
 
     @names_unknown_arguments()
@@ -955,16 +965,20 @@ class EvaluationResult:
             if name not in self.columns:
                 known = ", ".join(map(str, self.columns)) or "none"
                 raise DataError(f"given: the result has no column {name!r}; its columns: {known}")
-            values = self.columns[name].to_numpy(dtype=object)
-            is_match &= np.array([one == value or str(one) == str(value) for one in values], dtype=bool)
-        for name in dict.fromkeys([*self.facts.get("scorer_columns", ()), *(self.protocol.filter_by or ())]):
-            if name in self.columns:
-                different = sorted({str(one) for one in self.columns[name].to_numpy(dtype=object)[is_match]})
-                if len(different) > 1:
-                    raise DataError(
-                        f"the triple was ranked with {len(different)} values of {name}: say which with "
-                        f"given={{{name!r}: ...}}; it has {listed(different, 5)}"
-                    )
+            codes = column_values({"rows": self.columns[name], "given": pd.Series([value], dtype=object)}).codes
+            is_match &= codes["rows"] == codes["given"]
+        for name in key_columns(self):
+            different = sorted({str(one) for one in self.columns[name].to_numpy(dtype=object)[is_match]})
+            if len(different) > 1:
+                raise DataError(
+                    f"the triple was ranked with {len(different)} values of {name}: say which with "
+                    f"given={{{name!r}: ...}} (--given {name}=...); it has {listed(different, 5)}"
+                )
+        if is_match.sum() > 1 and QUALIFIERS in _keyed(self) and QUALIFIERS not in self.columns:
+            raise DataError(
+                f"the triple was ranked {counted(int(is_match.sum()), 'time')}, and the result does not hold its "
+                "qualifiers: kgeval.Evaluator.explain takes them, given={'qualifiers': [(relation, entity), ...]}"
+            )
         if not is_match.any():
             splits = "+".join(self.protocol.splits)
             labels = [self.entities.labels[ids[0]], self.relations.labels[ids[1]], self.entities.labels[ids[2]]]
@@ -1233,6 +1247,21 @@ def with_dataset_columns(result: EvaluationResult, dataset: Dataset, rows: Ids) 
     if not len(columns.columns):
         return result
     return result.__replace__(columns=pd.concat([result.columns, columns], axis=1), notes=(*result.notes, *notes))
+
+
+def _keyed(result: EvaluationResult) -> list[str]:
+    """Return the columns that tell queries of one triple apart: those that the scorer was given, and the filter key."""
+    return [*dict.fromkeys([*result.facts.get("scorer_columns", ()), *(result.protocol.filter_by or ())])]
+
+
+def key_columns(result: EvaluationResult) -> list[str]:
+    """Return the columns of a result that tell its queries of one triple apart, such as the time.
+
+    Parameters
+    ----------
+    result : EvaluationResult
+    """
+    return [name for name in _keyed(result) if name in result.columns]
 
 
 def explained_row(result: EvaluationResult, row: int) -> pd.DataFrame:

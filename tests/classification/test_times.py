@@ -54,6 +54,8 @@ def test_uniform_negatives_have_the_time_of_their_positive(seed, key):
     facts = random_facts(seed, 60)
     dataset = as_dataset(facts)
     result = kg.classify(with_time, dataset, "uniform", filter_by=key, sample_seed=seed)
+    which = f"the same {' and '.join(key)}" if key else "any time and qualifiers"
+    assert f"no uniform negative is a known triple of {which} (filter_by={key})" in result.notes
     place = {"time": 3, "qualifiers": 4}
     known = {(*row[:3], *(row[place[name]] for name in key)) for part in facts.values() for row in part}
     first = {}

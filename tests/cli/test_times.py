@@ -75,12 +75,46 @@ def test_a_table_of_scores_with_times(tmp_path, capsys, monkeypatch):
         assert metrics(capsys, *options, "--filter-by", key)["object"]["mr"] == sum(found) / 3
     assert ranks == {"time": [2, 2, 1], "none": [1, 1, 1]}
     assert main(["evaluate", *options, "--filter-by", "time"]) == 0
-    listing = capsys.readouterr().out.split("triple\n")[1].split("\n\n")[0].split("\n")
+    listing = capsys.readouterr().out.split("rank  of")[1].split("\n\n")[0].split("\n")
     assert [line.split() for line in listing] == [
-        ["2", "3", "1.500", "a", "r", "b", "beaten", "by", "d", "3.500"],
-        ["2", "3", "2.500", "a", "r", "c", "beaten", "by", "d", "3.500"],
-        ["1", "3", "3.450", "a", "r", "d"],
+        ["score", "triple", "time"],
+        ["2", "3", "1.500", "a", "r", "b", "10", "beaten", "by", "d", "3.500"],
+        ["2", "3", "2.500", "a", "r", "c", "10", "beaten", "by", "d", "3.500"],
+        ["1", "3", "3.450", "a", "r", "d", "9"],
     ]
     (tmp_path / "plain.tsv").write_text("s\tp\to\tscore\na\tr\tb\t0.5\n")
     assert main(["evaluate", "graph", "--scores", "plain.tsv", "--filter-by", "time", "--header"]) == 2
     assert "filter_by=('time',) needs the column 'time' in the table" in " ".join(capsys.readouterr().err.split())
+
+
+def test_single_ranks_at_a_time(tmp_path, capsys, monkeypatch):
+    """The worst ranks say their time; --given chooses which rank of a triple is explained, saved or scored anew."""
+    monkeypatch.chdir(tmp_path)
+    facts = {"train": [("c", "r", "d", 1)], "test": [("a", "r", "b", 2), ("a", "r", "b", 3), ("a", "r", "c", 3)]}
+    (tmp_path / "graph").mkdir()
+    for split, rows in facts.items():
+        lines = ["\t".join(map(str, row)) for row in rows]
+        (tmp_path / "graph" / f"{split}.txt").write_text("\n".join([*lines, ""]))
+    (tmp_path / "scorers.py").write_text("def score(s, p, o, time):\n    return (o - 1) ** 2 * (5 - 2 * time)\n")
+    options = ["graph", "--columns", "h,r,t,time", "--scorer", "scorers.py:score", "--filter-by", "time"]
+    assert main(["evaluate", *options, "--sides", "object", "--out", "run.kgeval", "--no-progress"]) == 0
+    capsys.readouterr()
+    assert main(["show", "run.kgeval", "--worst", "9", "--to", "json"]) == 0
+    # scores at 2: a 1, b 0, c 1, d 4; at 3: the negative of these, where a and b know each other's place
+    worst = [(row["o"], row["time"], row["rank_filtered"]) for row in json.loads(capsys.readouterr().out)["worst"]]
+    assert worst == [("b", "2", 4.0), ("c", "3", 1.5), ("b", "3", 1.0)]
+    scored = ["--dataset", *options]
+    for call in (["run.kgeval"], scored):
+        for time, n_above in (("2", 3), ("3.0", 0)):
+            assert main(["show", *call, "--explain", "a", "r", "b", "--given", f"time={time}", "--to", "json"]) == 0
+            assert json.loads(capsys.readouterr().out)["object"]["n_above"] == n_above
+        assert main(["show", *call, "--explain", "a", "r", "b"]) == 2
+        assert "given={'time': ...} (--given time=...)" in " ".join(capsys.readouterr().err.split())
+    for more, text in (
+        (["--explain", "a", "r", "b", "--given", "time"], "--given needs COLUMN=VALUE, such as time=183; got 'time'"),
+        (["--given", "time=2"], "--given needs --explain SUBJECT RELATION OBJECT"),
+    ):
+        assert main(["show", "run.kgeval", *more]) == 2
+        assert text in " ".join(capsys.readouterr().err.split())
+    assert main(["show", *scored, "--explain", "a", "r", "b", "--given", "tme=2"]) == 2
+    assert "given must be one of 'time'" in " ".join(capsys.readouterr().err.split())

@@ -425,3 +425,34 @@ def test_faults_of_a_scorer_are_sought_at_the_times_of_the_triples():
     with pytest.raises(kg.ScoreError, match=r"the (subject|object) rows are shifted by one"):
         kg.check_scorer(turning(1), dataset)
     assert asked == set(range(7))
+
+
+def weighed(weights):
+    """A dataset whose facts have a weight, which is neither time nor qualifiers."""
+    facts = {"train": [[0, 0, 1], [0, 0, 2]], "test": [[0, 0, 3], [1, 0, 2]]}
+    columns = {"train": {"weight": weights}, "test": {"weight": [1, 2]}}
+    return kg.Dataset.from_arrays(**facts, n_entities=4, n_relations=1, columns=columns)
+
+
+def test_other_columns_of_the_key_are_in_the_fingerprint(tmp_path):
+    """Results that were filtered by other weights are of other datasets; without the key, the weights do not matter."""
+    one, other = weighed([1, 2]), weighed([2, 2])
+    assert one.fingerprint == other.fingerprint == one.fingerprint_with(())
+    assert one.fingerprint_with(["weight"]) not in (one.fingerprint, other.fingerprint_with(["weight"]))
+    keyed = kg.Protocol(filter_by="weight")
+    results = [kg.evaluate(without_time, part, keyed, progress=False) for part in (one, other)]
+    assert not np.array_equal(*(result.table["rivals_filtered"] for result in results))
+    with pytest.raises(kg.ProtocolError, match="dataset"):
+        kg.compare(results, names=["A", "B"])
+    assert results[0].facts["fingerprint_columns"] == ["weight"]
+    results[0].save(tmp_path / "a.kgeval")
+    loaded = kg.load_result(tmp_path / "a.kgeval")
+    assert "cardinality" in loaded.with_features(weighed([1, 2]), names=["cardinality"]).columns
+    with pytest.raises(kg.DataError, match="the result was made from dataset"):
+        loaded.with_features(other, names=["cardinality"])
+    plain = [kg.evaluate(without_time, part, progress=False) for part in (one, other)]
+    assert plain[0].facts["dataset_fingerprint"] == one.fingerprint
+    kg.compare(plain, names=["A", "B"])
+    kg.evaluate(without_time, one, keyed, run_folder=tmp_path / "run", progress=False)
+    with pytest.raises(kg.DataError, match="dataset"):
+        kg.evaluate(without_time, other, keyed, run_folder=tmp_path / "run", progress=False)

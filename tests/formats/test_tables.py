@@ -22,7 +22,8 @@ FACTS = {
     "test": [("a", "r", "c"), ("c", "q", "a")],
 }
 SAY = "; say what each column holds, such as columns='h,r,t,time' (--columns h,r,t,time; - leaves a column out), or "
-SAY += "header=True (--header) if this line names the columns"
+SAY += "header=True (--header) if this line names the columns; to rank facts with times, also choose filter_by= "
+SAY += "(--filter-by time or none)"
 KEPT = "the column time is kept as a time"
 
 

@@ -65,6 +65,13 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         "saved result knows the best rivals of its worst and best ranks; --dataset and --model score any triple",
     )
     parser.add_argument(
+        "--given",
+        action="append",
+        metavar="COLUMN=VALUE",
+        help="with --explain: the time of the triple, or its value in another column of the filter key or of the "
+        "scorer, such as time=183; may be repeated",
+    )
+    parser.add_argument(
         "--limit",
         type=int,
         metavar="N",
@@ -119,6 +126,8 @@ def _check(options: argparse.Namespace) -> None:
         raise ProtocolError(f"{' and '.join(map(option_name, asked))} are two outputs; choose one of them")
     if options.limit is not None and options.explain is None:
         raise ProtocolError("--limit needs --explain SUBJECT RELATION OBJECT")
+    if options.given is not None and options.explain is None:
+        raise ProtocolError("--given needs --explain SUBJECT RELATION OBJECT")
     if given and options.explain is None:
         raise ProtocolError(f"{option_name(given[0])} needs --explain SUBJECT RELATION OBJECT")
     if given and not is_live and given != ["sides"]:

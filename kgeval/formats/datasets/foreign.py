@@ -29,14 +29,13 @@ KINDS = (
         TASKS,
         "holds few-shot tasks ({relation: [triples]}), which kgeval does not read. Write the background graph and the "
         "support triples of each task as train.txt and the query triples as test.txt (head TAB relation TAB tail). "
-        "Published few-shot numbers rank each query among the candidates of its relation (rel2candidates.json): pass "
-        "them as one list per positive, kgeval.Protocol(candidates=kgeval.candidates.Listed(objects=...))",
+        "Published few-shot numbers rank each query among the candidates of its relation: "
+        "kgeval.read_candidates(rel2candidates.json), --candidates",
     ),
     (
         CANDIDATES,
-        "holds lists of candidates for each relation, not triples. Give the folder of the triples as the dataset; to "
-        "rank among such candidates, pass one list per positive, "
-        "kgeval.Protocol(candidates=kgeval.candidates.Listed(objects=..., subjects=...))",
+        "holds lists of candidates for each relation, not triples. Give the folder of the triples as the dataset; and "
+        "this file as the candidates (kgeval.read_candidates, --candidates)",
     ),
     (
         r".*(forward|backward).*\.json",
@@ -67,7 +66,7 @@ def companion_notes(folder: Path, ignore: Sequence[str] = ()) -> list[str]:
     left = sorted(names_in(folder) - ({ignore} if isinstance(ignore, str) else set(ignore)))
     kinds = (
         (TASKS, "few-shot tasks"),
-        (CANDIDATES, "lists of candidates for each relation; here every entity is a candidate"),
+        (CANDIDATES, "lists of candidates for each relation: --candidates FILE ranks among them"),
     )
     found = [([name for name in left if re.fullmatch(pattern, name)], what) for pattern, what in kinds]
     return [f"not read: {listed(names)} ({what})" for names, what in found if names]

@@ -105,7 +105,7 @@ def test_lists_of_candidates_beside_triples_are_named(tmp_path):
     """They are not read, since every entity is a candidate; `ignore` keeps silent about them."""
     folder = write(tmp_path, {"test.txt": "a\tr\tb\n", "x_typecons.json": "{}", "e1rel_e2.json": "{}"})
     assert kgeval.read_dataset(folder, ignore=["e1rel_e2.json"]).notes[1:] == (
-        "not read: x_typecons.json (lists of candidates for each relation; here every entity is a candidate)",
+        "not read: x_typecons.json (lists of candidates for each relation: --candidates FILE ranks among them)",
     )
     assert "not read: e1rel_e2.json (few-shot tasks)" in kgeval.read_dataset(folder).notes
 

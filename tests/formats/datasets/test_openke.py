@@ -207,8 +207,8 @@ def test_files_beside_the_splits_are_named(tmp_path):
         "not read: 1-1.txt and n-n.txt (test triples by class of the relation; results break down by these classes "
         "too: result.by('cardinality'), --by cardinality)",
         f"not read: train.txt (triples of labels; {AS_TABLES} reads them)",
-        "not read: type_constrain.txt (the entities that OpenKE saw with each relation; every entity is a candidate "
-        "here)",
+        "not read: type_constrain.txt (the entities that OpenKE saw with each relation: --candidates FILE ranks among "
+        "them)",
     )
     write(tmp_path, {"train2id_2.txt": "1\n0 0 0\n"})
     assert failure(tmp_path) == (

@@ -60,7 +60,8 @@ LABELS += ["e\ufeff", "\u200b"]
 FAULT = "expected 3 tab-separated columns (s, p, o), found"
 FOURTH = (
     "; say what each column holds, such as columns='h,r,t,time' (--columns h,r,t,time; - leaves a column out), or "
-    "header=True (--header) if this line names the columns"
+    "header=True (--header) if this line names the columns; to rank facts with times, also choose filter_by= "
+    "(--filter-by time or none)"
 )
 
 
