@@ -264,6 +264,43 @@ def test_lists_of_ogb_and_tgb_are_their_loop(name):
         assert row["low"] == row["high"] == pytest.approx(metric_of(row["meaning"], [(r, 4) for r in ranks])), metric
 
 
+def check_lists_against_loop(name, dataset, scorer, rows_of):
+    """Lists of 20 random negatives, without the answer: the numbers of OGB and TGB equal the loop's."""
+    rng, triples = np.random.default_rng(0), dataset["test"].array
+    lists, ranks = {}, []
+    for side, place in (("subject", 0), ("object", 2)):
+        drawn = rng.integers(0, len(dataset.entities) - 1, (len(triples), 20))
+        lists[f"{side}s"] = drawn + (drawn >= triples[:, [place]])
+        for (s, p, o), others in zip(triples.tolist(), lists[f"{side}s"].tolist(), strict=True):
+            given, own = (s, o) if side == "object" else (o, s)
+            scores = rows_of(side, given, p)
+            higher = sum(scores[j] > scores[own] for j in others)
+            ranks.append(0.5 * (higher + sum(scores[j] >= scores[own] for j in others)) + 1)
+    convention = kg.conventions[name]
+    protocol = convention.protocol(dataset, kg.candidates.Listed(**lists))
+    table = convention.table(kg.evaluate(scorer, dataset, protocol, check_rows=False, progress=False))
+    for metric, row in table.iterrows():
+        wanted = metric_of(row["meaning"], [(rank, 20) for rank in ranks])
+        assert row["low"] == row["high"] == pytest.approx(wanted, rel=1e-12), metric
+
+
+@pytest.mark.parametrize("name", ["ogb", "tgb"])
+def test_lists_on_fb15k_237(name, fb15k_237_part):
+    """Published models."""
+    dataset, rows = fb15k_237_part
+    check_lists_against_loop(name, dataset, Looked(rows), lambda side, given, p: rows[side, given, p].tolist())
+
+
+@pytest.mark.parametrize("name", ["ogb", "tgb"])
+def test_lists_on_umls(name, shared):
+    """The frequency scorer, whose scores tie, and a constant scorer."""
+    dataset = kg.read_dataset(shared / "data" / "umls")
+    model = kg.baselines.Frequency(dataset)
+    rows = {"object": model.score_objects(None, np.arange(46)), "subject": model.score_subjects(np.arange(46), None)}
+    check_lists_against_loop(name, dataset, model, lambda side, given, p: rows[side][p].tolist())
+    check_lists_against_loop(name, dataset, lambda s, p, o: 0.0 * s, lambda *_: [0.0] * len(dataset.entities))
+
+
 @pytest.mark.thorough
 def test_the_evaluator_of_ogb_agrees():
     """Live, on ties, in its branch for torch; the one for numpy fails."""
