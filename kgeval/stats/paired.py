@@ -339,34 +339,6 @@ def count_differing(first: Moments, second: Moments, grouping: Grouping) -> int:
     return int(_gap_sums(first, second, grouping).any(axis=1).sum())
 
 
-def effective_differing(first: Moments, second: Moments, grouping: Grouping) -> float:
-    """Return the effective number of clusters in which two systems differ: ``sum(c^2)^2 / sum(c^4)``.
-
-    c is how much the difference changes if a cluster is left out. If k of many clusters have gaps of one size and the
-    others none, the number is about k; clusters with far smaller gaps than a few others hardly count.
-
-    Parameters
-    ----------
-    first, second : Moments
-    grouping : Grouping
-
-    Returns
-    -------
-    float
-        Infinite if the difference is the same in every cluster.
-
-    Examples
-    --------
-    >>> gaps = np.array([[1.0], [-1.0], [0.01], [0.01], [0.0], [0.0]])
-    >>> round(effective_differing(Moments(gaps), Moments(0.0 * gaps), Grouping.of(range(6), 6)), 3)
-    2.0
-    """
-    with np.errstate(all="ignore"):
-        squares = np.square(left_out_deviations(first, grouping) - left_out_deviations(second, grouping))
-        total = float(np.square(squares).sum())
-        return float(squares.sum()) ** 2 / total if total else float("inf")
-
-
 def _check_pairs(first: Sequence[Moments], second: Sequence[Moments]) -> int:
     """Return the number of observations; raise a DataError if the lengths of the sequences or any shapes differ."""
     if len(first) != len(second):

@@ -90,7 +90,8 @@ def pooled_by_loops(systems, labels, of_clusters, freedom):
     of_seeds = max(shown - both, 0.0)
     of_triples = max(of_clusters, both) if of_seeds else of_clusters
     if of_seeds:
-        share, e = min(shown / (of_seeds + of_triples), 1.0), 1.5 if n_free >= 4 else 1.0
+        is_single = 1 in (len(systems[0]), len(systems[1]))
+        share, e = min(shown / (of_seeds + of_triples), 1.0), 1.5 if n_free >= 4 and not is_single else 1.0
         freedom = 1 / (share**e / n_free + (1 - share) ** e / freedom)
     return of_seeds, of_triples, min(freedom, n_free) if n_free < 2 else freedom
 
