@@ -67,6 +67,30 @@ class Part:
     alignment: Alignment
     samples: dict[str, Sample]
 
+    @classmethod
+    def of(
+        cls,
+        dataset: str,
+        runs: Mapping[Run, EvaluationResult],
+        alignment: Alignment,
+        keys: Mapping[str, Key],
+        cluster: str,
+    ) -> Part:
+        """Return the runs of one dataset, with the observations of each metric.
+
+        Parameters
+        ----------
+        dataset : str
+        runs : mapping of Run to EvaluationResult
+            Those of other datasets are left out.
+        alignment : Alignment
+        keys : mapping of str to Key
+        cluster : str
+        """
+        results = tuple(result for run, result in runs.items() if run.dataset == dataset)
+        samples = samples_of(results, alignment.rows, keys, results[0].rank_table.row_clusters(cluster))
+        return cls(dataset, tuple(run for run in runs if run.dataset == dataset), results, alignment, samples)
+
     def places(self, model: str) -> list[int]:
         """Return the indices of the runs of a model.
 
@@ -173,8 +197,7 @@ def aligned_parts(
             hint = f"\nif {dataset} is the name of two datasets, give them different names in the mapping"
             refusals.append(f"{dataset}: {error}{hint if len(fingerprints) > 1 else ''}")
             continue
-        samples = samples_of(results, alignment.rows, keys, results[0].rank_table.row_clusters(terms.cluster))
-        parts.append(Part(dataset, of_dataset, results, alignment, samples))
+        parts.append(Part.of(dataset, runs, alignment, keys, terms.cluster))
     if refusals:
         raise ProtocolError("\n".join(refusals))
     return parts

@@ -8,11 +8,11 @@ from typing import Any
 
 import pandas as pd
 
+from kgeval.benchmarks.cells import Part
 from kgeval.checks import check_one_of
-from kgeval.comparison.margins import KINDS, check_margin, largest_difference, margin_rows
+from kgeval.comparison.margins import KINDS, check_margin, largest_difference, margin_rows, with_support
 from kgeval.comparison.rows import Pair, row_of
 from kgeval.errors import MetricError
-from kgeval.stats.moments import first_mean
 from kgeval.stats.paired import Difference
 
 
@@ -42,33 +42,27 @@ def benchmark_equivalence(benchmark: Any, margin: float, kind: str = "equivalenc
             "non-inferiority needs a reference: the model to which the others must not be inferior; call "
             "benchmark(..., baseline=NAME)"
         )
-    largest = {dataset: _largest(benchmark, dataset, margin) for dataset in benchmark.alignments}
+    systems: dict[tuple[str, str], Any] = {}
+    largest: dict[str, float] = {}
+    for dataset, alignment in benchmark.alignments.items():
+        part = Part.of(dataset, benchmark.results, alignment, {benchmark.metric: key}, benchmark.terms.cluster)
+        largest[dataset] = largest_difference(key, part.results, alignment.rows)
+        try:
+            check_margin(key, margin, largest[dataset])
+        except MetricError as error:
+            raise MetricError(f"{dataset}: {error}") from None
+        systems |= {(model, dataset): part.system(model, benchmark.metric)[0] for model in benchmark.models}
     pairs = []
     for row in benchmark.differences.to_dict("records"):
         if baseline is not None and row["first"] == baseline:
             row = row_of(benchmark.differences, benchmark.metric, row["second"], baseline, row["dataset"])
         names, values, n_runs = ((row[f"{of}first"], row[f"{of}second"]) for of in ("", "value_", "n_"))
-        found, reason = None, row["reason"]
+        dataset, scale, more = row["dataset"], (key.higher_is_better, key.bounds), {"n": row["n"]}
+        pair = Pair(dataset, row["metric"], names, values, None, *scale, n_runs, row["reason"], more)
         if not math.isnan(row["error"]):
             sizes = row["n_clusters"], row["n_differing"], row["n_effective"]
-            found, reason = Difference(row["difference"], row["error"], row["freedom"], row["p"], *sizes), ""
-        scale, more = (key.higher_is_better, key.bounds), {"n": row["n"]}
-        made = Pair(row["dataset"], row["metric"], names, values, found, *scale, n_runs, reason, more)
-        pairs.append(replace(made, largest=largest[row["dataset"]]))
+            found = Difference(row["difference"], row["error"], row["freedom"], row["p"], *sizes)
+            of_pair = [systems[name, dataset] for name in names]
+            pair = with_support(replace(pair, difference=found, reason=""), of_pair, largest[dataset])
+        pairs.append(pair)
     return margin_rows(pairs, [margin] * len(pairs), kind, benchmark.alpha)
-
-
-def _largest(benchmark: Any, dataset: str, margin: float) -> float:
-    """Check the margin; return the largest possible difference in one observation of a dataset (`Pair.largest`)."""
-    key = benchmark.keys[benchmark.metric]
-    results = [result for run, result in benchmark.results.items() if run.dataset == dataset]
-    largest = largest_difference(key, results, benchmark.alignments[dataset].rows)
-    try:
-        check_margin(key, margin, largest)
-    except MetricError as error:
-        raise MetricError(f"{dataset}: {error}") from None
-    try:
-        is_mean = all(result.rank_table.moments(key).finish is first_mean for result in results)
-    except MetricError:  # undefined in a run
-        is_mean = False
-    return largest if is_mean else math.inf

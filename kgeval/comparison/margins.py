@@ -35,7 +35,8 @@ from kgeval.results.keys import Key
 from kgeval.stats.corrections import holm, holm_levels
 from kgeval.stats.equivalence import MarginTest, Support, non_inferiority, tost
 from kgeval.stats.moments import first_mean
-from kgeval.stats.paired import compare_paired, effective_differing
+from kgeval.stats.paired import compare_paired
+from kgeval.stats.runs import Runs, effective_differing
 
 KINDS = ("equivalence", "non-inferiority")
 EQUAL, NOT_INFERIOR, INFERIOR = "equal within the margin", "not inferior", "inferior beyond the margin"
@@ -103,10 +104,23 @@ def compared_pair(comparison: Any, label: str, pair: tuple[int, int]) -> Pair:
     except MetricError as error:
         return replace(base, reason=str(error))
     (found,) = compare_paired([moments[0]], [moments[1]], sample.clusters, test="t")
-    is_mean = all(part.finish is first_mean for part in moments)
-    largest = largest_of(comparison, label) if is_mean else math.inf
-    n_weighty = effective_differing(moments[0], moments[1], sample.clusters.first)
-    return replace(base, difference=found, largest=largest, n_weighty=n_weighty)
+    systems = [Runs((part,), sample.clusters) for part in moments]
+    return with_support(replace(base, difference=found), systems, largest_of(comparison, label))
+
+
+def with_support(pair: Pair, systems: Sequence[Runs], largest: float) -> Pair:
+    """Return a pair with what a test against a margin needs beside its difference (`Support`).
+
+    Parameters
+    ----------
+    pair : Pair
+    systems : two Runs
+        The runs of both models.
+    largest : float
+        From `largest_difference`; it counts for plain means only.
+    """
+    is_mean = all(moments.finish is first_mean for runs in systems for moments in runs.moments)
+    return replace(pair, largest=largest if is_mean else math.inf, n_weighty=effective_differing(*systems))
 
 
 def _test(pair: Pair, margin: float, kind: str, alpha: float) -> MarginTest | None:

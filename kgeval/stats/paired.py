@@ -28,7 +28,7 @@ MAX_ENUMERATED = 13
 MIN_MID_P = 20
 SAME_DIFFERENCE = "the difference is the same in every cluster, so its variation cannot be estimated"
 EQUAL_VALUES = "the two systems have equal values in every cluster"
-POWER = 0.8  # the probability in the definition of `Difference.detectable`
+OF_POWER = 0.8416212335729143  # the normal quantile of 0.8, the probability in `Difference.detectable`
 # Swaps are handled in blocks: clusters at a time, and statistics at a time.
 CLUSTERS_AT_ONCE, STATISTICS_AT_ONCE = 256, 256
 LINEAR_ROUNDING = 1e-8  # share of the mean gap by which patterns may differ because of a numerical gradient
@@ -155,12 +155,23 @@ class Difference:
     def detectable(self, level: float) -> float:
         """Return the smallest true difference that this test finds at a level with a probability of about 0.8.
 
-        The variation is assumed not to depend on the difference. If it grows with the difference, less is found: in
+        Let t be `reach` in standard errors, and f the degrees of freedom. The test finds a difference of d standard
+        errors if ``d + z > t s``, where z is normal and s, the estimated error in units of the true one, has about the
+        mean ``1 - 1 / (4 f)`` and the variance ``1 / (2 f)``. So d is ``t (1 - 1 / (4 f)) + 0.84 sqrt(1 + t^2 / (2
+        f))``.
+
+        The error is assumed not to depend on the difference. If it grows with the difference, less is found: in
         simulations, 0.51 to 0.74 with hits of 2%, and 0.69 with the MRR of 100 triples. NaN if no difference can be
         found.
+
+        References
+        ----------
+        Johnson and Welch (1940), Applications of the Non-Central t-Distribution, Biometrika 31.
         """
-        reach = self.reach(level)
-        return reach + student_quantile(POWER, self.freedom) * self.error if isfinite(reach) else nan
+        reach, f = self.reach(level), self.freedom
+        if not isfinite(reach):
+            return nan
+        return reach * (1.0 - 0.25 / f) + OF_POWER * sqrt(self.error**2 + reach**2 / (2.0 * f))
 
     def few(self, level: float) -> str:
         """Return the reason why no difference can be significant at a level; empty if one can."""
@@ -337,34 +348,6 @@ def count_differing(first: Moments, second: Moments, grouping: Grouping) -> int:
     grouping : Grouping
     """
     return int(_gap_sums(first, second, grouping).any(axis=1).sum())
-
-
-def effective_differing(first: Moments, second: Moments, grouping: Grouping) -> float:
-    """Return the effective number of clusters in which two systems differ: ``sum(c^2)^2 / sum(c^4)``.
-
-    c is how much the difference changes if a cluster is left out. If k of many clusters have gaps of one size and the
-    others none, the number is about k; clusters with far smaller gaps than a few others hardly count.
-
-    Parameters
-    ----------
-    first, second : Moments
-    grouping : Grouping
-
-    Returns
-    -------
-    float
-        Infinite if the difference is the same in every cluster.
-
-    Examples
-    --------
-    >>> gaps = np.array([[1.0], [-1.0], [0.01], [0.01], [0.0], [0.0]])
-    >>> round(effective_differing(Moments(gaps), Moments(0.0 * gaps), Grouping.of(range(6), 6)), 3)
-    2.0
-    """
-    with np.errstate(all="ignore"):
-        squares = np.square(left_out_deviations(first, grouping) - left_out_deviations(second, grouping))
-        total = float(np.square(squares).sum())
-        return float(squares.sum()) ** 2 / total if total else float("inf")
 
 
 def _check_pairs(first: Sequence[Moments], second: Sequence[Moments]) -> int:

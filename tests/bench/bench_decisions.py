@@ -35,7 +35,7 @@ from kgeval.stats.clusters import Clusters
 from kgeval.stats.corrections import holm_levels
 from kgeval.stats.moments import Moments
 from kgeval.stats.paired import compare_pairs
-from kgeval.stats.runs import Runs, compare_runs, spreads_differ, whole_variance
+from kgeval.stats.runs import MIN_FREEDOM, Runs, compare_runs, spreads_differ, whole_variance
 
 ALPHA, PART = 0.05, 250
 
@@ -163,8 +163,9 @@ def tested(values: np.ndarray, runs: tuple[int, ...]) -> tuple[np.ndarray, np.nd
             of_both = np.where(is_separate, (single_both[:, [i, j]] / counts[[i, j]]).sum(axis=1), of_both)
             freedoms = np.where(is_separate, np.square(parts.sum(axis=1)) / squares, freedoms)
         of_clusters = (of_models[:, i] - of_models[:, j]).var(axis=1, ddof=1) / n
+        exponent = 1.0 if min(runs[i], runs[j]) == 1 and freedom >= MIN_FREEDOM else None
         of_seeds, of_triples, of_all = whole_variance(
-            of_clusters, of_runs, of_both, freedoms, np.full(len(values), n - 1.0)
+            of_clusters, of_runs, of_both, freedoms, np.full(len(values), n - 1.0), exponent
         )
         error, gap = np.sqrt(of_seeds + of_triples), means[:, i] - means[:, j]
         found.append((gap, error, of_all, 2.0 * stdtr(of_all, -np.abs(gap) / error)))

@@ -17,7 +17,8 @@ from kgeval.results.run_names import named
 from kgeval.stats.clusters import Clusters
 from kgeval.stats.equivalence import Support, tost
 from kgeval.stats.moments import Moments
-from kgeval.stats.paired import compare_paired, effective_differing
+from kgeval.stats.paired import compare_paired
+from kgeval.stats.runs import Runs, effective_differing
 
 
 @functools.cache
@@ -178,13 +179,13 @@ def test_h22_nearly_identical_ranks_are_not_shown_equal_too_often():
 def test_h22_a_few_large_gaps_among_many_small_ones_show_no_equality():
     """70 of 1,400 triples differ, 10 of them by 0.9 and 60 by at most 0.02; the mean difference is the margin."""
     rng, n, found_equal, by_t = np.random.default_rng(2), 1400, 0, 0
-    margin, grouping = 0.05 * (0.15 * 0.9 + 0.85 * 0.01), Clusters.of(np.arange(n), n).first
+    margin, clusters = 0.05 * (0.15 * 0.9 + 0.85 * 0.01), Clusters.of(np.arange(n), n)
     repetitions = size(300, 2000)
     for _ in range(repetitions):
         gaps = np.where(rng.random(n) < 0.15, 0.9, 0.02 * rng.random(n)) * (rng.random(n) < 0.05)
         systems = Moments(gaps[:, None]), Moments(np.zeros((n, 1)))
         (found,) = compare_paired(systems[:1], systems[1:], np.arange(n), test="t")
-        n_weighty = effective_differing(*systems, grouping)
+        n_weighty = effective_differing(*(Runs((one,), clusters) for one in systems))
         assert n_weighty == pytest.approx((gaps**2).sum() ** 2 / (gaps**4).sum(), rel=0.1)  # of gaps - mean in truth
         numbers = (found.value, found.error, found.freedom, margin)
         found_equal += tost(*numbers, support=Support(found.n_differing, n, 1.0, n_weighty)).p_value <= 0.05
@@ -202,6 +203,12 @@ def test_h22_equivalence_of_results_counts_large_gaps():
         found = kg.compare([ranked(ranks, "A"), ranked(other, "B")], names=["A", "B"], metrics="mrr")
         row = found.equivalence(0.2).iloc[0]
         assert (row["n_differing"], row["decision"]) == (60, decision)
+        for seeds in (1, 2):  # a benchmark whose seeds have equal ranks
+            runs = {
+                (name, seed, "x"): ranked(r, name) for name, r in (("A", ranks), ("B", other)) for seed in range(seeds)
+            }
+            row = kg.benchmark(runs, metric="mrr").equivalence(0.2).iloc[0]
+            assert (row["n_differing"], row["decision"]) == (60, decision)
 
 
 def random_family(rng):

@@ -3,6 +3,7 @@
 import itertools
 import math
 from fractions import Fraction
+from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from kgeval.stats.clusters import Clusters
 from kgeval.stats.corrections import holm
 from kgeval.stats.intervals import robust_interval
 from kgeval.stats.moments import Moments, influences
-from kgeval.stats.paired import compare_paired
+from kgeval.stats.paired import Difference, compare_paired
 from kgeval.stats.tails import student_p_value, student_quantile, swaps_reach, swaps_tail
 
 PAIRS = np.repeat(np.arange(60), 2)
@@ -104,18 +105,29 @@ def test_t_test_by_exact_fractions():
 
 
 def test_detectable_by_hand():
-    """Gaps 1, ..., 8 by Student's t: (t(1 - level / 2) + t(0.8)) s / sqrt(8); undefined below 2 / 2^8."""
+    """Gaps 1, ..., 8 by Student's t: t = t(1 - level / 2) gives 27 t / 28 + z(0.8) sqrt(1 + t^2 / 14) errors."""
     first, second = Moments(column(np.arange(1.0, 9.0) / 2)), Moments(column(np.arange(1.0, 9.0) / -2))
     error = math.sqrt(6 / 8)  # s^2 = sum of (k - 4.5)^2 over 7 = 42 / 7
     found = by_t(first, second, np.arange(8))
     for level in (0.05, 0.01, 1 / 128):
         reach = student_quantile(1 - level / 2, 7) * error
-        wanted = reach + student_quantile(0.8, 7) * error
+        wanted = 27 / 28 * reach + NormalDist().inv_cdf(0.8) * math.sqrt(error**2 + reach**2 / 14)
         assert (found.error, found.detectable(level)) == pytest.approx((error, wanted), rel=1e-12)
         low, high = found.interval(level, is_decided=False)
         assert high - found.value == pytest.approx(max(reach, 4.5), rel=1e-8)
         assert low == pytest.approx(2 * found.value - high)
-    assert math.isnan(found.detectable(0.99 / 128))
+    assert math.isnan(found.detectable(0.99 / 128))  # undefined below 2 / 2^8
+
+
+@pytest.mark.parametrize("freedom", [1, 2, 4, 6, 12, 300])
+@pytest.mark.parametrize("level", [0.05, 0.05 / 6, 0.05 / 30])
+def test_detectable_has_its_power_by_the_noncentral_t(freedom, level):
+    """Adding the two quantiles of t found 0.70 with four degrees of freedom in place of 0.80."""
+    from scipy.stats import nct
+
+    found = Difference(0.0, 0.1, float(freedom), 1.0, 100, 100, 100.0)
+    t = student_quantile(1 - level / 2, freedom)
+    assert 0.795 < nct.sf(t, freedom, found.detectable(level) / 0.1) < 0.825
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from kgeval.stats.clusters import Clusters
 from kgeval.stats.intervals import UNDEFINED_WITHOUT, robust_interval
 from kgeval.stats.moments import Moments
 from kgeval.stats.paired import compare_paired
-from kgeval.stats.runs import Runs, compare_runs, mean_over_runs
+from kgeval.stats.runs import Runs, compare_runs, mean_over_runs, spreads_differ
 from kgeval.stats.tails import student_p_value, student_quantile
 
 
@@ -90,7 +90,8 @@ def pooled_by_loops(systems, labels, of_clusters, freedom):
     of_seeds = max(shown - both, 0.0)
     of_triples = max(of_clusters, both) if of_seeds else of_clusters
     if of_seeds:
-        share, e = min(shown / (of_seeds + of_triples), 1.0), 1.5 if n_free >= 4 else 1.0
+        is_single = 1 in (len(systems[0]), len(systems[1]))
+        share, e = min(shown / (of_seeds + of_triples), 1.0), 1.5 if n_free >= 4 and not is_single else 1.0
         freedom = 1 / (share**e / n_free + (1 - share) ** e / freedom)
     return of_seeds, of_triples, min(freedom, n_free) if n_free < 2 else freedom
 
@@ -193,6 +194,14 @@ def test_spreads_that_clearly_differ_are_separate_only_from_five_runs_on():
         assert pooled.error >= separate.error
     alike = [constant(*(0.5 + 0.1 * np.arange(5.0))) for _ in range(3)]
     assert compare_runs(alike, [(0, 1)])[0].freedom == pytest.approx(12)
+
+
+@pytest.mark.parametrize(("p", "is_separate"), [(0.15, True), (0.18, False), (0.08, True)])
+def test_spreads_differ_from_the_level_one_half_on(p, is_separate):
+    """Three systems of five runs: each F test, of 4 against 8 degrees of freedom, is at 0.5 / 3 = 0.167."""
+    from scipy.stats import f
+
+    assert spreads_differ(np.array([f.isf(p / 2, 4, 8), 1.0, 1.0]), [5, 5, 5]) == is_separate
 
 
 def test_two_runs_in_all_have_one_degree_of_freedom():
