@@ -512,8 +512,12 @@ def test_a_file_of_negatives_may_differ_in_the_relation(tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_scores_and_predictions_have_no_relation_side():
-    dataset = graph()
+def test_scores_and_predictions_have_no_relation_side(tmp_path):
+    dataset, path = graph(), tmp_path / "ranks.tsv"
+    path.write_text("s\tp\to\tside\trank\na\tr2\tb\tobject\t1\n")
+    for of in (dataset, None):
+        with pytest.raises(kg.ProtocolError, match="only the entity sides can be ranked"):
+            kg.evaluate_predictions(kg.read_predictions(path, of), of, RELATION)
     scores = pd.DataFrame({"s": ["a"], "p": ["r2"], "o": ["b"], "score": [1.0]})
     with pytest.raises(kg.ProtocolError, match="only the entity sides can be ranked"):
         kg.evaluate_scores(scores, dataset, RELATION)
