@@ -79,9 +79,10 @@ def evaluate(
     scorer : function, object or model
         A function ``score(s, p, o)``, which gets three int64 id arrays of equal length and returns one score per
         triple; an object whose methods ``score_objects(s, p)`` and ``score_subjects(p, o)`` return numpy or torch
-        arrays of shape (n, entities); a model of `kgeval.models` (any object with ``geometry``, ``query_vectors``
-        and ``candidate_vectors``); or a live model of PyKEEN, TorchKGE, PyTorch Geometric, LibKGE or AmpliGraph (see
-        `kgeval.adapters`). Higher scores are always better.
+        arrays of shape (n, entities), and perhaps ``score_relations(s, o)`` of shape (n, relations); a model of
+        `kgeval.models` (any object with ``geometry``, ``query_vectors`` and ``candidate_vectors``); or a live model of
+        PyKEEN, TorchKGE, PyTorch Geometric, LibKGE or AmpliGraph (see `kgeval.adapters`). Higher scores are always
+        better.
     dataset : Dataset
     protocol : Protocol, optional
         By default ``Protocol()``. It holds all settings that change a number, such as the sample.
