@@ -16,6 +16,7 @@ import numpy as np
 
 from kgeval.checks import Ids, Reals
 from kgeval.data.dataset import Dataset
+from kgeval.data.keys import facts_of
 from kgeval.data.known import KnownIndex, known_triples
 from kgeval.data.queries import Queries, given_and_asked, query_parts
 from kgeval.data.row_keys import rank_in
@@ -52,7 +53,7 @@ def find_fault(
 
     Up to 200 triples of test (or valid) and as many of train, of the same relations, are ranked among up to 2,000
     random entities; then the same triples after each change. Changed triples that are known are left out, so that a
-    symmetric relation is no fault.
+    symmetric relation is no fault. All known answers are filtered, at whatever time.
 
     Parameters
     ----------
@@ -87,9 +88,11 @@ def find_fault(
     """
     entities = np.setdiff1d(np.arange(len(dataset.entities)), missing_ids(scorer, "entities"))
     lacking = missing_ids(scorer, "relations")
+    columns = [column.name for column in rows.columns]
+    facts = {split: facts_of(dataset, (split,), columns) for split in dataset.splits}
     usable = {
-        split: part.array[np.isin(part.array[:, [0, 2]], entities).all(axis=1) & ~np.isin(part.p, lacking)]
-        for split, part in dataset.splits.items()
+        split: part[np.isin(part[:, [0, 2]], entities).all(axis=1) & ~np.isin(part[:, 1], lacking)]
+        for split, part in facts.items()
     }
     rng = np.random.default_rng(SEED)
     ranked = next((split for split in ("test", "valid", "train") if len(usable.get(split, ()))), None)
@@ -212,10 +215,10 @@ class _Change:
     is_swap: bool = False
 
     def apply(self, triples: Ids, n_entities: int) -> Ids:
-        s, p, o = triples.T
+        s, p, o, *further = triples.T
         if self.is_swap:
-            return np.column_stack([o, p, s])
-        return np.column_stack([(s + self.moves[0]) % n_entities, p, (o + self.moves[1]) % n_entities])
+            return np.column_stack([o, p, s, *further])
+        return np.column_stack([(s + self.moves[0]) % n_entities, p, (o + self.moves[1]) % n_entities, *further])
 
     def known(self, triples: Ids, side: str, indexes: Mapping[str, KnownIndex], n_entities: int) -> tuple[Ids, Ids]:
         """Return offsets and known answers of the changed queries of true triples, one list for each triple."""

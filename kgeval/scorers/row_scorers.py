@@ -63,7 +63,7 @@ class TripleScorer(typing.Protocol):
     """The simplest scorer: a function of the subject, relation and object ids of n triples (int64 arrays).
 
     A function with further parameters that are named as columns of the dataset gets these columns by their names:
-    ``score(s, p, o, time)``.
+    ``score(s, p, o, time)``. ``time`` is the dataset's `Dataset.time_column`, whatever its name.
     """
 
     def __call__(self, s: Ids, p: Ids, o: Ids, /) -> Any:
@@ -87,6 +87,19 @@ class GeometryScorer(typing.Protocol):
         """Return the vectors of all entities as candidates for `side`, shape (entities, d)."""
 
 
+@dataclass(frozen=True)
+class TakenColumn(FurtherColumn):
+    """A further column of a dataset, and the name of the scorer's parameter that takes it.
+
+    Parameters
+    ----------
+    parameter : str
+        The name of the column; or ``"time"``, for the `Dataset.time_column` of any name.
+    """
+
+    parameter: str
+
+
 class RowScorer(typing.Protocol):
     """The interface of all adapters: `rows` scores queries with candidates."""
 
@@ -103,7 +116,7 @@ class RowScorer(typing.Protocol):
         """The `Pace` that measures the scorer's calls and chooses their sizes; None for an embedding model."""
 
     @property
-    def columns(self) -> tuple[FurtherColumn, ...]:
+    def columns(self) -> tuple[TakenColumn, ...]:
         """The further columns of the dataset that the scorer takes; queries have a part for each of them."""
 
     def rows(self, side: str, parts: Parts, candidates: Ids) -> Array:
@@ -178,7 +191,7 @@ class FunctionRows:
     function: TripleScorer
     limits: Limits
     name: str
-    columns: tuple[FurtherColumn, ...] = field(default=(), repr=False, compare=False)
+    columns: tuple[TakenColumn, ...] = field(default=(), repr=False, compare=False)
     kind: str = "function"
     pace: Pace = field(default_factory=Pace, repr=False, compare=False)
     arrays: _IdArrays = field(default_factory=_IdArrays, repr=False, compare=False)
@@ -234,7 +247,7 @@ class MatrixRows:
     n_entities: int
     limits: Limits
     name: str
-    columns: tuple[FurtherColumn, ...] = field(default=(), repr=False, compare=False)
+    columns: tuple[TakenColumn, ...] = field(default=(), repr=False, compare=False)
     kind: str = "matrix"
     pace: Pace = field(default_factory=Pace, repr=False, compare=False)
 
@@ -300,7 +313,7 @@ class GeometryRows:
     model: GeometryScorer
     n_entities: int
     name: str
-    columns: tuple[FurtherColumn, ...] = field(default=(), repr=False, compare=False)
+    columns: tuple[TakenColumn, ...] = field(default=(), repr=False, compare=False)
     kind: str = "geometry"
     lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
     pace: None = field(default=None, repr=False, compare=False)
@@ -452,9 +465,9 @@ def _out_of_memory(rows: FunctionRows | MatrixRows, calls: _Calls, error: Except
     )
 
 
-def _values(columns: Sequence[FurtherColumn], codes: Sequence[Ids]) -> dict[str, Any]:
-    """Return the values of further columns by name, for the call of a scorer; `codes` has an array for each column."""
-    return {column.name: column.values.take(part) for column, part in zip(columns, codes)}
+def _values(columns: Sequence[TakenColumn], codes: Sequence[Ids]) -> dict[str, Any]:
+    """Return the values of further columns by parameter, for a call of a scorer; `codes` has an array for each."""
+    return {column.parameter: column.values.take(part) for column, part in zip(columns, codes)}
 
 
 def _parameters(function: Any) -> dict[str, bool]:
@@ -467,7 +480,7 @@ def _parameters(function: Any) -> dict[str, bool]:
     return {one.name: one.default is one.empty for one in parameters if one.kind in kinds}
 
 
-def _columns_of(scorer: Any, name: str, dataset: Dataset | None) -> tuple[FurtherColumn, ...]:
+def _columns_of(scorer: Any, name: str, dataset: Dataset | None) -> tuple[TakenColumn, ...]:
     """Return the further columns of a dataset that a scorer names as parameters, after the ids.
 
     Raise a ScoreError if it needs a parameter that is no column.
@@ -478,17 +491,22 @@ def _columns_of(scorer: Any, name: str, dataset: Dataset | None) -> tuple[Furthe
     calls = [(getattr(scorer, attribute), n, attribute) for attribute, n in methods if hasattr(scorer, attribute)]
     if hasattr(scorer, "query_vectors"):
         calls = calls[:1]
-    known, found = dataset.column_names, []
+    known, taken = dataset.column_names, dict[str, str]()  # taken: column -> parameter
     for call, n_ids, attribute in calls or [(scorer, 3, "")]:
         for parameter, is_needed in list(_parameters(call).items())[n_ids:]:
-            if parameter in known:
-                found.append(parameter)
-            elif is_needed and parameter != "candidates":
+            column = parameter if parameter in known or parameter != "time" else dataset.time_column or ""
+            if column in known and taken.setdefault(column, parameter) == parameter:
+                continue
+            if is_needed and parameter != "candidates":
                 raise ScoreError(
                     f"{name}{'.' * bool(attribute)}{attribute} takes {parameter!r}, but dataset {dataset.name!r} has "
                     f"no such column; its further columns: {', '.join(known) or 'none'}"
                 )
-    return tuple(further_column(dataset, column) for column in dict.fromkeys(found))
+    return tuple(
+        TakenColumn(found.name, found.codes, found.values, parameter)
+        for column, parameter in taken.items()
+        for found in [further_column(dataset, column)]
+    )
 
 
 _OF_QUERIES = ("query_vectors", "score_objects", "score_subjects")
