@@ -6,7 +6,7 @@ numbers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -215,12 +215,16 @@ def _copied(dataset: Dataset, split: str) -> Iterator[Finding]:
     return _some(dataset, split, {"reversed pair in train": found["symmetric"] | found["inverse"], **kinds})
 
 
+def recurs(dataset: Dataset, splits: Sequence[str]) -> Bools:
+    """Return, for each triple of some splits, whether train has it at another time only; never without times."""
+    train, rows = (facts_of(dataset, part, natural_key(dataset)) for part in (("train",), splits))
+    if not dataset.time_column:
+        return np.zeros(len(rows), dtype=bool)
+    return _is_in(train[:, :3], rows[:, :3]) & ~_is_in(train, rows)
+
+
 def _recurring(dataset: Dataset, split: str) -> Iterator[Finding]:
-    """Return a finding about triples that train has at another time, if the dataset has a column of times."""
-    if dataset.time_column:
-        rows = {name: facts_of(dataset, (name,), natural_key(dataset)) for name in ("train", split)}
-        is_in_train = _is_in(rows["train"][:, :3], rows[split][:, :3]) & ~_is_in(rows["train"], rows[split])
-        yield from _some(dataset, split, {"recurring fact": is_in_train})
+    return _some(dataset, split, {"recurring fact": recurs(dataset, (split,))})
 
 
 def _is_in(known: Ids, rows: Ids) -> Bools:

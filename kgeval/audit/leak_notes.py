@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from kgeval.audit.findings import recurs
 from kgeval.checks import listed
 from kgeval.data.dataset import Dataset
 from kgeval.data.known import known_triples
@@ -25,6 +26,8 @@ WAYS = {
 
 def leak_note(dataset: Dataset, splits: Sequence[str]) -> str:
     """Return a line about the triples whose pair of entities is in train, reversed or under a near-duplicate relation.
+
+    If more triples recur, which train has at another time, the line is about these.
 
     Parameters
     ----------
@@ -50,8 +53,15 @@ def leak_note(dataset: Dataset, splits: Sequence[str]) -> str:
         return ""
     found = leaks(triples, dataset["train"].array, len(dataset.relations))
     n = int(np.logical_or.reduce(list(found.values())).sum())
-    if n < GRAVE_SHARE * len(triples):
+    n_recurring = int(recurs(dataset, splits).sum())
+    if max(n, n_recurring) < GRAVE_SHARE * len(triples):
         return ""
+    if n_recurring > n:
+        return (
+            f"{n_recurring / len(triples):.1%} of the {len(triples):,} triples of {'+'.join(splits)} recur: train has "
+            "them at another time, so a rule that repeats known facts answers them; --beside recency "
+            "(kgeval.baselines.Recency) shows how far it gets"
+        )
     ways = [f"{found[name].sum():,} {way}" for name, way in WAYS.items() if found[name].any()]
     return (
         f"{n / len(triples):.1%} of the {len(triples):,} triples of {'+'.join(splits)} may be copied from train, which "

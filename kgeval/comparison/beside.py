@@ -31,7 +31,8 @@ def with_baselines(result: EvaluationResult, baselines: Mapping[str, EvaluationR
     -------
     EvaluationResult
         With further notes, first those on baselines that are not beaten. ``facts["baselines"]`` holds for each
-        baseline its ``mrr``, the ``difference`` (model - baseline) with the interval ``low, high``, and ``beaten``.
+        baseline its ``mrr``, the ``difference`` (model - baseline) with the interval ``low, high``, ``beaten``, and
+        the ``note``.
 
     Raises
     ------
@@ -53,8 +54,9 @@ def with_baselines(result: EvaluationResult, baselines: Mapping[str, EvaluationR
         is_beaten = row["better"] == MODEL_NAME
         numbers = {"mrr": row["value_second"], **{part: row[part] for part in ("difference", "low", "high")}}
         known = {part: None if math.isnan(number) else float(number) for part, number in numbers.items()}
-        facts[name] = {**known, "beaten": is_beaten}
-        texts.append((is_beaten, _text(name, row, comparison.alpha)))
+        text = _text(name, row, comparison.alpha)
+        facts[name] = {**known, "beaten": is_beaten, "note": text}
+        texts.append((is_beaten, text))
     texts.sort(key=lambda pair: pair[0])
     notes = [*result.notes, *(text for _, text in texts)]
     return result.__replace__(notes=notes, facts={**result.facts, "baselines": facts})

@@ -298,6 +298,7 @@ def assemble(
             "n_unseen_entities": int((~dataset.is_seen_entity).sum()),
             "n_read": n_read,
             **({"unknown": unknown} if unknown else {}),
+            **({"leak_note": leaking} if leaking else {}),
         },
         dropped={reason: n for reason, n in reasons.items() if n},
         notes=[*notes, *_key_notes(dataset, protocol), *_alone_notes(ranked), *([leaking] if leaking else [])],

@@ -267,7 +267,12 @@ def _cautions(
             lines.append(f"{n:,} of {len(result.table):,} ranks of {name} are bounded: only their bounds are known.")
         lines += [f"Unknown for {name}: {line.removeprefix('unknown: ')}." for line in unknown_lines(result)]
     lines += about_ties
-    leaking = leak_note(dataset, results[0].protocol.splits) if dataset else ""
+    for result, name in zip(results, names):
+        beside = result.facts.get("baselines", {}).values()
+        lines += [f"{name}: {baseline['note']}." for baseline in beside if not baseline["beaten"]]
+    leaking = results[0].facts.get("leak_note", "")
+    if dataset is not None:  # a result of an earlier version has no such fact
+        leaking = leak_note(dataset, results[0].protocol.splits)
     lines += [f"{leaking}."] if leaking else []
     for result, name in zip(results, names):
         n = sum(result.dropped.values())

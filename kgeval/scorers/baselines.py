@@ -12,11 +12,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from kgeval.checks import Ids, Reals, check_one_of, check_seed
 from kgeval.data.dataset import Dataset
-from kgeval.data.further_values import TEXT, ColumnValues, column_values
 from kgeval.data.known import KnownIndex, known_triples
 from kgeval.data.lists import joined_ranges
 from kgeval.data.queries import given_and_asked, query_parts
@@ -220,15 +218,16 @@ class Recency:
     Parameters
     ----------
     dataset : Dataset
-        All its splits need the `Dataset.time_column`: numbers, or dates such as 2014-01-31.
+        Its `time_column` must have numbers, or dates such as 2014-01-31, for the triples of all splits.
 
     Raises
     ------
     DataError
-        If a split does not have the column, or if the times are neither numbers nor dates.
+        If there is no such column, if a time is missing, or if the times are neither numbers nor dates.
 
     Examples
     --------
+    >>> import pandas as pd
     >>> facts = pd.DataFrame({"s": "a", "p": "visits", "o": ["b", "c", "b"], "time": [1, 3, 7]})
     >>> dataset = Dataset.from_frames(train=facts)
     >>> Recency(dataset).score_objects(np.array([0, 0]), np.array([0, 0]), time=np.array([3, 4]))
@@ -237,22 +236,31 @@ class Recency:
     """
 
     def __init__(self, dataset: Dataset) -> None:
-        time = dataset.time_column
-        for split in dataset.splits:
-            if time is None or time not in dataset.columns.get(split, ()):
+        name = dataset.time_column
+        if name is None:
+            raise DataError(
+                f"Recency needs the time of each triple, but dataset {dataset.name!r} has no column of times, which is "
+                "named time, timestamp, date, year or t; choose another baseline, or give the column such a name"
+            )
+        column = dataset.column_values(name)
+        if column.kind == "text":
+            held = column.mixed or ", ".join(repr(value) for value in column.values[:2]) or "no value"
+            raise DataError(
+                f"Recency needs times that are numbers or dates such as 2014-01-31; column {name!r} of "
+                f"{dataset.name!r} holds {held}"
+            )
+        for split, codes in column.codes.items():
+            if (codes < 0).any():
                 raise DataError(
-                    f"Recency needs the time of each triple, but split {split} of {dataset.name!r} has no column "
-                    f"{time or 'time'!r}; choose another baseline, or read the times as a column named time"
+                    f"Recency needs the time of each triple; triple {int(np.argmin(codes)) + 1} of {split} of "
+                    f"{dataset.name!r} has none"
                 )
-        triples = known_triples(dataset, tuple(dataset.splits))
-        values = dataset.column_values(time or "time")
-        times = np.concatenate([_times_of(values, split) for split in dataset.splits])
-        self.n_entities = len(dataset.entities)
-        self._times, steps = np.unique(times, return_inverse=True)
+        triples, steps = known_triples(dataset, tuple(dataset.splits)), np.concatenate([*column.codes.values()])
+        self.n_entities, self._times = len(dataset.entities), column.values  # the code of a time is its step
         self._history = {}
         for side in SIDES:
             given, asked = query_parts(triples, side)
-            self._history[side] = KnownIndex.of(given, steps.reshape(-1) * self.n_entities + asked)
+            self._history[side] = KnownIndex.of(given, steps * self.n_entities + asked)
 
     def score_objects(self, s: Ids, p: Ids, time: npt.ArrayLike) -> Reals:
         """Return the scores of all entities as objects, shape (queries, entities); `time` has one time per query."""
@@ -268,8 +276,9 @@ class Recency:
         offsets, answers = self._history[side].lookup(relation, given)
         row = np.repeat(np.arange(len(given)), np.diff(offsets))
         step, entity = np.divmod(answers, self.n_entities)
-        asked = _times_of(column_values({"the queries": pd.Series(np.asarray(time))}), "the queries")
-        is_before = step < np.searchsorted(self._times, asked)[row]
+        times = np.asarray(time)
+        times = times.astype(self._times.dtype) if times.dtype.kind in "OU" else times
+        is_before = step < np.searchsorted(self._times, times)[row]
         # Of equal cells, numpy keeps the value that is assigned last: that of the latest step.
         scores[row[is_before], entity[is_before]] = step[is_before]
         return scores
@@ -285,7 +294,7 @@ BASELINES = {
 
 
 def make_baselines(names: Iterable[str], dataset: Dataset, ranked: Sequence[str]) -> dict[str, Any]:
-    """Return the baselines with these names; none of them knows a triple of the ranked splits.
+    """Return the baselines with these names; they know no triple of the ranked splits, but see `Recency`.
 
     Parameters
     ----------
@@ -389,12 +398,3 @@ def _mixed(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return values ^ (values >> np.uint64(31))
-
-
-def _times_of(values: ColumnValues, part: str) -> npt.NDArray[Any]:
-    """Return times as numbers or dates; raise a DataError for other texts and for missing times."""
-    if values.kind == TEXT:
-        raise DataError(f"times must be numbers or dates such as 2014-01-31; got {values.mixed or values.texts()[0]!r}")
-    if (values.codes[part] < 0).any():
-        raise DataError(f"the time of triple {int(np.argmax(values.codes[part] < 0))} of {part} is missing")
-    return values.of(part)

@@ -53,7 +53,7 @@ def find_fault(
 
     Up to 200 triples of test (or valid) and as many of train, of the same relations, are ranked among up to 2,000
     random entities; then the same triples after each change. Changed triples that are known are left out, so that a
-    symmetric relation is no fault.
+    symmetric relation is no fault. All known answers are filtered, at whatever time.
 
     Parameters
     ----------

@@ -65,7 +65,7 @@ class TripleScorer(typing.Protocol):
     """The simplest scorer: a function of the subject, relation and object ids of n triples (int64 arrays).
 
     A function with further parameters that are named as columns of the dataset gets these columns by their names:
-    ``score(s, p, o, time)``.
+    ``score(s, p, o, time)``. ``time`` is the dataset's `Dataset.time_column`, whatever its name.
     """
 
     def __call__(self, s: Ids, p: Ids, o: Ids, /) -> Any:

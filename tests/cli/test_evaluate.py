@@ -792,6 +792,24 @@ def test_baselines_beside_a_model(root, capsys):
     ]
 
 
+def test_recency_beside_a_model(tmp_path, capsys):
+    """It gets the times of the dataset, whatever the name of the column; without times it is refused."""
+    rng = np.random.default_rng(0)
+    for split, n in (("train", 90), ("test", 40)):
+        rows = [f"e{s}\tr\te{o}\t2014-01-{day:02}" for s, o, day in rng.integers(1, (6, 6, 28), (n, 3))]
+        (tmp_path / f"{split}.txt").write_text("\n".join(rows))
+    call = (tmp_path, "--columns", "s,p,o,date", "--filter-by", "date", "--scorer", "scorers:constant")
+    content = as_json(capsys, *call, "--beside", "recency")
+    dataset = kgeval.read_dataset(tmp_path, columns="s,p,o,date")
+    expected = kgeval.evaluate(
+        kgeval.baselines.Recency(dataset), dataset, kgeval.Protocol(filter_by="date"), progress=False
+    )
+    assert content["metrics"]["recency"]["mrr"] == expected["mrr"] > content["metrics"]["both"]["mrr"]
+    assert refused(capsys, "evaluate", "graph", "--scorer", "scorers:total", "--beside", "recency").startswith(
+        "Recency needs the time of each triple, but dataset 'graph' has no column of times"
+    )
+
+
 def test_a_model_that_beats_no_baseline_is_told(capsys):
     """A constant scorer is at chance; the note on what is not beaten stands among the notes."""
     text = printed(capsys, "evaluate", "graph", "--scorer", "scorers:constant", "--beside", "random,degree")

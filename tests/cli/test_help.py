@@ -16,7 +16,7 @@ PAGES = {file.name.removesuffix(".md"): file for file in (resources.files("kgeva
 TOPICS = [
     "benchmark", "cards", "checkpoints", "classification", "conventions", "data", "decisions", "from-0.1",
     "integrations", "lists", "metrics", "models", "predictions", "protocol", "reporting", "running", "simulations",
-    "speed", "trec", "trust", "trust-scorers", "wrapping",
+    "speed", "trec", "trust", "wrapping",
 ]  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from made_results import noted, replaced
 from page_cases import HOSTILE, LINK, N_ENTITIES, N_RELATIONS, N_TEST, NAMES, mean_of, ranks_of
 
 import kgeval as kg
+from kgeval.comparison.beside import with_baselines
 from kgeval.markup import printable, shown_label
 from kgeval.report import page_content as page_content_module
 from kgeval.report.page_content import page_data
@@ -634,6 +635,7 @@ def test_a_dataset_that_leaks_is_a_caution():
     for dataset in (leaking, clean):
         result = kg.evaluate(lambda s, p, o: s - o, dataset, progress=False)
         found = page_data([result], ["one"], dataset)["cautions"]
+        assert page_data([result], ["one"])["cautions"] == found  # without the dataset, from the facts
         cautions.append([line for line in found if "copied from train" in line])
     assert cautions == [
         [
@@ -642,6 +644,19 @@ def test_a_dataset_that_leaks_is_a_caution():
         ],
         [],
     ]
+
+
+def test_a_baseline_that_is_not_beaten_is_a_caution():
+    """The page says it of the model by its name; of a beaten baseline it says nothing."""
+    ring = [[i, 0, (i + 1) % 60] for i in range(60)]
+    dataset = kg.Dataset.from_arrays(test=ring, n_entities=60, n_relations=1)
+    good, fair, bad = (
+        kg.evaluate(lambda s, p, o, k=k: -((o - s - k) % 60), dataset, progress=False) for k in (1, 0, 30)
+    )
+    result = with_baselines(fair, {"rule": good, "weak": bad})
+    (line,) = [line for line in page_data([result], ["mine"])["cautions"] if "baseline" in line]
+    assert line.startswith("mine: baseline rule is better than the model: MRR 1.0000 against 0.")
+    assert line == f"mine: {result.facts['baselines']['rule']['note']}."
 
 
 def test_the_dataset_must_be_the_ranked_one(made):

@@ -314,3 +314,26 @@ def test_ranks_with_the_other_sign():
 
     assert np.array_equal(ranks(1).reversed().reciprocal, ranks(-1).reciprocal)
     assert ranks(1).tied.any()
+
+
+@pytest.mark.parametrize("fault", ["", "subject rows after", "swapped", "reversed"])
+def test_scorers_that_take_the_time(fault):
+    """Each fact is true at one of three times, and the scorer, asked at another time, knows nothing of it."""
+    rng = np.random.default_rng(11)
+    plain = graph(rng, n=60)
+    n, m = 60, len(plain.relations)
+    times = {split: rng.integers(0, 3, len(plain[split])) for split in plain.splits}
+    columns = {split: pd.DataFrame({"time": 2000 + of_split}) for split, of_split in times.items()}
+    dataset = kg.Dataset(plain.entities, plain.relations, plain.splits, columns=columns)
+    table = rng.standard_normal((n, m, n, 3))
+    for split, more in (("train", 6), ("test", 5)):
+        table[(*plain[split].array.T, times[split])] += more
+    scorer = {
+        "subject rows after": lambda s, p, o, time: table[(s + 1) % n, p, o, time - 2000],
+        "swapped": lambda s, p, o, time: table[o, p, s, time - 2000],
+        "reversed": lambda s, p, o, time: -table[s, p, o, time - 2000],
+        "": lambda s, p, o, time: table[s, p, o, time - 2000],
+    }[fault]
+    found, unchecked = find_fault(as_row_scorer(scorer, n, dataset=dataset), scorer, dataset, SIDES)
+    assert unchecked == ""
+    assert found.startswith(NAMES[fault]) if fault else found == ""
