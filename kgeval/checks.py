@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 import functools
 import inspect
+import warnings
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from itertools import islice
 from typing import Any, TypeVar
@@ -15,7 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from kgeval.errors import DataError, KgevalError, MetricError, ProtocolError
+from kgeval.errors import DataError, KgevalError, KgevalWarning, MetricError, ProtocolError
 
 Ids = npt.NDArray[np.int64]
 Reals = npt.NDArray[np.float64]
@@ -202,6 +203,19 @@ def names_unknown_arguments(**hints: str) -> Callable[[Callee], Callee]:
         return function
 
     return decorated
+
+
+def warn_user(text: str) -> None:
+    """Show a KgevalWarning at the line of the user's code that called kgeval.
+
+    Parameters
+    ----------
+    text : str
+    """
+    frame, level = inspect.currentframe(), 1
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "kgeval":
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, KgevalWarning, stacklevel=level)
 
 
 def answers_old_names(owner: str, **new_names: str) -> Callable[..., Any]:

@@ -255,6 +255,8 @@ FAULTS = {
     "H29 unknown arguments are bare TypeErrors": [
         "data/test_protocol.py::test_unknown_arguments_are_named_with_a_hint",
         "data/test_protocol.py::test_the_hints_of_unknown_arguments_are_accepted",
+        "test_words.py::test_a_wrong_argument_is_no_bare_type_error",
+        "test_words.py::test_a_class_with_a_wrong_argument_is_no_bare_type_error",
     ],
     "H30 missing settings are asked for one at a time": [
         "formats/models/test_npz.py::test_all_that_is_missing_is_named_at_once",

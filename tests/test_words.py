@@ -579,6 +579,20 @@ CHECKED = {
 }
 
 
+MADE = [
+    *(getattr(kg.models, name) for name in ("ComplEx", "DistMult", "RotatE", "SimplE", "TransE", "TuckER")),
+    *(getattr(kg.baselines, name) for name in ("Degree", "Frequency", "InverseRule", "Random", "Recency")),
+    *(getattr(kg.executors, name) for name in ("Processes", "Ray", "Threads")),
+    *(kg.candidates.ByRelation, kg.candidates.Listed, kg.Evaluator, kg.Protocol),
+]
+
+
+@pytest.mark.parametrize("made", MADE)
+def test_a_class_with_a_wrong_argument_is_no_bare_type_error(made):
+    with pytest.raises(kg.ProtocolError, match=rf"{made.__name__}\(\) has no argument 'zzz'"):
+        made(zzz=1)
+
+
 @pytest.mark.parametrize("place", CHECKED)
 def test_a_wrong_argument_is_no_bare_type_error(place):
     """The message has the name of the function and the arguments that it takes."""
@@ -603,6 +617,9 @@ def test_a_wrong_argument_is_no_bare_type_error(place):
         (lambda: Benchmark.to_csv(None, has_differences=True), "differences="),
         (lambda: gate(None, None, {}, is_strict=True), "strict="),
         (lambda: kg.integrations.flat_metrics(None, keys="mrr"), "metrics="),
+        (lambda: kg.executors.Threads(n=2), "threads="),
+        (lambda: kg.executors.Processes(n=2), "workers="),
+        (lambda: kg.models.TransE(None, None, p=2), "norm="),
         (lambda: kg.compare_classifications([], seed=1), "resample_seed="),
         (lambda: kg.EvaluationResult.value(None, "mrr", ties="optimistic"), "the key 'raw.object.optimistic.mrr'"),
     ],
@@ -611,3 +628,9 @@ def test_an_old_name_answers_with_the_new_one(call, new):
     with pytest.raises(kg.ProtocolError) as caught:
         call()
     assert f"; did you mean {new}?" in str(caught.value)
+
+
+def test_windows_for_users_show_their_own_names_only():
+    """No `np`, no `re`: what `dir` and completion show is what `__all__` lists."""
+    for module in (kg, plots, exports):
+        assert dir(module) == sorted(module.__all__)

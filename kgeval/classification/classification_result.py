@@ -40,7 +40,7 @@ from kgeval.stats.intervals import check_confidence
 from kgeval.stats.moments import Interval, Moments
 
 CLASSIFIED_METRICS = ("accuracy", "f1", "precision", "recall", "auc", "ap")
-CARD_METRICS = ("accuracy", "f1", "auc")  # the metrics that notebooks show first
+PANEL_METRICS = ("accuracy", "f1", "auc")  # the metrics that notebooks show first
 PROBABILITY_METRICS = ("log_loss", "brier", "ece")  # added to the default metrics if there are probabilities
 _METHODS = {"platt": "Platt's method", "isotonic": "isotonic regression"}
 PREDICTIONS = {"decisions": "predicted", "scores": "score", "probabilities": "probability", "values": "probability"}
@@ -541,7 +541,7 @@ class ClassificationResult:
     def _repr_html_(self) -> str:
         size, *lines = self._lines()
         scorer = [panels.label(self.facts["scorer"]), " on "] if "scorer" in self.facts else []
-        intervals = {metric: self.interval(metric) for metric in CARD_METRICS}
+        intervals = {metric: self.interval(metric) for metric in PANEL_METRICS}
         bars = [
             panels.Bar(display_of(metric).heading, found.value, found.low, found.high, note=found.remark)
             for metric, found in intervals.items()

@@ -5,7 +5,6 @@ Users and the command ``kgeval classify`` call `classify`.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -23,6 +22,7 @@ from kgeval.checks import (
     counted,
     cut_label,
     names_unknown_arguments,
+    warn_user,
 )
 from kgeval.classification.classification_result import ClassificationResult
 from kgeval.classification.example_clusters import POSITIVE
@@ -30,7 +30,7 @@ from kgeval.classification.negative_sets import PARTS, UNIFORM, Negatives, Negat
 from kgeval.data.dataset import Dataset
 from kgeval.data.keys import column_notes, facts_of
 from kgeval.data.row_keys import group_rows
-from kgeval.errors import DataError, KgevalWarning, ProtocolError
+from kgeval.errors import DataError, ProtocolError
 from kgeval.metrics.pointwise import PlattCalibrator, RocAuc
 from kgeval.metrics.pointwise import calibrate as fit_calibrator
 from kgeval.metrics.pointwise.calibration import CALIBRATIONS, Calibrator, check_calibration
@@ -373,7 +373,7 @@ def _score_notes(valid: _Examples, test: _Examples, calibrator: Calibrator | Non
             f"positives of valid score far lower than negatives (AUC {auc:.3f}); are distances given as scores? "
             "Higher must be better: negate them"
         )
-        warnings.warn(notes[-1], KgevalWarning, stacklevel=4)
+        warn_user(notes[-1])
     if isinstance(calibrator, PlattCalibrator) and calibrator.slope < 0:
         notes.append(
             f"Platt's slope is negative ({calibrator.slope:.3g}): positives of valid have lower scores, so a higher "

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import Bools, Ids, check_one_of, counted
+from kgeval.checks import Bools, Ids, check_one_of, counted, names_unknown_arguments
 from kgeval.data.dataset import Dataset
 from kgeval.data.lists import Ragged
 from kgeval.data.ogb_negatives import ogb_lists
@@ -215,6 +215,7 @@ def check_identity(candidates: Candidates) -> None:
         )
 
 
+@names_unknown_arguments()
 class Listed(Candidates):
     """Each positive is ranked among its own list of negatives, as in OGB, GraIL, BERTRL and many papers.
 
@@ -497,6 +498,7 @@ class Listed(Candidates):
         return "a list of " + " and ".join(parts)
 
 
+@names_unknown_arguments()
 class ByRelation(Candidates):
     """Each query is ranked among the pool of its relation and side, such as the entities of the fitting type.
 

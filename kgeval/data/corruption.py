@@ -5,7 +5,6 @@ Users call both functions; `kgeval.classify` calls `sample_negatives` to draw ra
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +22,7 @@ from kgeval.checks import (
     counted,
     cut_label,
     names_unknown_arguments,
+    warn_user,
 )
 from kgeval.data.dataset import Dataset, triple_labels
 from kgeval.data.frames import with_labels
@@ -33,7 +33,7 @@ from kgeval.data.queries import Queries, query_parts
 from kgeval.data.row_keys import rank_in
 from kgeval.data.sides import ALL_SIDES, check_side, check_sides, side_of
 from kgeval.data.vocabulary import triple_ids
-from kgeval.errors import DataError, KgevalWarning, ProtocolError
+from kgeval.errors import DataError, ProtocolError
 
 DISTINCT = ("positive", "query")
 
@@ -209,12 +209,10 @@ def sample_negatives(
     short = np.flatnonzero(n_drawn < n)
     if len(short):
         labels = triple_labels(dataset, *dataset[split].array[short[0]])
-        warnings.warn(
+        warn_user(
             f"{len(short):,} of {counted(n_positives, 'positive')} got fewer than {n} negatives (at least "
             f"{n_drawn.min()}), first {labels}: they have no more unknown triples. Among fewer rivals ranks are "
-            "better, so hits@k and MRR come out higher",
-            KgevalWarning,
-            stacklevel=3,
+            "better, so hits@k and MRR come out higher"
         )
     return frame if ids else with_labels(frame, dataset.entities, dataset.relations)
 

@@ -48,7 +48,7 @@ PROTOCOL_HINTS = {
         "name=..., seed=...)",
     ),
     "unseen": "protocol=kgeval.Protocol(unseen='drop')",
-    "candidates": "protocol=kgeval.Protocol(candidates=...)",
+    **dict.fromkeys(("candidates", "negatives"), "protocol=kgeval.Protocol(candidates=...)"),
     **dict.fromkeys(("metric", "metrics"), "result['hits@5'] or result.summary(metrics=...)"),
 }
 

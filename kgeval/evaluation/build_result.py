@@ -5,9 +5,7 @@
 
 from __future__ import annotations
 
-import inspect
 import platform
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,14 +16,14 @@ import pandas as pd
 
 from kgeval._version import __version__
 from kgeval.audit import leak_note
-from kgeval.checks import Bools, Ids, counted, listed
+from kgeval.checks import Bools, Ids, counted, listed, warn_user
 from kgeval.data.candidates import LEFT_OUT, Candidates, Listed
 from kgeval.data.dataset import Dataset, triple_labels
 from kgeval.data.keys import FactColumns, facts_of, natural_key
 from kgeval.data.known import SETTINGS
 from kgeval.data.protocol import Protocol
 from kgeval.data.sides import RELATION, side_of
-from kgeval.errors import DataError, KgevalWarning, ProtocolError
+from kgeval.errors import DataError, ProtocolError
 from kgeval.evaluation.row_order import MIN_JUDGED
 from kgeval.ranking.counts import RankCounts
 from kgeval.ranking.listed import ListTask
@@ -307,7 +305,7 @@ def assemble(
     result = with_dataset_columns(result, dataset, np.concatenate([part.rows for part in ranked]))
     cautions = [*_cautions(result), *cautions]
     for caution in cautions:
-        warnings.warn(caution, KgevalWarning, stacklevel=_frames_inside() + 1)
+        warn_user(caution)
     return result.__replace__(notes=[*result.notes, *cautions])
 
 
@@ -418,11 +416,3 @@ def _cautions(result: EvaluationResult) -> list[str]:
 
 def _amri(result: EvaluationResult, side: str) -> str:
     return f"{round(result[f'{side}.amri'], 3) + 0.0:.3f}"  # no -0.000
-
-
-def _frames_inside() -> int:
-    """Return the number of stack frames of kgeval between this function and the user's code."""
-    frame, n = inspect.currentframe(), 0
-    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "kgeval":
-        frame, n = frame.f_back, n + 1
-    return n - 1

@@ -356,7 +356,7 @@ class Evaluator:
                 self._well_ordered.append(weakref.ref(getattr(scorer, "__self__", scorer)))
             self._well_ordered = [checked for checked in self._well_ordered if checked() is not None]
 
-    @names_unknown_arguments(n="limit=", sides="side=")
+    @names_unknown_arguments(k="limit=", n="limit=", sides="side=")
     def explain(
         self,
         scorer: Any,

@@ -5,15 +5,12 @@ Users pass these weights to `EvaluationResult.weighted`.
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from kgeval.checks import check_number, names_unknown_arguments
+from kgeval.checks import check_number, names_unknown_arguments, warn_user
 from kgeval.data.dataset import Dataset
-from kgeval.errors import KgevalWarning
 from kgeval.features.rows import TripleRows
 
 MAX_BETA = 1000
@@ -82,11 +79,9 @@ def popularity_weights(
         logarithms -= beta * np.log(np.maximum(count, 1))
         n_zero = int((count == 0).sum())
         if beta and n_zero:
-            warnings.warn(
+            warn_user(
                 f"{n_zero:,} of {len(rows):,} ranks have {'an' if part == 'answer' else 'a'} {part} that is not in "
-                f"train; the count of this {part} is taken as 1",
-                KgevalWarning,
-                stacklevel=2,
+                f"train; the count of this {part} is taken as 1"
             )
     weights = np.exp(logarithms - logarithms.max(initial=-np.inf))  # the greatest weight is 1, so no weight overflows
     return np.asarray(weights / weights.mean() if len(weights) else weights)

@@ -14,7 +14,6 @@ import re
 import stat
 import tarfile
 import tempfile
-import warnings
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,7 +21,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from kgeval.errors import DataError, KgevalWarning
+from kgeval.checks import warn_user
+from kgeval.errors import DataError
 from kgeval.files import check_source
 from kgeval.limits import MIN_PACKED_LINE, check_rows, check_unfolded
 
@@ -275,11 +275,9 @@ def _check_end(path: Path, stream: BinaryIO, start: int, name: str) -> None:
     if fault:
         raise DataError(f"{path}: is damaged or cut off after the member {name[:200]!r}: {fault}; fetch it again")
     if n_zeros > _MAX_CLOSING:
-        warnings.warn(
+        warn_user(
             f"{path}: ends with {n_zeros:,} bytes of zeros, more than tar writes: is a part of the file missing after "
-            f"the member {name[:200]!r}?",
-            KgevalWarning,
-            stacklevel=2,
+            f"the member {name[:200]!r}?"
         )
 
 

@@ -79,8 +79,8 @@ def parse(text: str | Metric) -> RankMetric | QueryLevel:
         if _before_key(spec):
             raise MetricError(
                 f"{text!r} is the key of a single value; to read it, use result[{text!r}]. Tables need the metric "
-                f"without the prefix, such as {spec.removeprefix(_before_key(spec))!r}; setting and ties are separate "
-                "options"
+                f"without the prefix, such as {spec.removeprefix(_before_key(spec))!r}; ties are a separate "
+                "option, and the row raw of a table has the other setting"
             )
         sampled = re.fullmatch(r"hits@([0-9]{1,18})_of_([0-9]{1,18})(_drawn)?", spec)
         if sampled:

@@ -34,6 +34,11 @@ __all__ = [
     "write_ranks",
 ]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 __getattr__ = answers_old_names("kgeval.report.exports", ranks_frame="result.ranks(labels=True, columns=True)")
 TIDY_COLUMNS = ("model", "setting", "side", "ties", "metric", "value", "low", "high", "n", "reason")
 

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kgeval.checks import check_one_of, names_unknown_arguments
-from kgeval.errors import DataError, KgevalWarning, MetricError, MissingExtra
+from kgeval.checks import check_one_of, names_unknown_arguments, warn_user
+from kgeval.errors import DataError, MetricError, MissingExtra
 from kgeval.files import check_target, replacing
 from kgeval.markup import printable
 from kgeval.report.colours import COLOURS
@@ -350,11 +350,9 @@ def choose_fonts(artist: Any) -> None:
     if lacking:
         shown = " ".join(f"{c} (U+{ord(c):04X})" for c in sorted(lacking)[:8])
         more = f" and {len(lacking) - 8} more" if len(lacking) > 8 else ""
-        warnings.warn(
+        warn_user(
             f"no installed font can draw {shown}{more}, so the picture shows boxes; install a font that has them, such "
-            "as Noto Sans CJK, or pass names= with other labels",
-            KgevalWarning,
-            stacklevel=4,
+            "as Noto Sans CJK, or pass names= with other labels"
         )
 
 

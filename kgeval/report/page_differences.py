@@ -65,7 +65,7 @@ def forest(
         bodies.append(tag("tr", *line, class_=classes, title=row["reason"] or None))
     sides = ("", "first better →") if higher_is_better else ("← first better", "")
     axis = tag("span", *(tag("span", side) for side in sides), class_="axis")
-    heads = ["first - second", axis, "difference", "p (corrected)"]
+    heads = ["first - second", axis, "difference", "p (Holm)"]
     return table(caption, heads, [tag("tbody", *bodies)], name=name, numbers=[2, 3])
 
 

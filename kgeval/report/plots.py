@@ -64,6 +64,11 @@ __all__ = [
     "steps",
 ]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 GroupTables = EvaluationResult | pd.DataFrame | Sequence[EvaluationResult | pd.DataFrame]
 CONFIDENCE = 0.95
 MAX_BAND_POINTS = 30

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,9 +13,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import Ids, check_one_of
+from kgeval.checks import Ids, check_one_of, warn_user
 from kgeval.data.row_keys import group_rows
-from kgeval.errors import KgevalWarning, MetricError
+from kgeval.errors import MetricError
 from kgeval.results.columns import check_row_index
 from kgeval.results.lists import query_columns, triples_of
 from kgeval.stats.clusters import Clusters, Grouping
@@ -81,11 +80,9 @@ class RowClusters:
         n_triples, n_parts = (int(part.max(initial=-1)) + 1 for part in (triples, row_numbers(triples, numbers)))
         n_split = n_parts - n_triples
         if n_split:
-            warnings.warn(
+            warn_user(
                 f"cluster: the labels separate the ranks of {n_split:,} of {n_triples:,} triples; these ranks count as "
-                "independent, so that intervals may be too narrow",
-                KgevalWarning,
-                stacklevel=5,
+                "independent, so that intervals may be too narrow"
             )
         return cls("array", (numbers,), frame)
 

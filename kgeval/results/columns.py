@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -13,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from kgeval.checks import Ids, Reals
+from kgeval.checks import Ids, Reals, warn_user
 from kgeval.data.dataset import Dataset
 from kgeval.data.further_values import DATE, TEXT
 from kgeval.data.qualifiers import QUALIFIERS
@@ -21,7 +20,7 @@ from kgeval.data.queries import given_and_asked_where
 from kgeval.data.row_keys import group_rows
 from kgeval.data.sides import ALL_SIDE_NAMES, RELATION
 from kgeval.data.vocabulary import Vocabulary
-from kgeval.errors import DataError, KgevalError, KgevalWarning, MetricError
+from kgeval.errors import DataError, KgevalError, MetricError
 from kgeval.metrics.metric_frames import Group
 from kgeval.results.lists import triples_of
 
@@ -106,7 +105,7 @@ def join_columns(
         unmatched.append(f"{n_unused:,} of {len(frame):,} rows match no rank")
     notes = [f"columns {', '.join(values)}: {', '.join(unmatched)}"] if unmatched else []
     if n_missing:
-        warnings.warn(notes[0], KgevalWarning, stacklevel=3)
+        warn_user(notes[0])
     return joined, notes
 
 

@@ -714,7 +714,7 @@ class EvaluationResult:
         notes += [note for note in feature_notes if note not in notes]
         return self.__replace__(columns=pd.concat([kept, frame], axis=1), notes=notes)
 
-    @names_unknown_arguments(n="limit=", sides="side=")
+    @names_unknown_arguments(k="limit=", n="limit=", sides="side=")
     def explain(
         self,
         s: str | int,

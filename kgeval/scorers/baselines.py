@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kgeval.checks import Ids, Reals, check_one_of, check_seed
+from kgeval.checks import Ids, Reals, check_one_of, check_seed, names_unknown_arguments
 from kgeval.data.dataset import Dataset
 from kgeval.data.known import KnownIndex, known_triples
 from kgeval.data.lists import joined_ranges
@@ -25,6 +25,7 @@ from kgeval.errors import DataError, ProtocolError
 INVERSE_SHARE = 0.8  # relations with this share of reversed pairs are inverse; see `InverseRule`
 
 
+@names_unknown_arguments()
 class Frequency:
     """Score an entity by its share among the subjects, or the objects, of the relation in train.
 
@@ -78,6 +79,7 @@ class Frequency:
         return self._scores[side].rows((relations,), candidates)[row_of.reshape(-1)]
 
 
+@names_unknown_arguments()
 class InverseRule:
     """Score 1 for each triple that follows from known triples by inverse relations, 0 for all other triples.
 
@@ -134,6 +136,7 @@ class InverseRule:
         return self._scores["subject"].rows((p, o), candidates)
 
 
+@names_unknown_arguments()
 class Degree:
     """Score an entity by its degree: the number of train triples with this entity as subject or object.
 
@@ -171,6 +174,7 @@ class Degree:
         return self.score_objects(o, p, candidates)
 
 
+@names_unknown_arguments()
 class Random:
     """Score each triple by a random number from 0 to 1: the same number in every call, on every machine.
 
@@ -208,6 +212,7 @@ class Random:
         return np.asarray((mixed >> np.uint64(11)) * 2.0**-53)
 
 
+@names_unknown_arguments()
 class Recency:
     """Score an answer by the latest time before the time of the query at which it was known; temporal datasets only.
 

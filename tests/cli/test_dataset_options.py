@@ -119,7 +119,11 @@ def test_one_file_and_its_split(tmp_path, capsys):
     )
     cases = (
         (["--split-fractions", ".6,.2,.2"], {"train": 0.6, "valid": 0.2, "test": 0.2}, {}),
-        (["--split-fractions", "train=.7,test=.3", "--split-seed", "4"], {"train": 0.7, "test": 0.3}, {"seed": 4}),
+        (
+            ["--split-fractions", "train=.7,test=.3", "--split-seed", "4"],
+            {"train": 0.7, "test": 0.3},
+            {"split_seed": 4},
+        ),
         (
             ["--split-fractions", ".7,.1,.2", "--split-inverse-free"],
             {"train": 0.7, "valid": 0.1, "test": 0.2},

@@ -43,7 +43,7 @@ def test_undefined_is_nan(result):
 
 
 def test_errors(result):
-    with pytest.raises(kg.MetricError, match=r"^keys is empty; name at least one, such as 'mrr,hits@10'$"):
+    with pytest.raises(kg.MetricError, match=r"^metrics is empty; name at least one, such as 'mrr,hits@10'$"):
         flat_metrics(result, [])
     with pytest.raises(kg.MetricError, match="unknown metric 'hit@10'; did you mean 'hits@10'"):
         flat_metrics(result, "hit@10")

@@ -561,7 +561,7 @@ def test_result_as_frame_and_records():
     assert records[0]["values"]["hits@1"] == {"text": "0.4", "low": 0.35, "high": 0.45}
     assert records[0]["findings"][0]["metrics"] == ["MRR", "hits@1"]
     assert records[1] == {
-        "label": "B",
+        "row": "B",
         "possible": True,
         "verdict": "possible",
         "values": {"hits@1": {"text": "0.2", "low": 0.15, "high": 0.25}},

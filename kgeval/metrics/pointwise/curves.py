@@ -17,7 +17,7 @@ from kgeval.metrics.pointwise.examples import (
     read_probabilities,
 )
 from kgeval.metrics.pointwise.probabilities import check_bins, fill_bins
-from kgeval.metrics.pointwise.thresholds import Steps, count_steps
+from kgeval.metrics.pointwise.thresholds import ThresholdSteps, count_steps
 
 
 def roc_curve(labels: npt.ArrayLike, scores: npt.ArrayLike) -> pd.DataFrame:
@@ -183,7 +183,7 @@ def reliability_curve(
     )
 
 
-def _steps(caller: str, labels: npt.ArrayLike, scores: npt.ArrayLike, needed: tuple[str, ...]) -> Steps:
+def _steps(caller: str, labels: npt.ArrayLike, scores: npt.ArrayLike, needed: tuple[str, ...]) -> ThresholdSteps:
     """Count the positive and negative examples at or above each distinct score.
 
     `needed` lists the classes, ``"positive"`` and ``"negative"``, that must have an example; a MetricError is raised

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from kgeval.checks import Bools, Ids
 
 
-class Steps(NamedTuple):
+class ThresholdSteps(NamedTuple):
     """Counts of positive and negative examples at or above each distinct prediction of each group.
 
     Each row is a step: one distinct prediction of one group. Steps are sorted by group, highest number first, and
@@ -46,7 +46,7 @@ class Steps(NamedTuple):
         return np.where(self.first, 0, np.roll(counts, 1))
 
 
-def count_steps(labels: Bools, predictions: npt.NDArray[Any], groups: Ids | None = None) -> Steps:
+def count_steps(labels: Bools, predictions: npt.NDArray[Any], groups: Ids | None = None) -> ThresholdSteps:
     """Return the counts of positives and negatives at or above each distinct prediction.
 
     Parameters
@@ -60,7 +60,7 @@ def count_steps(labels: Bools, predictions: npt.NDArray[Any], groups: Ids | None
 
     Returns
     -------
-    Steps
+    ThresholdSteps
 
     Examples
     --------
@@ -84,17 +84,17 @@ def count_steps(labels: Bools, predictions: npt.NDArray[Any], groups: Ids | None
     # (steps,): number of positives from the start of the group to the end of the step. fp, in the last line, is the
     # number of all other examples in this range.
     tp = cumulated[last + 1] - cumulated[begins]
-    return Steps(group[last], ranked[last], tp, last + 1 - begins - tp, np.append(True, ends_group[last][:-1]))
+    return ThresholdSteps(group[last], ranked[last], tp, last + 1 - begins - tp, np.append(True, ends_group[last][:-1]))
 
 
-def count_pairs(steps: Steps) -> tuple[Ids, Ids, Ids]:
+def count_pairs(steps: ThresholdSteps) -> tuple[Ids, Ids, Ids]:
     """Count, for each group, the (positive, negative) pairs in which the positive has the higher prediction.
 
     A pair of equal predictions counts one half. The counts are doubled so that they are integers.
 
     Parameters
     ----------
-    steps : Steps
+    steps : ThresholdSteps
 
     Returns
     -------

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from kgeval.checks import check_positive_int
+from kgeval.checks import check_positive_int, names_unknown_arguments
 from kgeval.data.dataset import Dataset
 from kgeval.errors import MissingExtra, ProtocolError, ScoreError
 from kgeval.ranking.executors.blocks import in_blocks
@@ -26,6 +26,7 @@ from kgeval.ranking.shards import Failed, Finished, Shard
 FREEING_SECONDS = 3.0  # at the end of a run: the longest wait until the processors of the workers are free
 
 
+@names_unknown_arguments()
 @dataclass(frozen=True)
 class Ray:
     """Rank on the machines of a Ray cluster.

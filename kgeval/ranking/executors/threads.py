@@ -12,7 +12,7 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
-from kgeval.checks import check_positive_int
+from kgeval.checks import check_positive_int, names_unknown_arguments
 from kgeval.kernels.backends import one_thread_each
 from kgeval.ranking.executors.outcomes import outcome_of
 from kgeval.ranking.jobs import Job
@@ -25,6 +25,7 @@ FIRST_QUERIES, ROUND_SECONDS = 16, 0.5
 SMALL_JOB = 20_000  # pairs (query, candidate); starting threads takes longer than counting so few pairs
 
 
+@names_unknown_arguments(n="threads=")
 @dataclass(frozen=True)
 class Threads:
     """Rank in this process: the batches of embedding models on some threads, all other scorers in the calling thread.

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
 from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from kgeval.checks import Ids, check_number, check_one_of
-from kgeval.errors import DataError, KgevalWarning
+from kgeval.checks import Ids, check_number, check_one_of, names_unknown_arguments, warn_user
+from kgeval.errors import DataError
 from kgeval.kernels.arrays import Array, as_double, kind_of, library, like, on_host
 from kgeval.kernels.derived import squared_l2
 from kgeval.scorers.models.arithmetic import (
@@ -39,6 +38,7 @@ UNIT_TOLERANCE = 1e-3
 MIN_PHASES, SMALL_PHASE = 10, 0.5
 
 
+@names_unknown_arguments(p="norm=")
 class TransE(EmbeddingModel):
     """Score: minus the distance between s + p and o (the vectors of subject, relation and object).
 
@@ -113,6 +113,7 @@ def _normalised(row_norm: str, table: Array) -> Array:
     return table / library(norms).clip(norms, SMALLEST_NORM, None)[:, None]
 
 
+@names_unknown_arguments(p="norm=")
 class RotatE(EmbeddingModel):
     """Score: minus the distance between the complex vectors s * p and o; each number of p has modulus 1.
 
@@ -185,7 +186,7 @@ class RotatE(EmbeddingModel):
         super().__init__(self.entities, len(self.relations), inverse_relations)
         if caution:
             self.notes += (caution,)
-            warnings.warn(caution, KgevalWarning, stacklevel=3)  # 3: the constructor of a model is wrapped
+            warn_user(caution)
 
     @classmethod
     def unsaid(cls, values: dict[str, Any]) -> list[str]:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from kgeval.checks import Ids, check_one_of
+from kgeval.checks import Ids, check_one_of, names_unknown_arguments
 from kgeval.errors import DataError
 from kgeval.kernels.arrays import Array, library
 from kgeval.kernels.derived import clamped_dot
@@ -29,6 +29,7 @@ from kgeval.scorers.models.base import (
 FORMS = ("pykeen",)  # formulas other than those of the papers
 
 
+@names_unknown_arguments()
 class DistMult(EmbeddingModel):
     """Score: sum over the dimensions of s * p * o (the vectors of subject, relation and object).
 
@@ -60,6 +61,7 @@ class DistMult(EmbeddingModel):
         return self._object_queries(o, row)
 
 
+@names_unknown_arguments()
 class ComplEx(EmbeddingModel):
     """Score: real part of the sum over the dimensions of s * p * conj(o) (vectors of subject, relation and object).
 
@@ -103,6 +105,7 @@ class ComplEx(EmbeddingModel):
         return complex_product(rows(self.entities, o), rows(self.relations, row), conjugate=True)
 
 
+@names_unknown_arguments()
 class CP(EmbeddingModel):
     """Score: sum over the dimensions of s * p * o; each entity has one vector as subject and another as object.
 
@@ -145,6 +148,7 @@ class CP(EmbeddingModel):
         return rows(self.objects, o) * rows(self.relations, row)
 
 
+@names_unknown_arguments()
 class SimplE(EmbeddingModel):
     """Score: mean of the `CP` scores of the triples (s, p, o) and (o, inverse of p, s).
 
@@ -214,6 +218,7 @@ class SimplE(EmbeddingModel):
         return 0.5 * join([forward * rows(self.relations, row), backward * rows(self.relations_inverse, row)])
 
 
+@names_unknown_arguments()
 class HolE(EmbeddingModel):
     """Score: dot product of the relation vector p with corr(s, o), the circular correlation of subject and object.
 
@@ -260,6 +265,7 @@ class HolE(EmbeddingModel):
         return result
 
 
+@names_unknown_arguments()
 class QuatE(EmbeddingModel):
     """Score: dot product of o with the Hamilton product of s and p, after each quaternion of p is divided by its norm.
 

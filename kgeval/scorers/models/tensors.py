@@ -7,13 +7,14 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from kgeval.checks import Ids, Reals
+from kgeval.checks import Ids, Reals, names_unknown_arguments
 from kgeval.errors import DataError
 from kgeval.kernels.arrays import Array, as_double, library, like, on_host
 from kgeval.scorers.models.arithmetic import check_float_parameters, check_one_place, converted, join, row_sums, rows
 from kgeval.scorers.models.base import EmbeddingModel, times_matrices
 
 
+@names_unknown_arguments()
 class RESCAL(EmbeddingModel):
     """Score: s' W o, with the subject vector s (s' is its transpose), the relation matrix W and the object vector o.
 
@@ -51,6 +52,7 @@ class RESCAL(EmbeddingModel):
         return times_matrices(rows(self.entities, o), row, lambda p: self.relations[p].T)
 
 
+@names_unknown_arguments()
 class TuckER(EmbeddingModel):
     """Score: the core tensor multiplied by the vectors of subject, relation and object.
 
@@ -131,6 +133,7 @@ def _with_ones(rows: Array) -> Array:
     return join([rows, library(rows).ones_like(rows[:, 0])])
 
 
+@names_unknown_arguments()
 class BatchNorm:
     """Batch normalisation after training: (x - mean) / sqrt(var + eps) * weight + bias.
 

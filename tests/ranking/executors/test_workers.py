@@ -395,7 +395,7 @@ def test_modules_from_files_travel_by_value(tmp_path):
 
 def test_wrong_settings():
     for make, text in (
-        (lambda: kg.executors.Processes(0), "n must be an integer of at least 1; got 0"),
+        (lambda: kg.executors.Processes(0), "workers must be an integer of at least 1; got 0"),
         (lambda: kg.executors.Processes(2, retries=-1), "retries must be an integer of at least 1; got -1"),
         (lambda: kg.executors.Ray(num_cpus=0), "num_cpus must be an integer of at least 1; got 0"),
         (lambda: kg.executors.Ray(workers=1.5), "workers must be an integer of at least 1; got 1.5"),
