@@ -290,7 +290,8 @@ def test_tables_of_scores_are_matched_and_filtered_by_the_key(seed, key):
     """With the columns of the key, the counts are those of the loop; explanations, too."""
     facts = random_facts(seed)
     dataset, table, wanted = as_dataset(facts), all_rows(facts), loop(facts, key, True)
-    result = kg.evaluate_scores(table.sample(frac=1, random_state=seed), dataset, kg.Protocol(filter_by=key))
+    protocol = kg.Protocol(filter_by=key, sides="both")
+    result = kg.evaluate_scores(table.sample(frac=1, random_state=seed), dataset, protocol)
     assert ranked(result) == wanted
     assert result.facts["scorer_columns"] == ["time", "qualifiers"]
     n = len(facts["test"])
@@ -361,7 +362,8 @@ def test_lists_of_positives_in_a_table_are_filtered_by_the_key(seed):
         triples = {*((e, p, o) for e in range(N)), *((s, p, e) for e in range(N))}
         rows += [(*map(str, triple), number, score_of(*triple, time)) for triple in triples]
     table = pd.DataFrame(rows, columns=["s", "p", "o", "positive", "score"])
-    result = kg.evaluate_scores(table, as_dataset(facts), kg.Protocol(filter_by="time"))
+    protocol = kg.Protocol(filter_by="time", sides="both")
+    result = kg.evaluate_scores(table, as_dataset(facts), protocol)
     assert ranked(result) == loop(facts, ("time",), True)
 
 
