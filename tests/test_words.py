@@ -223,6 +223,7 @@ non_inferior_to: the model to which others must not be inferior
 norm: norm of a distance
 normalise: vectors that are divided by their norms
 not_excluded: largest difference that an interval does not exclude
+note: a sentence about a baseline beside the model
 notes: what a reader must know about a result, as sentences
 num_cpus: processors of each worker, in Ray's words
 num_gpus: GPUs of each worker, in Ray's words

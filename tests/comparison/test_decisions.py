@@ -207,7 +207,7 @@ def test_h22_equivalence_of_results_counts_large_gaps():
             runs = {
                 (name, seed, "x"): ranked(r, name) for name, r in (("A", ranks), ("B", other)) for seed in range(seeds)
             }
-            row = kg.benchmark(runs, metric="mrr").equivalence(0.2).iloc[0]
+            row = kg.benchmark(runs, metrics="mrr").equivalence(0.2).iloc[0]
             assert (row["n_differing"], row["decision"]) == (60, decision)
 
 

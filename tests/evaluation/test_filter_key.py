@@ -449,9 +449,9 @@ def test_other_columns_of_the_key_are_in_the_fingerprint(tmp_path):
     assert results[0].facts["fingerprint_columns"] == ["weight"]
     results[0].save(tmp_path / "a.kgeval")
     loaded = kg.load_result(tmp_path / "a.kgeval")
-    assert "cardinality" in loaded.with_features(weighed([1, 2]), names=["cardinality"]).columns
+    assert "cardinality" in loaded.with_features(weighed([1, 2]), features=["cardinality"]).columns
     with pytest.raises(kg.DataError, match="the result was made from dataset"):
-        loaded.with_features(other, names=["cardinality"])
+        loaded.with_features(other, features=["cardinality"])
     plain = [kg.evaluate(without_time, part, progress=False) for part in (one, other)]
     assert plain[0].facts["dataset_fingerprint"] == one.fingerprint
     kg.compare(plain, names=["A", "B"])
