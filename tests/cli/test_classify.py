@@ -181,7 +181,7 @@ def test_uniform_negatives(root, capsys):
         assert content["facts"] == result.facts
         assert content["metrics"][0]["accuracy"] == result["accuracy"]
         assert content["metrics"][1]["f1"] == result["macro.f1"]
-        assert content["facts"]["seed"] == seed
+        assert content["facts"]["sample_seed"] == seed
 
 
 def test_calibration(root, capsys):

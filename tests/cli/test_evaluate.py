@@ -539,7 +539,7 @@ def test_the_table_of_scores_has_the_order_of_the_files(tmp_path, capsys):
         (("graph", "--scorer", "scorers:total", "--norm", "1"), "--norm needs --model"),
         (("graph", "--scorer", "scorers:total", "--model-type", "complex"), "--model-type needs --model"),
         (("graph", "--scores", "scores.tsv", "--threads", "1"), "--threads needs --model or --scorer"),
-        (("graph", "--scorer", "scorers:total", "--threads", "0"), "n must be an integer of at least 1; got 0"),
+        (("graph", "--scorer", "scorers:total", "--threads", "0"), "threads must be an integer of at least 1; got 0"),
         (("graph", "--scorer", "scorers:total", "--batch-size", "-1"), "batch_size must be an integer of at least 1; "),
         (("graph", "--scorer", "scorers:total", "--metrics", "hits@0"), "k of hits@k must be an integer of at least 1"),
     ],

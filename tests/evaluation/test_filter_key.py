@@ -31,7 +31,7 @@ SCORERS = {"function": (with_time, without_time), "rows": (Rows, PlainRows)}
 KEYS = [(), ("time",), ("qualifiers",), ("time", "qualifiers")]
 
 
-@pytest.mark.parametrize("seed", light(range(2000), 12))
+@pytest.mark.parametrize("seed", light(range(200), 8))
 def test_counts_equal_a_loop(seed):
     """Every key, with a scorer that takes the time and with one that does not: all counts as in the loop."""
     facts = random_facts(seed)
@@ -49,7 +49,7 @@ def test_counts_equal_a_loop(seed):
         assert result.protocol.filter_by == key
 
 
-@pytest.mark.parametrize("seed", light(range(200), 4))
+@pytest.mark.parametrize("seed", light(range(60), 4))
 def test_the_order_in_which_a_scorer_names_columns_does_not_matter(seed):
     """The filter compares time with time, also where the scorer names the qualifiers first."""
     facts = random_facts(seed)
@@ -59,7 +59,7 @@ def test_the_order_in_which_a_scorer_names_columns_does_not_matter(seed):
         assert ranked(result) == loop(facts, key, True)
 
 
-@pytest.mark.parametrize("seed", light(range(200), 4))
+@pytest.mark.parametrize("seed", light(range(60), 4))
 def test_a_query_is_scored_once_for_each_set_of_arguments(seed):
     """A scorer without time gets (s, p) once, whatever the key; one with time gets (s, p, time) once."""
     facts = random_facts(seed)
@@ -77,7 +77,7 @@ def test_a_query_is_scored_once_for_each_set_of_arguments(seed):
         assert set(scorer.asked) == taken
 
 
-@pytest.mark.parametrize("seed", light(range(100), 4))
+@pytest.mark.parametrize("seed", light(range(30), 4))
 @pytest.mark.parametrize("key", KEYS)
 def test_embedding_models_are_filtered_by_the_key(seed, key):
     """A model without time: its counts equal those of the function with the same scores."""
@@ -93,7 +93,7 @@ def test_embedding_models_are_filtered_by_the_key(seed, key):
     assert ranked(model) == ranked(function)
 
 
-@pytest.mark.parametrize("seed", light(range(100), 3))
+@pytest.mark.parametrize("seed", light(range(40), 3))
 def test_samples_and_other_splits_are_filtered_by_the_key(seed):
     """The rows of a sample have the counts of the whole; the filter may be only a part."""
     facts, key = random_facts(seed), KEYS[seed % 4]
@@ -106,7 +106,7 @@ def test_samples_and_other_splits_are_filtered_by_the_key(seed):
     assert all(counts[:3] == counts[3:] for counts in ranked(raw).values())
 
 
-@pytest.mark.parametrize("seed", light(range(100), 3))
+@pytest.mark.parametrize("seed", light(range(40), 3))
 def test_lists_of_negatives_are_filtered_by_the_key(seed):
     """Each positive among all other entities, listed: the counts of the full ranking."""
     facts, key = random_facts(seed), KEYS[1 + seed % 3]
@@ -284,7 +284,7 @@ def all_rows(facts, takes_time=True):
     return frame.astype({"time": object}).assign(score=[*rows.values()])
 
 
-@pytest.mark.parametrize("seed", light(range(200), 4))
+@pytest.mark.parametrize("seed", light(range(40), 4))
 @pytest.mark.parametrize("key", KEYS)
 def test_tables_of_scores_are_matched_and_filtered_by_the_key(seed, key):
     """With the columns of the key, the counts are those of the loop; explanations, too."""
@@ -354,7 +354,7 @@ def test_predictions_are_not_filtered_by_time():
     )
 
 
-@pytest.mark.parametrize("seed", light(range(50), 3))
+@pytest.mark.parametrize("seed", light(range(30), 3))
 def test_lists_of_positives_in_a_table_are_filtered_by_the_key(seed):
     """With a column 'positive', the time follows from the positive."""
     facts, rows = random_facts(seed), []
@@ -372,7 +372,7 @@ def test_the_check_of_a_scorer_gives_it_the_time():
     assert kg.check_scorer(with_time, as_dataset(random_facts(2))).dtype == "int64"
 
 
-@pytest.mark.parametrize("seed", light(range(100), 3))
+@pytest.mark.parametrize("seed", light(range(30), 3))
 @pytest.mark.parametrize("key", KEYS)
 def test_the_row_order_check_filters_by_the_key(seed, key):
     """Its statistic of all train triples is that of a ranking of train with the same key."""
