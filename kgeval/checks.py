@@ -226,7 +226,7 @@ def answers_old_names(owner: str, **new_names: str) -> Callable[..., Any]:
     owner : str
         The name of the class or module.
     **new_names : str
-        For each old name: what to write instead.
+        For each old name: what to write instead; or, after `GONE`, why there is nothing in its place.
 
     Examples
     --------
@@ -244,7 +244,8 @@ def answers_old_names(owner: str, **new_names: str) -> Callable[..., Any]:
 
     def missing(*arguments: Any) -> Any:  # (instance, name) in a class, (name,) in a module
         name = arguments[-1]
-        hint = f" since kgeval 0.2; write {new_names[name]}" if name in new_names else ""
+        new = new_names.get(name, "")
+        hint = f" since kgeval 0.2; {new if new.startswith(GONE) else f'write {new}'}" if new else ""
         raise AttributeError(f"{owner} has no attribute {name!r}{hint}")
 
     return missing

@@ -119,6 +119,20 @@ def _is_module(value: Any) -> bool:
     return not isinstance(value, type) and all(hasattr(value, name) for name in ("eval", "training", "modules"))
 
 
+def _refuse_columns(name: str, call: Any, dataset: Dataset) -> None:
+    """Raise a ScoreError if a function has a parameter that is a column of the dataset: the adapter passes only ids."""
+    try:
+        parameters = inspect.signature(call).parameters
+    except (TypeError, ValueError):
+        return
+    for column in (*dataset.column_names, *(["time"] if dataset.time_column else [])):
+        if column in parameters:
+            raise ScoreError(
+                f"{name} takes {column!r}, but kg.adapters.from_function passes ids only: give kg.evaluate a function "
+                f"score(s, p, o, {column}) of arrays that makes the tensors itself"
+            )
+
+
 def _places(order: Any) -> tuple[int, int, int]:
     """Return the positions in (s, p, o) of the first, the second and the third argument of a function."""
     letters = [ROLES.get(letter, letter) for letter in order] if isinstance(order, str) else []
@@ -170,6 +184,9 @@ class FunctionAdapter:
             If the ids do not fit the dataset; see `kgeval.adapters.base.map_ids`.
         """
         name = getattr(self.score, "__name__", type(self.score).__name__)
+        methods = [getattr(self.score, method) for method in METHODS.values() if hasattr(self.score, method)]
+        for call in methods or [getattr(self.score, "forward", self.score)]:
+            _refuse_columns(name, call, dataset)
         ids = _same_ids(dataset)
         if self.ids is not None:
             ids = map_ids(dataset, "", self.ids, n_entities=None, n_relations=None, name=name)

@@ -29,7 +29,7 @@ FEW_TRIPLES = 3  # an entity with at most this number of triples in train is rar
 POPULAR_SHARE = 0.01  # of all entities, those with the most triples in train are popular
 
 COPIED = 'a rule that copies from train answers them; result.by("leak") (--by leak) gives the metrics without them'
-SHARED = "train shows the answers of its test triples, so a rule that copies beats models"
+SHARED = "if train has the other triple of a test triple, a rule that copies answers it: see the pairs in train"
 EFFECTS = {  # the kinds of findings, gravest first, and what they do to the numbers
     "triple in train": "a model has seen the answer: ranks are too good; remove these triples",
     "triple in another split": "settings that were chosen on one split are tested on the same triples",

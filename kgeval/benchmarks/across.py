@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from kgeval.benchmarks.notes import NOT_INDEPENDENT
-from kgeval.checks import counted, listed
+from kgeval.checks import GONE, answers_old_names, counted, listed
 from kgeval.comparison.rows import UNDECIDED
 from kgeval.errors import MetricError
 from kgeval.markup import printable
@@ -82,6 +82,13 @@ class AcrossDatasets:
     friedman: Friedman | None = None
     nemenyi: Nemenyi | None = None
     notes: tuple[str, ...] = ()
+
+    if not TYPE_CHECKING:  # mypy would take every attribute for known
+        __getattr__ = answers_old_names(
+            "AcrossDatasets",
+            bayes=f"{GONE}Nemenyi's test decides, and benchmark compares models on each dataset",
+            conover=f"{GONE}Nemenyi's test decides",
+        )
 
     @classmethod
     def of(

@@ -13,7 +13,7 @@ from kgeval.benchmarks.tables import mean_cells, table_notes
 from kgeval.checks import counted, grouped, listed
 from kgeval.comparison.panels import edge_of, pair_cells, pair_headings
 from kgeval.comparison.rows import interval_words
-from kgeval.comparison.texts import holm_words
+from kgeval.comparison.texts import exchangeable_words, holm_words
 from kgeval.markup import Markup, joined, printable
 from kgeval.metrics.grammar import display_of
 from kgeval.report.table_text import number_text
@@ -75,6 +75,8 @@ def notes_on_method(benchmark: Any) -> list[str]:
             f"tested: differences in {heading}{which}, by the paired randomization test of kgeval compare (9,999 "
             "random swaps, seed 0)"
         )
+        if not benchmark.keys[terms.metric].higher_is_better:
+            lines.append(exchangeable_words([heading]))
     n_pairs = len(table[["first", "second"]].apply(frozenset, axis=1).unique())
     sizes = f"pairs of models: {n_pairs:,}, datasets: {len(benchmark.datasets):,}"
     lines.append(holm_words("p (Holm)", len(tested), sizes, terms.alpha))

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -22,7 +22,7 @@ from kgeval.benchmarks.margins import benchmark_equivalence
 from kgeval.benchmarks.notes import benchmark_notes
 from kgeval.benchmarks.runs import Run, read_runs
 from kgeval.benchmarks.verdict import BenchmarkVerdict, benchmark_verdict
-from kgeval.checks import GONE, check_one_of, counted, names_unknown_arguments
+from kgeval.checks import GONE, answers_old_names, check_one_of, counted, names_unknown_arguments
 from kgeval.comparison.alignment import Alignment
 from kgeval.comparison.texts import protocol_words, ties_line
 from kgeval.errors import MetricError
@@ -86,6 +86,12 @@ class Benchmark:
     alignments: dict[str, Alignment]
     terms: BenchmarkTerms
     notes: tuple[str, ...] = ()
+
+    if not TYPE_CHECKING:  # mypy would take every attribute for known
+        __getattr__ = answers_old_names(
+            "Benchmark",
+            about="description()",
+        )
 
     @property
     def metric(self) -> str:

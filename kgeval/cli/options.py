@@ -907,6 +907,8 @@ def _check_splits(options: argparse.Namespace, dataset: Dataset) -> None:
         )
     for option, names in (("--splits", options.splits), ("--filter", options.filter)):
         for split in words(names or ""):
+            if option == "--splits" and "=" in split:
+                raise ProtocolError(f"--splits names splits; files of splits are given by --split-files {split}")
             if split not in dataset.splits and not (option == "--filter" and split == "none"):
                 same = [name for name in dataset.splits if {name, split} <= _SAME_SPLIT]
                 hint = f"; did you mean {same[0]!r}?" if same else suggest(split, dataset.splits)

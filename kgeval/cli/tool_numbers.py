@@ -67,6 +67,8 @@ def agreement_lines(found: list[Agreement]) -> list[str]:
                 lines.append(f"  {each.name:{width}}  {'; '.join(part for part in (numbers, each.reason) if part)}")
     if found[0].verdict == "agrees":
         return lines
+    if all(each.verdict == "not this run" for each in found):
+        return ["this run decides nothing: rank all triples, as a paper does", *lines]
     return [f"no convention and no reading of these ranks agrees with the row: {_OTHER_CAUSES}", *lines]
 
 

@@ -8,12 +8,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import check_one_of, check_positive_int, check_seed, grouped, names_unknown_arguments
+from kgeval.checks import (
+    GONE,
+    answers_old_names,
+    check_one_of,
+    check_positive_int,
+    check_seed,
+    grouped,
+    names_unknown_arguments,
+)
 from kgeval.comparison.alignment import Alignment, align, cautions
 from kgeval.comparison.averages import average_table
 from kgeval.comparison.differences import (
@@ -92,6 +100,13 @@ class Comparison:
     alignment: Alignment
     terms: Terms
     notes: tuple[str, ...] = ()
+
+    if not TYPE_CHECKING:  # mypy would take every attribute for known
+        __getattr__ = answers_old_names(
+            "Comparison",
+            plan=f"{GONE}the column detectable of differences says which difference could be decided",
+            replication=f"{GONE}kgeval.benchmark compares models over their seeds",
+        )
 
     @property
     def overridden(self) -> dict[str, str]:

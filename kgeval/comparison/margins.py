@@ -159,16 +159,20 @@ def margin_rows(pairs: Sequence[Pair], margins: Sequence[float], kind: str, alph
         for name in ("p_value", "p_beyond")
     )
     corrected, levels, beyond_corrected = holm(p_values), holm_levels(p_values, alpha), holm(beyond)
+    beyond_levels = holm_levels(beyond, alpha) / (2.0 if is_equivalence else 1.0)  # tost has two sides
     records = []
     for i, (pair, margin) in enumerate(zip(pairs, margins)):
         record = {**row_before(pair), "margin": margin, "p_beyond": beyond[i]}
         record |= {"p": p_values[i], "p_corrected": corrected[i], "p_beyond_corrected": beyond_corrected[i]}
-        test = None if math.isnan(levels[i]) else _test(pair, margin, kind, float(levels[i]))
+        level = levels[i]
+        if corrected[i] > alpha:  # the interval is at the level of the test that decides, or could
+            level = beyond_levels[i] if beyond_corrected[i] <= alpha else min(level, beyond_levels[i])
+        test = None if math.isnan(level) else _test(pair, margin, kind, float(level))
         if test is not None:
             low, high = pair.clipped((test.low, test.high))
             higher = bool(pair.higher_is_better)
             worst = max(abs(low), abs(high)) if is_equivalence else max(0.0, -low if higher else high)
-            record |= {"low": low, "high": high, "level": levels[i], "not_excluded": worst if low == low else math.nan}
+            record |= {"low": low, "high": high, "level": level, "not_excluded": worst if low == low else math.nan}
             record["reason"] = test.reason or _equal_reason(pair)
             if corrected[i] <= alpha:
                 record["decision"] = EQUAL if is_equivalence else NOT_INFERIOR
@@ -249,7 +253,7 @@ def equivalence_lines(frame: pd.DataFrame, comparison: Any, kind: str) -> list[s
     one = "two one-sided t tests (TOST)" if kind == "equivalence" else "a one-sided t test"
     about = (
         f"tested: {one} at the level {alpha:g}{corrected}; an interval contains the differences that its test does not "
-        "exclude"
+        "exclude; all of it is about these trained models"
     )
     return [*(_sentence(row, alpha, kind) for row in frame.to_dict("records")), about]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import counted, names_unknown_arguments
+from kgeval.checks import answers_old_names, counted, names_unknown_arguments
 from kgeval.comparison.comparison import Comparison, compare
 from kgeval.comparison.margins import (
     INFERIOR,
@@ -53,6 +53,12 @@ class Gate:
     comparison: Comparison
     strict: bool
 
+    if not TYPE_CHECKING:  # mypy would take every attribute for known
+        __getattr__ = answers_old_names(
+            "Gate",
+            about="header",
+        )
+
     @property
     def passes(self) -> bool:
         """Whether all metrics pass."""
@@ -75,7 +81,7 @@ class Gate:
             *(line for line in self.header if line not in notes),
             *(_line(row, self) for row in self.table.to_dict("records")),
             f"tested: one-sided t tests at the level {alpha:g}{corrected}; the intervals contain the differences that "
-            "the tests do not exclude",
+            "the tests do not exclude; all of it is about these trained models",
             *notes,
             f"gate{' (strict)' if self.strict else ''}: {outcome}",
         ]

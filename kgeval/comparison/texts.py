@@ -100,12 +100,22 @@ def _test_lines(comparison: Any) -> list[str]:
         )
     ranks = [display_of(label).heading for label, key in comparison.keys.items() if not key.higher_is_better]
     if ranks and (tested["test"] == "swaps").any():
-        lines.append(
-            f"tested: {listed(ranks)}: a decision says that the ranks of the two models are not exchangeable; it does "
-            "not say that their means differ, since a few bad ranks carry the mean"
-        )
+        lines.append(exchangeable_words(ranks))
     sizes = f"pairs of models: {n_pairs:,}, metrics: {len(comparison.keys):,}"
     return [*lines, holm_words("p_corrected", n_tested, sizes, comparison.alpha)]
+
+
+def exchangeable_words(headings: Sequence[str]) -> str:
+    """Return what a decision by swaps says about metrics whose mean a few bad ranks carry, such as MR.
+
+    Parameters
+    ----------
+    headings : sequence of str
+    """
+    return (
+        f"tested: {listed(headings)}: a decision says that the ranks of the two models are not exchangeable; it does "
+        "not say that their means differ, since a few bad ranks carry the mean"
+    )
 
 
 def holm_words(name: str, n_tests: int, sizes: str, alpha: float) -> str:

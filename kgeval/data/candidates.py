@@ -27,6 +27,11 @@ from kgeval.errors import ProtocolError
 
 __all__ = ["All", "ByRelation", "Candidates", "Listed", "Recorded"]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 DUPLICATES = ("keep", "drop")
 EMPTY = ("error", "drop", "first")
 OUTSIDE = ("error", "add", "last")
@@ -768,7 +773,8 @@ def _pools(name: str, value: Any) -> dict[int, Ids]:
                 f"{name} must map ids of relations, integers of at least 0, to entity ids; got {key!r}. For labels, "
                 "dataset.relations.find(labels) returns the ids"
             )
-    return {int(key): np.unique(_ids(f"{name}[{key}]", ids)) for key, ids in value.items()}
+    lists = {int(key): [*ids] if isinstance(ids, (set, frozenset)) else ids for key, ids in value.items()}
+    return {key: np.unique(_ids(f"{name}[{key}]", ids)) for key, ids in lists.items()}
 
 
 def _id_lists(name: str, value: Any) -> Ragged:

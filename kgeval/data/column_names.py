@@ -338,9 +338,10 @@ def kept_notes(values: Mapping[str, Collection[Any]]) -> list[str]:
     others = [name for name in values if name.lower() not in TIME_NAMES]
     notes = [f"the column {name} is kept as a time" for name in values if name not in others]
     if len(others) > 1:
-        notes += [f"the columns {', '.join(others)} are kept for breakdowns; the filter does not use them"]
+        names = ", ".join(others)
+        notes += [f"the columns {names} are kept for breakdowns; the filter compares them only if filter_by names them"]
     elif others:
-        notes += [f"the column {others[0]} is kept for breakdowns; the filter does not use it"]
+        notes += [f"the column {others[0]} is kept for breakdowns; the filter compares it only if filter_by names it"]
     for name, distinct in values.items():
         texts = {str(value).lower().removesuffix(".0") for value in distinct}
         if texts in TRUTH_VALUES:

@@ -298,6 +298,10 @@ def _value(metric: str, ranks: Reals, rivals: Ids) -> float:
         return float(ranks.mean() - 1)
     if metric == "mrr":
         return float((1 / ranks).mean())
+    if metric == "gmr":
+        return float(np.exp(np.log(ranks).mean()))
+    if metric == "hmr":
+        return float(1 / (1 / ranks).mean())
     if (rivals < 0).any():  # unknown
         raise MetricError(f"{metric} needs the number of rivals, which is not known")
     if metric == "amri":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -42,16 +42,20 @@ class Agreement:
     reason: str = ""
 
 
-def agreement(values: Any, result: EvaluationResult, *, percent: bool | None = None) -> list[Agreement]:
+def agreement(
+    values: Any, result: EvaluationResult, *, percent: bool | None = None, rounding: str = "nearest"
+) -> list[Agreement]:
     """Compare a row of a paper with the numbers that each convention gives for a run.
 
     Parameters
     ----------
     values : mapping of str to str or number
-        The row, such as ``{"MRR": ".353", "hits@10": ".535"}``: hits@k, MRR and MR.
+        The row, such as ``{"MRR": ".353", "hits@10": ".535"}``: hits@k, MRR, MR, GMR, HMR and AMRI.
     result : EvaluationResult
     percent : bool, optional
         Whether the row has percentages; by default if a share is above 1 or has a percent sign.
+    rounding : str
+        As in `check_table`.
 
     Returns
     -------
@@ -73,8 +77,8 @@ def agreement(values: Any, result: EvaluationResult, *, percent: bool | None = N
     >>> [each.name for each in found if each.verdict == "agrees" and "," not in each.name]
     ['torchkge', 'ultra', 'dglke', 'ampligraph', 'nbfnet']
     """
-    row = reported_values(values, percent)
-    metrics = {name: name.lower() for name in row if name in ("MRR", "MR", "AMRI") or name.startswith("hits@")}
+    row = reported_values(values, percent, rounding)
+    metrics = {name: name.lower() for name in row}
     if not metrics:
         raise DataError("expected hits@k, MRR or MR to compare with the run, such as MRR=.353 hits@10=.535")
     found = [*(_of_convention(each, metrics, row, result) for each in conventions.values())]
@@ -103,7 +107,11 @@ def _other_readings(metrics: dict[str, str], row: _Row, result: EvaluationResult
                 policies.setdefault(ends, []).append(ties)
             for ends, same in policies.items():
                 ties = "/".join(same) if len(policies) > 1 else "any ties"
-                yield _compared(f"{setting}, {side}, {ties}", dict(zip(metrics, ends)), row)
+                found = _compared(f"{setting}, {side}, {ties}", dict(zip(metrics, ends)), row)
+                if result.protocol.sample is not None:
+                    reason = f"it ranks {result.protocol.sample}, a paper all triples"
+                    found = replace(found, verdict="not this run", reason=reason)
+                yield found
 
 
 def _compared(

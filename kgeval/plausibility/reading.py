@@ -51,6 +51,7 @@ SIDE_BY_SIDE = (
     "above the first column of its numbers, and the metrics below"
 )
 _HITS = re.compile(r"(?:h|hr|hits?(?:_?rate|_?ratio)?)_?(?:@|at)?_?([0-9]{1,9})")
+_SAMPLED = re.compile(r"(?:of_)?[0-9]+(?:_drawn)?")  # hits@10_50 and hits@10_of_49 are no hits@10 of a dataset
 _NUMBER = re.compile(r"([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?)\s*(%?)\s*((?:±|\+/-|\\pm).*)?")
 
 
@@ -199,6 +200,8 @@ def metric_name(column: str) -> str | None:
             raise
         return None
     heading = metric.heading
+    if heading.startswith("hits@") and not hits:
+        return None  # hits@10_of_49 is no count of ranks
     return heading if kind_of_metric(heading) in (*SHARES, "MR", "GMR", "HMR") else None
 
 
@@ -358,7 +361,7 @@ def _dataset_and_metric(text: str) -> tuple[str, str] | None:
     pairs += [(text[end:], text[:start]) for start, end in reversed(places)]
     for dataset, metric in pairs:
         dataset, name = dataset.strip(" /:_,()[]|-"), metric_name(metric.strip(" ()[]")) if metric.strip() else None
-        if dataset and name is not None:
+        if dataset and name is not None and not _SAMPLED.fullmatch(dataset):
             words = set(re.split(r"[\s_]+", dataset.lower()))
             return None if words & NOT_A_DATASET else (dataset, name)
     return None

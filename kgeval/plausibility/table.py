@@ -480,7 +480,9 @@ def _is_inverse(values: dict[str, Value]) -> bool:
     return mrr.low * mr.low <= 1 <= mrr.high * mr.high
 
 
-def reported_values(values: Any, percent: bool | None = None) -> dict[str, tuple[Fraction, Fraction]]:
+def reported_values(
+    values: Any, percent: bool | None = None, rounding: str = "nearest"
+) -> dict[str, tuple[Fraction, Fraction]]:
     """Return the metrics of one reported row: the least and the greatest exact value that its digits allow.
 
     Parameters
@@ -488,6 +490,7 @@ def reported_values(values: Any, percent: bool | None = None) -> dict[str, tuple
     values : mapping, Series or DataFrame
         One row, as in `check_table`.
     percent : bool, optional
+    rounding : str
         As in `check_table`.
 
     Raises
@@ -498,7 +501,7 @@ def reported_values(values: Any, percent: bool | None = None) -> dict[str, tuple
     rows = reported_rows(values)
     if len(rows) != 1:
         raise DataError(f"expected one row of numbers to compare with the run; got {len(rows)}")
-    read = _readings_of_values(rows[0].cells, next(_readings(rows[0], percent)), "nearest")
+    read = _readings_of_values(rows[0].cells, next(_readings(rows[0], percent)), rounding)
     return {name: (value.low, value.high) for name, value in read.items()}
 
 

@@ -965,6 +965,11 @@ class EvaluationResult:
             if name not in self.columns:
                 known = ", ".join(map(str, self.columns)) or "none"
                 raise DataError(f"given: the result has no column {name!r}; its columns: {known}")
+            if name == QUALIFIERS and isinstance(value, (list, tuple)):
+                raise DataError(
+                    "given: a result holds how many qualifiers a triple has, not which; kgeval.Evaluator.explain takes "
+                    "the pairs"
+                )
             codes = column_values({"rows": self.columns[name], "given": pd.Series([value], dtype=object)}).codes
             is_match &= codes["rows"] == codes["given"]
         for name in key_columns(self):
@@ -974,7 +979,11 @@ class EvaluationResult:
                     f"the triple was ranked with {len(different)} values of {name}: say which with "
                     f"given={{{name!r}: ...}} (--given {name}=...); it has {listed(different, 5)}"
                 )
-        if is_match.sum() > 1 and QUALIFIERS in _keyed(self) and QUALIFIERS not in self.columns:
+        n_facts = int(is_match.sum())
+        facts, rows = (getattr(self._source, name, None) for name in ("facts", "positive_rows"))
+        if facts is not None and rows is not None:
+            n_facts = len(np.unique(facts[rows[is_match]], axis=0))
+        if n_facts > 1 and QUALIFIERS in _keyed(self):
             raise DataError(
                 f"the triple was ranked {counted(int(is_match.sum()), 'time')}, and the result does not hold its "
                 "qualifiers: kgeval.Evaluator.explain takes them, given={'qualifiers': [(relation, entity), ...]}"

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from kgeval.checks import GONE, Ids, Reals, check_largest_weight
+from kgeval.checks import GONE, Ids, Reals, answers_old_names, check_largest_weight
 from kgeval.data.candidates import LAST
 from kgeval.data.protocol import Protocol
 from kgeval.data.sides import entity_sides
@@ -83,6 +83,12 @@ class RankTable:
     frame: pd.DataFrame
     protocol: Protocol
     unknown: Mapping[str, str] = field(default_factory=dict)
+
+    if not TYPE_CHECKING:  # mypy would take every attribute for known
+        __getattr__ = answers_old_names(
+            "RankTable",
+            is_undecided="is_bounded(...)",
+        )
 
     def __len__(self) -> int:
         return len(self.frame)

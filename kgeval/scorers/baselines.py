@@ -22,6 +22,13 @@ from kgeval.data.row_keys import rank_in
 from kgeval.data.sides import SIDES
 from kgeval.errors import DataError, ProtocolError
 
+__all__ = ["Degree", "Frequency", "InverseRule", "Random", "Recency"]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 INVERSE_SHARE = 0.8  # relations with this share of reversed pairs are inverse; see `InverseRule`
 
 

@@ -221,10 +221,7 @@ class FunctionRows:
 
         `codes` holds an array for each of the `columns` that the function takes.
         """
-        values = _values(self.columns, codes)
-        if self.relations is not None:  # score_relations may take columns that the function does not take
-            taken = _parameters(self.function)
-            values = {column: of_column for column, of_column in values.items() if column in taken}
+        values = _values(self.function, self.columns, codes)
         with _naming_the_scorer(self.name, lambda: _triples_text(s, p, o), self.function):
             raw = self.function(s, p, o, **values)
         scores = as_rows(raw, self.name)
@@ -302,9 +299,7 @@ class MatrixRows:
     def _call(self, side: str, parts: Parts, candidates: Ids | None) -> Array:
         name, arguments = f"{self.name}.{side_of(side).method}", side_of(side).arguments(parts)
         options = {} if candidates is None else {"candidates": candidates.copy()}
-        taken = _parameters(self._method(side)) if self.columns else ()
-        named = _values(self.columns, parts[len(parts) - len(self.columns) :]) if self.columns else {}
-        options |= {column: values for column, values in named.items() if column in taken}
+        options |= _values(self._method(side), self.columns, parts[len(parts) - len(self.columns) :])
         with _naming_the_scorer(name, lambda: _queries_text(side, parts)):
             raw = self._method(side)(*(argument.copy() for argument in arguments), **options)
         scores = as_rows(raw, self.name)
@@ -334,7 +329,7 @@ class GeometryRows:
     def queries(self, side: str, parts: Parts) -> Any:
         """Return the checked vectors of n queries as a float64 array or tensor, shape (n, d)."""
         relation, given, *codes = parts
-        named = _values(self.columns, codes)
+        named = _values(self.model.query_vectors, self.columns, codes)
         with self.lock, _naming_the_scorer(f"{self.name}.query_vectors", lambda: _queries_text(side, parts)):
             vectors = self._numbers(
                 "query_vectors", self.model.query_vectors(side, given.copy(), relation.copy(), **named)
@@ -559,13 +554,22 @@ def _out_of_memory(rows: FunctionRows | MatrixRows, calls: _Calls, error: Except
     )
 
 
-def _values(columns: Sequence[FurtherColumn], codes: Sequence[Ids]) -> dict[str, Any]:
-    """Return the values of further columns by name, for the call of a scorer; `codes` has an array for each column."""
-    return {column.parameter or column.name: column.values.take(part) for column, part in zip(columns, codes)}
+def _values(function: Any, columns: Sequence[FurtherColumn], codes: Sequence[Ids]) -> dict[str, Any]:
+    """Return the values of those further columns that a function takes, by parameter.
+
+    `codes` has an array for each column. The other methods of a scorer may take columns that this one does not take.
+    """
+    taken = _parameters(function) if columns else ()
+    return {
+        column.parameter: column.values.take(part) for column, part in zip(columns, codes) if column.parameter in taken
+    }
 
 
 def _parameters(function: Any) -> dict[str, bool]:
     """Return the names of the parameters of a function, and whether it cannot be called without them."""
+    torch = sys.modules.get("torch")
+    if torch and isinstance(function, torch.nn.Module):  # whose __call__ hides the parameters
+        function = function.forward
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
@@ -600,6 +604,11 @@ def _columns_of(scorer: Any, name: str, dataset: Dataset | None) -> tuple[Furthe
                     f"{name}{'.' * bool(attribute)}{attribute} takes {parameter!r}, but dataset {dataset.name!r} has "
                     f"no such column; its further columns: {', '.join(dataset.column_names) or 'none'}"
                 )
+    if len(set(found.values())) < len(found):
+        raise ScoreError(
+            f"{name} takes {' and '.join(map(repr, found))}, but 'time' is the column {dataset.time_column!r} of "
+            f"dataset {dataset.name!r}; take it by one name in all methods"
+        )
     return tuple(replace(further_column(dataset, column), parameter=parameter) for parameter, column in found.items())
 
 

@@ -269,12 +269,17 @@ def _tested(
         p_value, p_beyond = max(p_lower, p_upper), min(1.0, 2.0 * min(p_too_low, p_too_high))
     else:
         p_value, p_beyond = (p_lower, p_too_low) if higher_is_better else (p_upper, p_too_high)
-    low, high, reason = _limits(difference, error, freedom, alpha, support)
+    low, high, reason = _limits(difference, error, freedom, alpha, support, higher_is_better)
     return MarginTest(difference, error, freedom, margin, alpha, p_lower, p_upper, p_value, p_beyond, low, high, reason)
 
 
 def _limits(
-    difference: float, error: float, freedom: float, alpha: float, support: Support | None
+    difference: float,
+    error: float,
+    freedom: float,
+    alpha: float,
+    support: Support | None,
+    higher_is_better: bool | None,
 ) -> tuple[float, float, str]:
     """Return the limits of the interval with coverage ``1 - 2 * alpha``, and the reason if there are none."""
     reach = student_quantile(1.0 - alpha, freedom) * error
@@ -287,7 +292,12 @@ def _limits(
     if error == 0.0 and difference != 0.0:
         return nan, nan, SAME_DIFFERENCE
     low, high = difference - reach, difference + reach
-    return (min(low, -least), max(high, least), "") if least > 0.0 else (low, high, "")
+    # Few differing clusters limit what is shown to be small: the limit that a margin is compared with, not the other.
+    if least > 0.0 and (difference < 0.0 if higher_is_better is None else higher_is_better):
+        low = min(low, -least)
+    elif least > 0.0:
+        high = max(high, least)
+    return low, high, ""
 
 
 def _upper_tail(distance: float, error: float, freedom: float) -> float:

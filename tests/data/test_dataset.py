@@ -241,7 +241,8 @@ def test_columns_that_select_rows_are_refused():
         )
     kept = frame.assign(weight=[0, 1], label=[1, 1], split="test", note=[None, "test"])
     assert Dataset.from_frames(test=kept).observations() == [
-        "the columns weight, label, split, note are kept for breakdowns; the filter does not use them",
+        "the columns weight, label, split, note are kept for breakdowns; the filter compares them only if filter_by "
+        "names them",
         "the column weight holds only 0 and 1: if it marks true and false triples, false triples are read as true too",
     ]
     assert Dataset.from_frames(test=frame).observations() == []

@@ -363,7 +363,7 @@ def test_further_columns_are_kept(tmp_path, header):
     assert dataset.columns["test"].iloc[0].tolist() == [11, 3, "y"]
     assert dataset.observations()[:2] == [
         "the column time is kept as a time",
-        "the columns weight, source are kept for breakdowns; the filter does not use them",
+        "the columns weight, source are kept for breakdowns; the filter compares them only if filter_by names them",
     ]
     assert rows_of(dataset, "train") == [("a", "r", "b"), ("b", "r", "c")]
     plain = kg.read_dataset(tmp_path, header=header, columns=columns and "h,r,t,time,-,-") if columns else dataset

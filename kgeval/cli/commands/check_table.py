@@ -67,7 +67,7 @@ def _run_check(options: argparse.Namespace) -> Output:
     status = int(not check.possible)
     found = []
     if options.run_file is not None:
-        found = agreement(values, ranked_result(options.run_file), percent=options.percent)
+        found = agreement(values, ranked_result(options.run_file), percent=options.percent, rounding=options.rounding)
     if options.to == "json":
         content = {"possible": check.possible, "rows": check.records()}
         return Output(json_text(content | ({"run": agreement_records(found)} if found else {})), status)

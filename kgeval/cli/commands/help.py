@@ -72,7 +72,7 @@ def _text(query: str, parsers: Mapping[str, argparse.ArgumentParser], width: int
     if query in parsers:
         return parsers[query].format_help().rstrip("\n")
     metrics = _metric_texts(query) or _metric_texts(f"{query}@10")
-    parts = metrics or [*_option_texts(query, parsers), *_error_texts(query)]
+    parts = [*metrics, *_option_texts(query, parsers), *_error_texts(query)]
     found = [] if len(query) < MIN_LETTERS or metrics else search(query)
     if found:
         first, *others = found

@@ -19,7 +19,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dataset",
         metavar="FOLDER",
-        help="evaluated dataset; adds counts of the dataset, and breakdowns that the results do not contain",
+        help="evaluated dataset; adds its audit, its counts, and breakdowns that the results do not contain",
     )
     parser.add_argument(
         "--override",
@@ -53,7 +53,8 @@ def _report(options: argparse.Namespace) -> str:
         title=options.title,
         entity_names=options.entity_names,
     )
-    return written(options.out)
+    hint = "" if dataset is not None else " without an audit of the dataset (--dataset FOLDER adds it)"
+    return written(options.out) + hint
 
 
 COMMAND = Command("report", "write saved results as one HTML page that works offline", _add_options, _report, place=5)

@@ -55,7 +55,7 @@ RANKING_FILES = ("ranking_head.txt", "ranking_tail.txt")
 ALL_SPLITS = "the filter removes the triples of all three splits, as ULTRA does for these benchmarks"
 TWO_SPLITS = (
     "the filter removes the triples of all three splits; ULTRA filters only by the inference graph and test "
-    "(filter=('train', 'test'), --filter train,test) and ranks valid and test together "
+    "(filter=('train', 'test'), --filter train,test) and ranks valid and test together: --as ultra, or "
 )
 NO_VALID = (
     "there is no split valid: that of the benchmark belongs to the training graph; the filter removes the triples of "
@@ -88,11 +88,11 @@ LAYOUTS = (
     _Layout(
         ("train_ind.txt", "valid_ind.txt", "test_ind.txt"),
         ("train.txt", "valid.txt", "test.txt"),
-        f"{TWO_SPLITS}(splits={{'test': ['valid_ind.txt', 'test_ind.txt']}}, "
-        "--split-files test=valid_ind.txt+test_ind.txt)",
+        f"{TWO_SPLITS}splits={{'test': ['valid_ind.txt', 'test_ind.txt']}}, "
+        "--split-files test=valid_ind.txt+test_ind.txt",
     ),
 )
-GRAIL_NOTE = f"{TWO_SPLITS}(splits={{'test': ['valid.txt', 'test.txt']}}, --split-files test=valid.txt+test.txt)"
+GRAIL_NOTE = f"{TWO_SPLITS}splits={{'test': ['valid.txt', 'test.txt']}}, --split-files test=valid.txt+test.txt"
 
 
 def merges_valid(notes: Collection[str]) -> bool:
