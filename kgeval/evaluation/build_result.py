@@ -8,6 +8,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -80,7 +81,7 @@ class Positives:
         columns = FactColumns(scored, tuple(protocol.filter_by or ()))
         return cls(triples, splits, is_seen, facts_of(dataset, protocol.splits, columns.names), columns)
 
-    @property
+    @cached_property
     def keyed(self) -> Ids:
         """The triples, and the codes of the filter key; int64, shape (n, 3 or more)."""
         return self.facts[:, list(self.columns.key_places)]

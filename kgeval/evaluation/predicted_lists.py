@@ -98,7 +98,7 @@ def evaluate_predictions(
         positive, if lists of a positive contradict each other, if a positive has no list, if a
         score is NaN, if it is unclear whether the lists were filtered, or if a rank is impossible.
     ProtocolError
-        If the protocol contradicts the predictions.
+        If the protocol contradicts the predictions, or if they lack a column of the filter key.
 
     Examples
     --------

@@ -73,6 +73,7 @@ def _read(path: Path, dataset: Dataset, options: PredictionOptions) -> Predictio
     is_exact = options.matching == _EXACT
     notes = [f"read as kgeval's format of predictions: {how}"]
     columns = {name: part for name, part in values.items() if len(part) == len(rows)}
+    notes += [f"each list belongs to its {' and '.join(columns)}"] if columns else []
     other_keys = {key: None for key in other_keys if key not in columns}
     notes += [f"keys that were not read: {cut_label(', '.join(other_keys))}"] if other_keys else []
     if is_exact:

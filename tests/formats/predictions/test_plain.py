@@ -171,7 +171,7 @@ def test_times_beside_the_query_are_read(tmp_path):
     path = write_json(tmp_path / "p.jsonl", records, lines=True)
     found = kg.read_predictions(path, dataset)
     assert found.columns == {"time": ["10", None, 1]}
-    assert not any("not read" in note for note in found.notes)
+    assert found.notes[-1] == "each list belongs to its time"
     result = kg.evaluate_predictions(found, dataset, kg.Protocol(filter_by="time"), filtered="no")
     assert result.table["better_filtered"].tolist() == [0, 0, 2]
     assert result.table["bounded_filtered"].tolist() == [False, False, True]
@@ -183,3 +183,18 @@ def test_times_beside_the_query_are_read(tmp_path):
     assert found.notes[-1] == "keys that were not read: time"
     with pytest.raises(kg.ProtocolError, match="filter_by=\\('time',\\) needs the time of each list"):
         kg.evaluate_predictions(found, dataset, kg.Protocol(filter_by="time"))
+
+
+def test_qualifiers_beside_the_query_have_no_order(tmp_path):
+    """Pairs of labels; the list with the qualifiers of a fact is used for it, and an empty list is no qualifier."""
+    pairs = [[(0, 1), (0, 2)], []]
+    dataset = kg.Dataset.from_arrays(
+        test=[[0, 0, 1], [0, 0, 2]], n_entities=3, n_relations=1, columns={"test": {"qualifiers": pairs}}
+    )
+    lists = (("21", []), ("1", [["0", "2"], ["0", "1"]]))
+    records = [query("0", "0", None, predictions=part, qualifiers=own) for part, own in lists]
+    found = kg.read_predictions(write_json(tmp_path / "p.jsonl", records, lines=True), dataset)
+    for key, better in (("qualifiers", [0, 0]), ((), [0, 0])):
+        result = kg.evaluate_predictions(found, dataset, kg.Protocol(filter_by=key), filtered="no")
+        assert result.table["better_filtered"].tolist() == better
+        assert result.table["rivals_filtered"].tolist() == [2, 2] if key else [1, 1]
