@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -55,6 +55,9 @@ class Predictions:
         What was assumed, how names were matched to entities, and how many names were not matched.
     source : str
         The file and its format, for messages.
+    columns : mapping of str to sequence, shape (n,)
+        For each list, its values in further columns of the dataset, such as ``{"time": [183, 184]}``; None for a
+        missing value. A list then belongs to the positives of its query with the same values.
 
     Examples
     --------
@@ -71,6 +74,7 @@ class Predictions:
     unmapped_may_be_known: bool = False
     notes: tuple[str, ...] = ()
     source: str = "predictions"
+    columns: Mapping[str, Sequence[Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         _check_rows(self, self.source, self.triples, self.sides, self.filtered)
@@ -91,6 +95,7 @@ class Predictions:
         sides: str | Sequence[str] | npt.NDArray[np.str_],
         answers: npt.ArrayLike | Sequence[npt.ArrayLike],
         scores: npt.ArrayLike | Sequence[npt.ArrayLike] | None = None,
+        columns: Mapping[str, Sequence[Any]] | None = None,
         **facts: Any,
     ) -> Predictions:
         """Make predictions from arrays of ids, such as the top 10 answers of each query.
@@ -106,6 +111,8 @@ class Predictions:
             The ids of the answers of each list, best answer first; -1 for an answer that is no entity.
         scores : float array, shape (n, k), or n float arrays, optional
             One score per answer, higher is better.
+        columns : mapping of str to sequence, shape (n,), optional
+            See `Predictions`.
         **facts
             `filtered`, `unmapped_may_be_known`, `notes` and `source` of `Predictions`.
 
@@ -119,8 +126,8 @@ class Predictions:
         >>> len(Predictions.from_arrays([[0, 0, 1], [2, 0, -1]], "object", [[3, 1], [1]]))
         2
         """
-        named = in_same_order({"triples": triples, "sides": sides, "answers": answers, "scores": scores})
-        triples, sides, answers, scores = named.values()
+        arrays = {"triples": triples, "sides": sides, "answers": answers, "scores": scores}
+        (triples, sides, answers, scores), columns = _in_order(arrays, columns)
         ids = _as_ids("triples", triples)
         parts = [
             _as_ids(f"answers[{i}]", _as_list(part, f"answers[{i}]", "a list of ids, best answer first"))
@@ -139,7 +146,7 @@ class Predictions:
                 raise DataError("scores: expected one score for each answer, in lists of the same lengths")
         lists = Ragged.of(parts)
         flat = None if worth is None else np.concatenate([*worth, np.zeros(0)])
-        return cls(ids, _as_sides(sides, len(ids)), lists, flat, **facts)
+        return cls(ids, _as_sides(sides, len(ids)), lists, flat, columns=columns, **facts)
 
     @classmethod
     def from_labels(
@@ -246,6 +253,8 @@ class GivenRanks:
     labels : tuple of two Vocabulary, optional
         The entities and the relations of the file, if it was read without a dataset. `triples` then holds ids of these
         vocabularies. None: `triples` holds ids of a dataset.
+    columns : mapping of str to sequence, shape (n,)
+        As in `Predictions`.
 
     Examples
     --------
@@ -261,6 +270,7 @@ class GivenRanks:
     notes: tuple[str, ...] = ()
     source: str = "ranks"
     labels: tuple[Vocabulary, Vocabulary] | None = None
+    columns: Mapping[str, Sequence[Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         _check_rows(self, self.source, self.triples, self.sides, self.filtered)
@@ -272,6 +282,7 @@ class GivenRanks:
         sides: str | Sequence[str] | npt.NDArray[np.str_],
         ranks: npt.ArrayLike,
         n_candidates: int | npt.ArrayLike | None = None,
+        columns: Mapping[str, Sequence[Any]] | None = None,
         **facts: Any,
     ) -> GivenRanks:
         """Make a `GivenRanks` from arrays; `sides` and `n_candidates` can also be one value for all ranks.
@@ -282,6 +293,8 @@ class GivenRanks:
         sides : str, or array of str, shape (n,)
         ranks : float array, shape (n,)
         n_candidates : int, or int array, shape (n,), optional
+        columns : mapping of str to sequence, shape (n,), optional
+            See `Predictions`.
         **facts
             `filtered`, `notes` and `source` of `GivenRanks`.
 
@@ -290,8 +303,8 @@ class GivenRanks:
         DataError
             If an array has a wrong shape or dtype.
         """
-        named = in_same_order({"triples": triples, "sides": sides, "ranks": ranks, "n_candidates": n_candidates})
-        triples, sides, ranks, n_candidates = named.values()
+        arrays = {"triples": triples, "sides": sides, "ranks": ranks, "n_candidates": n_candidates}
+        (triples, sides, ranks, n_candidates), columns = _in_order(arrays, columns)
         ids = _as_ids("triples", triples)
         counts = None
         if n_candidates is not None:
@@ -304,10 +317,19 @@ class GivenRanks:
         values = _as_reals("ranks", _as_list(ranks, "ranks", "one rank per triple"))
         if values.shape != (len(ids),):
             raise DataError(f"ranks must have shape ({len(ids)},), one per triple; got {values.shape}")
-        return cls(ids, _as_sides(sides, len(ids)), values, counts, **facts)
+        return cls(ids, _as_sides(sides, len(ids)), values, counts, columns=columns, **facts)
 
     def __len__(self) -> int:
         return len(self.triples)
+
+
+def _in_order(arrays: Mapping[str, Any], columns: Any) -> tuple[list[Any], dict[str, Any]]:
+    """Return the values of arrays and of further columns in one order of rows; see `in_same_order`."""
+    columns = {} if columns is None else columns
+    if not isinstance(columns, Mapping):
+        raise DataError(f"columns: expected a dict such as {{'time': [183, 184]}}; got {_shown(columns)}")
+    values = [*in_same_order({**arrays, **{f"columns[{name!r}]": part for name, part in columns.items()}}).values()]
+    return values[: len(arrays)], dict(zip(columns, values[len(arrays) :]))
 
 
 def _check_arguments(answers: Any, dataset: Any) -> None:
@@ -405,6 +427,10 @@ def _check_rows(owner: Any, source: str, triples: Any, sides: Any, filtered: str
         raise DataError(
             f"{source}: expected triples of shape (n, 3) and sides of shape (n,); got {triples.shape}, {sides.shape}"
         )
+    for name, values in owner.columns.items():
+        where, expected = f"{source}: columns[{name!r}]", f"one value for each of {len(triples)} triples"
+        if len(_as_list(values, where, expected)) != len(triples):
+            raise DataError(f"{where}: expected {expected}; got {len(values)}")
     unknown = sorted(set(np.unique(sides).tolist()) - set(SIDES))
     if unknown:
         raise DataError(f"{source}: unknown side {unknown[0]!r}; sides are {', '.join(SIDES)}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -79,6 +80,11 @@ class Positives:
         is_seen = np.concatenate([dataset.is_seen(split) for split in protocol.splits])
         columns = FactColumns(scored, tuple(protocol.filter_by or ()))
         return cls(triples, splits, is_seen, facts_of(dataset, protocol.splits, columns.names), columns)
+
+    @cached_property
+    def keyed(self) -> Ids:
+        """The triples, and the codes of the filter key; int64, shape (n, 3 or more)."""
+        return self.facts[:, list(self.columns.key_places)]
 
     def table(self, protocol: Protocol, ranked: Sequence[RankedSide]) -> pd.DataFrame:
         """Return the table of ranks, one row per ranked positive and side: all rows of the first side come first.
@@ -184,7 +190,7 @@ def check_empty(candidates: Candidates | None, dataset: Dataset, side: str, trip
     return np.ones_like(is_empty) if empty == "first" else ~is_empty
 
 
-def check_given_scores(protocol: Protocol, what: str, has_key: bool = False) -> None:
+def check_given_scores(protocol: Protocol, what: str) -> None:
     """Raise a ProtocolError if a protocol has settings that are impossible with given scores.
 
     Parameters
@@ -192,8 +198,6 @@ def check_given_scores(protocol: Protocol, what: str, has_key: bool = False) -> 
     protocol : Protocol
     what : str
         The name of the user's input, for the message, such as "a table of scores".
-    has_key : bool
-        Whether the columns of the filter key are known for each row.
     """
     if protocol.unseen not in (None, "rank"):
         raise ProtocolError(
@@ -202,13 +206,6 @@ def check_given_scores(protocol: Protocol, what: str, has_key: bool = False) -> 
     if RELATION in protocol.sides:
         raise ProtocolError(
             f"with {what}, only the entity sides can be ranked; kgeval.evaluate ranks the relation side, with a scorer"
-        )
-    if protocol.filter_by and not has_key:
-        key = " and ".join(protocol.filter_by)
-        raise ProtocolError(
-            f"with {what}, filter_by must be (): its rows hold triples without {key}, so the same query at another "
-            f"time would be mixed up. kgeval.evaluate, kgeval.evaluate_candidates and tables of scores with a column "
-            f"{protocol.filter_by[0]!r} are filtered by {key}"
         )
     if protocol.sample is not None or protocol.sample_seed or protocol.precision is not None:
         raise ProtocolError(

@@ -393,7 +393,7 @@ def _listed(
 
 def _resolved(protocol: Protocol, dataset: Dataset, scored: Mapping[str, Any], listed: Listed | None) -> Protocol:
     """Return the protocol with the lists as candidates, and without a filter if the ids are unknown."""
-    check_given_scores(protocol, "given scores", has_key=True)
+    check_given_scores(protocol, "given scores")
     candidates = _lengths_alone(scored) if listed is None else listed
     if protocol.candidates not in (All(), candidates):
         raise ProtocolError("the negatives determine the candidates; remove candidates= from the protocol")

@@ -28,12 +28,12 @@ from kgeval.evaluation.predicted_rows import (
     NO_ROW,
     WORDS,
     Matched,
-    count_queries,
     known_index,
     match_rows,
     missing_rows,
     repeat_cautions,
     resolved_protocol,
+    result_facts,
     said_filter,
     splits_with_others,
 )
@@ -73,7 +73,7 @@ def evaluate_ranks(
     """
     n_entities = None if given.n_candidates is not None else len(dataset.entities)
     _check_ranks(given, n_entities, f"{dataset.name!r} has {n_entities or 0:,} entities")
-    positives = Positives.of(dataset, protocol)
+    positives = Positives.of(dataset, protocol, tuple(given.columns))
 
     def are_same(rows: Ids, others: Ids) -> Bools:
         same: Bools = given.ranks[rows] == given.ranks[others]
@@ -123,7 +123,7 @@ def evaluate_ranks(
         positives,
         sides,
         {NO_ROW["rank"]: n_missing if missing == "drop" else 0},
-        {"scorer": given.source, "n_queries": count_queries(positives, sides, parts)},
+        result_facts(given, positives, sides, parts),
         RankSource(dataset),
         notes,
         cautions=cautions,
@@ -208,7 +208,7 @@ def evaluate_ranks_alone(
         positives,
         sides,
         {NO_ROW["rank"]: n_missing},
-        {"scorer": given.source, "n_queries": count_queries(positives, sides, parts)},
+        result_facts(given, positives, sides, parts),
         None,
         notes,
         cautions=cautions,
@@ -298,8 +298,8 @@ def _rivals_of_all(dataset: Dataset, protocol: Protocol, positives: Positives, p
     """Return the number of rivals of each positive if all entities are candidates, int64 (n,)."""
     rivals = np.full(len(positives.triples), len(dataset.entities) - 1)
     if setting == "filtered":
-        index = known_index(dataset, protocol.filter or (), part.side)
-        rivals -= index.count_others(*query_parts(positives.triples, part.side))
+        index = known_index(dataset, protocol.filter or (), part.side, positives.columns.key)
+        rivals -= index.count_others(*query_parts(positives.keyed, part.side))
     return rivals
 
 
@@ -321,7 +321,7 @@ def _counts_digest(given: GivenRanks) -> str:
     """Return a hash of the numbers of candidates, which does not depend on the order of the rows."""
     digest = hashlib.sha256(b"kgeval numbers of candidates 1")
     if given.n_candidates is not None:
-        order = np.lexsort((*given.triples.T[::-1], given.sides))
+        order = np.lexsort((given.n_candidates, *given.triples.T[::-1], given.sides))
         digest.update(given.n_candidates[order].astype("<i8").tobytes())
     return digest.hexdigest()
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from kgeval.checks import Bools, Ids, Reals, Scores, counted, names_unknown_arguments
 from kgeval.data.dataset import Dataset, triple_labels
+from kgeval.data.known import KnownIndex
 from kgeval.data.lists import Ragged
 from kgeval.data.predictions import UNMAPPED, GivenRanks, Predictions
 from kgeval.data.protocol import PROTOCOL_HINTS, Protocol
@@ -26,12 +27,12 @@ from kgeval.evaluation.predicted_rows import (
     WORDS,
     Matched,
     check_rows,
-    count_queries,
     known_index,
     match_rows,
     missing_rows,
     repeat_cautions,
     resolved_protocol,
+    result_facts,
     said_filter,
     splits_with_others,
 )
@@ -97,7 +98,7 @@ def evaluate_predictions(
         positive, if lists of a positive contradict each other, if a positive has no list, if a
         score is NaN, if it is unclear whether the lists were filtered, or if a rank is impossible.
     ProtocolError
-        If the protocol contradicts the predictions.
+        If the protocol contradicts the predictions, or if they lack a column of the filter key.
 
     Examples
     --------
@@ -134,7 +135,7 @@ def evaluate_predictions(
     if isinstance(predictions, GivenRanks):
         return evaluate_ranks(predictions, dataset, resolved, said, missing)
     answers = _Answers.of(predictions, dataset)
-    positives = Positives.of(dataset, resolved)
+    positives = Positives.of(dataset, resolved, tuple(predictions.columns))
 
     def are_same(rows: Ids, others: Ids) -> Bools:
         return _have_same_answers(predictions, rows, others)
@@ -158,7 +159,8 @@ def evaluate_predictions(
         cautions.append(NONE_KNOWN.format(splits="+".join(with_others)))
     notes += _rank_notes(counts, sides, n_missing if missing == "bound" else 0)
     unknown = {} if filter_word == "no" else {"raw": FILTERED_BEFOREHAND}
-    if any(_n_split_queries(answers, dataset, resolved, positives, part, filter_word) for part in parts):
+    is_plain = not positives.columns.names  # otherwise `assemble` says why metrics of queries are unknown
+    if is_plain and any(_n_split_queries(answers, dataset, resolved, positives, part, filter_word) for part in parts):
         unknown["queries"] = SPLIT_QUERIES
     return assemble(
         dataset,
@@ -166,8 +168,8 @@ def evaluate_predictions(
         positives,
         sides,
         {NO_ROW["list"]: n_missing if missing == "drop" else 0},
-        {"scorer": predictions.source, "n_queries": count_queries(positives, sides, parts)},
-        AnswerSource(dataset, answers, tuple(parts), np.concatenate([part.rows for part in sides])),
+        result_facts(predictions, positives, sides, parts),
+        AnswerSource(dataset, answers, tuple(parts), positives, np.concatenate([part.rows for part in sides])),
         notes,
         cautions=[*cautions, *_end_cautions(counts)],
         unknown=unknown,
@@ -323,11 +325,12 @@ class _Counts:
         cls, answers: _Answers, dataset: Dataset, protocol: Protocol, positives: Positives, matched: Matched
     ) -> _Counts:
         """Compare the answers of each list with the positive, `MAX_ELEMENTS` answers at a time."""
-        side, n = matched.side, len(positives.triples)
-        (relation, given), answer = query_parts(positives.triples, side)
-        index = known_index(dataset, protocol.filter or (), side)
-        ranked = known_index(dataset, protocol.splits, side)
-        by_split = {split: known_index(dataset, (split,), side) for split in protocol.filter or ()}
+        side, n, key = matched.side, len(positives.triples), positives.columns.key
+        given, answer = query_parts(positives.keyed, side)
+        query, _ = query_parts(positives.facts, side)  # `given`, and columns that the filter does not compare
+        index = known_index(dataset, protocol.filter or (), side, key)
+        ranked = KnownIndex.of(query, answer)
+        by_split = {split: known_index(dataset, (split,), side, key) for split in protocol.filter or ()}
         kinds = ("known", "unmapped", "other")
         above, tied, listed = ({kind: np.zeros(n, dtype=np.int64) for kind in kinds} for _ in range(3))
         has_answer, own_worth = np.zeros(n, dtype=bool), np.full(n, np.nan)
@@ -343,7 +346,7 @@ class _Counts:
             values, worth = answers.lists.values[elements], answers.worth[elements]
             is_answer = values == answer[of]
             has_answer[of[is_answer]], own_worth[of[is_answer]] = True, worth[is_answer]
-            is_known = index.contains(relation[of], given[of], values) & ~is_answer
+            is_known = index.contains(*(part[of] for part in given), values) & ~is_answer
             is_kind = {"known": is_known, "unmapped": values == UNMAPPED}
             is_kind["other"] = ~(is_known | is_kind["unmapped"] | is_answer)
             own = own_worth[of]  # NaN if the list lacks the positive: all answers then count as above the positive
@@ -354,13 +357,13 @@ class _Counts:
                 listed[kind] += np.bincount(of[is_part], minlength=n)
             # A list for all positives of a query holds the answers of all these positives; no filter removes them.
             at = np.flatnonzero(is_known)
-            is_served = ranked.contains(relation[of[at]], given[of[at]], values[at]) & matched.is_shared[of[at]]
+            is_served = ranked.contains(*(part[of[at]] for part in query), values[at]) & matched.is_shared[of[at]]
             at = at[~is_served]
             with_known[of[at]] = True
             known_splits |= {
                 split
                 for split, part in by_split.items()
-                if part.contains(relation[of[at]], given[of[at]], values[at]).any()
+                if part.contains(*(column[of[at]] for column in given), values[at]).any()
             }
         tied_rows = rows[_total(tied)[rows] > 0]
         # ends (tied_rows,): the worth of the last answer of each list that has answers tied with the positive
@@ -373,7 +376,7 @@ class _Counts:
             above,
             tied,
             listed,
-            index.count_others((relation, given), answer),
+            index.count_others(given, answer),
             len(dataset.entities),
             int(with_known.sum()),
             known_splits,
@@ -501,7 +504,7 @@ def _n_split_queries(
     Known answers may be missing in some of the lists.
     """
     queries = Queries.of(positives.triples, matched.side)
-    index = known_index(dataset, (*(protocol.filter or ()), *protocol.splits), matched.side)
+    index = known_index(dataset, (*(protocol.filter or ()), *protocol.splits), matched.side, ())
     n = 0
     for i in np.flatnonzero(np.diff(queries.offsets) > 1):
         found = np.unique(matched.row_of[queries.rows[queries.offsets[i] : queries.offsets[i + 1]]])
@@ -582,6 +585,7 @@ class AnswerSource:
     answers : _Answers
     parts : tuple of Matched
         One for each ranked side.
+    positives : Positives
     positive_rows : int64 array, shape (rows,)
         For each row of the table of ranks, the index of its positive.
     """
@@ -589,6 +593,7 @@ class AnswerSource:
     dataset: Dataset
     answers: _Answers
     parts: tuple[Matched, ...]
+    positives: Positives
     positive_rows: Ids
     is_stored = True
 
@@ -622,3 +627,7 @@ class AnswerSource:
             )
         order = np.argsort(values)
         return values[order], worth[order]
+
+    def key_of(self, triple: Ids, row: int | None) -> Ids:
+        """Return a triple and its codes of the filter key; parameters as in `candidate_scores`."""
+        return triple if row is None else self.positives.keyed[self.positive_rows[row]]

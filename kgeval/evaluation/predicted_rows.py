@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from kgeval.checks import Bools, Ids, check_one_of, counted, cut_label
 from kgeval.data.candidates import All
 from kgeval.data.dataset import Dataset
+from kgeval.data.keys import codes_of, facts_of
 from kgeval.data.known import KnownIndex, known_triples
 from kgeval.data.predictions import FILTERED, MISSING, UNMAPPED, GivenRanks, Predictions
 from kgeval.data.protocol import Protocol
@@ -74,6 +76,16 @@ def resolved_protocol(given: Predictions | GivenRanks, dataset: Dataset, protoco
     """
     protocol = protocol or Protocol()
     check_given_scores(protocol, "predictions")
+    missing = [name for name in protocol.filter_by or () if name not in given.columns]
+    if missing:
+        kind, first = kind_of(given), missing[0]
+        in_file = f", or '\"{first}\": ...' beside the query of each line of kgeval's own format" * (kind == "list")
+        raise ProtocolError(
+            f"{given.source}: filter_by={protocol.filter_by} needs the {first} of each {kind}: without it, the same "
+            f"query at another {first} would be mixed up. Give it: {type(given).__name__}.from_arrays(..., "
+            f"columns={{{first!r}: [...]}}), with one value for each {kind}{in_file}. kgeval.evaluate, "
+            "kgeval.evaluate_candidates and tables of scores are filtered by this key, too"
+        )
     if protocol.candidates != All():
         raise ProtocolError(
             f"predictions rank all entities; the protocol has {protocol.candidates.describe()}. Remove candidates= "
@@ -173,14 +185,15 @@ def match_rows(
     DataError
         If a row belongs to no positive, or if rows of a positive contradict each other.
     """
-    names = _Names(given, dataset, protocol, side)
+    codes = [codes_of(dataset, name, [*values], given.source) for name, values in given.columns.items()]
+    names = _Names(given, dataset, protocol, side, np.column_stack([given.triples, *codes]))
     rows = np.flatnonzero(given.sides == side)
     is_query = given_and_asked(given.triples[rows], side)[1] == UNMAPPED
     row_of = np.full((2, len(positives.triples)), -1, dtype=np.int64)
     n_repeated, unused = 0, []
     for i, part in enumerate((rows[~is_query], rows[is_query])):
         if len(part):
-            row_of[i], n, without = _assigned(names, positives.triples, part, are_same, is_query=bool(i))
+            row_of[i], n, without = _assigned(names, positives.facts, part, are_same, is_query=bool(i))
             n_repeated += n
             unused.append(without)
     if any(len(part) for part in unused):
@@ -234,17 +247,22 @@ def missing_rows(
     return n
 
 
-def count_queries(positives: Positives, sides: Sequence[RankedSide], parts: Sequence[Matched]) -> int:
-    """Return the number of queries of the ranked positives.
+def result_facts(
+    given: Predictions | GivenRanks, positives: Positives, sides: Sequence[RankedSide], parts: Sequence[Matched]
+) -> dict[str, Any]:
+    """Return entries of `EvaluationResult.facts`: the name of a file, its columns, and the number of its queries.
 
     Parameters
     ----------
+    given : Predictions or GivenRanks
     positives : Positives
     sides : sequence of RankedSide
     parts : sequence of Matched
         One for each of `sides`, in the same order.
     """
-    return sum(len(Queries.of(positives.triples[ranked.rows], part.side)) for ranked, part in zip(sides, parts))
+    n = sum(len(Queries.of(positives.facts[ranked.rows], part.side)) for ranked, part in zip(sides, parts))
+    scored = [*positives.columns.scored]
+    return {"scorer": given.source, "n_queries": n, **({"scorer_columns": scored} if scored else {})}
 
 
 def splits_with_others(
@@ -253,7 +271,8 @@ def splits_with_others(
     """Return the filter splits with known answers that a filter could have removed from the rows of a file.
 
     A filter can remove the known answers of a query, except the answer of the positive. If a list is for all positives
-    of its query, a filter keeps the answers of all these positives.
+    of its query, a filter keeps the answers of all these positives. Queries may differ in columns that the filter does
+    not compare.
 
     Parameters
     ----------
@@ -263,20 +282,23 @@ def splits_with_others(
     parts : sequence of Matched
         One for each ranked side.
     """
-    splits = []
+    splits, columns = [], positives.columns
     for split in protocol.filter or ():
         for part in parts:
-            given, asked = query_parts(positives.triples, part.side)
-            others = KnownIndex.of(*query_parts(dataset[split].array, part.side)).count_others(given, asked)
-            if ((others > 0) & (part.row_of >= 0) & ~(part.is_shared & (split in protocol.splits))).any():
+            others, kept = (
+                known_index(dataset, (split,), part.side, names).count_others(*query_parts(facts, part.side))
+                for names, facts in ((columns.key, positives.keyed), (columns.names, positives.facts))
+            )
+            others -= kept * (part.is_shared & (split in protocol.splits))
+            if ((others > 0) & (part.row_of >= 0)).any():
                 splits.append(split)
                 break
     return tuple(splits)
 
 
-def known_index(dataset: Dataset, splits: Sequence[str], side: str) -> KnownIndex:
-    """Return the index of the triples of some splits, for the queries of one side."""
-    return KnownIndex.of(*query_parts(known_triples(dataset, splits), side))
+def known_index(dataset: Dataset, splits: Sequence[str], side: str, names: Sequence[str]) -> KnownIndex:
+    """Return the index of the triples of some splits, with further columns, for the queries of one side."""
+    return KnownIndex.of(*query_parts(known_triples(dataset, splits, names), side))
 
 
 def repeat_cautions(given: Predictions | GivenRanks, parts: Sequence[Matched]) -> list[str]:
@@ -298,34 +320,39 @@ def kind_of(given: Predictions | GivenRanks) -> str:
 
 @dataclass(frozen=True)
 class _Names:
-    """The names of files, splits and entities for messages about the rows of one side."""
+    """The rows of a file, and the names of files, splits and entities for messages about the rows of one side.
+
+    `facts` holds the triples of all rows and the codes of their further columns, int64 (rows, 3 or more).
+    """
 
     given: Predictions | GivenRanks
     dataset: Dataset
     protocol: Protocol
     side: str
+    facts: Ids
 
     @property
     def split(self) -> str:
         return "+".join(self.protocol.splits)
 
     def triple(self, row: int) -> str:
-        """Return the labels of the triple of a row."""
-        return _labels(self.dataset, self.given.triples[row])
+        """Return the labels of the triple of a row, and its values in further columns."""
+        values = (f" ({name} {cut_label(repr([*part][row]))})" for name, part in self.given.columns.items())
+        return _labels(self.dataset, self.given.triples[row]) + "".join(values)
 
     def error_of_unused(self, unused: Ids, n: int) -> DataError:
         """Return the error about rows without a positive.
 
         The message names the splits that contain the triple of the first row without a positive.
         """
-        s, p, o = self.given.triples[unused[0]]
-        if UNMAPPED in (s, o):
+        fact = self.facts[unused[0]]
+        if UNMAPPED in fact[:3]:
             found = f"no triple of {self.split} has this query"
         else:
             holding = [
                 split
-                for split, triples in self.dataset.splits.items()
-                if (triples.array == (s, p, o)).all(axis=1).any()
+                for split in self.dataset.splits
+                if (facts_of(self.dataset, (split,), [*self.given.columns]) == fact).all(axis=1).any()
             ]
             found = f"it is in {'+'.join(holding)}" if holding else "no split has it"
         kind = kind_of(self.given)
@@ -342,14 +369,14 @@ def _assigned(
 ) -> tuple[Ids, int, Ids]:
     """Return the row of each positive (-1: none), the number of repeated rows, and the rows without a positive.
 
-    With `is_query`, a row belongs to a positive if both have the same query; otherwise if both are the same triple.
+    With `is_query`, a row belongs to a positive if both have the same query; otherwise if both are the same fact.
     """
-    n, triples = len(positives), np.concatenate([positives, names.given.triples[rows]])
-    (relation, given), asked = query_parts(triples, names.side)
-    # A group has the same query, or the same triple. In `triples`, and in each group, positives come before rows.
-    order, starts = group_rows(relation, given) if is_query else group_rows(relation, given, asked)
+    n, facts = len(positives), np.concatenate([positives, names.facts[rows]])
+    given, asked = query_parts(facts, names.side)
+    # A group has the same query, or the same fact. In `facts`, and in each group, positives come before rows.
+    order, starts = group_rows(*given) if is_query else group_rows(*given, asked)
     n_groups = len(starts) - 1
-    group = np.empty(len(triples), dtype=np.int64)
+    group = np.empty(len(facts), dtype=np.int64)
     group[order] = np.repeat(np.arange(n_groups), np.diff(starts))
     n_positives, n_rows = np.bincount(group[:n], minlength=n_groups), np.bincount(group[n:], minlength=n_groups)
     # first (groups,): the index in `rows` of the first row of each group; without meaning if a group has no row

@@ -86,7 +86,7 @@ def evaluate_scores(
     0.5
     """
     given_protocol = protocol or Protocol()
-    check_given_scores(given_protocol, "a table of scores", has_key=True)
+    check_given_scores(given_protocol, "a table of scores")
     if lists is not None:
         check_one_of("lists", lists, LISTS_OF)
     key = given_protocol.resolved(dataset).filter_by

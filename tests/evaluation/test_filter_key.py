@@ -341,17 +341,21 @@ def test_tables_without_the_columns_of_the_key_are_refused():
         kg.evaluate_scores(table[~is_first], dataset, kg.Protocol(filter_by="time"))
 
 
-def test_predictions_are_not_filtered_by_time():
-    """Their rows have no time."""
+def test_predictions_without_times_are_not_filtered_by_time():
+    """They would mix up the times of a query."""
     dataset = as_dataset(random_facts(2))
     predictions = kg.Predictions.from_arrays([[0, 0, 1]], "object", [[1]])
     with pytest.raises(kg.ProtocolError) as caught:
         kg.evaluate_predictions(predictions, dataset, kg.Protocol(filter_by="time"))
     assert str(caught.value) == (
-        "with predictions, filter_by must be (): its rows hold triples without time, so the same query at another time "
-        "would be mixed up. kgeval.evaluate, kgeval.evaluate_candidates and tables of scores with a column 'time' are "
-        "filtered by time"
+        "predictions: filter_by=('time',) needs the time of each list: without it, the same query at another time "
+        "would be mixed up. Give it: Predictions.from_arrays(..., columns={'time': [...]}), with one value for each "
+        "list, or '\"time\": ...' beside the query of each line of kgeval's own format. kgeval.evaluate, "
+        "kgeval.evaluate_candidates and tables of scores are filtered by this key, too"
     )
+    ranks = kg.GivenRanks.from_arrays([[0, 0, 1]], "object", [1])
+    with pytest.raises(kg.ProtocolError, match=r"time of each rank: .* GivenRanks.from_arrays.* for each rank\. kg"):
+        kg.evaluate_predictions(ranks, dataset, kg.Protocol(filter_by="time"))
 
 
 @pytest.mark.parametrize("seed", light(range(30), 3))

@@ -6,8 +6,10 @@ import random
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
-from grids import size
+from grids import light, size
+from key_cases import N, as_dataset, loop, random_facts, ranked, score_of
 from oracle import random_graph
 
 import kgeval as kg
@@ -858,3 +860,200 @@ def test_plain_values_are_sent_to_from_arrays(dataset):
         GivenRanks(triples, "object", np.ones(len(triples)))
     with pytest.raises(DataError, match="Predictions.from_arrays and .from_labels take lists of answers"):
         Predictions(triples, np.array(["object"] * len(triples)), [[1]] * len(triples))
+
+
+# --- Lists with times and qualifiers ------------------------------------------------------------------------------
+
+
+KEYS = [(), ("time",), ("qualifiers",), ("time", "qualifiers")]
+
+
+def lists_of_facts(facts, order_of, is_query=False):
+    """One list for each fact of test, or for each query: (triple, side, answers, time, qualifiers)."""
+    made = {}
+    for *triple, time, qualifiers in facts["test"]:
+        for side in SIDES:
+            query, _ = ask(triple, side)
+            row = put(query, side, UNMAPPED) if is_query else tuple(triple)
+            answers = order_of(lambda e, q=query, on=side, t=time: score_of(*put(q, on, e), t))
+            made.setdefault((row, side, time, qualifiers), answers)
+    return [(*row[:2], answers, *row[2:]) for row, answers in made.items()]
+
+
+def keyed_predictions(lists, scores=None, **facts):
+    """The time is sometimes a text: it is compared as a number."""
+    columns = {
+        "time": [str(row[3]) if row[3] == 9 else row[3] for row in lists],
+        "qualifiers": np.array([row[4] for row in lists]),
+    }
+    triples, sides, answers = ([row[i] for row in lists] for i in range(3))
+    return Predictions.from_arrays(triples, sides, answers, scores, columns=columns, **facts)
+
+
+@pytest.mark.parametrize("seed", light(range(100), 4))
+def test_complete_lists_with_times_equal_a_loop(seed):
+    """Lists of all entities with their scores, by query or by positive, for every key: the loop's counts."""
+    facts, rng = random_facts(seed), random.Random(seed)
+    dataset = as_dataset(facts)
+    made = lists_of_facts(facts, lambda score: [(e, score(e)) for e in range(N)], is_query=seed % 2 == 0)
+    rng.shuffle(made)
+    rows = [(*row[:2], [e for e, _ in row[2]], *row[3:]) for row in made]
+    predictions = keyed_predictions(rows, scores=[[score for _, score in row[2]] for row in made], filtered="no")
+    for key in KEYS:
+        result = kg.evaluate_predictions(predictions, dataset, Protocol(filter_by=key))
+        wanted = loop(facts, key, True)
+        assert ranked(result) == wanted, key
+        assert math.isnan(result["query.map"])
+        assert "different times or qualifiers" in result.value("query.map").reason
+        queries = {(ask(row[:3], side)[0], side, *row[3:]) for row in facts["test"] for side in SIDES}
+        assert result.facts["n_queries"] == len(queries)
+        for (i, side), counts in wanted.items():
+            s, p, o, time, qualifiers = facts["test"][i]
+            if time is not None and qualifiers:  # `given` asks for no missing value
+                given = {"time": time, "qualifiers": qualifiers}
+                attrs = result.explain(str(s), str(p), str(o), side, given=given).attrs
+                found = [attrs[f"n_{name}"] for name in ("above", "tied", "above_counting", "tied_counting")]
+                assert found == [counts[j] for j in (0, 1, 3, 4)]
+
+
+@pytest.mark.parametrize("seed", light(range(100), 8))
+def test_partial_lists_with_times_equal_a_loop(seed):
+    """Answers in any order, some left out; a filter by the key may have removed the known ones before."""
+    facts, rng = random_facts(seed), random.Random(seed)
+    key, dataset = KEYS[seed % 4], as_dataset(facts)
+    places = [{"time": 3, "qualifiers": 4}[name] for name in key]
+    known = {(*row[:3], *(row[i] for i in places)) for rows in facts.values() for row in rows}
+    is_query = seed % 8 > 3  # such a list keeps the answers of all positives of its query
+    made = lists_of_facts(facts, lambda _: rng.sample(range(N), rng.randint(1, N)), is_query)
+
+    def is_known(row, side, entity):
+        return (*put(ask(row[:3], side)[0], side, entity), *(row[i] for i in places)) in known
+
+    def stays(row, side, entity):
+        query, answer = ask(row[:3], side)
+        kept = {(*put(query, side, entity), *row[3:])} & set(facts["test"]) if is_query else entity == answer
+        return bool(kept) or not is_known(row, side, entity)
+
+    without = [(t, side, [e for e in part if stays((*t, *at), side, e)], *at) for t, side, part, *at in made]
+    expected = []
+    for side in SIDES:
+        for row in facts["test"]:
+            query, answer = ask(row[:3], side)
+            named = put(query, side, UNMAPPED if is_query else answer)
+            (own,) = (part for t, of, part, *at in made if (t, of, *at) == (named, side, *row[3:]))
+            for removed in (set(), {e for e in range(N) if e != answer and is_known(row, side, e)}):
+                counting = [e for e in own if e not in removed]
+                n_rivals = N - 1 - len(removed)
+                better = counting.index(answer) if answer in counting else len(counting)
+                expected.append((better, 0 if answer in counting else n_rivals - better, n_rivals))
+    protocol = Protocol(filter_by=key)
+    result = kg.evaluate_predictions(keyed_predictions(made), dataset, protocol, filtered="no")
+    assert [tuple(counts) for counts in counts_of(result, "raw")] == expected[::2]
+    assert [tuple(counts) for counts in counts_of(result)] == expected[1::2]
+    after = kg.evaluate_predictions(keyed_predictions(without, filtered="after"), dataset, protocol)
+    assert [tuple(counts) for counts in counts_of(after)] == expected[1::2]
+    assert not any("known answers were removed, but" in note for note in after.notes)
+    assert not all(stays((*t, *at), side, e) for t, side, _, *at in made for e in range(N))
+    with pytest.raises(DataError, match="were known answers, except the positive, removed from the lists"):
+        kg.evaluate_predictions(keyed_predictions(without), dataset, protocol)
+
+
+@pytest.mark.parametrize("seed", light(range(100), 4))
+def test_given_ranks_with_times_equal_a_loop(seed):
+    """Filtered ranks belong to the facts of their time; the rivals that remain are those of the key."""
+    facts = random_facts(seed)
+    for key in KEYS:
+        wanted = loop(facts, key, True)
+        rows = {(*facts["test"][i], side): counts for (i, side), counts in wanted.items()}
+        order = random.Random(seed).sample([*rows], len(rows))
+        given = GivenRanks.from_arrays(
+            [row[:3] for row in order], [row[5] for row in order],
+            [1 + rows[row][3] + rows[row][4] / 2 for row in order], [1 + rows[row][5] for row in order],
+            columns={"time": [row[3] for row in order], "qualifiers": [row[4] for row in order]}, filtered="after",
+        )  # fmt: skip
+        result = kg.evaluate_predictions(given, as_dataset(facts), Protocol(filter_by=key))
+        assert result.table["rivals_filtered"].tolist() == [
+            wanted[i, side][5] for side in SIDES for i in range(len(facts["test"]))
+        ]
+        exact = [1 + counts[3] + counts[4] / 2 for counts in wanted.values()]
+        assert result["mr"] == pytest.approx(np.mean(exact), rel=1e-12)
+        assert result["amri"] == pytest.approx(
+            1 - (np.mean(exact) - 1) / np.mean([counts[5] / 2 for counts in wanted.values()]), rel=1e-12
+        )
+
+
+DATED = Dataset.from_arrays(
+    train=[[0, 0, 1]], test=[[0, 0, 2], [0, 0, 3]], n_entities=4, n_relations=1,
+    columns={"train": {"time": [1]}, "test": {"time": [1, 2]}},
+)  # fmt: skip
+
+
+def test_lists_are_used_at_their_time_only():
+    """(0 0 ?) at time 1 and at time 2 are two queries; a list of another time is refused, and so is an unknown time."""
+
+    def at(*times, **more):
+        given = Predictions.from_arrays(
+            [[0, 0, -1]] * 2, "object", [[1, 0, 2], [2, 1, 3]], columns={"time": times}, filtered="no"
+        )
+        return kg.evaluate_predictions(given, DATED, Protocol(filter_by="time"), **more)
+
+    assert counts_of(at(1, 2)) == [[1, 0, 2], [2, 0, 3]]
+    assert counts_of(at("2", 1)) == [[0, 0, 2], [3, 0, 3]]
+    with pytest.raises(DataError, match=r"rows 0 and 1: \(.*\) \(time 2\) has 2 lists on the object side that differ"):
+        at(2, 2)
+    with pytest.raises(DataError, match=r"^predictions, row 1: no fact of the dataset has the time 7$"):
+        at(1, 7)
+    assert at(1, 2).explain("0", "0", "3", "object", given={"time": 2})["known_in"].tolist() == ["", "", "test"]
+    own = Predictions.from_arrays([[0, 0, 2]], "object", [[2]], columns={"time": [2]}, filtered="no")
+    with pytest.raises(DataError, match=r"first row 0, \('0', '0', '2'\) \(time 2\): no split has it\. Do they"):
+        kg.evaluate_predictions(own, DATED, Protocol(filter_by=()))
+
+
+def test_times_are_aligned_by_their_index():
+    """A Series in another order belongs to the rows that its index names, as ranks do."""
+    frame = pd.DataFrame({"rank": [1.0, 2.0], "time": [1, 2]}, index=["x", "y"])
+    triples = pd.DataFrame(DATED["test"].array, index=["x", "y"])
+    given = GivenRanks.from_arrays(
+        triples, "object", frame["rank"], columns={"time": frame["time"][::-1]}, filtered="after"
+    )
+    result = kg.evaluate_predictions(given, DATED, Protocol(filter_by="time"))
+    assert result.table["better_filtered"].tolist() == [0, 1]
+
+
+def test_a_filter_of_any_time_could_have_removed_answers_of_other_times():
+    """The list of a query at a time keeps the answers of its positives, not those of other times."""
+    dataset = Dataset.from_arrays(
+        test=[[0, 0, 1], [0, 0, 2], [0, 0, 3]], n_entities=5, n_relations=1, columns={"test": {"time": [1, 1, 2]}}
+    )
+    rows = {"columns": {"time": [1, 2]}}
+    without, holding = (
+        Predictions.from_arrays([[0, 0, -1]] * 2, "object", part, **rows)
+        for part in ([[4, 2, 1], [0, 3]], [[3, 1, 2], [2, 1, 3]])
+    )
+    assert counts_of(kg.evaluate_predictions(without, dataset, Protocol(filter_by="time"))) == [
+        [1, 0, 3], [1, 0, 3], [1, 0, 4],
+    ]  # fmt: skip
+    with pytest.raises(DataError, match="such answers in test, but the lists hold none"):
+        kg.evaluate_predictions(without, dataset, Protocol(filter_by=()))
+    result = kg.evaluate_predictions(holding, dataset, Protocol(filter_by=()))
+    assert "the lists of 3 of 3 positives hold known answers of test" in result.notes[0]
+    assert counts_of(result) == [[0, 0, 2]] * 3
+    assert counts_of(result, "raw") == [[1, 0, 4], [2, 0, 4], [2, 0, 4]]
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"time": [1]}, r"^predictions: columns\['time'\]: expected one value for each of 2 triples; got 1$"),
+        ({"time": "12"}, r"columns\['time'\]: expected one value for each of 2 triples; got str '12'"),
+        ([1, 2], r"^columns: expected a dict such as \{'time': \[183, 184\]\}; got list"),
+        ({"weight": [1, 2]}, "has no column 'weight'; its further columns: time"),
+    ],
+)
+def test_wrong_columns_are_refused(columns, message):
+    with pytest.raises(DataError, match=message):
+        kg.evaluate_predictions(
+            Predictions.from_arrays(DATED["test"].array, "object", [[2], [3]], columns=columns),
+            DATED,
+            Protocol(filter_by=()),
+        )

@@ -5,17 +5,21 @@ entity. ``query`` may also be an object with the keys s, p, o, or head, relation
 `kgeval.data.column_names.COLUMN_NAMES`. Scores have one of three forms: ``"scores": [number, ...]`` beside the answers;
 an object ``{"entity": label, "score": number}`` as each answer; or an object ``{label: score}`` as ``predictions``.
 Answers with equal scores tie. Without scores, the order of the list is the ranking. Without ``gold``, the list is used
-for all positives of its query. A note names the keys that are not read.
+for all positives of its query. Times and qualifiers stand beside the query, under the names of their columns in the
+dataset: ``"time": 183``; they are read if every object has them, with null for a missing value. A note names the keys
+that are not read.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from kgeval.checks import cut_label
 from kgeval.data.column_names import COLUMN_NAMES
 from kgeval.data.dataset import Dataset
+from kgeval.data.keys import natural_key
 from kgeval.data.predictions import Predictions
 from kgeval.errors import DataError
 from kgeval.formats.answers.mapping import PredictionOptions, predictions
@@ -44,20 +48,23 @@ def _read(path: Path, dataset: Dataset, options: PredictionOptions) -> Predictio
     if options.matching not in (None, _EXACT):
         raise DataError(f"{path}: matching must be 'exact' for this format, or not given; got {options.matching!r}")
     rows = Rows(path)
-    seen: dict[tuple[str | None, str, str | None], int] = {}
+    seen: dict[tuple[str | None, ...], int] = {}  # the line of each query without gold
     other_keys: dict[str, None] = {}
+    values: dict[str, list[Any]] = {name: [] for name in natural_key(dataset)} if dataset is not None else {}
     for line, record in json_records(path):
         if not isinstance(record, dict) or not {"query", "predictions"} <= set(record):
             raise DataError(f"{path}, line {line}: {EXPECTED}; got {cut_label(repr(record))}")
         other_keys.update(dict.fromkeys(key for key in record if key not in KEYS))
+        for name in values.keys() & record.keys():
+            values[name].append(record[name])
         (s, p, o), side = _query(rows, record["query"], line)
         gold = record.get("gold")
         if gold is not None:
             gold = rows.label(gold, line, "gold")
             s, o = (gold, o) if side == "subject" else (s, gold)
-        elif seen.setdefault((s, p, o), line) != line:
+        elif (first := seen.setdefault((s, p, o, *(repr(record.get(name)) for name in values)), line)) != line:
             raise DataError(
-                f"{path}, line {line}: the query ({s}, {p}, {o}) is already on line {seen[s, p, o]}; keep one, or give "
+                f"{path}, line {line}: the query ({s}, {p}, {o}) is already on line {first}; keep one, or give "
                 "each list its positive (gold)"
             )
         answers, scores = _answers(rows, record["predictions"], record.get("scores"), line)
@@ -65,10 +72,14 @@ def _read(path: Path, dataset: Dataset, options: PredictionOptions) -> Predictio
     how = "answers with equal scores tie" if rows.scores is not None else "the order of each list is its ranking"
     is_exact = options.matching == _EXACT
     notes = [f"read as kgeval's format of predictions: {how}"]
+    columns = {name: part for name, part in values.items() if len(part) == len(rows)}
+    notes += [f"each list belongs to its {' and '.join(columns)}"] if columns else []
+    other_keys = {key: None for key in other_keys if key not in columns}
     notes += [f"keys that were not read: {cut_label(', '.join(other_keys))}"] if other_keys else []
     if is_exact:
         notes.append("answers are matched exactly: a text that is neither a label nor a name stays unmapped")
-    return predictions(rows, dataset, options, notes=notes, is_generated=is_exact, is_named=is_exact, hint=_HINT)
+    found = predictions(rows, dataset, options, notes=notes, is_generated=is_exact, is_named=is_exact, hint=_HINT)
+    return replace(found, columns=columns)
 
 
 def _query(rows: Rows, query: Any, line: int) -> tuple[tuple[str | None, str, str | None], str]:

@@ -2,6 +2,7 @@
 
 import json
 
+import pandas as pd
 import pytest
 from grids import size
 from prediction_files import plain_records, random_dataset, random_lists, rows_of, write_json
@@ -158,3 +159,42 @@ def test_scores_beside_the_answers_are_not_overlooked(tmp_path):
 def test_keys_that_are_not_read_are_said(tmp_path):
     found = read(tmp_path, query("a", "r", None, target="b"), query("c", "r", None, gold="b", rank=1))
     assert found.notes[-1] == "keys that were not read: target, rank"
+
+
+def test_times_beside_the_query_are_read(tmp_path):
+    """A list belongs to its time; where a line has no time, the key is not read, as before."""
+    facts = {"test": [("a", "r", "b", 1), ("a", "r", "c", None), ("a", "r", "d", 10)]}
+    dataset = kg.Dataset.from_frames(**{k: pd.DataFrame(v, columns=[*"spo", "time"]) for k, v in facts.items()})
+    records = [
+        query("a", "r", None, predictions=part, time=time) for part, time in (("cb", "10"), ("cd", None), ("b", 1))
+    ]
+    path = write_json(tmp_path / "p.jsonl", records, lines=True)
+    found = kg.read_predictions(path, dataset)
+    assert found.columns == {"time": ["10", None, 1]}
+    assert found.notes[-1] == "each list belongs to its time"
+    result = kg.evaluate_predictions(found, dataset, kg.Protocol(filter_by="time"), filtered="no")
+    assert result.table["better_filtered"].tolist() == [0, 0, 2]
+    assert result.table["bounded_filtered"].tolist() == [False, False, True]
+    with pytest.raises(DataError, match=r"line 4: the query \(a, r, None\) is already on line 2; keep one"):
+        kg.read_predictions(write_json(path, [*records, records[1]], lines=True), dataset)
+    del records[1]["time"]
+    found = kg.read_predictions(write_json(path, records, lines=True), dataset)
+    assert found.columns == {}
+    assert found.notes[-1] == "keys that were not read: time"
+    with pytest.raises(kg.ProtocolError, match="filter_by=\\('time',\\) needs the time of each list"):
+        kg.evaluate_predictions(found, dataset, kg.Protocol(filter_by="time"))
+
+
+def test_qualifiers_beside_the_query_have_no_order(tmp_path):
+    """Pairs of labels; the list with the qualifiers of a fact is used for it, and an empty list is no qualifier."""
+    pairs = [[(0, 1), (0, 2)], []]
+    dataset = kg.Dataset.from_arrays(
+        test=[[0, 0, 1], [0, 0, 2]], n_entities=3, n_relations=1, columns={"test": {"qualifiers": pairs}}
+    )
+    lists = (("21", []), ("1", [["0", "2"], ["0", "1"]]))
+    records = [query("0", "0", None, predictions=part, qualifiers=own) for part, own in lists]
+    found = kg.read_predictions(write_json(tmp_path / "p.jsonl", records, lines=True), dataset)
+    for key, better in (("qualifiers", [0, 0]), ((), [0, 0])):
+        result = kg.evaluate_predictions(found, dataset, kg.Protocol(filter_by=key), filtered="no")
+        assert result.table["better_filtered"].tolist() == better
+        assert result.table["rivals_filtered"].tolist() == [2, 2] if key else [1, 1]
