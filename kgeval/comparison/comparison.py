@@ -105,6 +105,7 @@ class Comparison:
         __getattr__ = answers_old_names(
             "Comparison",
             plan=f"{GONE}the column detectable of differences says which difference could be decided",
+            table="differences, where p_holm is p_corrected",
             replication=f"{GONE}kgeval.benchmark compares models over their seeds",
         )
 
@@ -118,11 +119,6 @@ class Comparison:
     def alpha(self) -> float:
         """1 - confidence: a difference is decided if its ``p_corrected`` is at most `alpha`."""
         return self.terms.alpha
-
-    @property
-    def table(self) -> pd.DataFrame:
-        """The former name of `differences`; raises an AttributeError that says so."""
-        raise AttributeError("Comparison.table is Comparison.differences now; p_holm is p_corrected")
 
     @property
     def models(self) -> tuple[str | None, ...]:

@@ -164,10 +164,11 @@ def margin_rows(pairs: Sequence[Pair], margins: Sequence[float], kind: str, alph
     for i, (pair, margin) in enumerate(zip(pairs, margins)):
         record = {**row_before(pair), "margin": margin, "p_beyond": beyond[i]}
         record |= {"p": p_values[i], "p_corrected": corrected[i], "p_beyond_corrected": beyond_corrected[i]}
-        level = levels[i]
-        if corrected[i] > alpha:  # the interval is at the level of the test that decides, or could
-            level = beyond_levels[i] if beyond_corrected[i] <= alpha else min(level, beyond_levels[i])
+        level = beyond_levels[i] if corrected[i] > alpha and beyond_corrected[i] <= alpha else levels[i]
         test = None if math.isnan(level) else _test(pair, margin, kind, float(level))
+        if test is not None and corrected[i] > alpha and max(test.low, -test.high) > margin:
+            level = min(level, beyond_levels[i])  # the interval is at the level of the test that could decide
+            test = _test(pair, margin, kind, float(level))
         if test is not None:
             low, high = pair.clipped((test.low, test.high))
             higher = bool(pair.higher_is_better)

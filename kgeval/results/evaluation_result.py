@@ -983,7 +983,8 @@ class EvaluationResult:
         facts, rows = (getattr(self._source, name, None) for name in ("facts", "positive_rows"))
         if facts is not None and rows is not None:
             n_facts = len(np.unique(facts[rows[is_match]], axis=0))
-        if n_facts > 1 and QUALIFIERS in _keyed(self):
+        is_number = pd.api.types.is_numeric_dtype(self.columns.get(QUALIFIERS, pd.Series([0])))  # how many, not which
+        if n_facts > 1 and QUALIFIERS in _keyed(self) and (is_number or facts is not None):
             raise DataError(
                 f"the triple was ranked {counted(int(is_match.sum()), 'time')}, and the result does not hold its "
                 "qualifiers: kgeval.Evaluator.explain takes them, given={'qualifiers': [(relation, entity), ...]}"

@@ -62,8 +62,9 @@ def test_the_notes_say_which_file_is_what(tmp_path):
     assert kgeval.read_dataset(write(tmp_path / "b", LAYOUTS["grail"])).notes[2:] == (
         "not read: train.txt, valid.txt and test.txt (the training graph, whose entities are no candidates)",
         "the filter removes the triples of all three splits; ULTRA filters only by the inference graph and test "
-        "(filter=('train', 'test'), --filter train,test) and ranks valid and test together "
-        "(splits={'test': ['valid_ind.txt', 'test_ind.txt']}, --split-files test=valid_ind.txt+test_ind.txt)",
+        "(filter=('train', 'test'), --filter train,test) and ranks valid and test together: "
+        "--as ultra, or splits={'test': ['valid_ind.txt', 'test_ind.txt']}, "
+        "--split-files test=valid_ind.txt+test_ind.txt",
     )
 
 
@@ -103,8 +104,8 @@ def test_the_two_folders_of_grail(tmp_path):
         "train.txt is the inference graph (known at test time) of an inductive benchmark; not read: the training graph "
         "in the folder fb_v1 beside it",
         "the filter removes the triples of all three splits; ULTRA filters only by the inference graph and test "
-        "(filter=('train', 'test'), --filter train,test) and ranks valid and test together "
-        "(splits={'test': ['valid.txt', 'test.txt']}, --split-files test=valid.txt+test.txt)",
+        "(filter=('train', 'test'), --filter train,test) and ranks valid and test together: "
+        "--as ultra, or splits={'test': ['valid.txt', 'test.txt']}, --split-files test=valid.txt+test.txt",
     )
     assert alone[2] == dataset.notes[2]  # which splits the filter uses
     assert kgeval.read_dataset(training).notes == (
