@@ -613,6 +613,12 @@ MUTANTS = (
         "is_before = step < np.searchsorted(self._times, times)[row]",
         "is_before = step < np.searchsorted(self._times.astype(np.float64), times.astype(\n"
         '    times.dtype if times.dtype.kind != "M" else "datetime64[s]").astype(np.float64))[row]'),
+    Mutant("H22", "intervals_beyond_a_margin_are_at_the_level_of_equality", "comparison/margins.py", EQUIVALENT,
+        "level = beyond_levels[i] if corrected[i] > alpha and beyond_corrected[i] <= alpha else levels[i]",
+        "level = levels[i]"),
+    Mutant("H22", "few_differing_clusters_hide_a_large_difference", "stats/equivalence.py", EQUIVALENT,
+        "low, high = min(low, -least) if low <= 0.0 else low, max(high, least) if high >= 0.0 else high",
+        "low, high = min(low, -least), max(high, least)"),
     Mutant("H18", "seeds_of_a_model_are_rivals", "comparison/rows.py", DECIDED,
         "if not models or models[i] is None or models[i] != models[j]] or pairs",
         "if True] or pairs"),

@@ -133,3 +133,26 @@ def test_the_graphs_of_ultra(capsys):
     ]
     assert graphs["WDsinger"]["source"] == "no source found"
     assert "23 of 57 graphs have a source" in printed(capsys, "inspect", "--datasets", "ultra")
+
+
+def test_a_sample_decides_nothing(run, capsys):
+    """Its own number is not that of all triples, so nothing is ruled out."""
+    assert (
+        main(["evaluate", "graph", "--scorer", "scorer.py:some", "--no-progress", "--sample", "2", "--out", "2.kgeval"])
+        == 0
+    )
+    text = printed(capsys, "check-table", f"MRR={run['mrr']:.4f}", "--run", "2.kgeval")
+    assert "this run decides nothing: rank all triples, as a paper does" in text
+    assert "ruled out" not in text
+
+
+def test_sampled_hits_are_no_hits_of_all_entities(run, capsys):
+    """hits@10_50 of ULTRA, and kgeval's own name of it, beside a number that is checked."""
+    for name in ("hits@10_50", "hits@10_of_49"):
+        text = printed(capsys, "check-table", f"{name}=.9", "--run", "run.kgeval", status=2)
+        assert f"got {name!r}" in text
+
+
+def test_files_of_splits_have_an_option_of_their_own(run, capsys):
+    text = printed(capsys, "evaluate", "graph", "--scorer", "scorer.py:some", "--splits", "train=foo.txt", status=2)
+    assert "--splits names splits; files of splits are given by --split-files train=foo.txt" in text

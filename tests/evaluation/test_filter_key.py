@@ -462,3 +462,30 @@ def test_other_columns_of_the_key_are_in_the_fingerprint(tmp_path):
     kg.evaluate(without_time, one, keyed, run_folder=tmp_path / "run", progress=False)
     with pytest.raises(kg.DataError, match="dataset"):
         kg.evaluate(without_time, other, keyed, run_folder=tmp_path / "run", progress=False)
+
+
+def test_the_time_has_one_name():
+    """A scorer that takes the column by its name and as time got ids of entities as times."""
+    columns = {"train": {"date": [1, 2]}, "test": {"date": [2]}}
+    dataset = kg.Dataset.from_arrays(
+        train=[[0, 0, 1], [1, 0, 2]], test=[[0, 0, 2]], n_entities=3, n_relations=1, columns=columns
+    )
+    with pytest.raises(kg.ScoreError, match="takes 'time' and 'date', but 'time' is the column 'date'"):
+        kg.evaluate(lambda s, p, o, time, date: o + time - date, dataset, kg.Protocol(filter_by=()), progress=False)
+
+
+def test_vectors_beside_relation_scores_that_take_the_time():
+    """`query_vectors` gets only the columns that it names."""
+
+    class Model(kg.models.DistMult):
+        def score_relations(self, s, o, time):
+            return np.asarray(time, dtype=float)[:, None] + np.arange(3.0)
+
+    columns = {"train": {"time": [1, 2]}, "test": {"time": [2]}}
+    dataset = kg.Dataset.from_arrays(
+        train=[[0, 0, 1], [1, 1, 2]], test=[[0, 0, 2]], n_entities=3, n_relations=3, columns=columns
+    )
+    tables = np.arange(9.0).reshape(3, 3), np.ones((3, 3))
+    protocol = kg.Protocol(sides="object", filter_by=())
+    result = kg.evaluate(Model(*tables), dataset, protocol, progress=False)
+    assert result["mr"] == kg.evaluate(kg.models.DistMult(*tables), dataset, protocol, progress=False)["mr"]
