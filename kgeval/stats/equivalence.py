@@ -269,12 +269,17 @@ def _tested(
         p_value, p_beyond = max(p_lower, p_upper), min(1.0, 2.0 * min(p_too_low, p_too_high))
     else:
         p_value, p_beyond = (p_lower, p_too_low) if higher_is_better else (p_upper, p_too_high)
-    low, high, reason = _limits(difference, error, freedom, alpha, support)
+    low, high, reason = _limits(difference, error, freedom, alpha, support, higher_is_better)
     return MarginTest(difference, error, freedom, margin, alpha, p_lower, p_upper, p_value, p_beyond, low, high, reason)
 
 
 def _limits(
-    difference: float, error: float, freedom: float, alpha: float, support: Support | None
+    difference: float,
+    error: float,
+    freedom: float,
+    alpha: float,
+    support: Support | None,
+    higher_is_better: bool | None,
 ) -> tuple[float, float, str]:
     """Return the limits of the interval with coverage ``1 - 2 * alpha``, and the reason if there are none."""
     reach = student_quantile(1.0 - alpha, freedom) * error
@@ -288,8 +293,10 @@ def _limits(
         return nan, nan, SAME_DIFFERENCE
     low, high = difference - reach, difference + reach
     # Few differing clusters limit what is shown to be small, not what Student's t shows to be large.
-    if least > 0.0:
-        low, high = min(low, -least) if low <= 0.0 else low, max(high, least) if high >= 0.0 else high
+    if least > 0.0 and (low <= 0.0 or higher_is_better):
+        low = min(low, -least)
+    if least > 0.0 and (high >= 0.0 or higher_is_better is False):
+        high = max(high, least)
     return low, high, ""
 
 

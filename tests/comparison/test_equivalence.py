@@ -204,23 +204,26 @@ def test_the_table_has_these_columns():
 
 
 def test_interval_and_decision_agree():
-    """Random pairs and margins: equal lies within the margin, better beyond it, and undecided neither."""
+    """Random families and margins: equal lies within the margin, better beyond it, and undecided neither."""
     rng, seen = np.random.default_rng(5), set()
     for _ in range(size(60, 600)):
         first = rng.integers(1, 30, N)
-        other = np.where(rng.random(N) < rng.choice([0.1, 0.5, 1.0]), first + rng.integers(-2, 9, N), first)
+        others = [
+            np.where(rng.random(N) < rng.choice([0.1, 0.5, 1.0]), first + rng.integers(-2, most, N), first)
+            for most in rng.integers(3, 12, 2)
+        ]
         metric = str(rng.choice(["mr", "mrr"]))
         margin = float(rng.choice([0.02, 0.1, 0.3]) * (10 if metric == "mr" else 1))
+        found = compared(first, *(np.clip(other, 1, 39) for other in others))
         for kind, baseline in (("equivalence", None), ("non-inferiority", "A")):
-            found = compared(first, np.clip(other, 1, 39))
-            row = found.equivalence(margin, metric, kind=kind, baseline=baseline).iloc[0]
-            if np.isnan(row["low"]):
-                continue
-            worst, best = (-row["low"], -row["high"]) if metric != "mr" else (row["high"], row["low"])
-            is_far = max(row["low"], -row["high"]) > margin if kind == "equivalence" else best > margin
-            is_near = (max(-row["low"], row["high"]) if kind == "equivalence" else worst) < margin
-            decided = {"equal within the margin": "near", "not inferior": "near", "undecided": ""}
-            wanted = decided.get(row["decision"], "far")
-            assert ("far" if is_far else "near" if is_near else "") == wanted, row
-            seen.add((kind, wanted))
+            for row in found.equivalence(margin, metric, kind=kind, baseline=baseline).to_dict("records"):
+                if math.isnan(row["low"]):
+                    continue
+                worst, best = (-row["low"], -row["high"]) if metric != "mr" else (row["high"], row["low"])
+                is_far = max(row["low"], -row["high"]) > margin if kind == "equivalence" else best > margin
+                is_near = (max(-row["low"], row["high"]) if kind == "equivalence" else worst) < margin
+                decided = {"equal within the margin": "near", "not inferior": "near", "undecided": ""}
+                wanted = decided.get(row["decision"], "far")
+                assert ("far" if is_far else "near" if is_near else "") == wanted, str(row)
+                seen.add((kind, wanted))
     assert len(seen) == 6
