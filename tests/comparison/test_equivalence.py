@@ -227,3 +227,13 @@ def test_interval_and_decision_agree():
                 assert ("far" if is_far else "near" if is_near else "") == wanted, str(row)
                 seen.add((kind, wanted))
     assert len(seen) == 6
+
+
+def test_an_undecided_difference_reaches_the_margin():
+    """A loss of 1.85 standard errors beyond the margin: p = 0.07 in two directions, so the interval is that of 2.5%."""
+    gaps = (FAR - FIRST).astype(float)
+    error = gaps.std(ddof=1) / math.sqrt(N)
+    row = compared(FIRST, FAR).equivalence(gaps.mean() - 1.85 * error, "mr").iloc[0]
+    assert (row["decision"], row["level"], round(row["p_beyond"], 2)) == ("undecided", 0.025, 0.07)
+    assert row["high"] == pytest.approx(tost(-gaps.mean(), error, N - 1, 1.0, alpha=0.025).high, rel=1e-9)
+    assert -row["high"] < row["margin"]
