@@ -254,7 +254,7 @@ def equivalence_lines(frame: pd.DataFrame, comparison: Any, kind: str) -> list[s
     one = "two one-sided t tests (TOST)" if kind == "equivalence" else "a one-sided t test"
     about = (
         f"tested: {one} at the level {alpha:g}{corrected}; an interval contains the differences that its test does not "
-        "exclude; all of it is about these trained models"
+        "exclude"
     )
     return [*(_sentence(row, alpha, kind) for row in frame.to_dict("records")), about]
 

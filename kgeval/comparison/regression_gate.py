@@ -81,7 +81,7 @@ class Gate:
             *(line for line in self.header if line not in notes),
             *(_line(row, self) for row in self.table.to_dict("records")),
             f"tested: one-sided t tests at the level {alpha:g}{corrected}; the intervals contain the differences that "
-            "the tests do not exclude; all of it is about these trained models",
+            "the tests do not exclude",
             *notes,
             f"gate{' (strict)' if self.strict else ''}: {outcome}",
         ]

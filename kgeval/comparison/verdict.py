@@ -336,7 +336,7 @@ def _of_several(comparison: Any, label: str) -> Verdict:
     if is_decided:
         parts += _relations(comparison, label, sentence)
     parts += [*_ties(comparison, label, sentence), *_chance(comparison, label, sentence)]
-    parts += [TRAINED] if is_decided or (sentence.rows["better"] != "").any() else []
+    parts += [TRAINED] if is_decided else []
     return Verdict("; ".join(parts), "better" if is_decided else "undecided", sentence.leaders, label)
 
 

@@ -685,7 +685,7 @@ def test_real_datasets_in_other_forms(shared, tmp_path, name):
         for split, frame in frames.items():
             save(frame, tmp_path / form / split)
         dataset = kg.read_dataset(tmp_path / form, **options)
-        assert dataset.fingerprint == wanted.fingerprint, form
+        assert (dataset.fingerprint == wanted.fingerprint) == (form != "timed"), form  # times are part of it
         if form == "timed":
             assert dataset.columns["test"]["time"].tolist() == list(range(len(frames["test"])))
     (tmp_path / "plain").mkdir()
