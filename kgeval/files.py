@@ -478,6 +478,33 @@ def parse_json(
         raise DataError(f"{where}: not JSON ({error}){advice}") from None
 
 
+def each_name_once(twice: Callable[[str], str]) -> Callable[[list[tuple[str, Any]]], dict[str, Any]]:
+    """Return a `pairs_hook` of `parse_json` for objects in which a name may not occur twice.
+
+    Parameters
+    ----------
+    twice : function
+        Takes the name that occurs twice; returns the message of the DataError.
+
+    Examples
+    --------
+    >>> parse_json('{"norm": 1, "norm": 2}', "config.json", pairs_hook=each_name_once("{!r} occurs twice".format))
+    Traceback (most recent call last):
+    ...
+    kgeval.errors.DataError: 'norm' occurs twice
+    """
+
+    def content_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        content: dict[str, Any] = {}
+        for name, value in pairs:
+            if name in content:
+                raise DataError(twice(name))
+            content[name] = value
+        return content
+
+    return content_of
+
+
 def check_no_nul(path: str | Path, raw: bytes) -> None:
     """Raise a DataError if a text file contains a NUL character.
 

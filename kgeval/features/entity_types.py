@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,7 +12,7 @@ import pandas as pd
 from kgeval.checks import names_unknown_arguments
 from kgeval.data.vocabulary import Vocabulary
 from kgeval.errors import DataError
-from kgeval.files import read_text
+from kgeval.files import each_name_once, read_text
 from kgeval.limits import check_json
 
 NO_TYPE = "none"
@@ -109,18 +108,12 @@ def _from_lines(path: Path, text: str) -> dict[str, dict[str, None]]:
 
 def _from_json(path: Path, text: str) -> dict[str, dict[str, None]]:
     """Return the distinct types of each label in a JSON file, in the order of the file."""
-
-    def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        values = dict(pairs)
-        if len(values) < len(pairs):
-            labels = [label for label, _ in pairs]
-            label = next(label for i, label in enumerate(labels) if label in labels[:i])
-            raise DataError(f"{path}, {_where(text, label, 1)}: duplicate key {label!r}; give its types in one list")
-        return values
-
+    once = each_name_once(
+        lambda label: f"{path}, {_where(text, label, 1)}: duplicate key {label!r}; give its types in one list"
+    )
     check_json(text, f"{path}: not JSON that is read")
     try:
-        content = json.loads(text, object_pairs_hook=distinct)
+        content = json.loads(text, object_pairs_hook=once)
     except json.JSONDecodeError as error:
         raise DataError(f"{path}, line {error.lineno}, column {error.colno}: not JSON: {error.msg}") from None
     except ValueError as error:  # a number of more than 4,300 digits

@@ -14,7 +14,7 @@ from kgeval.checks import counted, cut_label
 from kgeval.data.candidates import ByRelation
 from kgeval.data.dataset import Dataset
 from kgeval.errors import DataError, KgevalError
-from kgeval.files import parse_json, read_text
+from kgeval.files import each_name_once, parse_json, read_text
 
 _DICTIONARIES = {"entity": "entity2id.txt", "relation": "relation2id.txt"}
 _PLURAL = {"entity": "entities", "relation": "relations"}
@@ -106,16 +106,8 @@ def read_pools(path: Path, dataset: Dataset, outside: str = "error") -> ByRelati
 
 def _of_json(path: Path) -> dict[str, dict[Any, list[Any]]]:
     """Return the entities by side and relation of ``{relation: {"head": [], "tail": []}}`` or ``{relation: []}``."""
-
-    def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        content: dict[str, Any] = {}
-        for name, value in pairs:
-            if name in content:
-                raise DataError(f"{path}: {cut_label(name)!r} occurs twice; join its pools")
-            content[name] = value
-        return content
-
-    content = parse_json(read_text(path), path, pairs_hook=distinct)
+    once = each_name_once(lambda name: f"{path}: {cut_label(name)!r} occurs twice; join its pools")
+    content = parse_json(read_text(path), path, pairs_hook=once)
     lists: dict[str, dict[Any, list[Any]]] = {}
     for relation, value in content.items() if isinstance(content, dict) else [("", content)]:
         sides = value if isinstance(value, dict) else {"tail": value}

@@ -23,7 +23,7 @@ and ``embedding_range`` are constants, which do not change the order of scores. 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,7 @@ import numpy as np
 
 from kgeval.checks import cut_label
 from kgeval.errors import DataError
-from kgeval.files import Arrays, parse_json, read_text
+from kgeval.files import Arrays, each_name_once, parse_json, read_text
 from kgeval.formats.checkpoints.containers import read_tensors, root_attributes, root_class
 from kgeval.formats.checkpoints.model_file import ModelFile
 from kgeval.formats.checkpoints.state_dicts import (
@@ -234,16 +234,8 @@ def _start(path: Path) -> bytes:
 
 def _read_json(file: Path) -> Arrays:
     """Read a JSON object of nested lists of numbers; return the arrays by name."""
-
-    def unique(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-        content: dict[str, Any] = {}
-        for name, value in pairs:
-            if name in content:
-                raise DataError(f"{file}: contains {cut_label(name)!a} twice")
-            content[name] = value
-        return content
-
-    content = parse_json(read_text(file), file, "; is the file complete?", unique)
+    once = each_name_once(lambda name: f"{file}: contains {cut_label(name)!a} twice")
+    content = parse_json(read_text(file), file, "; is the file complete?", once)
     if not isinstance(content, dict):
         raise DataError(f"{file}: expected a JSON object that maps the names of parameters to lists of numbers")
     with_suffix = any(name.endswith(W) for name in content)
