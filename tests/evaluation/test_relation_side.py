@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from grids import size
+from trap_cases import Geometry
 
 import kgeval as kg
 from kgeval.cli import main
@@ -100,22 +101,7 @@ class Called(Relations):
         return self.table[s, p, o]
 
 
-class Vectors:
-    """An embedding model whose vectors are unit vectors: the product of two vectors is an entry of the table."""
-
-    geometry = "dot"
-
-    def __init__(self, table):
-        self.table = table
-
-    def query_vectors(self, side, given, relation):
-        return self.table[given, relation] if side == "object" else self.table[:, relation, given].T
-
-    def candidate_vectors(self, side):
-        return np.eye(len(self.table))
-
-
-class VectorsAndRelations(Vectors, Relations):
+class VectorsAndRelations(Geometry, Relations):
     """An embedding model that scores relations in a way of its own."""
 
 
@@ -123,7 +109,7 @@ SCORERS = {
     "function": lambda table: lambda s, p, o: table[s, p, o],
     "integers": lambda table: lambda s, p, o: table[s, p, o].astype(np.int32),
     **{kind.__name__: kind for kind in (Rows, Subjects, SomeRows, Relations, SomeRelations, Called)},
-    **{kind.__name__: kind for kind in (Vectors, VectorsAndRelations)},
+    **{kind.__name__: kind for kind in (Geometry, VectorsAndRelations)},
 }
 
 
@@ -309,7 +295,7 @@ def test_overflow_of_a_model_is_an_error():
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("kind", ["function", "Rows", "SomeRows", "Relations", "Vectors"])
+@pytest.mark.parametrize("kind", ["function", "Rows", "SomeRows", "Relations", "Geometry"])
 def test_lists_of_relations_equal_loops(kind):
     for seed in range(30):
         rng = random.Random(seed)
@@ -371,7 +357,7 @@ def test_times_are_given_to_the_scorer_and_filtered():
 @pytest.mark.filterwarnings("ignore")
 def test_samples_run_folders_and_limits_of_time_give_the_same(tmp_path):
     dataset, _, table = random_case(random.Random(3))
-    for number, scorer in enumerate((Rows(table), Vectors(table), Called(table), SCORERS["function"](table))):
+    for number, scorer in enumerate((Rows(table), Geometry(table), Called(table), SCORERS["function"](table))):
         whole = kg.evaluate(scorer, dataset, ALL, check_rows=False, progress=False)
         folder = tmp_path / str(number)
         stored = kg.evaluate(scorer, dataset, ALL, run_folder=folder, check_rows=False, progress=False)
