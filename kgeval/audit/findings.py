@@ -15,7 +15,7 @@ import pandas as pd
 from kgeval.checks import Bools, Ids, counted
 from kgeval.data.dataset import Dataset, triple_labels
 from kgeval.data.keys import facts_of, natural_key
-from kgeval.data.known import KnownIndex, known_triples
+from kgeval.data.known import KnownIndex
 from kgeval.data.queries import query_parts
 from kgeval.data.row_keys import group_rows
 from kgeval.data.sides import SIDES
@@ -241,7 +241,7 @@ def _outside(dataset: Dataset, split: str) -> Iterator[Finding]:
 
 def _certain(dataset: Dataset, split: str) -> Iterator[Finding]:
     """Return findings about queries with at most 10 candidates, if all splits are filtered."""
-    triples, known = dataset[split].array, known_triples(dataset, list(dataset.splits))
+    triples, known = dataset[split].array, facts_of(dataset, list(dataset.splits))
     found: dict[str, list[Bools]] = {"hits@10 certain": [], "hits@10 certain in pools": []}
     for side in SIDES:
         given, asked = query_parts(triples, side)
@@ -266,7 +266,7 @@ def _certain(dataset: Dataset, split: str) -> Iterator[Finding]:
 def _about_triples(dataset: Dataset, split: str) -> Iterator[Finding]:
     """Return half-links, cardinality and degrees, which describe the triples of a split."""
     triples, n_relations = dataset[split].array, len(dataset.relations)
-    classes = cardinalities(known_triples(dataset, list(dataset.splits)), n_relations)[triples[:, 1]]
+    classes = cardinalities(facts_of(dataset, list(dataset.splits)), n_relations)[triples[:, 1]]
     by_class = {f"cardinality: {name}": np.asarray(classes == name) for name in CARDINALITIES}
     yield from _some(dataset, split, by_class)
     if "train" not in dataset:

@@ -12,7 +12,7 @@ import numpy as np
 from kgeval.audit.findings import recurs
 from kgeval.checks import listed
 from kgeval.data.dataset import Dataset
-from kgeval.data.known import known_triples
+from kgeval.data.keys import facts_of
 from kgeval.features import leaks
 
 GRAVE_SHARE = 0.1  # a smaller share of leaking triples gives no note
@@ -48,7 +48,7 @@ def leak_note(dataset: Dataset, splits: Sequence[str]) -> str:
     '100.0% of the 40 triples of test may be copied from train, ... entities: 40 reversed under another relation'
     """
     splits = [split for split in splits if split != "train"]
-    triples = known_triples(dataset, splits)
+    triples = facts_of(dataset, splits)
     if "train" not in dataset or len(triples) < MIN_TRIPLES:
         return ""
     found = leaks(triples, dataset["train"].array, len(dataset.relations))

@@ -20,7 +20,7 @@ from kgeval.data.dataset import SPLITS, Dataset
 from kgeval.data.fingerprints import fingerprint_triples
 from kgeval.data.frames import frame_ids
 from kgeval.data.keys import check_key, codes_of, facts_of, fingerprint_part, natural_key
-from kgeval.data.known import KnownIndex, known_triples
+from kgeval.data.known import KnownIndex
 from kgeval.data.queries import query_parts
 from kgeval.data.row_keys import group_rows
 from kgeval.data.triples import TripleSet
@@ -223,7 +223,7 @@ def _cautions(dataset: Dataset, triples: dict[str, Ids], columns: tuple[str, ...
     """
     key = [name for name in natural_key(dataset) if name in columns]
     places = [0, 1, 2, *(3 + columns.index(name) for name in key)]
-    index = KnownIndex.of(*query_parts(known_triples(dataset, tuple(dataset.splits), key), "object"))
+    index = KnownIndex.of(*query_parts(facts_of(dataset, tuple(dataset.splits), key), "object"))
     of_the_same = f" of the same {' and '.join(key)}" if key else ""
     texts = []
     for part, rows in triples.items():

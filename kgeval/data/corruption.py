@@ -27,7 +27,7 @@ from kgeval.checks import (
 from kgeval.data.dataset import Dataset, triple_labels
 from kgeval.data.frames import with_labels
 from kgeval.data.keys import check_key, codes_of, facts_of
-from kgeval.data.known import SETTINGS, KnownIndex, known_triples
+from kgeval.data.known import SETTINGS, KnownIndex
 from kgeval.data.pandas_index import by_label
 from kgeval.data.queries import Queries, query_parts
 from kgeval.data.row_keys import rank_in
@@ -102,7 +102,7 @@ def negatives(
     is_negative = np.ones(len(vocabulary), dtype=bool)  # shape (entities,) or (relations,)
     is_negative[asked] = False
     if setting == "filtered":
-        known = known_triples(dataset, _known_splits(dataset, filter), tuple(values))
+        known = facts_of(dataset, _known_splits(dataset, filter), tuple(values))
         codes = [codes_of(dataset, name, [value], "given") for name, value in values.items()]
         is_negative[KnownIndex.of(*query_parts(known, side)).lookup(*parts, *codes)[1]] = False
     negative_ids = np.flatnonzero(is_negative)
@@ -248,7 +248,7 @@ def draw_negatives(
     drawable = _Drawable.of(dataset, pool, weights)
     key = check_key(dataset, filter_by)
     positives = facts_of(dataset, (split,), key)
-    known = known_triples(dataset, [*_known_splits(dataset, filter), split], key)
+    known = facts_of(dataset, [*_known_splits(dataset, filter), split], key)
     # coin[i], (positives,): the index of the side on which positive i gets the one additional negative if n is odd.
     # Used only if there are two sides and n is odd.
     coin = rng.integers(0, 2, size=len(positives))

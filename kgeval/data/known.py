@@ -13,8 +13,6 @@ from functools import cached_property
 import numpy as np
 
 from kgeval.checks import Bools, Ids
-from kgeval.data.dataset import Dataset
-from kgeval.data.keys import facts_of
 from kgeval.data.lists import joined_ranges
 from kgeval.data.row_keys import RowKeys, distinct_sorted, rank_in
 
@@ -144,22 +142,3 @@ class KnownIndex:
         stops = np.searchsorted(self.keys, greatest, side="right")
         is_known = is_possible & (starts < stops)
         return np.where(is_known, starts, 0), np.where(is_known, stops, 0)
-
-
-def known_triples(dataset: Dataset, splits: Sequence[str], filter_by: Sequence[str] = ()) -> Ids:
-    """Return the triples of several splits as one array, with the columns of the filter key.
-
-    Parameters
-    ----------
-    dataset : Dataset
-    splits : sequence of str
-        Splits of `dataset`; an empty sequence gives no triples.
-    filter_by : sequence of str
-        Further columns of `dataset`: known answers of a query have the same values in these columns.
-
-    Returns
-    -------
-    int64 array, shape (n, 3 + columns of the key)
-        Columns s, p, o and the codes of the key, in the order of `splits`. Repeated triples stay.
-    """
-    return facts_of(dataset, splits, filter_by)

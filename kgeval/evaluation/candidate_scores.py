@@ -13,7 +13,8 @@ import numpy as np
 from kgeval.checks import Ids, Scores, names_unknown_arguments
 from kgeval.data.candidates import NOT_KNOWN, All, Listed, Recorded
 from kgeval.data.dataset import Dataset, triple_labels
-from kgeval.data.known import KnownIndex, known_triples
+from kgeval.data.keys import facts_of
+from kgeval.data.known import KnownIndex
 from kgeval.data.lists import Ragged
 from kgeval.data.protocol import PROTOCOL_HINTS, Protocol
 from kgeval.data.queries import given_and_asked, query_parts
@@ -119,7 +120,7 @@ def evaluate_candidates(
     listed = _listed(negatives, scored, dataset, protocol.splits)
     resolved = _resolved(protocol, dataset, scored, listed)
     positives = Positives.of(dataset, resolved)
-    known = known_triples(dataset, resolved.filter or (), resolved.filter_by or ())
+    known = facts_of(dataset, resolved.filter or (), resolved.filter_by or ())
     rows = np.arange(len(positives.triples))
     tasks, ranked = [], []
     for side, (positive_scores, negative_scores) in scored.items():

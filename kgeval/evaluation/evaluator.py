@@ -20,8 +20,8 @@ import pandas as pd
 from kgeval.checks import Bools, Ids, check_one_of, check_positive_int, counted, cut_label, names_unknown_arguments
 from kgeval.data.candidates import LAST, All, ByRelation, Candidates, Listed
 from kgeval.data.dataset import Dataset, triple_labels
-from kgeval.data.keys import FactColumns, codes_of, column_notes
-from kgeval.data.known import KnownIndex, known_triples
+from kgeval.data.keys import FactColumns, codes_of, column_notes, facts_of
+from kgeval.data.known import KnownIndex
 from kgeval.data.protocol import PROTOCOL_HINTS, Protocol
 from kgeval.data.queries import Queries, query_parts
 from kgeval.data.sides import ALL_SIDES, check_side, side_of
@@ -575,7 +575,7 @@ def _make_plan(dataset: Dataset, protocol: Protocol, chosen: Ids, scored: tuple[
         )
     candidates = {side: _candidates(dataset, protocol, side) for side in protocol.sides}
     every = {side: np.arange(len(side_of(side).vocabulary(dataset))) for side in protocol.sides}
-    known = known_triples(dataset, protocol.filter or (), columns.key)
+    known = facts_of(dataset, protocol.filter or (), columns.key)
     indexes = {side: KnownIndex.of(*query_parts(known, side)) for side in protocol.sides}
 
     def lists_of(rows: Ids, among: dict[str, Ids]) -> list[ListTask]:
@@ -630,24 +630,25 @@ def _make_plan(dataset: Dataset, protocol: Protocol, chosen: Ids, scored: tuple[
         ]
 
     all_rivals: dict[tuple[str, str], Ids] = {}
+
+    def note_rivals(side: str, rows: Ids, by_setting: Mapping[str, Ids]) -> None:
+        """Store the numbers of rivals of the positives `rows` in `all_rivals`."""
+        for setting, n_rivals in by_setting.items():
+            all_rivals.setdefault((side, setting), np.zeros(len(triples), dtype=np.int64))[rows] = n_rivals
+
     if protocol.unseen == "worst":  # entities and relations that do not occur in train are rivals too
         all_tasks: list[Task | ListTask] = [*tasks_of(chosen, eligible), *lists_of(chosen, eligible)]
         for task in all_tasks:
-            for setting, n_rivals in task.count_rivals().items():
-                all_rivals.setdefault((task.side, setting), np.zeros(len(triples), dtype=np.int64))
-                all_rivals[task.side, setting][task.rows] = n_rivals
+            note_rivals(task.side, task.rows, task.count_rivals())
     tasks, lists = tasks_of(kept, candidates), lists_of(kept, candidates)
     pool_notes: list[str] = []
     if isinstance(protocol.candidates, ByRelation):
         pool_notes = notes_of_pools(protocol.candidates, dataset, outside, len(shown))
         for side in protocol.sides if protocol.candidates.kind == LAST else ():
             rows = np.flatnonzero(outside[side])
-            for setting, n_rivals in pool_rivals(
-                protocol.candidates, side, triples, rows, eligible[side], indexes[side], columns
-            ).items():
-                all_rivals.setdefault((side, setting), np.zeros(len(triples), dtype=np.int64))
-                all_rivals[side, setting][rows] = n_rivals
-    ranked_rows = dict.fromkeys(protocol.sides, chosen if protocol.unseen == "worst" else kept)
+            parts = triples, rows, eligible[side], indexes[side], columns
+            note_rivals(side, rows, pool_rivals(protocol.candidates, side, *parts))
+    ranked_rows = dict.fromkeys(protocol.sides, shown)
     for part in lists:
         rows, rivals = ranked_rows[part.side], part.count_rivals()["raw"]
         n_rivals = all_rivals[part.side, "raw"][rows] if protocol.unseen == "worst" else rivals

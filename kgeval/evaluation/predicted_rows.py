@@ -15,7 +15,7 @@ from kgeval.checks import Bools, Ids, check_one_of, counted, cut_label
 from kgeval.data.candidates import All
 from kgeval.data.dataset import Dataset
 from kgeval.data.keys import codes_of, facts_of
-from kgeval.data.known import KnownIndex, known_triples
+from kgeval.data.known import KnownIndex
 from kgeval.data.predictions import FILTERED, MISSING, UNMAPPED, GivenRanks, Predictions
 from kgeval.data.protocol import Protocol
 from kgeval.data.queries import Queries, given_and_asked, query_parts
@@ -298,7 +298,7 @@ def splits_with_others(
 
 def known_index(dataset: Dataset, splits: Sequence[str], side: str, names: Sequence[str]) -> KnownIndex:
     """Return the index of the triples of some splits, with further columns, for the queries of one side."""
-    return KnownIndex.of(*query_parts(known_triples(dataset, splits, names), side))
+    return KnownIndex.of(*query_parts(facts_of(dataset, splits, names), side))
 
 
 def repeat_cautions(given: Predictions | GivenRanks, parts: Sequence[Matched]) -> list[str]:

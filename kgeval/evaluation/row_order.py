@@ -17,7 +17,7 @@ import numpy as np
 from kgeval.checks import Ids, Reals
 from kgeval.data.dataset import Dataset
 from kgeval.data.keys import FactColumns, facts_of
-from kgeval.data.known import KnownIndex, known_triples
+from kgeval.data.known import KnownIndex
 from kgeval.data.queries import Queries, query_parts, shares_query
 from kgeval.data.sides import SIDES
 from kgeval.errors import ScoreError
@@ -259,7 +259,7 @@ def _task(dataset: Dataset, n: int, side: str, entities: Ids, columns: FactColum
     train = facts_of(dataset, ("train",), columns.names)
     # not `RandomSample.drawn`, which orders all triples: train may have millions
     triples = train[np.sort(np.random.default_rng(SEED).choice(len(train), n, replace=False))]
-    known = known_triples(dataset, tuple(dataset.splits), columns.key)
+    known = facts_of(dataset, tuple(dataset.splits), columns.key)
     known = known[
         shares_query(known, triples[:, list(columns.key_places)], side)
     ]  # the other known triples are not indexed, to save time

@@ -17,8 +17,8 @@ from kgeval.data.candidates import All, Listed, Recorded
 from kgeval.data.dataset import Dataset, triple_labels
 from kgeval.data.fingerprints import fingerprint_triples
 from kgeval.data.frames import frame_ids
-from kgeval.data.keys import FactColumns, codes_of, fingerprint_part, natural_key
-from kgeval.data.known import KnownIndex, known_triples
+from kgeval.data.keys import FactColumns, codes_of, facts_of, fingerprint_part, natural_key
+from kgeval.data.known import KnownIndex
 from kgeval.data.protocol import PROTOCOL_HINTS, Protocol
 from kgeval.data.queries import Queries, given_and_asked, query_parts, shares_query
 from kgeval.data.row_keys import RowKeys, group_rows, rank_in
@@ -101,7 +101,7 @@ def evaluate_scores(
     _check_distinct(dataset, listed)
     used = listed[_is_used(listed, positives.facts)]
     resolved = _with_lists(given_protocol, dataset, used, columns).resolved(dataset)
-    known = known_triples(dataset, resolved.filter or (), columns.key)
+    known = facts_of(dataset, resolved.filter or (), columns.key)
     table = _Table.of(dataset, listed, values, known, positives)
     parts = {side: _TableSide.of(table, side, known) for side in resolved.sides}
     own_scores, no_rows = values[table.rows], np.empty(0, dtype=np.int64)

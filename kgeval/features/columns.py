@@ -16,7 +16,8 @@ import pandas as pd
 
 from kgeval.checks import Ids, check_one_of
 from kgeval.data.dataset import Dataset
-from kgeval.data.known import KnownIndex, known_triples
+from kgeval.data.keys import facts_of
+from kgeval.data.known import KnownIndex
 from kgeval.data.protocol import Protocol
 from kgeval.data.queries import query_parts
 from kgeval.data.sides import ALL_SIDES
@@ -179,14 +180,14 @@ def _splits(dataset: Dataset, names: Sequence[str] | str | None) -> tuple[str, .
 @_feature("cardinality", over_splits=True)
 def _cardinality(source: FeatureSource) -> pd.Categorical:
     dataset = source.rows.dataset
-    triples = known_triples(dataset, source.means_from)
+    triples = facts_of(dataset, source.means_from)
     return source.by_relation(cardinalities(triples, len(dataset.relations)), CARDINALITIES)
 
 
 @_feature("pattern", over_splits=True)
 def _pattern(source: FeatureSource) -> pd.Categorical:
     dataset = source.rows.dataset
-    names, note = patterns(known_triples(dataset, source.means_from), len(dataset.relations))
+    names, note = patterns(facts_of(dataset, source.means_from), len(dataset.relations))
     source.notes += [note] if note else []
     return source.by_relation(names, PATTERNS)
 
@@ -232,7 +233,7 @@ def _half_link(source: FeatureSource) -> pd.Categorical:
 @_feature("known_answers", SIDE)
 def _known_answers(source: FeatureSource) -> pd.Categorical:
     rows = source.rows
-    known = known_triples(rows.dataset, source.known_splits)
+    known = facts_of(rows.dataset, source.known_splits)
     counts = np.zeros(len(rows), dtype=np.int64)
     is_object = ~rows.is_subject & ~rows.is_relation
     for side, is_side in zip(ALL_SIDES, (rows.is_subject, is_object, rows.is_relation)):

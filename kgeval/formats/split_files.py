@@ -16,7 +16,8 @@ import numpy as np
 
 from kgeval.checks import Ids, suggest
 from kgeval.data.dataset import SPLITS, Dataset
-from kgeval.data.known import KnownIndex, known_triples
+from kgeval.data.keys import facts_of
+from kgeval.data.known import KnownIndex
 from kgeval.data.queries import query_parts
 from kgeval.errors import DataError
 from kgeval.formats.unpacking import ARCHIVES, PACKED, plain_name
@@ -416,7 +417,7 @@ def _repeats(triples: Ids, dataset: Dataset) -> bool:
 
     A block is a run of triples with the same relation and the same subject, or with the same relation and object.
     """
-    known = KnownIndex.of(*query_parts(known_triples(dataset, tuple(dataset.splits)), "object"))
+    known = KnownIndex.of(*query_parts(facts_of(dataset, tuple(dataset.splits)), "object"))
     for kept in ([0, 1], [1, 2]):
         is_first = np.append(True, (triples[1:, kept] != triples[:-1, kept]).any(axis=1))
         (p, s), o = query_parts(triples[is_first], "object")

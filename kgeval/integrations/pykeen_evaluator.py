@@ -20,7 +20,7 @@ from kgeval.checks import Ids, counted
 from kgeval.data import candidates
 from kgeval.data.candidates import Candidates
 from kgeval.data.dataset import Dataset
-from kgeval.data.known import known_triples
+from kgeval.data.keys import facts_of
 from kgeval.data.protocol import Protocol
 from kgeval.data.queries import Queries
 from kgeval.data.row_keys import group_rows
@@ -295,7 +295,7 @@ class EvaluatorMethods:
             splits = _as_splits(given, positives, filters)
             if splits is not None:
                 return Evaluator(given, replace(protocol, splits=splits[:1], filter=splits[1]))
-            outside = _without(positives, known_triples(given, tuple(given.splits)))
+            outside = _without(positives, facts_of(given, tuple(given.splits)))
             if len(outside):
                 raise ProtocolError(
                     f"{len(outside):,} of the triples to evaluate are in no split of the dataset= of the evaluator, "
@@ -442,7 +442,7 @@ def _as_splits(dataset: Dataset, positives: Ids, filters: Ids) -> tuple[str, tup
             others = [other for other in dataset.splits if other != split]
             for chosen in (part for n in range(len(others) + 1) for part in combinations(others, n)):
                 both = tuple(name for name in dataset.splits if name in (*chosen, split))
-                if np.array_equal(_distinct(known_triples(dataset, both)), known):
+                if np.array_equal(_distinct(facts_of(dataset, both)), known):
                     return split, both
     return None
 

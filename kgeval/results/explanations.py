@@ -14,7 +14,8 @@ import pandas as pd
 from kgeval.checks import Ids, Scores
 from kgeval.data.candidates import LAST
 from kgeval.data.dataset import Dataset, triple_labels
-from kgeval.data.known import KnownIndex, known_triples
+from kgeval.data.keys import facts_of
+from kgeval.data.known import KnownIndex
 from kgeval.data.protocol import Protocol
 from kgeval.data.queries import query_parts
 from kgeval.data.row_keys import rank_in
@@ -300,7 +301,7 @@ def nearest_rivals(ranks: RankTable, source: Source, rows: Ids, n: int = N_RIVAL
     ScoreError
         If re-scoring gives other counts than the stored counts.
     """
-    triples = known_triples(source.dataset, ranks.protocol.filter or (), ranks.protocol.filter_by or ())
+    triples = facts_of(source.dataset, ranks.protocol.filter or (), ranks.protocol.filter_by or ())
     indices = {side: KnownIndex.of(*query_parts(triples, side)) for side in ranks.protocol.sides}
     sides = [str(side) for side in ranks.frame["side"].iloc[rows]]
     positives = triples_of(ranks.frame).astype(np.int64)[rows]
@@ -442,7 +443,7 @@ def _known_answers(dataset: Dataset, protocol: Protocol, query: _ScoredQuery) ->
     wanted, _ = query_parts(query.triple[None], query.side)
     answers_of = {}
     for split in protocol.filter or ():
-        given, answers = query_parts(known_triples(dataset, (split,), protocol.filter_by or ()), query.side)
+        given, answers = query_parts(facts_of(dataset, (split,), protocol.filter_by or ()), query.side)
         answers_of[split] = answers[np.logical_and.reduce([part == one for part, one in zip(given, wanted)])]
     return answers_of
 

@@ -15,7 +15,8 @@ import numpy.typing as npt
 
 from kgeval.checks import Ids, Reals, check_one_of, check_seed, names_unknown_arguments
 from kgeval.data.dataset import Dataset
-from kgeval.data.known import KnownIndex, known_triples
+from kgeval.data.keys import facts_of
+from kgeval.data.known import KnownIndex
 from kgeval.data.lists import joined_ranges
 from kgeval.data.queries import given_and_asked, query_parts
 from kgeval.data.row_keys import rank_in
@@ -128,7 +129,7 @@ class InverseRule:
         if splits is None:
             splits = [split for split in ("train", "valid") if split in dataset]
         self.inverse = _inverse_relations(train, len(dataset.relations))
-        facts = _closure(known_triples(dataset, splits), self.inverse)
+        facts = _closure(facts_of(dataset, splits), self.inverse)
         self._scores = {}
         for side in SIDES:
             index = KnownIndex.of(*query_parts(facts, side))
@@ -267,7 +268,7 @@ class Recency:
                     f"Recency needs the time of each triple; triple {int(np.argmin(codes)) + 1} of {split} of "
                     f"{dataset.name!r} has none"
                 )
-        triples, steps = known_triples(dataset, tuple(dataset.splits)), np.concatenate([*column.codes.values()])
+        triples, steps = facts_of(dataset, tuple(dataset.splits)), np.concatenate([*column.codes.values()])
         self.n_entities, self._times = len(dataset.entities), column.values  # the code of a time is its step
         self._history = {}
         for side in SIDES:

@@ -17,7 +17,7 @@ import numpy as np
 from kgeval.checks import Ids, Reals
 from kgeval.data.dataset import Dataset
 from kgeval.data.keys import facts_of
-from kgeval.data.known import KnownIndex, known_triples
+from kgeval.data.known import KnownIndex
 from kgeval.data.queries import Queries, given_and_asked, query_parts
 from kgeval.data.row_keys import rank_in
 from kgeval.data.sides import SIDES
@@ -102,7 +102,7 @@ def find_fault(
     ranked = next((split for split in ("test", "valid", "train") if len(usable.get(split, ()))), None)
     if ranked is None or max(map(len, usable.values())) < MIN_TRIPLES:
         return "", f"there are fewer than {MIN_TRIPLES} triples, too few to find {SOUGHT}"
-    known = known_triples(dataset, tuple(dataset.splits))
+    known = facts_of(dataset, tuple(dataset.splits))
     indexes = {side: KnownIndex.of(*query_parts(known, side)) for side in SIDES}
     few = entities[_some(len(entities), TIMED_RIVALS, rng)]
     ranker = _Ranker(rows, dataset, entities, indexes, sides, few, 0).affordable(usable[ranked], seconds, rng)

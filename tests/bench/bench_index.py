@@ -21,7 +21,8 @@ import numpy as np
 from measure import peaks_above
 
 import kgeval
-from kgeval.data.known import KnownIndex, known_triples
+from kgeval.data.keys import facts_of
+from kgeval.data.known import KnownIndex
 from kgeval.data.queries import Queries, query_parts
 from kgeval.data.sides import SIDES
 from kgeval.ranking.tasks import Task
@@ -35,7 +36,7 @@ BARS = {"fb15k-237": (0.05, 100), "ten million": (20.0, 2000)}  # seconds, MB
 def fb15k_237(folder):
     """The dataset, the known triples and those to be ranked."""
     dataset = kgeval.read_dataset(folder / "fb15k-237")
-    return dataset, known_triples(dataset, tuple(dataset.splits)), np.asarray(dataset["test"])
+    return dataset, facts_of(dataset, tuple(dataset.splits)), np.asarray(dataset["test"])
 
 
 def ten_million(folder):

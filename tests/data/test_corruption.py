@@ -10,7 +10,8 @@ from grids import light
 from oracle import random_graph
 
 from kgeval import Dataset, negatives
-from kgeval.data.known import KnownIndex, known_triples
+from kgeval.data.keys import facts_of
+from kgeval.data.known import KnownIndex
 from kgeval.data.queries import given_and_asked, query_parts
 from kgeval.data.sides import SIDES
 from kgeval.errors import DataError, ProtocolError
@@ -223,12 +224,12 @@ def test_known_triples_are_the_named_splits():
     dataset = Dataset.from_arrays(
         train=[[0, 0, 1], [0, 0, 1]], valid=[[1, 0, 1]], test=[[2, 0, 0]], n_entities=3, n_relations=1
     )
-    assert known_triples(dataset, ("test", "train")).tolist() == [[2, 0, 0], [0, 0, 1], [0, 0, 1]]
-    assert known_triples(dataset, ("valid",)).tolist() == [[1, 0, 1]]
-    assert known_triples(dataset, ()).shape == (0, 3)
-    assert known_triples(dataset, ()).dtype == np.int64
+    assert facts_of(dataset, ("test", "train")).tolist() == [[2, 0, 0], [0, 0, 1], [0, 0, 1]]
+    assert facts_of(dataset, ("valid",)).tolist() == [[1, 0, 1]]
+    assert facts_of(dataset, ()).shape == (0, 3)
+    assert facts_of(dataset, ()).dtype == np.int64
     with pytest.raises(ProtocolError, match="has no split 'dev'; it has train, valid, test"):
-        known_triples(dataset, ("train", "dev"))
+        facts_of(dataset, ("train", "dev"))
 
 
 def test_negatives_by_hand():
