@@ -34,7 +34,7 @@ ORDER = (  # who imports whom: each row from the rows below it only, never from 
     ("comparison",),
     ("evaluation",),
     ("results", "adapters"),
-    ("ranking",),
+    ("ranking", "display"),
     ("formats",),
     ("scorers", "audit"),
     ("metrics", "kernels", "features"),

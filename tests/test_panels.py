@@ -11,14 +11,14 @@ from grids import light
 
 import kgeval as kg
 from kgeval import markup_panels as panels
-from kgeval.comparison import panels as comparison_panels
+from kgeval.comparison import tables as comparison_tables
 from kgeval.markup import VOID
 
 pytestmark = pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")
 HOSTILE = "<script>alert('x')</script><img src=x onerror=alert(1)></td></table></div>&amp;\u202e\x1b[31m"
 ELEMENTS = {
-    "bdi", "details", "div", "li", "path", "style", "summary", "svg", "table", "tbody", "td", "th", "thead", "title",
-    "tr", "ul",
+    "bdi", "details", "div", "li", "path", "strong", "style", "summary", "svg", "table", "tbody", "td", "th", "thead",
+    "title", "tr", "ul",
 }  # fmt: skip
 ATTRIBUTES = {
     "aria-hidden", "class", "d", "dir", "fill", "height", "open", "preserveaspectratio", "scope", "stroke",
@@ -192,21 +192,22 @@ def test_a_comparison_of_two_starts_with_its_verdict(metrics):
     page = read(comparison)
     assert title_of(page) == comparison.verdict.sentence
     shown = {"mrr,mr,hits@1,hits@3,hits@10": ["MRR", "hits@1", "hits@10"], "mr": ["MR"], "mr,mrr,gmr": ["MR", "GMR"]}
-    rows = tables(page)[0]
-    assert [row["metric"] for row in rows] == shown[metrics]
+    values, rows = tables(page)[:2]
+    first, second = comparison.differences.loc[0, ["first", "second"]]
+    pair = f"{first} - {second}"
+    assert [row[""] for row in values] == ["A", "B"]
+    assert [row[pair] for row in rows] == shown[metrics]
     table = comparison.differences.set_index("metric")
     edge = float(next(name for name in rows[0] if " to +" in name).partition("+")[2])
-    bars = zip(rows, drawn(page, 6), drawn(page, 9), strict=True)
-    for row, dots, bands in bars:
-        wanted = table.loc[row["metric"].lower()]
-        decimals = 2 if row["metric"] in ("MR", "GMR") else 4
-        first, second = wanted["first"], wanted["second"]
-        assert row[first] == f"{wanted['value_first']:.{decimals}f}"
-        assert row[second] == f"{wanted['value_second']:.{decimals}f}"
-        assert float(row[f"{first} - {second}"]) == pytest.approx(wanted["difference"], abs=0.6 * 10**-decimals)
-        interval = f"[{wanted['low']:+.{decimals}f}, {wanted['high']:+.{decimals}f}]"
+    bars = list(zip(drawn(page, 6), drawn(page, 9)))[len(values) :]  # after those of the values
+    for row, (dots, bands) in zip(rows, bars):
+        wanted = table.loc[row[pair].lower()]
+        decimals = 2 if row[pair] in ("MR", "GMR") else 4
+        difference, _, interval = row["difference"].partition(" ")
+        assert float(difference) == pytest.approx(wanted["difference"], abs=0.6 * 10**-decimals)
         has_interval = not math.isnan(wanted["low"])
-        assert row["interval"] == (interval if has_interval else "")
+        limits = f"[{wanted['low']:+.{decimals}f}, {wanted['high']:+.{decimals}f}]"
+        assert interval == (limits if has_interval else "")
         assert row["better"] == (wanted["better"] or wanted["decision"])
         ends = [500 + 500 * wanted[name] / edge for name in ("difference", "low", "high")]
         assert dots[0][0] == pytest.approx(ends[0], abs=0.06)
@@ -220,7 +221,7 @@ def test_a_comparison_says_undecided():
     page = read(comparison)
     assert comparison.verdict.outcome == "undecided"
     assert title_of(page).startswith("Undecided: ")
-    assert {row["better"] for row in tables(page)[0]} == {"undecided"}
+    assert {row["better"] for row in tables(page)[1]} == {"undecided"}
     hidden = ring(5)
     hidden = hidden.__replace__(protocol=kg.Protocol(filter=("train",)).resolved(ring_dataset()))
     accepted = kg.compare({"A": ring(3), "B": hidden}, n_resamples=99, override="filter")
@@ -240,8 +241,9 @@ def test_a_comparison_of_several(n_models, is_open):
         f"{mean_over_ranks(result, lambda rank: 1 / rank):.4f}" for result in results.values()
     ]
     wanted = comparison.differences[comparison.differences["metric"] == "mrr"]
-    assert [row["models"] for row in pairs] == [f"{a} - {b}" for a, b in zip(wanted["first"], wanted["second"])]
-    assert [float(row["difference"]) for row in pairs] == pytest.approx(wanted["difference"].tolist(), abs=6e-5)
+    assert [row["difference of"] for row in pairs] == [f"{a} - {b}" for a, b in zip(wanted["first"], wanted["second"])]
+    shown = [float(row["MRR difference"].partition(" ")[0]) for row in pairs]
+    assert shown == pytest.approx(wanted["difference"].tolist(), abs=6e-5)
     assert [row["better"] for row in pairs] == [better or "undecided" for better in wanted["better"]]
     assert is_folded(page, f"{len(pairs)} differences") is not is_open
 
@@ -258,7 +260,7 @@ def test_a_significant_difference_never_reads_as_zero():
 def test_the_edge_of_a_scale_holds_all_differences(sizes):
     """Rounded up, and by less than a tenth, so that bars keep their place."""
     largest = max(size for size in sizes if not math.isnan(size))
-    assert largest * (1 - 1e-9) <= comparison_panels.edge_of(sizes) < 1.11 * largest
+    assert largest * (1 - 1e-9) <= comparison_tables.edge_of(sizes) < 1.11 * largest
 
 
 def test_a_dataset_shows_its_splits():

@@ -15,12 +15,12 @@ import pandas as pd
 from kgeval.benchmarks.notes import NOT_INDEPENDENT
 from kgeval.checks import GONE, answers_old_names, counted, listed
 from kgeval.comparison.rows import UNDECIDED
+from kgeval.display.frames import frame_text
 from kgeval.errors import MetricError
 from kgeval.markup import printable
 from kgeval.markup_panels import p_equals, p_text
 from kgeval.metrics.base import Metric
 from kgeval.metrics.grammar import display_of
-from kgeval.results.display import show_text
 from kgeval.results.keys import Key
 from kgeval.stats.across_datasets import (
     FEW_DATASETS,
@@ -246,7 +246,7 @@ class AcrossDatasets:
 
     def __repr__(self) -> str:
         shown = self.table.rename(columns={"mean_rank": "mean rank", "n_best": "best on", "n_datasets": "datasets"})
-        return show_text(self.lines(), shown, index=False)
+        return frame_text(self.lines(), shown, index=False)
 
 
 def across_datasets(benchmark: Any, metric: str | Metric | None = None) -> AcrossDatasets:

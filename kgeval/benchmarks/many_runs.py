@@ -201,11 +201,11 @@ class Benchmark:
         str
             Lines of comment with the protocols, then an environment ``tabular``, then lines about the numbers.
         """
-        return tables.latex_table(self, siunitx)
+        return tables.latex_text(self, siunitx)
 
     def to_markdown(self) -> str:
         """Return the table of `to_latex` in Markdown, then lines about the numbers and the protocols."""
-        return tables.markdown_table(self)
+        return tables.markdown_text(self)
 
     @names_unknown_arguments(has_differences="differences=")
     def to_csv(

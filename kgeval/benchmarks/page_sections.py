@@ -11,6 +11,7 @@ from typing import Any
 
 from kgeval.benchmarks.tables import mean_cells, table_notes
 from kgeval.checks import counted
+from kgeval.display.media import plain_notes
 from kgeval.markup import Markup, joined, tag
 from kgeval.markup_panels import written
 from kgeval.metrics.grammar import display_of
@@ -122,7 +123,7 @@ def answer(benchmark: Any, title: str) -> Markup:
         title,
         tag("p", tag("bdi", benchmark.verdict.sentence), class_="verdict"),
         means_table(benchmark, benchmark.metric, "means"),
-        *(tag("p", text, class_="muted") for text in table_notes(benchmark)),
+        *(tag("p", text, class_="muted") for text in plain_notes(table_notes(benchmark))),
         html.notes(benchmark.notes[:N_CAUTIONS], benchmark.notes[N_CAUTIONS:]),
     )
 
@@ -148,7 +149,7 @@ def means_table(benchmark: Any, metric: str, name: str) -> Markup:
         for dataset, rows in of_dataset.items():
             row, text = rows[model], texts[model, dataset, metric]
             bar = html.bar_of(_interval(row), limits[dataset], model=place) if row["n_seeds"] else None
-            cells.append(mean_cell(row, metric, bar, "best" if text.is_bold else "", text.mark))
+            cells.append(mean_cell(row, metric, bar, "best" if text.is_best else "", text.mark))
             cells += [html.number(str(row["n_seeds"]), row["n_seeds"])] if len(counts) > 1 else []
         lines.append(tag("tr", html.row_head(_model(benchmark, model)), *cells))
     heading, is_higher = display_of(metric).heading, benchmark.keys[metric].higher_is_better

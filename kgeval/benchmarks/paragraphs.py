@@ -10,11 +10,11 @@ from typing import Any
 from kgeval.checks import check_one_of, counted, listed
 from kgeval.data.dataset import SPLITS
 from kgeval.data.sides import ALL_SIDES
+from kgeval.display.escapes import escaped_latex
 from kgeval.errors import DataError
 from kgeval.markup import printable
 from kgeval.metrics.default_metrics import PLAIN_METRICS
 from kgeval.metrics.grammar import display_of
-from kgeval.report.table_text import escaped_latex
 
 STYLES = ("text", "latex")
 WIDTH = 80

@@ -1,54 +1,32 @@
-"""The table of a benchmark for papers and programs: LaTeX, Markdown and CSV; methods of `Benchmark` call this module.
+"""The tables of a benchmark as values, and their text for papers and programs; `Benchmark` calls this module.
 
-A row is a model, a column is a metric on a dataset, a cell is a mean with its standard deviation over the seeds.
+In papers a row is a model, a column is a metric on a dataset, and a cell is a mean with its standard deviation over the
+seeds; people read the same cells with a row for each dataset and model.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from kgeval.benchmarks.notes import EQUAL_RANKS
 from kgeval.benchmarks.verdict import borrowed_spreads, why_none
 from kgeval.checks import counted, listed
+from kgeval.comparison.tables import shown_differences
+from kgeval.comparison.texts import protocol_comment
+from kgeval.display.escapes import without_formulas
+from kgeval.display.media import latex_table, markdown_table
+from kgeval.display.table import BOLD, Cell, Column, Note, Table, interval_text, number_text
 from kgeval.files import replacing
+from kgeval.markup import printable
 from kgeval.metrics.grammar import display_of
-from kgeval.report.table_text import (
-    escaped_latex,
-    escaped_markdown,
-    escaped_note,
-    latex_rows,
-    markdown_lines,
-    number_text,
-    without_formulas,
-)
-from kgeval.report.tables import protocol_comment
+from kgeval.terminal import PIPE, Screen
 
+MAX_ROWS = 40  # differences in a terminal; if there are more, only those of the best models
 MARK = "†"  # differs significantly from the baseline
-NEEDS = r"% needs \usepackage{booktabs}"
-S_OPTIONS = "separate-uncertainty, retain-zero-uncertainty, table-align-uncertainty, detect-weight, mode=text"
-
-
-@dataclass(frozen=True)
-class MeanCell:
-    """The mean of a metric in a cell of the table, with its standard deviation over the seeds.
-
-    Parameters
-    ----------
-    mean, sd : str
-        Texts with the same number of decimals; `mean` is ``"-"`` if there is no value, `sd` is empty with one run.
-    is_bold : bool
-    mark : str
-        `MARK`, or empty.
-    """
-
-    mean: str
-    sd: str
-    is_bold: bool = False
-    mark: str = ""
 
 
 def bold_models(benchmark: Any, dataset: str) -> set[str]:
@@ -85,8 +63,8 @@ def marked_models(benchmark: Any, dataset: str) -> set[str]:
     return {*decided["first"], *decided["second"]} - {benchmark.terms.baseline}
 
 
-def mean_cells(benchmark: Any, has_fixed_decimals: bool = False) -> dict[tuple[str, str, str], MeanCell]:
-    """Return the cells of the table.
+def mean_cells(benchmark: Any, has_fixed_decimals: bool = False) -> dict[tuple[str, str, str], Cell]:
+    """Return the cells of the table: means with their intervals and their deviations over the seeds.
 
     Parameters
     ----------
@@ -96,7 +74,7 @@ def mean_cells(benchmark: Any, has_fixed_decimals: bool = False) -> dict[tuple[s
 
     Returns
     -------
-    dict of (model, dataset, metric) to MeanCell
+    dict of (model, dataset, metric) to Cell
     """
     bold = {dataset: bold_models(benchmark, dataset) for dataset in benchmark.datasets}
     marked = {dataset: marked_models(benchmark, dataset) for dataset in benchmark.datasets}
@@ -107,13 +85,79 @@ def mean_cells(benchmark: Any, has_fixed_decimals: bool = False) -> dict[tuple[s
         mean = number_text(metric, row["mean"], decimals)
         digits = len(mean.partition(".")[2])
         sd = number_text(metric, row["sd"], digits) if math.isfinite(row["sd"]) and mean != "-" else ""
+        interval = interval_text(row["low"], row["high"], partial(number_text, metric))
         is_primary = metric == benchmark.metric
         mark = MARK if is_primary and model in marked[dataset] else ""
-        cells[model, dataset, metric] = MeanCell(mean, sd, is_primary and model in bold[dataset], mark)
+        cells[model, dataset, metric] = Cell(mean, interval, sd, mark, is_primary and model in bold[dataset])
     return cells
 
 
-def table_notes(benchmark: Any) -> list[str]:
+def mean_table(benchmark: Any) -> Table:
+    """Return the table of means with one row per dataset and model, and one column per metric.
+
+    Parameters
+    ----------
+    benchmark : Benchmark
+    """
+    cells = mean_cells(benchmark)
+    seeds = {(row["dataset"], row["model"]): row["n_seeds"] for row in benchmark.table.to_dict("records")}
+    places = [(dataset, model) for dataset in benchmark.datasets for model in benchmark.models]
+    columns = [Column.of_labels(*named) for named in zip(("dataset", "model"), zip(*places))]
+    columns.append(Column.of_texts("seeds", [str(seeds[place]) for place in places], -1))
+    for position, metric in enumerate(benchmark.keys):
+        of_metric = [cells[model, dataset, metric] for dataset, model in places]
+        heading = printable(display_of(metric).heading)
+        columns.append(Column(heading, of_metric, place=len(benchmark.keys) - position))
+    return Table(columns, table_notes(benchmark))
+
+
+def paper_table(benchmark: Any, has_fixed_decimals: bool = False) -> Table:
+    """Return the table of means with one row per model, and one column per dataset and metric, without intervals.
+
+    Parameters
+    ----------
+    benchmark : Benchmark
+    has_fixed_decimals : bool
+        As in `mean_cells`.
+    """
+    cells = mean_cells(benchmark, has_fixed_decimals)
+    columns = [Column.of_labels("model", benchmark.models)]
+    for dataset in benchmark.datasets:
+        for metric in benchmark.keys:
+            of_models = [replace(cells[model, dataset, metric], interval="") for model in benchmark.models]
+            columns.append(Column(display_of(metric).heading, of_models, group=dataset))
+    return Table(columns, table_notes(benchmark))
+
+
+def pair_table(benchmark: Any, screen: Screen = PIPE, limit: int | None = MAX_ROWS) -> Table:
+    """Return the table of differences in the primary metric.
+
+    If there are more than `limit` differences, only those of the best model of each dataset are shown; a note contains
+    the number of the others.
+
+    Parameters
+    ----------
+    benchmark : Benchmark
+    screen : Screen
+        As in `kgeval.comparison.tables.shown_differences`.
+    limit : int, optional
+    """
+    rows: list[dict[str, Any]] = benchmark.differences.to_dict("records")
+    n_all = len(rows)
+    if limit is not None and n_all > limit and benchmark.terms.baseline is None:
+        best = {dataset: leaders[0] for dataset, leaders in benchmark.verdict.leaders.items() if leaders}
+        rows = [row for row in rows if best.get(row["dataset"], row["first"]) in (row["first"], row["second"])]
+    shown = shown_differences(rows, benchmark.alpha, has_datasets=True, has_metrics=False, screen=screen)
+    if len(rows) == n_all:
+        return shown
+    left_out = (
+        f"{n_all - len(rows):,} of {n_all:,} differences are not shown (those without the best model of a dataset); "
+        "all: --to csv --differences, in Python .differences"
+    )
+    return replace(shown, notes=[*shown.notes, ("", left_out)])
+
+
+def table_notes(benchmark: Any) -> list[Note]:
     """Return the notes below the table: the meaning of the numbers, of bold values and marks, and cautions.
 
     Parameters
@@ -124,15 +168,15 @@ def table_notes(benchmark: Any) -> list[str]:
     table, alpha = benchmark.differences, benchmark.alpha
     counts = sorted({n for n in benchmark.table["n_seeds"].tolist() if n})
     if counts[-1] == 1:
-        notes = ["one run each"]
+        notes: list[Note] = [("", "one run each")]
     else:
         seeds = counted(counts[0], "seed") if len(counts) == 1 else f"{counts[0]} to {counts[-1]} seeds"
-        notes = [f"mean ± standard deviation over {seeds}"]
-        notes[0] += ", without deviation: one seed" if counts[0] == 1 else ""
+        single = ", without deviation: one seed" if counts[0] == 1 else ""
+        notes = [("", f"mean ± standard deviation over {seeds}{single}")]
     lower = [display_of(label).heading for label, key in benchmark.keys.items() if not key.higher_is_better]
-    notes += [f"lower is better in {listed(lower)}"] if lower else []
+    notes += [("", f"lower is better in {listed(lower)}")] if lower else []
     n_tests = int(table["p"].notna().sum())
-    cautions = _cautions(benchmark)
+    cautions: list[Note] = [("", caution) for caution in _cautions(benchmark)]
     if not n_tests:
         return [*notes, *cautions]
     how = f"Holm, {counted(n_tests, 'test')}"
@@ -140,21 +184,21 @@ def table_notes(benchmark: Any) -> list[str]:
         with_verdict = [name for name, alignment in benchmark.alignments.items() if not alignment.differing]
         if any(marked_models(benchmark, dataset) for dataset in benchmark.datasets):
             against = f"differs significantly from {benchmark.terms.baseline} in {heading}"
-            notes.append(f"{MARK} {against}, p <= {alpha:g} ({how})")
+            notes.append((MARK, f"{against}, p <= {alpha:g} ({how})"))
         elif with_verdict:
             where = f" on {listed(with_verdict)}" if len(with_verdict) < len(benchmark.datasets) else ""
-            notes.append(f"no model differs significantly from {benchmark.terms.baseline} in {heading}{where} ({how})")
+            none = f"no model differs significantly from {benchmark.terms.baseline} in {heading}{where} ({how})"
+            notes.append(("", none))
         return [*notes, *cautions]
     if any(bold_models(benchmark, dataset) for dataset in benchmark.datasets):
-        notes.append(
-            f"bold: best {heading} of a dataset, and values that do not differ significantly from it, p > {alpha:g} "
-            f"({how})"
+        best = (
+            f"best {heading} of a dataset, and values that do not differ significantly from it, p > {alpha:g} ({how})"
         )
+        notes.append((BOLD, best))
     undecided = [one for one in benchmark.datasets if not (bold_models(benchmark, one) or why_none(benchmark, one))]
     if undecided:
-        notes.append(
-            f"undecided on {listed(undecided)}: no model is significantly worse than the best one in {heading} ({how})"
-        )
+        none = f"no model is significantly worse than the best one in {heading} ({how})"
+        notes.append(("", f"undecided on {listed(undecided)}: {none}"))
     return [*notes, *cautions]
 
 
@@ -181,7 +225,7 @@ def _overridden(benchmark: Any) -> dict[str, str]:
     }
 
 
-def latex_table(benchmark: Any, siunitx: bool = False) -> str:
+def latex_text(benchmark: Any, siunitx: bool = False) -> str:
     """Return `Benchmark.to_latex`.
 
     Parameters
@@ -189,63 +233,19 @@ def latex_table(benchmark: Any, siunitx: bool = False) -> str:
     benchmark : Benchmark
     siunitx : bool
     """
-    cells = mean_cells(benchmark, has_fixed_decimals=siunitx)
-    columns = [(dataset, metric) for dataset in benchmark.datasets for metric in benchmark.keys]
-    n_metrics = len(benchmark.keys)
-    groups, rules = [], []
-    for place, dataset in enumerate(benchmark.datasets):
-        first = 2 + place * n_metrics
-        groups.append(rf"\multicolumn{{{n_metrics}}}{{c}}{{{escaped_latex(dataset)}}}")
-        rules.append(rf"\cmidrule(lr){{{first}-{first + n_metrics - 1}}}")
-    headings = [escaped_latex(display_of(metric).heading) for _, metric in columns]
-    heads = [["", *groups], ["model", *(f"{{{heading}}}" if siunitx else heading for heading in headings)]]
-    write = _s_cell if siunitx else _plain_cell
-    rows = [
-        [escaped_latex(model), *(write(cells[model, dataset, metric]) for dataset, metric in columns)]
-        for model in benchmark.models
-    ]
-    kinds = "".join(_s_column([cells[(model, *column)] for model in benchmark.models]) for column in columns)
-    lines = latex_rows([*heads, *rows])
-    return "\n".join(
-        [
-            *_protocol_lines(benchmark),
-            NEEDS.replace("booktabs", "booktabs,siunitx") if siunitx else NEEDS,
-            *([rf"\begingroup\sisetup{{{S_OPTIONS}}}"] if siunitx else []),
-            rf"\begin{{tabular}}{{l{kinds if siunitx else 'r' * len(columns)}}}",
-            r"\toprule",
-            lines[0],
-            "".join(rules),
-            lines[1],
-            r"\midrule",
-            *lines[2:],
-            r"\bottomrule",
-            r"\end{tabular}" + (r"\endgroup" if siunitx else ""),
-            *(rf"\par\noindent {_latex_note(note)}" for note in table_notes(benchmark)),
-        ]
-    )
+    return latex_table(paper_table(benchmark, siunitx), "\n".join(_protocol_lines(benchmark)), siunitx=siunitx)
 
 
-def markdown_table(benchmark: Any) -> str:
+def markdown_text(benchmark: Any) -> str:
     """Return `Benchmark.to_markdown`.
 
     Parameters
     ----------
     benchmark : Benchmark
     """
-    cells = mean_cells(benchmark)
-    columns = [(dataset, metric) for dataset in benchmark.datasets for metric in benchmark.keys]
-    header = ["model", *(escaped_markdown(f"{dataset} {display_of(metric).heading}") for dataset, metric in columns)]
-    rows = []
-    for model in benchmark.models:
-        row = [escaped_markdown(model)]
-        for dataset, metric in columns:
-            cell = cells[model, dataset, metric]
-            mean = f"**{cell.mean}**" if cell.is_bold else cell.mean
-            row.append(f"{mean}{f'<sup>{cell.mark}</sup>' if cell.mark else ''}{f' ± {cell.sd}' if cell.sd else ''}")
-        rows.append(row)
-    protocols = [line.removeprefix("% ") for line in _protocol_lines(benchmark)]
-    notes = [escaped_markdown(note) for note in [*table_notes(benchmark), *protocols]]
-    return "\n".join([*markdown_lines(header, rows, 1), *(f"\n{note}" for note in notes)])
+    table = paper_table(benchmark)
+    protocols = [("", line.removeprefix("% ")) for line in _protocol_lines(benchmark)]
+    return markdown_table(replace(table, notes=[*table.notes, *protocols]))
 
 
 def csv_table(
@@ -272,43 +272,6 @@ def csv_table(
         with replacing(path, overwrite) as stream:
             stream.write(text.encode("utf-8"))
     return text
-
-
-def _plain_cell(cell: MeanCell) -> str:
-    """Return a cell of a LaTeX column of type r."""
-    mean = rf"\textbf{{{escaped_latex(cell.mean)}}}" if cell.is_bold else escaped_latex(cell.mean)
-    mark = r"\textsuperscript{\dag}" if cell.mark else ""
-    return f"{mean}{mark}" + (rf" {{\scriptsize $\pm$ {cell.sd}}}" if cell.sd else "")
-
-
-def _s_cell(cell: MeanCell) -> str:
-    """Return a cell of a LaTeX column of type S; siunitx reads the number and the text before and after it."""
-    if cell.mean == "-":
-        return "{-}"
-    number = rf"{cell.mean} \pm {cell.sd}" if cell.sd else cell.mean
-    return (r"\bfseries " if cell.is_bold else "") + number + (r" \textsuperscript{\dag}" if cell.mark else "")
-
-
-def _s_column(cells: Sequence[MeanCell]) -> str:
-    """Return a LaTeX column of type S that has room for the widest of the numbers.
-
-    Examples
-    --------
-    >>> _s_column([MeanCell("0.25", "0.01"), MeanCell("-12.50", "")])
-    'S[table-format=-2.2(3)]'
-    """
-    means = [cell.mean for cell in cells if cell.mean != "-"] or ["0"]
-    integers = max(len(mean.lstrip("-").partition(".")[0]) for mean in means)
-    decimals = max(len(mean.partition(".")[2]) for mean in means)
-    deviations = [len(cell.sd.replace(".", "")) for cell in cells if cell.sd]
-    sign = "-" if any(mean.startswith("-") for mean in means) else ""
-    digits = f"{integers}.{decimals}" if decimals else f"{integers}"
-    return f"S[table-format={sign}{digits}{f'({max(deviations)})' if deviations else ''}]"
-
-
-def _latex_note(note: str) -> str:
-    """Return a note below the table as LaTeX."""
-    return escaped_note("latex", note).replace("±", r"$\pm$").replace(MARK, r"\textsuperscript{\dag}")
 
 
 def _protocol_lines(benchmark: Any) -> list[str]:

@@ -6,6 +6,7 @@ Users and the command ``kgeval compare`` call `compare_classifications`.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -21,24 +22,24 @@ from kgeval.classification.example_clusters import ExampleClusters, interval_lin
 from kgeval.classification.pairing import pair_examples
 from kgeval.classification.point_keys import split_average
 from kgeval.comparison.names import several_results
-from kgeval.comparison.rows import Pair, alpha_of, decided_rows, interval_words, pairs_of, shown_decision
+from kgeval.comparison.rows import Pair, alpha_of, decided_rows, interval_words, pairs_of
+from kgeval.comparison.tables import shown_differences
 from kgeval.comparison.verdict import TRAINED, Sentence
+from kgeval.display.frames import frame_panel, frame_text
+from kgeval.display.media import panel_table, text_table
+from kgeval.display.table import Table
 from kgeval.errors import MetricError
 from kgeval.metrics.base import Metric, split_list
 from kgeval.metrics.grammar import display_of
-from kgeval.metrics.metric_frames import REASON, Cell, metric_frame
+from kgeval.metrics.metric_frames import Cell, metric_frame
 from kgeval.metrics.pointwise.base import PointMetric
-from kgeval.results.display import html_table, show_text
 from kgeval.results.rank_table import CONFIDENCE
 from kgeval.stats.intervals import check_confidence
 from kgeval.stats.macro_difference import compare_macro
 from kgeval.stats.moments import Moments
 from kgeval.stats.paired import Difference, compare_paired
+from kgeval.terminal import PIPE, Screen
 
-SHOWN = (
-    "first", "second", "metric", "value_first", "value_second", "difference", "low", "high", "p", "p_corrected",
-    "n_effective", "test", "better", "reason",
-)  # fmt: skip
 NO_DIRECTION = "values above and below {best:g} are both worse, so a difference does not show which model is better"
 NOT_CORRECTED = "p is not corrected, and the test does not count in p_corrected"
 
@@ -126,26 +127,20 @@ class ClassificationComparison:
             f"note: {conditional}",
         ]
 
-    def shown(self) -> pd.DataFrame:
-        """Return the columns of `differences` that a screen shows; ``better`` also says "undecided"."""
-        shown = self.differences[list(SHOWN)].copy()
-        shown["better"] = [shown_decision(row) for row in self.differences.to_dict("records")]
-        return shown
+    def shown(self, screen: Screen = PIPE) -> Table:
+        """Return the table of differences that people read; `screen` as in `kgeval.comparison.tables`."""
+        return shown_differences(self.differences.to_dict("records"), self.alpha, screen=screen)
 
     def __repr__(self) -> str:
-        shown = self.shown()
-        for name in ("p", "p_corrected"):
-            shown[name] = [panels.p_text(p_value, self.alpha) for p_value in self.differences[name]]
-        values = show_text([], self.values[[*self.keys, REASON]])
-        return f"{show_text([self.verdict, *self.header()], shown, index=False)}\n{values}"
+        screen = replace(Screen.of(sys.stdout), has_styles=False)
+        values = frame_text([self.verdict, *self.header()], self.values)
+        return f"{values}\n\n{text_table(self.shown(screen), screen)}"
 
     def _repr_html_(self) -> str:
         return panels.panel(
             self.verdict,
-            html_table(self.values[[*self.keys, REASON]]),
-            panels.folded(
-                counted(len(self.differences), "test"), html_table(self.differences, index=False), is_open=True
-            ),
+            frame_panel(self.values),
+            panels.folded(counted(len(self.differences), "test"), panel_table(self.shown()), is_open=True),
             panels.folded("Examples, test and notes", panels.lines(self.header())),
         )
 

@@ -24,6 +24,7 @@ from kgeval.classification.point_keys import parse_points, split_average
 from kgeval.data.dataset import Dataset
 from kgeval.data.frames import with_labels
 from kgeval.data.vocabulary import Vocabulary
+from kgeval.display.frames import frame_panel, frame_text
 from kgeval.errors import MetricError
 from kgeval.features.columns import FEATURES, NEED_SIDE, features_at_hand, features_of
 from kgeval.markup import joined
@@ -33,7 +34,6 @@ from kgeval.metrics.grammar import display_of
 from kgeval.metrics.metric_frames import REASON, Cell, group_index, metric_frame
 from kgeval.metrics.pointwise.base import PointMetric
 from kgeval.results.columns import by_position, dataset_of, group_labels, group_names, join_columns, same_columns
-from kgeval.results.display import html_table, show_text
 from kgeval.results.files import READERS, write_result
 from kgeval.results.rank_table import CONFIDENCE, KEY_HINTS, NO_BOOTSTRAP
 from kgeval.stats.intervals import check_confidence
@@ -536,7 +536,7 @@ class ClassificationResult:
         return [*self.header(), *(f"note: {caution}" for caution in self.cautions(self.default_metrics))]
 
     def __repr__(self) -> str:
-        return show_text(self._lines(), self.summary())
+        return frame_text(self._lines(), self.summary())
 
     def _repr_html_(self) -> str:
         size, *lines = self._lines()
@@ -550,7 +550,7 @@ class ClassificationResult:
             joined(scorer, panels.label(self.facts["dataset"]), ": classification"),
             panels.line(size),
             panels.bar_table(bars, CONFIDENCE),
-            panels.folded("All metrics", html_table(self.summary())),
+            panels.folded("All metrics", frame_panel(self.summary())),
             panels.folded("Thresholds, negatives and notes", panels.lines(lines)),
         )
 

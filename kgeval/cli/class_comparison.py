@@ -8,12 +8,12 @@ from typing import Any
 
 from kgeval.classification.classification_comparison import ClassificationComparison, compare_classifications
 from kgeval.cli.options import json_text, say_aside
+from kgeval.display.frames import format_frame, frame_records, undefined_lines
+from kgeval.display.media import text_table
 from kgeval.errors import ProtocolError
 from kgeval.metrics.default_metrics import COMPARED_METRICS
-from kgeval.report.tables import format_frame, frame_records, undefined_lines
 
 NEED_RANKS = ("by_relation", "limit", "margin", "non_inferior_to")
-FEW_COLUMNS = ("n_effective", "test", "p")  # a table that is wider than the terminal leaves out these first
 
 
 def classes_text(results: Sequence[Any], names: Sequence[str], options: argparse.Namespace) -> str:
@@ -52,29 +52,21 @@ def classes_text(results: Sequence[Any], names: Sequence[str], options: argparse
     if options.to == "json":
         content = {"header": lines, "values": frame_records(compared.values), "differences": frame_records(differences)}
         return json_text(content)
-    undefined = undefined_lines(compared.values, differences)
     if options.to != "table":
         if not options.quiet:
-            say_aside([*lines, *undefined])
+            say_aside([*lines, *undefined_lines(compared.values, differences)])
         shown = compared.values if options.to != "csv" else differences
         return format_frame(shown, options.to, spreadsheet=options.spreadsheet)
-    return _table_text(compared, undefined, options)
+    return _table_text(compared, undefined_lines(compared.values), options)
 
 
 def _table_text(compared: ClassificationComparison, undefined: list[str], options: argparse.Namespace) -> str:
     """Return verdict, values, differences and notes for a terminal."""
     screen, header = options.screen, compared.header()
-    table = compared.shown().rename(columns={"low": "difference low", "high": "difference high"})
-    if len(compared.names) == 2:
-        table = table.drop(columns=["first", "second"]).set_index("metric")
-        names = compared.differences.loc[0, ["first", "second"]]
-        table = table.rename(columns=dict(zip(("value_first", "value_second"), names)))
-    else:
-        table = table.drop(columns=["value_first", "value_second"]).set_index(["first", "second", "metric"])
+    notes = [line for line in header if line.startswith("note: ")]
+    about = [line for line in header if line not in notes]
     parts = [screen.bold(screen.wrapped(compared.verdict))]
-    if not options.quiet:
-        parts.append(screen.dim(screen.lines([line for line in header if not line.startswith("note: ")])))
-    parts += [format_frame(compared.values, "table", screen), format_frame(table, "table", screen, FEW_COLUMNS)]
-    if not options.quiet:
-        parts.append(screen.lines([*undefined, *(line for line in header if line.startswith("note: "))]))
+    parts += [] if options.quiet else [screen.dim(screen.lines(about))]
+    parts += [format_frame(compared.values, "table", screen), text_table(compared.shown(screen), screen)]
+    parts += [] if options.quiet else [screen.lines([*undefined, *notes])]
     return "\n\n".join(parts)

@@ -22,6 +22,7 @@ from kgeval.data.dataset import ONE_FILE, SPLITS, Dataset
 from kgeval.data.predictions import FILTERED, MISSING, GivenRanks, Predictions
 from kgeval.data.protocol import UNSEEN, Protocol
 from kgeval.data.sides import ALL_SIDES, SIDES, check_sides
+from kgeval.display.frames import FORMATS
 from kgeval.errors import DataError, KgevalError, ProtocolError, ScoreError
 from kgeval.features.columns import FEATURES
 from kgeval.files import check_source, check_target
@@ -33,7 +34,6 @@ from kgeval.formats.predictions import prediction_formats
 from kgeval.formats.scores import has_named_header
 from kgeval.markup import printable
 from kgeval.other_tools import Convention
-from kgeval.report.tables import FORMATS
 from kgeval.results.evaluation_result import EvaluationResult
 from kgeval.results.run_names import MODEL, SEED
 from kgeval.scorers.baselines import BASELINES, make_baselines

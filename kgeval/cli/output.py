@@ -17,34 +17,35 @@ from kgeval.classification.classification_result import ClassificationResult
 from kgeval.classification.example_clusters import ExampleClusters, interval_lines
 from kgeval.cli.interval_options import add_intervals, check_level
 from kgeval.cli.options import add_format, add_quiet, json_text, say_aside, words
+from kgeval.comparison.texts import protocol_comment
+from kgeval.data.sides import RELATION
+from kgeval.display.frames import format_frame, frame_records, rough_lines, undefined_lines
 from kgeval.errors import KgevalError, ProtocolError
 from kgeval.features import read_types
 from kgeval.features.columns import FEATURES, NEED_TYPES, OVER_SPLITS
 from kgeval.markup import printable
-from kgeval.metrics.base import TIE_POLICIES, split_list
+from kgeval.metrics.base import TIE_POLICIES, Metric, split_list
 from kgeval.metrics.default_metrics import DEFAULT_METRICS
 from kgeval.metrics.grammar import parse_all
-from kgeval.report.tables import (
-    format_frame,
-    frame_records,
-    protocol_comment,
-    rough_lines,
-    summary_frame,
-    undefined_lines,
-)
+from kgeval.metrics.metric_frames import Cell, metric_frame
 from kgeval.results.clustering import CLUSTERS
 from kgeval.results.columns import says_splits
 from kgeval.results.evaluation_result import (
     BREAKDOWNS,
     EvaluationResult,
+    explained_row,
     header_lines,
     interval_notes,
+    key_columns,
     metric_cautions,
     unknown_lines,
 )
+from kgeval.results.keys import Key
 from kgeval.results.rank_table import CONFIDENCE
 from kgeval.results.times import split_period
-from kgeval.terminal import Screen
+from kgeval.terminal import PIPE, Column, Screen
+
+MAX_LISTED_RANKS = 40
 
 
 def add_output(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
@@ -305,6 +306,50 @@ def result_text(
     return "\n\n".join([*parts, _last_lines(screen, last)] if last else parts)
 
 
+def summary_frame(
+    result: EvaluationResult,
+    metrics: Sequence[str | Metric],
+    ties: str | None,
+    confidence: float | None = None,
+    cluster: Any = "triple",
+) -> pd.DataFrame:
+    """Return the metrics of a result per setting and side, with a row for the chance level.
+
+    Parameters
+    ----------
+    result : EvaluationResult
+    metrics : sequence of str or Metric
+    ties : str, optional
+        Tie policy; None: the default policy of each metric.
+    confidence : float, optional
+        Nominal coverage of the intervals; None: no intervals.
+    cluster : str or array_like
+        As in `EvaluationResult.interval`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The index holds ``"both"``, ``"subject"``, ``"raw both"``, ... and ``"chance"``; beside entity sides, the
+        relation side has its own ``"chance relation"``. The columns are the same as in ``result.summary()``.
+    """
+    frame = result.summary(metrics, ties, confidence, cluster)
+    names = [side if setting == "filtered" else f"raw {side}" for setting, side in frame.index]
+    frame = frame.set_axis(pd.Index(names, name="rows"))
+    parsed = parse_all(metrics)
+    ranks = result.rank_table
+    n = {"chance": len(ranks.rows_of("both"))}
+    if n["chance"] < len(ranks):
+        n[f"chance {RELATION}"] = len(ranks) - n["chance"]
+    cells = [
+        {str(metric): Cell.of(ranks.value(Key(metric, side=side), at_chance=True)) for metric in parsed}
+        for side in ("both", RELATION)[: len(n)]
+    ]
+    index = pd.Index(list(n), name="rows")
+    chance = metric_frame(index, cells, cells[0], list(n.values()), with_intervals=confidence is not None)
+    n_filtered = len(result.rank_table.sides)
+    return pd.concat([frame.iloc[:n_filtered], chance, frame.iloc[n_filtered:]])
+
+
 def _last_lines(screen: Screen, text: str) -> str:
     return screen.dim("\n".join(map(screen.wrapped, text.split("\n"))))
 
@@ -350,3 +395,39 @@ def classification_text(result: ClassificationResult, options: argparse.Namespac
         return "\n\n".join(tables)
     parts = [screen.dim(screen.lines(result.header())), *tables, *([screen.lines(notes)] if notes else [])]
     return "\n\n".join([*parts, _last_lines(screen, last)] if last else parts)
+
+
+def listed_ranks(result: EvaluationResult, screen: Screen = PIPE) -> str:
+    """Return one line per filtered rank: rank, number of candidates, score and triple.
+
+    If a rival scores higher than the triple, the line also names the rival with the highest score.
+
+    Parameters
+    ----------
+    result : EvaluationResult
+        From `kgeval.evaluate_scores`.
+    screen : Screen
+        The width to fit; by default the list is as wide as its content.
+
+    Returns
+    -------
+    str
+        At most 40 ranks. If there are more, a last line contains the number of further ranks.
+    """
+    lines = []
+    names = key_columns(result)
+    further = [result.columns[name] for name in names]
+    for i, row in enumerate(result.ranks(labels=True).to_dict("records")[:MAX_LISTED_RANKS]):
+        rivals, beaten = explained_row(result, i), ""
+        rivals = rivals[(rivals["stands"] == "above") & rivals["counts"]]
+        if len(rivals):
+            beaten = f"beaten by {printable(rivals['candidate'].iloc[0])} {rivals['score'].iloc[0]:.3f}"
+        triple = [*(printable(row[name]) for name in "spo"), *(printable(str(values.iloc[i])) for values in further)]
+        size = str(row["rivals_filtered"] + 1)
+        lines.append([f"{row['rank_filtered']:g}", size, f"{row['score']:.3f}", *triple, beaten])
+    header = ["rank", "of", "score", "triple", "", "", *names, ""]
+    cells = list(zip(*lines)) or [()] * len(header)
+    columns = [Column(name, texts, is_label=i > 2) for i, (name, texts) in enumerate(zip(header, cells))]
+    text = screen.table(columns)
+    n_more = len(result.table) - len(lines)
+    return text + (f"\n... and {n_more} more" if n_more else "")

@@ -5,6 +5,7 @@ Users and the command ``kgeval compare`` call `compare`.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -39,18 +40,20 @@ from kgeval.comparison.margins import equivalence_table
 from kgeval.comparison.names import models_of, several_results
 from kgeval.comparison.panels import comparison_panel
 from kgeval.comparison.rows import pairs_of, row_of
-from kgeval.comparison.texts import header_lines, shown_table
+from kgeval.comparison.tables import shown_differences, values_text
+from kgeval.comparison.texts import header_lines
 from kgeval.comparison.verdict import Verdict, verdict_of
 from kgeval.data.frames import with_labels
 from kgeval.data.known import SETTINGS
+from kgeval.display.media import text_table
 from kgeval.errors import MetricError, ProtocolError
 from kgeval.metrics.base import Metric, split_list
 from kgeval.metrics.default_metrics import COMPARED_METRICS
 from kgeval.results.columns import checked_weights, group_names
-from kgeval.results.display import show_text
 from kgeval.results.evaluation_result import EvaluationResult
 from kgeval.results.keys import Key
 from kgeval.stats.intervals import check_confidence
+from kgeval.terminal import Screen
 
 
 @dataclass(frozen=True, eq=False)
@@ -483,10 +486,13 @@ class Comparison:
         return [self.verdict.sentence, *self.header()]
 
     def __repr__(self) -> str:
-        return show_text(self._lines(), shown_table(self), index=False)
+        screen = replace(Screen.of(sys.stdout), has_styles=False)
+        differences = shown_differences(self.differences.to_dict("records"), self.alpha, screen=screen)
+        parts = [screen.lines(self._lines()), values_text(self, "table", screen), text_table(differences, screen)]
+        return "\n\n".join(parts)
 
     def _repr_html_(self) -> str:
-        return comparison_panel(self, shown_table(self))
+        return comparison_panel(self)
 
 
 @names_unknown_arguments(**dict.fromkeys(("tie", "ties"), "metrics='optimistic.mrr'"), seed="resample_seed")

@@ -1,21 +1,17 @@
-"""The text of a comparison: the lines above the table, and the table with few columns, for `Comparison`."""
+"""The sentences about a comparison: compared results, protocol, test, and what its intervals mean."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-import pandas as pd
-
 from kgeval.checks import counted, grouped, listed
-from kgeval.comparison.rows import interval_words, shown_decision
-from kgeval.markup_panels import p_text
+from kgeval.comparison.rows import interval_words
+from kgeval.markup import printable
 from kgeval.metrics.grammar import display_of
 from kgeval.results.clustering import PURPOSES
 from kgeval.results.evaluation_result import EvaluationResult
 from kgeval.results.keys import Key
-from kgeval.stats.moments import FEW_CLUSTERS
 from kgeval.stats.paired import MAX_ENUMERATED, MIN_MID_P
 
 
@@ -30,6 +26,32 @@ def protocol_words(result: EvaluationResult) -> str:
     return (
         f"{protocol.describe()}; protocol {protocol.fingerprint}, dataset {facts['dataset_fingerprint'][:8]}, kgeval "
         f"{facts['version']}"
+    )
+
+
+def protocol_comment(results: Mapping[str, EvaluationResult], ties: str) -> str:
+    """Return lines of comment for a LaTeX file that say how the numbers of a table were made.
+
+    Parameters
+    ----------
+    results : mapping of name to EvaluationResult
+        The results of the table. Results with the same protocol, dataset and version share a line.
+    ties : str
+        The tie policy of the table.
+
+    Returns
+    -------
+    str
+        Each line starts with ``% protocol: ``.
+    """
+    lines: dict[str, list[str]] = {}
+    for name, result in results.items():
+        described = protocol_words(result).replace("; protocol", f", {ties} ties; protocol", 1)
+        said = f"{result.facts['dataset']}, {'+'.join(result.protocol.splits)}; {described}"
+        lines.setdefault(said, []).append(name)
+    return "\n".join(
+        printable(f"% protocol: {said}" if len(lines) == 1 else f"% protocol: {', '.join(names)}: {said}")
+        for said, names in lines.items()
     )
 
 
@@ -132,28 +154,3 @@ def holm_words(name: str, n_tests: int, sizes: str, alpha: float) -> str:
     """
     how = f"{name} is corrected by Holm's method for {counted(n_tests, 'test')} ({sizes})"
     return f"{how}; a difference is undecided unless it is at most {alpha:g}"
-
-
-def shown_table(comparison: Any) -> pd.DataFrame:
-    """Return the table for display: fewer columns, headings of metrics, and intervals and p-values as text.
-
-    Parameters
-    ----------
-    comparison : Comparison
-    """
-    table: pd.DataFrame = comparison.differences
-    shown = table[["first", "second", "metric", "value_first", "value_second", "difference"]].copy()
-    shown["metric"] = [display_of(label).heading for label in table["metric"]]
-    shown["interval"] = [
-        "-" if np.isnan(low) else f"[{low:.4f}, {high:.4f}]" for low, high in zip(table["low"], table["high"])
-    ]
-    shown["p (Holm)"] = [p_text(p_value, comparison.alpha) for p_value in table["p_corrected"]]
-    shown["detectable"] = table["detectable"]
-    counts = zip(table["wins"], table["ties"], table["losses"])
-    shown["wins/ties/losses"] = [f"{wins}/{ties}/{losses}" for wins, ties, losses in counts]
-    if (table["n_effective"] < FEW_CLUSTERS).any():
-        shown["effective clusters"] = [f"{n:.0f}" if n < FEW_CLUSTERS else "" for n in table["n_effective"]]
-    shown["better"] = [shown_decision(row) for row in table.to_dict("records")]
-    if (table["reason"] != "").any():
-        shown["reason"] = table["reason"]
-    return shown

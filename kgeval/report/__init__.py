@@ -9,8 +9,6 @@ from kgeval.report import (
     page_numbers,
     page_parts,
     plots,
-    table_text,
-    tables,
 )
 from kgeval.report.page import write_page
 
@@ -23,7 +21,5 @@ __all__ = [
     "page_numbers",
     "page_parts",
     "plots",
-    "table_text",
-    "tables",
     "write_page",
 ]

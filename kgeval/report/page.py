@@ -17,14 +17,16 @@ from kgeval.checks import counted, cut_label, names_unknown_arguments
 from kgeval.comparison.alignment import mismatches
 from kgeval.comparison.comparison import Comparison, compare
 from kgeval.comparison.names import name_results
+from kgeval.comparison.tables import values_text
 from kgeval.data.dataset import Dataset
+from kgeval.display.media import drawn
+from kgeval.display.table import frame_table
 from kgeval.errors import DataError
 from kgeval.files import read_text, replacing
 from kgeval.markup import printable
 from kgeval.report.page_content import SUMMARY_METRICS, page_data
 from kgeval.report.page_frame import check_page_target, whole_page
 from kgeval.report.page_sections import sections
-from kgeval.report.tables import format_compared, format_comparison
 from kgeval.results.evaluation_result import EvaluationResult, have_same_ranks
 
 SECTIONS = (
@@ -157,13 +159,13 @@ def _command(names: Sequence[str], has_dataset: bool) -> str:
 def _latex(named: Mapping[str, EvaluationResult], comparison: Comparison | None) -> str:
     """Return the table of metrics as LaTeX; marks of significance need a comparison."""
     if comparison is not None:
-        return format_compared(comparison, "latex")
+        return values_text(comparison, "latex")
     values = pd.DataFrame(
         [[result[metric] for metric in SUMMARY_METRICS] for result in named.values()],
         index=pd.Index(list(named), dtype=object, name="model"),
         columns=list(SUMMARY_METRICS),
     )
-    return format_comparison(values, "latex", best={})
+    return drawn(frame_table(values), "latex")
 
 
 def _named_results(

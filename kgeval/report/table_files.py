@@ -16,9 +16,9 @@ from typing import Any
 import pandas as pd
 
 from kgeval.checks import names_unknown_arguments
+from kgeval.display.escapes import without_formulas
 from kgeval.errors import DataError, MissingExtra
 from kgeval.files import check_target, replacing
-from kgeval.report.table_text import without_formulas
 
 TABLE_SUFFIXES = (".csv", ".tsv", ".parquet")
 

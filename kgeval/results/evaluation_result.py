@@ -33,6 +33,7 @@ from kgeval.data.qualifiers import QUALIFIERS
 from kgeval.data.row_keys import group_rows
 from kgeval.data.sides import ALL_SIDES, RELATION, check_side, entity_sides
 from kgeval.data.vocabulary import Vocabulary, triple_ids
+from kgeval.display.frames import frame_panel, frame_text
 from kgeval.errors import DataError, MetricError, ScoreError
 from kgeval.features.columns import FEATURES, OVER_SPLITS, features_at_hand, features_of
 from kgeval.markup import joined
@@ -68,7 +69,7 @@ from kgeval.results.columns import (
     same_columns,
     says_splits,
 )
-from kgeval.results.display import html_table, metric_bars, show_text
+from kgeval.results.display import metric_bars
 from kgeval.results.explanations import Source, explain_kept, explain_row, extreme_rows, nearest_rivals, no_rivals
 from kgeval.results.files import READERS, pack_ranks, unpack_ranks, write_result
 from kgeval.results.keys import SIDE_WORDS, Key
@@ -1001,17 +1002,10 @@ class EvaluationResult:
     def _shown(self) -> tuple[list[str], pd.DataFrame]:
         """Return the header lines (with cautions about the default metrics), and the table `summary`, for printing."""
         lines = [*header_lines(self), *(f"note: {caution}" for caution in metric_cautions(self, DEFAULT_METRICS))]
-        frame = self.summary()
-        ranks = self.rank_table
-        if ranks.unknown or any(ranks.is_bounded(setting).any() for setting in SETTINGS):
-            # The reasons contain bounds and are too long for a column.
-            reasons = zip(frame.index, frame[REASON])
-            lines += [f"undefined in {setting} {side}: {reason}" for (setting, side), reason in reasons if reason]
-            frame = frame.drop(columns=REASON)
-        return lines, frame
+        return lines, self.summary()
 
     def __repr__(self) -> str:
-        return show_text(*self._shown())
+        return frame_text(*self._shown())
 
     def _repr_html_(self) -> str:
         lines, frame = self._shown()
@@ -1021,7 +1015,7 @@ class EvaluationResult:
             joined(scorer, panels.label(self.facts["dataset"])),
             panels.line(size),
             panels.bar_table(metric_bars(self.rank_table, BRIEF_METRICS), CONFIDENCE),
-            panels.folded("All metrics", html_table(frame)),
+            panels.folded("All metrics", frame_panel(frame)),
             panels.folded("Protocol and notes", panels.lines(lines[1:])),
         )
 

@@ -11,8 +11,8 @@ from page_cases import Reader, rounded
 import kgeval as kg
 from kgeval.benchmarks.page import write_benchmark_page
 from kgeval.benchmarks.tables import bold_models
+from kgeval.display.frames import frame_records
 from kgeval.errors import DataError
-from kgeval.report.tables import frame_records
 
 HOSTILE = "<script>alert(1)</script>"
 MODELS = {"good": 0.2, HOSTILE: 0.25, "bad": 2.0}

@@ -10,11 +10,16 @@ import pytest
 from made_results import replaced
 
 import kgeval as kg
-from kgeval.benchmarks.benchmark_text import format_means
-from kgeval.benchmarks.tables import bold_models, marked_models, table_notes
+from kgeval.benchmarks.tables import bold_models, marked_models, mean_table, table_notes
 from kgeval.benchmarks.verdict import borrowed_spreads
+from kgeval.display.escapes import escaped_latex, escaped_markdown
+from kgeval.display.media import plain_notes, text_table
 from kgeval.markup_panels import signed
-from kgeval.report.table_text import escaped_latex, escaped_markdown
+
+
+def notes_of(found):
+    return plain_notes(table_notes(found))
+
 
 HOSTILE = {"A": r"a_b & 50% #1 $x$ \foo", "B": "[B]*{}~^", "C": 'C <1> | "q"'}
 
@@ -164,7 +169,7 @@ def test_marks_of_a_baseline(against):
                 assert (r"\dag" in cell) == ((dataset, model) in decided)
         said = r"\textsuperscript{\dag} differs significantly from a\_b \& 50\% \#1 \$x\$ \textbackslash{}foo in MRR"
         assert rf"{said}, $p \leq 0.05$ (Holm, 4 tests)" in text
-    assert against.to_markdown().count("<sup>†</sup>") == len(decided)
+    assert against.to_markdown().count("<sup>†</sup>") == len(decided) + 1  # and the note
     assert "not tested" not in against.verdict.sentence
 
 
@@ -303,8 +308,8 @@ def test_overrides_are_named_in_every_output(partial, tmp_path):
     assert len(differences) >= 2
     said = f"overridden in ring-12: {'; '.join(differences)}"
     none = "no verdict on ring-12: the results differ, and the benchmark accepted it"
-    assert {said, none} <= set(table_notes(found))
-    assert not any("ring-12" in note for note in table_notes(found) if note.startswith(("undecided", "bold")))
+    assert {said, none} <= set(notes_of(found))
+    assert not any("ring-12" in note for note in notes_of(found) if note.startswith(("undecided", "bold")))
     assert rf"\par\noindent {escaped_latex(said)}" in found.to_latex().splitlines()
     assert rf"\par\noindent {none}" in found.to_latex().splitlines()
     assert {escaped_markdown(said), none} <= set(found.to_markdown().splitlines())
@@ -312,10 +317,10 @@ def test_overrides_are_named_in_every_output(partial, tmp_path):
         rows = list(csv.DictReader(io.StringIO(found.to_csv(differences=asked))))
         assert {row["dataset"]: row["overridden"] for row in rows} == {"ring-12": "; ".join(differences), "ring-60": ""}
     against = kg.benchmark(partial, metrics="mrr", override=override, baseline="A")
-    assert {said, none} <= set(table_notes(against))
+    assert {said, none} <= set(notes_of(against))
     assert bold_models(found, "ring-12") == marked_models(against, "ring-12") == set()
     one = {key: result for key, result in partial.items() if key[0] == "A" and key[2] == "ring-12"}
-    notes = table_notes(kg.benchmark(one, metrics="mrr", override=override))
+    notes = notes_of(kg.benchmark(one, metrics="mrr", override=override))
     assert (notes[-1].startswith("overridden in ring-12: "), none in notes) == (True, False)
 
 
@@ -324,7 +329,7 @@ def test_no_statement_about_tests_that_were_not_made(partial):
     small = {key: result for key, result in partial.items() if key[2] == "ring-12"}
     small |= cases.runs_of((14,), ("A", "B"), (1, 2))
     found = kg.benchmark(small, metrics="mrr", override="queries,dataset,filter", baseline="A", confidence=0.9999)
-    assert "no model differs significantly from A in MRR on ring-14 (Holm, 2 tests)" in table_notes(found)
+    assert "no model differs significantly from A in MRR on ring-14 (Holm, 2 tests)" in notes_of(found)
 
 
 def test_a_dataset_without_a_verdict_is_not_undecided(partial):
@@ -370,7 +375,7 @@ def test_a_single_run_beside_several_is_told_everywhere():
     assert f"; {said}" in found.verdict.sentence
     assert rf"\par\noindent {said}" in found.to_latex().splitlines()
     assert said in found.to_markdown().splitlines()
-    assert format_means(found).splitlines()[-1] == said
+    assert text_table(mean_table(found)).splitlines()[-1] == said
     assert any(
         note.startswith("one run of B on ring-12: ") and "the models with several runs is used" in note
         for note in found.notes

@@ -310,10 +310,9 @@ def test_the_command_line(tmp_path, capsys):
     out = capsys.readouterr().out
     compared = compare_classifications({"A": first, "B": second}, metrics="f1,auc", n_resamples=99)
     assert out.splitlines()[0] == compared.verdict
-    f1_row = next(line.split() for line in out.splitlines() if line.startswith("f1 "))
-    assert f1_row[1:4] == [
-        f"{compared.differences[name][0]:.4f}" for name in ("value_first", "value_second", "difference")
-    ]
+    f1_row = next(line.split() for line in out.splitlines() if line.startswith("F1 "))
+    ends = [f"{compared.differences[name][0]:+.4f}" for name in ("difference", "low", "high")]
+    assert f1_row[1:4] == [ends[0], f"[{ends[1]},", f"{ends[2]}]"]
     assert main(["compare", *files, "--by-relation", "mrr"]) == 2
     assert "--by-relation: compares ranks, but" in capsys.readouterr().err
     assert main(["compare", *files, "--metrics", "f1", "--n-resamples", "99", "--to", "csv", "--quiet"]) == 0

@@ -164,7 +164,7 @@ def test_compare_answers_first(capsys):
     order = [next(i for i, line in enumerate(lines) if line.startswith(start)) for start in starts]
     assert order == sorted(order)
     row = found.differences.iloc[0]
-    assert f"{row['difference']:+.4f} [{row['low']:.4f}, {row['high']:.4f}]" in lines[order[4]]
+    assert f"{row['difference']:+.4f} [{row['low']:+.4f}, {row['high']:+.4f}]" in lines[order[4]]
     assert f"{row['wins']}/{row['ties']}/{row['losses']}" in lines[order[4]].split()
     assert lines[order[4]].endswith(f"  {row['better'] or 'undecided'}")
     below = "\n".join(lines[1:])  # the verdict may say a value once more

@@ -10,8 +10,8 @@ from grids import light
 from made_results import replaced
 
 import kgeval as kg
+from kgeval.comparison.tables import values_text
 from kgeval.errors import MetricError
-from kgeval.report.tables import format_compared
 from kgeval.results.bounded import UNKNOWN_COUNT
 
 N = 6
@@ -119,7 +119,7 @@ def test_pairs_without_bounded_ranks_are_tested_as_alone():
         MetricError, match=r"^B has the best known value of mrr, 0.3333, but the value of C lies between 0.2"
     ):
         kg.compare([b, c], metrics="mrr").best("mrr")
-    text = format_compared(kg.compare([b, result_of([(3, 0, False)] * 6, "D"), c], metrics="mrr"), "markdown")
+    text = values_text(kg.compare([b, result_of([(3, 0, False)] * 6, "D"), c], metrics="mrr"), "markdown")
     assert "**" not in text
     assert "undecided: MRR" in text
     with pytest.raises(MetricError, match="the value lies between"):

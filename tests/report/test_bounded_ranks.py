@@ -12,10 +12,10 @@ from page_cases import Reader
 
 import kgeval as kg
 from kgeval.cli import main
+from kgeval.cli.output import summary_frame
 from kgeval.errors import MetricError
 from kgeval.report import exports, write_page
 from kgeval.report.page_content import page_data
-from kgeval.report.tables import summary_frame
 from kgeval.results.bounded import UNKNOWN_COUNT
 
 N = 5

@@ -26,7 +26,6 @@ from kgeval.report.exports import (
     write_frame,
     write_ranks,
 )
-from kgeval.report.tables import COMPARISON_STYLES, format_comparison, significance_marks
 
 pytestmark = pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")
 
@@ -381,128 +380,6 @@ def test_flat_keys_suit_trackers(result):
         with pytest.raises(MetricError) as caught:
             flat(result, prefix=wrong)
         assert str(caught.value) == f"prefix must contain only letters, digits and _ . / -; got {wrong!r}"
-
-
-VALUES = pd.DataFrame(
-    {"n": [480, 480, 480], "mr": [12.344, 12.341, 99.0], "mrr": [0.25, 0.7, 0.69996], "hits@1": [NAN, INF, 0.5]},
-    index=pd.Index(["Trans_E", "a|b <i>*x*", "[c] & 50%"], name="model"),
-)
-BEST = {"mr": False, "mrr": True, "hits@1": True}
-MARKS = {("a|b <i>*x*", "mrr"): "†", ("[c] & 50%", "mr"): "†‡"}
-LEGEND = {"†": "against Trans_E, 5%, Holm", "‡": "against a|b", "§": "not used"}
-
-
-def test_comparison_as_markdown():
-    """Of MR 12.344 and 12.341 both read 12.34 and are bold, as do 0.7 and 0.69996; one finite hits@1 is no contest."""
-    assert format_comparison(VALUES, best=BEST, marks=MARKS, legend=LEGEND) == "\n".join(
-        [
-            "| model | n | MR | MRR | hits@1 |",
-            "| --- | ---: | ---: | ---: | ---: |",
-            "| Trans_E | 480 | **12.34** | 0.2500 | - |",
-            r"| a\|b \<i\>\*x\* | 480 | **12.34** | **0.7000**<sup>†</sup> | inf |",
-            r"| [c] \& 50% | 480 | 99.00<sup>†‡</sup> | **0.7000** | 0.5000 |",
-            "",
-            "<sup>†</sup> against Trans_E, 5%, Holm",
-            "",
-            r"<sup>‡</sup> against a\|b",
-        ]
-    )
-
-
-def test_comparison_as_latex():
-    r"""A label in brackets after \\ would be its argument; the marks are commands of plain LaTeX."""
-    assert format_comparison(VALUES, "latex", best=BEST, marks=MARKS, legend=LEGEND) == "\n".join(
-        [
-            r"% needs \usepackage{booktabs}",
-            r"\begin{tabular}{lrrrr}",
-            r"\toprule",
-            r"model & n & MR & MRR & hits@1 \\",
-            r"\midrule",
-            r"Trans\_E & 480 & \textbf{12.34} & 0.2500 & - \\",
-            r"a\textbar{}b \textless{}i\textgreater{}*x* & 480 & \textbf{12.34} & "
-            r"\textbf{0.7000}\textsuperscript{\dag} & inf \\",
-            r"{}[c] \& 50\% & 480 & 99.00\textsuperscript{\dag\ddag} & \textbf{0.7000} & 0.5000 \\",
-            r"\bottomrule",
-            r"\end{tabular}",
-            r"\par\noindent \textsuperscript{\dag} against Trans\_E, 5\%, Holm",
-            r"\par\noindent \textsuperscript{\ddag} against a\textbar{}b",
-        ]
-    )
-
-
-def test_comparison_as_text():
-    values = VALUES[["mrr"]].set_axis(["a", "b\x1b[1m", "c"]).rename_axis(None)
-    text = format_comparison(values, "table", best={"mrr": True}, marks={("c", "mrr"): "†"}, legend=LEGEND)
-    assert text.split("\n") == [
-        "               MRR",
-        "a         0.2500",
-        "b\\x1b[1m  0.7000*",
-        "c         0.7000*†",
-        "* best value of its column",
-        "† against Trans_E, 5%, Holm",
-    ]
-
-
-def test_intervals_digits_and_lower_is_better():
-    """Two decimals: 0.125 and 0.13 differ (0.125 is exact and goes to even), -0.001 has no sign, gaps stay."""
-    values = pd.DataFrame(
-        {"mr": [2.0, 3.0], "mr low": [1.5, NAN], "mr high": [2.5, 4.0], "x": [0.125, 0.13], "y low": [-0.001, 1.0]},
-        index=["a", "b"],
-    )
-    lines = format_comparison(values, best={"mr": False, "x": True}, digits=2).split("\n")
-    assert lines == [
-        "|  | MR | x | y low |",
-        "| --- | ---: | ---: | ---: |",
-        "| a | **2.00** [1.50, 2.50] | 0.12 | 0.00 |",
-        "| b | 3.00 | **0.13** | 1.00 |",
-    ]
-    one = format_comparison(values.iloc[:1], best={"mr": False})
-    assert "**" not in one
-    assert "| a | 2.00 [1.50, 2.50] | 0.1250 | -0.0010 |" in one
-
-
-@pytest.mark.parametrize(
-    "label", ["a\\b", "`x`", "~~x~~", "![i](u)", "&lt;", "$x$", "_x_", "a__b", "snake_case", "\x00|"]
-)
-def test_markdown_labels_stay_text(label):
-    """Every character that could be markup has a backslash, and taking these away gives the label as printed."""
-    line = format_comparison(pd.DataFrame({"x": [1.0]}, index=[label]), best={}).split("\n")[2]
-    cell = line.removeprefix("| ").removesuffix(" | 1.0000 |")
-    assert re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", cell) == label.replace("\x00", "\\x00")
-    assert not re.search(r"(?<!\\)(\\\\)*(?<!\\)[`*<>|~&$]", cell)
-    assert not re.search(r"(?<!\\)\]\(", cell)
-    assert ("\\_" in cell) == (label in ("_x_", "a__b"))
-
-
-def test_comparisons_that_make_no_sense():
-    cases = [
-        ({"best": {"MMR": True}}, "best and marks must name metrics of the table (n, mr, mrr, hits@1); got 'MMR'"),
-        ({"best": {}, "marks": {("x", "mr"): "†"}, "legend": LEGEND},
-         "best and marks must name models of the table (Trans_E, a|b <i>*x*, [c] & 50%); got 'x'"),
-        ({"best": {}, "marks": MARKS, "legend": {"‡": "x"}},
-         "the legend must explain each mark; it does not explain '†'"),
-    ]  # fmt: skip
-    for arguments, said in cases:
-        with pytest.raises(MetricError) as caught:
-            format_comparison(VALUES, **arguments)
-        assert str(caught.value) == said
-    with pytest.raises(MetricError, match="needs at least one model and one metric; got 0 models and 4 metrics"):
-        format_comparison(VALUES.iloc[:0], best={})
-    with pytest.raises(MetricError, match="must have different names"):
-        format_comparison(pd.concat([VALUES, VALUES]), best={})
-    assert COMPARISON_STYLES == ("table", "markdown", "latex")
-    with pytest.raises(ProtocolError, match="style must be one of 'table', 'markdown', 'latex'; got 'html'"):
-        format_comparison(VALUES, "html", best={})
-
-
-def test_significance_marks():
-    """p at the level counts, NaN does not; the legend says with what, at which level, and how corrected."""
-    p_values = pd.DataFrame({"MRR": [NAN, 0.01, 0.0100001], "MR": [NAN, 0.5, 0.0]}, index=["A", "B", "C"])
-    marks, legend = significance_marks(p_values, against="A", alpha=0.01, mark="‡")
-    assert marks == {("B", "MRR"): "‡", ("C", "MR"): "‡"}
-    assert legend == {"‡": "differs from A, p <= 0.01 (Holm)"}
-    with pytest.raises(MetricError, match="alpha must be above 0 and below 1; got 1.5"):
-        significance_marks(p_values, against="A", alpha=1.5)
 
 
 def test_one_side(tmp_path):

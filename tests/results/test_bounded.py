@@ -16,8 +16,8 @@ from grids import light, size
 from made_results import replaced, saved_with
 
 import kgeval as kg
+from kgeval.display.frames import format_frame, frame_records, undefined_lines
 from kgeval.errors import DataError, MetricError
-from kgeval.report.tables import format_frame, frame_records, undefined_lines
 from kgeval.results.bounded import UNKNOWN_COUNT, bounded_rows
 from kgeval.results.evaluation_result import header_lines, metric_cautions
 from kgeval.results.explanations import extreme_rows

@@ -8,6 +8,3 @@ def all_commands() -> list[Command]:
     """Return the commands of all modules in this folder, in the order in which ``kgeval help`` lists them."""
     commands = [module.COMMAND for module in import_modules(__name__, __path__)]
     return sorted(commands, key=lambda command: command.place)
-
-
-__all__ = ["all_commands"]

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import kgeval
 from kgeval.benchmarks import write_benchmark_page
-from kgeval.benchmarks.benchmark_text import format_means, format_pairs
+from kgeval.benchmarks.benchmark_text import table_texts
 from kgeval.benchmarks.many_runs import Benchmark
 from kgeval.benchmarks.runs import Run, check_all_named, checked_runs
 from kgeval.cli.command import Command
 from kgeval.cli.interval_options import add_cluster, add_confidence, add_gone, add_override
 from kgeval.cli.options import add_format, add_quiet, check_out, json_text, ranked_result, say_aside, written
+from kgeval.display.frames import frame_records
 from kgeval.errors import DataError, ProtocolError
 from kgeval.metrics.default_metrics import BRIEF_METRICS
-from kgeval.report.tables import frame_records
 from kgeval.results.evaluation_result import EvaluationResult
 from kgeval.results.run_names import MODEL, SEED
 from kgeval.stats.runs import SPREADS
@@ -175,9 +175,7 @@ def _as_text(benchmark: Benchmark, options: argparse.Namespace, page: str) -> st
     screen = options.screen
     parts = [screen.bold(screen.wrapped(benchmark.verdict.sentence))]
     parts += [] if options.quiet else [screen.dim(screen.lines(benchmark.description()))]
-    parts.append(format_means(benchmark, screen))
-    if len(benchmark.differences):
-        parts.append(format_pairs(benchmark, screen))
+    parts += table_texts(benchmark, screen)
     if len(benchmark.datasets) >= MIN_DATASETS and len(benchmark.models) >= MIN_MODELS:
         parts.append(screen.lines(benchmark.across().lines()))
     if not options.quiet:

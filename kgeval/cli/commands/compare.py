@@ -15,18 +15,14 @@ from kgeval.cli.interval_options import add_cluster, add_confidence, add_gone, a
 from kgeval.cli.options import add_format, add_quiet, add_results, json_text, result_names, say_aside
 from kgeval.comparison.comparison import Comparison
 from kgeval.comparison.margins import equivalence_lines
+from kgeval.comparison.tables import shown_differences, values_text
+from kgeval.comparison.texts import protocol_comment
+from kgeval.display.frames import format_frame, frame_records, undefined_lines
+from kgeval.display.media import text_table
 from kgeval.errors import ProtocolError
 from kgeval.metrics.base import split_list
 from kgeval.metrics.default_metrics import COMPARED_METRICS
 from kgeval.metrics.grammar import display_of
-from kgeval.report.tables import (
-    format_compared,
-    format_differences,
-    format_frame,
-    frame_records,
-    protocol_comment,
-    undefined_lines,
-)
 from kgeval.results.keys import Key
 from kgeval.terminal import Screen
 
@@ -136,7 +132,7 @@ def _compare(options: argparse.Namespace) -> str:
         ties = Key.parse(options.by_relation).ties
         comment = protocol_comment(dict(zip(names, results)), ties) if options.to == "latex" else ""
         return format_frame(_with_interval(relations), options.to, comment=comment)
-    values = format_compared(comparison, options.to, screen=screen)
+    values = values_text(comparison, options.to, screen)
     if options.to != "table":
         return values
     verdict = screen.bold(screen.wrapped(comparison.verdict.sentence))
@@ -145,7 +141,8 @@ def _compare(options: argparse.Namespace) -> str:
     notes_on_method = [line for line in header if line.startswith(FINE_PRINT)]
     notes = [line for line in header if line.startswith("note: ")]
     parts = [verdict, *([] if options.quiet else [screen.dim(screen.lines(about))]), values]
-    parts.append(format_differences(comparison, screen))
+    table = shown_differences(comparison.differences.to_dict("records"), comparison.alpha, screen=screen)
+    parts.append(text_table(table, screen))
     if options.margin is not None:
         frame, kind = _equivalence(comparison, options)
         parts.append(screen.lines(equivalence_lines(frame, comparison, kind)))

@@ -29,13 +29,12 @@ from kgeval.cli.options import (
     scorer_of,
     words,
 )
-from kgeval.cli.output import ChosenColumns, add_output, check_output, result_text, save_error
+from kgeval.cli.output import ChosenColumns, add_output, check_output, listed_ranks, result_text, save_error
 from kgeval.cli.tool_numbers import convention_text
 from kgeval.comparison.beside import with_baselines
 from kgeval.files import check_target
 from kgeval.formats.scores import has_named_header
 from kgeval.markup import printable
-from kgeval.report.tables import listed_ranks
 from kgeval.results.columns import computed_columns
 from kgeval.results.evaluation_result import EvaluationResult
 from kgeval.results.run_names import check_model_name, named

@@ -1,4 +1,4 @@
-"""Tables of a result as text: numbers, gaps and labels in every style."""
+"""Tables of metrics as text: numbers, gaps and labels in every style."""
 
 import csv
 import json
@@ -11,19 +11,13 @@ from oracle import chance
 
 import kgeval
 from kgeval import Dataset, MetricError, Protocol, ProtocolError
+from kgeval.cli.output import listed_ranks, summary_frame
+from kgeval.comparison.tables import shown_differences, values_text
+from kgeval.comparison.texts import protocol_comment
+from kgeval.display.frames import FORMATS, format_frame, frame_records, rough_lines
+from kgeval.display.media import text_table
 from kgeval.markup import printable
 from kgeval.markup_panels import p_text
-from kgeval.report.tables import (
-    FORMATS,
-    format_compared,
-    format_differences,
-    format_frame,
-    frame_records,
-    listed_ranks,
-    protocol_comment,
-    rough_lines,
-    summary_frame,
-)
 from kgeval.terminal import PIPE, Screen
 
 pytestmark = pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")
@@ -356,7 +350,7 @@ def comparison():
 
 def test_stars_of_what_the_test_cannot_tell_apart(comparison):
     """The best, and each model of which no row of the table says that it differs from the best."""
-    text = format_compared(comparison, "table")
+    text = values_text(comparison, "table")
     assert "* best value, and values that do not differ significantly from it (p > 0.05, Holm)" in text
     rows = {line.split()[0]: line for line in text.split("\n")[1:4]}
     for metric in ("mrr", "mr"):
@@ -372,24 +366,30 @@ def test_stars_of_what_the_test_cannot_tell_apart(comparison):
             assert (f" {shown}*" in line) == (name not in differs)
     places = {line.index(".") for line in rows.values()}
     assert len(places) == 1  # the decimals stand one below another, with and without stars
-    strict = format_compared(comparison, "table", alpha=1e-300)
-    assert strict.count("*") == 1 + 6  # nothing is significant: all are starred, and the note explains it
+    alike = dict(zip(comparison.names[:2], comparison.results))
+    text = values_text(kgeval.compare(alike, metrics="mrr,mr"), "table")
+    assert text.count("*") == 1 + 4  # nothing is significant: all are starred, and the note explains it
+    assert "undecided: MRR, MR; the best model does not differ significantly from every other model" in text
+
+
+def differences_of(comparison, screen=PIPE):
+    return text_table(shown_differences(comparison.differences.to_dict("records"), 0.05, screen=screen), screen)
 
 
 def test_differences_of_pairs(comparison):
     """Each row of the comparison once: difference with its sign and interval, p, better model."""
-    lines = format_differences(comparison).split("\n")
+    lines = differences_of(comparison).split("\n")
     assert lines[0].split("  ")[0] == "difference of"
     for line, row in zip(lines[1:], comparison.differences.to_dict("records"), strict=True):
         digits = 4 if row["metric"] == "mrr" else 2
         assert line.startswith(f"{row['first']} - {row['second']}  ")
         assert f" {row['metric'].upper()} " in line
-        assert f" {row['difference']:+.{digits}f} [{row['low']:.{digits}f}, {row['high']:.{digits}f}]  " in line
+        assert f" {row['difference']:+.{digits}f} [{row['low']:+.{digits}f}, {row['high']:+.{digits}f}]  " in line
         assert f" {p_text(row['p_corrected'], 0.05)} " in line
         assert line.endswith(f"  {row['better'] or 'undecided'}")
     assert {row["p"] < 1 / 10_000 for row in comparison.differences.to_dict("records")} == {True, False}
     for width, kept in ((80, ["p (Holm)", "better"]), (60, ["better"])):
-        fitted = format_differences(comparison, Screen(width)).split("\n")
+        fitted = differences_of(comparison, Screen(width)).split("\n")
         assert all(heading in fitted[0] for heading in ["difference  ", *kept])
         assert max(map(len, fitted)) <= width
 
@@ -406,6 +406,6 @@ def test_protocol_comment(comparison, result):
     assert len(lines) == 2
     assert lines[0].startswith("% protocol: a\\nb: ")
     assert all(line.startswith("% ") for line in lines)
-    latex = format_compared(comparison, "latex", screen=PIPE).split("\n")
+    latex = values_text(comparison, "latex", screen=PIPE).split("\n")
     assert latex[0] == said
     assert latex[4] == r"model & MRR & MR & effective clusters \\"

@@ -1,0 +1,180 @@
+"""The tables of compared results as values: the models in each metric, and their differences."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kgeval.checks import grouped, listed
+from kgeval.comparison.rows import shown_decision
+from kgeval.comparison.texts import protocol_comment
+from kgeval.display.media import drawn
+from kgeval.display.table import BOLD, Cell, Column, Note, Table, frame_table
+from kgeval.errors import MetricError
+from kgeval.markup import printable
+from kgeval.markup_panels import between, difference_bar, enough_decimals, p_text, signed, written
+from kgeval.metrics.grammar import display_of
+from kgeval.stats.moments import FEW_CLUSTERS
+from kgeval.terminal import PIPE, Screen, shortened
+
+MARK = "†"  # differs significantly from every other model
+MAX_PLACES = 3  # differences that a note names before it counts the others
+MAX_NAME = 40  # characters of the name of a model, where no terminal sets the width
+
+
+def shown_values(comparison: Any) -> Table:
+    """Return the values of the compared models, with the best of each metric in bold.
+
+    Bold are the best value, and the values of models that do not differ significantly from it. A mark means that the
+    model differs significantly from every other model. A note names the metrics whose best value has no mark.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    """
+    values, alpha, tests = comparison.values, comparison.alpha, comparison.differences
+    best = {metric: _best_model(comparison, metric) for metric in comparison.keys}
+    bold: set[tuple[Any, str]] = set()
+    marks: dict[tuple[Any, str], str] = {}
+    for metric, leader in best.items():
+        rows = tests[tests["metric"] == metric]
+        for name in comparison.names:
+            own = rows[(rows["first"] == name) | (rows["second"] == name)]
+            if len(own) and own["p_corrected"].max(skipna=False) <= alpha:
+                marks[name, metric] = MARK
+        won = rows[rows["p_corrected"] <= alpha]
+        won = won[(won["first"] == leader) | (won["second"] == leader)]
+        beaten = {*won["first"], *won["second"]} - {leader}
+        known = values.index[values[metric].notna()]
+        bold |= {(name, metric) for name in known if leader and len(known) > 1 and name not in beaten}
+    notes: list[Note] = []
+    if bold:
+        notes.append((BOLD, f"best value, and values that do not differ significantly from it (p > {alpha:g}, Holm)"))
+    if marks:
+        notes.append((MARK, f"differs from every other model, p <= {alpha:g} (Holm)"))
+    has_value = [metric for metric in comparison.keys if values[metric].notna().any()]
+    undecided = [display_of(metric).heading for metric in has_value if (best[metric], metric) not in marks]
+    if undecided:
+        notes.append(
+            (
+                "",
+                f"undecided: {', '.join(undecided)}; the best model does not differ significantly from every other "
+                f"model (p <= {alpha:g}, Holm)",
+            )
+        )
+    return frame_table(values, (), best=bold, marks=marks, notes=notes)
+
+
+def values_text(comparison: Any, style: str, screen: Screen = PIPE) -> str:
+    """Return `shown_values` as text; LaTeX starts with comments that say how the numbers were made.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    style : str
+        As in `kgeval.display.media.drawn`.
+    screen : Screen
+        For the style ``"table"``.
+    """
+    named = dict(zip(comparison.names, comparison.results))
+    ties = " and ".join(sorted({key.ties for key in comparison.keys.values()}))
+    return drawn(shown_values(comparison), style, screen, protocol_comment(named, ties) if style == "latex" else "")
+
+
+def _best_model(comparison: Any, metric: str) -> str:
+    """Return the name of the model with the best value; empty if it is not known."""
+    try:
+        return str(comparison.best(metric))
+    except MetricError:
+        return ""
+
+
+def shown_differences(
+    rows: Sequence[Mapping[Any, Any]],
+    alpha: float,
+    *,
+    has_datasets: bool = False,
+    has_metrics: bool = True,
+    screen: Screen = PIPE,
+) -> Table:
+    """Return differences of pairs of models: each with its interval, drawn and as text, its p-value and its decision.
+
+    Parameters
+    ----------
+    rows : sequence of mappings
+        Rows of `kgeval.comparison.rows.decided_rows`.
+    alpha : float
+        The level of the tests.
+    has_datasets, has_metrics : bool
+        Whether to show the dataset, and the metric, of each row. Of a single metric, the heading has its name.
+    screen : Screen
+        Where it has a width, names of models are shortened, so that both names of a pair can be seen.
+    """
+    width, ellipsis = (MAX_NAME, "…") if screen.width is None else (screen.width // 6, screen.ellipsis)
+
+    def name(text: str) -> str:
+        return shortened(printable(text), width, ellipsis)
+
+    pairs = [f"{name(row['first'])} - {name(row['second'])}" for row in rows]
+    is_one_pair = has_metrics and len(set(pairs)) == 1
+    displays = [display_of(row["metric"].removeprefix("macro.")) for row in rows]
+    headings = [
+        ("macro " if row["metric"].startswith("macro.") else "") + one.heading for row, one in zip(rows, displays)
+    ]
+    columns = [Column.of_labels("dataset", [row["dataset"] for row in rows])] if has_datasets else []
+    columns += [] if is_one_pair else [Column.of_labels("difference of", pairs)]
+    columns += [Column.of_labels(pairs[0] if is_one_pair else "metric", headings)] if has_metrics else []
+    heading = "difference" if has_metrics or not rows else f"{headings[0]} difference"
+    columns.append(Column(heading, [_difference(row, one.decimals) for row, one in zip(rows, displays)], place=5))
+    columns.append(_drawings(rows))
+    columns.append(Column.of_texts("p (Holm)", [p_text(row["p_corrected"], alpha) for row in rows], 4))
+    if has_metrics:
+        detectable = [written(row["detectable"], one.decimals) for row, one in zip(rows, displays)]
+        columns.append(Column.of_texts("detectable", detectable, 2))
+    if rows and "wins" in rows[0]:
+        counts = [f"{row['wins']}/{row['ties']}/{row['losses']}" for row in rows]
+        columns.append(Column.of_texts("wins/ties/losses", counts, 1))
+    few = [row["n_effective"] < FEW_CLUSTERS for row in rows]
+    if has_metrics and any(few):
+        texts = [f"{row['n_effective']:.0f}" if is_few else "" for row, is_few in zip(rows, few)]
+        columns.append(Column.of_texts("effective clusters", texts, -1))
+    decisions = [Cell(name(shown_decision(row)), is_best=bool(row["better"])) for row in rows]
+    columns.append(Column("better", decisions, is_label=True))
+    places = [f"{pair}, {heading}" if has_metrics else pair for pair, heading in zip(pairs, headings)]
+    places = [f"{place} on {printable(row['dataset'])}" if has_datasets else place for place, row in zip(places, rows)]
+    reasons = grouped((row["reason"], place) for row, place in zip(rows, places) if row["reason"])
+    return Table(columns, [("", f"{listed(where, MAX_PLACES)}: {reason}") for reason, where in reasons.items()])
+
+
+def _difference(row: Mapping[Any, Any], decimals: int) -> Cell:
+    """Return a difference with its sign and its interval; a decided one, and a limit beside it, never reads as 0."""
+    numbers = (row["difference"], row["low"], row["high"])
+    places = enough_decimals(numbers if row["better"] else numbers[:1], decimals)
+    return Cell(signed(row["difference"], places), between(row["low"], row["high"], places, has_signs=True))
+
+
+def _drawings(rows: Sequence[Mapping[Any, Any]]) -> Column:
+    """Return the differences with their intervals, drawn on one axis."""
+    limit = edge_of([abs(row[name]) for row in rows for name in ("difference", "low", "high")])
+    drawn = [Cell("", drawing=difference_bar(row["difference"], row["low"], row["high"], limit)) for row in rows]
+    return Column(f"-{limit:g} to +{limit:g}", drawn)
+
+
+def edge_of(sizes: Sequence[float]) -> float:
+    """Return the largest finite size, rounded up to two significant digits; 1 if no size is above 0.
+
+    Parameters
+    ----------
+    sizes : sequence of float
+
+    Examples
+    --------
+    >>> edge_of([0.0312, float("nan")]), edge_of([0.0])
+    (0.032, 1.0)
+    """
+    largest = max((size for size in sizes if math.isfinite(size)), default=0.0)
+    if largest == 0.0:
+        return 1.0
+    unit = 10.0 ** (math.floor(math.log10(largest)) - 1)
+    return float(f"{math.ceil(largest / unit - 1e-9) * unit:.2g}")

@@ -1,0 +1,259 @@
+"""`Table`: a table for people as a value, drawn in each medium by `kgeval.display.media`.
+
+A cell is text that is ready to be shown, but not yet escaped for a medium: each renderer escapes it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from kgeval.markup import Markup, printable
+from kgeval.metrics.grammar import display_of
+from kgeval.metrics.metric_frames import N_EFFECTIVE, REASON
+from kgeval.stats.moments import FEW_CLUSTERS
+
+OPTIONAL_COLUMNS = ("share", N_EFFECTIVE)  # a table that is wider than the terminal leaves out these first
+KEPT_METRIC = "mrr"  # the column that a table leaves out last
+BOLD = "bold"  # the sign of a note about bold values
+Note = tuple[str, str]  # a sign (`BOLD`, a mark such as "†", or empty) and a sentence
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A label or a number of a table, as text.
+
+    Parameters
+    ----------
+    text : str
+        Printable.
+    interval : str
+        Such as ``"[0.21, 0.35]"``; empty if there is none.
+    deviation : str
+        The standard deviation over seeds; empty if there is none.
+    mark : str
+        A mark, such as ``"†"``, that a note explains.
+    is_best : bool
+        Whether the cell is bold, as one of the best of its column or as a decision.
+    drawing : Markup, optional
+        What HTML shows in place of the text, such as an interval on an axis; all other media leave out a column whose
+        cells are drawn.
+    """
+
+    text: str
+    interval: str = ""
+    deviation: str = ""
+    mark: str = ""
+    is_best: bool = False
+    drawing: Markup | None = None
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a `Table`.
+
+    Parameters
+    ----------
+    heading : str
+    cells : sequence of Cell
+    is_label : bool
+        Whether the cells are labels: aligned at the left; a terminal may shorten them. Numbers are aligned at the right
+        and are never shortened.
+    place : int, optional
+        The order in which a terminal leaves out columns, as in `kgeval.terminal.Column`; None: never.
+    group : str
+        What neighbouring columns share, such as their dataset.
+    """
+
+    heading: str
+    cells: Sequence[Cell]
+    is_label: bool = False
+    place: int | None = None
+    group: str = ""
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether the cells are drawings, which only HTML shows."""
+        return any(cell.drawing is not None for cell in self.cells)
+
+    @classmethod
+    def of_labels(cls, heading: str, labels: Iterable[str], place: int | None = None) -> Column:
+        """Return a column of labels; characters that cannot be printed are escaped."""
+        return cls(printable(heading), [Cell(printable(label)) for label in labels], is_label=True, place=place)
+
+    @classmethod
+    def of_texts(cls, heading: str, texts: Iterable[str], place: int | None = None) -> Column:
+        """Return a column of numbers that are text already, such as p-values."""
+        return cls(printable(heading), [Cell(text) for text in texts], place=place)
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table for people: typed columns, and notes below it.
+
+    Parameters
+    ----------
+    columns : sequence of Column
+    notes : sequence of (str, str)
+        Sentences below the table, each with the sign that it explains: `BOLD`, a mark, or an empty text.
+    faint : collection of int
+        The rows that a terminal shows dim.
+    """
+
+    columns: Sequence[Column]
+    notes: Sequence[Note] = ()
+    faint: Collection[int] = ()
+
+    @property
+    def texts(self) -> list[Column]:
+        """The columns without drawings."""
+        return [column for column in self.columns if not column.is_drawn]
+
+
+def is_count(column: str, value: float) -> bool:
+    """Return whether a number of a table is a count, which has no decimals.
+
+    Parameters
+    ----------
+    column : str
+    value : float
+    """
+    return column == "n" or isinstance(value, (int, np.integer))
+
+
+def number_text(column: str, value: float | str, digits: int | None = None) -> str:
+    """Return a value of a table as text; a dash if it is NaN.
+
+    Parameters
+    ----------
+    column : str
+        The key of a metric, or another column.
+    value : float or str
+    digits : int, optional
+        Number of decimals; by default that of the metric, and 1 for values of 100 and more.
+
+    Examples
+    --------
+    >>> number_text("mrr", 0.25), number_text("mr", 123.456), number_text("mr", float("nan")), number_text("n", 3.0)
+    ('0.2500', '123.5', '-', '3')
+    """
+    if isinstance(value, str):
+        return printable(value)
+    if math.isnan(value):
+        return "-"
+    if isinstance(value, (bool, np.bool_)):
+        return "yes" if value else "no"
+    if is_count(column, value):
+        return str(int(value))
+    if digits is None:
+        digits = 1 if abs(value) >= 100 else display_of(column).decimals
+    text = f"{value:.{digits}f}"
+    return text.removeprefix("-") if not text.strip("-0.") else text  # no -0.00
+
+
+def interval_text(low: float, high: float, write: Callable[[float], str]) -> str:
+    """Return an interval as text; empty unless both ends are finite.
+
+    Examples
+    --------
+    >>> interval_text(0.25, 0.5, lambda value: f"{value:.2f}"), interval_text(float("nan"), 1.0, str)
+    ('[0.25, 0.50]', '')
+    """
+    return f"[{write(low)}, {write(high)}]" if math.isfinite(low) and math.isfinite(high) else ""
+
+
+def heading_of(column: str) -> str:
+    """Return the heading of a column of a table of metrics, such as ``"MRR"`` for ``"mrr"``."""
+    return "effective clusters" if column == N_EFFECTIVE else display_of(column).heading
+
+
+def frame_table(
+    frame: pd.DataFrame,
+    optional: Sequence[str] = OPTIONAL_COLUMNS,
+    *,
+    best: Collection[tuple[Any, str]] = (),
+    marks: Mapping[tuple[Any, str], str] | None = None,
+    notes: Sequence[Note] = (),
+    index: bool = True,
+) -> Table:
+    """Return a data frame of metrics as a `Table`.
+
+    Columns have headings, and numbers have few decimals. The columns ``"<metric> low"`` and ``"<metric> high"`` become
+    the interval of the metric; ``"reason"`` is left out (see `kgeval.display.frames.undefined_lines`); the effective
+    number of clusters is shown where it is below 100.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        One row per group, one column per metric.
+    optional : sequence of str
+        Columns that a narrow terminal leaves out first, in this order. Then intervals are left out, then columns from
+        right to left; the MRR (without an MRR: the first metric) is left out last.
+    best : collection of (label of a row, column)
+        The cells that are bold.
+    marks : mapping of (label of a row, column) to str, optional
+    notes : sequence of (str, str)
+        As in `Table`.
+    index : bool
+        Whether to show the index of the frame.
+    """
+    marks = marks or {}
+    names = [name for name in frame.columns if not _is_hidden(name, frame)]
+    is_summary = list(frame.index.names) == ["rows"]
+    faint = [i for i, label in enumerate(frame.index) if label == "chance"] if is_summary else []
+    parts = [index_parts(label) for label in frame.index] if index else []
+    heads = ["" if name is None or is_summary else str(name) for name in frame.index.names] if index else []
+    columns = [Column.of_labels(head, [part[i] for part in parts]) for i, head in enumerate(heads)]
+    for name, place in zip(names, _places(names, optional)):
+        cells = [
+            Cell(text, interval, mark=marks.get((label, name), ""), is_best=(label, name) in best)
+            for label, (text, interval) in zip(frame.index, _cell_texts(frame, name))
+        ]
+        is_label = len(frame) > 0 and isinstance(frame[name].iloc[0], str)
+        columns.append(Column(printable(heading_of(str(name))), cells, is_label, place))
+    return Table(columns, notes, faint)
+
+
+def index_parts(label: Any) -> list[str]:
+    """Return the labels of a row of a frame as texts, one for each level of its index."""
+    return [str(part) for part in label] if isinstance(label, tuple) else [str(label)]
+
+
+def _is_hidden(column: Any, frame: pd.DataFrame) -> bool:
+    """Return whether a column is not shown as such: reasons, ends of intervals, and clusters if there are enough."""
+    if column == N_EFFECTIVE:
+        return not (frame[N_EFFECTIVE] < FEW_CLUSTERS).any()
+    metric = str(column).removesuffix(" low") if str(column).endswith(" low") else str(column).removesuffix(" high")
+    is_end = metric != column and all(name in frame.columns for name in (metric, f"{metric} low", f"{metric} high"))
+    return is_end or column == REASON
+
+
+def _places(columns: Sequence[Any], optional: Sequence[str]) -> list[int | None]:
+    """Return the `Column.place` of each column of a table of metrics; the number of rows, ``n``, is always kept."""
+    names = [str(name) for name in columns]
+    metrics = [name for name in names if name != "n" and name not in optional]
+    last = KEPT_METRIC if KEPT_METRIC in metrics else metrics[0] if metrics else ""
+    places: list[int | None] = []
+    for i, name in enumerate(names):
+        if name in optional:
+            places.append(list(optional).index(name) - len(optional))
+        else:
+            places.append(None if name == "n" else len(names) if name == last else len(names) - 1 - i)
+    return places
+
+
+def _cell_texts(frame: pd.DataFrame, column: Any) -> list[tuple[str, str]]:
+    """Return the text and the interval of each row of a column."""
+    values = frame[column].tolist()
+    if column == N_EFFECTIVE:
+        return [(f"{value:.0f}" if value < FEW_CLUSTERS else "", "") for value in values]
+    low, high = (frame.get(f"{column} {end}") for end in ("low", "high"))
+    if low is None or high is None:
+        return [(number_text(column, value), "") for value in values]
+    limits = (interval_text(*ends, lambda end: number_text(column, end)) for ends in zip(low, high))
+    return [(number_text(column, value), interval) for value, interval in zip(values, limits)]

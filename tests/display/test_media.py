@@ -1,0 +1,196 @@
+"""A table in every medium: what each writes is read back, and is the same everywhere."""
+
+import html
+import random
+import re
+
+import pytest
+
+from kgeval.display.media import MEDIA, drawn, latex_table, markdown_table, panel_table, text_table
+from kgeval.display.table import BOLD, Cell, Column, Table
+from kgeval.errors import ProtocolError
+from kgeval.markup import Markup
+from kgeval.terminal import Screen, width_of
+
+LABELS = [
+    "plain", "a|b", "x\\|y", "end\\", "c&d_e%f#g$h", "{~^}", "=1+1", "[c]", "*", "<i>*x*", "_x_", "a__b", "![i](u)",
+    "~~x~~", "&lt;", "東京 é", "\x1b[31mred", "\u202eback", "-2", "(n)",
+]  # fmt: skip
+LATEX = {r"\textbackslash{}": "\\", r"\textasciitilde{}": "~", r"\textasciicircum{}": "^"}
+LATEX |= {r"\textless{}": "<", r"\textgreater{}": ">", r"\textbar{}": "|", "$-$": "-"}
+LATEX |= {"\\" + c: c for c in "&%$#_{}"}
+COMMANDS = re.compile("|".join(map(re.escape, LATEX)))
+NUMBERS = ["0.2500", "-0.0312", "1234.6", "-", "inf", "0.0000031", "+0.01", "480"]
+
+
+def random_table(rng):
+    """Labels of all scripts; numbers with or without interval, deviation, mark and bold; perhaps two groups."""
+    n = rng.randint(1, 5)
+    columns = [Column.of_labels("model", rng.sample(LABELS, n))]
+    groups = rng.choice([("", ""), ("A & B", "C_1")])
+    for group in groups:
+        for heading in rng.sample(["MRR", "hits@10", "MR", "p (Holm)"], rng.randint(1, 3)):
+            cells = []
+            for _ in range(n):
+                text = rng.choice(NUMBERS)
+                is_value = text not in ("-", "inf")
+                cells.append(
+                    Cell(
+                        text,
+                        rng.choice(["", "[0.2000, 0.3000]", "[-0.5, +1.0]"]) if is_value else "",
+                        rng.choice(["", "0.01", "1.5"]) if is_value else "",
+                        rng.choice(["", "", "†", "†‡"]) if is_value else "",
+                        is_value and rng.random() < 0.3,
+                    )
+                )
+            columns.append(Column(heading, cells, place=1, group=group))
+    return Table(columns)
+
+
+def shown(cell):
+    return (cell.text, cell.is_best, cell.mark, cell.deviation, cell.interval)
+
+
+def parsed(text, bold, mark, deviation):
+    """A cell of a number: text, bold, mark, deviation, interval."""
+    found = re.fullmatch(rf"(?:{bold}|(\S+?))(?:{mark})?(?:{deviation})?(?: (\[.*\]))?", text)
+    best, plain, raised, spread, interval = found.groups()
+    return (best or plain, best is not None, raised or "", spread or "", interval or "")
+
+
+def cells_of(line):
+    """The cells of a row of Markdown; a bar after a backslash is text."""
+    cells = [""]
+    for token in re.findall(r"\\.|[^\\]", line):
+        if token == "|":
+            cells.append("")
+        else:
+            cells[-1] += token
+    return [cell.strip() for cell in cells[1:-1]]
+
+
+def from_markdown(text, table):
+    lines = [line for line in text.split("\n\n")[0].split("\n") if line.startswith("| ")]
+    rows = [cells_of(line) for line in (lines[0], *lines[2:])]
+    plain = [[re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", cell) for cell in row] for row in rows]
+    heads, *body = plain
+    read = [
+        (row[0], *(parsed(cell, r"\*\*(.+?)\*\*", r"<sup>(.+?)</sup>", r" ± (\S+)") for cell in row[1:]))
+        for row in body
+    ]
+    assert heads == [f"{column.group} {column.heading}".strip() for column in table.columns]
+    return read
+
+
+def from_latex(text, table):
+    lines = [line.removesuffix(r" \\") for line in text.split("\n") if line.endswith(r" \\")]
+    has_groups = any(column.group for column in table.columns)
+    rows = [re.split(r"(?<!\\) & ", line) for line in lines[has_groups:]]
+    assert [COMMANDS.sub(lambda found: LATEX[found[0]], head) for head in rows[0]] == [
+        column.heading for column in table.columns
+    ]
+    read = []
+    for row in rows[1:]:
+        label = COMMANDS.sub(lambda found: LATEX[found[0]], row[0].removeprefix("{}"))
+        cells = [cell.replace("$-$", "-").replace(r"\ddag", "‡").replace(r"\dag", "†") for cell in row[1:]]
+        patterns = (r"\\textbf\{(.+?)\}", r"\\textsuperscript\{(.+?)\}", r" \{\\scriptsize \$\\pm\$ (\S+)\}")
+        read.append((label, *(parsed(cell, *patterns) for cell in cells)))
+    return read
+
+
+def from_panel(text, table):
+    rows = re.findall(r"<tr><th scope=\"row\"><bdi>(.*?)</bdi></th>(.*?)</tr>", text)
+    read = []
+    for label, rest in rows:
+        cells = []
+        for cell in re.findall(r"<td class=\"number\">(.*?)</td>", rest):
+            inner = re.sub(r"</?strong>", "", cell)
+            value, raised, spread, interval = re.fullmatch(
+                r"([^†‡\s]+)([†‡]*)(?: ± (\S+))?(?: (\[.*\]))?", inner
+            ).groups()
+            cells.append((value, cell.startswith("<strong>"), raised, spread or "", interval or ""))
+        read.append((html.unescape(label), *cells))
+    return read
+
+
+def from_text(text, table):
+    """Of every row the label, and the words after it: number, star, marks; plus-minus sign; interval."""
+    read = []
+    for place, line in enumerate(text.split("\n")[1:]):
+        label = table.columns[0].cells[place].text
+        assert line.startswith(label)
+        found = re.findall(r" ([^†‡*\s]+)(\*?)([†‡]*)(?: +± (\S+))?(?: +(\[\S+ \S+\]))?(?= |$)", line[len(label) :])
+        read.append((label, *((text, star == "*", mark, spread, ends) for text, star, mark, spread, ends in found)))
+    return read
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_every_medium_says_the_same(seed):
+    """Label, number, sign, mark, deviation, interval and bold of each cell are read back from each medium."""
+    table = random_table(random.Random(seed))
+    wanted = [(labels.text, *map(shown, cells)) for labels, *cells in zip(*(column.cells for column in table.columns))]
+    assert from_text(text_table(table), table) == wanted
+    assert from_markdown(markdown_table(table), table) == wanted
+    assert from_latex(latex_table(table), table) == wanted
+    assert from_panel(panel_table(table), table) == wanted
+
+
+NOTES = [(BOLD, "best of its column, p > 0.05"), ("†‡", "against a|b & 5%"), ("", "one run ± none")]
+
+
+def test_notes_in_every_medium():
+    """Each has the sign that it explains; LaTeX writes p as a formula."""
+    table = Table([Column.of_labels("", ["a"])], NOTES)
+    assert text_table(table).split("\n")[2:] == [
+        "* best of its column, p > 0.05", "†‡ against a|b & 5%", "one run ± none",
+    ]  # fmt: skip
+    assert markdown_table(table).split("\n\n")[1:] == [
+        r"bold: best of its column, p \> 0.05", r"<sup>†‡</sup> against a\|b \& 5%", "one run ± none",
+    ]  # fmt: skip
+    assert latex_table(table).split("\n")[-3:] == [
+        r"\par\noindent bold: best of its column, $p > 0.05$",
+        r"\par\noindent \textsuperscript{\dag\ddag} against a\textbar{}b \& 5\%",
+        r"\par\noindent one run $\pm$ none",
+    ]
+    assert "<li>†‡ against a|b &amp; 5%</li>" in panel_table(table)
+
+
+def test_decimals_stand_one_below_another():
+    """With and without a star, a mark and a deviation."""
+    cells = [Cell("0.25", deviation="0.01"), Cell("0.50", mark="†", is_best=True), Cell("12.25", deviation="0.10")]
+    lines = text_table(Table([Column("x", cells)])).split("\n")
+    assert lines == ["             x", " 0.25   ± 0.01", " 0.50*†", "12.25   ± 0.10"]
+    styled = text_table(Table([Column("x", cells)]), Screen(has_styles=True)).split("\n")
+    assert styled[2] == " \x1b[1m0.50*†\x1b[0m"
+    assert [width_of(line) for line in styled] == [14, 14, 7, 14]
+
+
+def test_latex_columns_of_siunitx():
+    """Numbers are aligned by the package; bold, marks and gaps stand around them; intervals are left out."""
+    cells = [Cell("0.25", "[0.1, 0.4]", "0.01"), Cell("-12.50", mark="†", is_best=True), Cell("-")]
+    lines = latex_table(Table([Column.of_labels("model", ["a", "*b", "c"]), Column("MRR", cells)]), siunitx=True)
+    assert lines.split("\n")[2:] == [
+        r"\begin{tabular}{lS[table-format=-2.2(3)]}",
+        r"\toprule",
+        r"model & {MRR} \\",
+        r"\midrule",
+        r"a & 0.25 \pm 0.01 \\",
+        r"{}*b & \bfseries -12.50 \textsuperscript{\dag} \\",
+        r"c & {-} \\",
+        r"\bottomrule",
+        r"\end{tabular}\endgroup",
+    ]
+
+
+def test_drawings_are_for_html_alone():
+    table = Table([Column.of_labels("", ["a"]), Column("axis", [Cell("", drawing=Markup("<svg></svg>"))])])
+    assert "<td><svg></svg></td>" in panel_table(table)
+    assert text_table(table) == "\na"
+    assert markdown_table(table).endswith("| a |")
+    assert r"\begin{tabular}{l}" in latex_table(table)
+
+
+def test_unknown_medium():
+    assert MEDIA == ("table", "markdown", "latex")
+    with pytest.raises(ProtocolError, match="format must be one of 'table', 'markdown', 'latex'; got 'html'"):
+        drawn(Table([]), "html")
