@@ -27,7 +27,6 @@ from kgeval.comparison.tables import shown_differences
 from kgeval.comparison.verdict import TRAINED, Sentence
 from kgeval.display.frames import frame_panel, frame_text
 from kgeval.display.media import panel_table, text_table
-from kgeval.display.table import Table
 from kgeval.errors import MetricError
 from kgeval.metrics.base import Metric, split_list
 from kgeval.metrics.grammar import display_of
@@ -38,7 +37,7 @@ from kgeval.stats.intervals import check_confidence
 from kgeval.stats.macro_difference import compare_macro
 from kgeval.stats.moments import Moments
 from kgeval.stats.paired import Difference, compare_paired
-from kgeval.terminal import PIPE, Screen
+from kgeval.terminal import Screen
 
 NO_DIRECTION = "values above and below {best:g} are both worse, so a difference does not show which model is better"
 NOT_CORRECTED = "p is not corrected, and the test does not count in p_corrected"
@@ -127,20 +126,18 @@ class ClassificationComparison:
             f"note: {conditional}",
         ]
 
-    def shown(self, screen: Screen = PIPE) -> Table:
-        """Return the table of differences that people read; `screen` as in `kgeval.comparison.tables`."""
-        return shown_differences(self.differences.to_dict("records"), self.alpha, screen=screen)
-
     def __repr__(self) -> str:
         screen = replace(Screen.of(sys.stdout), has_styles=False)
         values = frame_text([self.verdict, *self.header()], self.values)
-        return f"{values}\n\n{text_table(self.shown(screen), screen)}"
+        differences = shown_differences(self.differences.to_dict("records"), self.alpha, screen=screen)
+        return f"{values}\n\n{text_table(differences, screen)}"
 
     def _repr_html_(self) -> str:
+        differences = shown_differences(self.differences.to_dict("records"), self.alpha)
         return panels.panel(
             self.verdict,
             frame_panel(self.values),
-            panels.folded(counted(len(self.differences), "test"), panel_table(self.shown()), is_open=True),
+            panels.folded(counted(len(self.differences), "test"), panel_table(differences), is_open=True),
             panels.folded("Examples, test and notes", panels.lines(self.header())),
         )
 

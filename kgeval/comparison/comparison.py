@@ -173,6 +173,31 @@ class Comparison:
         return self.names[best]
 
     @names_unknown_arguments()
+    def to_latex(self, *, intervals: bool = False) -> str:
+        """Return the values of the models as a table for a paper; needs the package booktabs.
+
+        The best value of each metric is bold, and so are the values that do not differ significantly from it; a dagger
+        marks a best model that is significantly better than every other one. Comments say how the numbers were made.
+
+        Parameters
+        ----------
+        intervals : bool
+            Whether each value has its interval; else a note says how wide the widest interval of each metric is.
+        """
+        return values_text(self, "latex", intervals=intervals)
+
+    @names_unknown_arguments()
+    def to_markdown(self, *, intervals: bool = True) -> str:
+        """Return the table of `to_latex` in Markdown.
+
+        Parameters
+        ----------
+        intervals : bool
+            As in `to_latex`.
+        """
+        return values_text(self, "markdown", intervals=intervals)
+
+    @names_unknown_arguments()
     def significant(self, alpha: float | None = None) -> pd.DataFrame:
         """Return the rows of `differences` that are decided.
 

@@ -18,20 +18,22 @@ from kgeval.metrics.grammar import display_of
 from kgeval.stats.moments import FEW_CLUSTERS
 from kgeval.terminal import PIPE, Screen, shortened
 
-MARK = "†"  # differs significantly from every other model
+MARK = "†"  # significantly better than every other model
 MAX_PLACES = 3  # differences that a note names before it counts the others
 MAX_NAME = 40  # characters of the name of a model, where no terminal sets the width
 
 
-def shown_values(comparison: Any) -> Table:
+def shown_values(comparison: Any, intervals: bool = True) -> Table:
     """Return the values of the compared models, with the best of each metric in bold.
 
     Bold are the best value, and the values of models that do not differ significantly from it. A mark means that the
-    model differs significantly from every other model. A note names the metrics whose best value has no mark.
+    best model is significantly better than every other model. A note names the metrics whose best value has no mark.
 
     Parameters
     ----------
     comparison : Comparison
+    intervals : bool
+        Whether each value has its interval; else a note says how far the ends of the intervals lie from the values.
     """
     values, alpha, tests = comparison.values, comparison.alpha, comparison.differences
     best = {metric: _best_model(comparison, metric) for metric in comparison.keys}
@@ -39,12 +41,10 @@ def shown_values(comparison: Any) -> Table:
     marks: dict[tuple[Any, str], str] = {}
     for metric, leader in best.items():
         rows = tests[tests["metric"] == metric]
-        for name in comparison.names:
-            own = rows[(rows["first"] == name) | (rows["second"] == name)]
-            if len(own) and own["p_corrected"].max(skipna=False) <= alpha:
-                marks[name, metric] = MARK
-        won = rows[rows["p_corrected"] <= alpha]
-        won = won[(won["first"] == leader) | (won["second"] == leader)]
+        own = rows[(rows["first"] == leader) | (rows["second"] == leader)]
+        won = own[own["better"] == leader]
+        if 0 < len(own) == len(won):
+            marks[leader, metric] = MARK
         beaten = {*won["first"], *won["second"]} - {leader}
         known = values.index[values[metric].notna()]
         bold |= {(name, metric) for name in known if leader and len(known) > 1 and name not in beaten}
@@ -52,7 +52,7 @@ def shown_values(comparison: Any) -> Table:
     if bold:
         notes.append((BOLD, f"best value, and values that do not differ significantly from it (p > {alpha:g}, Holm)"))
     if marks:
-        notes.append((MARK, f"differs from every other model, p <= {alpha:g} (Holm)"))
+        notes.append((MARK, f"significantly better than every other model, p <= {alpha:g} (Holm)"))
     has_value = [metric for metric in comparison.keys if values[metric].notna().any()]
     undecided = [display_of(metric).heading for metric in has_value if (best[metric], metric) not in marks]
     if undecided:
@@ -63,10 +63,25 @@ def shown_values(comparison: Any) -> Table:
                 f"model (p <= {alpha:g}, Holm)",
             )
         )
+    if not intervals:
+        notes += [("", _widths(comparison))]
+        values = values[list(comparison.keys)]
     return frame_table(values, (), best=bold, marks=marks, notes=notes)
 
 
-def values_text(comparison: Any, style: str, screen: Screen = PIPE) -> str:
+def _widths(comparison: Any) -> str:
+    """Return the sentence on the largest distance between a value and an end of its interval, for each metric."""
+    texts = []
+    for metric in comparison.keys:
+        ends = comparison.values[[f"{metric} low", f"{metric} high"]]
+        widest = float(ends.sub(comparison.values[metric], axis=0).abs().max().max())
+        if math.isfinite(widest):
+            texts.append(f"{written(widest, display_of(metric).decimals)} ({display_of(metric).heading})")
+    level = f"{100 * comparison.terms.confidence:g}% intervals"
+    return f"{level} reach at most this far from the values: {listed(texts)}" if texts else f"no {level}"
+
+
+def values_text(comparison: Any, style: str, screen: Screen = PIPE, intervals: bool | None = None) -> str:
     """Return `shown_values` as text; LaTeX starts with comments that say how the numbers were made.
 
     Parameters
@@ -76,10 +91,13 @@ def values_text(comparison: Any, style: str, screen: Screen = PIPE) -> str:
         As in `kgeval.display.media.drawn`.
     screen : Screen
         For the style ``"table"``.
+    intervals : bool, optional
+        As in `shown_values`; by default LaTeX has none, so that five models and four metrics fit a column of text.
     """
     named = dict(zip(comparison.names, comparison.results))
     ties = " and ".join(sorted({key.ties for key in comparison.keys.values()}))
-    return drawn(shown_values(comparison), style, screen, protocol_comment(named, ties) if style == "latex" else "")
+    table = shown_values(comparison, style != "latex" if intervals is None else intervals)
+    return drawn(table, style, screen, protocol_comment(named, ties) if style == "latex" else "")
 
 
 def _best_model(comparison: Any, metric: str) -> str:

@@ -15,6 +15,7 @@ from kgeval.markup import Markup, joined, tag
 from kgeval.terminal import PIPE, Screen, width_of
 
 MEDIA = ("table", "markdown", "latex")
+NARROW = r"\small\setlength{\tabcolsep}{2pt}"  # with deviations, four numbers to a row fit 345 pt
 S_OPTIONS = "separate-uncertainty, retain-zero-uncertainty, table-align-uncertainty, detect-weight, mode=text"
 _LATEX_MARKS = {"†": r"\dag", "‡": r"\ddag", "§": r"\S", "¶": r"\P"}
 
@@ -116,7 +117,7 @@ def latex_table(table: Table, comment: str = "", *, siunitx: bool = False) -> st
 
     Examples
     --------
-    >>> column = Column("MRR", [Cell("-0.5", deviation="0.1")], group="A_1")
+    >>> column = Column("MRR", [Cell("-0.5", mark="†")], group="A_1")
     >>> print(latex_table(Table([Column.of_labels("model", ["*"]), column])))
     % needs \\usepackage{booktabs}
     \\begin{tabular}{lr}
@@ -125,7 +126,7 @@ def latex_table(table: Table, comment: str = "", *, siunitx: bool = False) -> st
     \\cmidrule(lr){2-2}
     model & MRR \\\\
     \\midrule
-    {}* & $-$0.5 {\\scriptsize $\\pm$ 0.1} \\\\
+    {}* & $-$0.5\\textsuperscript{\\dag} \\\\
     \\bottomrule
     \\end{tabular}
     """
@@ -136,9 +137,16 @@ def latex_table(table: Table, comment: str = "", *, siunitx: bool = False) -> st
         heads = [head if column.is_label else f"{{{head}}}" for head, column in zip(heads, table.texts)]
     packages = "booktabs,siunitx" if siunitx else "booktabs"
     lines = [*([comment] if comment else []), rf"% needs \usepackage{{{packages}}}"]
-    lines += [rf"\begingroup\sisetup{{{S_OPTIONS}}}"] if siunitx else []
+    has_deviations = any(cell.deviation for column in table.texts for cell in column.cells)
+    start, end = (rf"\begingroup{NARROW}", r"\endgroup") if has_deviations or siunitx else ("", "")
+    start += rf"\sisetup{{{S_OPTIONS}}}" if siunitx else ""
+    lines += [start] if start else []
     lines += [rf"\begin{{tabular}}{{{kinds}}}", r"\toprule", *_latex_groups(table), *_latex_lines([heads]), r"\midrule"]
-    lines += [*_latex_lines(zip(*columns)), r"\bottomrule", r"\end{tabular}" + (r"\endgroup" if siunitx else "")]
+    lines += [
+        *_latex_lines(zip(*columns)),
+        r"\bottomrule",
+        r"\end{tabular}" + end,
+    ]
     notes = _notes(table.notes, latex_note, _raised_latex)
     return "\n".join([*lines, *(rf"\par\noindent {note}" for note in notes)])
 
@@ -218,7 +226,7 @@ def _latex_cell(cell: Cell, siunitx: bool) -> str:
         return (r"\bfseries " if cell.is_best else "") + f"{number} {_raised_latex(cell.mark)}".rstrip()
     text = escaped_latex(cell.text)
     text = (rf"\textbf{{{text}}}" if cell.is_best else text) + _raised_latex(cell.mark)
-    text += rf" {{\scriptsize $\pm$ {cell.deviation}}}" if cell.deviation else ""
+    text += rf" {{\scriptsize$\pm${cell.deviation}}}" if cell.deviation else ""
     return f"{text} {escaped_latex(cell.interval)}" if cell.interval else text
 
 

@@ -54,7 +54,8 @@ def cells_of(text):
         depth += (character == "{") - (character == "}")
         assert depth >= 0
     assert re.findall(r"\\begin\{(\w+)\}", text) == re.findall(r"\\end\{(\w+)\}", text) == ["tabular"]
-    assert text.count(r"\begingroup") == text.count(r"\endgroup") == text.count(r"\sisetup")
+    assert text.count(r"\begingroup") == text.count(r"\endgroup") == text.count(r"\small")
+    assert text.count(r"\sisetup") == text.count("siunitx}")
     rules = [text.index(rule) for rule in (r"\toprule", r"\cmidrule", r"\midrule", r"\bottomrule")]
     assert rules == sorted(rules)
     rows = []
@@ -107,7 +108,7 @@ def test_latex_cells_hold_mean_and_deviation(bench):
             row = table.loc[(model, dataset, metric)]
             mean, sd = (f"{row[name]:.{decimals[metric]}f}" for name in ("mean", "sd"))
             shown = re.sub(r"\\textbf\{([\d.]+)\}", r"\1", plain[2 + i][1 + j])
-            assert shown == rf"{mean} {{\scriptsize $\pm$ {sd}}}"
+            assert shown == rf"{mean} {{\scriptsize$\pm${sd}}}"
             assert aligned[2 + i][1 + j].removeprefix(r"\bfseries ") == rf"{mean} \pm {sd}"
 
 

@@ -381,7 +381,7 @@ def test_latex_says_its_protocol(capsys):
         n_columns = lines[2].removeprefix(r"\begin{tabular}{").count("l") + lines[2].partition("}{")[2].count("r")
         rows = [line for line in lines if line.endswith(r" \\")]
         assert {len(re.findall(r"(?<!\\)&", row)) for row in rows} == {n_columns - 1}
-    assert compared[4].startswith(r"model & MRR & MR & ")
+    assert compared[4].startswith(r"model & MRR & MR \\")
     assert r"does not differ significantly from every other model ($p \leq 0.05$, Holm)" in "\n".join(compared)
     assert "<" not in "\n".join(compared)
     assert r"$-$" in "\n".join(relations)  # a minus, not a hyphen

@@ -408,4 +408,4 @@ def test_protocol_comment(comparison, result):
     assert all(line.startswith("% ") for line in lines)
     latex = values_text(comparison, "latex", screen=PIPE).split("\n")
     assert latex[0] == said
-    assert latex[4] == r"model & MRR & MR & effective clusters \\"
+    assert latex[4] == r"model & MRR & MR \\"

@@ -93,7 +93,7 @@ def from_latex(text, table):
     for row in rows[1:]:
         label = COMMANDS.sub(lambda found: LATEX[found[0]], row[0].removeprefix("{}"))
         cells = [cell.replace("$-$", "-").replace(r"\ddag", "‡").replace(r"\dag", "†") for cell in row[1:]]
-        patterns = (r"\\textbf\{(.+?)\}", r"\\textsuperscript\{(.+?)\}", r" \{\\scriptsize \$\\pm\$ (\S+)\}")
+        patterns = (r"\\textbf\{(.+?)\}", r"\\textsuperscript\{(.+?)\}", r" \{\\scriptsize\$\\pm\$(\S+)\}")
         read.append((label, *(parsed(cell, *patterns) for cell in cells)))
     return read
 

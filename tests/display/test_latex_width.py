@@ -1,0 +1,53 @@
+"""Tables for papers, compiled by LaTeX: no box is wider than the text of an article, 345 pt."""
+
+import shutil
+import subprocess
+
+import benchmark_cases as cases
+import pytest
+
+import kgeval as kg
+from kgeval.comparison.tables import values_text
+
+pytestmark = [
+    pytest.mark.thorough,
+    pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning"),
+    pytest.mark.skipif(shutil.which("pdflatex") is None, reason="LaTeX is not installed"),
+]
+NAMES = ("DistMult", "ComplEx", "RotatE", "TransE", "TuckER")
+DATASETS = {"ring-12": "FB15k-237", "ring-100": "WN18RR"}
+
+
+def overfull(text, folder):
+    """Return the complaints of LaTeX about a table in a document of the class article."""
+    document = "\\documentclass{article}\\usepackage{booktabs,siunitx}\\begin{document}\n%s\n\n\\end{document}\n"
+    (folder / "table.tex").write_text(document % text, encoding="utf-8")
+    command = ["pdflatex", "-interaction=nonstopmode", "table.tex"]
+    printed = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace", check=False).stdout
+    assert "Output written on table.pdf" in printed
+    return [line for line in printed.splitlines() if line.startswith(("Overfull", "!"))]
+
+
+@pytest.fixture(scope="module")
+def runs():
+    """Five models with three runs on two datasets; names and values are as wide as those of papers."""
+    made = {}
+    for place, name in enumerate(NAMES):
+        for seed in (1, 2, 3):
+            for size in (12, 100):
+                found = cases.run_of(size, "ABC"[place % 3], 10 * place + seed)
+                made[name, seed, DATASETS[f"ring-{size}"]] = found
+    return made
+
+
+def test_five_models_and_four_metrics(runs, tmp_path):
+    results = {name: runs[name, 1, "WN18RR"] for name in NAMES}
+    compared = kg.compare(results, metrics="mrr,hits@1,hits@10,mr")
+    assert overfull(compared.to_latex(), tmp_path) == []
+    assert overfull(values_text(compared, "latex", intervals=True), tmp_path)  # it would be too wide
+
+
+@pytest.mark.parametrize("siunitx", [False, True])
+def test_four_models_two_datasets_and_two_metrics(runs, tmp_path, siunitx):
+    some = {run: result for run, result in runs.items() if run[0] != "TuckER"}
+    assert overfull(kg.benchmark(some, metrics="mrr,hits@10").to_latex(siunitx=siunitx), tmp_path) == []
