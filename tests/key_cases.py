@@ -7,7 +7,7 @@ from kgeval.data.dataset import Dataset
 from kgeval.data.triples import TripleSet
 from kgeval.data.vocabulary import Vocabulary
 
-N, R, TIMES, QUALIFIERS = 6, 2, (2, 9, 10, None), ("", "a", "a,b")
+N, R, TIMES, QUALIFIERS = 6, 2, (2, 9, 10, None), ((), ((0, 1),), ((0, 1), (1, 2)))
 COUNTS = [f"{count}_{setting}" for setting in ("raw", "filtered") for count in ("better", "tied", "rivals")]
 
 
@@ -19,8 +19,8 @@ def random_facts(seed, n=40):
         for s, p, o, t, q in rng.integers(0, (N, R, N, len(TIMES), len(QUALIFIERS)), (n, 5))
     ]
     rows += [rows[i] for i in rng.integers(0, n, n // 4)]  # planted duplicates, also across splits
-    rng.shuffle(rows)
-    rows = [(int(s), int(p), int(o), None if t is None else int(t), str(q)) for s, p, o, t, q in rows]
+    rows = [rows[i] for i in rng.permutation(len(rows))]
+    rows = [(int(s), int(p), int(o), None if t is None else int(t), q) for s, p, o, t, q in rows]
     return {"train": rows[: n // 2], "valid": rows[n // 2 : n // 2 + 8], "test": rows[n // 2 + 8 :]}
 
 
@@ -30,13 +30,12 @@ def as_dataset(facts):
         split: TripleSet(np.array([row[:3] for row in rows], dtype=np.int64).reshape(-1, 3), N, R)
         for split, rows in facts.items()
     }
-    columns = {
-        split: pd.DataFrame(
-            {"time": pd.Series([row[3] for row in rows], dtype=object), "qualifiers": [row[4] for row in rows]}
-        )
+    times = {
+        split: pd.DataFrame({"time": pd.Series([row[3] for row in rows], dtype=object)})
         for split, rows in facts.items()
     }
-    return Dataset(Vocabulary.of_ids(N), Vocabulary.of_ids(R), splits, columns=columns)
+    qualifiers = {split: [row[4] for row in rows] for split, rows in facts.items()}
+    return Dataset(Vocabulary.of_ids(N), Vocabulary.of_ids(R), splits, columns=times, qualifiers=qualifiers)
 
 
 def score_of(s, p, o, time):

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from kgeval.checks import Ids, cut_label, listed
+from kgeval.data.column_names import meant_column
 from kgeval.data.fingerprints import FurtherPart
 from kgeval.data.further_values import ColumnValues, column_values
 from kgeval.data.qualifiers import QUALIFIERS, Qualifiers
@@ -123,8 +124,7 @@ class FactColumns:
 def natural_key(dataset: HasColumns) -> tuple[str, ...]:
     """Return the columns without which two facts may be the same triple: a column of time, and qualifiers."""
     time = dataset.time_column
-    has_qualifiers = dataset.has_qualifiers or any(QUALIFIERS in frame for frame in dataset.columns.values())
-    return (*([time] if time else []), *([QUALIFIERS] if has_qualifiers else []))
+    return (*([time] if time else []), *([QUALIFIERS] if dataset.has_qualifiers else []))
 
 
 def column_notes(dataset: HasColumns, scored: Sequence[str]) -> list[str]:
@@ -181,7 +181,7 @@ def _values_and_codes(dataset: HasColumns, name: str) -> tuple[Any, Ids]:
     return joined, np.concatenate([codes[split] for split in dataset.splits])
 
 
-def codes_of(dataset: HasColumns, name: str, values: Sequence[Any], what: str) -> Ids:
+def codes_of(dataset: HasColumns, name: str, values: Sequence[Any], what: str, advice: str = "") -> Ids:
     """Return the codes of given values of a further column, as in `FurtherColumn`.
 
     Parameters
@@ -194,6 +194,8 @@ def codes_of(dataset: HasColumns, name: str, values: Sequence[Any], what: str) -
         Qualifiers are lists of pairs (relation, entity), of labels or ids.
     what : str
         Where the values come from, for messages.
+    advice : str
+        The end of the message about a value that no fact has.
 
     Returns
     -------
@@ -221,8 +223,28 @@ def codes_of(dataset: HasColumns, name: str, values: Sequence[Any], what: str) -
     if is_unknown.any():
         row = int(np.argmax(is_unknown))
         shown = cut_label(repr(values[row]))
-        raise DataError(f"{what}{f', row {row}' * (len(values) > 1)}: no fact of the dataset has the {name} {shown}")
+        raise DataError(
+            f"{what}{f', row {row}' * (len(values) > 1)}: no fact of the dataset has the {name} {shown}{advice}"
+        )
     return np.asarray(order[places], dtype=np.int64)
+
+
+def distinct_texts(values: Any) -> list[str]:
+    """Return the distinct values of a further column as texts, in their order; a missing value is ``"none"``.
+
+    Parameters
+    ----------
+    values : pandas.Series, array or Qualifiers
+
+    Examples
+    --------
+    >>> distinct_texts(np.array([10.0, 9.0, np.nan, 10.0]))
+    ['none', '9', '10']
+    """
+    if isinstance(values, Qualifiers):
+        return [*dict.fromkeys(str(values[row]) for row in range(len(values)))]
+    found = column_values({"rows": pd.Series(values)})
+    return [*(["none"] if (found.codes["rows"] < 0).any() else []), *found.texts()]
 
 
 def _pairs(dataset: HasColumns, value: Any, what: str) -> list[tuple[int, int]]:
@@ -317,6 +339,8 @@ def as_key(filter_by: Sequence[str] | str) -> tuple[str, ...]:
 def check_key(dataset: HasColumns, filter_by: Sequence[str] | str | None) -> tuple[str, ...]:
     """Return the columns of the filter key; None becomes () if the dataset has neither times nor qualifiers.
 
+    ``"time"`` becomes the name of the column of time, so that a key has one spelling.
+
     Parameters
     ----------
     dataset : Dataset
@@ -341,7 +365,7 @@ def check_key(dataset: HasColumns, filter_by: Sequence[str] | str | None) -> tup
             f"Protocol(filter_by=()) (--filter-by none) removes those of any {words}, as for plain triples. "
             "The numbers differ much, and papers use both"
         )
-    key = as_key(filter_by)
+    key = as_key([meant_column(name, names) for name in as_key(filter_by)])
     for name in key:
         if name not in names:
             raise ProtocolError(

@@ -38,7 +38,8 @@ BELOW_CHANCE, ABOVE_CHANCE = -4.0, 2.0
 MANY_RANKS = 100
 KEYED_QUERIES = (
     "queries of one triple with different times or qualifiers are different queries, for which query-level metrics are "
-    "not computed"
+    "not computed; use metrics of single ranks, such as mrr, or filter_by=() (--filter-by none) with a scorer that "
+    "takes none of these columns"
 )
 NO_NEGATIVES = "the positive has no listed negative on this side"  # why a rank is left out
 

@@ -17,10 +17,20 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import Bools, Ids, check_one_of, check_positive_int, counted, cut_label, names_unknown_arguments
+from kgeval.checks import (
+    Bools,
+    Ids,
+    check_one_of,
+    check_positive_int,
+    counted,
+    cut_label,
+    listed,
+    names_unknown_arguments,
+)
 from kgeval.data.candidates import LAST, All, ByRelation, Candidates, Listed
+from kgeval.data.column_names import given_values
 from kgeval.data.dataset import Dataset, triple_labels
-from kgeval.data.keys import FactColumns, codes_of, column_notes, facts_of
+from kgeval.data.keys import FactColumns, codes_of, column_notes, distinct_texts, facts_of, further_column
 from kgeval.data.known import KnownIndex
 from kgeval.data.protocol import PROTOCOL_HINTS, Protocol
 from kgeval.data.queries import Queries, query_parts
@@ -400,18 +410,23 @@ class Evaluator:
         source = self._source(plan, rows, plan.ranked_rows[side])
         facts = plan.positives.facts[source.positive_rows]
         in_table = np.flatnonzero((facts[:, :3] == triple).all(axis=1))
-        for name in given or ():
+        values = given_values(given, self.dataset.column_names)
+        for name in values:
             check_one_of("given", name, self.dataset.column_names, DataError)
         for place, name in enumerate(plan.positives.columns.names, start=3):
-            if given and name in given:
-                code = int(codes_of(self.dataset, name, [given[name]], "given")[0])
+            codes = np.unique(facts[in_table, place])
+            has = distinct_texts(further_column(self.dataset, name).values.take(codes))
+            if name in values:
+                ranked = f"; ({s!r}, {p!r}, {o!r}) is ranked with {listed(has, 5)}" if has else ""
+                code = int(codes_of(self.dataset, name, [values[name]], "given", ranked)[0])
                 in_table = in_table[facts[in_table, place] == code]
-            elif len(codes := np.unique(facts[in_table, place])) == 1:
+            elif len(codes) == 1:
                 code = int(codes[0])
             else:
-                has = f"is ranked with {len(codes)} values of" if len(codes) else "is not ranked; which"
+                what = f"is ranked with {len(codes)} values of {name}" if has else f"is not ranked; which {name}"
                 raise DataError(
-                    f"({s!r}, {p!r}, {o!r}) {has} {name}: say it with given={{{name!r}: ...}} (--given {name}=...)"
+                    f"({s!r}, {p!r}, {o!r}) {what}: say it with given={{{name!r}: ...}} (--given {name}=...)"
+                    + f"; it has {listed(has, 5)}" * bool(has)
                 )
             triple = np.append(triple, code)
         row = int(in_table[0]) if len(in_table) else None

@@ -24,9 +24,11 @@ from kgeval.checks import (
     listed,
     names_unknown_arguments,
 )
+from kgeval.data.column_names import given_values, meant_column
 from kgeval.data.dataset import Dataset
 from kgeval.data.frames import with_labels
 from kgeval.data.further_values import column_values
+from kgeval.data.keys import distinct_texts
 from kgeval.data.known import SETTINGS
 from kgeval.data.protocol import Protocol
 from kgeval.data.qualifiers import QUALIFIERS
@@ -945,7 +947,8 @@ class EvaluationResult:
             return self.table[name].array
         column, period = split_period(name)
         for of, bins in ((name, ""), (column, period)):
-            if of in self.columns.columns:
+            of = meant_column(of, map(str, self.columns))
+            if of in self.columns:
                 values = self.columns[of].array
                 return time_bins(of, values, bins) if is_time(of) else values
         if name in FEATURES:
@@ -961,7 +964,7 @@ class EvaluationResult:
         ids = triple_ids(self.entities, self.relations, (s, p, o))
         is_triple = (triples_of(self.table) == ids).all(axis=1)
         is_match = is_triple & (self.table["side"] == side).to_numpy()
-        for name, value in (given or {}).items():
+        for name, value in given_values(given, map(str, self.columns)).items():
             if name not in self.columns:
                 known = ", ".join(map(str, self.columns)) or "none"
                 raise DataError(f"given: the result has no column {name!r}; its columns: {known}")
@@ -971,9 +974,15 @@ class EvaluationResult:
                     "the pairs"
                 )
             codes = column_values({"rows": self.columns[name], "given": pd.Series([value], dtype=object)}).codes
-            is_match &= codes["rows"] == codes["given"]
+            is_equal = codes["rows"] == codes["given"]
+            if is_match.any() and not (is_match & is_equal).any():
+                raise DataError(
+                    f"given: the triple was not ranked with {name} {value!r}; it has "
+                    f"{listed(distinct_texts(self.columns[name][is_match]), 5)}"
+                )
+            is_match &= is_equal
         for name in key_columns(self):
-            different = sorted({str(one) for one in self.columns[name].to_numpy(dtype=object)[is_match]})
+            different = distinct_texts(self.columns[name][is_match])
             if len(different) > 1:
                 raise DataError(
                     f"the triple was ranked with {len(different)} values of {name}: say which with "

@@ -222,10 +222,10 @@ def test_explain_scores_at_the_time_and_filters_by_the_key(key):
             continue
         given = {"time": time, **({"qualifiers": qualifiers} if "qualifiers" in key else {})}
         for side in ("subject", "object"):
-            for frame in (
-                result.explain(s, p, o, side, given=given),
-                kg.Evaluator(dataset, protocol).explain(with_time, s, p, o, side, given=given),
-            ):
+            frames = [kg.Evaluator(dataset, protocol).explain(with_time, s, p, o, side, given=given)]
+            if "qualifiers" not in key:  # a result holds how many, not which
+                frames.append(result.explain(s, p, o, side, given=given))
+            for frame in frames:
                 found = [frame.attrs[f"n_{name}"] for name in ("above", "tied", "above_counting", "tied_counting")]
                 assert found == [wanted[number, side][i] for i in (0, 1, 3, 4)]
     times = {}
@@ -236,8 +236,22 @@ def test_explain_scores_at_the_time_and_filters_by_the_key(key):
         result.explain(*several)
     with pytest.raises(kg.DataError, match=r"is ranked with 2 values of time: say it with given=\{'time': ...\}"):
         kg.Evaluator(dataset, protocol).explain(with_time, *several)
-    with pytest.raises(kg.DataError, match="given: no fact of the dataset has the time 77"):
-        kg.Evaluator(dataset, protocol).explain(with_time, *several, given={"time": 77})
+    has = " and ".join("none" if time is None else str(time) for time in sorted(times[several], key=lambda t: t or 0))
+    for explain, message in (
+        (result.explain, f"given: the triple was not ranked with time 77; it has {has}"),
+        (
+            lambda *triple, given: kg.Evaluator(dataset, protocol).explain(with_time, *triple, given=given),
+            f"given: no fact of the dataset has the time 77; {several} is ranked with {has}",
+        ),
+    ):
+        with pytest.raises(kg.DataError) as caught:
+            explain(*several, given={"time": 77})
+        assert str(caught.value) == message
+        with pytest.raises(kg.DataError) as caught:
+            explain(*several, given=[2])
+        assert str(caught.value) == (
+            "given must be a dict from columns to values, such as given={'time': 183}; got [2]"
+        )
 
 
 def test_query_level_metrics_are_not_mixed_over_times():
@@ -247,7 +261,11 @@ def test_query_level_metrics_are_not_mixed_over_times():
         result = kg.evaluate(scorer, dataset, kg.Protocol(filter_by=key), progress=False)
         reason = result.value("query.map").reason
         assert np.isnan(result["query.map"]), key
-        assert "queries of one triple with different times or qualifiers are different queries" in reason
+        assert reason == (
+            "queries of one triple with different times or qualifiers are different queries, for which query-level "
+            "metrics are not computed; use metrics of single ranks, such as mrr, or filter_by=() (--filter-by none) "
+            "with a scorer that takes none of these columns"
+        )
     static = kg.evaluate(without_time, dataset, kg.Protocol(filter_by=()), progress=False)
     assert 0 < static["query.map"] <= 1
 
@@ -410,6 +428,41 @@ def test_a_parameter_time_is_the_column_of_time_whatever_its_name():
     assert set(seen) == {(np.dtype("datetime64[D]"), True)}
     assert result.table[["better_raw", "tied_raw"]].to_numpy().tolist() == [[0, 0], [0, 1]]
     assert not any("was not given" in note for note in result.notes)
+
+
+def test_time_and_the_name_of_the_column_are_one_key():
+    """One protocol, one fingerprint, comparable; breakdowns and explanations take both names, too."""
+    days = {"train": {"timestamp": [1, 2]}, "test": {"timestamp": [2, 1]}}
+    dataset = kg.Dataset.from_arrays(
+        train=[[0, 0, 1], [0, 0, 2]], test=[[0, 0, 2], [0, 0, 2]], n_entities=4, n_relations=1, columns=days
+    )
+    names = ("time", "timestamp", ("timestamp", "time"))
+    results = [
+        kg.evaluate(lambda s, p, o, time: time * o % 3, dataset, kg.Protocol(filter_by=name), progress=False)
+        for name in names
+    ]
+    assert [result.protocol.filter_by for result in results] == [("timestamp",)] * 3
+    assert len({result.protocol.fingerprint for result in results}) == 1
+    kg.compare(results[:2], names=["A", "B"])
+    one = results[0]
+    for given in ({"time": 1}, {"timestamp": 1}):
+        assert one.explain(0, 0, 2, given=given).attrs["n_above"] == 0
+    assert one.by("time", metrics="mr")["mr"].tolist() == one.by("timestamp", metrics="mr")["mr"].tolist()
+    assert one.by("time:1", metrics="mr")["n"].tolist() == [4]
+    with pytest.raises(kg.DataError) as caught:
+        one.explain(0, 0, 2, given={"time": 99})
+    assert str(caught.value) == "given: the triple was not ranked with timestamp 99; it has 1 and 2"
+    several = kg.Dataset.from_arrays(
+        test=[[0, 0, 1]], n_entities=2, n_relations=1, columns={"test": {"year": [1], "Date": [2]}}
+    )
+    for ask in (
+        lambda: kg.evaluate(without_time, several, kg.Protocol(filter_by="time")),
+        lambda: kg.evaluate(without_time, several, kg.Protocol(filter_by=()), progress=False).by("time"),
+        lambda: kg.negatives(several, (0, 0, 1), "object", given={"time": 1}),
+    ):
+        with pytest.raises(kg.DataError) as caught:
+            ask()
+        assert str(caught.value) == "'time' can be the column 'year' or 'Date'; give the name of the column"
 
 
 def test_faults_of_a_scorer_are_sought_at_the_times_of_the_triples():
