@@ -46,7 +46,8 @@ def score_of(s, p, o, time):
 def loop(facts, key, takes_time, splits=("test",), known=("train", "valid", "test"), pools=None):
     """Count the rivals of each positive by loops over all entities: {(row, side): counts raw and filtered}.
 
-    `pools`: side -> relation -> the entities to loop over instead.
+    `takes_time`: whether the scorer takes the time, or the sides on which it does. `pools`: side -> relation -> the
+    entities to loop over instead.
     """
     part = {"time": 3, "qualifiers": 4}
     known_facts = {tuple(row[:3]) + tuple(row[part[name]] for name in key) for split in known for row in facts[split]}
@@ -55,12 +56,13 @@ def loop(facts, key, takes_time, splits=("test",), known=("train", "valid", "tes
         s, p, o, time = row[:4]
         for side in ("subject", "object"):
             counts = dict.fromkeys(COUNTS, 0)
-            own = score_of(s, p, o, time if takes_time else None)
+            with_time = takes_time if isinstance(takes_time, bool) else side in takes_time
+            own = score_of(s, p, o, time if with_time else None)
             for entity in range(N) if pools is None else sorted(pools[side][p]):
                 triple = (entity, p, o) if side == "subject" else (s, p, entity)
                 if triple == (s, p, o):
                     continue
-                score = score_of(*triple, time if takes_time else None)
+                score = score_of(*triple, time if with_time else None)
                 is_known = triple + tuple(row[part[name]] for name in key) in known_facts
                 for setting in ("raw", *(("filtered",) if not is_known else ())):
                     counts[f"better_{setting}"] += score > own
@@ -120,6 +122,18 @@ class PlainRows(Rows):
 
     def score_subjects(self, p, o):
         return self._all([(None, i, j) for i, j in zip(p.tolist(), o.tolist())], [None] * len(p))
+
+
+class ObjectTimes(PlainRows):
+    """Whole rows, of which only one method takes the time."""
+
+    score_objects = Rows.score_objects
+
+
+class SubjectTimes(PlainRows):
+    """Whole rows, of which only the other method takes the time."""
+
+    score_subjects = Rows.score_subjects
 
 
 def ranked(result):

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import Ids, cut_label, listed
+from kgeval.checks import Ids, cut_label, grouped, listed
 from kgeval.data.column_names import meant_column
 from kgeval.data.fingerprints import FurtherPart
 from kgeval.data.further_values import ColumnValues, column_values
@@ -90,16 +90,42 @@ class FactColumns:
         The columns that the scorer takes.
     key : tuple of str
         The columns of the filter key.
+    by_side : tuple of (str, tuple of str)
+        For each side, those of `scored` that the scorer takes there; on a side that is not named, all of them.
 
     Examples
     --------
-    >>> columns = FactColumns(("weight", "time"), ("time", "qualifiers"))
+    >>> columns = FactColumns(("weight", "time"), ("time", "qualifiers"), (("object", ("time",)),))
     >>> columns.names, columns.key_places, columns.n_scored
     (('weight', 'time', 'qualifiers'), (0, 1, 2, 4, 5), 5)
+    >>> columns.on_side("object").names, columns.facts_on("object", np.array([[0, 0, 1, 7, 8, 9]]))
+    (('time', 'qualifiers'), array([[0, 0, 1, 8, 9]]))
     """
 
     scored: tuple[str, ...] = ()
     key: tuple[str, ...] = ()
+    by_side: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+    @classmethod
+    def taken(cls, by_side: Mapping[str, tuple[str, ...]], key: tuple[str, ...] = ()) -> FactColumns:
+        """Return the columns of a scorer that takes other columns on each side.
+
+        Parameters
+        ----------
+        by_side : mapping of str to tuple of str
+        key : tuple of str
+        """
+        scored = dict.fromkeys(name for names in by_side.values() for name in names)
+        return cls(tuple(scored), key, tuple(by_side.items()))
+
+    def on_side(self, side: str) -> FactColumns:
+        """Return the columns of the facts of a side, `facts_on`."""
+        return FactColumns(dict(self.by_side).get(side, self.scored), self.key)
+
+    def facts_on(self, side: str, facts: Ids) -> Ids:
+        """Return facts, shape (n, 3 or more), without the columns that neither scorer nor filter needs on a side."""
+        names = self.on_side(side).names
+        return facts if names == self.names else facts[:, [0, 1, 2, *(3 + self.names.index(name) for name in names)]]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -121,28 +147,35 @@ class FactColumns:
         return [*parts[:2], *(parts[2 + self.names.index(name)] for name in self.key)]
 
 
+NO_COLUMNS = FactColumns()
+
+
 def natural_key(dataset: HasColumns) -> tuple[str, ...]:
     """Return the columns without which two facts may be the same triple: a column of time, and qualifiers."""
     time = dataset.time_column
     return (*([time] if time else []), *([QUALIFIERS] if dataset.has_qualifiers else []))
 
 
-def column_notes(dataset: HasColumns, scored: Sequence[str]) -> list[str]:
+def column_notes(dataset: HasColumns, scored: Mapping[str, Sequence[str]]) -> list[str]:
     """Return notes about the columns that a scorer was given, and about times and qualifiers that it was not given.
 
     Parameters
     ----------
     dataset : Dataset
-    scored : sequence of str
-        The columns that the scorer takes.
+    scored : mapping of str to sequence of str
+        For each side, the columns that the scorer takes there.
     """
-    notes = [f"the scorer was given {', '.join(scored)}"] if scored else []
-    missing = " and ".join(name for name in natural_key(dataset) if name not in scored)
-    if missing:
-        notes.append(
-            f"the scorer was not given {missing}: it has no parameter of this name, and triples that differ only in "
-            f"{missing} get the same scores"
-        )
+    notes = []
+    sides_of = grouped((tuple(names), side) for side, names in scored.items())
+    for names, sides in sides_of.items():
+        where = f" on the {listed(sides)} side" if len(sides_of) > 1 else ""
+        missing = " and ".join(name for name in natural_key(dataset) if name not in names)
+        notes += [f"the scorer was given {', '.join(names)}{where}"] if names else []
+        if missing:
+            notes.append(
+                f"the scorer was not given {missing}{where}: it has no parameter of this name, and triples that differ "
+                f"only in {missing} get the same scores"
+            )
     return notes
 
 

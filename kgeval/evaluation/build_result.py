@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -20,7 +20,7 @@ from kgeval.audit import leak_note
 from kgeval.checks import Bools, Ids, counted, listed, warn_user
 from kgeval.data.candidates import LEFT_OUT, Candidates, Listed
 from kgeval.data.dataset import Dataset, triple_labels
-from kgeval.data.keys import FactColumns, facts_of, natural_key
+from kgeval.data.keys import NO_COLUMNS, FactColumns, facts_of, natural_key
 from kgeval.data.known import SETTINGS
 from kgeval.data.protocol import Protocol
 from kgeval.data.sides import RELATION, side_of
@@ -68,10 +68,10 @@ class Positives:
     columns: FactColumns
 
     @classmethod
-    def of(cls, dataset: Dataset, protocol: Protocol, scored: tuple[str, ...] = ()) -> Positives:
+    def of(cls, dataset: Dataset, protocol: Protocol, taken: FactColumns = NO_COLUMNS) -> Positives:
         """Return the triples of the protocol's splits, split after split; raise a DataError if all splits are empty.
 
-        `scored` are the further columns that the scorer takes.
+        `taken` has the further columns that the scorer takes.
         """
         parts = [dataset[split].array for split in protocol.splits]
         triples = np.concatenate(parts)
@@ -79,7 +79,7 @@ class Positives:
             raise DataError(f"split {'+'.join(protocol.splits)} of {dataset.name!r} has 0 triples; nothing to rank")
         splits = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
         is_seen = np.concatenate([dataset.is_seen(split) for split in protocol.splits])
-        columns = FactColumns(scored, tuple(protocol.filter_by or ()))
+        columns = replace(taken, key=tuple(protocol.filter_by or ()))
         return cls(triples, splits, is_seen, facts_of(dataset, protocol.splits, columns.names), columns)
 
     @cached_property

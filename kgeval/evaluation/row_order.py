@@ -31,7 +31,7 @@ from kgeval.ranking.listed import ListTask
 from kgeval.ranking.progress import Meter
 from kgeval.ranking.tasks import Task
 from kgeval.scorers.faults import high_test_ranks, matched
-from kgeval.scorers.row_scorers import Limits, RowScorer
+from kgeval.scorers.row_scorers import Limits, RowScorer, columns_taken
 
 # How many train triples are ranked: see `check_row_order`.
 MAX_TRIPLES, MIN_TRIPLES, MAX_SHARE = 500, 100, 0.05
@@ -146,8 +146,8 @@ def check_row_order(
         return unchecked(f"{min(most, MIN_JUDGED)} train triples would cost more than {MAX_SHARE:.0%} of the run")
     kept, prepared = {} if kept is None else kept, [] if prepared is None else prepared
     try:
-        columns = FactColumns(tuple(column.name for column in rows.columns), key)
-        check_tasks = [_kept_task(kept, dataset, n, side, entities, columns) for side in sides]
+        taken = columns_taken(rows, sides)
+        check_tasks = [_kept_task(kept, dataset, n, side, entities, FactColumns(taken[side], key)) for side in sides]
         deadline = None if seconds_left is None else time.monotonic() + seconds_left
         n_queries = sum(task.n_queries for task in check_tasks)
         meter = Meter(n_queries * len(entities), n_queries, progress, name="checking the row order", announces=False)

@@ -31,6 +31,7 @@ from kgeval.scorers.row_scorers import (
     PairRows,
     RowScorer,
     as_row_scorer,
+    columns_taken,
     missing_ids,
     on_side,
 )
@@ -115,7 +116,8 @@ def check_scorer(scorer: Any, dataset: Dataset, sides: Sequence[str] = SIDES) ->
     check_missing(scorer, dataset)
     rows = as_row_scorer(scorer, len(dataset.entities), Limits(), dataset)
     check_precedence(scorer, rows, dataset)
-    triples = facts_of(dataset, [*reversed(dataset.splits)], [column.name for column in rows.columns])
+    splits = [*reversed(dataset.splits)]
+    triples = facts_of(dataset, splits)
     usable = ~np.isin(triples[:, [0, 2]], missing_ids(scorer, "entities")).any(axis=1)
     usable &= ~np.isin(triples[:, 1], missing_ids(scorer, "relations"))
     candidates = {
@@ -127,7 +129,9 @@ def check_scorer(scorer: Any, dataset: Dataset, sides: Sequence[str] = SIDES) ->
             f"dataset {dataset.name!r} has no triple whose entities and relation all have a vector in {rows.name}; "
             "do the model and the dataset use the same labels?"
         )
-    report = probe(rows, dataset, triples[usable], candidates, sides)
+    taken = columns_taken(rows, sides)
+    facts = {side: facts_of(dataset, splits, names)[usable] for side, names in taken.items()}
+    report = probe(rows, dataset, facts, candidates)
     fault, unchecked = find_fault(rows, scorer, dataset, sides)
     if fault:
         raise ScoreError(f"{rows.name}: {fault}")
@@ -177,10 +181,8 @@ def check_missing(scorer: Any, dataset: Dataset) -> None:
             )
 
 
-def probe(
-    rows: RowScorer, dataset: Dataset, triples: Ids, candidates: Mapping[str, Ids], sides: Sequence[str]
-) -> ScorerReport:
-    """Score a few queries of `triples` with some candidates in several ways, and compare the scores.
+def probe(rows: RowScorer, dataset: Dataset, facts: Mapping[str, Ids], candidates: Mapping[str, Ids]) -> ScorerReport:
+    """Score a few queries of `facts` with some candidates in several ways, and compare the scores.
 
     Three queries (four if there are three candidates) are scored with up to `PROBED_CANDIDATES` candidates, or with all
     candidates if the scorer is an object with ``score_objects``. They are scored in four ways: together, together a
@@ -198,11 +200,11 @@ def probe(
         See `as_row_scorer`.
     dataset : Dataset
         Gives the labels for messages.
-    triples : int64 array, shape (n, 3), n >= 1
-        The triples from which the queries are taken.
+    facts : mapping of str to int64 array, shape (n, 3 or more), n >= 1
+        For each side, the triples from which the queries are taken, with the codes of the columns that the scorer takes
+        there.
     candidates : mapping of str to int64 array, shape (candidates,)
         For each side, sorted ids of the entities or relations that may be scored.
-    sides : sequence of str
 
     Returns
     -------
@@ -216,10 +218,10 @@ def probe(
     notes: list[str] = []
     dtype = ""
     columns: dict[str, Ids] = {}
-    for side in sides:
+    for side, triples in facts.items():
         of_side, among, kind = on_side(rows, side), candidates[side], side_of(side).kind
         queries = _some_queries(triples, side, len(among))
-        seconds = PROBE_SECONDS / len(sides)
+        seconds = PROBE_SECONDS / len(facts)
         if isinstance(of_side, MatrixRows) and not of_side.takes_candidates(side):
             dtype, side_notes = _check_whole_queries(of_side, dataset, queries, among, seconds)
         else:

@@ -16,13 +16,13 @@ import numpy as np
 
 from kgeval.checks import Ids, Reals
 from kgeval.data.dataset import Dataset
-from kgeval.data.keys import facts_of
+from kgeval.data.keys import NO_COLUMNS, FactColumns, facts_of
 from kgeval.data.known import KnownIndex
 from kgeval.data.queries import Queries, given_and_asked, query_parts
 from kgeval.data.row_keys import rank_in
 from kgeval.data.sides import SIDES
 from kgeval.scorers import call_size
-from kgeval.scorers.row_scorers import MatrixRows, RowScorer, missing_ids
+from kgeval.scorers.row_scorers import MatrixRows, RowScorer, columns_taken, missing_ids, on_side
 from kgeval.scorers.values import as_scores, check_no_nan
 
 MIN_TRIPLES = 50  # with fewer triples, nothing can be told
@@ -92,8 +92,8 @@ def find_fault(
         return "", f"only the relation side was asked for, and no entities are ranked to find {SOUGHT}"
     entities = np.setdiff1d(np.arange(len(dataset.entities)), missing_ids(scorer, "entities"))
     lacking = missing_ids(scorer, "relations")
-    scored = tuple(column.name for column in rows.columns)
-    facts = {split: facts_of(dataset, (split,), scored) for split in dataset.splits}
+    columns = FactColumns.taken(columns_taken(rows, sides))
+    facts = {split: facts_of(dataset, (split,), columns.names) for split in dataset.splits}
     usable = {
         split: part[np.isin(part[:, [0, 2]], entities).all(axis=1) & ~np.isin(part[:, 1], lacking)]
         for split, part in facts.items()
@@ -105,7 +105,7 @@ def find_fault(
     known = facts_of(dataset, tuple(dataset.splits))
     indexes = {side: KnownIndex.of(*query_parts(known, side)) for side in SIDES}
     few = entities[_some(len(entities), TIMED_RIVALS, rng)]
-    ranker = _Ranker(rows, dataset, entities, indexes, sides, few, 0).affordable(usable[ranked], seconds, rng)
+    ranker = _Ranker(rows, dataset, entities, indexes, sides, few, 0, columns).affordable(usable[ranked], seconds, rng)
     if ranker is None:
         return "", f"the scorer is too slow to look for {SOUGHT}"
     samples = {ranked: usable[ranked][_some(len(usable[ranked]), ranker.n_triples, rng)]}
@@ -261,6 +261,7 @@ class _Ranker:
     sides: Sequence[str]
     rivals: Ids
     n_triples: int
+    columns: FactColumns = NO_COLUMNS  # of the triples
 
     def affordable(self, triples: Ids, seconds: float, rng: np.random.Generator) -> _Ranker | None:
         """Return a ranker with as many rivals as there is time for; None if there is too little for the fewest."""
@@ -303,11 +304,12 @@ class _Ranker:
     def _counted(self, triples: Ids, change: _Change, side: str) -> tuple[Ids, Ids, Ids, Reals]:
         n_entities = len(self.dataset.entities)
         changed = change.apply(triples, n_entities)
-        parts, asked = query_parts(changed, side)
+        parts, asked = query_parts(self.columns.facts_on(side, changed), side)
         columns = np.union1d(self.rivals, asked)
         n = np.arange(len(triples) + 1)
         queries = Queries(side, parts, asked, n[:-1], n)
-        scores = as_scores(self.rows.rows(side, tuple(part.copy() for part in parts), columns), self.rows.name)
+        rows = on_side(self.rows, side)
+        scores = as_scores(rows.rows(side, tuple(part.copy() for part in parts), columns), rows.name)
         check_no_nan(scores, queries, columns, self.dataset, self.rows.name)
         answer = np.take_along_axis(scores, np.searchsorted(columns, asked)[:, None], axis=1)
         among = scores[:, np.searchsorted(columns, self.rivals)]

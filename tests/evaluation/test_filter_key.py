@@ -9,9 +9,11 @@ import pytest
 from grids import light
 from key_cases import (
     N,
+    ObjectTimes,
     PlainRows,
     R,
     Rows,
+    SubjectTimes,
     as_dataset,
     loop,
     random_facts,
@@ -23,6 +25,7 @@ from key_cases import (
 )
 
 import kgeval as kg
+from kgeval.data.keys import FactColumns
 from kgeval.results.evaluation_result import explained_row
 
 pytestmark = pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")
@@ -60,12 +63,89 @@ def test_the_order_in_which_a_scorer_names_columns_does_not_matter(seed):
 
 
 @pytest.mark.parametrize("seed", light(range(60), 4))
+@pytest.mark.parametrize("scorer", [ObjectTimes, SubjectTimes])
+def test_each_side_has_the_columns_of_its_own_method(seed, scorer, tmp_path):
+    """The method without time is not asked once per time; counts and explanations are those of the loop."""
+    facts, key = random_facts(seed), KEYS[seed % 4]
+    dataset, protocol = as_dataset(facts), kg.Protocol(filter_by=key)
+    side, other = ("object", "subject") if scorer is ObjectTimes else ("subject", "object")
+    asked = {"subject": set(), "object": set()}
+    for s, p, o, time, _ in facts["test"]:
+        asked["subject"].add((None, p, o, time if side == "subject" else None))
+        asked["object"].add((s, p, None, time if side == "object" else None))
+    wanted, made = loop(facts, key, {side}), scorer()
+    result = kg.evaluate(made, dataset, protocol, check_rows=False, progress=False)
+    assert ranked(result) == wanted
+    assert result.facts["n_queries"] == len(asked["subject"]) + len(asked["object"])
+    assert {(*triple, time) for triple, time in made.asked} == asked["subject"] | asked["object"]
+    assert result.facts["scorer_columns"] == ["time"]
+    assert result.facts["scorer_columns_by_side"] == {side: ["time"], other: []}
+    assert f"the scorer was given time on the {side} side" in result.notes
+    assert any(
+        note.startswith(f"the scorer was not given time and qualifiers on the {other} ") for note in result.notes
+    )
+    for options in (
+        {"executor": kg.executors.Processes(2)} if seed == 0 else {"batch_size": 7},
+        {"run_folder": tmp_path / "run"},
+        {"run_folder": tmp_path / "run"},
+    ):
+        again = kg.evaluate(scorer(), dataset, protocol, progress=False, **options)
+        assert ranked(again) == wanted
+    kg.check_scorer(scorer(), dataset)
+    for one in ("subject", "object"):  # a side alone has the columns of its method
+        part = kg.evaluate(scorer(), dataset, kg.Protocol(filter_by=key, sides=one), check_rows=False, progress=False)
+        assert part.facts.get("scorer_columns", []) == ["time"] * (one == side)
+        assert part.facts["n_queries"] == len(asked[one])
+    for number, (s, p, o, time, qualifiers) in enumerate(facts["test"]):
+        for one in ("subject", "object"):
+            needed = {*key, *(["time"] if one == side else [])}
+            if number % 4 == 0 and not ("time" in needed and time is None):
+                given = {name: {"time": time, "qualifiers": qualifiers}[name] for name in needed}
+                frame = kg.Evaluator(dataset, protocol).explain(scorer(), s, p, o, one, given=given)
+                found = [frame.attrs[f"n_{name}"] for name in ("above", "tied", "above_counting", "tied_counting")]
+                assert found == [wanted[number, one][i] for i in (0, 1, 3, 4)]
+
+
+def test_the_relation_side_has_the_columns_of_its_method():
+    """A function of the triple with score_relations at a time, and rows whose relations are scored as triples."""
+    facts = random_facts(3)
+    dataset = as_dataset(facts)
+
+    class Relations:
+        def __call__(self, s, p, o):
+            return without_time(s, p, o)
+
+        def score_relations(self, s, o, time):
+            return np.stack([with_time(s, np.full(len(s), p), o, time) for p in range(R)], axis=1)
+
+    protocol = kg.Protocol(filter_by=(), sides="both,relation")
+    for scorer, on_entities, on_relations in (
+        (Relations, (), True),
+        (ObjectTimes, ("object",), True),  # relations are scored by score_objects
+        (SubjectTimes, ("subject",), False),
+    ):
+        result = kg.evaluate(scorer(), dataset, protocol, check_rows=False, progress=False)
+        sides = {"subject": [], "object": [], "relation": ["time"] * on_relations}
+        assert result.facts["scorer_columns_by_side"] == sides | {side: ["time"] for side in on_entities}
+        table, wanted = result.table, loop(facts, (), set(on_entities))
+        for side in ("subject", "object"):
+            counts = table.loc[table["side"] == side, ["better_raw", "tied_raw"]].to_numpy().tolist()
+            assert counts == [list(wanted[i, side][:2]) for i in range(len(facts["test"]))]
+        rows = table[table["side"] == "relation"].itertuples()
+        for row, (s, p, o, time, _) in zip(rows, facts["test"], strict=True):
+            scores = [score_of(s, q, o, time if on_relations else None) for q in range(R)]
+            assert row.better_raw == sum(score > scores[p] for score in scores)
+            assert row.tied_raw == scores.count(scores[p]) - 1
+
+
+@pytest.mark.parametrize("seed", light(range(60), 4))
 def test_a_query_is_scored_once_for_each_set_of_arguments(seed):
     """A scorer without time gets (s, p) once, whatever the key; one with time gets (s, p, time) once."""
     facts = random_facts(seed)
     for scorer in (Rows(), PlainRows()):
         evaluator = kg.Evaluator(as_dataset(facts), kg.Protocol(filter_by=("time", "qualifiers")))
-        plan = evaluator._plan(evaluator._protocol_for(scorer), ("time",) if type(scorer) is Rows else ())
+        columns = FactColumns(("time",) if type(scorer) is Rows else ())
+        plan = evaluator._plan(evaluator._protocol_for(scorer), columns)
         taken = {
             (part, row[3] if type(scorer) is Rows else None)
             for row in facts["test"]
