@@ -583,8 +583,8 @@ def _make_plan(dataset: Dataset, protocol: Protocol, chosen: Ids, taken: FactCol
     """Choose the positives and the candidates, index the known triples, and make the tasks of each side."""
     positives = Positives.of(dataset, protocol, taken)
     triples, is_seen = positives.triples, positives.is_seen
-    facts = {side: positives.columns.facts_on(side, positives.facts) for side in protocol.sides}
-    columns = {side: positives.columns.on_side(side) for side in protocol.sides}
+    columns = positives.columns
+    facts = {side: columns.facts_on(side, positives.facts) for side in protocol.sides}
     unseen = chosen[~is_seen[chosen]]
     if protocol.unseen == "error" and len(unseen):
         s, p, o = positives.triples[unseen[0]]
@@ -602,7 +602,7 @@ def _make_plan(dataset: Dataset, protocol: Protocol, chosen: Ids, taken: FactCol
         )
     candidates = {side: _candidates(dataset, protocol, side) for side in protocol.sides}
     every = {side: np.arange(len(side_of(side).vocabulary(dataset))) for side in protocol.sides}
-    known = facts_of(dataset, protocol.filter or (), positives.columns.key)
+    known = facts_of(dataset, protocol.filter or (), columns.key)
     indexes = {side: KnownIndex.of(*query_parts(known, side)) for side in protocol.sides}
 
     def lists_of(rows: Ids, among: dict[str, Ids]) -> list[ListTask]:
@@ -611,7 +611,7 @@ def _make_plan(dataset: Dataset, protocol: Protocol, chosen: Ids, taken: FactCol
         if not isinstance(listed, Listed):
             return []
         return [
-            ListTask.of(dataset, listed, side, facts[side], rows, among[side], indexes[side], columns[side])
+            ListTask.of(dataset, listed, side, facts[side], rows, among[side], indexes[side], columns.on_side(side))
             for side in protocol.sides
         ]
 
@@ -638,7 +638,7 @@ def _make_plan(dataset: Dataset, protocol: Protocol, chosen: Ids, taken: FactCol
                     outside[side][rows],
                     among[side],
                     indexes[side],
-                    columns[side],
+                    columns.on_side(side),
                 )
             ]
         if isinstance(protocol.candidates, Listed):
@@ -652,7 +652,7 @@ def _make_plan(dataset: Dataset, protocol: Protocol, chosen: Ids, taken: FactCol
                 Queries.of(facts[side][rows], side, rows=rows),
                 among[side],
                 indexes[side],
-                columns[side],
+                columns.on_side(side),
             )
         ]
 
@@ -673,7 +673,7 @@ def _make_plan(dataset: Dataset, protocol: Protocol, chosen: Ids, taken: FactCol
         pool_notes = notes_of_pools(protocol.candidates, dataset, outside, len(shown))
         for side in protocol.sides if protocol.candidates.kind == LAST else ():
             rows = np.flatnonzero(outside[side])
-            parts = facts[side], rows, eligible[side], indexes[side], columns[side]
+            parts = facts[side], rows, eligible[side], indexes[side], columns.on_side(side)
             note_rivals(side, rows, pool_rivals(protocol.candidates, side, *parts))
     ranked_rows = dict.fromkeys(protocol.sides, shown)
     for part in lists:

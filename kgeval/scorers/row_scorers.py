@@ -587,8 +587,8 @@ def parameters_of(function: Any) -> dict[str, bool]:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
         return {}
-    kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    return {one.name: one.default is one.empty for one in parameters if one.kind in kinds}
+    variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return {one.name: one.default is one.empty for one in parameters if one.kind not in variadic}
 
 
 def _columns_of(scorer: Any, name: str, dataset: Dataset | None) -> dict[str, tuple[FurtherColumn, ...]]:
