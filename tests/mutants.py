@@ -616,9 +616,9 @@ MUTANTS = (
         "if QUALIFIERS in frame:",
         "if False:"),
     Mutant("H13", "none_beside_a_column_is_left_out", "cli/options.py", "cli/test_times.py",
-        'if names and "none" in names and len(names) > 1:\n        raise ProtocolError(',
-        'if names and "none" in names and len(names) > 1:\n        names = [name for name in names if name != "none"]\n'
-        "    if False:\n        raise ProtocolError("),
+        'if names and "none" in names and len(names) > 1:',
+        'names = names and [name for name in names if name != "none" or len(names) == 1]\n'
+        "if False:"),
     Mutant("H13", "weights_of_the_key_are_no_part_of_the_fingerprint", "data/dataset.py", KEYED,
         "more = self.not_in_fingerprint(columns)",
         "more: list[str] = []"),

@@ -684,18 +684,18 @@ def _make_plan(dataset: Dataset, protocol: Protocol, chosen: Ids, taken: FactCol
         ]
     noted_lists = lists if len(kept) == len(chosen) or protocol.unseen != "worst" else lists_of(chosen, candidates)
     return RankingPlan(
-        protocol,
-        positives,
-        chosen,
-        kept,
-        candidates,
-        tasks,
-        lists,
-        noted_lists,
-        all_rivals,
-        ranked_rows,
-        outside,
-        pool_notes,
+        protocol=protocol,
+        positives=positives,
+        chosen=chosen,
+        kept=kept,
+        candidates=candidates,
+        tasks=tasks,
+        lists=lists,
+        noted_lists=noted_lists,
+        all_rivals=all_rivals,
+        ranked_rows=ranked_rows,
+        outside=outside,
+        pool_notes=pool_notes,
     )
 
 
