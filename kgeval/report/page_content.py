@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kgeval.audit import audit, leak_note
+from kgeval.audit import audit, leak_notes
 from kgeval.checks import Ids
 from kgeval.comparison.alignment import mismatches
 from kgeval.comparison.comparison import Comparison
@@ -270,10 +270,10 @@ def _cautions(
     for result, name in zip(results, names):
         beside = result.facts.get("baselines", {}).values()
         lines += [f"{name}: {baseline['note']}." for baseline in beside if not baseline["beaten"]]
-    leaking = results[0].facts.get("leak_note", "")
+    leaking = results[0].facts.get("leak_notes", [])
     if dataset is not None:  # a result of an earlier version has no such fact
-        leaking = leak_note(dataset, results[0].protocol.splits)
-    lines += [f"{leaking}."] if leaking else []
+        leaking = leak_notes(dataset, results[0].protocol.splits)
+    lines += [f"{line}." for line in leaking]
     for result, name in zip(results, names):
         n = sum(result.dropped.values())
         if n > MIN_DROPPED * len(result.table):

@@ -43,7 +43,7 @@ _FACT_KEYS = ("dataset", "dataset_fingerprint", "observations", "n_triples", "n_
 # For entries of `facts` that texts and comparisons use: the type, and the type of the parts.
 _KINDS: dict[str, tuple[type, type | tuple[type, ...]]] = {
     **dict.fromkeys(("scorer", "dataset", "dataset_fingerprint", "version"), (str, str)),
-    "observations": (list, str),
+    **dict.fromkeys(("observations", "leak_notes"), (list, str)),
     "versions": (dict, str),
     "split_sizes": (dict, int),
     "row_order": (dict, (int, str, dict)),

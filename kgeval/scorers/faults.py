@@ -207,13 +207,19 @@ def high_test_ranks(tested: Reals, trained: Reals, split: str) -> str:
     if n < MIN_PAIRS or (one := tested.mean()) < TEST_RATIO * (other := trained.mean()):
         return ""
     differences = [(tested - trained).mean(axis=0), (np.log(tested) - np.log(trained)).mean(axis=0)]
-    if all(part.mean() < TEST_Z * part.std() / math.sqrt(n) for part in differences):
+    if all(_z(part) < TEST_Z for part in differences):
         return ""
     return (
         f"{split} triples rank far above train triples of the same relations (raw MRR {one:.3f} and {other:.3f}, "
         f"{n} of each): was the scorer trained on {split}, or does it look at the triple that is tested "
         "(peeking)?"
     )
+
+
+def _z(values: Reals) -> float:
+    """Return the mean divided by its standard error."""
+    error = values.std() / math.sqrt(len(values))
+    return float(values.mean() / error) if error else math.copysign(math.inf, values.mean()) if values.any() else 0.0
 
 
 @dataclass(frozen=True)
@@ -313,8 +319,7 @@ class _Found:
         """Return whether the ranks are certainly higher than after another change."""
         difference = (self.reciprocal - other.reciprocal).mean(axis=0)
         difference = difference[~np.isnan(difference)]
-        error = difference.std() / math.sqrt(max(1, len(difference)))
-        return bool(len(difference) and difference.mean() > TOLD_Z * error)
+        return bool(len(difference)) and _z(difference) > TOLD_Z
 
 
 def _named(faults: Sequence[_Found]) -> str:
