@@ -1,4 +1,4 @@
-"""`leak_notes`: lines for the notes of a result, if ranked triples are in train, or many leak from it.
+"""`notes_on_leaks`: lines for the notes of a result, if ranked triples are in train, or many leak from it.
 
 `kgeval.evaluation` adds the lines to the notes of each result, and the report page to its cautions.
 """
@@ -24,7 +24,7 @@ WAYS = {
 }
 
 
-def leak_notes(dataset: Dataset, splits: Sequence[str]) -> list[str]:
+def notes_on_leaks(dataset: Dataset, splits: Sequence[str]) -> list[str]:
     """Return lines about the ranked triples that are in train, or may be copied from it; the gravest first.
 
     A first line says how many triples are in train as well. A second line is about the triples whose pair of entities
@@ -47,7 +47,7 @@ def leak_notes(dataset: Dataset, splits: Sequence[str]) -> list[str]:
     --------
     >>> train, test = [[i, 0, i + 1] for i in range(40)], [[i + 1, 1, i] for i in range(40)]
     >>> dataset = Dataset.from_arrays(train=train, test=test, n_entities=41, n_relations=2)
-    >>> leak_notes(dataset, ["test"])[0].partition(";")[0]  # doctest: +ELLIPSIS
+    >>> notes_on_leaks(dataset, ["test"])[0].partition(";")[0]  # doctest: +ELLIPSIS
     '100.0% of the 40 triples of test may be copied from train, ... entities: 40 reversed under another relation'
     """
     splits = [split for split in splits if split != "train"]

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from kgeval._version import __version__
-from kgeval.audit import leak_notes
+from kgeval.audit import notes_on_leaks
 from kgeval.checks import Bools, Ids, counted, listed, warn_user
 from kgeval.data.candidates import LEFT_OUT, Candidates, Listed
 from kgeval.data.dataset import Dataset, triple_labels
@@ -272,7 +272,7 @@ def assemble(
     in_key = dataset.not_in_fingerprint(positives.columns.key)
     n_read = len(is_seen) * len(protocol.sides)
     unknown = {**({"queries": KEYED_QUERIES} if positives.columns.names else {}), **(unknown or {})}
-    leaking = leak_notes(dataset, protocol.splits)
+    leaking = notes_on_leaks(dataset, protocol.splits)
     reasons = {**dropped, NO_NEGATIVES: n_read - n_ranked - sum(dropped.values())}
     result = EvaluationResult(
         table=positives.table(protocol, ranked),

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from kgeval import markup_panels as panels
+from kgeval.audit.data_audit import brief_audit
 from kgeval.checks import (
     Ids,
     answers_old_names,
@@ -886,10 +887,10 @@ class EvaluationResult:
         ----------
         path : path
         details : bool
-            Whether the file also contains the features of the dataset, and the best rivals for the worst and the best
-            ranks. This has an effect only if dataset and scorer are in memory. About 20 queries are scored again to
-            get the rivals. If the scores have changed since the evaluation, no rivals are saved, and a note in the
-            file says so.
+            Whether the file also contains the features of the dataset, the gravest findings of its audit (if it has at
+            most a million triples), and the best rivals for the worst and the best ranks. This has an effect only if
+            dataset and scorer are in memory. About 20 queries are scored again to get the rivals. If the scores have
+            changed since the evaluation, no rivals are saved, and a note in the file says so.
         overwrite : bool
             Whether to replace an existing file.
         name : str, optional
@@ -910,6 +911,8 @@ class EvaluationResult:
             result = self.with_features(features=new)
             rivals, reason = kept_rivals(self)
             notes += [reason] if reason else []
+            found = audit_of(self)
+            facts = {**facts, **({"audit": found} if found else {})}
         parts = {**result._parts(), "rivals": rivals, "notes": notes, "facts": facts}
         write_result(path, "result", *pack_ranks(parts), overwrite=overwrite)
 
@@ -1309,6 +1312,24 @@ def with_all_features(result: EvaluationResult, dataset: Dataset | None = None) 
     left_out = {*result.columns.columns, *(OVER_SPLITS if says_splits(result.notes) else ())}
     names = [name for name in result._features_at_hand(dataset) if name not in left_out]
     return result.with_features(dataset, features=names)
+
+
+def audit_of(result: EvaluationResult) -> dict[str, Any] | None:
+    """Return the brief audit of the dataset; see `kgeval.audit.data_audit.brief_audit`.
+
+    Parameters
+    ----------
+    result : EvaluationResult
+
+    Returns
+    -------
+    dict or None
+        From the file, or of the dataset in memory; None if there is neither, or if the dataset is large.
+    """
+    if "audit" in result.facts or result._source is None:
+        stored: dict[str, Any] | None = result.facts.get("audit")
+        return stored
+    return brief_audit(result._source.dataset)
 
 
 def kept_rivals(result: EvaluationResult) -> tuple[pd.DataFrame, str]:

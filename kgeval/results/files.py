@@ -300,12 +300,29 @@ def check_facts(facts: Any, wanted: Sequence[str]) -> None:
         is_right = True
         if name.startswith("n_"):
             is_right = isinstance(value, int) and not isinstance(value, bool) and value >= 0
+        elif name == "audit":
+            is_right = _is_audit(value)
         elif name in _KINDS:
             kind, inner = _KINDS[name]
             parts = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
             is_right = isinstance(value, kind) and all(isinstance(part, inner) for part in parts)
         if not is_right:
             raise DataError(f"'facts' has an impossible {name!r}: {cut_label(repr(value))}")
+
+
+def _is_audit(value: Any) -> bool:
+    """Return whether the entry ``"audit"`` of the facts is what `kgeval.audit.data_audit.brief_audit` returns."""
+    texts = dict.fromkeys(("kind", "relation", "split", "example", "effect"), str)
+    kinds: dict[str, Any] = {**texts, "share": (int, float), "count": int}
+    return (
+        isinstance(value, dict)
+        and all(isinstance(value.get(name), str) for name in ("dataset", "fingerprint", "size"))
+        and isinstance(value.get("findings"), list)
+        and all(
+            isinstance(found, dict) and all(isinstance(found.get(name), kind) for name, kind in kinds.items())
+            for found in value["findings"]
+        )
+    )
 
 
 def unpack_columns(arrays: Arrays, header: dict[str, Any], n_rows: int) -> pd.DataFrame | None:

@@ -135,7 +135,7 @@ def check_scorer(
             f"dataset {dataset.name!r} has no triple whose entities and relation all have a vector in {rows.name}; "
             "do the model and the dataset use the same labels?"
         )
-    report = probe(rows, dataset, triples[usable], candidates, sides)
+    report = probe(rows, dataset, triples[usable], candidates, sides, shows_answers=True)
     fault, unchecked = find_fault(rows, scorer, dataset, sides, max_seconds)
     if fault:
         raise ScoreError(f"{rows.name}: {fault}")
@@ -186,13 +186,17 @@ def check_missing(scorer: Any, dataset: Dataset) -> None:
 
 
 def probe(
-    rows: RowScorer, dataset: Dataset, triples: Ids, candidates: Mapping[str, Ids], sides: Sequence[str]
+    rows: RowScorer,
+    dataset: Dataset,
+    triples: Ids,
+    candidates: Mapping[str, Ids],
+    sides: Sequence[str],
+    shows_answers: bool = False,
 ) -> ScorerReport:
     """Score a few queries of `triples` with some candidates in several ways, and compare the scores.
 
     Three queries (four if there are three candidates) are scored with up to `PROBED_CANDIDATES` candidates, or with all
-    candidates if the scorer is an object with ``score_objects``. The answers of the queries are among the candidates,
-    so that a scorer shows whether it knows which triple is tested. They are scored in four ways: together, together a
+    candidates if the scorer is an object with ``score_objects``. They are scored in four ways: together, together a
     second time, each query alone, and together with only a few candidates; a function also gets all these triples in a
     random order.
 
@@ -213,6 +217,9 @@ def probe(
     candidates : mapping of str to int64 array, shape (candidates,)
         For each side, sorted ids of the entities or relations that may be scored.
     sides : sequence of str
+    shows_answers : bool
+        Whether the answers of the queries are among the candidates. A scorer that knows which triple is tested then
+        gives itself away. An evaluation asks the same of a scorer whatever the answers are, and does not show them.
 
     Returns
     -------
@@ -235,7 +242,8 @@ def probe(
         else:
             if kind not in n_columns or not isinstance(of_side, FunctionRows):  # a function has the same speed on both
                 n_columns[kind] = _some_candidates(of_side, queries, among, seconds)
-            columns = _with_answers(among, n_columns[kind], queries)
+            n = n_columns[kind]
+            columns = _with_answers(among, n, queries) if shows_answers else _spread(among, n)
             dtype, side_notes = _check_side(of_side, dataset, queries, columns)
         notes += side_notes
     return ScorerReport(rows.kind, dtype, tuple(dict.fromkeys(notes)))

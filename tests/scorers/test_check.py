@@ -235,8 +235,6 @@ def test_a_scorer_that_knows_which_triple_is_tested(peeks, says):
     data = dataset(FAR, test)
     with pytest.raises(kg.ScoreError, match=says):
         kg.check_scorer(peeks(test), data, ["object"])
-    with pytest.raises(kg.ScoreError, match=says):
-        kg.evaluate(peeks(test), data, kg.Protocol(sides="object"), progress=False)
 
 
 def test_the_answers_are_among_the_candidates_of_the_probe():
