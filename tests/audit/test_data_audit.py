@@ -353,7 +353,7 @@ def test_five_million_triples():
     )
     start = time.perf_counter()
     findings = kg.audit(dataset).findings
-    assert time.perf_counter() - start < 120
+    assert time.perf_counter() - start < 60
     assert (findings["kind"] == "near-inverse relation").sum() == 500
     (row,) = findings[findings["kind"] == "inverse pair in train"].itertuples()
     assert row.share == 1.0
