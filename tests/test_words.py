@@ -238,6 +238,7 @@ of_triples: variance over triples
 order: order of the arguments of a function
 out: file to write
 outside: what happens to a positive outside its pool
+overlaps: pairs of entities that relations share
 overridden: differences between results that were accepted
 override: differences between results to accept
 overwrite: whether an existing file is replaced

@@ -34,11 +34,10 @@ from kgeval.results.run_names import MODEL, SEED
 INTERVAL_CLUSTER, INTERVAL_METHOD = "triple", "robust"
 UNNAMED = "unnamed model"
 _NUMBERS = ("value", "low", "high")
-# Facts of a result that have a separate field in the card, and the audit, which a result has only after it was saved;
-# all other facts are in the field "facts".
+# Facts of a result that have a separate field in the card; all other facts are in the field "facts".
 _OWN_FIELDS = {
     "dataset", "dataset_fingerprint", "observations", "split_sizes", "n_triples", "n_queries", "n_unseen", "n_read",
-    "scorer", "unknown", "version", "versions", "audit", MODEL, SEED,
+    "scorer", "unknown", "version", "versions", MODEL, SEED,
 }  # fmt: skip
 
 

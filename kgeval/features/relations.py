@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from kgeval.checks import Bools, Ids, check_number
+from kgeval.checks import Bools, Ids, check_number, names_unknown_arguments
 from kgeval.data.known import KnownIndex
 from kgeval.data.lists import joined_ranges
 from kgeval.data.row_keys import RowKeys, group_rows, rank_in
@@ -253,6 +253,7 @@ def half_links(triples: npt.ArrayLike, train: npt.ArrayLike) -> tuple[Bools, Boo
     return has_subject, has_object
 
 
+@names_unknown_arguments()
 def leaks(
     triples: npt.ArrayLike, train: npt.ArrayLike, n_relations: int, overlaps: pd.DataFrame | None = None
 ) -> dict[str, Bools]:

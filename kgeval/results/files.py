@@ -131,6 +131,7 @@ def pack_ranks(parts: dict[str, Any]) -> tuple[Arrays, dict[str, Any]]:
         "protocol": parts["protocol"].to_dict(),
         "notes": list(parts["notes"]),
         **{name: parts[name] for name in ("facts", "dropped")},
+        **({"audit": parts["audit"]} if parts["audit"] else {}),
     }
     arrays: Arrays = {}
     for column in TABLE_COLUMNS:
@@ -264,6 +265,8 @@ def unpack_ranks(arrays: Arrays, header: dict[str, Any], version: int) -> dict[s
     check_facts(header["facts"], _FACT_KEYS)
     entities, relations = unpack_vocabularies(arrays)
     _check_table(arrays, header, len(entities), len(relations))
+    if "audit" in header and not _is_audit(header["audit"]):
+        raise DataError(f"has an impossible 'audit': {cut_label(repr(header['audit']))}")
     columns: dict[str, Any] = {name: arrays[name] for name in (*TABLE_COLUMNS, *BOUNDED_COLUMNS) if name in arrays}
     for name in ("side", "split"):
         columns[name] = pd.Categorical.from_codes(arrays[name], header[f"categories_{name}"])
@@ -275,6 +278,7 @@ def unpack_ranks(arrays: Arrays, header: dict[str, Any], version: int) -> dict[s
         "notes": header["notes"],
         "facts": header["facts"] | ({"n_read": header["n_read"]} if version == 1 else {}),
         "dropped": header["dropped"],
+        "audit": header.get("audit"),  # files of earlier versions have none
         "columns": unpack_columns(arrays, header, len(arrays["s"])),
         # the relation side has rivals only if no other side was ranked
         "rivals": _unpack_rivals(
@@ -300,8 +304,6 @@ def check_facts(facts: Any, wanted: Sequence[str]) -> None:
         is_right = True
         if name.startswith("n_"):
             is_right = isinstance(value, int) and not isinstance(value, bool) and value >= 0
-        elif name == "audit":
-            is_right = _is_audit(value)
         elif name in _KINDS:
             kind, inner = _KINDS[name]
             parts = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
@@ -311,7 +313,7 @@ def check_facts(facts: Any, wanted: Sequence[str]) -> None:
 
 
 def _is_audit(value: Any) -> bool:
-    """Return whether the entry ``"audit"`` of the facts is what `kgeval.audit.data_audit.brief_audit` returns."""
+    """Return whether the entry ``"audit"`` of a header is what `kgeval.audit.data_audit.brief_audit` returns."""
     texts = dict.fromkeys(("kind", "relation", "split", "example", "effect"), str)
     kinds: dict[str, Any] = {**texts, "share": (int, float), "count": int}
     return (

@@ -19,7 +19,7 @@ from kgeval.report.colours import COLOURS, DARK_COLOURS
 from kgeval.report.page import write_page
 from kgeval.report.page_frame import content_policy, embedded_json
 from kgeval.report.page_numbers import difference_text, written
-from kgeval.results.files import check_facts
+from kgeval.results.evaluation_result import audit_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")
 
@@ -399,8 +399,8 @@ def test_saved_results_carry_the_audit(tmp_path):
         result.save(tmp_path / f"{i}.kgeval")
         result.save(tmp_path / f"{i}-plain.kgeval", details=False)
     loaded, plain = ([kg.load_result(tmp_path / f"{i}{end}.kgeval") for i in range(2)] for end in ("", "-plain"))
-    assert "audit" not in plain[0].facts
-    assert kg.benchmarks.Card.of(loaded[0]).content["facts"] == kg.benchmarks.Card.of(results[0]).content["facts"]
+    assert audit_of(plain[0]) is None
+    assert loaded[0] == results[0]
     all_findings = kg.audit(dataset).findings
     first = all_findings.drop_duplicates(["kind", "split"]).to_dict("records")
     assert 10 < len(first) <= 24
@@ -426,14 +426,15 @@ def test_large_datasets_and_damaged_audits(monkeypatch, tmp_path):
     result = kg.evaluate(lambda s, p, o: s - o, dataset, progress=False)
     monkeypatch.setattr(data_audit, "MAX_TRIPLES", 1)
     result.save(tmp_path / "a.kgeval")
-    assert "audit" not in kg.load_result(tmp_path / "a.kgeval").facts
+    assert audit_of(kg.load_result(tmp_path / "a.kgeval")) is None
     monkeypatch.setattr(data_audit, "MAX_TRIPLES", 2)
     result.save(tmp_path / "b.kgeval")
-    stored = kg.load_result(tmp_path / "b.kgeval").facts["audit"]
+    stored = audit_of(kg.load_result(tmp_path / "b.kgeval"))
     assert stored["findings"][0]["kind"] == "reversed pair in train"
-    for wrong in ({}, {**stored, "findings": [{}]}, {**stored, "size": 3}, [stored]):
-        with pytest.raises(kg.DataError, match="'facts' has an impossible 'audit'"):
-            check_facts({"audit": wrong}, ())
+    for wrong in ({"findings": []}, {**stored, "findings": [{}]}, {**stored, "size": 3}, [stored]):
+        replaced(result, audit=wrong).save(tmp_path / "c.kgeval", details=False, overwrite=True)
+        with pytest.raises(kg.DataError, match=re.escape("c.kgeval: is damaged: has an impossible 'audit': ")):
+            kg.load_result(tmp_path / "c.kgeval")
 
 
 def test_the_colours_are_those_of_the_plots(reader):
