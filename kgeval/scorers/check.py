@@ -88,7 +88,8 @@ def check_scorer(
     Then up to 200 triples of test and of train are ranked, to find faults that spoil all ranks: a constant scorer,
     scores with a wrong sign, rows that are shifted by one, subject and object exchanged, and a scorer that was trained
     on test or looks at the tested triple (peeking); see `kgeval.scorers.faults.find_fault`. Of a scorer whose MRR is
-    below five times the chance level, the report says that such faults cannot be told.
+    below five times the chance level (among few entities: half-way from it to 1), the report says that such faults
+    cannot be told.
 
     Parameters
     ----------

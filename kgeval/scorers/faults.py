@@ -36,7 +36,8 @@ TIMED_TRIPLES, TIMED_RIVALS, MEASURABLE = 3, 100, 0.05
 HOPELESS = 10  # a scorer that needs this many times the time is not measured
 # A change shows a fault if the MRR of the changed triples is at least `MIN_RATIO` times that of the true triples, at
 # least `MIN_OVER_CHANCE` times the chance level, and if ranks at random reach it with a probability of at most `MAX_P`.
-# The MRR of a scorer with a signal is at least `MIN_OVER_CHANCE` times the chance level.
+# The MRR of a scorer with a signal is at least `MIN_OVER_CHANCE` times the chance level; among few entities, where that
+# may be more than 1, half-way from the chance level to 1.
 MIN_RATIO, MIN_OVER_CHANCE, MAX_P = 2.0, 5.0, 1e-4
 # Of two shifts, the one with the higher MRR is named if the difference is at least this many times its standard error.
 TOLD_Z = 3.0
@@ -136,9 +137,10 @@ def find_fault(
         return "", f"too few triples of {ranked} and train share a relation to find {SOUGHT}"
     if not any(has_signal(ranks[split].reciprocal, ranks[split].rivals) for split in large):
         said = ", ".join(f"{ranks[split].reciprocal.mean():.3f} of {split}" for split in large)
+        least, chance = _least_signal(ranks[large[0]].rivals)
         return "", (
-            f"cannot be told: the scorer ranks near chance (MRR {said} triples; at least {MIN_OVER_CHANCE:g} times the "
-            f"chance level is needed), so {SOUGHT} would not show"
+            f"cannot be told: the scorer has too little signal (MRR {said} triples; chance is {chance:.3f}, at least "
+            f"{least:.3f} is needed), so {SOUGHT} would not show"
         )
     if pairs is not None and "train" in ranks and has_signal(ranks[ranked].reciprocal, ranks[ranked].rivals):
         return high_test_ranks(ranks[ranked].raw[:, pairs[0]], ranks["train"].raw, ranked), ""
@@ -177,7 +179,7 @@ def matched(relations: Ids, others: Ids, rng: np.random.Generator) -> tuple[Ids,
 
 
 def has_signal(reciprocal: Reals, rivals: Ids) -> bool:
-    """Return whether the mean of reciprocal ranks is at least five times that of ranks at random.
+    """Return whether the mean of reciprocal ranks is far above that of ranks at random; see `MIN_OVER_CHANCE`.
 
     Parameters
     ----------
@@ -185,12 +187,13 @@ def has_signal(reciprocal: Reals, rivals: Ids) -> bool:
     rivals : int64 array
         The numbers of rivals; the largest counts.
     """
-    return bool(len(reciprocal) and reciprocal.mean() >= MIN_OVER_CHANCE * _chance(rivals))
+    return bool(len(reciprocal) and reciprocal.mean() >= _least_signal(rivals)[0])
 
 
-def _chance(rivals: Ids) -> float:
-    """Return the mean reciprocal rank of ranks at random."""
-    return float((1 / np.arange(1, int(rivals.max()) + 2)).mean())
+def _least_signal(rivals: Ids) -> tuple[float, float]:
+    """Return the smallest mean of reciprocal ranks that shows a signal, and that of ranks at random."""
+    chance = float((1 / np.arange(1, int(rivals.max()) + 2)).mean())
+    return min(MIN_OVER_CHANCE * chance, (1 + chance) / 2), chance
 
 
 def high_test_ranks(tested: Reals, trained: Reals, split: str) -> str:

@@ -35,6 +35,9 @@ NAMES = {
 }
 
 
+BASELINES = ("Frequency", "InverseRule", "Degree")
+
+
 def graph(rng, n=None):
     """A random graph with 50 to 200 test triples, without any structure."""
     n, n_relations = n or int(rng.integers(20, 200)), int(rng.integers(1, 6))
@@ -146,9 +149,53 @@ def test_no_signal_is_no_fault():
             scorer = lambda s, p, o, t=sign * table, shift=shift: t[(s + shift) % 150, p, o]  # noqa: E731
             found, unchecked = find_fault(as_row_scorer(scorer, 150), scorer, dataset, ("subject", "object"))
             assert found == "", (seed, more, shift, sign)
-            assert unchecked.startswith("cannot be told: the scorer ranks near chance (MRR 0.0")
+            assert unchecked.startswith("cannot be told: the scorer has too little signal (MRR 0.0")
+            assert "; chance is 0.037, at least 0.18" in unchecked
             n_silent += 1
     assert n_silent == 120
+
+
+def test_fourteen_entities_have_a_signal_below_five_times_chance():
+    """Five times the chance level of 14 entities is 1.16; .62, half-way to 1, shows the wrong sign."""
+    pairs = np.random.default_rng(0).permutation(14 * 13)[:120]
+    triples = np.column_stack([pairs // 13, np.zeros(120, dtype=int), (pairs // 13 + 1 + pairs % 13) % 14])
+    dataset = kg.Dataset.from_arrays(train=triples[60:], test=triples[:60], n_entities=14, n_relations=1)
+    table = table_of(np.random.default_rng(1), dataset, 9, 9)
+    for sign, named in ((1, ""), (-1, "the scores are reversed: ")):
+        scorer = lambda s, p, o, sign=sign: sign * table[s, p, o]  # noqa: E731
+        found, unchecked = find_fault(as_row_scorer(scorer, 14), scorer, dataset, SIDES)
+        assert found.partition("MRR")[0] == named
+        assert unchecked == ""
+
+
+TRAINED = {
+    "fb15k-237 ComplEx": ("fb15k-237", "fb15k-237-complex.npz"),
+    "wn18rr ComplEx": ("wn18rr", "wn18rr-complex.npz"),
+    "fb15k-237 TransE": ("fb15k-237", "fb15k-237-pykeen/transe"),
+    **{f"nations {kind}": ("nations", f"nations-pykeen/{kind}") for kind in ("transe", "complex", "rotate", "tucker")},
+    "umls RotatE": ("umls-rnnlogic", "../formats/rotate-umls-50"),
+    **{f"{data} {name}": (data, name) for data in ("wn18rr", "codex-s", "umls") for name in BASELINES},
+}
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", TRAINED)
+@pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")
+def test_trained_models_and_baselines_have_no_fault(shared, name):
+    """Neither check_scorer nor an evaluation names any."""
+    data, path = TRAINED[name]
+    dataset = kg.read_dataset(shared / "data" / data)
+    if path in BASELINES:
+        scorer = getattr(kg.baselines, path)(dataset)
+    elif path.endswith(".npz"):
+        with np.load(shared / "data" / "models" / path) as arrays:
+            scorer = kg.models.ComplEx(arrays["entities"], arrays["relations"], inverse_relations="after")
+    else:
+        scorer = kg.load_model(shared / "data" / "models" / path, dataset)
+    kg.check_scorer(scorer, dataset)
+    notes = kg.evaluate(scorer, dataset, progress=False).notes
+    wrong = ("shifted by one", "are swapped", "are reversed", "rank far above train")
+    assert [note for note in notes if any(text in note for text in wrong)] == []
 
 
 def line(translations):
