@@ -1153,7 +1153,7 @@ MUTANTS = (
         "pass"),
     Mutant("H12", "changed_triples_keep_the_known_answers_of_the_true_query", "scorers/faults.py",
         "scorers/test_faults.py",
-        'return offsets, (answers + self.moves[side == "object"]) % n_entities',
+        'return offsets, (answers + self.moves[2 if side == "object" else 0]) % n_entities',
         "return offsets, answers"),
     Mutant("H12", "known_triples_may_be_changed_triples", "scorers/faults.py", "scorers/test_faults.py",
         'is_kept &= ~self.indexes["object"].contains(changed[:, 1], changed[:, 0], changed[:, 2])',

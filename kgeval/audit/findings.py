@@ -45,7 +45,8 @@ EFFECTS = {  # the kinds of findings, gravest first, and what they do to the num
     "Cartesian-product relation": "nearly every subject goes with every object: listing the relation's entities is "
     "enough, and unknown corruptions may be true",
     "duplicate row": "each copy counts again in the means of its split; in train, it weighs more",
-    "unseen entity or relation": "no model can have learned it: ranks are near chance; unseen= decides what is done",
+    "unseen entity or relation": "no model can have learned it: ranks are near chance; unseen= (--unseen) decides "
+    "what is done",
     "positive outside the domain": "train never shows the subject with this relation: candidates limited to the domain "
     "of train leave the positive out",
     "positive outside the range": "train never shows the object with this relation: candidates limited to the range of "
@@ -54,8 +55,9 @@ EFFECTS = {  # the kinds of findings, gravest first, and what they do to the num
     "hits@10 certain in pools": "so it would be with the relation's domain or range in train as the only candidates",
     "near-duplicate labels": "two labels look alike and may name the same thing: its triples are divided, and one is a "
     "wrong corruption of the other",
-    "half-link": "what train shows of the triple's subject and object with its relation; by half_link",
-    "cardinality": "a side with 1 has about one answer for each query, a side with N several; by cardinality",
+    "half-link": "what train shows of the triple's subject and object with its relation: "
+    'result.by("half_link") (--by half_link)',
+    "cardinality": "a side with 1 has about one answer for each query, a side with N several: --by cardinality",
     "rare entity": "little to learn from: ranks are worse; by degree_given, degree_asked",
     "popular answer": "frequent answers are guessed without the query; by degree_asked, or result.weighted",
 }
