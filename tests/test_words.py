@@ -37,6 +37,7 @@ answers: the ranked answers of predictions
 arrays: the library whose arrays a function takes
 as: the tool whose protocol and numbers are wanted
 at_start: whether new notes come first
+audit: the gravest findings about the dataset of a saved result
 average: micro or macro
 ax: the axes of matplotlib to draw on
 baseline: the model with which others are compared
@@ -237,6 +238,7 @@ of_triples: variance over triples
 order: order of the arguments of a function
 out: file to write
 outside: what happens to a positive outside its pool
+overlaps: pairs of entities that relations share
 overridden: differences between results that were accepted
 override: differences between results to accept
 overwrite: whether an existing file is replaced

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from kgeval._version import __version__
-from kgeval.audit import leak_note
+from kgeval.audit import notes_on_leaks
 from kgeval.checks import Bools, Ids, counted, listed, warn_user
 from kgeval.data.candidates import LEFT_OUT, Candidates, Listed
 from kgeval.data.dataset import Dataset, triple_labels
@@ -273,7 +273,7 @@ def assemble(
     in_key = dataset.not_in_fingerprint(positives.columns.key)
     n_read = len(is_seen) * len(protocol.sides)
     unknown = {**({"queries": KEYED_QUERIES} if positives.columns.names else {}), **(unknown or {})}
-    leaking = leak_note(dataset, protocol.splits)
+    leaking = notes_on_leaks(dataset, protocol.splits)
     reasons = {**dropped, NO_NEGATIVES: n_read - n_ranked - sum(dropped.values())}
     result = EvaluationResult(
         table=positives.table(protocol, ranked),
@@ -294,10 +294,10 @@ def assemble(
             "n_unseen_entities": int((~dataset.is_seen_entity).sum()),
             "n_read": n_read,
             **({"unknown": unknown} if unknown else {}),
-            **({"leak_note": leaking} if leaking else {}),
+            **({"leak_notes": leaking} if leaking else {}),
         },
         dropped={reason: n for reason, n in reasons.items() if n},
-        notes=[*notes, *_key_notes(dataset, protocol), *_alone_notes(ranked), *([leaking] if leaking else [])],
+        notes=[*notes, *_key_notes(dataset, protocol), *_alone_notes(ranked), *leaking],
         source=source,
     )
     result = with_dataset_columns(result, dataset, np.concatenate([part.rows for part in ranked]))

@@ -42,7 +42,7 @@ from kgeval.evaluation.pools import notes_of_pools, pool_rivals, pool_tasks
 from kgeval.evaluation.precision import PrecisionSteps, precision_keys
 from kgeval.evaluation.recent import remember
 from kgeval.evaluation.rescoring import ScorerSource
-from kgeval.evaluation.row_order import MIN_JUDGED, KeptTasks, TestedRanks, check_row_order, unchecked
+from kgeval.evaluation.row_order import MIN_JUDGED, ROW_ORDER, KeptTasks, TestedRanks, check_row_order, unchecked
 from kgeval.evaluation.run_settings import RunSettings, joined_sides
 from kgeval.ranking.counts import RankCounts, TaskCounts
 from kgeval.ranking.jobs import Executor, rank
@@ -334,7 +334,8 @@ class Evaluator:
                     )
                     self._keep_check(given, row_order)
                     has_time = run.seconds_left is None or run.seconds_left > SEARCH_SECONDS
-                    if row_order[1] and has_time and not self._has_cautioned:  # not in each epoch of a training
+                    is_low = row_order[1].startswith(ROW_ORDER)
+                    if is_low and has_time and not self._has_cautioned:  # not in each epoch of a training
                         fault, _ = find_fault(rows, scorer, self.dataset, plan.protocol.sides)
                         said += [fault] if fault else []
             except KeyboardInterrupt as error:

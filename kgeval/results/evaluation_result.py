@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from kgeval import markup_panels as panels
+from kgeval.audit.data_audit import brief_audit
 from kgeval.checks import (
     Ids,
     answers_old_names,
@@ -134,6 +135,8 @@ class EvaluationResult:
     rivals : pandas.DataFrame, optional
         The best rivals for the rows with the worst and the best ranks, if a saved file contains them; see
         `kgeval.results.kept_rivals`.
+    audit : dict, optional
+        The gravest findings about the dataset, if a saved file contains them; see `audit_of`.
     source : Source, optional
         The dataset and the scorer, if they are in memory; a saved file does not contain them.
 
@@ -165,6 +168,7 @@ class EvaluationResult:
         notes: Sequence[str] = (),
         columns: pd.DataFrame | None = None,
         rivals: pd.DataFrame | None = None,
+        audit: dict[str, Any] | None = None,
         source: Source | None = None,
     ) -> None:
         counts = by_position(table).drop(columns=[*RANK_COLUMNS], errors="ignore")  # the counts say the ranks again
@@ -174,7 +178,7 @@ class EvaluationResult:
         self.facts = {"n_read": len(table) + sum(self.dropped.values()), **facts}
         self.notes = tuple(notes)
         self.columns = pd.DataFrame(index=pd.RangeIndex(len(table))) if columns is None else by_position(columns)
-        self._rivals, self._source = rivals, source
+        self._rivals, self._audit, self._source = rivals, audit, source
         self._check_counts()
 
     def _check_counts(self) -> None:
@@ -214,7 +218,7 @@ class EvaluationResult:
         """Return the constructor's arguments that `save` writes to the file, name -> value: all except `source`."""
         names = ("protocol", "entities", "relations", "facts", "dropped", "notes", "columns")
         parts = {name: getattr(self, name) for name in names}
-        return {"table": self.rank_table.frame, **parts, "rivals": self._rivals}
+        return {"table": self.rank_table.frame, **parts, "rivals": self._rivals, "audit": self._audit}
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, EvaluationResult):
@@ -888,10 +892,10 @@ class EvaluationResult:
         ----------
         path : path
         details : bool
-            Whether the file also contains the features of the dataset, and the best rivals for the worst and the best
-            ranks. This has an effect only if dataset and scorer are in memory. About 20 queries are scored again to
-            get the rivals. If the scores have changed since the evaluation, no rivals are saved, and a note in the
-            file says so.
+            Whether the file also contains the features of the dataset, the gravest findings of its audit (if it has at
+            most a million triples), and the best rivals for the worst and the best ranks. This has an effect only if
+            dataset and scorer are in memory. About 20 queries are scored again to get the rivals. If the scores have
+            changed since the evaluation, no rivals are saved, and a note in the file says so.
         overwrite : bool
             Whether to replace an existing file.
         name : str, optional
@@ -906,13 +910,14 @@ class EvaluationResult:
             If the file exists, if `name` is blank, or if `seed` is not an integer of at least 0 or has no `name`.
         """
         facts = run_facts(self.facts, name, seed)
-        result, rivals, notes = self, self._rivals, list(self.notes)
+        result, rivals, audit, notes = self, self._rivals, self._audit, list(self.notes)
         if details and self._source:
             new = [name for name in self._features_at_hand(self._source.dataset) if name not in self.columns]
             result = self.with_features(features=new)
             rivals, reason = kept_rivals(self)
             notes += [reason] if reason else []
-        parts = {**result._parts(), "rivals": rivals, "notes": notes, "facts": facts}
+            audit = audit_of(self)
+        parts = {**result._parts(), "rivals": rivals, "audit": audit, "notes": notes, "facts": facts}
         write_result(path, "result", *pack_ranks(parts), overwrite=overwrite)
 
     def _taken(self) -> set[str]:
@@ -1318,6 +1323,23 @@ def with_all_features(result: EvaluationResult, dataset: Dataset | None = None) 
     left_out = {*result.columns.columns, *(OVER_SPLITS if says_splits(result.notes) else ())}
     names = [name for name in result._features_at_hand(dataset) if name not in left_out]
     return result.with_features(dataset, features=names)
+
+
+def audit_of(result: EvaluationResult) -> dict[str, Any] | None:
+    """Return the brief audit of the dataset; see `kgeval.audit.data_audit.brief_audit`.
+
+    Parameters
+    ----------
+    result : EvaluationResult
+
+    Returns
+    -------
+    dict or None
+        From the file, or of the dataset in memory; None if there is neither, or if the dataset is large.
+    """
+    if result._audit is not None or result._source is None:
+        return result._audit
+    return brief_audit(result._source.dataset)
 
 
 def kept_rivals(result: EvaluationResult) -> tuple[pd.DataFrame, str]:
