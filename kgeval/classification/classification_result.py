@@ -138,7 +138,16 @@ class ClassificationResult:
 
     __hash__ = None  # type: ignore[assignment]
     if not TYPE_CHECKING:  # mypy would take every attribute for known
-        __getattr__ = answers_old_names("ClassificationResult", about="facts")
+        __getattr__ = answers_old_names(
+            "ClassificationResult",
+            {
+                "accuracy": 'result["accuracy"]',
+                "plot": "kgeval.report.plots.roc(result)",
+                "to_csv": "table.to_csv(...)",
+                "to_latex": "summary().to_latex()",
+            },
+            about="facts",
+        )
 
     def __getitem__(self, key: str | Metric) -> float:
         return self.value(key).value

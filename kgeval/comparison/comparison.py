@@ -104,6 +104,12 @@ class Comparison:
     if not TYPE_CHECKING:  # mypy would take every attribute for known
         __getattr__ = answers_old_names(
             "Comparison",
+            {
+                "plot": "kgeval.report.plots.difference_plot(comparison)",
+                "summary": "differences, or verdict",
+                "to_csv": "differences.to_csv(...)",
+                "worst": "disagreements()",
+            },
             plan=f"{GONE}the column detectable of differences says which difference could be decided",
             table="differences, where p_holm is p_corrected",
             replication=f"{GONE}kgeval.benchmark compares models over their seeds",

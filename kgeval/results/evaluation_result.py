@@ -231,7 +231,20 @@ class EvaluationResult:
 
     __hash__ = None  # type: ignore[assignment]
     if not TYPE_CHECKING:  # mypy would take every attribute for known
-        __getattr__ = answers_old_names("EvaluationResult", about="facts", labelled="ranks(labels=True)")
+        __getattr__ = answers_old_names(
+            "EvaluationResult",
+            {
+                "metrics": "summary()",
+                "mrr": 'result["mrr"]',
+                "plot": "kgeval.report.plots.hits_curve(result)",
+                "to_csv": "kgeval.report.exports.write_ranks, or summary().to_csv(...)",
+                "to_latex": "summary().to_latex(), or on the command line: kgeval show RUN.kgeval --to latex",
+                "to_markdown": "on the command line: kgeval show RUN.kgeval --to markdown",
+                "worst": 'ranks(labels=True).nlargest(10, "rank_filtered")',
+            },
+            about="facts",
+            labelled="ranks(labels=True)",
+        )
 
     @cached_property
     def table(self) -> pd.DataFrame:
