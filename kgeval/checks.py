@@ -9,7 +9,7 @@ import difflib
 import functools
 import inspect
 import warnings
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -218,20 +218,26 @@ def warn_user(text: str) -> None:
     warnings.warn(text, KgevalWarning, stacklevel=level)
 
 
-def answers_old_names(owner: str, **new_names: str) -> Callable[..., Any]:
+def answers_old_names(owner: str, tried: Mapping[str, str] | None = None, /, **new_names: str) -> Callable[..., Any]:
     """Return a function ``__getattr__`` of a class or a module that answers its old names with the new ones.
 
     Parameters
     ----------
     owner : str
         The name of the class or module.
+    tried : dict of str, optional
+        For names that users try, but that never existed: what to write instead.
     **new_names : str
         For each old name: what to write instead; or, after `GONE`, why there is nothing in its place.
 
     Examples
     --------
     >>> class Result:
-    ...     __getattr__ = answers_old_names("Result", about="facts")
+    ...     __getattr__ = answers_old_names("Result", {"mrr": "result['mrr']"}, about="facts")
+    >>> Result().mrr
+    Traceback (most recent call last):
+    ...
+    AttributeError: Result has no attribute 'mrr'; write result['mrr']
     >>> Result().about
     Traceback (most recent call last):
     ...
@@ -246,6 +252,7 @@ def answers_old_names(owner: str, **new_names: str) -> Callable[..., Any]:
         name = arguments[-1]
         new = new_names.get(name, "")
         hint = f" since kgeval 0.2; {new if new.startswith(GONE) else f'write {new}'}" if new else ""
+        hint = hint or (f"; write {tried[name]}" if tried and name in tried else "")
         raise AttributeError(f"{owner} has no attribute {name!r}{hint}")
 
     return missing

@@ -7,7 +7,7 @@ from kgeval.data.dataset import Dataset
 from kgeval.data.triples import TripleSet
 from kgeval.data.vocabulary import Vocabulary
 
-N, R, TIMES, QUALIFIERS = 6, 2, (2, 9, 10, None), ("", "a", "a,b")
+N, R, TIMES, QUALIFIERS = 6, 2, (2, 9, 10, None), ((), ((0, 1),), ((0, 1), (1, 2)))
 COUNTS = [f"{count}_{setting}" for setting in ("raw", "filtered") for count in ("better", "tied", "rivals")]
 
 
@@ -19,8 +19,8 @@ def random_facts(seed, n=40):
         for s, p, o, t, q in rng.integers(0, (N, R, N, len(TIMES), len(QUALIFIERS)), (n, 5))
     ]
     rows += [rows[i] for i in rng.integers(0, n, n // 4)]  # planted duplicates, also across splits
-    rng.shuffle(rows)
-    rows = [(int(s), int(p), int(o), None if t is None else int(t), str(q)) for s, p, o, t, q in rows]
+    rows = [rows[i] for i in rng.permutation(len(rows))]
+    rows = [(int(s), int(p), int(o), None if t is None else int(t), q) for s, p, o, t, q in rows]
     return {"train": rows[: n // 2], "valid": rows[n // 2 : n // 2 + 8], "test": rows[n // 2 + 8 :]}
 
 
@@ -30,13 +30,12 @@ def as_dataset(facts):
         split: TripleSet(np.array([row[:3] for row in rows], dtype=np.int64).reshape(-1, 3), N, R)
         for split, rows in facts.items()
     }
-    columns = {
-        split: pd.DataFrame(
-            {"time": pd.Series([row[3] for row in rows], dtype=object), "qualifiers": [row[4] for row in rows]}
-        )
+    times = {
+        split: pd.DataFrame({"time": pd.Series([row[3] for row in rows], dtype=object)})
         for split, rows in facts.items()
     }
-    return Dataset(Vocabulary.of_ids(N), Vocabulary.of_ids(R), splits, columns=columns)
+    qualifiers = {split: [row[4] for row in rows] for split, rows in facts.items()}
+    return Dataset(Vocabulary.of_ids(N), Vocabulary.of_ids(R), splits, columns=times, qualifiers=qualifiers)
 
 
 def score_of(s, p, o, time):
@@ -47,7 +46,8 @@ def score_of(s, p, o, time):
 def loop(facts, key, takes_time, splits=("test",), known=("train", "valid", "test"), pools=None):
     """Count the rivals of each positive by loops over all entities: {(row, side): counts raw and filtered}.
 
-    `pools`: side -> relation -> the entities to loop over instead.
+    `takes_time`: whether the scorer takes the time, or the sides on which it does. `pools`: side -> relation -> the
+    entities to loop over instead.
     """
     part = {"time": 3, "qualifiers": 4}
     known_facts = {tuple(row[:3]) + tuple(row[part[name]] for name in key) for split in known for row in facts[split]}
@@ -56,12 +56,13 @@ def loop(facts, key, takes_time, splits=("test",), known=("train", "valid", "tes
         s, p, o, time = row[:4]
         for side in ("subject", "object"):
             counts = dict.fromkeys(COUNTS, 0)
-            own = score_of(s, p, o, time if takes_time else None)
+            with_time = takes_time if isinstance(takes_time, bool) else side in takes_time
+            own = score_of(s, p, o, time if with_time else None)
             for entity in range(N) if pools is None else sorted(pools[side][p]):
                 triple = (entity, p, o) if side == "subject" else (s, p, entity)
                 if triple == (s, p, o):
                     continue
-                score = score_of(*triple, time if takes_time else None)
+                score = score_of(*triple, time if with_time else None)
                 is_known = triple + tuple(row[part[name]] for name in key) in known_facts
                 for setting in ("raw", *(("filtered",) if not is_known else ())):
                     counts[f"better_{setting}"] += score > own
@@ -121,6 +122,18 @@ class PlainRows(Rows):
 
     def score_subjects(self, p, o):
         return self._all([(None, i, j) for i, j in zip(p.tolist(), o.tolist())], [None] * len(p))
+
+
+class ObjectTimes(PlainRows):
+    """Whole rows, of which only one method takes the time."""
+
+    score_objects = Rows.score_objects
+
+
+class SubjectTimes(PlainRows):
+    """Whole rows, of which only the other method takes the time."""
+
+    score_subjects = Rows.score_subjects
 
 
 def ranked(result):

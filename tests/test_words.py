@@ -37,6 +37,7 @@ answers: the ranked answers of predictions
 arrays: the library whose arrays a function takes
 as: the tool whose protocol and numbers are wanted
 at_start: whether new notes come first
+audit: the gravest findings about the dataset of a saved result
 average: micro or macro
 ax: the axes of matplotlib to draw on
 baseline: the model with which others are compared
@@ -237,6 +238,7 @@ of_triples: variance over triples
 order: order of the arguments of a function
 out: file to write
 outside: what happens to a positive outside its pool
+overlaps: pairs of entities that relations share
 overridden: differences between results that were accepted
 override: differences between results to accept
 overwrite: whether an existing file is replaced
@@ -565,7 +567,7 @@ def test_no_old_word_comes_back(fields):
     assert sorted((set(OLD) - {"about", "folder", "from"}) & fields.keys()) == []
     assert sorted(set(OLD.values()) - {"bounded_filtered", "bounded_raw"} - WORDS.keys()) == []
     again = {name for name in OLD_OPTIONS if name.removeprefix("--").replace("-", "_") in options()}
-    assert again == {"--names", "--seed"}  # of another command
+    assert again == {"--names", "--negatives", "--seed"}  # of another command
 
 
 # Functions that kgeval calls itself, and `load_model`, which names the settings of the model.
@@ -635,3 +637,30 @@ def test_windows_for_users_show_their_own_names_only():
     """No `np`, no `re`: what `dir` and completion show is what `__all__` lists."""
     for module in (kg, plots, exports):
         assert dir(module) == sorted(module.__all__)
+
+
+@pytest.mark.parametrize(
+    ("made", "name", "new"),
+    [
+        (kg.EvaluationResult, "worst", 'ranks(labels=True).nlargest(10, "rank_filtered")'),
+        (kg.EvaluationResult, "mrr", 'result["mrr"]'),
+        (Comparison, "plot", "kgeval.report.plots.difference_plot(comparison)"),
+        (Benchmark, "table", "differences"),
+        (ClassificationResult, "to_latex", "summary().to_latex()"),
+    ],
+)
+def test_a_name_that_users_try_answers_with_the_right_one(made, name, new):
+    with pytest.raises(AttributeError) as error:
+        getattr(object.__new__(made), name)
+    assert str(error.value) == f"{made.__name__} has no attribute {name!r}; write {new}"
+
+
+@pytest.mark.parametrize("value", ["none", "raw"])
+def test_a_protocol_without_a_filter_has_no_splits(value):
+    with pytest.raises(kg.ProtocolError, match=rf"got '{value}'. filter=\(\) removes no known answers; raw ranks need"):
+        kg.Protocol(filter=value)
+
+
+def test_adapters_show_their_public_names_only():
+    """The names that its module imports are no adapters."""
+    assert dir(kg.adapters) == sorted(kg.adapters.__all__)

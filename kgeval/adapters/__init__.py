@@ -106,6 +106,10 @@ for _prefix, _module in _LIBRARIES.items():
     register_adapter(_prefix, partial(_adapt, _module))
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 def __getattr__(name: str) -> Any:
     """Load a public name at its first use."""
     if name not in _LOADED_LATER:

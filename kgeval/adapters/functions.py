@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 
 from kgeval.adapters.base import BoundScorer, IdMap, LibraryScorer, evaluation_mode, map_ids
-from kgeval.adapters.triples import FOR_TENSORS, as_tensor, device_of
+from kgeval.adapters.triples import FOR_TENSORS, device_of
 from kgeval.checks import Ids, check_one_of, names_unknown_arguments
 from kgeval.data.dataset import Dataset
+from kgeval.data.qualifiers import QUALIFIERS
 from kgeval.errors import ScoreError
 from kgeval.kernels.arrays import is_tensor, kind_of, load_torch
 from kgeval.scorers.libraries import adapter_of
+from kgeval.scorers.row_scorers import parameters_of
 from kgeval.scorers.values import as_scores
 
 ARRAYS = ("torch", "numpy")
@@ -45,7 +47,8 @@ def from_function(
     ----------
     score : function, module or object
         A function or `torch.nn.Module` that is called as ``score(s, p, o)`` with the ids of n triples (int64 tensors of
-        shape (n,)), and returns their scores, shape (n,), as a tensor of any real dtype, float16 and bfloat16 included.
+        shape (n,)), and returns their scores, shape (n,), as a tensor of any real dtype, float16 and bfloat16 included;
+        after the ids it may name further columns of the dataset, ``score(s, p, o, time)``: numbers come as tensors.
         Or a module or object with the methods ``score_objects(s, p)`` and ``score_subjects(p, o)``, which return the
         scores of n queries with all entities in the order of their ids, shape (n, entities). If these methods
         have a parameter ``candidates``, they return the scores with the entities in `candidates` alone.
@@ -119,18 +122,22 @@ def _is_module(value: Any) -> bool:
     return not isinstance(value, type) and all(hasattr(value, name) for name in ("eval", "training", "modules"))
 
 
-def _refuse_columns(name: str, call: Any, dataset: Dataset) -> None:
-    """Raise a ScoreError if a function has a parameter that is a column of the dataset: the adapter passes only ids."""
-    try:
-        parameters = inspect.signature(call).parameters
-    except (TypeError, ValueError):
-        return
-    for column in (*dataset.column_names, *(["time"] if dataset.time_column else [])):
-        if column in parameters:
+def _columns_of(name: str, call: Any, n_ids: int, dataset: Dataset) -> list[str]:
+    """Return the columns of a dataset that a function or method takes after the ids; see `as_row_scorer`.
+
+    Raise a ScoreError for columns that the adapter does not pass on: all columns of methods, and qualifiers, whose ids
+    are those of the dataset.
+    """
+    known = {*dataset.column_names, *(["time"] if dataset.time_column else [])}
+    columns = [parameter for parameter in list(parameters_of(call))[n_ids:] if parameter in known]
+    for column in columns:
+        if n_ids < 3 or column == QUALIFIERS:
             raise ScoreError(
-                f"{name} takes {column!r}, but kg.adapters.from_function passes ids only: give kg.evaluate a function "
-                f"score(s, p, o, {column}) of arrays that makes the tensors itself"
+                f"{name} takes {column!r}, which kg.adapters.from_function does not pass on: give kg.evaluate "
+                f"{'an object with score_objects and score_subjects' if n_ids < 3 else 'a function'} of arrays that "
+                "makes the tensors itself"
             )
+    return columns
 
 
 def _places(order: Any) -> tuple[int, int, int]:
@@ -185,20 +192,22 @@ class FunctionAdapter:
         """
         name = getattr(self.score, "__name__", type(self.score).__name__)
         methods = [getattr(self.score, method) for method in METHODS.values() if hasattr(self.score, method)]
-        for call in methods or [getattr(self.score, "forward", self.score)]:
-            _refuse_columns(name, call, dataset)
+        columns = [_columns_of(name, method, 2, dataset) for method in methods]
+        if not methods:
+            columns = [_columns_of(name, self.score, 3, dataset)]
         ids = _same_ids(dataset)
         if self.ids is not None:
             ids = map_ids(dataset, "", self.ids, n_entities=None, n_relations=None, name=name)
         notes = ("the values of the function are distances: they were negated",) if self.distances else ()
         if any(hasattr(self.score, method) for method in METHODS.values()):
             return LibraryScorer(name, ids, partial(self._rows, len(ids.entity_labels)), self.module, notes)
-        return TripleScorer(name, ids, self._triples, self.module, notes)
+        return TripleScorer(name, ids, self._triples, self.module, notes, columns[0])
 
-    def _triples(self, s: Ids, p: Ids, o: Ids) -> Any:
+    def _triples(self, s: Ids, p: Ids, o: Ids, **columns: Any) -> Any:
         """Return the scores of triples; the ids are the function's ids, not the ids of the dataset."""
         triple = tuple(self._input(ids) for ids in (s, p, o))
-        return self._signed(self.score(*(triple[place] for place in self.places)))
+        further = {name: self._input(values) for name, values in columns.items()}
+        return self._signed(self.score(*(triple[place] for place in self.places), **further))
 
     def _rows(self, n_entities: int, side: str, given: Ids, relation: Ids, candidates: Ids) -> Any:
         """Return the scores of queries with candidates; the ids are the function's ids, not the ids of the dataset."""
@@ -221,11 +230,12 @@ class FunctionAdapter:
             )
         return scores[:, self._input(candidates)]
 
-    def _input(self, ids: Ids) -> Any:
-        """Return ids as tensors or arrays, as the function expects them."""
-        if self.arrays == "numpy":
-            return ids.copy()
-        return as_tensor(ids, self.device if self.device is not None else device_of(self.module))
+    def _input(self, values: Any) -> Any:
+        """Return ids or numbers as tensors or arrays, as the function expects them; dates and texts as arrays."""
+        if self.arrays == "numpy" or values.dtype.kind not in "iuf":
+            return values.copy()
+        device = self.device if self.device is not None else device_of(self.module)
+        return load_torch(*FOR_TENSORS).tensor(values, device=device)
 
     def _signed(self, values: Any) -> Any:
         """Return the values of the function as scores: higher is better."""
@@ -246,24 +256,30 @@ class TripleScorer(BoundScorer):
         See `BoundScorer`.
     score_triples : function
         ``score_triples(s, p, o)`` gets int64 arrays of the library's ids, and returns scores, shape (n,).
+    columns : sequence of str
+        Further columns of the dataset that `score_triples` takes by name.
     """
 
     def __init__(
         self,
         name: str,
         ids: IdMap,
-        score_triples: Callable[[Ids, Ids, Ids], Any],
+        score_triples: Callable[..., Any],
         module: Any = None,
         notes: Sequence[str] = (),
+        columns: Sequence[str] = (),
     ) -> None:
         super().__init__(name, ids, module, notes)
         self.score_triples = score_triples
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        # `as_row_scorer` reads here which columns the scorer takes
+        self.__signature__ = inspect.Signature([inspect.Parameter(one, kind) for one in (*"spo", *columns)])
 
-    def __call__(self, s: Ids, p: Ids, o: Ids) -> Any:
+    def __call__(self, s: Ids, p: Ids, o: Ids, **columns: Any) -> Any:
         """Return the scores of n triples, shape (n,); `s`, `p` and `o` are ids of the dataset."""
         triples = self.ids.entity_ids(s), self.ids.relation_ids(p), self.ids.entity_ids(o)
         with evaluation_mode(self.module):
-            return self.score_triples(*triples)
+            return self.score_triples(*triples, **columns)
 
 
 def _same_ids(dataset: Dataset) -> IdMap:

@@ -6,6 +6,7 @@ Users, the command line and the report page call these functions.
 from __future__ import annotations
 
 import json
+import weakref
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +22,11 @@ from kgeval.terminal import PIPE, Column, Screen
 
 COLUMNS = ("kind", "relation", "split", "share", "count", "example", "effect")
 MAX_ROWS = 8  # rows of one kind that the text and the panel show
+MAX_STORED = 24  # rows that a saved result contains
+MAX_TRIPLES = 1_000_000  # of larger datasets, results contain no audit: it would take longer than to save them
+
+# The audits of the datasets in memory, since each result of a training is saved.
+_KEPT: weakref.WeakKeyDictionary[Dataset, dict[str, Any]] = weakref.WeakKeyDictionary()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -49,6 +55,11 @@ class Audit:
         """The first eight findings of each kind, which the text, the panel and the report page show."""
         return self.findings.groupby("kind", sort=False).head(MAX_ROWS)
 
+    def to_dict(self, findings: pd.DataFrame | None = None) -> dict[str, Any]:
+        """Return the audit as values that JSON can store, with all findings or some of them."""
+        content: dict[str, Any] = {name: getattr(self, name) for name in ("dataset", "fingerprint", "size")}
+        return content | {"findings": (self.findings if findings is None else findings).to_dict("records")}
+
     def __repr__(self) -> str:
         return audit_text(self)
 
@@ -65,8 +76,7 @@ class Audit:
 
     def to_json(self) -> str:
         """Return the audit as JSON: dataset, fingerprint, size, and a list of findings."""
-        content: dict[str, Any] = {name: getattr(self, name) for name in ("dataset", "fingerprint", "size")}
-        return json.dumps(content | {"findings": self.findings.to_dict("records")}, indent=2)
+        return json.dumps(self.to_dict(), indent=2)
 
 
 @names_unknown_arguments()
@@ -122,6 +132,35 @@ def audit(dataset: Dataset) -> Audit:
     sizes = ", ".join(f"{split} {len(triples):,}" for split, triples in dataset.splits.items())
     size = f"{counted(len(dataset.entities), 'entity')}, {counted(len(dataset.relations), 'relation')}; {sizes}"
     return Audit(dataset.name, dataset.fingerprint, size, found.astype({"share": float, "count": int}))
+
+
+def brief_audit(dataset: Dataset) -> dict[str, Any] | None:
+    """Return what a result stores of the audit of its dataset: the first finding of each kind, for each split.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        It is audited once.
+
+    Returns
+    -------
+    dict or None
+        ``dataset``, ``fingerprint``, ``size`` and ``findings``: at most 24, as dicts, gravest first. None if the
+        dataset has more than a million triples.
+
+    Examples
+    --------
+    >>> dataset = Dataset.from_arrays(train=[[0, 0, 1], [2, 0, 3]], test=[[1, 0, 0]], n_entities=40, n_relations=1)
+    >>> brief_audit(dataset)["findings"][0]["kind"]
+    'reversed pair in train'
+    """
+    if sum(map(len, dataset.splits.values())) > MAX_TRIPLES:
+        return None
+    if dataset not in _KEPT:
+        made = audit(dataset)
+        first = made.findings.drop_duplicates(["kind", "split"]).head(MAX_STORED)
+        _KEPT[dataset] = made.to_dict(first)
+    return _KEPT[dataset]
 
 
 def audit_text(made: Audit, screen: Screen = PIPE) -> str:

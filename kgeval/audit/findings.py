@@ -16,7 +16,7 @@ from kgeval.checks import Bools, Ids, counted
 from kgeval.data.dataset import Dataset, triple_labels
 from kgeval.data.keys import facts_of, natural_key
 from kgeval.data.known import KnownIndex
-from kgeval.data.queries import query_parts
+from kgeval.data.queries import query_parts, shares_query
 from kgeval.data.row_keys import group_rows
 from kgeval.data.sides import SIDES
 from kgeval.features import leaks
@@ -45,7 +45,8 @@ EFFECTS = {  # the kinds of findings, gravest first, and what they do to the num
     "Cartesian-product relation": "nearly every subject goes with every object: listing the relation's entities is "
     "enough, and unknown corruptions may be true",
     "duplicate row": "each copy counts again in the means of its split; in train, it weighs more",
-    "unseen entity or relation": "no model can have learned it: ranks are near chance; unseen= decides what is done",
+    "unseen entity or relation": "no model can have learned it: ranks are near chance; unseen= (--unseen) decides "
+    "what is done",
     "positive outside the domain": "train never shows the subject with this relation: candidates limited to the domain "
     "of train leave the positive out",
     "positive outside the range": "train never shows the object with this relation: candidates limited to the range of "
@@ -54,8 +55,9 @@ EFFECTS = {  # the kinds of findings, gravest first, and what they do to the num
     "hits@10 certain in pools": "so it would be with the relation's domain or range in train as the only candidates",
     "near-duplicate labels": "two labels look alike and may name the same thing: its triples are divided, and one is a "
     "wrong corruption of the other",
-    "half-link": "what train shows of the triple's subject and object with its relation; by half_link",
-    "cardinality": "a side with 1 has about one answer for each query, a side with N several; by cardinality",
+    "half-link": "what train shows of the triple's subject and object with its relation: "
+    'result.by("half_link") (--by half_link)',
+    "cardinality": "a side with 1 has about one answer for each query, a side with N several: --by cardinality",
     "rare entity": "little to learn from: ranks are worse; by degree_given, degree_asked",
     "popular answer": "frequent answers are guessed without the query; by degree_asked, or result.weighted",
 }
@@ -105,10 +107,11 @@ def all_findings(dataset: Dataset) -> list[Finding]:
     found = [finding for group in (_repeats, _unseen, _labels) for finding in group(dataset)]
     later = [split for split in reversed(dataset.splits) if split != "train"]  # test first
     if "train" in dataset:
-        found += _relations(dataset, later[0] if later else "")
+        overlaps = relation_overlaps(dataset["train"].array, len(dataset.relations))
+        found += _relations(dataset, later[0] if later else "", overlaps)
         for split in later:
             if len(dataset[split]):
-                found += [*_copied(dataset, split), *_recurring(dataset, split), *_outside(dataset, split)]
+                found += [*_copied(dataset, split, overlaps), *_recurring(dataset, split), *_outside(dataset, split)]
     for split in later[:1]:
         if len(dataset[split]):
             found += [*_certain(dataset, split), *_about_triples(dataset, split)]
@@ -159,7 +162,7 @@ def _labels(dataset: Dataset) -> Iterator[Finding]:
             yield Finding("near-duplicate labels", len(pairs), n, f"{earlier} and {later}", note=f"labels of {plural}")
 
 
-def _relations(dataset: Dataset, split: str) -> Iterator[Finding]:
+def _relations(dataset: Dataset, split: str, overlaps: pd.DataFrame) -> Iterator[Finding]:
     """Return the findings about relations, which are compared on train."""
     triples, n_relations = dataset["train"].array, len(dataset.relations)
     order, starts = group_rows(triples[:, 1], triples[:, 0], triples[:, 2])
@@ -172,7 +175,7 @@ def _relations(dataset: Dataset, split: str) -> Iterator[Finding]:
         note = f"{counted(int(n_later[p]), 'triple')} of {split} with this relation" if split else ""
         return Finding(kind, n, of, example, dataset.relations.labels[p], "train", note)
 
-    near = relation_overlaps(triples, n_relations).query("is_near").sort_values(["n", "p"], ascending=[False, True])
+    near = overlaps.query("is_near").sort_values(["n", "p"], ascending=[False, True])
     near["is_symmetric"] = near["p"] == near["q"]
     # Of each relation only the relation with the largest overlap, in the same direction and reversed.
     best = near.sort_values("share", ascending=False, kind="stable").drop_duplicates(
@@ -208,9 +211,9 @@ def _relations(dataset: Dataset, split: str) -> Iterator[Finding]:
         yield finding("Cartesian-product relation", p, int(n[p]), int(size[p]), example)
 
 
-def _copied(dataset: Dataset, split: str) -> Iterator[Finding]:
+def _copied(dataset: Dataset, split: str, overlaps: pd.DataFrame) -> Iterator[Finding]:
     triples, train = dataset[split].array, dataset["train"].array
-    found = leaks(triples, train, len(dataset.relations))
+    found = leaks(triples, train, len(dataset.relations), overlaps)
     kinds = {f"{name} pair in train": is_leak for name, is_leak in found.items()}
     return _some(dataset, split, {"reversed pair in train": found["symmetric"] | found["inverse"], **kinds})
 
@@ -241,10 +244,11 @@ def _outside(dataset: Dataset, split: str) -> Iterator[Finding]:
 
 def _certain(dataset: Dataset, split: str) -> Iterator[Finding]:
     """Return findings about queries with at most 10 candidates, if all splits are filtered."""
-    triples, known = dataset[split].array, facts_of(dataset, list(dataset.splits))
+    triples, facts = dataset[split].array, facts_of(dataset, list(dataset.splits))
     found: dict[str, list[Bools]] = {"hits@10 certain": [], "hits@10 certain in pools": []}
     for side in SIDES:
         given, asked = query_parts(triples, side)
+        known = facts[shares_query(facts, triples, side)]
         n_known = KnownIndex.of(*query_parts(known, side)).count_others(given, asked)
         found["hits@10 certain"].append(len(dataset.entities) - n_known <= CERTAIN)
         if "train" in dataset:

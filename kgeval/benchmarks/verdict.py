@@ -10,8 +10,8 @@ from typing import Any
 import pandas as pd
 
 from kgeval.checks import counted, grouped, listed
-from kgeval.comparison.rows import NO_RUN, UNDECIDED, difference_words, row_of
-from kgeval.comparison.verdict import TRAINED, Sentence, shown_name
+from kgeval.comparison.rows import NO_RUN, UNDECIDED, difference_words, row_of, trained_words
+from kgeval.comparison.verdict import Sentence, shown_name
 from kgeval.markup_panels import between, enough_decimals, written
 from kgeval.metrics.grammar import display_of
 
@@ -78,8 +78,10 @@ def benchmark_verdict(benchmark: Any) -> BenchmarkVerdict:
             if n_tests > 1
             else f"{'decided' if n_decided else 'not decided'} by one test"
         )
-        if (table[["n_first", "n_second"]].to_numpy() <= 1).all():
-            parts.append(f"one run of each model: {TRAINED}")
+        said = {str(one): trained_words(rows) for one, rows in table[table["p"].notna()].groupby("dataset", sort=False)}
+        single = [shown_name(dataset) for dataset, words in said.items() if words]
+        where = f" on {listed(single)}" if len(single) < len(said) else ""
+        parts += [f"one run of each model{where}: {said[single[0]][0]}"] if single else []
         parts += borrowed_spreads(table)
         parts += more_runs(benchmark)
     return BenchmarkVerdict("; ".join(parts), leaders, n_decided, n_tests, benchmark.metric)

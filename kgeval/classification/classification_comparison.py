@@ -22,9 +22,9 @@ from kgeval.classification.example_clusters import ExampleClusters, interval_lin
 from kgeval.classification.pairing import pair_examples
 from kgeval.classification.point_keys import split_average
 from kgeval.comparison.names import several_results
-from kgeval.comparison.rows import Pair, alpha_of, decided_rows, interval_words, pairs_of
+from kgeval.comparison.rows import Pair, alpha_of, decided_rows, interval_words, pairs_of, trained_words
 from kgeval.comparison.tables import shown_differences
-from kgeval.comparison.verdict import TRAINED, Sentence
+from kgeval.comparison.verdict import Sentence
 from kgeval.display.frames import frame_panel, frame_text
 from kgeval.display.media import panel_table, text_table
 from kgeval.errors import MetricError
@@ -104,7 +104,7 @@ class ClassificationComparison:
             return f"No verdict on {heading}: {NO_DIRECTION.format(best=metric.best)}"
         decimals = display_of(label.removeprefix("macro.")).decimals
         sentence = Sentence(heading, decimals, bool(metric.higher_is_better), values, rows, self.alpha)
-        return "; ".join([sentence.text(), *([TRAINED] if len(sentence.leaders) == 1 else [])])
+        return "; ".join([sentence.text(), *trained_words(rows)])
 
     def header(self) -> list[str]:
         """Return lines of text about the compared examples, and about the computation of intervals and p-values."""

@@ -21,6 +21,7 @@ from kgeval.classification.example_clusters import ExampleClusters
 from kgeval.classification.files import pack_classification, unpack_classification
 from kgeval.classification.metric_intervals import metric_interval
 from kgeval.classification.point_keys import parse_points, split_average
+from kgeval.data.column_names import meant_column
 from kgeval.data.dataset import Dataset
 from kgeval.data.frames import with_labels
 from kgeval.data.vocabulary import Vocabulary
@@ -137,7 +138,16 @@ class ClassificationResult:
 
     __hash__ = None  # type: ignore[assignment]
     if not TYPE_CHECKING:  # mypy would take every attribute for known
-        __getattr__ = answers_old_names("ClassificationResult", about="facts")
+        __getattr__ = answers_old_names(
+            "ClassificationResult",
+            {
+                "accuracy": 'result["accuracy"]',
+                "plot": "kgeval.report.plots.roc(result)",
+                "to_csv": "table.to_csv(...)",
+                "to_latex": "summary().to_latex()",
+            },
+            about="facts",
+        )
 
     def __getitem__(self, key: str | Metric) -> float:
         return self.value(key).value
@@ -316,7 +326,8 @@ class ClassificationResult:
             return pd.Categorical.from_codes(
                 self.table["p"].to_numpy(), pd.Index(np.array(self.relations.labels, dtype=object), dtype=object)
             )
-        if name in self.columns.columns:
+        name = meant_column(name, map(str, self.columns))
+        if name in self.columns:
             return self.columns[name].array
         if name in FEATURES:
             return self.with_features(features=[name]).columns[name].array

@@ -49,6 +49,7 @@ from kgeval.scorers.row_scorers import (
     RowScorer,
     as_row_scorer,
     check_triple_scores,
+    columns_taken,
     missing_ids,
     pair_side,
     score_triples,
@@ -154,7 +155,8 @@ def classify(
     scorer = bound(scorer, dataset)
     limits = Limits(None if batch_size is None else check_positive_int("batch_size", batch_size))
     rows = as_row_scorer(scorer, len(dataset.entities), limits, dataset)
-    columns = tuple(column.name for column in rows.columns)
+    side = pair_side(rows)
+    columns = columns_taken(rows, [side])[side]
     negative_sets = NegativeSets.of(dataset, negatives, sample_seed, columns, filter_by)
     check_missing(scorer, dataset)
     check_precedence(scorer, rows, dataset)
@@ -163,8 +165,7 @@ def classify(
         _Examples.of(dataset, part, negative_sets.triples[part], scorer, positives.get(part), columns) for part in PARTS
     )
     candidates = np.setdiff1d(np.arange(len(dataset.entities)), missing_ids(scorer, "entities"))
-    side = pair_side(rows)
-    report = probe(rows, dataset, test.triples, {side: candidates}, (side,))
+    report = probe(rows, dataset, {side: test.triples}, {side: candidates})
     valid = valid.scored(rows, dataset)
     chosen = thresholds_by_group(valid.labels, valid.scores, valid.relations, len(dataset.relations), threshold_at)
     calibrator = None if calibrate is None else fit_calibrator(valid.scores, valid.labels, calibrate, prior)
@@ -187,7 +188,13 @@ def classify(
         facts=facts,
         dropped={f"{split.part}: {NO_VECTOR}": split.n_dropped for split in (valid, test) if split.n_dropped},
         dataset=dataset,
-        notes=(*negative_sets.notes, *report.notes, *scorer_notes(scorer), *column_notes(dataset, columns), *cautions),
+        notes=(
+            *negative_sets.notes,
+            *report.notes,
+            *scorer_notes(scorer),
+            *column_notes(dataset, {side: columns}),
+            *cautions,
+        ),
     )
 
 

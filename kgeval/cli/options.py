@@ -840,7 +840,7 @@ def protocol_of(options: argparse.Namespace, dataset: Dataset) -> Protocol | Non
         sample=sampled[0],
         sample_seed=sampled[1] or 0,
         precision=sampled[2],
-        filter=None if options.filter is None else [word for word in words(options.filter) if word != "none"],
+        filter=_names_or_none("--filter", options.filter),
         filter_by=filter_key(options),
         unseen=options.unseen,
         splits=words(options.splits or "test"),
@@ -855,7 +855,15 @@ def filter_key(options: argparse.Namespace) -> list[str] | None:
     options : argparse.Namespace
         The parsed options.
     """
-    return None if options.filter_by is None else [name for name in words(options.filter_by) if name != "none"]
+    return _names_or_none("--filter-by", options.filter_by)
+
+
+def _names_or_none(option: str, text: str | None) -> list[str] | None:
+    """Return the names in the value of an option; the word none stands alone and gives an empty list."""
+    names = None if text is None else words(text)
+    if names and "none" in names and len(names) > 1:
+        raise ProtocolError(f"{option} {text}: none stands alone; give {option} none, or the names without it")
+    return [] if names == ["none"] else names
 
 
 def _candidates_of(options: argparse.Namespace, dataset: Dataset) -> Candidates:

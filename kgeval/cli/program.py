@@ -214,7 +214,7 @@ def _check_names(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
 
 
 BATCH_SIZE = "--batch-size: the number of pairs of a query and a candidate that are scored at once"
-OLD_OPTIONS = {  # options of version 0.1, and their new names, of which a command has at most one
+OLD_OPTIONS = {  # options of version 0.1 or of another command, and their new names, of which a command has at most one
     "--side": ("--sides",),
     "--split": ("--splits; --split-files names the files of splits",),
     "--score": ("--scorer",),
@@ -226,6 +226,7 @@ OLD_OPTIONS = {  # options of version 0.1, and their new names, of which a comma
     "--max-pairs": (BATCH_SIZE,),
     "--resamples": ("--n-resamples",),
     "--names": ("--entity-names",),
+    "--negatives": ("--candidates: a file with a list of negatives for each triple",),
     "--seed": ("--resample-seed: the seed of the random swaps", "--sample-seed: the seed of the random negatives"),
 }
 

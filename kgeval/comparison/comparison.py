@@ -37,7 +37,7 @@ from kgeval.comparison.differences import (
 )
 from kgeval.comparison.groups import groups_by
 from kgeval.comparison.margins import equivalence_table
-from kgeval.comparison.names import models_of, several_results
+from kgeval.comparison.names import check_rivals, models_of, several_results
 from kgeval.comparison.panels import comparison_panel
 from kgeval.comparison.rows import pairs_of, row_of
 from kgeval.comparison.tables import shown_differences, values_text
@@ -107,6 +107,12 @@ class Comparison:
     if not TYPE_CHECKING:  # mypy would take every attribute for known
         __getattr__ = answers_old_names(
             "Comparison",
+            {
+                "plot": "kgeval.report.plots.difference_plot(comparison)",
+                "summary": "differences, or verdict",
+                "to_csv": "differences.to_csv(...)",
+                "worst": "disagreements()",
+            },
             plan=f"{GONE}the column detectable of differences says which difference could be decided",
             table="differences, where p_holm is p_corrected",
             replication=f"{GONE}kgeval.benchmark compares models over their seeds",
@@ -544,7 +550,7 @@ def compare(
         At least two, with the same protocol, dataset and queries.
     names : sequence of str, optional
         The names of the results; by default the names and seeds they were saved with, else the names of their scorers,
-        numbered if results share a name.
+        numbered if results share a name. Needed if all results are runs of one model, which are no rivals by default.
     metrics : sequence of str or Metric, or one string with commas
         Keys ``[setting.][side.][ties.]metric``, as in `EvaluationResult.value`.
     baseline : str, optional
@@ -579,7 +585,8 @@ def compare(
     ------
     ProtocolError
         If the results differ in something that changes the value of a metric, and `override` does not accept the
-        difference. The message lists every difference.
+        difference. The message lists every difference. Also if all results are runs of one model, and were not named
+        here.
     MetricError
         If a metric is unknown.
 
@@ -599,8 +606,11 @@ def compare(
     >>> comparison.best("mr"), comparison.significant()["better"].tolist()
     ('good', ['good', 'good'])
     """
+    is_named = names is not None or isinstance(results, Mapping)
     named = several_results("compare", results, names, EvaluationResult)
     names, results = tuple(named), tuple(named.values())
+    if not is_named:
+        check_rivals(results)
     keys = _read_keys(metrics)
     check_confidence(confidence)
     check_positive_int("n_resamples", n_resamples, MetricError)

@@ -198,15 +198,19 @@ class Sample:
         clusters = clusters.of_other(self.results[i].table, self.rows[0], self.rows[i]) if i else clusters
         return table.interval(self.key, self.rows[i], confidence=confidence, clusters=clusters)
 
-    def count_wins(self, i: int, j: int) -> tuple[int, int, int]:
-        """Return three counts: observations in which result `i` is better, both are equal, or result `j` is better.
+    def count_wins(self, pairs: Sequence[tuple[int, int]]) -> dict[tuple[int, int], tuple[int, int, int]]:
+        """Return three counts for each pair (i, j): observations in which i is better, both are equal, or j is better.
 
         Each observation (rank or query) is compared by its values of the metric. An observation is in none of the
         counts if bounded ranks decide which result is better in it.
         """
-        (low_i, high_i), (low_j, high_j) = self.merits(i), self.merits(j)
-        is_tie = (low_i == high_j) & (low_j == high_i)
-        return int((low_i > high_j).sum()), int(is_tie.sum()), int((high_i < low_j).sum())
+        merits = {i: self.merits(i) for i in dict.fromkeys(i for pair in pairs for i in pair)}
+        counts = {}
+        for i, j in pairs:
+            (low_i, high_i), (low_j, high_j) = merits[i], merits[j]
+            is_tie = (low_i == high_j) & (low_j == high_i)
+            counts[i, j] = int((low_i > high_j).sum()), int(is_tie.sum()), int((high_i < low_j).sum())
+        return counts
 
     def merits(self, i: int) -> tuple[Reals, Reals]:
         """Return bounds of the metric's value in each observation (rank or query); the sign makes higher values better.
@@ -342,11 +346,12 @@ def difference_table(samples: Mapping[str, Sample], values: pd.DataFrame, terms:
         for pair, differences in zip(indices, found):
             tested |= {(pair, label): difference for label, difference in zip(known[pair], differences)}
     dataset, pairs = str(results[0].facts["dataset"]), []
+    wins = {label: sample.count_wins(indices) for label, sample in samples.items()}
     for i, j in indices:
         names = values.index[i], values.index[j]
         for label, sample in samples.items():
             test = tested.get(((i, j), label))
-            more = dict(zip(COUNTS, sample.count_wins(i, j))) | {"n": len(sample)}
+            more = dict(zip(COUNTS, wins[label][i, j])) | {"n": len(sample)}
             more |= {} if test is not None else {"n_clusters": sample.clusters.count}
             one, other = float(values[label].iloc[i]), float(values[label].iloc[j])
             reason = _joined({values.index[k]: reasons.get((k, label), "") for k in (i, j)})

@@ -24,6 +24,7 @@ from kgeval.comparison.rows import (
     leaders_first,
     pairs_of,
     row_before,
+    trained_words,
 )
 from kgeval.errors import MetricError, ProtocolError
 from kgeval.markup_panels import between, enough_decimals, p_equals, signed, written
@@ -256,6 +257,7 @@ def equivalence_lines(frame: pd.DataFrame, comparison: Any, kind: str) -> list[s
         f"tested: {one} at the level {alpha:g}{corrected}; an interval contains the differences that its test does not "
         "exclude"
     )
+    about = "; ".join([about, *trained_words(frame, comparison.models, answer="answer")])
     return [*(_sentence(row, alpha, kind) for row in frame.to_dict("records")), about]
 
 

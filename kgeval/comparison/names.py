@@ -145,6 +145,23 @@ def default_names(results: Sequence[Any]) -> list[str]:
     return names if len(set(names)) == len(names) else numbered
 
 
+def check_rivals(results: Sequence[Any]) -> None:
+    """Raise a ProtocolError if all results were saved as runs of one model, so that there is nothing to compare.
+
+    Parameters
+    ----------
+    results : sequence of EvaluationResult
+        Two or more, which the user did not name.
+    """
+    models = models_of(results)
+    if models[0] is not None and len(set(models)) == 1:
+        raise ProtocolError(
+            f"these are {len(results)} runs of one model, {models[0]}; runs of one model are its seeds, and no rivals. "
+            "Add the results of another model; kgeval.benchmark shows how much the seeds vary. To compare the runs as "
+            "models of their own, name them: names=['old', 'new'] (--names old,new)"
+        )
+
+
 def models_of(results: Sequence[Any]) -> tuple[str | None, ...]:
     """Return the model of each result that was saved with a name, else None.
 

@@ -21,6 +21,7 @@ from kgeval.comparison.margins import (
     margin_rows,
     with_limits,
 )
+from kgeval.comparison.rows import trained_words
 from kgeval.errors import MetricError
 from kgeval.markup_panels import enough_decimals, p_equals, written
 from kgeval.metrics.base import Metric
@@ -81,7 +82,7 @@ class Gate:
             *(line for line in self.header if line not in notes),
             *(_line(row, self) for row in self.table.to_dict("records")),
             f"tested: one-sided t tests at the level {alpha:g}{corrected}; the intervals contain the differences that "
-            "the tests do not exclude",
+            f"the tests do not exclude; {''.join(trained_words(self.table, answer='answer'))}",
             *notes,
             f"gate{' (strict)' if self.strict else ''}: {outcome}",
         ]

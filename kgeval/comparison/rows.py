@@ -29,6 +29,7 @@ MORE_COLUMNS = ("value_first", "value_second", "n", "n_clusters", "n_differing",
 TEXTS = ("dataset", "metric", "first", "second", "decision", "better", "reason", "test", "average")
 COUNTS = ("n_first", "n_second", "n", "n_clusters", "n_differing", "wins", "ties", "losses")
 UNDECIDED, NO_RUN = "undecided", "no common run"  # further decisions, beside "first" and "second"
+TRAINED = "this is about these trained models; other seeds may give another"
 
 
 def alpha_of(confidence: float) -> float:
@@ -57,7 +58,7 @@ def pairs_of(
     baseline : str, optional
     models : sequence of str or None
         The model of each name, None if unknown. Runs of one model are its seeds, and are no rivals; if all names are
-        runs of one model, all pairs are compared.
+        runs of one model (which `compare` takes only under names of their own), all pairs are compared.
 
     Raises
     ------
@@ -282,6 +283,32 @@ def row_of(
         swapped |= {one: row[other], other: row[one]} if one in row else {}
     turned = {"first": "second", "second": "first"}
     return row | swapped | {"decision": turned.get(row["decision"], row["decision"])}
+
+
+def trained_words(differences: pd.DataFrame, models: Sequence[str | None] = (), *, answer: str = "order") -> list[str]:
+    """Return the words on what a sentence about single runs is about; none if a model has several runs.
+
+    Parameters
+    ----------
+    differences : pandas.DataFrame
+        The rows that the sentence is about, with the numbers of runs.
+    models : sequence of str or None
+        The model of each compared result, as in `pairs_of`.
+    answer : str
+        What other seeds may change.
+
+    Examples
+    --------
+    >>> single, several = (pd.DataFrame({"n_first": [1], "n_second": [n]}) for n in (1, 3))
+    >>> trained_words(single, ["A", "B"])
+    ['this is about these trained models; other seeds may give another order']
+    >>> trained_words(several), trained_words(single, ["A", "A", "B"])
+    ([], [])
+    """
+    rivals = set(models)
+    has_seeds = len(rivals) > 1 and any(model is not None and models.count(model) > 1 for model in rivals)
+    has_several = bool((differences[["n_first", "n_second"]] > 1).to_numpy().any())
+    return [] if has_seeds or has_several else [f"{TRAINED} {answer}"]
 
 
 def shown_decision(row: Mapping[Any, Any]) -> str:

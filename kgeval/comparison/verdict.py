@@ -16,7 +16,7 @@ import pandas as pd
 from kgeval.checks import listed
 from kgeval.comparison.alignment import mismatches
 from kgeval.comparison.differences import ROUNDING
-from kgeval.comparison.rows import best_first, difference_words, leaders_among, row_of
+from kgeval.comparison.rows import best_first, difference_words, leaders_among, row_of, trained_words
 from kgeval.errors import DataError, MetricError
 from kgeval.markup import printable
 from kgeval.markup_panels import between, enough_decimals, written
@@ -33,7 +33,6 @@ REVERSALS = ("pattern", "cardinality", "relation")  # columns in which the other
 MIN_GROUP, MIN_SHARE = 10, 0.01  # a group is named if it has at least 10 ranks and at least 1% of the ranks
 TIE_POLICIES = ("optimistic", "realistic", "pessimistic")
 MAX_LABEL, MAX_REASON, MAX_NAMED = 60, 400, 3
-TRAINED = "this is about these trained models; other seeds may give another order"
 
 
 @dataclass(frozen=True)
@@ -336,7 +335,7 @@ def _of_several(comparison: Any, label: str) -> Verdict:
     if is_decided:
         parts += _relations(comparison, label, sentence)
     parts += [*_ties(comparison, label, sentence), *_chance(comparison, label, sentence)]
-    parts += [TRAINED] if is_decided else []
+    parts += trained_words(sentence.rows, comparison.models)
     return Verdict("; ".join(parts), "better" if is_decided else "undecided", sentence.leaders, label)
 
 

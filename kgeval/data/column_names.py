@@ -275,6 +275,55 @@ def chosen_columns(what: str, names: Sequence[str], choice: ColumnChoice) -> lis
     return [names.index(name) for name in choice.names]
 
 
+def meant_column(name: str, names: Iterable[str]) -> str:
+    """Return the column that a name means: ``time`` is the only column of time, if no column has this very name.
+
+    Parameters
+    ----------
+    name : str
+        A name that no column has is returned as it is.
+    names : iterable of str
+        The names of all columns.
+
+    Raises
+    ------
+    DataError
+        If `name` is ``time`` and several columns are named like a time.
+
+    Examples
+    --------
+    >>> meant_column("time", ["weight", "Date"]), meant_column("time", ["date", "time"]), meant_column("tim", ["date"])
+    ('Date', 'time', 'tim')
+    """
+    known = [*names]
+    times = [column for column in known if column.lower() in TIME_NAMES]
+    if name != TIME_NAMES[0] or name in known or not times:
+        return name
+    if len(times) > 1:
+        raise DataError(f"{name!r} can be the column {' or '.join(map(repr, times))}; give the name of the column")
+    return times[0]
+
+
+def given_values(given: Any, names: Iterable[str]) -> dict[str, Any]:
+    """Return the argument ``given=`` of explanations and negatives as a dict from columns to values.
+
+    Parameters
+    ----------
+    given : mapping of str to value, or None
+    names : iterable of str
+        The names of all columns; see `meant_column`.
+
+    Raises
+    ------
+    DataError
+        If `given` is not a mapping.
+    """
+    if given is not None and not isinstance(given, Mapping):
+        raise DataError(f"given must be a dict from columns to values, such as given={{'time': 183}}; got {given!r}")
+    known = [*names]
+    return {meant_column(name, known): value for name, value in (given or {}).items()}
+
+
 def check_further_column(
     what: str, name: str, values: Iterable[Any], split: str, rows: str = "rows of the frame", remedies: Any = REMEDIES
 ) -> None:

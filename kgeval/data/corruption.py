@@ -24,6 +24,7 @@ from kgeval.checks import (
     names_unknown_arguments,
     warn_user,
 )
+from kgeval.data.column_names import given_values
 from kgeval.data.dataset import Dataset, triple_labels
 from kgeval.data.frames import with_labels
 from kgeval.data.keys import check_key, codes_of, facts_of
@@ -96,7 +97,7 @@ def negatives(
     check_one_of("setting", setting, SETTINGS)
     if len(triple) != 3:
         raise DataError(f"triple must be (subject, relation, object) labels; got {triple!r}")
-    values = dict(given or {})
+    values = given_values(given, dataset.column_names)
     parts, asked = query_parts(triple_ids(dataset.entities, dataset.relations, triple)[None], side)
     vocabulary = side_of(side).vocabulary(dataset)
     is_negative = np.ones(len(vocabulary), dtype=bool)  # shape (entities,) or (relations,)

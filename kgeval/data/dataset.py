@@ -34,7 +34,7 @@ from kgeval.data.further_values import TEXT, ColumnValues, column_values
 from kgeval.data.keys import facts_of, fingerprint_part, further_column, natural_key
 from kgeval.data.labels import BLOCK, Labels, TextLabels
 from kgeval.data.library_objects import library_triples, pieces_of
-from kgeval.data.qualifiers import QUALIFIERS, LabelQualifiers, Qualifiers, check_qualifiers
+from kgeval.data.qualifiers import QUALIFIERS, LabelQualifiers, Qualifiers, check_qualifiers, refuse_column
 from kgeval.data.repeats import Repeats, find_repeats
 from kgeval.data.row_keys import group_rows
 from kgeval.data.splitting import split_rows, split_sizes
@@ -130,6 +130,8 @@ class Dataset:
                 raise DataError(
                     f"columns of {split}: expected {len(self[split])} rows, one per triple; got {len(frame)}"
                 )
+            if QUALIFIERS in frame:
+                refuse_column(split, next(iter(frame[QUALIFIERS].dropna()), None))
         sizes = len(entities), len(relations)
         self.qualifiers: dict[str, Qualifiers] = {
             split: check_qualifiers(split, value, len(self[split]), *sizes)
@@ -183,12 +185,12 @@ class Dataset:
         frames = {"train": train, "valid": valid, "test": test}
         given = {split: as_frame(split, frame) for split, frame in frames.items() if frame is not None}
         labels = {split: frame_labels(split, frame, columns) for split, frame in given.items()}
-        qualifiers = {split: frame_qualifiers(split, frame) for split, frame in given.items()}
+        qualifiers = {split: frame_qualifiers(split, frame, columns) for split, frame in given.items()}
         parts = {split: further_columns(split, frame, columns) for split, frame in given.items()}
-        further = {split: kept for split, (kept, _) in parts.items() if len(kept.columns)}
+        frames = {split: kept.drop(columns=QUALIFIERS, errors="ignore") for split, (kept, _) in parts.items()}
+        further = {split: kept for split, kept in frames.items() if len(kept.columns)}
         notes = further_notes(further)
         ignored = dict.fromkeys(name for _, names in parts.values() for name in names)
-        ignored = {name: None for name in ignored if name != QUALIFIERS or not any(qualifiers.values())}
         notes += [f"columns ignored: {', '.join(ignored)}"] if ignored else []
         of_split = {split: value for split, value in qualifiers.items() if value is not None}
         dataset = cls.from_labels(labels, name=name, notes=notes, further_columns=further, qualifiers=of_split)
@@ -921,9 +923,14 @@ def _given_columns(
 ) -> tuple[dict[str, pd.DataFrame], dict[str, Any]]:
     """Return the further columns of `Dataset.from_arrays` as one frame for each split, and the qualifiers apart."""
     frames, qualifiers = {}, {}
-    for split, of_split in columns.items():
+    for split, of_split in columns.items() if isinstance(columns, Mapping) else [("", columns)]:
+        if not isinstance(columns, Mapping) or not isinstance(of_split, (Mapping, pd.DataFrame)):
+            raise DataError(
+                "columns must be a dict from splits to dicts of values, such as columns={'test': {'time': [2014, "
+                f"2015]}}}}; got {cut_label(repr(of_split))}{f' for {split}' * bool(split)}"
+            )
         if split not in splits:
-            raise DataError(f"columns: {split!r} is not a split with triples{suggest(split, splits)}")
+            raise DataError(f"columns: {split!r} is not a split with triples{suggest(str(split), splits)}")
         values = {}
         for name, column in of_split.items():
             if name == QUALIFIERS:

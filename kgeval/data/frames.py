@@ -165,7 +165,8 @@ def further_columns(
         The further columns, with the default index (0, 1, ...).
     ignored : list of str
         The names of the columns that are not in `kept`: columns without a name, columns that repeat the name of another
-        further column, and columns whose values cannot be grouped, such as lists.
+        further column, and columns whose values cannot be grouped, such as lists (but ``qualifiers`` is kept: a
+        `Dataset` refuses what it cannot read of it).
 
     Raises
     ------
@@ -179,25 +180,31 @@ def further_columns(
     >>> list(kept), ignored
     (['weight'], [])
     """
-    triple = frame_columns(what or split, frame, columns)
-    choice = None if columns is None else parse_columns(columns)
-    names = {j: str(name) for j, name in enumerate(frame.columns) if j not in triple}
-    if choice is not None and not choice.is_by_name:
-        names = {j: name for name, j in choice.further.items()}
     kept: dict[str, pd.Series] = {}
     ignored = []
-    for j, name in names.items():
+    for j, name in _further_names(what or split, frame, columns).items():
         column = frame.iloc[:, j].reset_index(drop=True)
         distinct = _distinct(column)
         check_further_column(what or split, name, distinct or (), split, rows, remedies)
-        if not name.strip() or name in kept or distinct is None:
+        if not name.strip() or name in kept or (distinct is None and name != QUALIFIERS):
             ignored.append(name)
         else:
             kept[name] = column
     return pd.DataFrame(kept, index=pd.RangeIndex(len(frame))), ignored
 
 
-def frame_qualifiers(split: str, frame: pd.DataFrame) -> LabelQualifiers | None:
+def _further_names(what: str, frame: pd.DataFrame, columns: str | Sequence[str] | None) -> dict[int, str]:
+    """Return position and name of each column of a frame that holds neither subjects, relations nor objects."""
+    triple = frame_columns(what, frame, columns)
+    choice = None if columns is None else parse_columns(columns)
+    if choice is not None and not choice.is_by_name:
+        return {j: name for name, j in choice.further.items()}
+    return {j: str(name) for j, name in enumerate(frame.columns) if j not in triple}
+
+
+def frame_qualifiers(
+    split: str, frame: pd.DataFrame, columns: str | Sequence[str] | None = None
+) -> LabelQualifiers | None:
     """Return the qualifiers in the column ``qualifiers`` of a frame: lists of pairs of labels (relation, entity).
 
     Parameters
@@ -205,23 +212,27 @@ def frame_qualifiers(split: str, frame: pd.DataFrame) -> LabelQualifiers | None:
     split : str
         The split whose triples the frame holds, for messages.
     frame : pandas.DataFrame
+    columns : str or sequence of str, optional
+        See `frame_columns`.
 
     Returns
     -------
     LabelQualifiers or None
-        None if there is no such column, or if it holds no lists. A missing value means no qualifiers.
+        None if there is no such column. A missing value means no qualifiers.
 
     Raises
     ------
     DataError
-        If some values are lists of pairs of labels, and others are not.
+        If a value is not missing and no list of pairs of labels, such as a text, or if there are two such columns.
     """
-    if list(frame.columns).count(QUALIFIERS) != 1:
+    places = [j for j, name in _further_names(split, frame, columns).items() if name == QUALIFIERS]
+    if not places:
         return None
+    if len(places) > 1:
+        raise DataError(f"{split} frame: duplicate column {QUALIFIERS!r}; keep only one")
     kinds = (list, tuple, np.ndarray)
-    values = [value if isinstance(value, kinds) or not pd.isna(value) else () for value in frame[QUALIFIERS].tolist()]
-    if all(isinstance(value, str) or (isinstance(value, tuple) and not value) for value in values):
-        return None
+    column = frame.iloc[:, places[0]].tolist()
+    values = [value if isinstance(value, kinds) or not pd.isna(value) else () for value in column]
     for row, value in enumerate(values):
         if not isinstance(value, kinds) or any(
             not isinstance(pair, kinds) or len(pair) != 2 or not all(isinstance(x, str) and x.strip() for x in pair)
@@ -229,7 +240,8 @@ def frame_qualifiers(split: str, frame: pd.DataFrame) -> LabelQualifiers | None:
         ):
             raise DataError(
                 f"{split} frame, row {row}, column {QUALIFIERS!r}: expected a list of pairs of labels (relation, "
-                f"entity); got {value!r}"
+                f"entity), such as [('since', '1999')]; got {value!r}. If the column means something else, give it "
+                "another name"
             )
     return LabelQualifiers.of(values)
 
@@ -245,7 +257,7 @@ def further_notes(columns: Mapping[str, pd.DataFrame]) -> list[str]:
     values: dict[str, list[Any]] = {}
     for frame in columns.values():
         for name in frame:
-            values.setdefault(str(name), []).extend(frame[name].unique().tolist())
+            values.setdefault(str(name), []).extend(_distinct(frame[name]) or ())
     return kept_notes(values)
 
 

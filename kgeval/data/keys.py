@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import Ids, cut_label, listed
+from kgeval.checks import Ids, cut_label, grouped, listed
+from kgeval.data.column_names import meant_column
 from kgeval.data.fingerprints import FurtherPart
 from kgeval.data.further_values import ColumnValues, column_values
 from kgeval.data.qualifiers import QUALIFIERS, Qualifiers
@@ -89,16 +90,42 @@ class FactColumns:
         The columns that the scorer takes.
     key : tuple of str
         The columns of the filter key.
+    by_side : tuple of (str, tuple of str)
+        For each side, those of `scored` that the scorer takes there; on a side that is not named, all of them.
 
     Examples
     --------
-    >>> columns = FactColumns(("weight", "time"), ("time", "qualifiers"))
+    >>> columns = FactColumns(("weight", "time"), ("time", "qualifiers"), (("object", ("time",)),))
     >>> columns.names, columns.key_places, columns.n_scored
     (('weight', 'time', 'qualifiers'), (0, 1, 2, 4, 5), 5)
+    >>> columns.on_side("object").names, columns.facts_on("object", np.array([[0, 0, 1, 7, 8, 9]]))
+    (('time', 'qualifiers'), array([[0, 0, 1, 8, 9]]))
     """
 
     scored: tuple[str, ...] = ()
     key: tuple[str, ...] = ()
+    by_side: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+    @classmethod
+    def taken(cls, by_side: Mapping[str, tuple[str, ...]], key: tuple[str, ...] = ()) -> FactColumns:
+        """Return the columns of a scorer that takes other columns on each side.
+
+        Parameters
+        ----------
+        by_side : mapping of str to tuple of str
+        key : tuple of str
+        """
+        scored = dict.fromkeys(name for names in by_side.values() for name in names)
+        return cls(tuple(scored), key, tuple(by_side.items()))
+
+    def on_side(self, side: str) -> FactColumns:
+        """Return the columns of the facts of a side, `facts_on`."""
+        return FactColumns(dict(self.by_side).get(side, self.scored), self.key)
+
+    def facts_on(self, side: str, facts: Ids) -> Ids:
+        """Return facts, shape (n, 3 or more), without the columns that neither scorer nor filter needs on a side."""
+        names = self.on_side(side).names
+        return facts if names == self.names else facts[:, [0, 1, 2, *(3 + self.names.index(name) for name in names)]]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -120,29 +147,35 @@ class FactColumns:
         return [*parts[:2], *(parts[2 + self.names.index(name)] for name in self.key)]
 
 
+NO_COLUMNS = FactColumns()
+
+
 def natural_key(dataset: HasColumns) -> tuple[str, ...]:
     """Return the columns without which two facts may be the same triple: a column of time, and qualifiers."""
     time = dataset.time_column
-    has_qualifiers = dataset.has_qualifiers or any(QUALIFIERS in frame for frame in dataset.columns.values())
-    return (*([time] if time else []), *([QUALIFIERS] if has_qualifiers else []))
+    return (*([time] if time else []), *([QUALIFIERS] if dataset.has_qualifiers else []))
 
 
-def column_notes(dataset: HasColumns, scored: Sequence[str]) -> list[str]:
+def column_notes(dataset: HasColumns, scored: Mapping[str, Sequence[str]]) -> list[str]:
     """Return notes about the columns that a scorer was given, and about times and qualifiers that it was not given.
 
     Parameters
     ----------
     dataset : Dataset
-    scored : sequence of str
-        The columns that the scorer takes.
+    scored : mapping of str to sequence of str
+        For each side, the columns that the scorer takes there.
     """
-    notes = [f"the scorer was given {', '.join(scored)}"] if scored else []
-    missing = " and ".join(name for name in natural_key(dataset) if name not in scored)
-    if missing:
-        notes.append(
-            f"the scorer was not given {missing}: it has no parameter of this name, and triples that differ only in "
-            f"{missing} get the same scores"
-        )
+    notes = []
+    sides_of = grouped((tuple(names), side) for side, names in scored.items())
+    for names, sides in sides_of.items():
+        where = f" on the {listed(sides)} side" if len(sides_of) > 1 else ""
+        missing = " and ".join(name for name in natural_key(dataset) if name not in names)
+        notes += [f"the scorer was given {', '.join(names)}{where}"] if names else []
+        if missing:
+            notes.append(
+                f"the scorer was not given {missing}{where}: it has no parameter of this name, and triples that differ "
+                f"only in {missing} get the same scores"
+            )
     return notes
 
 
@@ -181,7 +214,7 @@ def _values_and_codes(dataset: HasColumns, name: str) -> tuple[Any, Ids]:
     return joined, np.concatenate([codes[split] for split in dataset.splits])
 
 
-def codes_of(dataset: HasColumns, name: str, values: Sequence[Any], what: str) -> Ids:
+def codes_of(dataset: HasColumns, name: str, values: Sequence[Any], what: str, advice: str = "") -> Ids:
     """Return the codes of given values of a further column, as in `FurtherColumn`.
 
     Parameters
@@ -194,6 +227,8 @@ def codes_of(dataset: HasColumns, name: str, values: Sequence[Any], what: str) -
         Qualifiers are lists of pairs (relation, entity), of labels or ids.
     what : str
         Where the values come from, for messages.
+    advice : str
+        The end of the message about a value that no fact has.
 
     Returns
     -------
@@ -221,8 +256,28 @@ def codes_of(dataset: HasColumns, name: str, values: Sequence[Any], what: str) -
     if is_unknown.any():
         row = int(np.argmax(is_unknown))
         shown = cut_label(repr(values[row]))
-        raise DataError(f"{what}{f', row {row}' * (len(values) > 1)}: no fact of the dataset has the {name} {shown}")
+        raise DataError(
+            f"{what}{f', row {row}' * (len(values) > 1)}: no fact of the dataset has the {name} {shown}{advice}"
+        )
     return np.asarray(order[places], dtype=np.int64)
+
+
+def distinct_texts(values: Any) -> list[str]:
+    """Return the distinct values of a further column as texts, in their order; a missing value is ``"none"``.
+
+    Parameters
+    ----------
+    values : pandas.Series, array or Qualifiers
+
+    Examples
+    --------
+    >>> distinct_texts(np.array([10.0, 9.0, np.nan, 10.0]))
+    ['none', '9', '10']
+    """
+    if isinstance(values, Qualifiers):
+        return [*dict.fromkeys(str(values[row]) for row in range(len(values)))]
+    found = column_values({"rows": pd.Series(values)})
+    return [*(["none"] if (found.codes["rows"] < 0).any() else []), *found.texts()]
 
 
 def _pairs(dataset: HasColumns, value: Any, what: str) -> list[tuple[int, int]]:
@@ -317,6 +372,8 @@ def as_key(filter_by: Sequence[str] | str) -> tuple[str, ...]:
 def check_key(dataset: HasColumns, filter_by: Sequence[str] | str | None) -> tuple[str, ...]:
     """Return the columns of the filter key; None becomes () if the dataset has neither times nor qualifiers.
 
+    ``"time"`` becomes the name of the column of time, so that a key has one spelling.
+
     Parameters
     ----------
     dataset : Dataset
@@ -341,7 +398,7 @@ def check_key(dataset: HasColumns, filter_by: Sequence[str] | str | None) -> tup
             f"Protocol(filter_by=()) (--filter-by none) removes those of any {words}, as for plain triples. "
             "The numbers differ much, and papers use both"
         )
-    key = as_key(filter_by)
+    key = as_key([meant_column(name, names) for name in as_key(filter_by)])
     for name in key:
         if name not in names:
             raise ProtocolError(

@@ -361,6 +361,11 @@ class Protocol:
         if not self.splits:
             raise ProtocolError("splits is empty; name at least one, such as 'test'")
         if self.filter is not None:
+            if isinstance(self.filter, str) and self.filter in ("none", "raw"):
+                raise ProtocolError(
+                    f"filter must name splits; got {self.filter!r}. filter=() removes no known answers; raw ranks need "
+                    'no other protocol: result["raw.mrr"]'
+                )
             object.__setattr__(self, "filter", _check_splits("filter", self.filter))
         if self.filter_by is not None:
             object.__setattr__(self, "filter_by", as_key(self.filter_by))

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from kgeval.checks import Ids, check_ids
+from kgeval.checks import Ids, check_ids, cut_label
 from kgeval.data.lists import joined_ranges
 from kgeval.data.row_keys import group_rows
 from kgeval.errors import DataError
@@ -76,14 +77,15 @@ class Qualifiers:
             setattr(self, name, array)
 
     @classmethod
-    def of(cls, facts: Iterable[Sequence[tuple[int, int]]]) -> Qualifiers:
-        """Make the qualifiers of facts from lists of pairs (relation, entity), one list for each fact.
+    def of(cls, facts: Iterable[Sequence[tuple[int, int]] | None]) -> Qualifiers:
+        """Make the qualifiers of facts from lists of pairs (relation, entity), one list or None for each fact.
 
         Parameters
         ----------
         facts : iterable of sequences of pairs of int
+            None: a fact without qualifiers.
         """
-        rows = [list(pairs) for pairs in facts]
+        rows = [[] if pairs is None else list(pairs) for pairs in facts]
         flat = [pair for pairs in rows for pair in pairs]
         if any(len(pair) != 2 for pair in flat):
             raise DataError("qualifiers: expected pairs (relation, entity)")
@@ -213,6 +215,26 @@ class LabelQualifiers:
         return cls(relations, entities, np.cumsum([0, *map(len, facts)]))
 
 
+def refuse_column(what: str, value: Any) -> typing.NoReturn:
+    """Raise the DataError for a column named ``qualifiers`` that holds no `Qualifiers`, such as a column of text.
+
+    Its values would be compared as they are written, so the same qualifiers in another order would be others.
+
+    Parameters
+    ----------
+    what : str
+        The split or file of the column.
+    value : object
+        A value of the column.
+    """
+    raise DataError(
+        f"{what}: the column {QUALIFIERS!r} holds {cut_label(repr(value))}; kgeval reads qualifiers from lines "
+        "s,p,o,qp1,qv1,... (StarE), from a column of lists of pairs of labels (relation, entity) in a frame "
+        "(Dataset.from_frames), and from pairs of ids (Dataset.from_arrays, columns=). If the column means something "
+        "else, give it another name, or leave it out: columns='h,r,t,-' (--columns h,r,t,-)"
+    )
+
+
 def check_qualifiers(split: str, value: Any, n_facts: int, n_entities: int, n_relations: int) -> Qualifiers:
     """Return the qualifiers of a split, checked against its dataset.
 
@@ -233,8 +255,8 @@ def check_qualifiers(split: str, value: Any, n_facts: int, n_entities: int, n_re
             qualifiers = Qualifiers.of(value)
         except (TypeError, ValueError) as error:
             raise DataError(
-                f"qualifiers of {split}: expected Qualifiers, or a list of pairs (relation, entity) of ids for each "
-                f"fact; got {type(value).__name__}: {error}"
+                f"qualifiers of {split}: expected Qualifiers, or a list of pairs (relation, entity) of ids, or None, "
+                f"for each fact; got {type(value).__name__}: {error}"
             ) from None
     if len(qualifiers) != n_facts:
         raise DataError(f"qualifiers of {split}: expected {n_facts} lists, one per triple; got {len(qualifiers)}")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -16,11 +16,11 @@ import numpy.typing as npt
 import pandas as pd
 
 from kgeval._version import __version__
-from kgeval.audit import leak_note
+from kgeval.audit import notes_on_leaks
 from kgeval.checks import Bools, Ids, counted, listed, warn_user
 from kgeval.data.candidates import LEFT_OUT, Candidates, Listed
 from kgeval.data.dataset import Dataset, triple_labels
-from kgeval.data.keys import FactColumns, facts_of, natural_key
+from kgeval.data.keys import NO_COLUMNS, FactColumns, facts_of, natural_key
 from kgeval.data.known import SETTINGS
 from kgeval.data.protocol import Protocol
 from kgeval.data.sides import RELATION, side_of
@@ -38,7 +38,8 @@ BELOW_CHANCE, ABOVE_CHANCE = -4.0, 2.0
 MANY_RANKS = 100
 KEYED_QUERIES = (
     "queries of one triple with different times or qualifiers are different queries, for which query-level metrics are "
-    "not computed"
+    "not computed; use metrics of single ranks, such as mrr, or filter_by=() (--filter-by none) with a scorer that "
+    "takes none of these columns"
 )
 NO_NEGATIVES = "the positive has no listed negative on this side"  # why a rank is left out
 
@@ -67,10 +68,10 @@ class Positives:
     columns: FactColumns
 
     @classmethod
-    def of(cls, dataset: Dataset, protocol: Protocol, scored: tuple[str, ...] = ()) -> Positives:
+    def of(cls, dataset: Dataset, protocol: Protocol, taken: FactColumns = NO_COLUMNS) -> Positives:
         """Return the triples of the protocol's splits, split after split; raise a DataError if all splits are empty.
 
-        `scored` are the further columns that the scorer takes.
+        `taken` has the further columns that the scorer takes.
         """
         parts = [dataset[split].array for split in protocol.splits]
         triples = np.concatenate(parts)
@@ -78,7 +79,7 @@ class Positives:
             raise DataError(f"split {'+'.join(protocol.splits)} of {dataset.name!r} has 0 triples; nothing to rank")
         splits = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
         is_seen = np.concatenate([dataset.is_seen(split) for split in protocol.splits])
-        columns = FactColumns(scored, tuple(protocol.filter_by or ()))
+        columns = replace(taken, key=tuple(protocol.filter_by or ()))
         return cls(triples, splits, is_seen, facts_of(dataset, protocol.splits, columns.names), columns)
 
     @cached_property
@@ -272,7 +273,7 @@ def assemble(
     in_key = dataset.not_in_fingerprint(positives.columns.key)
     n_read = len(is_seen) * len(protocol.sides)
     unknown = {**({"queries": KEYED_QUERIES} if positives.columns.names else {}), **(unknown or {})}
-    leaking = leak_note(dataset, protocol.splits)
+    leaking = notes_on_leaks(dataset, protocol.splits)
     reasons = {**dropped, NO_NEGATIVES: n_read - n_ranked - sum(dropped.values())}
     result = EvaluationResult(
         table=positives.table(protocol, ranked),
@@ -293,10 +294,10 @@ def assemble(
             "n_unseen_entities": int((~dataset.is_seen_entity).sum()),
             "n_read": n_read,
             **({"unknown": unknown} if unknown else {}),
-            **({"leak_note": leaking} if leaking else {}),
+            **({"leak_notes": leaking} if leaking else {}),
         },
         dropped={reason: n for reason, n in reasons.items() if n},
-        notes=[*notes, *_key_notes(dataset, protocol), *_alone_notes(ranked), *([leaking] if leaking else [])],
+        notes=[*notes, *_key_notes(dataset, protocol), *_alone_notes(ranked), *leaking],
         source=source,
     )
     result = with_dataset_columns(result, dataset, np.concatenate([part.rows for part in ranked]))

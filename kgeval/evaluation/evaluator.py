@@ -17,10 +17,20 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import Bools, Ids, check_one_of, check_positive_int, counted, cut_label, names_unknown_arguments
+from kgeval.checks import (
+    Bools,
+    Ids,
+    check_one_of,
+    check_positive_int,
+    counted,
+    cut_label,
+    listed,
+    names_unknown_arguments,
+)
 from kgeval.data.candidates import LAST, All, ByRelation, Candidates, Listed
+from kgeval.data.column_names import given_values
 from kgeval.data.dataset import Dataset, triple_labels
-from kgeval.data.keys import FactColumns, codes_of, column_notes, facts_of
+from kgeval.data.keys import FactColumns, codes_of, column_notes, distinct_texts, facts_of, further_column
 from kgeval.data.known import KnownIndex
 from kgeval.data.protocol import PROTOCOL_HINTS, Protocol
 from kgeval.data.queries import Queries, query_parts
@@ -32,7 +42,7 @@ from kgeval.evaluation.pools import notes_of_pools, pool_rivals, pool_tasks
 from kgeval.evaluation.precision import PrecisionSteps, precision_keys
 from kgeval.evaluation.recent import remember
 from kgeval.evaluation.rescoring import ScorerSource
-from kgeval.evaluation.row_order import MIN_JUDGED, KeptTasks, TestedRanks, check_row_order, unchecked
+from kgeval.evaluation.row_order import MIN_JUDGED, ROW_ORDER, KeptTasks, TestedRanks, check_row_order, unchecked
 from kgeval.evaluation.run_settings import RunSettings, joined_sides
 from kgeval.ranking.counts import RankCounts, TaskCounts
 from kgeval.ranking.jobs import Executor, rank
@@ -44,7 +54,7 @@ from kgeval.scorers.check import check_missing, probe
 from kgeval.scorers.faults import SEARCH_SECONDS, find_fault
 from kgeval.scorers.libraries import bound, scorer_notes
 from kgeval.scorers.precedence import check_precedence
-from kgeval.scorers.row_scorers import Limits, RowScorer, as_row_scorer, missing_ids
+from kgeval.scorers.row_scorers import Limits, RowScorer, as_row_scorer, columns_taken, missing_ids
 
 MAX_PLANS = 8  # plans that an Evaluator keeps, for example of several samples
 
@@ -234,7 +244,7 @@ class Evaluator:
         self.protocol = protocol or Protocol()
         precision_keys(self.protocol)  # raises an error for an unknown metric
         self.protocol.resolved(dataset)  # raises an error for a wrong split before anything is scored
-        self._plans: dict[tuple[Protocol, tuple[str, ...]], RankingPlan] = {}
+        self._plans: dict[tuple[Protocol, FactColumns], RankingPlan] = {}
         self._row_order_tasks: KeptTasks = {}
         self._well_ordered: list[weakref.ref[Any]] = []  # scorers whose row order was checked, without a caution
         self._has_cautioned = False
@@ -268,12 +278,13 @@ class Evaluator:
         check_missing(scorer, self.dataset)
         check_precedence(scorer, rows, self.dataset)
         run.check_device(rows, device)
-        scored = tuple(column.name for column in rows.columns)
-        plan = self._plan(self._protocol_for(scorer), scored)
+        taken = FactColumns.taken(columns_taken(rows, self.protocol.sides))
+        plan = self._plan(self._protocol_for(scorer), taken)
         places = run.places(plan.protocol, len(plan.positives.triples), seed, bool(wanted))
-        kept = plan.positives.facts[plan.kept, : plan.positives.columns.n_scored]
+        scored = plan.positives.facts[plan.kept, : taken.n_scored]
+        kept = {side: taken.facts_on(side, scored) for side in plan.protocol.sides}
         with run.in_time(rows):
-            report = probe(rows, self.dataset, kept, plan.candidates, plan.protocol.sides)
+            report = probe(rows, self.dataset, kept, plan.candidates)
         with run.opened(self.dataset, plan.protocol, scorer, rows, kept, plan.candidates, seed) as store:
             finished: Mapping[str, TaskCounts] = store.finished if store else {}
             tasks: Sequence[Any] = plan.lists or plan.tasks
@@ -300,7 +311,7 @@ class Evaluator:
                 if steps is not None:
                     n_reached, said = steps.n_drawn, [steps.note]
                 if n_reached is not None:
-                    plan = self._plan(replace(plan.protocol, sample=n_reached, sample_seed=seed), scored)
+                    plan = self._plan(replace(plan.protocol, sample=n_reached, sample_seed=seed), taken)
                 row_order = unchecked("switched off by check_rows=False")
                 if check_rows and self._is_well_ordered(given):
                     row_order = unchecked("this Evaluator has checked the scorer before")
@@ -323,7 +334,8 @@ class Evaluator:
                     )
                     self._keep_check(given, row_order)
                     has_time = run.seconds_left is None or run.seconds_left > SEARCH_SECONDS
-                    if row_order[1] and has_time and not self._has_cautioned:  # not in each epoch of a training
+                    is_low = row_order[1].startswith(ROW_ORDER)
+                    if is_low and has_time and not self._has_cautioned:  # not in each epoch of a training
                         fault, _ = find_fault(rows, scorer, self.dataset, plan.protocol.sides)
                         said += [fault] if fault else []
             except KeyboardInterrupt as error:
@@ -393,25 +405,32 @@ class Evaluator:
         rows = as_row_scorer(scorer, len(self.dataset.entities), dataset=self.dataset)
         check_missing(scorer, self.dataset)
         check_precedence(scorer, rows, self.dataset)
-        scored = tuple(column.name for column in rows.columns)
-        plan = self._plan(replace(self._protocol_for(scorer), sample=None, sample_seed=0, precision=None), scored)
+        taken = FactColumns.taken(columns_taken(rows, self.protocol.sides))
+        plan = self._plan(replace(self._protocol_for(scorer), sample=None, sample_seed=0, precision=None), taken)
         triple = triple_ids(self.dataset.entities, self.dataset.relations, (s, p, o))
         side = _asked_side(plan.protocol, side)
+        columns = plan.positives.columns
         source = self._source(plan, rows, plan.ranked_rows[side])
-        facts = plan.positives.facts[source.positive_rows]
+        source = replace(source, facts=columns.facts_on(side, source.facts), columns=columns.on_side(side))
+        facts = source.facts[source.positive_rows]
         in_table = np.flatnonzero((facts[:, :3] == triple).all(axis=1))
-        for name in given or ():
+        values = given_values(given, self.dataset.column_names)
+        for name in values:
             check_one_of("given", name, self.dataset.column_names, DataError)
-        for place, name in enumerate(plan.positives.columns.names, start=3):
-            if given and name in given:
-                code = int(codes_of(self.dataset, name, [given[name]], "given")[0])
+        for place, name in enumerate(source.columns.names, start=3):
+            codes = np.unique(facts[in_table, place])
+            has = distinct_texts(further_column(self.dataset, name).values.take(codes))
+            if name in values:
+                ranked = f"; ({s!r}, {p!r}, {o!r}) is ranked with {listed(has, 5)}" if has else ""
+                code = int(codes_of(self.dataset, name, [values[name]], "given", ranked)[0])
                 in_table = in_table[facts[in_table, place] == code]
-            elif len(codes := np.unique(facts[in_table, place])) == 1:
+            elif len(codes) == 1:
                 code = int(codes[0])
             else:
-                has = f"is ranked with {len(codes)} values of" if len(codes) else "is not ranked; which"
+                what = f"is ranked with {len(codes)} values of {name}" if has else f"is not ranked; which {name}"
                 raise DataError(
-                    f"({s!r}, {p!r}, {o!r}) {has} {name}: say it with given={{{name!r}: ...}} (--given {name}=...)"
+                    f"({s!r}, {p!r}, {o!r}) {what}: say it with given={{{name!r}: ...}} (--given {name}=...)"
+                    + f"; it has {listed(has, 5)}" * bool(has)
                 )
             triple = np.append(triple, code)
         row = int(in_table[0]) if len(in_table) else None
@@ -430,7 +449,7 @@ class Evaluator:
                 f"the model has no vector for {lacking} that {verb} not occur in train, so only the entities of train "
                 "are candidates (unseen='drop')"
             )
-        notes += column_notes(self.dataset, plan.positives.columns.scored)
+        notes += column_notes(self.dataset, dict(plan.positives.columns.by_side))
         if any(part.is_infinite for part in by_side.values()):
             notes.append("some scores are +infinity; infinities are ranked as numbers, and tie with each other")
         return notes
@@ -458,14 +477,14 @@ class Evaluator:
         """Return the rows of the triples to rank, and the protocol with the sample that was drawn."""
         return protocol.drawn(sum(len(self.dataset[split]) for split in protocol.splits))
 
-    def _plan(self, protocol: Protocol, scored: tuple[str, ...] = ()) -> RankingPlan:
-        """Return the plan of a resolved protocol, for a scorer that takes the columns `scored`.
+    def _plan(self, protocol: Protocol, taken: FactColumns) -> RankingPlan:
+        """Return the plan of a resolved protocol, for a scorer that takes the columns `taken`.
 
         The sample of the protocol is drawn here.
         """
         chosen, protocol = self._draw(protocol)
-        key = protocol, scored
-        return remember(self._plans, key, lambda: _make_plan(self.dataset, protocol, chosen, scored), MAX_PLANS)
+        key = protocol, taken
+        return remember(self._plans, key, lambda: _make_plan(self.dataset, protocol, chosen, taken), MAX_PLANS)
 
     def _result(
         self,
@@ -495,7 +514,7 @@ class Evaluator:
                 "scorer": rows.name,
                 "n_queries": sum(task.n_queries for task in plan.tasks) + sum(task.n_queries for task in plan.lists),
                 "row_order": statistic,
-                **({"scorer_columns": list(plan.positives.columns.scored)} if plan.positives.columns.scored else {}),
+                **_column_facts(plan.positives.columns),
             },
             self._source(plan, rows, np.concatenate([part.rows for part in ranked])),
             [*notes, *list_notes(plan.noted_lists, plan.protocol.unseen), *plan.pool_notes],
@@ -538,6 +557,13 @@ class Evaluator:
         return RankedSide.of(plan.ranked_rows[side], score, by_setting)
 
 
+def _column_facts(columns: FactColumns) -> dict[str, Any]:
+    """Return which columns the scorer was given, for `EvaluationResult.facts`: by side, if the sides differ."""
+    by_side = {side: [*names] for side, names in columns.by_side}
+    facts: dict[str, Any] = {"scorer_columns": [*columns.scored]} if columns.scored else {}
+    return {**facts, "scorer_columns_by_side": by_side} if len({*map(tuple, by_side.values())}) > 1 else facts
+
+
 def _candidates(dataset: Dataset, protocol: Protocol, side: str) -> Ids:
     """Return the ids of the entities or relations that may be candidates of a side: all, or those of train."""
     if protocol.unseen in ("rank", "error"):
@@ -554,10 +580,12 @@ def _asked_side(protocol: Protocol, side: str) -> str:
     return name
 
 
-def _make_plan(dataset: Dataset, protocol: Protocol, chosen: Ids, scored: tuple[str, ...]) -> RankingPlan:
+def _make_plan(dataset: Dataset, protocol: Protocol, chosen: Ids, taken: FactColumns) -> RankingPlan:
     """Choose the positives and the candidates, index the known triples, and make the tasks of each side."""
-    positives = Positives.of(dataset, protocol, scored)
-    triples, is_seen, columns = positives.facts, positives.is_seen, positives.columns
+    positives = Positives.of(dataset, protocol, taken)
+    triples, is_seen = positives.triples, positives.is_seen
+    columns = positives.columns
+    facts = {side: columns.facts_on(side, positives.facts) for side in protocol.sides}
     unseen = chosen[~is_seen[chosen]]
     if protocol.unseen == "error" and len(unseen):
         s, p, o = positives.triples[unseen[0]]
@@ -584,7 +612,7 @@ def _make_plan(dataset: Dataset, protocol: Protocol, chosen: Ids, scored: tuple[
         if not isinstance(listed, Listed):
             return []
         return [
-            ListTask.of(dataset, listed, side, triples, rows, among[side], indexes[side], columns)
+            ListTask.of(dataset, listed, side, facts[side], rows, among[side], indexes[side], columns.on_side(side))
             for side in protocol.sides
         ]
 
@@ -606,12 +634,12 @@ def _make_plan(dataset: Dataset, protocol: Protocol, chosen: Ids, scored: tuple[
                     dataset,
                     protocol.candidates,
                     side,
-                    triples,
+                    facts[side],
                     rows,
                     outside[side][rows],
                     among[side],
                     indexes[side],
-                    columns,
+                    columns.on_side(side),
                 )
             ]
         if isinstance(protocol.candidates, Listed):
@@ -622,10 +650,10 @@ def _make_plan(dataset: Dataset, protocol: Protocol, chosen: Ids, scored: tuple[
             for task in _make_tasks(
                 dataset,
                 protocol.candidates,
-                Queries.of(triples[rows], side, rows=rows),
+                Queries.of(facts[side][rows], side, rows=rows),
                 among[side],
                 indexes[side],
-                columns,
+                columns.on_side(side),
             )
         ]
 
@@ -646,7 +674,7 @@ def _make_plan(dataset: Dataset, protocol: Protocol, chosen: Ids, scored: tuple[
         pool_notes = notes_of_pools(protocol.candidates, dataset, outside, len(shown))
         for side in protocol.sides if protocol.candidates.kind == LAST else ():
             rows = np.flatnonzero(outside[side])
-            parts = triples, rows, eligible[side], indexes[side], columns
+            parts = facts[side], rows, eligible[side], indexes[side], columns.on_side(side)
             note_rivals(side, rows, pool_rivals(protocol.candidates, side, *parts))
     ranked_rows = dict.fromkeys(protocol.sides, shown)
     for part in lists:
@@ -657,18 +685,18 @@ def _make_plan(dataset: Dataset, protocol: Protocol, chosen: Ids, scored: tuple[
         ]
     noted_lists = lists if len(kept) == len(chosen) or protocol.unseen != "worst" else lists_of(chosen, candidates)
     return RankingPlan(
-        protocol,
-        positives,
-        chosen,
-        kept,
-        candidates,
-        tasks,
-        lists,
-        noted_lists,
-        all_rivals,
-        ranked_rows,
-        outside,
-        pool_notes,
+        protocol=protocol,
+        positives=positives,
+        chosen=chosen,
+        kept=kept,
+        candidates=candidates,
+        tasks=tasks,
+        lists=lists,
+        noted_lists=noted_lists,
+        all_rivals=all_rivals,
+        ranked_rows=ranked_rows,
+        outside=outside,
+        pool_notes=pool_notes,
     )
 
 

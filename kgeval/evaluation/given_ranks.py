@@ -16,6 +16,7 @@ import pandas as pd
 from kgeval.checks import Bools, Ids, counted
 from kgeval.data.candidates import NOT_KNOWN, OF_TOOL, Recorded
 from kgeval.data.dataset import Dataset, triple_labels
+from kgeval.data.keys import FactColumns
 from kgeval.data.predictions import GivenRanks
 from kgeval.data.protocol import Protocol
 from kgeval.data.queries import query_parts
@@ -73,7 +74,7 @@ def evaluate_ranks(
     """
     n_entities = None if given.n_candidates is not None else len(dataset.entities)
     _check_ranks(given, n_entities, f"{dataset.name!r} has {n_entities or 0:,} entities")
-    positives = Positives.of(dataset, protocol, tuple(given.columns))
+    positives = Positives.of(dataset, protocol, FactColumns(tuple(given.columns)))
 
     def are_same(rows: Ids, others: Ids) -> Bools:
         same: Bools = given.ranks[rows] == given.ranks[others]

@@ -13,6 +13,7 @@ import numpy as np
 
 from kgeval.checks import Bools, Ids, Reals, Scores, counted, names_unknown_arguments
 from kgeval.data.dataset import Dataset, triple_labels
+from kgeval.data.keys import FactColumns
 from kgeval.data.known import KnownIndex
 from kgeval.data.lists import Ragged
 from kgeval.data.predictions import UNMAPPED, GivenRanks, Predictions
@@ -135,7 +136,7 @@ def evaluate_predictions(
     if isinstance(predictions, GivenRanks):
         return evaluate_ranks(predictions, dataset, resolved, said, missing)
     answers = _Answers.of(predictions, dataset)
-    positives = Positives.of(dataset, resolved, tuple(predictions.columns))
+    positives = Positives.of(dataset, resolved, FactColumns(tuple(predictions.columns)))
 
     def are_same(rows: Ids, others: Ids) -> Bools:
         return _have_same_answers(predictions, rows, others)

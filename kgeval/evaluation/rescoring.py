@@ -73,11 +73,16 @@ class ScorerSource:
         """
         positive = -1 if row is None else self.positive_rows[row]
         fact = triple if row is None else self.facts[positive]
-        queries = Queries.of(fact[None, : self.columns.n_scored], side, rows=np.array([positive]))
+        queries = self._query(side, fact, np.int64(positive))
         ((query, pool),) = self.candidates.pools(queries, self.among[side])
         scores = as_scores(on_side(self.rows, side).rows(side, query.parts, pool), self.rows.name)
         check_no_nan(scores, query, pool, self.dataset, self.rows.name)
         return pool, scores[0]
+
+    def _query(self, side: str, fact: Ids, positive: np.int64) -> Queries:
+        """Return the query of a fact, with the columns that the scorer takes on a side."""
+        facts = self.columns.facts_on(side, fact[None])[:, : self.columns.on_side(side).n_scored]
+        return Queries.of(facts, side, rows=np.array([positive]))
 
     def key_of(self, triple: Ids, row: int | None) -> Ids:
         """Return a triple and its codes of the filter key; parameters as in `candidate_scores`."""
@@ -121,8 +126,7 @@ class ScorerSource:
         every = np.arange(self.rows.n_entities)
         for i, side in enumerate(sides):
             positive = self.positive_rows[rows[i]]
-            fact = self.facts[positive, : self.columns.n_scored]
-            queries = Queries.of(fact[None], side, rows=positive[None])
+            queries = self._query(side, self.facts[positive], positive)
             ((query, pool),) = self.candidates.pools(queries, self.among[side])
             position = int(np.searchsorted(pool, query.answers[0]))
             if position == len(pool) or pool[position] != query.answers[0]:

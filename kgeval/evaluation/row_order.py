@@ -25,13 +25,13 @@ from kgeval.evaluation.recent import remember
 from kgeval.metrics import MR, MRR
 from kgeval.metrics.wrappers import Adjusted
 from kgeval.ranking import executors
-from kgeval.ranking.counts import TaskCounts
+from kgeval.ranking.counts import RankCounts, TaskCounts
 from kgeval.ranking.jobs import Job, rank
 from kgeval.ranking.listed import ListTask
 from kgeval.ranking.progress import Meter
 from kgeval.ranking.tasks import Task
-from kgeval.scorers.faults import high_test_ranks, matched
-from kgeval.scorers.row_scorers import Limits, RowScorer
+from kgeval.scorers.faults import has_signal, high_test_ranks, matched
+from kgeval.scorers.row_scorers import Limits, RowScorer, columns_taken
 
 # How many train triples are ranked: see `check_row_order`.
 MAX_TRIPLES, MIN_TRIPLES, MAX_SHARE = 500, 100, 0.05
@@ -45,6 +45,7 @@ SEED = 0
 # .45).
 LOW_AMRI, GOOD_AMRI, LOW_MRR = 0.75, 0.95, 0.45
 STATISTICS = {"amri": Adjusted(MR()), "mrr": MRR()}
+ROW_ORDER = "row order: "  # the start of the caution if train triples rank low; other cautions name the fault already
 MIN_JUDGED = 50  # with fewer train triples, the statistic is too uncertain for a caution
 
 # The tasks of earlier checks of one dataset. The key: side, numbers of train triples and entities, columns.
@@ -146,8 +147,8 @@ def check_row_order(
         return unchecked(f"{min(most, MIN_JUDGED)} train triples would cost more than {MAX_SHARE:.0%} of the run")
     kept, prepared = {} if kept is None else kept, [] if prepared is None else prepared
     try:
-        columns = FactColumns(tuple(column.name for column in rows.columns), key)
-        check_tasks = [_kept_task(kept, dataset, n, side, entities, columns) for side in sides]
+        taken = columns_taken(rows, sides)
+        check_tasks = [_kept_task(kept, dataset, n, side, entities, FactColumns(taken[side], key)) for side in sides]
         deadline = None if seconds_left is None else time.monotonic() + seconds_left
         n_queries = sum(task.n_queries for task in check_tasks)
         meter = Meter(n_queries * len(entities), n_queries, progress, name="checking the row order", announces=False)
@@ -176,26 +177,32 @@ class TestedRanks:
     relations : int64 array, shape (n,)
     reciprocal : float64 array, shape (n,)
         1 / raw rank, with realistic ties.
+    has_signal : bool
+        Whether the filtered ranks are far better than chance; nothing is said of others.
     """
 
     splits: str
     relations: Ids
     reciprocal: Reals
+    has_signal: bool
 
     @classmethod
     def of(cls, splits: str, triples: Ids, counts: TaskCounts) -> TestedRanks:
         """Return the ranks of the counted positives; `triples`, shape (positives, 3), holds all positives."""
-        return cls(splits, triples[counts.rows, 1], _reciprocal(counts))
+        is_told = has_signal(_reciprocal(counts.filtered), counts.filtered.rivals)
+        return cls(splits, triples[counts.rows, 1], _reciprocal(counts.raw), is_told)
 
     def caution(self, task: Task, counts: TaskCounts) -> str:
         """Return the caution if these triples rank far above the train triples of `task`; see `high_test_ranks`."""
+        if not self.has_signal:
+            return ""
         relations = task.queries.facts[:, 1]
         one, other = matched(self.relations, relations, np.random.default_rng(SEED))
-        return high_test_ranks(self.reciprocal[None, one], _reciprocal(counts)[None, other], self.splits)
+        return high_test_ranks(self.reciprocal[None, one], _reciprocal(counts.raw)[None, other], self.splits)
 
 
-def _reciprocal(counts: TaskCounts) -> Reals:
-    return np.asarray(1.0 / (1.0 + counts.raw.better + counts.raw.tied / 2))
+def _reciprocal(counts: RankCounts) -> Reals:
+    return np.asarray(1.0 / (1.0 + counts.better + counts.tied / 2))
 
 
 def unchecked(reason: str) -> tuple[dict[str, Any], str]:
@@ -289,6 +296,6 @@ def _caution(n: int, statistic: dict[str, dict[str, float]]) -> str:
     side = min(doubtful, key=lambda side: statistic[side]["amri"])
     amri, mrr = statistic[side]["amri"], statistic[side]["mrr"]
     return (
-        f"row order: {n} train triples rank low ({side} side: AMRI {amri:.3f}, MRR {mrr:.3f}): are rows in the order "
+        f"{ROW_ORDER}{n} train triples rank low ({side} side: AMRI {amri:.3f}, MRR {mrr:.3f}): are rows in the order "
         "of the ids, and norm, layout, inverse_relations right, or is the model undertrained? See kgeval help models"
     )

@@ -27,7 +27,7 @@ from kgeval.ranking.shards import Work, in_order, without_finished
 from kgeval.ranking.tasks import Task
 from kgeval.scorers.call_size import OutOfTime
 from kgeval.scorers.identity import ScorerIdentity
-from kgeval.scorers.row_scorers import GeometryRows, Limits, RowScorer
+from kgeval.scorers.row_scorers import GeometryRows, Limits, RowScorer, columns_taken
 
 KEPT = "run_folder=DIR (--run-folder DIR) keeps what is finished"  # what a user can do about a long run
 PART = "max_seconds= (--max-seconds) or Protocol(sample=) (--sample) ranks a random part"
@@ -127,20 +127,20 @@ class RunSettings:
         protocol: Protocol,
         scorer: Any,
         rows: RowScorer,
-        triples: Ids,
+        triples: Mapping[str, Ids],
         candidates: Mapping[str, Ids],
         seed: int,
     ) -> Iterator[RunFolder | None]:
         """Provide the open run folder in a ``with`` statement; None if the run has none.
 
-        `triples`, shape (n, 3), are the triples to rank; `candidates` are the ids of possible candidates of each side;
-        `seed` is the seed of the random order.
+        `triples` are the triples to rank on each side, with the codes of the columns that the scorer takes there;
+        `candidates` are the ids of possible candidates of each side; `seed` is the seed of the random order.
         """
         if self.folder is None:
             yield None
             return
         seconds = min(PROBE_SECONDS, PROBE_SHARE * (self.max_seconds or math.inf))
-        scored = [column.name for column in rows.columns]
+        scored = [name for names in columns_taken(rows, protocol.sides).values() for name in names]
         identity = {
             "dataset": dataset.fingerprint_with([*(protocol.filter_by or ()), *scored])[:16],
             "protocol": protocol.to_dict(),

@@ -91,7 +91,7 @@ def evaluate_scores(
         check_one_of("lists", lists, LISTS_OF)
     key = given_protocol.resolved(dataset).filter_by
     listed, values, positive_of, columns = _listed_triples(scores, dataset, tuple(key or ()))
-    positives = Positives.of(dataset, given_protocol.resolved(dataset), columns.scored)
+    positives = Positives.of(dataset, given_protocol.resolved(dataset), columns)
     if positive_of is not None:
         if lists == "query":
             raise ProtocolError(

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from kgeval.checks import Bools, Ids, check_number
+from kgeval.checks import Bools, Ids, check_number, names_unknown_arguments
 from kgeval.data.known import KnownIndex
 from kgeval.data.lists import joined_ranges
 from kgeval.data.row_keys import RowKeys, group_rows, rank_in
@@ -253,7 +253,10 @@ def half_links(triples: npt.ArrayLike, train: npt.ArrayLike) -> tuple[Bools, Boo
     return has_subject, has_object
 
 
-def leaks(triples: npt.ArrayLike, train: npt.ArrayLike, n_relations: int) -> dict[str, Bools]:
+@names_unknown_arguments()
+def leaks(
+    triples: npt.ArrayLike, train: npt.ArrayLike, n_relations: int, overlaps: pd.DataFrame | None = None
+) -> dict[str, Bools]:
     """Return, for each triple, whether train contains its pair of entities in a way that gives the answer away.
 
     Loops, which are triples (s, p, s), never leak.
@@ -263,6 +266,8 @@ def leaks(triples: npt.ArrayLike, train: npt.ArrayLike, n_relations: int) -> dic
     triples, train : array_like of int, shape (n, 3) and (m, 3)
         Columns s, p, o, for example the test and the train split.
     n_relations : int
+    overlaps : pandas.DataFrame, optional
+        ``relation_overlaps(train, n_relations)``, if it is known already.
 
     Returns
     -------
@@ -305,7 +310,8 @@ def leaks(triples: npt.ArrayLike, train: npt.ArrayLike, n_relations: int) -> dic
     is_other = p[row] != q
     row, q = row[is_other], q[is_other]
     if len(row):  # only then are the relations compared, which needs all triples of train
-        near = relation_overlaps(reference, n_relations).query("is_near and not is_reversed")
+        overlaps = relation_overlaps(reference, n_relations) if overlaps is None else overlaps
+        near = overlaps.query("is_near and not is_reversed")
         is_near = np.isin(p[row] * n_relations + q, near["p"] * n_relations + near["q"])
         row = row[is_near]
     return {**leaking, "near-duplicate": marked(row)}

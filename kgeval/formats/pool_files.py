@@ -31,7 +31,9 @@ def has_pools(path: str | Path) -> bool:
     path = Path(path)
     try:
         if path.suffix == ".json":
-            return isinstance(parse_json(read_text(path), path), dict)
+            text = read_text(path)
+            # an object that breaks off is read as pools too, for the message of `read_pools`
+            return text.lstrip().startswith("{")
         if path.suffix != ".txt" or not path.is_file():
             return False
         with path.open("rb") as file:
@@ -107,7 +109,8 @@ def read_pools(path: Path, dataset: Dataset, outside: str = "error") -> ByRelati
 def _of_json(path: Path) -> dict[str, dict[Any, list[Any]]]:
     """Return the entities by side and relation of ``{relation: {"head": [], "tail": []}}`` or ``{relation: []}``."""
     once = each_name_once(lambda name: f"{path}: {cut_label(name)!r} occurs twice; join its pools")
-    content = parse_json(read_text(path), path, pairs_hook=once)
+    advice = "; is the file complete? Write or copy it again"
+    content = parse_json(read_text(path), path, advice, once)
     lists: dict[str, dict[Any, list[Any]]] = {}
     for relation, value in content.items() if isinstance(content, dict) else [("", content)]:
         sides = value if isinstance(value, dict) else {"tail": value}

@@ -13,7 +13,7 @@ import numpy as np
 from kgeval.checks import Bools, Ids, Scores
 from kgeval.data.candidates import Listed
 from kgeval.data.dataset import Dataset
-from kgeval.data.keys import FactColumns
+from kgeval.data.keys import NO_COLUMNS, FactColumns
 from kgeval.data.known import KnownIndex
 from kgeval.data.lists import Ragged
 from kgeval.data.queries import query_parts
@@ -67,7 +67,7 @@ class ListTask:
         rows: Ids,
         entities: Ids,
         index: KnownIndex,
-        columns: FactColumns = FactColumns(),  # noqa: B008  (frozen)
+        columns: FactColumns = NO_COLUMNS,
     ) -> ListTask:
         """Make the task of one side.
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from kgeval.checks import Bools, Ids
 from kgeval.data.dataset import Dataset, triple_labels
-from kgeval.data.keys import FactColumns
+from kgeval.data.keys import NO_COLUMNS, FactColumns
 from kgeval.data.known import KnownIndex
 from kgeval.data.lists import joined_ranges
 from kgeval.data.queries import Queries
@@ -66,7 +66,7 @@ class Task:
         queries: Queries,
         pool: Ids,
         index: KnownIndex,
-        columns: FactColumns = FactColumns(),  # noqa: B008  (frozen)
+        columns: FactColumns = NO_COLUMNS,
     ) -> Task:
         """Make a task of positives outside their pool: each joins its own query, and is no rival of the others.
 
@@ -99,7 +99,7 @@ class Task:
         queries: Queries,
         candidates: Ids,
         index: KnownIndex,
-        columns: FactColumns = FactColumns(),  # noqa: B008  (frozen)
+        columns: FactColumns = NO_COLUMNS,
     ) -> Task:
         """Make a task: look up the known answers of `queries`, and store those that are candidates.
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kgeval.audit import audit, leak_note
+from kgeval.audit import audit, notes_on_leaks
 from kgeval.checks import Ids
 from kgeval.comparison.alignment import mismatches
 from kgeval.comparison.comparison import Comparison
@@ -44,6 +44,7 @@ from kgeval.results.columns import says_splits
 from kgeval.results.display import tie_ends
 from kgeval.results.evaluation_result import (
     EvaluationResult,
+    audit_of,
     entity_part,
     group_column,
     header_lines,
@@ -104,7 +105,7 @@ def page_data(
     differences = [str(mismatch) for mismatch in mismatches(results, names)]
     verdict = verdict_data(results, names, comparison)
     pairs = None if comparison is None else compared(comparison, results, names, entity_names)
-    facts = None if dataset is None else _audit(dataset)
+    facts = _stored_audit(results) if dataset is None else _audit(dataset)
     about_ties, tie_notes = tie_cautions(results, names, verdict["metric"])
     parts = [entity_part(result) for result in results]
     data = {
@@ -270,10 +271,10 @@ def _cautions(
     for result, name in zip(results, names):
         beside = result.facts.get("baselines", {}).values()
         lines += [f"{name}: {baseline['note']}." for baseline in beside if not baseline["beaten"]]
-    leaking = results[0].facts.get("leak_note", "")
+    leaking = results[0].facts.get("leak_notes", [])
     if dataset is not None:  # a result of an earlier version has no such fact
-        leaking = leak_note(dataset, results[0].protocol.splits)
-    lines += [f"{leaking}."] if leaking else []
+        leaking = notes_on_leaks(dataset, results[0].protocol.splits)
+    lines += [f"{line}." for line in leaking]
     for result, name in zip(results, names):
         n = sum(result.dropped.values())
         if n > MIN_DROPPED * len(result.table):
@@ -589,13 +590,21 @@ def _over_splits(result: EvaluationResult) -> str:
     return names and f"{names} {'are' if ' ' in names else 'is'} computed from all splits"
 
 
+def _stored_audit(results: Sequence[EvaluationResult]) -> dict[str, Any] | None:
+    """Return what the results say about their dataset, as `_audit` does, but with few findings and without splits."""
+    for result in results:  # they have the same dataset, whose audit is shown once
+        if (found := audit_of(result)) is not None:
+            return {**found, "splits": [], "observations": list(result.facts["observations"]), "is_brief": True}
+    return None
+
+
 def _audit(dataset: Dataset) -> dict[str, Any]:
     """Return facts about a dataset and each of its splits.
 
-    For the dataset: name, fingerprint, observations, and the numbers of entities and relations. For each split: the
-    numbers of triples, entities and relations, of duplicate rows, of rows that also occur in another split, and of rows
-    with a label that is not in train. ``"findings"`` holds the findings of `kgeval.audit`, at most eight of
-    each kind.
+    For the dataset: name, fingerprint, size (numbers of entities, relations and triples), observations. For each split:
+    the numbers of triples, entities and relations, of duplicate rows, of rows that also occur in another split, and of
+    rows with a label that is not in train. ``"findings"`` holds the findings of `kgeval.audit`, at most eight of each
+    kind.
     """
     splits = []
     for split, triples in dataset.splits.items():
@@ -608,12 +617,10 @@ def _audit(dataset: Dataset) -> dict[str, Any]:
             "unseen": None if unseen is None or "train" not in dataset else unseen,
         }
         splits.append({"split": split, **counts, **doubts})
+    made = audit(dataset)
     return {
-        "name": dataset.name,
-        "fingerprint": dataset.fingerprint,
-        "entities": len(dataset.entities),
-        "relations": len(dataset.relations),
+        **made.to_dict(made.brief),
         "splits": splits,
         "observations": dataset.observations(),
-        "findings": audit(dataset).brief.to_dict("records"),
+        "is_brief": False,
     }

@@ -51,6 +51,10 @@ Data = Mapping[str, Any]
 N_GAINS, N_CAUTIONS, MAX_FOREST, MAX_DOTS, N_OUTLIERS = 8, 2, 4, 30, 8
 MAX_HEAD, MAX_RELATION = 20, 70  # characters of a model in a narrow column, and of a relation beside its bar
 MAX_BESIDE = 6  # a matrix of more models stands below the values, not beside them
+NO_AUDIT = (
+    "These results contain no audit of their dataset: kgeval report ... --dataset FOLDER adds it, and kgeval audit "
+    "FOLDER shows it."
+)
 MIN_POINTS = 3  # smallest number of relations in a chart
 COMMON_COLUMNS = ("pattern", "cardinality", "degree_given", "degree_asked")  # shown open; other columns: folded
 COLUMN_WORDS = {
@@ -939,8 +943,7 @@ def hits_table(data: Data) -> Markup:
 def background(data: Data, command: str, version: str) -> Markup:
     """Return the last section, with folded parts: protocol, dataset, all tests, glossary, command, citation."""
     parts = [folded("Protocol", protocol_panel(data), id="protocol")]
-    if data["audit"]:
-        parts.append(folded("Dataset", *dataset_panel(data["audit"]), id="dataset"))
+    parts.append(folded("Dataset", *dataset_panel(data["audit"]), id="dataset"))
     if data["comparison"]:
         parts.append(folded("All tests", *all_tests(data), id="comparison"))
     parts.append(folded("Words", glossary(data), id="glossary"))
@@ -962,8 +965,10 @@ def protocol_panel(data: Data) -> list[Markup]:
     return parts
 
 
-def dataset_panel(audit: Data) -> list[Markup]:
-    """Return the counts of each split, and its doubtful rows."""
+def dataset_panel(audit: Data | None) -> list[Markup]:
+    """Return the counts of each split, its doubtful rows, and the findings of the audit; or how to get them."""
+    if audit is None:
+        return [tag("p", NO_AUDIT)]
     names = [
         "split", "triples", "entities", "relations", "duplicate rows", "rows also in another split",
         "triples with unseen labels", "unseen entities", "unseen relations",
@@ -984,19 +989,19 @@ def dataset_panel(audit: Data) -> list[Markup]:
         )
     about = tag(
         "p",
-        label(audit["name"]),
-        f": {whole(audit['entities'])} entities, {whole(audit['relations'])} relations; fingerprint ",
+        label(audit["dataset"]),
+        f": {audit['size']}; fingerprint ",
         tag("code", audit["fingerprint"]),
     )
     lines = [tag("li", text) for text in audit["observations"]]
     observed = tag("ul", *lines, class_="plain") if lines else Markup()
     caption = "Splits of the dataset; unseen: not in train"
     counts = table(caption, names, [tag("tbody", *rows)], name="dataset", numbers=range(1, len(names)))
-    return [about, observed, counts, findings_table(audit["findings"])]
+    return [about, observed, *([counts] if rows else []), findings_table(audit["findings"], audit["is_brief"])]
 
 
-def findings_table(findings: Sequence[Data]) -> Markup:
-    """Return the findings of the audit, gravest first."""
+def findings_table(findings: Sequence[Data], is_brief: bool) -> Markup:
+    """Return the findings of the audit, gravest first; `is_brief` says whether they are those of a saved result."""
     rows = [
         tag(
             "tr",
@@ -1010,7 +1015,8 @@ def findings_table(findings: Sequence[Data]) -> Markup:
         for found in findings
     ]
     heads = ["finding", "relation or split", "share", "count", "example", "what it does to the numbers"]
-    caption = "Audit of the dataset, gravest first, at most eight findings of a kind (all: kgeval audit)"
+    most = "the first finding" if is_brief else "at most eight findings"
+    caption = f"Audit of the dataset, gravest first, {most} of a kind (all: kgeval audit)"
     return table(caption, heads, [tag("tbody", *rows)], name="audit", scrolls=True, numbers=(2, 3))
 
 

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from kgeval import markup_panels as panels
+from kgeval.audit.data_audit import brief_audit
 from kgeval.checks import (
     Ids,
     answers_old_names,
@@ -24,9 +25,11 @@ from kgeval.checks import (
     listed,
     names_unknown_arguments,
 )
+from kgeval.data.column_names import given_values, meant_column
 from kgeval.data.dataset import Dataset
 from kgeval.data.frames import with_labels
 from kgeval.data.further_values import column_values
+from kgeval.data.keys import distinct_texts
 from kgeval.data.known import SETTINGS
 from kgeval.data.protocol import Protocol
 from kgeval.data.qualifiers import QUALIFIERS
@@ -133,6 +136,8 @@ class EvaluationResult:
     rivals : pandas.DataFrame, optional
         The best rivals for the rows with the worst and the best ranks, if a saved file contains them; see
         `kgeval.results.kept_rivals`.
+    audit : dict, optional
+        The gravest findings about the dataset, if a saved file contains them; see `audit_of`.
     source : Source, optional
         The dataset and the scorer, if they are in memory; a saved file does not contain them.
 
@@ -164,6 +169,7 @@ class EvaluationResult:
         notes: Sequence[str] = (),
         columns: pd.DataFrame | None = None,
         rivals: pd.DataFrame | None = None,
+        audit: dict[str, Any] | None = None,
         source: Source | None = None,
     ) -> None:
         counts = by_position(table).drop(columns=[*RANK_COLUMNS], errors="ignore")  # the counts say the ranks again
@@ -173,7 +179,7 @@ class EvaluationResult:
         self.facts = {"n_read": len(table) + sum(self.dropped.values()), **facts}
         self.notes = tuple(notes)
         self.columns = pd.DataFrame(index=pd.RangeIndex(len(table))) if columns is None else by_position(columns)
-        self._rivals, self._source = rivals, source
+        self._rivals, self._audit, self._source = rivals, audit, source
         self._check_counts()
 
     def _check_counts(self) -> None:
@@ -213,7 +219,7 @@ class EvaluationResult:
         """Return the constructor's arguments that `save` writes to the file, name -> value: all except `source`."""
         names = ("protocol", "entities", "relations", "facts", "dropped", "notes", "columns")
         parts = {name: getattr(self, name) for name in names}
-        return {"table": self.rank_table.frame, **parts, "rivals": self._rivals}
+        return {"table": self.rank_table.frame, **parts, "rivals": self._rivals, "audit": self._audit}
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, EvaluationResult):
@@ -226,7 +232,20 @@ class EvaluationResult:
 
     __hash__ = None  # type: ignore[assignment]
     if not TYPE_CHECKING:  # mypy would take every attribute for known
-        __getattr__ = answers_old_names("EvaluationResult", about="facts", labelled="ranks(labels=True)")
+        __getattr__ = answers_old_names(
+            "EvaluationResult",
+            {
+                "metrics": "summary()",
+                "mrr": 'result["mrr"]',
+                "plot": "kgeval.report.plots.hits_curve(result)",
+                "to_csv": "kgeval.report.exports.write_ranks, or summary().to_csv(...)",
+                "to_latex": "summary().to_latex(), or on the command line: kgeval show RUN.kgeval --to latex",
+                "to_markdown": "on the command line: kgeval show RUN.kgeval --to markdown",
+                "worst": 'ranks(labels=True).nlargest(10, "rank_filtered")',
+            },
+            about="facts",
+            labelled="ranks(labels=True)",
+        )
 
     @cached_property
     def table(self) -> pd.DataFrame:
@@ -887,10 +906,10 @@ class EvaluationResult:
         ----------
         path : path
         details : bool
-            Whether the file also contains the features of the dataset, and the best rivals for the worst and the best
-            ranks. This has an effect only if dataset and scorer are in memory. About 20 queries are scored again to
-            get the rivals. If the scores have changed since the evaluation, no rivals are saved, and a note in the
-            file says so.
+            Whether the file also contains the features of the dataset, the gravest findings of its audit (if it has at
+            most a million triples), and the best rivals for the worst and the best ranks. This has an effect only if
+            dataset and scorer are in memory. About 20 queries are scored again to get the rivals. If the scores have
+            changed since the evaluation, no rivals are saved, and a note in the file says so.
         overwrite : bool
             Whether to replace an existing file.
         name : str, optional
@@ -905,13 +924,14 @@ class EvaluationResult:
             If the file exists, if `name` is blank, or if `seed` is not an integer of at least 0 or has no `name`.
         """
         facts = run_facts(self.facts, name, seed)
-        result, rivals, notes = self, self._rivals, list(self.notes)
+        result, rivals, audit, notes = self, self._rivals, self._audit, list(self.notes)
         if details and self._source:
             new = [name for name in self._features_at_hand(self._source.dataset) if name not in self.columns]
             result = self.with_features(features=new)
             rivals, reason = kept_rivals(self)
             notes += [reason] if reason else []
-        parts = {**result._parts(), "rivals": rivals, "notes": notes, "facts": facts}
+            audit = audit_of(self)
+        parts = {**result._parts(), "rivals": rivals, "audit": audit, "notes": notes, "facts": facts}
         write_result(path, "result", *pack_ranks(parts), overwrite=overwrite)
 
     def _taken(self) -> set[str]:
@@ -946,7 +966,8 @@ class EvaluationResult:
             return self.table[name].array
         column, period = split_period(name)
         for of, bins in ((name, ""), (column, period)):
-            if of in self.columns.columns:
+            of = meant_column(of, map(str, self.columns))
+            if of in self.columns:
                 values = self.columns[of].array
                 return time_bins(of, values, bins) if is_time(of) else values
         if name in FEATURES:
@@ -962,7 +983,7 @@ class EvaluationResult:
         ids = triple_ids(self.entities, self.relations, (s, p, o))
         is_triple = (triples_of(self.table) == ids).all(axis=1)
         is_match = is_triple & (self.table["side"] == side).to_numpy()
-        for name, value in (given or {}).items():
+        for name, value in given_values(given, map(str, self.columns)).items():
             if name not in self.columns:
                 known = ", ".join(map(str, self.columns)) or "none"
                 raise DataError(f"given: the result has no column {name!r}; its columns: {known}")
@@ -972,9 +993,15 @@ class EvaluationResult:
                     "the pairs"
                 )
             codes = column_values({"rows": self.columns[name], "given": pd.Series([value], dtype=object)}).codes
-            is_match &= codes["rows"] == codes["given"]
+            is_equal = codes["rows"] == codes["given"]
+            if is_match.any() and not (is_match & is_equal).any():
+                raise DataError(
+                    f"given: the triple was not ranked with {name} {value!r}; it has "
+                    f"{listed(distinct_texts(self.columns[name][is_match]), 5)}"
+                )
+            is_match &= is_equal
         for name in key_columns(self):
-            different = sorted({str(one) for one in self.columns[name].to_numpy(dtype=object)[is_match]})
+            different = distinct_texts(self.columns[name][is_match])
             if len(different) > 1:
                 raise DataError(
                     f"the triple was ranked with {len(different)} values of {name}: say which with "
@@ -1303,6 +1330,23 @@ def with_all_features(result: EvaluationResult, dataset: Dataset | None = None) 
     left_out = {*result.columns.columns, *(OVER_SPLITS if says_splits(result.notes) else ())}
     names = [name for name in result._features_at_hand(dataset) if name not in left_out]
     return result.with_features(dataset, features=names)
+
+
+def audit_of(result: EvaluationResult) -> dict[str, Any] | None:
+    """Return the brief audit of the dataset; see `kgeval.audit.data_audit.brief_audit`.
+
+    Parameters
+    ----------
+    result : EvaluationResult
+
+    Returns
+    -------
+    dict or None
+        From the file, or of the dataset in memory; None if there is neither, or if the dataset is large.
+    """
+    if result._audit is not None or result._source is None:
+        return result._audit
+    return brief_audit(result._source.dataset)
 
 
 def kept_rivals(result: EvaluationResult) -> tuple[pd.DataFrame, str]:

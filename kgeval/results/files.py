@@ -43,7 +43,7 @@ _FACT_KEYS = ("dataset", "dataset_fingerprint", "observations", "n_triples", "n_
 # For entries of `facts` that texts and comparisons use: the type, and the type of the parts.
 _KINDS: dict[str, tuple[type, type | tuple[type, ...]]] = {
     **dict.fromkeys(("scorer", "dataset", "dataset_fingerprint", "version"), (str, str)),
-    "observations": (list, str),
+    **dict.fromkeys(("observations", "leak_notes"), (list, str)),
     "versions": (dict, str),
     "split_sizes": (dict, int),
     "row_order": (dict, (int, str, dict)),
@@ -131,6 +131,7 @@ def pack_ranks(parts: dict[str, Any]) -> tuple[Arrays, dict[str, Any]]:
         "protocol": parts["protocol"].to_dict(),
         "notes": list(parts["notes"]),
         **{name: parts[name] for name in ("facts", "dropped")},
+        **({"audit": parts["audit"]} if parts["audit"] else {}),
     }
     arrays: Arrays = {}
     for column in TABLE_COLUMNS:
@@ -264,6 +265,8 @@ def unpack_ranks(arrays: Arrays, header: dict[str, Any], version: int) -> dict[s
     check_facts(header["facts"], _FACT_KEYS)
     entities, relations = unpack_vocabularies(arrays)
     _check_table(arrays, header, len(entities), len(relations))
+    if "audit" in header and not _is_audit(header["audit"]):
+        raise DataError(f"has an impossible 'audit': {cut_label(repr(header['audit']))}")
     columns: dict[str, Any] = {name: arrays[name] for name in (*TABLE_COLUMNS, *BOUNDED_COLUMNS) if name in arrays}
     for name in ("side", "split"):
         columns[name] = pd.Categorical.from_codes(arrays[name], header[f"categories_{name}"])
@@ -275,6 +278,7 @@ def unpack_ranks(arrays: Arrays, header: dict[str, Any], version: int) -> dict[s
         "notes": header["notes"],
         "facts": header["facts"] | ({"n_read": header["n_read"]} if version == 1 else {}),
         "dropped": header["dropped"],
+        "audit": header.get("audit"),  # files of earlier versions have none
         "columns": unpack_columns(arrays, header, len(arrays["s"])),
         # the relation side has rivals only if no other side was ranked
         "rivals": _unpack_rivals(
@@ -306,6 +310,21 @@ def check_facts(facts: Any, wanted: Sequence[str]) -> None:
             is_right = isinstance(value, kind) and all(isinstance(part, inner) for part in parts)
         if not is_right:
             raise DataError(f"'facts' has an impossible {name!r}: {cut_label(repr(value))}")
+
+
+def _is_audit(value: Any) -> bool:
+    """Return whether the entry ``"audit"`` of a header is what `kgeval.audit.data_audit.brief_audit` returns."""
+    texts = dict.fromkeys(("kind", "relation", "split", "example", "effect"), str)
+    kinds: dict[str, Any] = {**texts, "share": (int, float), "count": int}
+    return (
+        isinstance(value, dict)
+        and all(isinstance(value.get(name), str) for name in ("dataset", "fingerprint", "size"))
+        and isinstance(value.get("findings"), list)
+        and all(
+            isinstance(found, dict) and all(isinstance(found.get(name), kind) for name, kind in kinds.items())
+            for found in value["findings"]
+        )
+    )
 
 
 def unpack_columns(arrays: Arrays, header: dict[str, Any], n_rows: int) -> pd.DataFrame | None:

@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from kgeval.checks import Ids, Scores, counted, cut_label, names_unknown_arguments
+from kgeval.checks import Ids, Scores, check_number, counted, cut_label, names_unknown_arguments
 from kgeval.data.dataset import Dataset
 from kgeval.data.keys import facts_of
 from kgeval.data.queries import Queries, query_parts
 from kgeval.data.sides import ALL_SIDES, SIDES, check_sides, side_of
 from kgeval.errors import ScoreError
-from kgeval.scorers.faults import find_fault
+from kgeval.scorers.faults import SEARCH_SECONDS, SEED, find_fault
 from kgeval.scorers.libraries import bound
 from kgeval.scorers.models import EmbeddingModel
 from kgeval.scorers.precedence import check_precedence
@@ -31,8 +31,10 @@ from kgeval.scorers.row_scorers import (
     PairRows,
     RowScorer,
     as_row_scorer,
+    columns_taken,
     missing_ids,
     on_side,
+    score_triples,
 )
 from kgeval.scorers.values import as_scores, check_no_nan, describe_query
 
@@ -43,6 +45,8 @@ MAX_UNTIMED, MIN_TIMED = 32, 4  # more than 32 candidates are scored only if cal
 PROBE_SECONDS = 0.8  # the time of the check, for all sides together
 EQUAL_CALLS, DROPOUT_HINT = ("in a first call", "in a second, equal call"), "is dropout still on?"
 IN_BATCH, BATCH_HINT = ("in a batch", "alone"), "does the scorer normalise over the batch?"
+IN_ORDER = "in a batch of queries", "in a batch of mixed triples"
+ORDER_HINT = "does it look at which triples are asked together, and so at the tested triple (peeking)?"
 N_CHECKS = 4  # `_check_side` scores each pair three times, and some pairs a fourth time
 
 
@@ -69,7 +73,9 @@ class ScorerReport:
 
 
 @names_unknown_arguments(side="sides=")
-def check_scorer(scorer: Any, dataset: Dataset, sides: Sequence[str] = SIDES) -> ScorerReport:
+def check_scorer(
+    scorer: Any, dataset: Dataset, sides: Sequence[str] = SIDES, *, max_seconds: float = SEARCH_SECONDS
+) -> ScorerReport:
     """Check `scorer` on a few queries of `dataset`.
 
     The scores must be real numbers without NaN, in an array of the expected shape. The number of queries never equals
@@ -82,8 +88,9 @@ def check_scorer(scorer: Any, dataset: Dataset, sides: Sequence[str] = SIDES) ->
 
     Then up to 200 triples of test and of train are ranked, to find faults that spoil all ranks: a constant scorer,
     scores with a wrong sign, rows that are shifted by one, subject and object exchanged, and a scorer that was trained
-    on test or looks at the tested triple (peeking); see `kgeval.scorers.faults.find_fault`. A scorer that ranks test
-    and train at random is not found to have a fault.
+    on test or looks at the tested triple (peeking); see `kgeval.scorers.faults.find_fault`. Of a scorer whose MRR is
+    below five times the chance level (among few entities: half-way from it to 1), the report says that such faults
+    cannot be told.
 
     Parameters
     ----------
@@ -93,6 +100,8 @@ def check_scorer(scorer: Any, dataset: Dataset, sides: Sequence[str] = SIDES) ->
     sides : sequence of str
         The missing sides of the queries: ``"subject"``, ``"object"``, ``"relation"``. The search for faults that spoil
         all ranks looks at the entity sides only.
+    max_seconds : float
+        The time of that search. For a slow scorer, the report says how long the search takes.
 
     Returns
     -------
@@ -111,11 +120,13 @@ def check_scorer(scorer: Any, dataset: Dataset, sides: Sequence[str] = SIDES) ->
     'int64'
     """
     sides = check_sides(sides, ALL_SIDES)
+    check_number("max_seconds", max_seconds, 0, np.inf, "a number of seconds above 0", ScoreError)
     scorer = bound(scorer, dataset)
     check_missing(scorer, dataset)
     rows = as_row_scorer(scorer, len(dataset.entities), Limits(), dataset)
     check_precedence(scorer, rows, dataset)
-    triples = facts_of(dataset, [*reversed(dataset.splits)], [column.name for column in rows.columns])
+    splits = [*reversed(dataset.splits)]
+    triples = facts_of(dataset, splits)
     usable = ~np.isin(triples[:, [0, 2]], missing_ids(scorer, "entities")).any(axis=1)
     usable &= ~np.isin(triples[:, 1], missing_ids(scorer, "relations"))
     candidates = {
@@ -127,8 +138,10 @@ def check_scorer(scorer: Any, dataset: Dataset, sides: Sequence[str] = SIDES) ->
             f"dataset {dataset.name!r} has no triple whose entities and relation all have a vector in {rows.name}; "
             "do the model and the dataset use the same labels?"
         )
-    report = probe(rows, dataset, triples[usable], candidates, sides)
-    fault, unchecked = find_fault(rows, scorer, dataset, sides)
+    taken = columns_taken(rows, sides)
+    facts = {side: facts_of(dataset, splits, names)[usable] for side, names in taken.items()}
+    report = probe(rows, dataset, facts, candidates, shows_answers=True)
+    fault, unchecked = find_fault(rows, scorer, dataset, sides, max_seconds)
     if fault:
         raise ScoreError(f"{rows.name}: {fault}")
     return replace(report, unchecked=unchecked)
@@ -178,13 +191,18 @@ def check_missing(scorer: Any, dataset: Dataset) -> None:
 
 
 def probe(
-    rows: RowScorer, dataset: Dataset, triples: Ids, candidates: Mapping[str, Ids], sides: Sequence[str]
+    rows: RowScorer,
+    dataset: Dataset,
+    facts: Mapping[str, Ids],
+    candidates: Mapping[str, Ids],
+    shows_answers: bool = False,
 ) -> ScorerReport:
-    """Score a few queries of `triples` with some candidates in several ways, and compare the scores.
+    """Score a few queries of `facts` with some candidates in several ways, and compare the scores.
 
     Three queries (four if there are three candidates) are scored with up to `PROBED_CANDIDATES` candidates, or with all
     candidates if the scorer is an object with ``score_objects``. They are scored in four ways: together, together a
-    second time, each query alone, and together with only a few candidates.
+    second time, each query alone, and together with only a few candidates; a function also gets all these triples in a
+    random order.
 
     The first calls have few candidates and measure the speed. A slow scorer is checked on fewer candidates: as many as
     all calls together can score in `PROBE_SECONDS`, but not fewer than `MIN_TIMED`. A function that needs less than
@@ -198,11 +216,14 @@ def probe(
         See `as_row_scorer`.
     dataset : Dataset
         Gives the labels for messages.
-    triples : int64 array, shape (n, 3), n >= 1
-        The triples from which the queries are taken.
+    facts : mapping of str to int64 array, shape (n, 3 or more), n >= 1
+        For each side, the triples from which the queries are taken, with the codes of the columns that the scorer takes
+        there.
     candidates : mapping of str to int64 array, shape (candidates,)
         For each side, sorted ids of the entities or relations that may be scored.
-    sides : sequence of str
+    shows_answers : bool
+        Whether the answers of the queries are among the candidates. A scorer that knows which triple is tested then
+        gives itself away. An evaluation asks the same of a scorer whatever the answers are, and does not show them.
 
     Returns
     -------
@@ -215,17 +236,19 @@ def probe(
     """
     notes: list[str] = []
     dtype = ""
-    columns: dict[str, Ids] = {}
-    for side in sides:
+    n_columns: dict[str, int] = {}
+    for side, triples in facts.items():
         of_side, among, kind = on_side(rows, side), candidates[side], side_of(side).kind
         queries = _some_queries(triples, side, len(among))
-        seconds = PROBE_SECONDS / len(sides)
+        seconds = PROBE_SECONDS / len(facts)
         if isinstance(of_side, MatrixRows) and not of_side.takes_candidates(side):
             dtype, side_notes = _check_whole_queries(of_side, dataset, queries, among, seconds)
         else:
-            if kind not in columns or not isinstance(of_side, FunctionRows):  # a function has the same speed on both
-                columns[kind] = _some_candidates(of_side, queries, among, seconds)
-            dtype, side_notes = _check_side(of_side, dataset, queries, columns[kind])
+            if kind not in n_columns or not isinstance(of_side, FunctionRows):  # a function has the same speed on both
+                n_columns[kind] = _some_candidates(of_side, queries, among, seconds)
+            n = n_columns[kind]
+            columns = _with_answers(among, n, queries) if shows_answers else _spread(among, n)
+            dtype, side_notes = _check_side(of_side, dataset, queries, columns)
         notes += side_notes
     return ScorerReport(rows.kind, dtype, tuple(dict.fromkeys(notes)))
 
@@ -259,6 +282,15 @@ def _check_side(rows: RowScorer, dataset: Dataset, queries: Queries, columns: Id
             "or does the scorer treat positions as ids?"
         )
         notes += _compare_scores(same_scores, end_scores, rounding, rows, dataset, queries, end_columns, ways, hint)
+    # 4. A function gets the same pairs in a random order, in which no query can be seen.
+    if isinstance(rows, FunctionRows):
+        given = tuple(np.repeat(part, len(columns)) for part in queries.parts)
+        triples = side_of(queries.side).facts(given, np.tile(columns, len(queries)))
+        order = np.random.default_rng(SEED).permutation(len(triples))
+        mixed = np.empty_like(together)
+        with rows.pace.at_once():
+            mixed.reshape(-1)[order] = score_triples(rows, triples[order], queries.side)
+        notes += _compare_scores(together, mixed, rounding, rows, dataset, queries, columns, IN_ORDER, ORDER_HINT)
     return str(together.dtype), notes
 
 
@@ -305,24 +337,35 @@ def _fetched(rows: RowScorer, queries: Queries, columns: Ids) -> Scores:
         return as_scores(rows.rows(queries.side, queries.parts, columns), rows.name)
 
 
-def _some_candidates(rows: RowScorer, queries: Queries, candidates: Ids, seconds: float) -> Ids:
-    """Return as many candidates as `_check_side` can score in `seconds`; see `probe`."""
+def _some_candidates(rows: RowScorer, queries: Queries, candidates: Ids, seconds: float) -> int:
+    """Return how many candidates `_check_side` can score in `seconds`; see `probe`."""
     most = len(candidates) if isinstance(rows, MatrixRows) else min(len(candidates), PROBED_CANDIDATES)
     if isinstance(rows, PairRows):  # each candidate is a query of the scorer
         most = min(most, FEW_CANDIDATES)
     if rows.pace is None or most <= MAX_UNTIMED:
-        return _spread(candidates, most)
+        return most
+    n_checks = N_CHECKS + isinstance(rows, FunctionRows)
     method = side_of(queries.side).method if isinstance(rows, MatrixRows) else ""
     n = MIN_TIMED
     _fetched(rows, queries, _spread(candidates, n))  # the time of this call is not used: a first call is often slow
     while n < most:
         _fetched(rows, queries, _spread(candidates, n))
         taken = rows.pace.seconds(len(queries) * n, method) or 0.0
-        affordable = n * seconds / (N_CHECKS * taken) if taken else float(most)
+        affordable = n * seconds / (n_checks * taken) if taken else float(most)
         if affordable < min(4 * n, most):
-            return _spread(candidates, max(n, int(affordable)))
+            return max(n, int(affordable))
         n = min(4 * n, most)
-    return _spread(candidates, most)
+    return most
+
+
+def _with_answers(candidates: Ids, n: int, queries: Queries) -> Ids:
+    """Return n of the candidates (a few more if spacing needs it), evenly spaced, the answers of the queries included.
+
+    An answer that is no candidate is left out.
+    """
+    answers = np.intersect1d(queries.answers, candidates)
+    chosen = (np.union1d(answers, _spread(candidates, size)) for size in range(max(0, n - len(answers)), n + 1))
+    return next(columns for columns in chosen if len(columns) >= n)
 
 
 def _spread(candidates: Ids, n: int) -> Ids:

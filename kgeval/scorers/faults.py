@@ -14,15 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from kgeval.checks import Ids, Reals
+from kgeval.checks import Bools, Ids, Reals
 from kgeval.data.dataset import Dataset
-from kgeval.data.keys import facts_of
+from kgeval.data.keys import NO_COLUMNS, FactColumns, facts_of
 from kgeval.data.known import KnownIndex
 from kgeval.data.queries import Queries, given_and_asked, query_parts
 from kgeval.data.row_keys import rank_in
 from kgeval.data.sides import SIDES
 from kgeval.scorers import call_size
-from kgeval.scorers.row_scorers import MatrixRows, RowScorer, missing_ids
+from kgeval.scorers.row_scorers import MatrixRows, RowScorer, columns_taken, missing_ids, on_side
 from kgeval.scorers.values import as_scores, check_no_nan
 
 MIN_TRIPLES = 50  # with fewer triples, nothing can be told
@@ -31,19 +31,25 @@ MIN_PAIRS = 30  # pairs of a test and a train triple with the same relation
 # Numbers of triples and rivals: the first pair that can be ranked in the time of the search.
 SIZES = ((200, 2000), (200, 500), (100, 200), (50, 100))
 SEARCH_SECONDS = 2.0
-N_TIMED, TIMED_TRIPLES, TIMED_RIVALS = 3, 10, 100  # for the measurement of the speed
+# For the measurement of the speed: the first numbers of triples and rivals, and the seconds that can be measured.
+TIMED_TRIPLES, TIMED_RIVALS, MEASURABLE = 3, 100, 0.05
+HOPELESS = 10  # a scorer that needs this many times the time is not measured
 # A change shows a fault if the MRR of the changed triples is at least `MIN_RATIO` times that of the true triples, at
 # least `MIN_OVER_CHANCE` times the chance level, and if ranks at random reach it with a probability of at most `MAX_P`.
-MIN_RATIO, MIN_OVER_CHANCE, MAX_P = 2.0, 3.0, 1e-4
+# The MRR of a scorer with a signal is at least `MIN_OVER_CHANCE` times the chance level; among few entities, where that
+# may be more than 1, half-way from the chance level to 1.
+MIN_RATIO, MIN_OVER_CHANCE, MAX_P = 2.0, 5.0, 1e-4
+# Of two shifts, the one with the higher MRR is named if the difference is at least this many times its standard error.
+TOLD_Z = 3.0
 # Test triples rank too high if their MRR is at least `TEST_RATIO` times that of train triples of the same relations,
 # and the difference of the reciprocal ranks, or of their logarithms, at least `TEST_Z` times its standard error.
 TEST_RATIO, TEST_Z = 1.5, 4.0
-SOUGHT = "shifted rows, swapped sides or a wrong sign"
-REVERSED = "the scores are reversed: {true}, {mrr} with the other sign; higher must be better, so negate distances"
+SOUGHT = "shifted rows, swapped sides, a wrong sign, training on test or peeking"
 PAIRS_AT_ONCE = 1 << 20
 SEED = 0
 
-ROWS = {"subject": (1, 0), "object": (0, 1), "entity": (1, 1)}  # shifted rows -> whether subjects, objects move
+# shifted rows -> whether s, p, o move
+ROWS = {"subject": (1, 0, 0), "relation": (0, 1, 0), "object": (0, 0, 1), "entity": (1, 0, 1)}
 
 
 def find_fault(
@@ -71,7 +77,7 @@ def find_fault(
     fault : str
         A text for a message; empty if no fault was found.
     reason : str
-        Too few triples, or a slow scorer; empty if all faults were searched for.
+        Too few triples, a slow scorer, or one without a signal; empty if all faults were searched for.
 
     Raises
     ------
@@ -83,21 +89,22 @@ def find_fault(
     >>> from kgeval.scorers.row_scorers import as_row_scorer
     >>> ring = np.column_stack([np.arange(60), np.zeros(60, dtype=int), (np.arange(60) + 1) % 60])
     >>> dataset = Dataset.from_arrays(test=ring, n_entities=60, n_relations=1)
-    >>> shifted = lambda s, p, o: -np.abs((s + 2) % 60 - o)  # right is (s + 1) % 60
-    >>> find_fault(as_row_scorer(shifted, 60), shifted, dataset, ["object"])[0].partition(";")[0]
-    'the subject rows are shifted by one: MRR 0.40 of 60 test triples, 1.00 with the entity before each subject'
+    >>> reversed_scorer = lambda s, p, o: np.abs((s + 1) % 60 - o)
+    >>> find_fault(as_row_scorer(reversed_scorer, 60), reversed_scorer, dataset, ["object"])[0].partition(";")[0]
+    'the scores are reversed: MRR 0.02 of 60 test triples, 1.00 with the other sign'
     """
     sides = [side for side in sides if side in SIDES]
     if not sides:
         return "", f"only the relation side was asked for, and no entities are ranked to find {SOUGHT}"
     entities = np.setdiff1d(np.arange(len(dataset.entities)), missing_ids(scorer, "entities"))
     lacking = missing_ids(scorer, "relations")
-    scored = tuple(column.name for column in rows.columns)
-    facts = {split: facts_of(dataset, (split,), scored) for split in dataset.splits}
+    columns = FactColumns.taken(columns_taken(rows, sides))
+    facts = {split: facts_of(dataset, (split,), columns.names) for split in dataset.splits}
     usable = {
         split: part[np.isin(part[:, [0, 2]], entities).all(axis=1) & ~np.isin(part[:, 1], lacking)]
         for split, part in facts.items()
     }
+    relations = np.unique(np.concatenate([part[:, 1] for part in usable.values()]))
     rng = np.random.default_rng(SEED)
     ranked = next((split for split in ("test", "valid", "train") if len(usable.get(split, ()))), None)
     if ranked is None or max(map(len, usable.values())) < MIN_TRIPLES:
@@ -105,9 +112,14 @@ def find_fault(
     known = facts_of(dataset, tuple(dataset.splits))
     indexes = {side: KnownIndex.of(*query_parts(known, side)) for side in SIDES}
     few = entities[_some(len(entities), TIMED_RIVALS, rng)]
-    ranker = _Ranker(rows, dataset, entities, indexes, sides, few, 0).affordable(usable[ranked], seconds, rng)
+    timed = _Ranker(rows, dataset, entities, relations, indexes, sides, few, 0, columns)
+    ranker, least = timed.affordable(usable[ranked], seconds, rng)
     if ranker is None:
-        return "", f"the scorer is too slow to look for {SOUGHT}"
+        enough = math.ceil(1.5 * least)
+        return "", (
+            f"the scorer is too slow to look for {SOUGHT} in {seconds:g} s; max_seconds={enough} "
+            f"(--max-seconds {enough}) gives it the time"
+        )
     samples = {ranked: usable[ranked][_some(len(usable[ranked]), ranker.n_triples, rng)]}
     pairs = None
     if ranked != "train" and "train" in usable:
@@ -120,10 +132,19 @@ def find_fault(
     for split in large:
         faults = list(ranker.faults(split, samples[split], ranks[split]))
         if faults:
-            return max(faults)[1], ""
-    if pairs is not None and "train" in ranks:
+            return _named(faults), ""
+    if not large:
+        return "", f"too few triples of {ranked} and train share a relation to find {SOUGHT}"
+    if not any(has_signal(ranks[split].reciprocal, ranks[split].rivals) for split in large):
+        said = ", ".join(f"{ranks[split].reciprocal.mean():.3f} of {split}" for split in large)
+        least, chance = _least_signal(ranks[large[0]].rivals)
+        return "", (
+            f"cannot be told: the scorer has too little signal (MRR {said} triples; chance is {chance:.3f}, at least "
+            f"{least:.3f} is needed), so {SOUGHT} would not show"
+        )
+    if pairs is not None and "train" in ranks and has_signal(ranks[ranked].reciprocal, ranks[ranked].rivals):
         return high_test_ranks(ranks[ranked].raw[:, pairs[0]], ranks["train"].raw, ranked), ""
-    return "", "" if large else f"too few triples of {ranked} and train share a relation to find {SOUGHT}"
+    return "", ""
 
 
 def matched(relations: Ids, others: Ids, rng: np.random.Generator) -> tuple[Ids, Ids]:
@@ -157,6 +178,24 @@ def matched(relations: Ids, others: Ids, rng: np.random.Generator) -> tuple[Ids,
     return first[one], second[other]
 
 
+def has_signal(reciprocal: Reals, rivals: Ids) -> bool:
+    """Return whether the mean of reciprocal ranks is far above that of ranks at random; see `MIN_OVER_CHANCE`.
+
+    Parameters
+    ----------
+    reciprocal : float64 array
+    rivals : int64 array
+        The numbers of rivals; the largest counts.
+    """
+    return bool(len(reciprocal) and reciprocal.mean() >= _least_signal(rivals)[0])
+
+
+def _least_signal(rivals: Ids) -> tuple[float, float]:
+    """Return the smallest mean of reciprocal ranks that shows a signal, and that of ranks at random."""
+    chance = float((1 / np.arange(1, int(rivals.max()) + 2)).mean())
+    return min(MIN_OVER_CHANCE * chance, (1 + chance) / 2), chance
+
+
 def high_test_ranks(tested: Reals, trained: Reals, split: str) -> str:
     """Return the fault if triples of a split rank far above the train triples that they are paired with, else "".
 
@@ -171,13 +210,19 @@ def high_test_ranks(tested: Reals, trained: Reals, split: str) -> str:
     if n < MIN_PAIRS or (one := tested.mean()) < TEST_RATIO * (other := trained.mean()):
         return ""
     differences = [(tested - trained).mean(axis=0), (np.log(tested) - np.log(trained)).mean(axis=0)]
-    if all(part.mean() < TEST_Z * part.std() / math.sqrt(n) for part in differences):
+    if all(_z(part) < TEST_Z for part in differences):
         return ""
     return (
         f"{split} triples rank far above train triples of the same relations (raw MRR {one:.3f} and {other:.3f}, "
         f"{n} of each): was the scorer trained on {split}, or does it look at the triple that is tested "
         "(peeking)?"
     )
+
+
+def _z(values: Reals) -> float:
+    """Return the mean divided by its standard error."""
+    error = values.std() / math.sqrt(len(values))
+    return float(values.mean() / error) if error else math.copysign(math.inf, values.mean()) if values.any() else 0.0
 
 
 @dataclass(frozen=True)
@@ -208,46 +253,97 @@ class _Ranks:
 
 @dataclass(frozen=True)
 class _Change:
-    """What is done to a triple before it is ranked: the sides are exchanged, or subject and object move to other ids.
+    """What is done to a triple before it is ranked: the sides are exchanged, or s, p and o move to other ids.
 
     The faulty scorer gives a changed triple the score of the true one, so its known answers are those of the true
     query, changed as well.
     """
 
     text: str
-    moves: tuple[int, int] = (0, 0)  # added to subject and object
+    moves: tuple[int, int, int] = (0, 0, 0)  # added to s, p, o
     is_swap: bool = False
+    rows: str = ""  # what is shifted: a key of `ROWS`
+    where: str = ""  # the same as `moves`, as text
 
-    def apply(self, triples: Ids, n_entities: int) -> Ids:
+    def apply(self, triples: Ids, n_entities: int, n_relations: int) -> Ids:
         s, p, o, *codes = triples.T  # codes: the further columns that the scorer takes
         if self.is_swap:
             return np.column_stack([o, p, s, *codes])
-        return np.column_stack([(s + self.moves[0]) % n_entities, p, (o + self.moves[1]) % n_entities, *codes])
+        moved = ((s, n_entities), (p, n_relations), (o, n_entities))
+        return np.column_stack([*((ids + by) % n for (ids, n), by in zip(moved, self.moves)), *codes])
 
     def known(self, triples: Ids, side: str, indexes: Mapping[str, KnownIndex], n_entities: int) -> tuple[Ids, Ids]:
         """Return offsets and known answers of the changed queries of true triples, one list for each triple."""
         true_side = {"subject": "object", "object": "subject"}[side] if self.is_swap else side
         given, _ = given_and_asked(triples, true_side)
         offsets, answers = indexes[true_side].lookup(triples[:, 1], given)
-        return offsets, (answers + self.moves[side == "object"]) % n_entities
+        return offsets, (answers + self.moves[2 if side == "object" else 0]) % n_entities
+
+
+def _shift(rows: str, step: int) -> _Change:
+    """Return the change that mends rows shifted by one."""
+    kind, labels = ("relation", "relations") if rows == "relation" else ("entity", "entities")
+    where = f"with the {kind} {'before' if step < 0 else 'after'} each {rows}"
+    text = (
+        f"the {rows} rows are shifted by one: {{true}}, {{mrr}} {where}; are the rows in the order of "
+        f"dataset.{labels}.labels?"
+    )
+    s, p, o = (step * moves for moves in ROWS[rows])
+    return _Change(text, (s, p, o), rows=rows, where=where)
 
 
 UNCHANGED = _Change("")
+REVERSED = _Change(
+    "the scores are reversed: {true}, {mrr} with the other sign; higher must be better, so negate distances"
+)
 CHANGES = (
     _Change(
         "subject and object are swapped: {true}, {mrr} with each triple turned round; a scorer gets s, p, o",
         is_swap=True,
     ),
-    *(
-        _Change(
-            f"the {rows} rows are shifted by one: {{true}}, {{mrr}} with the entity {place} each {rows}; are the rows "
-            "in the order of dataset.entities.labels?",
-            (step * s, step * o),
-        )
-        for rows, (s, o) in ROWS.items()
-        for step, place in ((-1, "before"), (1, "after"))
-    ),
+    *(_shift(rows, step) for rows in ROWS for step in (-1, 1)),
 )
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A change that shows a fault."""
+
+    mrr: float  # of the changed triples
+    true: str  # the MRR of the true triples, as text
+    change: _Change
+    reciprocal: Reals  # shape (sides, triples) of the changed triples; NaN where a triple tells nothing
+
+    @property
+    def text(self) -> str:
+        return self.change.text.format(true=self.true, mrr=f"{self.mrr:.2f}")
+
+    def is_above(self, other: _Found) -> bool:
+        """Return whether the ranks are certainly higher than after another change."""
+        difference = (self.reciprocal - other.reciprocal).mean(axis=0)
+        difference = difference[~np.isnan(difference)]
+        return bool(len(difference)) and _z(difference) > TOLD_Z
+
+
+def _named(faults: Sequence[_Found]) -> str:
+    """Return the text of the fault with the highest MRR, or of all faults between which the ranks cannot tell."""
+    best, *others = sorted(faults, key=lambda fault: -fault.mrr)
+    alike = [best, *(other for other in others if not best.is_above(other))]
+    shifts: dict[str, _Found] = {}
+    for fault in alike:
+        if fault.change.rows:
+            shifts.setdefault(fault.change.rows, fault)
+    texts = [fault.text for fault in alike if not fault.change.rows]
+    if len(shifts) == 1:
+        texts += [fault.text for fault in shifts.values()]
+    elif shifts:
+        fitting = ", ".join(f"{shift.mrr:.2f} {shift.change.where}" for shift in shifts.values())
+        texts.append(
+            f"one of the rows is shifted by one, {' or '.join(shifts)}: {next(iter(shifts.values())).true}, {fitting}; "
+            "the ranks do not tell which; are the rows in the order of dataset.entities.labels and "
+            "dataset.relations.labels?"
+        )
+    return "; or ".join(texts)
 
 
 @dataclass(frozen=True)
@@ -257,41 +353,53 @@ class _Ranker:
     rows: RowScorer
     dataset: Dataset
     entities: Ids
+    relations: Ids  # that occur in the dataset, and have vectors
     indexes: Mapping[str, KnownIndex]
     sides: Sequence[str]
     rivals: Ids
     n_triples: int
+    columns: FactColumns = NO_COLUMNS  # of the triples
 
-    def affordable(self, triples: Ids, seconds: float, rng: np.random.Generator) -> _Ranker | None:
-        """Return a ranker with as many rivals as there is time for; None if there is too little for the fewest."""
-        part = triples[_some(len(triples), TIMED_TRIPLES, rng)]
-        if self._expected_seconds(len(part)) > seconds:
-            return None
-        taken = []
-        for _ in range(N_TIMED):  # the shortest time counts: a first call is often slow, and so is a busy machine
+    def affordable(self, triples: Ids, seconds: float, rng: np.random.Generator) -> tuple[_Ranker | None, float]:
+        """Return a ranker with as many rivals as there is time for, and the seconds that the fewest need.
+
+        The ranker is None if there is too little time for the fewest. Twice as many triples are ranked each time, until
+        the time can be measured, so that a fixed cost of each call hardly counts.
+        """
+        n_ranked = 2 * (1 + len(CHANGES))  # test and train, true and after each change
+        pace, per_pair, spent, n = self.rows.pace, math.inf, 0.0, TIMED_TRIPLES
+        if pace is not None:  # from earlier calls, such as those of `probe`: what a pair costs beside the fixed cost
+            method, n_pairs = (
+                f"score_{self.sides[0]}s" if isinstance(self.rows, MatrixRows) else "",
+                self._n_pairs(n, 0),
+            )
+            further = (pace.seconds(2 * n_pairs, method) or 0.0) - (pace.seconds(n_pairs, method) or 0.0)
+            if (least := n_ranked * self._n_pairs(*SIZES[-1]) * further / n_pairs) > HOPELESS * seconds:
+                return None, least
+        self.ranks(triples[_some(len(triples), n, rng)])  # not measured: a first call is often slow
+        while True:
+            part = triples[_some(len(triples), n, rng)]
             start = call_size.clock()
             self.ranks(part)
-            taken.append(call_size.clock() - start)
-        per_pair = min(taken) / (len(part) * (len(self.rivals) + len(part)))
-        for n_triples, n_rivals in SIZES:
-            n_pairs = n_triples * (min(n_rivals, len(self.entities)) + n_triples)
-            if 2 * (1 + len(CHANGES)) * n_pairs * per_pair <= seconds:  # of test and of train
+            taken = call_size.clock() - start
+            per_pair, spent = min(per_pair, taken / self._n_pairs(len(part), len(self.rivals))), spent + taken
+            if taken >= MEASURABLE or n >= min(len(triples), SIZES[0][0]) or spent + 3 * taken > seconds:
+                break
+            n *= 2
+        needed = [n_ranked * self._n_pairs(*size) * per_pair for size in SIZES]
+        for (n_triples, n_rivals), expected in zip(SIZES, needed):
+            if expected <= seconds:
                 rivals = self.entities[_some(len(self.entities), n_rivals, rng)]
-                return replace(self, rivals=rivals, n_triples=n_triples)
-        return None
+                return replace(self, rivals=rivals, n_triples=n_triples), needed[-1]
+        return None, needed[-1]
 
-    def _expected_seconds(self, n_queries: int) -> float:
-        """Return how long it takes to score queries on all sides, by the speed of earlier calls; 0 if not known."""
-        if self.rows.pace is None:
-            return 0.0
-        total = 0.0
+    def _n_pairs(self, n_triples: int, n_rivals: int) -> int:
+        """Return how many pairs are scored to rank triples; some objects always score all entities."""
+        n_columns = 0
         for side in self.sides:
-            n_columns, method = len(self.rivals) + n_queries, ""
-            if isinstance(self.rows, MatrixRows):
-                method = f"score_{side}s"
-                n_columns = n_columns if self.rows.takes_candidates(side) else len(self.dataset.entities)
-            total += self.rows.pace.seconds(n_queries * n_columns, method) or 0.0
-        return total
+            scores_all = isinstance(self.rows, MatrixRows) and not self.rows.takes_candidates(side)
+            n_columns += len(self.dataset.entities) if scores_all else min(n_rivals, len(self.entities)) + n_triples
+        return n_triples * n_columns
 
     def ranks(self, triples: Ids, change: _Change = UNCHANGED) -> _Ranks:
         """Return the ranks of changed triples, which must have scores; `triples` are the true ones."""
@@ -302,12 +410,13 @@ class _Ranker:
 
     def _counted(self, triples: Ids, change: _Change, side: str) -> tuple[Ids, Ids, Ids, Reals]:
         n_entities = len(self.dataset.entities)
-        changed = change.apply(triples, n_entities)
-        parts, asked = query_parts(changed, side)
+        changed = change.apply(triples, n_entities, len(self.dataset.relations))
+        parts, asked = query_parts(self.columns.facts_on(side, changed), side)
         columns = np.union1d(self.rivals, asked)
         n = np.arange(len(triples) + 1)
         queries = Queries(side, parts, asked, n[:-1], n)
-        scores = as_scores(self.rows.rows(side, tuple(part.copy() for part in parts), columns), self.rows.name)
+        rows = on_side(self.rows, side)
+        scores = as_scores(rows.rows(side, tuple(part.copy() for part in parts), columns), rows.name)
         check_no_nan(scores, queries, columns, self.dataset, self.rows.name)
         answer = np.take_along_axis(scores, np.searchsorted(columns, asked)[:, None], axis=1)
         among = scores[:, np.searchsorted(columns, self.rivals)]
@@ -319,41 +428,47 @@ class _Ranker:
         better, tied = (among > answer) & is_rival, (among == answer) & is_rival
         return better.sum(axis=1), tied.sum(axis=1), is_rival.sum(axis=1), 1 / raw
 
-    def faults(self, split: str, triples: Ids, ranks: _Ranks) -> Iterator[tuple[float, str]]:
-        """Yield the MRR of the changed triples and the text, for each change that shows a fault."""
-        yield from self._compared(split, ranks, ranks.reversed(), REVERSED, of_sides=True)
-        n_entities = len(self.dataset.entities)
+    def faults(self, split: str, triples: Ids, ranks: _Ranks) -> Iterator[_Found]:
+        """Yield each change that shows a fault."""
+        n_entities, n_relations = len(self.dataset.entities), len(self.dataset.relations)
+        everything = np.ones(len(triples), dtype=bool)
+        yield from self._compared(split, ranks, ranks.reversed(), REVERSED, everything, ~everything)
         for change in CHANGES if len(self.sides) == 2 else CHANGES[1:]:
-            changed = change.apply(triples, n_entities)
+            changed = change.apply(triples, n_entities, n_relations)
             is_kept = np.isin(changed[:, [0, 2]], self.entities).all(axis=1)
+            is_kept &= np.isin(changed[:, 1], self.relations)
             is_kept &= ~self.indexes["object"].contains(changed[:, 1], changed[:, 0], changed[:, 2])
             if is_kept.sum() >= MIN_CHANGED:
                 found = self.ranks(triples[is_kept], change)
+                # The row after the last relation may be missing, and not the first one: such triples tell no shift.
+                is_wrapped = changed[:, 1] != triples[:, 1] + change.moves[1]
                 true = ranks.take(slice(None), is_kept)
-                # A rule that only knows popular entities may rank subjects high and objects low, or the other way
-                # round; exchanged sides then look better on one side, but not on both together.
-                yield from self._compared(split, true, found, change.text, of_sides=not change.is_swap)
+                yield from self._compared(split, true, found, change, is_kept, is_wrapped)
 
     def _compared(
-        self, split: str, true: _Ranks, changed: _Ranks, text: str, of_sides: bool
-    ) -> Iterator[tuple[float, str]]:
+        self, split: str, true: _Ranks, changed: _Ranks, change: _Change, is_kept: Bools, is_wrapped: Bools
+    ) -> Iterator[_Found]:
         groups: dict[str, Any] = {"": slice(None)}
-        if of_sides and len(self.sides) == 2:
+        # A rule that only knows popular entities may rank subjects high and objects low, or the other way round;
+        # exchanged sides then look better on one side, but not on both together.
+        if not change.is_swap and len(self.sides) == 2:
             groups |= {f", {side} side": slice(i, i + 1) for i, side in enumerate(self.sides)}
         for where, part in groups.items():
             one, other = true.take(part, slice(None)), changed.take(part, slice(None))
             if _is_fault(one, other):
                 before, after = one.reciprocal.mean(), other.reciprocal.mean()
                 said = f"MRR {before:.2f} of {one.better.shape[1]} {split} triples{where}"
-                yield after, text.format(true=said, mrr=f"{after:.2f}")
+                reciprocal = np.full((len(self.sides), len(is_kept)), np.nan)
+                reciprocal[:, is_kept] = changed.reciprocal
+                reciprocal[:, is_wrapped] = np.nan
+                yield _Found(float(after), said, change, reciprocal)
                 return  # both sides together say more than each of them
 
 
 def _is_fault(true: _Ranks, changed: _Ranks) -> bool:
     """Return whether the changed triples rank far higher than the true ones, and than ranks at random."""
-    mrr, size = changed.reciprocal.mean(), int(changed.rivals.max()) + 1
-    places = np.arange(1, size + 1)
-    if mrr < MIN_OVER_CHANCE * (1 / places).mean() or mrr < MIN_RATIO * true.reciprocal.mean():
+    mrr, places = changed.reciprocal.mean(), np.arange(1, int(changed.rivals.max()) + 2)
+    if not has_signal(changed.reciprocal, changed.rivals) or mrr < MIN_RATIO * true.reciprocal.mean():
         return False
     n = changed.better.size
     # Chernoff's bound of the probability that n random ranks have this MRR or a higher one.

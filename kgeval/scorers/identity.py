@@ -22,7 +22,7 @@ import numpy as np
 from kgeval.checks import Ids, Scores, cut_label
 from kgeval.data.dataset import Dataset, triple_labels
 from kgeval.data.queries import Queries
-from kgeval.data.sides import SIDES, side_of
+from kgeval.data.sides import RELATION, SIDES, side_of
 from kgeval.errors import DataError, ScoreError
 from kgeval.kernels.arrays import Array, address, is_tensor, kind_of, library
 from kgeval.kernels.mapped_tables import StreamedTable
@@ -77,8 +77,9 @@ class ScorerIdentity:
     rows : RowScorer
         The result of `as_row_scorer` for this scorer.
     dataset : Dataset
-    triples : int64 array, shape (n, 3)
-        The triples that are ranked; the probes use the queries of these triples.
+    triples : mapping of str to int64 array, shape (n, 3 or more)
+        For each of `sides`, the triples that are ranked, with the codes of the columns that the scorer takes there; the
+        probes use the queries of these triples.
     candidates : mapping of str to int64 array, shape (candidates,)
         For each of `sides`, sorted ids of the entities or relations that may be scored.
     sides : sequence of str
@@ -90,7 +91,7 @@ class ScorerIdentity:
     --------
     >>> from kgeval.scorers.row_scorers import as_row_scorer
     >>> dataset = Dataset.from_arrays(test=[[0, 0, 1]], n_entities=3, n_relations=1)
-    >>> triples, candidates = dataset["test"].array, {"subject": np.arange(3), "object": np.arange(3)}
+    >>> triples, candidates = ({side: ids for side in SIDES} for ids in (dataset["test"].array, np.arange(3)))
     >>> def identity(table):
     ...     scorer = lambda s, p, o: table[s] - table[o]
     ...     return ScorerIdentity(scorer, as_row_scorer(scorer, 3), dataset, triples, candidates)
@@ -104,7 +105,7 @@ class ScorerIdentity:
     scorer: Any
     rows: RowScorer
     dataset: Dataset
-    triples: Ids
+    triples: Mapping[str, Ids]
     candidates: Mapping[str, Ids]
     sides: Sequence[str] = SIDES
     seconds: float = 1.0
@@ -155,7 +156,8 @@ class ScorerIdentity:
     @property
     def _hashed_sides(self) -> tuple[str, ...]:
         """The sides whose vectors of queries and candidates are hashed; the relation side uses those of objects."""
-        sides = dict.fromkeys(side if side in SIDES else pair_side(self.rows) for side in self.sides)
+        of_vectors = [side for side in self.sides if not isinstance(on_side(self.rows, side), MatrixRows)]
+        sides = dict.fromkeys(side if side in SIDES else pair_side(self.rows) for side in of_vectors)
         return tuple(sides) if self._is_foreign_geometry else ()
 
     def _read(self) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -189,7 +191,8 @@ class ScorerIdentity:
         """
         queries = {}
         for side in dict.fromkeys((*self.sides, *self._hashed_sides)):
-            of_side = Queries.of(self.triples, side)
+            # a side that is not ranked has the vectors of pairs on the relation side, and their columns
+            of_side = Queries.of(self.triples[side if side in self.triples else RELATION], side)
             order = _scattered(len(of_side))
             _, first = np.unique(of_side.parts[0][order], return_index=True)  # the first query of each relation
             is_first = np.zeros(len(order), dtype=bool)
@@ -292,7 +295,7 @@ class ScorerIdentity:
 
     def _score_triples(self, start: int, n: int) -> tuple[Ids, Scores]:
         """Return n probes of a function and their scores: query k with candidate k, alternating between the sides."""
-        triples = np.empty((n, self.triples.shape[1]), dtype=np.int64)
+        triples = np.empty((n, 3 + len(self.rows.columns)), dtype=np.int64)
         numbers = np.arange(start, start + n)
         sides = self._sides_of_pairs
         for i, side in enumerate(sides):

@@ -24,7 +24,9 @@ from kgeval.scorers.row_scorers import (
     MatrixRows,
     RowScorer,
     missing_ids,
+    on_side,
     pair_side,
+    parameters_of,
     score_triples,
 )
 
@@ -154,14 +156,18 @@ def _check_equal(scorer: Any, rows: RowScorer, dataset: Dataset, name: str, func
     """Raise a ScoreError if a method gives other scores than the way that is used."""
     is_rows = rows.kind == "matrix" or name.startswith("score_")
     side = {"score_objects": "object", "score_subjects": "subject"}.get(name, pair_side(rows))
+    rows = on_side(rows, side)
     triples = _random_triples(scorer, rows, dataset, N_QUERIES if is_rows else N_TRIPLES, side)
+    taken = parameters_of(function)
+    places = [place for place, column in enumerate(rows.columns) if column.parameter in taken]
+    columns = tuple(rows.columns[place] for place in places)
     other: RowScorer = (
-        MatrixRows(scorer, len(dataset.entities), Limits(), rows.name, rows.columns)
+        MatrixRows(scorer, len(dataset.entities), Limits(), rows.name, columns)
         if name.startswith("score_")
-        else FunctionRows(function, Limits(), f"{rows.name}.{name}", rows.columns)
+        else FunctionRows(function, Limits(), f"{rows.name}.{name}", columns)
     )
     try:
-        scores = score_triples(other, triples, side)
+        scores = score_triples(other, triples[:, [0, 1, 2, *(3 + place for place in places)]], side)
     except Exception:  # the method is not one of kgeval's, and may do anything with ids
         return
     expected = score_triples(rows, triples, side)

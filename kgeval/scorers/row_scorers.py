@@ -106,7 +106,7 @@ class RowScorer(typing.Protocol):
 
     @property
     def columns(self) -> tuple[FurtherColumn, ...]:
-        """The further columns of the dataset that the scorer takes; queries have a part for each of them."""
+        """The further columns of the dataset that the scorer takes, perhaps not on each side; see `on_side`."""
 
     @property
     def relations(self) -> MatrixRows | None:
@@ -121,7 +121,7 @@ class RowScorer(typing.Protocol):
             The missing side of the queries; the scorer is `on_side` of it.
         parts : tuple of int64 arrays, shape (queries,)
             The given columns of the queries, in the order of `Side.split`: relation and given entity (on the relation
-            side: subject and object), and the codes of `columns`.
+            side: subject and object), and the codes of the `columns` of `on_side`.
         candidates : int64 array, shape (candidates,)
             Ids of the candidates.
 
@@ -212,8 +212,7 @@ class FunctionRows:
         for array, values in zip(arrays, side_of(side).in_place(tuple(part[:, None] for part in parts), candidates)):
             array[...] = values
         s, p, o = (array.reshape(-1) for array in arrays)
-        n_codes = len(self.columns)
-        codes = (np.repeat(part, shape[1]) for part in parts[len(parts) - n_codes :]) if n_codes else ()
+        codes = (np.repeat(part, shape[1]) for part in parts[2:])
         return self.pairs(s, p, o, *codes).reshape(shape)
 
     def pairs(self, s: Ids, p: Ids, o: Ids, *codes: Ids) -> Array:
@@ -221,7 +220,7 @@ class FunctionRows:
 
         `codes` holds an array for each of the `columns` that the function takes.
         """
-        values = _values(self.function, self.columns, codes)
+        values = _values(self.columns, codes)
         with _naming_the_scorer(self.name, lambda: _triples_text(s, p, o), self.function):
             raw = self.function(s, p, o, **values)
         scores = as_rows(raw, self.name)
@@ -299,7 +298,7 @@ class MatrixRows:
     def _call(self, side: str, parts: Parts, candidates: Ids | None) -> Array:
         name, arguments = f"{self.name}.{side_of(side).method}", side_of(side).arguments(parts)
         options = {} if candidates is None else {"candidates": candidates.copy()}
-        options |= _values(self._method(side), self.columns, parts[len(parts) - len(self.columns) :])
+        options |= _values(on_side(self, side).columns, parts[2:])
         with _naming_the_scorer(name, lambda: _queries_text(side, parts)):
             raw = self._method(side)(*(argument.copy() for argument in arguments), **options)
         scores = as_rows(raw, self.name)
@@ -329,7 +328,7 @@ class GeometryRows:
     def queries(self, side: str, parts: Parts) -> Any:
         """Return the checked vectors of n queries as a float64 array or tensor, shape (n, d)."""
         relation, given, *codes = parts
-        named = _values(self.model.query_vectors, self.columns, codes)
+        named = _values(self.columns, codes)
         with self.lock, _naming_the_scorer(f"{self.name}.query_vectors", lambda: _queries_text(side, parts)):
             vectors = self._numbers(
                 "query_vectors", self.model.query_vectors(side, given.copy(), relation.copy(), **named)
@@ -419,7 +418,7 @@ class PairRows:
     @property
     def columns(self) -> tuple[FurtherColumn, ...]:
         """See `RowScorer`."""
-        return self.inner.columns
+        return on_side(self.inner, pair_side(self.inner)).columns
 
     @property
     def relations(self) -> None:
@@ -444,7 +443,8 @@ def on_side(rows: RowScorer, side: str) -> RowScorer:
     """Return the adapter that scores the queries of a side.
 
     On the relation side, this is the `MatrixRows` of ``score_relations`` if the scorer has this method, a function
-    itself, and else `PairRows`; on the entity sides, `rows` itself.
+    itself, and else `PairRows`; on the entity sides, `rows` itself. Its `columns` are those that the method of the side
+    takes.
 
     Parameters
     ----------
@@ -460,17 +460,36 @@ def on_side(rows: RowScorer, side: str) -> RowScorer:
     >>> on_side(as_row_scorer(Rows(), 3), "relation").rows("relation", (np.array([0]), np.array([2])), np.arange(2))
     array([[ 2., 12.]])
     """
-    if side != RELATION or isinstance(rows, PairRows) or (isinstance(rows, MatrixRows) and RELATION in rows.sides):
+    if isinstance(rows, PairRows):
         return rows
-    if rows.relations is not None:
+    if side == RELATION and rows.relations is not None:
         return rows.relations
-    return PairRows(rows) if isinstance(rows, (MatrixRows, GeometryRows)) else rows
+    if isinstance(rows, MatrixRows) and side in rows.sides:
+        if not rows.columns:
+            return rows
+        taken = parameters_of(getattr(rows.scorer, side_of(side).method, None))
+        return replace(rows, columns=tuple(column for column in rows.columns if column.parameter in taken))
+    return PairRows(rows) if side == RELATION and isinstance(rows, (MatrixRows, GeometryRows)) else rows
+
+
+def columns_taken(rows: RowScorer, sides: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Return the names of the further columns that a scorer takes on each side.
+
+    Parameters
+    ----------
+    rows : RowScorer
+    sides : sequence of str
+    """
+    return {side: tuple(column.name for column in on_side(rows, side).columns) for side in sides}
 
 
 def _called(rows: RowScorer, side: str) -> tuple[RowScorer, str]:
     """Return the adapter and the side of the queries that are scored for queries of `side`; see `PairRows`."""
     of_side = on_side(rows, side)
-    return (of_side.inner, pair_side(of_side.inner)) if isinstance(of_side, PairRows) else (of_side, side)
+    if not isinstance(of_side, PairRows):
+        return of_side, side
+    side = pair_side(of_side.inner)
+    return on_side(of_side.inner, side), side
 
 
 @dataclass(frozen=True)
@@ -554,18 +573,12 @@ def _out_of_memory(rows: FunctionRows | MatrixRows, calls: _Calls, error: Except
     )
 
 
-def _values(function: Any, columns: Sequence[FurtherColumn], codes: Sequence[Ids]) -> dict[str, Any]:
-    """Return the values of those further columns that a function takes, by parameter.
-
-    `codes` has an array for each column. The other methods of a scorer may take columns that this one does not take.
-    """
-    taken = _parameters(function) if columns else ()
-    return {
-        column.parameter: column.values.take(part) for column, part in zip(columns, codes) if column.parameter in taken
-    }
+def _values(columns: Sequence[FurtherColumn], codes: Sequence[Ids]) -> dict[str, Any]:
+    """Return the values of further columns, by parameter; `codes` has an array for each column."""
+    return {column.parameter: column.values.take(part) for column, part in zip(columns, codes, strict=True)}
 
 
-def _parameters(function: Any) -> dict[str, bool]:
+def parameters_of(function: Any) -> dict[str, bool]:
     """Return the names of the parameters of a function, and whether it cannot be called without them."""
     torch = sys.modules.get("torch")
     if torch and isinstance(function, torch.nn.Module):  # whose __call__ hides the parameters
@@ -574,18 +587,18 @@ def _parameters(function: Any) -> dict[str, bool]:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
         return {}
-    kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    return {one.name: one.default is one.empty for one in parameters if one.kind in kinds}
+    variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return {one.name: one.default is one.empty for one in parameters if one.kind not in variadic}
 
 
-def _columns_of(scorer: Any, name: str, dataset: Dataset | None) -> tuple[FurtherColumn, ...]:
-    """Return the further columns of a dataset that a scorer names as parameters, after the ids.
+def _columns_of(scorer: Any, name: str, dataset: Dataset | None) -> dict[str, tuple[FurtherColumn, ...]]:
+    """Return the further columns of a dataset that each method of a scorer names as parameters, after the ids.
 
-    The parameter ``time`` is the column of time, whatever its name. Raise a ScoreError if the scorer needs a parameter
-    that is no column.
+    The scorer itself, as a function, has the name ``""``. The parameter ``time`` is the column of time, whatever its
+    name. Raise a ScoreError if a method needs a parameter that is no column.
     """
     if dataset is None:
-        return ()
+        return {}
     methods = [(attribute, 3 if attribute == "query_vectors" else 2) for attribute in _OF_QUERIES]
     calls = [(getattr(scorer, attribute), n, attribute) for attribute, n in methods if hasattr(scorer, attribute)]
     if hasattr(scorer, "query_vectors"):
@@ -595,8 +608,10 @@ def _columns_of(scorer: Any, name: str, dataset: Dataset | None) -> tuple[Furthe
     known: dict[str, str] = {column: column for column in dataset.column_names}  # parameter -> column
     known |= {"time": dataset.time_column} if dataset.time_column and "time" not in known else {}
     found: dict[str, str] = {}
+    taken: dict[str, tuple[FurtherColumn, ...]] = {}
     for call, n_ids, attribute in calls:
-        for parameter, is_needed in list(_parameters(call).items())[n_ids:]:
+        parameters = dict(list(parameters_of(call).items())[n_ids:])
+        for parameter, is_needed in parameters.items():
             if parameter in known:
                 found[parameter] = known[parameter]
             elif is_needed and parameter != "candidates":
@@ -604,12 +619,17 @@ def _columns_of(scorer: Any, name: str, dataset: Dataset | None) -> tuple[Furthe
                     f"{name}{'.' * bool(attribute)}{attribute} takes {parameter!r}, but dataset {dataset.name!r} has "
                     f"no such column; its further columns: {', '.join(dataset.column_names) or 'none'}"
                 )
+        taken[attribute] = tuple(
+            replace(further_column(dataset, known[parameter]), parameter=parameter)
+            for parameter in parameters
+            if parameter in known
+        )
     if len(set(found.values())) < len(found):
         raise ScoreError(
             f"{name} takes {' and '.join(map(repr, found))}, but 'time' is the column {dataset.time_column!r} of "
             f"dataset {dataset.name!r}; take it by one name in all methods"
         )
-    return tuple(replace(further_column(dataset, column), parameter=parameter) for parameter, column in found.items())
+    return taken
 
 
 _OF_ENTITIES = ("score_objects", "score_subjects")
@@ -669,16 +689,18 @@ def as_row_scorer(
             scorer.refresh()
     elif not any(hasattr(scorer, method) for method in _OF_QUERIES):
         refuse_library_model(scorer)
-    columns = _columns_of(scorer, name, dataset)
+    taken = _columns_of(scorer, name, dataset)
     relations, pace = None, Pace()
     if hasattr(scorer, "score_relations") and dataset is not None:
+        columns = taken["score_relations"]
         relations = MatrixRows(scorer, len(dataset.relations), limits, name, columns, answers="relations", pace=pace)
     if hasattr(scorer, "query_vectors"):
-        return GeometryRows(scorer, n_entities, name, columns, relations)
+        return GeometryRows(scorer, n_entities, name, taken.get("query_vectors", ()), relations)
     if any(hasattr(scorer, method) for method in _OF_ENTITIES) or (relations is not None and not callable(scorer)):
-        return MatrixRows(scorer, n_entities, limits, name, columns, relations, pace=pace)
+        of_entities = {column.name: column for method in _OF_ENTITIES for column in taken.get(method, ())}
+        return MatrixRows(scorer, n_entities, limits, name, tuple(of_entities.values()), relations, pace=pace)
     if callable(scorer):
-        return FunctionRows(scorer, limits, name, columns, relations, pace=pace)
+        return FunctionRows(scorer, limits, name, taken.get("", ()), relations, pace=pace)
     raise ScoreError(
         f"expected a function score(s, p, o), an object with score_objects and score_subjects, or a model of "
         f"kgeval.models; got {type(scorer).__name__}"

@@ -287,3 +287,56 @@ def test_a_bare_keras_model_says_how_to_wrap_it():
     model = type("Net", (), {"__module__": "keras.src.models.model", "__call__": lambda self, inputs: inputs})()
     with pytest.raises(kg.ScoreError, match=r"positional arguments.*from_function.lambda s, p, o: model.\[s, p, o\]."):
         kg.evaluate(model, towns())
+
+
+def timed():
+    """A dataset with times, weights and days."""
+    rng = np.random.default_rng(3)
+    facts = {split: np.column_stack([rng.integers(0, n, 30) for n in (6, 2, 6)]) for split in ("train", "test")}
+    columns = {
+        split: {"date": rng.integers(0, 4, 30), "weight": rng.integers(1, 9, 30) / 8, "day": ["2014-05-01"] * 30}
+        for split in facts
+    }
+    return kg.Dataset.from_arrays(**facts, n_entities=6, n_relations=2, columns=columns)
+
+
+@pytest.mark.parametrize("arrays", ["numpy", "torch"])
+def test_columns_are_passed_on(arrays):
+    """Numbers as the function expects them, dates as arrays; fractions are not cut. The ranks are those without it."""
+    if arrays == "torch":
+        pytest.importorskip("torch")
+    dataset, seen = timed(), set()
+
+    def score(s, p, o, time, weight, day):
+        seen.add((type(s).__name__, type(time).__name__, str(weight.dtype), str(day.dtype)))
+        return (3 * s + 5 * p + o * o + time * o) % 5 + weight * (s - o)
+
+    protocol = kg.Protocol(filter_by="time")
+    plain = kg.evaluate(score, dataset, protocol, progress=False)
+    seen.clear()
+    result = kg.evaluate(
+        from_function(lambda r, h, t, time, weight, day: score(h, r, t, time, weight, day), order="rht", arrays=arrays),
+        dataset,
+        protocol,
+        progress=False,
+    )
+    counts = [name for name in plain.table if name.startswith(("better", "tied", "rivals"))]
+    assert (result.table[counts] == plain.table[counts]).all(axis=None)
+    assert result.facts["scorer_columns"] == ["date", "weight", "day"]
+    kind, dtype = {"numpy": ("ndarray", "float64"), "torch": ("Tensor", "torch.float64")}[arrays]
+    assert seen == {(kind, kind, dtype, "datetime64[D]")}
+
+
+def test_columns_that_are_not_passed_on_are_an_error():
+    """The methods of an object, and qualifiers, whose ids are those of the dataset."""
+    rows = SimpleNamespace(score_objects=lambda s, p, time: np.zeros((len(s), 6)), __name__="rows")
+    with pytest.raises(kg.ScoreError) as caught:
+        kg.evaluate(from_function(rows, arrays="numpy"), timed(), kg.Protocol(filter_by=(), sides="object"))
+    assert str(caught.value) == (
+        "rows takes 'time', which kg.adapters.from_function does not pass on: give kg.evaluate an object with "
+        "score_objects and score_subjects of arrays that makes the tensors itself"
+    )
+    qualified = {"test": {"qualifiers": [[(0, 1)]]}}
+    dataset = kg.Dataset.from_arrays(test=[[0, 0, 1]], n_entities=2, n_relations=1, columns=qualified)
+    with pytest.raises(kg.ScoreError, match=r"takes 'qualifiers', which .* give kg.evaluate a function of arrays"):
+        kg.evaluate(from_function(lambda s, p, o, qualifiers: o, arrays="numpy"), dataset, kg.Protocol(filter_by=()))

@@ -609,7 +609,10 @@ def test_debug_shows_where_an_error_arose(capsys):
 
 def test_check_scorer(capsys):
     call = ("check-scorer", "graph", "--scorer")
-    few = "not checked: there are fewer than 50 triples, too few to find shifted rows, swapped sides or a wrong sign\n"
+    few = (
+        "not checked: there are fewer than 50 triples, too few to find shifted rows, swapped sides, a wrong sign, "
+        "training on test or peeking\n"
+    )
     assert printed(capsys, *call, "scorers:total") == f"function scorer, float64 scores: no fault found\n{few}"
     assert printed(capsys, *call, "scorers:rows") == f"matrix scorer, float64 scores: no fault found\n{few}"
     assert printed(capsys, *call, "scorers:objects", "--sides", "object").endswith(f": no fault found\n{few}")

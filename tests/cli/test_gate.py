@@ -217,8 +217,11 @@ def test_saved_names_are_the_names_of_models(capsys, with_names):
     _, out, _ = run(capsys, "gate", other, "--against", first, "--metrics", "mrr", "--margin", "0.1")
     assert "MRR: RotatE " in out
     assert ", ComplEx " in out
-    _, out, _ = run(capsys, "compare", first, second, "--metrics", "mrr")
-    assert "ComplEx seed 1 - ComplEx seed 2" in out
+    status, _, error = run(capsys, "compare", first, second, "--metrics", "mrr")
+    assert status != 0
+    assert "these are 2 runs of one model, ComplEx; runs of one model are its seeds, and no rivals" in error
+    _, out, _ = run(capsys, "compare", first, second, "--metrics", "mrr", "--names", "old,new")
+    assert "old - new" in out
     assert "are runs of one model, ComplEx; here each counts as a model of its own" in out
 
 

@@ -118,3 +118,10 @@ def test_single_ranks_at_a_time(tmp_path, capsys, monkeypatch):
         assert text in " ".join(capsys.readouterr().err.split())
     assert main(["show", *scored, "--explain", "a", "r", "b", "--given", "tme=2"]) == 2
     assert "given must be one of 'time'" in " ".join(capsys.readouterr().err.split())
+    for option, names in (("--filter-by", "none,time"), ("--filter", "train,none")):
+        others = [] if option == "--filter-by" else ["--filter-by", "time"]
+        call = ["evaluate", *options[:5], *others, option, names]
+        assert main(call) == 2
+        assert " ".join(capsys.readouterr().err.split()) == (
+            f"kgeval: {option} {names}: none stands alone; give {option} none, or the names without it"
+        )

@@ -13,6 +13,8 @@ from grids import size, thinned
 from ranked_results import ranked
 
 import kgeval as kg
+from kgeval.comparison.margins import equivalence_lines
+from kgeval.comparison.regression_gate import gate
 from kgeval.results.run_names import named
 from kgeval.stats.clusters import Clusters
 from kgeval.stats.equivalence import Support, tost
@@ -126,6 +128,34 @@ def test_h15_a_verdict_on_single_runs_is_about_these_trained_models():
     assert sentence.endswith("; this is about these trained models; other seeds may give another order")
 
 
+def test_h15_partly_decided_verdicts_gate_and_equivalence_are_about_these_trained_models():
+    """A and B are alike, C is worse: undecided between A and B, and A beats C."""
+    models = ranked_models(2, 100, 0.5)
+    worse, alike = models["M01"], models["M00"]
+    found = kg.compare({"A": alike, "B": alike, "C": worse}, metrics="mrr")
+    assert found.verdict.outcome == "undecided"
+    assert "A beats C: " in found.verdict.sentence
+    assert found.verdict.sentence.endswith("; this is about these trained models; other seeds may give another order")
+    lines = equivalence_lines(found.equivalence(0.01), found, "equivalence")
+    assert lines[-1].endswith("; this is about these trained models; other seeds may give another answer")
+    passed = gate(alike, worse, {"mrr": 0.01})
+    assert sum("these trained models; other seeds may give another answer" in line for line in passed.lines) == 1
+
+
+def test_h15_several_runs_of_a_model_are_not_these_trained_models():
+    """Two seeds of a model beside another one; a benchmark with one run on y and two on x says it of y alone."""
+    ranks = list(ranked_models(3, 100, 0.5).values())
+    results = [named(ranks[0], "A", 1), named(ranks[1], "A", 2), named(ranks[2], "B", 1)]
+    found = kg.compare(results, metrics="mrr")
+    assert "trained models" not in found.verdict.sentence
+    assert "trained models" not in equivalence_lines(found.equivalence(0.01), found, "equivalence")[-1]
+    runs = {("A", 1, "x"): ranks[0], ("A", 2, "x"): ranks[1], ("B", 1, "x"): ranks[2]}
+    assert "trained models" not in kg.benchmark(runs, metrics="mrr").verdict.sentence
+    other = list(ranked_models(2, 60, 0.5, 3).values())
+    mixed = kg.benchmark({**runs, ("A", 1, "y"): other[0], ("B", 1, "y"): other[1]}, metrics="mrr")
+    assert "; one run of each model on y: this is about these trained models; " in mixed.verdict.sentence
+
+
 def test_h18_seeds_of_a_model_are_no_rivals_and_have_their_names():
     """DistMult seed 3 comes before seed 1, and beats the one other model; its other seed is no model."""
     ranks = list(ranked_models(3, 200, 0.5).values())
@@ -140,7 +170,13 @@ def test_h18_seeds_of_a_model_are_no_rivals_and_have_their_names():
         "DistMult seed 3 and DistMult seed 1 are runs of one model, DistMult: its seeds" in n for n in found.notes
     )
     assert kg.compare(results[1:], metrics="mrr").names == ("DistMult", "TransE")
-    assert len(kg.compare(results[:2], metrics="mrr").differences) == 1  # nothing else to compare
+    with pytest.raises(
+        kg.ProtocolError,
+        match="^these are 2 runs of one model, DistMult; runs of one model are its seeds, and ",
+    ):
+        kg.compare(results[:2], metrics="mrr")
+    renamed = kg.compare(results[:2], names=["old", "new"], metrics="mrr")  # the names say that both are models
+    assert len(renamed.differences) == 1
 
 
 def test_h19_pairs_without_a_common_run_say_so():

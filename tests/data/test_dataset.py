@@ -613,3 +613,18 @@ def test_labels_without_an_order_are_refused(labels):
     """The values of a dict are ids that would be ignored; a set has no order; a text would become letters."""
     with pytest.raises(DataError, match="labels must be a sequence of strings in the order of the ids; got "):
         Dataset.from_arrays(test=[[0, 0, 1]], entity_labels=labels, n_relations=1)
+
+
+def test_columns_that_are_no_dict_are_an_error():
+    """A list raised an AttributeError."""
+    for given, shown in (
+        (["time"], "['time']"),
+        ({"test": [1]}, "[1] for test"),
+        ({"test": None}, "None for test"),
+    ):
+        with pytest.raises(DataError) as caught:
+            Dataset.from_arrays(test=[[0, 0, 1]], n_entities=2, n_relations=1, columns=given)
+        assert str(caught.value) == (
+            "columns must be a dict from splits to dicts of values, such as columns={'test': {'time': [2014, 2015]}}; "
+            f"got {shown}"
+        )

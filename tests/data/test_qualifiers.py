@@ -44,17 +44,62 @@ def test_splits_share_codes():
 
 
 def test_frames_hold_pairs_of_labels():
-    """A list for each row; a missing list is empty; text stays a column of text."""
+    """A list for each row, in a named column or by position; a missing list is empty, and so are all of them."""
     facts = pd.DataFrame([["a", "r", "b"], ["b", "r", "a"]], columns=["s", "p", "o"])
     dataset = kg.Dataset.from_frames(test=facts.assign(qualifiers=[[("q", "z"), ("q", "a")], None]))
     assert (dataset.entities.labels, dataset.relations.labels) == (("a", "b", "z"), ("q", "r"))
     assert [dataset.qualifiers["test"][i] for i in range(2)] == [[(0, 0), (0, 2)], []]
     assert dataset.notes == ()
-    text = kg.Dataset.from_frames(test=facts.assign(qualifiers=["q", "z"]))
-    assert (text.has_qualifiers, text.columns["test"]["qualifiers"].tolist()) == (False, ["q", "z"])
-    message = r"^test frame, row 1, column 'qualifiers': expected a list of pairs of labels \(relation, entity\); got"
-    with pytest.raises(kg.DataError, match=message):
-        kg.Dataset.from_frames(test=facts.assign(qualifiers=[[("q", "z")], [("q",)]]))
+    rows = [("a", "r", "b", [("q", "z")]), ("b", "r", "a", None)]
+    placed = kg.Dataset.from_frames(test=rows, columns="h,r,t,qualifiers")
+    assert ([placed.qualifiers["test"][i] for i in range(2)], placed.notes) == ([[(0, 2)], []], ())
+    empty = kg.Dataset.from_frames(test=facts.assign(qualifiers=None))
+    assert (empty.has_qualifiers, empty.columns, empty.notes) == (False, {}, ())
+    for wrong in ([[("q", "z")], [("q",)]], [[], "q z"], [None, "q z"]):
+        with pytest.raises(kg.DataError) as caught:
+            kg.Dataset.from_frames(test=facts.assign(qualifiers=wrong))
+        assert str(caught.value) == (
+            "test frame, row 1, column 'qualifiers': expected a list of pairs of labels (relation, entity), such as "
+            f"[('since', '1999')]; got {wrong[1]!r}. If the column means something else, give it another name"
+        )
+    with pytest.raises(kg.DataError, match="^test frame: duplicate column 'qualifiers'; keep only one$"):
+        kg.Dataset.from_frames(
+            test=pd.concat([facts, pd.DataFrame([[None] * 2] * 2, columns=["qualifiers"] * 2)], axis=1)
+        )
+
+
+def test_a_column_of_text_is_no_qualifiers(tmp_path):
+    """Compared as they are written, the same qualifiers in another order would be others, without a word."""
+    advice = (
+        "; kgeval reads qualifiers from lines s,p,o,qp1,qv1,... (StarE), from a column of lists of pairs of labels "
+        "(relation, entity) in a frame (Dataset.from_frames), and from pairs of ids (Dataset.from_arrays, columns=). "
+        "If the column means something else, give it another name, or leave it out: columns='h,r,t,-' "
+        "(--columns h,r,t,-)"
+    )
+    rows = [("a", "r", "b", "q z;p y"), ("a", "r", "c", "p y;q z")]
+    frame = pd.DataFrame(rows, columns=["s", "p", "o", "qualifiers"])
+    for split in ("train", "test"):
+        frame.to_csv(tmp_path / f"{split}.csv", index=False)
+    with pytest.raises(kg.DataError) as caught:
+        kg.read_dataset(tmp_path, header=True)
+    assert str(caught.value) == "train: the column 'qualifiers' holds 'q z;p y'" + advice
+    assert kg.read_dataset(tmp_path, columns="h,r,t,-", header=True).column_names == ()
+    plain = kg.Dataset.from_arrays(test=[[0, 0, 1]], n_entities=2, n_relations=1)
+    with pytest.raises(kg.DataError) as caught:
+        kg.Dataset(
+            plain.entities, plain.relations, plain.splits, columns={"test": pd.DataFrame({"qualifiers": [[()]]})}
+        )
+    assert str(caught.value) == "test: the column 'qualifiers' holds [()]" + advice
+
+
+def test_a_fact_may_have_none():
+    """None in place of a list, as in a frame; a text is an error."""
+    facts = {"test": [[0, 0, 1], [0, 0, 1]], "n_entities": 2, "n_relations": 1}
+    dataset = kg.Dataset.from_arrays(**facts, columns={"test": {"qualifiers": [None, [(0, 1)]]}})
+    assert dataset.qualifiers["test"] == Qualifiers.of([[], [(0, 1)]])
+    for wrong in (["0 1", None], [[(0, 1)], 3]):
+        with pytest.raises(kg.DataError, match=r"qualifiers.*: expected .*pairs \(relation, entity\)"):
+            kg.Dataset.from_arrays(**facts, columns={"test": {"qualifiers": wrong}})
 
 
 def test_arrays_that_do_not_fit():

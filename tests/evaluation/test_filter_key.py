@@ -2,6 +2,7 @@
 
 import itertools
 import os
+from importlib.util import find_spec
 
 import numpy as np
 import pandas as pd
@@ -9,9 +10,11 @@ import pytest
 from grids import light
 from key_cases import (
     N,
+    ObjectTimes,
     PlainRows,
     R,
     Rows,
+    SubjectTimes,
     as_dataset,
     loop,
     random_facts,
@@ -23,6 +26,7 @@ from key_cases import (
 )
 
 import kgeval as kg
+from kgeval.data.keys import FactColumns
 from kgeval.results.evaluation_result import explained_row
 
 pytestmark = pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")
@@ -60,12 +64,89 @@ def test_the_order_in_which_a_scorer_names_columns_does_not_matter(seed):
 
 
 @pytest.mark.parametrize("seed", light(range(60), 4))
+@pytest.mark.parametrize("scorer", [ObjectTimes, SubjectTimes])
+def test_each_side_has_the_columns_of_its_own_method(seed, scorer, tmp_path):
+    """The method without time is not asked once per time; counts and explanations are those of the loop."""
+    facts, key = random_facts(seed), KEYS[seed % 4]
+    dataset, protocol = as_dataset(facts), kg.Protocol(filter_by=key)
+    side, other = ("object", "subject") if scorer is ObjectTimes else ("subject", "object")
+    asked = {"subject": set(), "object": set()}
+    for s, p, o, time, _ in facts["test"]:
+        asked["subject"].add((None, p, o, time if side == "subject" else None))
+        asked["object"].add((s, p, None, time if side == "object" else None))
+    wanted, made = loop(facts, key, {side}), scorer()
+    result = kg.evaluate(made, dataset, protocol, check_rows=False, progress=False)
+    assert ranked(result) == wanted
+    assert result.facts["n_queries"] == len(asked["subject"]) + len(asked["object"])
+    assert {(*triple, time) for triple, time in made.asked} == asked["subject"] | asked["object"]
+    assert result.facts["scorer_columns"] == ["time"]
+    assert result.facts["scorer_columns_by_side"] == {side: ["time"], other: []}
+    assert f"the scorer was given time on the {side} side" in result.notes
+    assert any(
+        note.startswith(f"the scorer was not given time and qualifiers on the {other} ") for note in result.notes
+    )
+    for options in (
+        {"executor": kg.executors.Processes(2)} if seed == 0 and find_spec("loky") else {"batch_size": 7},
+        {"run_folder": tmp_path / "run"},
+        {"run_folder": tmp_path / "run"},
+    ):
+        again = kg.evaluate(scorer(), dataset, protocol, progress=False, **options)
+        assert ranked(again) == wanted
+    kg.check_scorer(scorer(), dataset)
+    for one in ("subject", "object"):  # a side alone has the columns of its method
+        part = kg.evaluate(scorer(), dataset, kg.Protocol(filter_by=key, sides=one), check_rows=False, progress=False)
+        assert part.facts.get("scorer_columns", []) == ["time"] * (one == side)
+        assert part.facts["n_queries"] == len(asked[one])
+    for number, (s, p, o, time, qualifiers) in enumerate(facts["test"]):
+        for one in ("subject", "object"):
+            needed = {*key, *(["time"] if one == side else [])}
+            if number % 4 == 0 and not ("time" in needed and time is None):
+                given = {name: {"time": time, "qualifiers": qualifiers}[name] for name in needed}
+                frame = kg.Evaluator(dataset, protocol).explain(scorer(), s, p, o, one, given=given)
+                found = [frame.attrs[f"n_{name}"] for name in ("above", "tied", "above_counting", "tied_counting")]
+                assert found == [wanted[number, one][i] for i in (0, 1, 3, 4)]
+
+
+def test_the_relation_side_has_the_columns_of_its_method():
+    """A function of the triple with score_relations at a time, and rows whose relations are scored as triples."""
+    facts = random_facts(3)
+    dataset = as_dataset(facts)
+
+    class Relations:
+        def __call__(self, s, p, o):
+            return without_time(s, p, o)
+
+        def score_relations(self, s, o, time):
+            return np.stack([with_time(s, np.full(len(s), p), o, time) for p in range(R)], axis=1)
+
+    protocol = kg.Protocol(filter_by=(), sides="both,relation")
+    for scorer, on_entities, on_relations in (
+        (Relations, (), True),
+        (ObjectTimes, ("object",), True),  # relations are scored by score_objects
+        (SubjectTimes, ("subject",), False),
+    ):
+        result = kg.evaluate(scorer(), dataset, protocol, check_rows=False, progress=False)
+        sides = {"subject": [], "object": [], "relation": ["time"] * on_relations}
+        assert result.facts["scorer_columns_by_side"] == sides | {side: ["time"] for side in on_entities}
+        table, wanted = result.table, loop(facts, (), set(on_entities))
+        for side in ("subject", "object"):
+            counts = table.loc[table["side"] == side, ["better_raw", "tied_raw"]].to_numpy().tolist()
+            assert counts == [list(wanted[i, side][:2]) for i in range(len(facts["test"]))]
+        rows = table[table["side"] == "relation"].itertuples()
+        for row, (s, p, o, time, _) in zip(rows, facts["test"], strict=True):
+            scores = [score_of(s, q, o, time if on_relations else None) for q in range(R)]
+            assert row.better_raw == sum(score > scores[p] for score in scores)
+            assert row.tied_raw == scores.count(scores[p]) - 1
+
+
+@pytest.mark.parametrize("seed", light(range(60), 4))
 def test_a_query_is_scored_once_for_each_set_of_arguments(seed):
     """A scorer without time gets (s, p) once, whatever the key; one with time gets (s, p, time) once."""
     facts = random_facts(seed)
     for scorer in (Rows(), PlainRows()):
         evaluator = kg.Evaluator(as_dataset(facts), kg.Protocol(filter_by=("time", "qualifiers")))
-        plan = evaluator._plan(evaluator._protocol_for(scorer), ("time",) if type(scorer) is Rows else ())
+        columns = FactColumns(("time",) if type(scorer) is Rows else ())
+        plan = evaluator._plan(evaluator._protocol_for(scorer), columns)
         taken = {
             (part, row[3] if type(scorer) is Rows else None)
             for row in facts["test"]
@@ -222,10 +303,10 @@ def test_explain_scores_at_the_time_and_filters_by_the_key(key):
             continue
         given = {"time": time, **({"qualifiers": qualifiers} if "qualifiers" in key else {})}
         for side in ("subject", "object"):
-            for frame in (
-                result.explain(s, p, o, side, given=given),
-                kg.Evaluator(dataset, protocol).explain(with_time, s, p, o, side, given=given),
-            ):
+            frames = [kg.Evaluator(dataset, protocol).explain(with_time, s, p, o, side, given=given)]
+            if "qualifiers" not in key:  # a result holds how many, not which
+                frames.append(result.explain(s, p, o, side, given=given))
+            for frame in frames:
                 found = [frame.attrs[f"n_{name}"] for name in ("above", "tied", "above_counting", "tied_counting")]
                 assert found == [wanted[number, side][i] for i in (0, 1, 3, 4)]
     times = {}
@@ -236,8 +317,22 @@ def test_explain_scores_at_the_time_and_filters_by_the_key(key):
         result.explain(*several)
     with pytest.raises(kg.DataError, match=r"is ranked with 2 values of time: say it with given=\{'time': ...\}"):
         kg.Evaluator(dataset, protocol).explain(with_time, *several)
-    with pytest.raises(kg.DataError, match="given: no fact of the dataset has the time 77"):
-        kg.Evaluator(dataset, protocol).explain(with_time, *several, given={"time": 77})
+    has = " and ".join("none" if time is None else str(time) for time in sorted(times[several], key=lambda t: t or 0))
+    for explain, message in (
+        (result.explain, f"given: the triple was not ranked with time 77; it has {has}"),
+        (
+            lambda *triple, given: kg.Evaluator(dataset, protocol).explain(with_time, *triple, given=given),
+            f"given: no fact of the dataset has the time 77; {several} is ranked with {has}",
+        ),
+    ):
+        with pytest.raises(kg.DataError) as caught:
+            explain(*several, given={"time": 77})
+        assert str(caught.value) == message
+        with pytest.raises(kg.DataError) as caught:
+            explain(*several, given=[2])
+        assert str(caught.value) == (
+            "given must be a dict from columns to values, such as given={'time': 183}; got [2]"
+        )
 
 
 def test_query_level_metrics_are_not_mixed_over_times():
@@ -247,7 +342,11 @@ def test_query_level_metrics_are_not_mixed_over_times():
         result = kg.evaluate(scorer, dataset, kg.Protocol(filter_by=key), progress=False)
         reason = result.value("query.map").reason
         assert np.isnan(result["query.map"]), key
-        assert "queries of one triple with different times or qualifiers are different queries" in reason
+        assert reason == (
+            "queries of one triple with different times or qualifiers are different queries, for which query-level "
+            "metrics are not computed; use metrics of single ranks, such as mrr, or filter_by=() (--filter-by none) "
+            "with a scorer that takes none of these columns"
+        )
     static = kg.evaluate(without_time, dataset, kg.Protocol(filter_by=()), progress=False)
     assert 0 < static["query.map"] <= 1
 
@@ -412,6 +511,41 @@ def test_a_parameter_time_is_the_column_of_time_whatever_its_name():
     assert not any("was not given" in note for note in result.notes)
 
 
+def test_time_and_the_name_of_the_column_are_one_key():
+    """One protocol, one fingerprint, comparable; breakdowns and explanations take both names, too."""
+    days = {"train": {"timestamp": [1, 2]}, "test": {"timestamp": [2, 1]}}
+    dataset = kg.Dataset.from_arrays(
+        train=[[0, 0, 1], [0, 0, 2]], test=[[0, 0, 2], [0, 0, 2]], n_entities=4, n_relations=1, columns=days
+    )
+    names = ("time", "timestamp", ("timestamp", "time"))
+    results = [
+        kg.evaluate(lambda s, p, o, time: time * o % 3, dataset, kg.Protocol(filter_by=name), progress=False)
+        for name in names
+    ]
+    assert [result.protocol.filter_by for result in results] == [("timestamp",)] * 3
+    assert len({result.protocol.fingerprint for result in results}) == 1
+    kg.compare(results[:2], names=["A", "B"])
+    one = results[0]
+    for given in ({"time": 1}, {"timestamp": 1}):
+        assert one.explain(0, 0, 2, given=given).attrs["n_above"] == 0
+    assert one.by("time", metrics="mr")["mr"].tolist() == one.by("timestamp", metrics="mr")["mr"].tolist()
+    assert one.by("time:1", metrics="mr")["n"].tolist() == [4]
+    with pytest.raises(kg.DataError) as caught:
+        one.explain(0, 0, 2, given={"time": 99})
+    assert str(caught.value) == "given: the triple was not ranked with timestamp 99; it has 1 and 2"
+    several = kg.Dataset.from_arrays(
+        test=[[0, 0, 1]], n_entities=2, n_relations=1, columns={"test": {"year": [1], "Date": [2]}}
+    )
+    for ask in (
+        lambda: kg.evaluate(without_time, several, kg.Protocol(filter_by="time")),
+        lambda: kg.evaluate(without_time, several, kg.Protocol(filter_by=()), progress=False).by("time"),
+        lambda: kg.negatives(several, (0, 0, 1), "object", given={"time": 1}),
+    ):
+        with pytest.raises(kg.DataError) as caught:
+            ask()
+        assert str(caught.value) == "'time' can be the column 'year' or 'Date'; give the name of the column"
+
+
 def test_faults_of_a_scorer_are_sought_at_the_times_of_the_triples():
     """Facts of a ring that turns with the time: the right scorer has no fault, a shifted one is named."""
     n, times = 60, np.arange(60) % 7
@@ -428,7 +562,9 @@ def test_faults_of_a_scorer_are_sought_at_the_times_of_the_triples():
         return score
 
     assert kg.check_scorer(turning(0), dataset).unchecked == ""
-    with pytest.raises(kg.ScoreError, match=r"the (subject|object) rows are shifted by one"):
+    with pytest.raises(
+        kg.ScoreError, match="one of the rows is shifted by one, (subject or object|object or subject): "
+    ):
         kg.check_scorer(turning(1), dataset)
     assert asked == set(range(7))
 

@@ -424,6 +424,12 @@ def test_files_of_pools(tmp_path):
         ("a.json", '{"R": {"head": ["a"]}}', "none of its 1 relation, such as 'R', is in"),
         ("a.json", '{"r": {"subject": ["a"]}}', "found \"['a']\" at 'r', 'subject'"),
         ("a.json", "{}", "has no pools"),
+        (
+            "a.json",
+            '{"r": {"head": ["a"],\n "tail": ["b"',
+            "a.json: not JSON (Expecting ',' delimiter: line 2 column 14 (char 35)); is the file complete? Write or "
+            "copy it again",
+        ),
         ("type_constrain.txt", "1\n1\t1\t2\n\n1\t1\t0\n", "line 3: expected a relation, a count"),
         ("type_constrain.txt", "1\n1\t1\t2\n0\t1\t0\n", "line 3: expected the tails of relation 1; found relation 0"),
         ("type_constrain.txt", "2\n1\t1\t2\n1\t1\t0\n", "expected 2 lines for each of 2 relations; found 2"),

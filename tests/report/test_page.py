@@ -12,12 +12,14 @@ from made_results import like_fb15k237, noted, replaced
 from page_cases import HOSTILE, LINK, N_ENTITIES, N_RELATIONS, NAMES, Reader, mean_of, ranks_of, rounded
 
 import kgeval as kg
+from kgeval.audit import data_audit
 from kgeval.comparison.comparison import compare
 from kgeval.markup import shown_label
 from kgeval.report.colours import COLOURS, DARK_COLOURS
 from kgeval.report.page import write_page
 from kgeval.report.page_frame import content_policy, embedded_json
 from kgeval.report.page_numbers import difference_text, written
+from kgeval.results.evaluation_result import audit_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")
 
@@ -385,6 +387,54 @@ def test_the_dataset_section_shows_the_audit(reader, data):
     assert [int(float(row[3][1]["data-v"])) for row in rows] == [found["count"] for found in findings]
     assert [row[5][0] for row in rows] == [found["effect"] for found in findings]
     assert "reversed pair in train" in {row[0][0] for row in rows}
+
+
+def test_saved_results_carry_the_audit(tmp_path):
+    """Of two saved results, one table with the first finding of each kind; of results without it, how to get it."""
+    train = [[i, 0, i + 1] for i in range(60)]
+    test = [[i + 1, p, i] for p in (0, 1) for i in range(30)]
+    dataset = kg.Dataset.from_arrays(train=train, valid=test[:3], test=test, n_entities=61, n_relations=2, name="leaky")
+    results = [kg.evaluate(lambda s, p, o, k=k: np.sin(s + k * o), dataset, progress=False) for k in (2, 3)]
+    for i, result in enumerate(results):
+        result.save(tmp_path / f"{i}.kgeval")
+        result.save(tmp_path / f"{i}-plain.kgeval", details=False)
+    loaded, plain = ([kg.load_result(tmp_path / f"{i}{end}.kgeval") for i in range(2)] for end in ("", "-plain"))
+    assert audit_of(plain[0]) is None
+    assert loaded[0] == results[0]
+    all_findings = kg.audit(dataset).findings
+    first = all_findings.drop_duplicates(["kind", "split"]).to_dict("records")
+    assert 10 < len(first) <= 24
+    for shown in (loaded, results, [plain[0], loaded[1]]):  # from the file, or from the dataset in memory
+        write_page(shown, tmp_path / "page.html", names=["A", "B"], overwrite=True)
+        page = Reader(tmp_path / "page.html")
+        rows = page.rows("audit")
+        assert [row[0][0] for row in rows] == [found["kind"] for found in first]
+        assert [int(float(row[3][1]["data-v"])) for row in rows] == [found["count"] for found in first]
+        text = "".join(page.text)
+        assert text.count("Audit of the dataset, gravest first, the first finding of a kind") == 1
+        assert "leaky: 61 entities, 2 relations; train 60, valid 3, test 60; fingerprint" in text
+        assert "kgeval audit FOLDER shows it" not in text
+    write_page(plain, tmp_path / "page.html", names=["A", "B"], overwrite=True)
+    text = "".join(Reader(tmp_path / "page.html").text)
+    assert "These results contain no audit of their dataset: kgeval report ... --dataset FOLDER adds it" in text
+    assert "Audit of the dataset, gravest first" not in text
+
+
+def test_large_datasets_and_damaged_audits(monkeypatch, tmp_path):
+    """More than a million triples are not audited when a result is saved; an impossible audit is an error."""
+    dataset = kg.Dataset.from_arrays(train=[[0, 0, 1]], test=[[1, 0, 0]], n_entities=30, n_relations=1)
+    result = kg.evaluate(lambda s, p, o: s - o, dataset, progress=False)
+    monkeypatch.setattr(data_audit, "MAX_TRIPLES", 1)
+    result.save(tmp_path / "a.kgeval")
+    assert audit_of(kg.load_result(tmp_path / "a.kgeval")) is None
+    monkeypatch.setattr(data_audit, "MAX_TRIPLES", 2)
+    result.save(tmp_path / "b.kgeval")
+    stored = audit_of(kg.load_result(tmp_path / "b.kgeval"))
+    assert stored["findings"][0]["kind"] == "reversed pair in train"
+    for wrong in ({"findings": []}, {**stored, "findings": [{}]}, {**stored, "size": 3}, [stored]):
+        replaced(result, audit=wrong).save(tmp_path / "c.kgeval", details=False, overwrite=True)
+        with pytest.raises(kg.DataError, match=re.escape("c.kgeval: is damaged: has an impossible 'audit': ")):
+            kg.load_result(tmp_path / "c.kgeval")
 
 
 def test_the_colours_are_those_of_the_plots(reader):

@@ -34,7 +34,9 @@ def identity_of(scorer, data=DATASET, triples=None, candidates=None, sides=SIDES
     rows = as_row_scorer(scorer, len(data.entities), limits or Limits())
     triples = data["test"].array if triples is None else triples
     candidates = np.arange(len(data.entities)) if candidates is None else candidates
-    return ScorerIdentity(scorer, rows, data, triples, dict.fromkeys(sides, candidates), sides, seconds)
+    return ScorerIdentity(
+        scorer, rows, data, dict.fromkeys(sides, triples), dict.fromkeys(sides, candidates), sides, seconds
+    )
 
 
 def described(scorer, *arguments, **options):

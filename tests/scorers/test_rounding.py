@@ -85,7 +85,8 @@ CASES = pytest.mark.parametrize(("kind", "mask", "share"), list(itertools.produc
 
 def identity_of(scorer):
     rows = as_row_scorer(bound(scorer, DATASET), N)
-    return ScorerIdentity(scorer, rows, DATASET, TEST, {"subject": np.arange(N), "object": np.arange(N)})
+    triples, candidates = (dict.fromkeys(("subject", "object"), ids) for ids in (TEST, np.arange(N)))
+    return ScorerIdentity(scorer, rows, DATASET, triples, candidates)
 
 
 @CASES

@@ -315,7 +315,7 @@ def test_the_batch_size_is_never_exceeded(batch_size):
     lengths = [{len(part) for part in call} for call in scorer.calls]
     assert all(len(each) == 1 for each in lengths)
     longest = max(max(each) for each in lengths)
-    assert longest == {1: 1, 5: 5, 6: 6, 7: 6, 1000: 5 * N}[batch_size]  # 5 queries a side, whole rows where they fit
+    assert longest == {1: 1, 5: 5, 6: 6, 7: 7, 1000: 5 * N}[batch_size]  # 5 queries a side, whole rows where they fit
 
 
 @pytest.mark.parametrize("limits", [{}, {"n_candidates": 2, "n_queries": 1}, {"n_candidates": 5, "n_queries": 3}])

@@ -6,7 +6,7 @@ import argparse
 import json
 
 import kgeval
-from kgeval.audit import audit_text
+from kgeval.audit.data_audit import audit_text
 from kgeval.cli.command import Command
 from kgeval.cli.options import add_dataset, add_format, given_dataset, json_text
 from kgeval.display.frames import format_frame

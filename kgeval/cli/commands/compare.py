@@ -15,6 +15,7 @@ from kgeval.cli.interval_options import add_cluster, add_confidence, add_gone, a
 from kgeval.cli.options import add_format, add_quiet, add_results, json_text, result_names, say_aside
 from kgeval.comparison.comparison import Comparison
 from kgeval.comparison.margins import equivalence_lines
+from kgeval.comparison.names import check_rivals
 from kgeval.comparison.tables import shown_differences, values_text
 from kgeval.comparison.texts import protocol_comment
 from kgeval.display.frames import format_frame, frame_records, undefined_lines
@@ -101,6 +102,8 @@ def _compare(options: argparse.Namespace) -> str:
     names = result_names(options, results)
     if is_class[0]:
         return classes_text(results, names, options)
+    if options.names is None:
+        check_rivals(results)
     metrics = split_list(options.metrics)
     if options.by_relation is not None and Key.parse(options.by_relation) not in map(Key.parse, metrics):
         raise ProtocolError(

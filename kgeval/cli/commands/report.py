@@ -10,6 +10,7 @@ from kgeval.cli.command import Command
 from kgeval.cli.options import add_dataset, add_results, check_out, given_dataset, results_of, written
 from kgeval.report import write_page
 from kgeval.report.page_frame import check_page_target
+from kgeval.results.evaluation_result import audit_of
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
@@ -19,7 +20,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dataset",
         metavar="FOLDER",
-        help="evaluated dataset; adds its audit, its counts, and breakdowns that the results do not contain",
+        help="evaluated dataset; adds all of its audit, its counts, and breakdowns that the results do not contain",
     )
     parser.add_argument(
         "--override",
@@ -53,7 +54,8 @@ def _report(options: argparse.Namespace) -> str:
         title=options.title,
         entity_names=options.entity_names,
     )
-    hint = "" if dataset is not None else " without an audit of the dataset (--dataset FOLDER adds it)"
+    has_audit = dataset is not None or any(audit_of(result) for result in results)
+    hint = "" if has_audit else " without an audit of the dataset (--dataset FOLDER adds it)"
     return written(options.out) + hint
 
 

@@ -57,7 +57,7 @@ def _sniff(path: Path) -> bool:
         return False
     if {*DICTIONARIES, TIMES} <= names:
         return True
-    if COUNTS in names and _COUNTS.fullmatch(" ".join(first_lines(path / COUNTS))):
+    if COUNTS in names:
         return all(_NUMBERED.fullmatch(line) for part in lines for line in part)
     return all(_DATED.fullmatch(line) for part in lines for line in part)
 
@@ -101,7 +101,8 @@ def _with_numbers(folder: Path, dataset: Dataset) -> Dataset:
     if not _COUNTS.fullmatch(text):
         raise DataError(
             f"{folder / COUNTS}: expected the number of entities, the number of relations and perhaps the number of "
-            f"times; found {cut_label(repr(text.strip()))}"
+            f"times; found {cut_label(repr(text.strip()))}. Write these numbers into it: all entities that it counts "
+            "are candidates"
         )
     counts = [int(word) for word in text.split()]
     entities, relations = Vocabulary.of_ids(counts[0]), Vocabulary.of_ids(counts[1])
@@ -131,7 +132,8 @@ def _numbers(folder: Path, dataset: Dataset, kind: str, n: int) -> Ids:
             plural = "entities" if kind == "entity" else "relations"
             raise DataError(
                 f"{folder}, quadruple {row + 1} of {split}: the {kind} {cut_label(repr(label))} is not in "
-                f"0 .. {n - 1}, the ids of the {n:,} {plural} that {COUNTS} counts"
+                f"0 .. {n - 1}, the ids of the {n:,} {plural} that {COUNTS} counts; correct the line, or the "
+                f"number in {COUNTS}"
             )
     return np.array([int(label) for label in labels], dtype=np.int64)
 

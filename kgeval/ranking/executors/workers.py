@@ -28,7 +28,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from kgeval._version import __version__
-from kgeval.checks import Ids
+from kgeval.checks import Ids, grouped
 from kgeval.data.dataset import Dataset
 from kgeval.errors import KgevalError, ScoreError
 from kgeval.kernels.backends import check_device
@@ -127,12 +127,13 @@ class Shipment:
 
 def _identity(scorer: Any, rows: RowScorer, dataset: Dataset, tasks: Sequence[Task | ListTask]) -> ScorerIdentity:
     """Return the identity of a scorer, probed with the first queries of each task."""
-    triples = np.concatenate([triples_of(task, 0, min(PROBED, task.n_queries)) for task in tasks])
-    sides = tuple(dict.fromkeys(task.side for task in tasks))
-    candidates = {
-        side: np.unique(np.concatenate([_candidates(task) for task in tasks if task.side == side])) for side in sides
+    of_side = grouped((task.side, task) for task in tasks)
+    triples = {
+        side: np.concatenate([triples_of(task, 0, min(PROBED, task.n_queries)) for task in part])
+        for side, part in of_side.items()
     }
-    return ScorerIdentity(scorer, rows, dataset, triples, candidates, sides)
+    candidates = {side: np.unique(np.concatenate([*map(_candidates, part)])) for side, part in of_side.items()}
+    return ScorerIdentity(scorer, rows, dataset, triples, candidates, tuple(of_side))
 
 
 def triples_of(task: Task | ListTask, start: int, stop: int) -> Ids:

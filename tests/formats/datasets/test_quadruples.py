@@ -54,7 +54,8 @@ def test_what_does_not_fit_is_an_error(tmp_path):
     """An id beyond stat.txt, and a fifth column with a meaning."""
     folder = write(tmp_path / "a", RENET | {"stat.txt": "10 3"})
     assert failure(folder) == (
-        "DIR, quadruple 1 of train: the entity '10' is not in 0 .. 9, the ids of the 10 entities that stat.txt counts"
+        "DIR, quadruple 1 of train: the entity '10' is not in 0 .. 9, the ids of the 10 entities that stat.txt counts; "
+        "correct the line, or the number in stat.txt"
     )
     folder = write(tmp_path / "b", RENET | {"test.txt": "10\t2\t9\t11\t12\n"})
     assert failure(folder) == (
@@ -63,11 +64,12 @@ def test_what_does_not_fit_is_an_error(tmp_path):
     )
     named = kgeval.read_dataset(folder, columns="s,p,o,time,end")
     assert (named.time_column, named.column("test", "end").tolist()) == ("time", [12])
-    folder = write(tmp_path / "c", RENET | {"stat.txt": "many"})
-    assert failure(folder, format="quadruples") == (
-        "DIR/stat.txt: expected the number of entities, the number of relations and perhaps the number of times; "
-        "found 'many'"
-    )
+    for name, text in (("c", "many"), ("d", "11 x"), ("e", "")):
+        folder = write(tmp_path / name, RENET | {"stat.txt": text})
+        assert failure(folder) == (
+            "DIR/stat.txt: expected the number of entities, the number of relations and perhaps the number of times; "
+            f"found {text!r}. Write these numbers into it: all entities that it counts are candidates"
+        )
 
 
 @pytest.mark.parametrize("more", [{}, DICTIONARIES], ids=["icews", "tlogic"])
