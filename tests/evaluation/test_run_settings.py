@@ -11,6 +11,7 @@ from grids import size
 from kgeval.candidates import All, Listed
 
 import kgeval as kg
+from kgeval.data.keys import NO_COLUMNS
 from kgeval.data.protocol import RandomSample
 from kgeval.evaluation import evaluator, row_order
 from kgeval.ranking import listed
@@ -509,7 +510,7 @@ def test_tasks_keep_their_queries_together():
     for seed in range(size(10, 300)):
         rng, dataset, table, protocol = draw(seed)
         evaluator = kg.Evaluator(dataset, kg.Protocol(candidates=protocol.candidates))
-        plan = evaluator._plan(evaluator._protocol_for(table))
+        plan = evaluator._plan(evaluator._protocol_for(table), NO_COLUMNS)
         tasks = plan.lists or plan.tasks
         places = np.random.default_rng(seed).permutation(len(dataset["test"]))
         ordered, urgency = in_order(tasks, places)
