@@ -28,15 +28,15 @@ POOLED = (
 
 
 def screen_text(benchmark: Any) -> str:
-    """Return the verdict, the header, the table of means and the table of differences, for the width of the terminal.
+    """Return the verdict, the table of means, the table of differences and the header, for the width of the terminal.
 
     Parameters
     ----------
     benchmark : Benchmark
     """
     shown = replace(Screen.of(sys.stdout), has_styles=False)
-    parts = [shown.lines([benchmark.verdict.sentence, *benchmark.header()]), *table_texts(benchmark, shown)]
-    return "\n\n".join(parts)
+    tables = table_texts(benchmark, shown)
+    return "\n\n".join([shown.lines([benchmark.verdict.sentence]), *tables, shown.lines(benchmark.header())])
 
 
 def table_texts(benchmark: Any, screen: Screen) -> list[str]:

@@ -23,10 +23,10 @@ from kgeval.classification.pairing import pair_examples
 from kgeval.classification.point_keys import split_average
 from kgeval.comparison.names import several_results
 from kgeval.comparison.rows import Pair, alpha_of, decided_rows, interval_words, pairs_of, trained_words
-from kgeval.comparison.tables import shown_differences
+from kgeval.comparison.tables import screen_differences, shown_differences
 from kgeval.comparison.verdict import Sentence
 from kgeval.display.frames import frame_panel, frame_text
-from kgeval.display.media import panel_table, text_table
+from kgeval.display.media import panel_table
 from kgeval.errors import MetricError
 from kgeval.metrics.base import Metric, split_list
 from kgeval.metrics.grammar import display_of
@@ -128,9 +128,8 @@ class ClassificationComparison:
 
     def __repr__(self) -> str:
         screen = replace(Screen.of(sys.stdout), has_styles=False)
-        values = frame_text([self.verdict, *self.header()], self.values)
-        differences = shown_differences(self.differences.to_dict("records"), self.alpha, screen=screen)
-        return f"{values}\n\n{text_table(differences, screen)}"
+        parts = [frame_text([self.verdict], self.values), screen_differences(self, screen)]
+        return "\n\n".join([*parts, screen.lines(self.header())])
 
     def _repr_html_(self) -> str:
         differences = shown_differences(self.differences.to_dict("records"), self.alpha)

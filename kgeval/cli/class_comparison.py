@@ -8,9 +8,8 @@ from typing import Any
 
 from kgeval.classification.classification_comparison import ClassificationComparison, compare_classifications
 from kgeval.cli.options import json_text, say_aside
-from kgeval.comparison.tables import shown_differences
+from kgeval.comparison.tables import screen_differences
 from kgeval.display.frames import format_frame, frame_records, undefined_lines
-from kgeval.display.media import text_table
 from kgeval.errors import ProtocolError
 from kgeval.metrics.default_metrics import COMPARED_METRICS
 
@@ -66,9 +65,7 @@ def _table_text(compared: ClassificationComparison, undefined: list[str], option
     screen, header = options.screen, compared.header()
     notes = [line for line in header if line.startswith("note: ")]
     about = [line for line in header if line not in notes]
-    table = shown_differences(compared.differences.to_dict("records"), compared.alpha, screen=screen)
-    parts = [screen.bold(screen.wrapped(compared.verdict))]
-    parts += [] if options.quiet else [screen.dim(screen.lines(about))]
-    parts += [format_frame(compared.values, "table", screen), text_table(table, screen)]
-    parts += [] if options.quiet else [screen.lines([*undefined, *notes])]
+    parts = [screen.bold(screen.wrapped(compared.verdict)), format_frame(compared.values, "table", screen)]
+    parts.append(screen_differences(compared, screen))
+    parts += [] if options.quiet else [screen.dim(screen.lines(about)), screen.lines([*undefined, *notes])]
     return "\n\n".join(parts)

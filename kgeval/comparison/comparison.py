@@ -40,12 +40,11 @@ from kgeval.comparison.margins import equivalence_table
 from kgeval.comparison.names import check_rivals, models_of, several_results
 from kgeval.comparison.panels import comparison_panel
 from kgeval.comparison.rows import pairs_of, row_of
-from kgeval.comparison.tables import shown_differences, values_text
+from kgeval.comparison.tables import screen_differences, values_text
 from kgeval.comparison.texts import header_lines
 from kgeval.comparison.verdict import Verdict, verdict_of
 from kgeval.data.frames import with_labels
 from kgeval.data.known import SETTINGS
-from kgeval.display.media import text_table
 from kgeval.errors import MetricError, ProtocolError
 from kgeval.metrics.base import Metric, split_list
 from kgeval.metrics.default_metrics import COMPARED_METRICS
@@ -512,15 +511,10 @@ class Comparison:
         """Return the lines above the table: compared results, protocol, overrides, test, and notes."""
         return header_lines(self)
 
-    def _lines(self) -> list[str]:
-        """Return the lines above the displayed table: the verdict, then the header."""
-        return [self.verdict.sentence, *self.header()]
-
     def __repr__(self) -> str:
         screen = replace(Screen.of(sys.stdout), has_styles=False)
-        differences = shown_differences(self.differences.to_dict("records"), self.alpha, screen=screen)
-        parts = [screen.lines(self._lines()), values_text(self, "table", screen), text_table(differences, screen)]
-        return "\n\n".join(parts)
+        tables = values_text(self, "table", screen), screen_differences(self, screen)
+        return "\n\n".join([screen.lines([self.verdict.sentence]), *tables, screen.lines(self.header())])
 
     def _repr_html_(self) -> str:
         return comparison_panel(self)

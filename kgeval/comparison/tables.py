@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from kgeval.checks import grouped, listed
+from kgeval.checks import counted, grouped, listed
 from kgeval.comparison.rows import shown_decision
 from kgeval.comparison.texts import protocol_comment
-from kgeval.display.media import drawn
+from kgeval.display.media import drawn, text_table
 from kgeval.display.table import BOLD, Cell, Column, Note, Table, frame_table
 from kgeval.errors import MetricError
 from kgeval.markup import printable
@@ -19,6 +20,7 @@ from kgeval.stats.moments import FEW_CLUSTERS
 from kgeval.terminal import PIPE, Screen, shortened
 
 MARK = "†"  # significantly better than every other model
+MANY = 4  # models; from so many on, people are shown the differences in the first metric alone
 MAX_PLACES = 3  # differences that a note names before it counts the others
 MAX_NAME = 40  # characters of the name of a model, where no terminal sets the width
 
@@ -163,6 +165,25 @@ def shown_differences(
     places = [f"{place} on {printable(row['dataset'])}" if has_datasets else place for place, row in zip(places, rows)]
     reasons = grouped((row["reason"], place) for row, place in zip(rows, places) if row["reason"])
     return Table(columns, [("", f"{listed(where, MAX_PLACES)}: {reason}") for reason, where in reasons.items()])
+
+
+def screen_differences(comparison: Any, screen: Screen = PIPE) -> str:
+    """Return the differences of a comparison for a terminal; of four and more models those in the first metric.
+
+    Parameters
+    ----------
+    comparison : Comparison or ClassificationComparison
+    screen : Screen
+    """
+    rows, first = comparison.differences.to_dict("records"), next(iter(comparison.keys))
+    is_cut = len(comparison.names) >= MANY and len(comparison.keys) > 1
+    shown = [row for row in rows if row["metric"] == first] if is_cut else rows
+    table = shown_differences(shown, comparison.alpha, screen=screen)
+    if is_cut:
+        others = listed([display_of(metric.removeprefix("macro.")).heading for metric in list(comparison.keys)[1:]])
+        left_out = f"{counted(len(rows) - len(shown), 'difference')} in {others}: --to csv, in Python .differences"
+        table = replace(table, notes=[*table.notes, ("", left_out)])
+    return text_table(table, screen)
 
 
 def _difference(row: Mapping[Any, Any], decimals: int) -> Cell:

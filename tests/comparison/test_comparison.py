@@ -1078,7 +1078,8 @@ def test_texts_escape_labels_in_html():
     assert "<b>" not in page
     assert html.escape(hostile, quote=False) in page
     assert "nan" not in text
-    assert text.splitlines()[: 1 + len(found.header())] == [found.verdict.sentence, *found.header()]
+    assert text.splitlines()[0] == found.verdict.sentence
+    assert text.splitlines()[-len(found.header()) :] == found.header()
     assert found.differences["metric"].tolist() == ["median_rank", "mrr"]
 
 

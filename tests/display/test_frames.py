@@ -394,6 +394,20 @@ def test_differences_of_pairs(comparison):
         assert max(map(len, fitted)) <= width
 
 
+def test_of_four_models_the_first_metric_alone(comparison):
+    """All differences count in the correction; a note says which are not shown, and where they are."""
+    one, two, three = comparison.results
+    four = kgeval.compare({"one": one, "two": two, "three": three, "four": three}, metrics="mrr,mr,hits@3")
+    blocks = repr(four).split("\n\n")
+    lines = blocks[2].split("\n")
+    assert [line.split("  ")[0] for line in lines[1:7]] == [
+        f"{row['first']} - {row['second']}" for row in four.differences.to_dict("records") if row["metric"] == "mrr"
+    ]
+    assert "12 differences in MR and hits@3: --to csv, in Python .differences" in lines
+    assert "for 18 tests" in repr(four) or "for 15 tests" in repr(four)  # equal ranks are not tested
+    assert repr(comparison).split("\n\n")[2].count("MRR") == 3
+
+
 def test_protocol_comment(comparison, result):
     """One line for results that agree; a line for each protocol else; no line end of a hostile name."""
     one, other = comparison.results[0], result

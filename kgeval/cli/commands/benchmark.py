@@ -174,12 +174,11 @@ def _as_text(benchmark: Benchmark, options: argparse.Namespace, page: str) -> st
     """Return the text for a terminal: verdict, runs, tables, all datasets together, tests, notes."""
     screen = options.screen
     parts = [screen.bold(screen.wrapped(benchmark.verdict.sentence))]
-    parts += [] if options.quiet else [screen.dim(screen.lines(benchmark.description()))]
     parts += table_texts(benchmark, screen)
     if len(benchmark.datasets) >= MIN_DATASETS and len(benchmark.models) >= MIN_MODELS:
         parts.append(screen.lines(benchmark.across().lines()))
     if not options.quiet:
-        parts.append(screen.dim(screen.lines(benchmark.notes_on_method())))
+        parts.append(screen.dim(screen.lines([*benchmark.description(), *benchmark.notes_on_method()])))
         parts += [screen.lines(f"note: {note}" for note in benchmark.notes)] if benchmark.notes else []
     return "\n\n".join([*parts, *([page] if page else [])])
 

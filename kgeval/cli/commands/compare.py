@@ -16,10 +16,9 @@ from kgeval.cli.options import add_format, add_quiet, add_results, json_text, re
 from kgeval.comparison.comparison import Comparison
 from kgeval.comparison.margins import equivalence_lines
 from kgeval.comparison.names import check_rivals
-from kgeval.comparison.tables import shown_differences, values_text
+from kgeval.comparison.tables import screen_differences, values_text
 from kgeval.comparison.texts import protocol_comment
 from kgeval.display.frames import format_frame, frame_records, undefined_lines
-from kgeval.display.media import text_table
 from kgeval.errors import ProtocolError
 from kgeval.metrics.base import split_list
 from kgeval.metrics.default_metrics import COMPARED_METRICS
@@ -28,7 +27,6 @@ from kgeval.results.keys import Key
 from kgeval.terminal import Screen
 
 LIMIT = 20
-FINE_PRINT = ("tested: ", "p_corrected ", "differences are ")  # lines of the header that are printed below the tables
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
@@ -138,14 +136,10 @@ def _compare(options: argparse.Namespace) -> str:
     values = values_text(comparison, options.to, screen)
     if options.to != "table":
         return values
-    verdict = screen.bold(screen.wrapped(comparison.verdict.sentence))
     header = comparison.header()
-    about = [line for line in header if not line.startswith((*FINE_PRINT, "note: "))]
-    notes_on_method = [line for line in header if line.startswith(FINE_PRINT)]
     notes = [line for line in header if line.startswith("note: ")]
-    parts = [verdict, *([] if options.quiet else [screen.dim(screen.lines(about))]), values]
-    table = shown_differences(comparison.differences.to_dict("records"), comparison.alpha, screen=screen)
-    parts.append(text_table(table, screen))
+    about = [line for line in header if line not in notes]
+    parts = [screen.bold(screen.wrapped(comparison.verdict.sentence)), values, screen_differences(comparison, screen)]
     if options.margin is not None:
         frame, kind = _equivalence(comparison, options)
         parts.append(screen.lines(equivalence_lines(frame, comparison, kind)))
@@ -155,7 +149,7 @@ def _compare(options: argparse.Namespace) -> str:
         title = f"difference in {heading} by relation, {pair}: the relations that contribute most"
         parts.append(f"{screen.lines([title])}\n{_relation_table(relations, comparison, screen)}")
     if not options.quiet:
-        parts.append(screen.dim(screen.lines(notes_on_method)))
+        parts.append(screen.dim(screen.lines(about)))
         parts += [screen.lines([*undefined, *notes])] if undefined or notes else []
     return "\n\n".join(parts)
 
@@ -188,8 +182,7 @@ def _relation_table(relations: pd.DataFrame, comparison: Comparison, screen: Scr
         frame = frame.rename(columns=dict(zip(("value_first", "value_second"), names)))
     if not frame["reversed"].any():
         frame = frame.drop(columns="reversed")
-    optional = ("share", "n_effective", "value_second", "value_first", *reversed(comparison.names))
-    return format_frame(frame, "table", screen, optional)
+    return format_frame(frame, "table", screen)
 
 
 def _by_relation(comparison: Comparison, options: argparse.Namespace, limit: int | None) -> pd.DataFrame:
