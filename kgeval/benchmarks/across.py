@@ -34,6 +34,9 @@ from kgeval.stats.across_datasets import (
 )
 from kgeval.stats.intervals import check_confidence
 
+if TYPE_CHECKING:  # these modules import this one
+    from kgeval.benchmarks.many_runs import Benchmark
+
 MIN_MODELS = 3  # for the tests
 MAX_TEXTS = 10  # pairs or datasets that a line lists
 PAIR_NUMBERS = ("difference", "p_nemenyi")
@@ -249,7 +252,7 @@ class AcrossDatasets:
         return frame_text(self.lines(), shown, index=False)
 
 
-def across_datasets(benchmark: Any, metric: str | Metric | None = None) -> AcrossDatasets:
+def across_datasets(benchmark: Benchmark, metric: str | Metric | None = None) -> AcrossDatasets:
     """Rank the models of a benchmark within each dataset, and test whether some are better over all datasets.
 
     Each dataset counts once: the observations are the datasets, not their triples. So the conclusion is about other

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kgeval import markup_panels as panels
 from kgeval.benchmarks.tables import mean_table, pair_table
@@ -18,6 +18,9 @@ from kgeval.results.clustering import PURPOSES
 from kgeval.stats.runs import MIN_TO_SEPARATE
 from kgeval.terminal import Screen
 
+if TYPE_CHECKING:  # these modules import this one
+    from kgeval.benchmarks.many_runs import Benchmark
+
 MAX_PAIRS = 10  # differences that a notebook shows without a click
 # What simulations say of a pooled spread that is not the same for all models (the annex of the guide has the table).
 POOLED = (
@@ -27,7 +30,7 @@ POOLED = (
 )
 
 
-def screen_text(benchmark: Any) -> str:
+def screen_text(benchmark: Benchmark) -> str:
     """Return the verdict, the table of means, the table of differences and the header, for the width of the terminal.
 
     Parameters
@@ -39,7 +42,7 @@ def screen_text(benchmark: Any) -> str:
     return "\n\n".join([shown.lines([benchmark.verdict.sentence]), *tables, shown.lines(benchmark.header())])
 
 
-def table_texts(benchmark: Any, screen: Screen) -> list[str]:
+def table_texts(benchmark: Benchmark, screen: Screen) -> list[str]:
     """Return the table of means and, if there are any, the table of differences, for a terminal.
 
     Parameters
@@ -51,7 +54,7 @@ def table_texts(benchmark: Any, screen: Screen) -> list[str]:
     return [text_table(table, screen) for table in tables]
 
 
-def notes_on_method(benchmark: Any) -> list[str]:
+def notes_on_method(benchmark: Benchmark) -> list[str]:
     """Return `Benchmark.notes_on_method`.
 
     Parameters
@@ -84,13 +87,13 @@ def notes_on_method(benchmark: Any) -> list[str]:
         )
         if not benchmark.keys[terms.metric].higher_is_better:
             lines.append(exchangeable_words([heading]))
-    n_pairs = len(table[["first", "second"]].apply(frozenset, axis=1).unique())
+    n_pairs = len({frozenset(pair) for pair in zip(table["first"], table["second"])})
     sizes = f"pairs of models: {n_pairs:,}, datasets: {len(benchmark.datasets):,}"
     lines.append(holm_words("p (Holm)", len(tested), sizes, terms.alpha))
     return [*lines, f"differences: {interval_words(table, terms.alpha)}"]
 
 
-def benchmark_panel(benchmark: Any) -> Markup:
+def benchmark_panel(benchmark: Benchmark) -> Markup:
     """Return the panel of a benchmark for notebooks: verdict, means and differences with interval bars, details.
 
     Parameters

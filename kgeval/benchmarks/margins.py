@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -15,8 +15,11 @@ from kgeval.comparison.rows import Pair, row_of
 from kgeval.errors import MetricError
 from kgeval.stats.paired import Difference
 
+if TYPE_CHECKING:  # these modules import this one
+    from kgeval.benchmarks.many_runs import Benchmark
 
-def benchmark_equivalence(benchmark: Any, margin: float, kind: str = "equivalence") -> pd.DataFrame:
+
+def benchmark_equivalence(benchmark: Benchmark, margin: float, kind: str = "equivalence") -> pd.DataFrame:
     """Return `Benchmark.equivalence`.
 
     Parameters

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kgeval.benchmarks.tables import mean_cells, table_notes
 from kgeval.checks import counted
@@ -18,6 +18,9 @@ from kgeval.metrics.grammar import display_of
 from kgeval.report import charts, page_differences, page_numbers
 from kgeval.report import page_parts as html
 
+if TYPE_CHECKING:  # these modules import this one
+    from kgeval.benchmarks.many_runs import Benchmark
+
 Row = Mapping[Any, Any]
 N_CAUTIONS, MAX_NAME, MAX_HEAD = 2, 32, 20
 MAX_FOREST = 4  # models; with more of them, the differences are shown as a matrix
@@ -26,11 +29,11 @@ MAX_FOREST = 4  # models; with more of them, the differences are shown as a matr
 # ---- pieces ----
 
 
-def _model(benchmark: Any, model: str) -> Markup:
+def _model(benchmark: Benchmark, model: str) -> Markup:
     return page_differences.model_label(model, benchmark.models.index(model))
 
 
-def models_in_order(benchmark: Any) -> list[str]:
+def models_in_order(benchmark: Benchmark) -> list[str]:
     """Return the models, best mean rank over the datasets first; a model without a value has no rank on a dataset.
 
     Parameters
@@ -42,7 +45,7 @@ def models_in_order(benchmark: Any) -> list[str]:
     return [str(name) for name in ranks.sort_values(kind="stable").index]
 
 
-def order_on(benchmark: Any, dataset: str) -> list[str]:
+def order_on(benchmark: Benchmark, dataset: str) -> list[str]:
     """Return the models that have runs on a dataset, best mean first; those without a value come last.
 
     Parameters
@@ -57,7 +60,7 @@ def order_on(benchmark: Any, dataset: str) -> list[str]:
     return sorted(means, key=lambda model: (math.isnan(means[model]), sign * means[model]))
 
 
-def cells_of(benchmark: Any, dataset: str, metric: str) -> dict[str, Row]:
+def cells_of(benchmark: Benchmark, dataset: str, metric: str) -> dict[str, Row]:
     """Return the rows of `Benchmark.table` of one dataset and metric: model -> row.
 
     Parameters
@@ -110,7 +113,7 @@ def spread(mean: float, deviation: float, metric: str) -> Markup | None:
 # ---- 1: the answer ----
 
 
-def answer(benchmark: Any, title: str) -> Markup:
+def answer(benchmark: Benchmark, title: str) -> Markup:
     """Return the verdict, the table of the primary metric, and cautions.
 
     Parameters
@@ -128,7 +131,7 @@ def answer(benchmark: Any, title: str) -> Markup:
     )
 
 
-def means_table(benchmark: Any, metric: str, name: str) -> Markup:
+def means_table(benchmark: Benchmark, metric: str, name: str) -> Markup:
     """Return a table of models x datasets: mean, standard deviation over the seeds, interval, and bars.
 
     Parameters
@@ -166,7 +169,7 @@ def means_table(benchmark: Any, metric: str, name: str) -> Markup:
 # ---- 2: differences ----
 
 
-def differences(benchmark: Any) -> Markup | None:
+def differences(benchmark: Benchmark) -> Markup | None:
     """Return the differences of the models on each dataset: forest plots; for many models, a matrix.
 
     Parameters
@@ -226,7 +229,7 @@ def reasons(rows: Sequence[Row]) -> Markup | None:
 # ---- 3: seeds ----
 
 
-def seeds(benchmark: Any) -> Markup:
+def seeds(benchmark: Benchmark) -> Markup:
     """Return each run beside the mean of its model, the standard deviation, and the parts of the variance.
 
     Parameters
@@ -278,7 +281,7 @@ def seeds(benchmark: Any) -> Markup:
 # ---- 4: all metrics ----
 
 
-def metrics(benchmark: Any) -> Markup | None:
+def metrics(benchmark: Benchmark) -> Markup | None:
     """Return the tables of the further metrics, which are not tested.
 
     Parameters
@@ -296,7 +299,7 @@ def metrics(benchmark: Any) -> Markup | None:
 # ---- 5: several datasets ----
 
 
-def together(benchmark: Any, across: Any) -> Markup:
+def together(benchmark: Benchmark, across: Any) -> Markup:
     """Return mean ranks over the datasets, a critical-difference diagram, and the results of the tests.
 
     Parameters
@@ -334,7 +337,7 @@ def together(benchmark: Any, across: Any) -> Markup:
 # ---- 6: background ----
 
 
-def background(benchmark: Any, command: str, version: str) -> Markup:
+def background(benchmark: Benchmark, command: str, version: str) -> Markup:
     """Return the last section, with parts that can be folded: protocols, all tests, tables, command and citation.
 
     Parameters
@@ -365,7 +368,7 @@ def background(benchmark: Any, command: str, version: str) -> Markup:
     return html.section("background", "Background", *parts)
 
 
-def all_tests(benchmark: Any) -> Markup:
+def all_tests(benchmark: Benchmark) -> Markup:
     """Return every test with all its numbers.
 
     Parameters

@@ -10,7 +10,7 @@ import math
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kgeval.benchmarks.notes import EQUAL_RANKS
 from kgeval.benchmarks.verdict import borrowed_spreads, why_none
@@ -25,11 +25,14 @@ from kgeval.markup import printable
 from kgeval.metrics.grammar import display_of
 from kgeval.terminal import PIPE, Screen
 
+if TYPE_CHECKING:  # these modules import this one
+    from kgeval.benchmarks.many_runs import Benchmark
+
 MAX_ROWS = 40  # differences in a terminal; if there are more, only those of the best models
 MARK = "†"  # differs significantly from the baseline
 
 
-def bold_models(benchmark: Any, dataset: str) -> set[str]:
+def bold_models(benchmark: Benchmark, dataset: str) -> set[str]:
     """Return the models whose value of the primary metric is bold on a dataset.
 
     These are the best model and all models that do not differ significantly from it. The set is empty if no model is
@@ -46,7 +49,7 @@ def bold_models(benchmark: Any, dataset: str) -> set[str]:
     return set(leaders) if len(leaders) < int(benchmark.values[dataset].notna().sum()) else set()
 
 
-def marked_models(benchmark: Any, dataset: str) -> set[str]:
+def marked_models(benchmark: Benchmark, dataset: str) -> set[str]:
     """Return the models that differ significantly from the baseline on a dataset.
 
     The set is empty without a baseline, or if differences between the results of the dataset were overridden.
@@ -63,7 +66,7 @@ def marked_models(benchmark: Any, dataset: str) -> set[str]:
     return {*decided["first"], *decided["second"]} - {benchmark.terms.baseline}
 
 
-def mean_cells(benchmark: Any, has_fixed_decimals: bool = False) -> dict[tuple[str, str, str], Cell]:
+def mean_cells(benchmark: Benchmark, has_fixed_decimals: bool = False) -> dict[tuple[str, str, str], Cell]:
     """Return the cells of the table: means with their intervals and their deviations over the seeds.
 
     Parameters
@@ -92,7 +95,7 @@ def mean_cells(benchmark: Any, has_fixed_decimals: bool = False) -> dict[tuple[s
     return cells
 
 
-def mean_table(benchmark: Any) -> Table:
+def mean_table(benchmark: Benchmark) -> Table:
     """Return the table of means with one row per dataset and model, and one column per metric.
 
     Parameters
@@ -111,7 +114,7 @@ def mean_table(benchmark: Any) -> Table:
     return Table(columns, table_notes(benchmark))
 
 
-def paper_table(benchmark: Any, has_fixed_decimals: bool = False) -> Table:
+def paper_table(benchmark: Benchmark, has_fixed_decimals: bool = False) -> Table:
     """Return the table of means with one row per model, and one column per dataset and metric, without intervals.
 
     Parameters
@@ -129,7 +132,7 @@ def paper_table(benchmark: Any, has_fixed_decimals: bool = False) -> Table:
     return Table(columns, table_notes(benchmark))
 
 
-def pair_table(benchmark: Any, screen: Screen = PIPE, limit: int | None = MAX_ROWS) -> Table:
+def pair_table(benchmark: Benchmark, screen: Screen = PIPE, limit: int | None = MAX_ROWS) -> Table:
     """Return the table of differences in the primary metric.
 
     If there are more than `limit` differences, only those of the best model of each dataset are shown; a note contains
@@ -142,7 +145,7 @@ def pair_table(benchmark: Any, screen: Screen = PIPE, limit: int | None = MAX_RO
         As in `kgeval.comparison.tables.shown_differences`.
     limit : int, optional
     """
-    rows: list[dict[str, Any]] = benchmark.differences.to_dict("records")
+    rows = benchmark.differences.to_dict("records")
     n_all = len(rows)
     if limit is not None and n_all > limit and benchmark.terms.baseline is None:
         best = {dataset: leaders[0] for dataset, leaders in benchmark.verdict.leaders.items() if leaders}
@@ -157,7 +160,7 @@ def pair_table(benchmark: Any, screen: Screen = PIPE, limit: int | None = MAX_RO
     return replace(shown, notes=[*shown.notes, ("", left_out)])
 
 
-def table_notes(benchmark: Any) -> list[Note]:
+def table_notes(benchmark: Benchmark) -> list[Note]:
     """Return the notes below the table: the meaning of the numbers, of bold values and marks, and cautions.
 
     Parameters
@@ -202,7 +205,7 @@ def table_notes(benchmark: Any) -> list[Note]:
     return [*notes, *cautions]
 
 
-def _cautions(benchmark: Any) -> list[str]:
+def _cautions(benchmark: Benchmark) -> list[str]:
     """Return the notes below the table about overrides, datasets without a verdict, single runs and equal runs."""
     notes = [f"overridden in {dataset}: {text}" for dataset, text in _overridden(benchmark).items()]
     differing = [dataset for dataset, alignment in benchmark.alignments.items() if alignment.differing]
@@ -216,7 +219,7 @@ def _cautions(benchmark: Any) -> list[str]:
     return [*notes, *(note for note in benchmark.notes if note.endswith(EQUAL_RANKS))]
 
 
-def _overridden(benchmark: Any) -> dict[str, str]:
+def _overridden(benchmark: Benchmark) -> dict[str, str]:
     """Return the differences between results that were overridden: dataset -> text."""
     return {
         dataset: "; ".join(map(str, alignment.overridden))
@@ -225,7 +228,7 @@ def _overridden(benchmark: Any) -> dict[str, str]:
     }
 
 
-def latex_text(benchmark: Any, siunitx: bool = False) -> str:
+def latex_text(benchmark: Benchmark, siunitx: bool = False) -> str:
     """Return `Benchmark.to_latex`.
 
     Parameters
@@ -236,7 +239,7 @@ def latex_text(benchmark: Any, siunitx: bool = False) -> str:
     return latex_table(paper_table(benchmark, siunitx), "\n".join(_protocol_lines(benchmark)), siunitx=siunitx)
 
 
-def markdown_text(benchmark: Any) -> str:
+def markdown_text(benchmark: Benchmark) -> str:
     """Return `Benchmark.to_markdown`.
 
     Parameters
@@ -249,7 +252,7 @@ def markdown_text(benchmark: Any) -> str:
 
 
 def csv_table(
-    benchmark: Any,
+    benchmark: Benchmark,
     path: str | Path | None = None,
     overwrite: bool = False,
     differences: bool = False,
@@ -274,7 +277,7 @@ def csv_table(
     return text
 
 
-def _protocol_lines(benchmark: Any) -> list[str]:
+def _protocol_lines(benchmark: Benchmark) -> list[str]:
     """Return the lines of comment of a LaTeX file with the protocols of all datasets."""
     ties, lines = " and ".join(sorted({key.ties for key in benchmark.keys.values()})), []
     for dataset in benchmark.datasets:

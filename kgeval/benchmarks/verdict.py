@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
@@ -14,6 +14,9 @@ from kgeval.comparison.rows import NO_RUN, UNDECIDED, difference_words, row_of, 
 from kgeval.comparison.verdict import Sentence, shown_name
 from kgeval.markup_panels import between, enough_decimals, written
 from kgeval.metrics.grammar import display_of
+
+if TYPE_CHECKING:  # these modules import this one
+    from kgeval.benchmarks.many_runs import Benchmark
 
 MAX_NAMED = 4  # models that a verdict names before it counts the others
 MAX_WITH_NUMBERS = 3  # datasets, or comparisons with a baseline, whose numbers the sentence contains
@@ -50,7 +53,7 @@ class BenchmarkVerdict:
         return self.sentence
 
 
-def benchmark_verdict(benchmark: Any) -> BenchmarkVerdict:
+def benchmark_verdict(benchmark: Benchmark) -> BenchmarkVerdict:
     """Return the verdict on a benchmark.
 
     Parameters
@@ -70,7 +73,7 @@ def benchmark_verdict(benchmark: Any) -> BenchmarkVerdict:
         leaders = {dataset: leaders_on(benchmark, dataset) for dataset in benchmark.datasets}
         parts = _best_parts(benchmark, leaders)
     else:
-        parts = _baseline_parts(benchmark)
+        parts = _baseline_parts(benchmark, benchmark.terms.baseline)
     if n_tests:
         parts.append(
             f"{n_decided} of {counted(n_tests, 'difference')} {'is' if n_decided == 1 else 'are'} decided "
@@ -87,7 +90,7 @@ def benchmark_verdict(benchmark: Any) -> BenchmarkVerdict:
     return BenchmarkVerdict("; ".join(parts), leaders, n_decided, n_tests, benchmark.metric)
 
 
-def leaders_on(benchmark: Any, dataset: str) -> tuple[str, ...]:
+def leaders_on(benchmark: Benchmark, dataset: str) -> tuple[str, ...]:
     """Return `BenchmarkVerdict.leaders` for one dataset, with all pairs compared.
 
     Parameters
@@ -100,7 +103,7 @@ def leaders_on(benchmark: Any, dataset: str) -> tuple[str, ...]:
     return _sentence(benchmark, dataset).leaders
 
 
-def _sentence(benchmark: Any, dataset: str) -> Sentence:
+def _sentence(benchmark: Benchmark, dataset: str) -> Sentence:
     """Return the sentence about the models that have runs on a dataset."""
     display, higher = display_of(benchmark.metric), benchmark.keys[benchmark.metric].higher_is_better
     values = {str(model): float(value) for model, value in benchmark.values[dataset].dropna().items()}
@@ -127,7 +130,7 @@ def borrowed_spreads(differences: pd.DataFrame) -> list[str]:
     return [f"{_few(places)} {said}"] if places else []
 
 
-def more_runs(benchmark: Any) -> list[str]:
+def more_runs(benchmark: Benchmark) -> list[str]:
     """Return a sentence about undecided differences of models with two runs, which a third run may decide.
 
     Parameters
@@ -147,7 +150,7 @@ def more_runs(benchmark: Any) -> list[str]:
     ]
 
 
-def why_none(benchmark: Any, dataset: str) -> str:
+def why_none(benchmark: Benchmark, dataset: str) -> str:
     """Return the reason why there is no verdict on a dataset; empty if there is a verdict.
 
     Parameters
@@ -168,7 +171,7 @@ def why_none(benchmark: Any, dataset: str) -> str:
     return ""
 
 
-def _of_one(benchmark: Any) -> str:
+def _of_one(benchmark: Benchmark) -> str:
     """Return the sentence about a benchmark of one model: its means."""
     label, model = benchmark.metric, benchmark.models[0]
     decimals, texts = display_of(label).decimals, []
@@ -179,7 +182,7 @@ def _of_one(benchmark: Any) -> str:
     return f"{shown_name(model)}: {means}; one model, so there is no difference to test"
 
 
-def _best_parts(benchmark: Any, leaders: Mapping[str, Sequence[str]]) -> list[str]:
+def _best_parts(benchmark: Benchmark, leaders: Mapping[str, Sequence[str]]) -> list[str]:
     """Return the parts of the sentence that name the best models, datasets with the same answer together."""
     datasets, parts = benchmark.datasets, list[str]()
     has_numbers = len(datasets) <= MAX_WITH_NUMBERS
@@ -211,9 +214,9 @@ def _numbers(sentence: Sentence) -> str:
     return f"{text}, but better than {_few([shown_name(name) for name in beaten])}" if beaten else text
 
 
-def _baseline_parts(benchmark: Any) -> list[str]:
+def _baseline_parts(benchmark: Benchmark, baseline: str) -> list[str]:
     """Return the parts of the sentence that compare each model with the baseline."""
-    display, baseline, table = display_of(benchmark.metric), benchmark.terms.baseline, benchmark.differences
+    display, table = display_of(benchmark.metric), benchmark.differences
     has_numbers = len(table) <= MAX_WITH_NUMBERS
     parts = []
     for model in benchmark.models:

@@ -128,7 +128,7 @@ class ClassificationComparison:
 
     def __repr__(self) -> str:
         screen = replace(Screen.of(sys.stdout), has_styles=False)
-        parts = [frame_text([self.verdict], self.values), screen_differences(self, screen)]
+        parts = [frame_text([self.verdict], self.values), screen_differences(self.differences, self.alpha, screen)]
         return "\n\n".join([*parts, screen.lines(self.header())])
 
     def _repr_html_(self) -> str:

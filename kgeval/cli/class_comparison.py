@@ -66,6 +66,6 @@ def _table_text(compared: ClassificationComparison, undefined: list[str], option
     notes = [line for line in header if line.startswith("note: ")]
     about = [line for line in header if line not in notes]
     parts = [screen.bold(screen.wrapped(compared.verdict)), format_frame(compared.values, "table", screen)]
-    parts.append(screen_differences(compared, screen))
+    parts.append(screen_differences(compared.differences, compared.alpha, screen))
     parts += [] if options.quiet else [screen.dim(screen.lines(about)), screen.lines([*undefined, *notes])]
     return "\n\n".join(parts)

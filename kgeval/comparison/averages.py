@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -17,9 +17,12 @@ from kgeval.errors import MetricError
 from kgeval.stats.macro_difference import compare_macro
 from kgeval.stats.paired import Difference, compare_paired
 
+if TYPE_CHECKING:  # these modules import this one
+    from kgeval.comparison.comparison import Comparison
+
 
 def average_table(
-    comparison: Any, columns: Sequence[str], labels: Sequence[str], pair: tuple[int, int], weights: Reals | None
+    comparison: Comparison, columns: Sequence[str], labels: Sequence[str], pair: tuple[int, int], weights: Reals | None
 ) -> pd.DataFrame:
     """Return the table of `Comparison.averages`.
 
@@ -72,7 +75,7 @@ def _mean(
     return found, (float(moments[0].number), float(moments[1].number))
 
 
-def _codes(comparison: Any, columns: Sequence[str], sample: Sample, pair: tuple[int, int]) -> Ids:
+def _codes(comparison: Comparison, columns: Sequence[str], sample: Sample, pair: tuple[int, int]) -> Ids:
     """Return the group of each rank of a sample: ranks of one group have the same label in all columns."""
     codes = [groups_by(comparison, column, sample.rows, pair)[0] for column in columns]
     return np.unique(np.column_stack(codes), axis=0, return_inverse=True)[1].reshape(len(sample.rows[0]))

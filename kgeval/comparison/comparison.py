@@ -513,7 +513,7 @@ class Comparison:
 
     def __repr__(self) -> str:
         screen = replace(Screen.of(sys.stdout), has_styles=False)
-        tables = values_text(self, "table", screen), screen_differences(self, screen)
+        tables = values_text(self, "table", screen), screen_differences(self.differences, self.alpha, screen)
         return "\n\n".join([screen.lines([self.verdict.sentence]), *tables, screen.lines(self.header())])
 
     def _repr_html_(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -14,8 +14,13 @@ from kgeval.features.columns import FEATURES
 from kgeval.results.evaluation_result import BREAKDOWNS, EvaluationResult, group_column, rank_groups
 from kgeval.results.times import split_period
 
+if TYPE_CHECKING:  # these modules import this one
+    from kgeval.comparison.comparison import Comparison
 
-def groups_by(comparison: Any, column: str, rows: Sequence[Ids], pair: tuple[int, int]) -> tuple[Ids, list[str], bool]:
+
+def groups_by(
+    comparison: Comparison, column: str, rows: Sequence[Ids], pair: tuple[int, int]
+) -> tuple[Ids, list[str], bool]:
     """Return the group of each compared rank, the labels of the groups, and whether the groups have an order.
 
     The column is taken from the results of the `pair` that have the column, else from another result. If no result has

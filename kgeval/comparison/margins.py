@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -39,12 +39,17 @@ from kgeval.stats.moments import first_mean
 from kgeval.stats.paired import compare_paired
 from kgeval.stats.runs import Runs, effective_differing
 
+if TYPE_CHECKING:  # these modules import this one
+    from kgeval.comparison.comparison import Comparison
+
 KINDS = ("equivalence", "non-inferiority")
 EQUAL, NOT_INFERIOR, INFERIOR = "equal within the margin", "not inferior", "inferior beyond the margin"
 MARGIN_COLUMNS = (*ROW_COLUMNS, *MORE_COLUMNS, "margin", "p_beyond", "p_beyond_corrected", "not_excluded")
 
 
-def equivalence_table(comparison: Any, label: str, margin: float, kind: str, baseline: str | None) -> pd.DataFrame:
+def equivalence_table(
+    comparison: Comparison, label: str, margin: float, kind: str, baseline: str | None
+) -> pd.DataFrame:
     """Return the table of `Comparison.equivalence`.
 
     Parameters
@@ -72,7 +77,7 @@ def equivalence_table(comparison: Any, label: str, margin: float, kind: str, bas
     return margin_rows(pairs, [margin] * len(pairs), kind, comparison.alpha)
 
 
-def largest_of(comparison: Any, label: str) -> float:
+def largest_of(comparison: Comparison, label: str) -> float:
     """Return `largest_difference` of a metric of a comparison.
 
     Parameters
@@ -84,7 +89,7 @@ def largest_of(comparison: Any, label: str) -> float:
     return largest_difference(comparison.keys[label], comparison.results, comparison.alignment.rows)
 
 
-def compared_pair(comparison: Any, label: str, pair: tuple[int, int]) -> Pair:
+def compared_pair(comparison: Comparison, label: str, pair: tuple[int, int]) -> Pair:
     """Return two models of a comparison in a metric, for `margin_rows`.
 
     Parameters
@@ -239,7 +244,7 @@ def largest_difference(key: Key, results: Sequence[EvaluationResult], rows: Sequ
     return float(rivals.max()) if len(rivals) and rivals.min() >= 0 else math.inf
 
 
-def equivalence_lines(frame: pd.DataFrame, comparison: Any, kind: str) -> list[str]:
+def equivalence_lines(frame: pd.DataFrame, comparison: Comparison, kind: str) -> list[str]:
     """Return the table of `Comparison.equivalence` as sentences, one for each pair, and one about the test.
 
     Parameters

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kgeval import markup_panels as panels
 from kgeval.checks import counted
@@ -13,10 +13,13 @@ from kgeval.markup import Markup, joined
 from kgeval.metrics.grammar import display_of
 from kgeval.terminal import shortened
 
+if TYPE_CHECKING:  # these modules import this one
+    from kgeval.comparison.comparison import Comparison
+
 MAX_PAIRS = 10  # differences that the panel shows without a click
 
 
-def comparison_panel(comparison: Any) -> Markup:
+def comparison_panel(comparison: Comparison) -> Markup:
     """Return the panel of a comparison: verdict, differences with interval bars, and details.
 
     The differences of two models are shown in up to three metrics, those of more models in the metric of the verdict.
@@ -44,7 +47,7 @@ def comparison_panel(comparison: Any) -> Markup:
     )
 
 
-def shown_metrics(comparison: Any, metric: str) -> list[str]:
+def shown_metrics(comparison: Comparison, metric: str) -> list[str]:
     """Return up to three compared metrics that can share one scale.
 
     These are `metric`, and the first and the last of the other compared metrics that have the same bounds as `metric`.
@@ -60,7 +63,7 @@ def shown_metrics(comparison: Any, metric: str) -> list[str]:
     return list(dict.fromkeys([metric, *others[:1], *others[-1:]]))
 
 
-def _values(comparison: Any, metric: str) -> Markup:
+def _values(comparison: Comparison, metric: str) -> Markup:
     """Return a table with the value of each model."""
     bars = []
     for name, row in zip(comparison.names, comparison.values.to_dict("records")):

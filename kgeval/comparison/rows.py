@@ -249,7 +249,7 @@ def _record(pair: Pair, p_corrected: float, level: float, alpha: float) -> dict[
 
 def row_of(
     differences: pd.DataFrame, metric: str, first: str, second: str, dataset: str | None = None
-) -> dict[str, Any]:
+) -> dict[Any, Any]:
     """Return the row of two models in a metric, as ``first - second``.
 
     Parameters

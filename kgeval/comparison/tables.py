@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
 
 from kgeval.checks import counted, grouped, listed
 from kgeval.comparison.rows import shown_decision
@@ -19,13 +21,16 @@ from kgeval.metrics.grammar import display_of
 from kgeval.stats.moments import FEW_CLUSTERS
 from kgeval.terminal import PIPE, Screen, shortened
 
+if TYPE_CHECKING:  # these modules import this one
+    from kgeval.comparison.comparison import Comparison
+
 MARK = "†"  # significantly better than every other model
 MANY = 4  # models; from so many on, people are shown the differences in the first metric alone
 MAX_PLACES = 3  # differences that a note names before it counts the others
 MAX_NAME = 40  # characters of the name of a model, where no terminal sets the width
 
 
-def shown_values(comparison: Any, intervals: bool = True) -> Table:
+def shown_values(comparison: Comparison, intervals: bool = True) -> Table:
     """Return the values of the compared models, with the best of each metric in bold.
 
     Bold are the best value, and the values of models that do not differ significantly from it. A mark means that the
@@ -71,7 +76,7 @@ def shown_values(comparison: Any, intervals: bool = True) -> Table:
     return frame_table(values, (), best=bold, marks=marks, notes=notes)
 
 
-def _widths(comparison: Any) -> str:
+def _widths(comparison: Comparison) -> str:
     """Return the sentence on the largest distance between a value and an end of its interval, for each metric."""
     texts = []
     for metric in comparison.keys:
@@ -83,7 +88,7 @@ def _widths(comparison: Any) -> str:
     return f"{level} reach at most this far from the values: {listed(texts)}" if texts else f"no {level}"
 
 
-def values_text(comparison: Any, style: str, screen: Screen = PIPE, intervals: bool | None = None) -> str:
+def values_text(comparison: Comparison, style: str, screen: Screen = PIPE, intervals: bool | None = None) -> str:
     """Return `shown_values` as text; LaTeX starts with comments that say how the numbers were made.
 
     Parameters
@@ -102,7 +107,7 @@ def values_text(comparison: Any, style: str, screen: Screen = PIPE, intervals: b
     return drawn(table, style, screen, protocol_comment(named, ties) if style == "latex" else "")
 
 
-def _best_model(comparison: Any, metric: str) -> str:
+def _best_model(comparison: Comparison, metric: str) -> str:
     """Return the name of the model with the best value; empty if it is not known."""
     try:
         return str(comparison.best(metric))
@@ -167,20 +172,22 @@ def shown_differences(
     return Table(columns, [("", f"{listed(where, MAX_PLACES)}: {reason}") for reason, where in reasons.items()])
 
 
-def screen_differences(comparison: Any, screen: Screen = PIPE) -> str:
+def screen_differences(differences: pd.DataFrame, alpha: float, screen: Screen = PIPE) -> str:
     """Return the differences of a comparison for a terminal; of four and more models those in the first metric.
 
     Parameters
     ----------
-    comparison : Comparison or ClassificationComparison
+    differences : pandas.DataFrame
+        From `kgeval.comparison.rows.decided_rows`.
+    alpha : float
     screen : Screen
     """
-    rows, first = comparison.differences.to_dict("records"), next(iter(comparison.keys))
-    is_cut = len(comparison.names) >= MANY and len(comparison.keys) > 1
-    shown = [row for row in rows if row["metric"] == first] if is_cut else rows
-    table = shown_differences(shown, comparison.alpha, screen=screen)
+    rows, metrics = differences.to_dict("records"), differences["metric"].unique().tolist()
+    is_cut = len({*differences["first"], *differences["second"]}) >= MANY and len(metrics) > 1
+    shown = [row for row in rows if row["metric"] == metrics[0]] if is_cut else rows
+    table = shown_differences(shown, alpha, screen=screen)
     if is_cut:
-        others = listed([display_of(metric.removeprefix("macro.")).heading for metric in list(comparison.keys)[1:]])
+        others = listed([display_of(metric.removeprefix("macro.")).heading for metric in metrics[1:]])
         left_out = f"{counted(len(rows) - len(shown), 'difference')} in {others}: --to csv, in Python .differences"
         table = replace(table, notes=[*table.notes, ("", left_out)])
     return text_table(table, screen)

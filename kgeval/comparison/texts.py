@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kgeval.checks import counted, grouped, listed
 from kgeval.comparison.rows import interval_words
@@ -13,6 +13,9 @@ from kgeval.results.clustering import PURPOSES
 from kgeval.results.evaluation_result import EvaluationResult
 from kgeval.results.keys import Key
 from kgeval.stats.paired import MAX_ENUMERATED, MIN_MID_P
+
+if TYPE_CHECKING:  # these modules import this one
+    from kgeval.comparison.comparison import Comparison
 
 
 def protocol_words(result: EvaluationResult) -> str:
@@ -67,7 +70,7 @@ def ties_line(keys: Mapping[str, Key]) -> str:
     return f"ties: {'; '.join(texts)}"
 
 
-def header_lines(comparison: Any) -> list[str]:
+def header_lines(comparison: Comparison) -> list[str]:
     """Return the lines above the table: compared results, protocol, overrides, test, and notes.
 
     Parameters
@@ -99,7 +102,7 @@ def header_lines(comparison: Any) -> list[str]:
     return lines + [f"note: {note}" for note in comparison.notes]
 
 
-def _test_lines(comparison: Any) -> list[str]:
+def _test_lines(comparison: Comparison) -> list[str]:
     """Return the lines that say how the differences were tested."""
     terms, table = comparison.terms, comparison.differences
     n_tested, n_pairs = int(table["p_corrected"].notna().sum()), len(table) // max(1, len(comparison.keys))

@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -27,6 +27,9 @@ from kgeval.results.display import MAX_TIES
 from kgeval.results.evaluation_result import EvaluationResult, have_same_ranks, rank_groups
 from kgeval.results.keys import Key
 from kgeval.results.rank_table import CONFIDENCE
+
+if TYPE_CHECKING:  # these modules import this one
+    from kgeval.comparison.comparison import Comparison
 
 PLACES = ("relation", "pattern", "cardinality")  # the columns whose groups a verdict on one model compares
 REVERSALS = ("pattern", "cardinality", "relation")  # columns in which the other model may lead in some groups
@@ -61,7 +64,7 @@ class Verdict:
 
 
 def verdict_of(
-    results: Mapping[str, EvaluationResult], comparison: Any = None, metric: str | Metric | None = None
+    results: Mapping[str, EvaluationResult], comparison: Comparison | None = None, metric: str | Metric | None = None
 ) -> Verdict:
     """Return the verdict on one or several models, written from the numbers.
 
@@ -124,12 +127,11 @@ def verdict_of(
     label = next(iter(comparison.keys)) if metric is None else str(Key.parse(metric))
     if label not in comparison.keys:
         raise MetricError(f"{label} was not compared; the compared metrics are {', '.join(comparison.keys)}")
-    compared = [results.get(name) for name in comparison.names]
-    if len(results) != len(compared) or not all(
-        result is not None and have_same_ranks(result, other) for result, other in zip(compared, comparison.results)
-    ):
+    compared = tuple(results[name] for name in comparison.names if name in results)
+    are_same = len(results) == len(compared) == len(comparison.names)
+    if not are_same or not all(map(have_same_ranks, compared, comparison.results)):
         raise DataError(f"results must be the compared results, under the names {listed(comparison.names)}")
-    return _of_several(replace(comparison, results=tuple(compared)), label)
+    return _of_several(replace(comparison, results=compared), label)
 
 
 @dataclass(frozen=True)
@@ -301,7 +303,7 @@ def _place(column: str, label: str) -> str:
     return f"{shown_name(label)} relations"
 
 
-def leaders_of(comparison: Any, label: str) -> tuple[str, ...]:
+def leaders_of(comparison: Comparison, label: str) -> tuple[str, ...]:
     """Return `Verdict.leaders` for a metric of a comparison, without the sentence.
 
     Parameters
@@ -313,7 +315,7 @@ def leaders_of(comparison: Any, label: str) -> tuple[str, ...]:
     return () if _why_none(comparison, label) else _sentence(comparison, label).leaders
 
 
-def _sentence(comparison: Any, label: str) -> Sentence:
+def _sentence(comparison: Comparison, label: str) -> Sentence:
     """Return the sentence about the model with the best value and its rivals: all others but runs of the same model."""
     key, display = comparison.keys[label], display_of(label)
     values = dict(zip(comparison.names, comparison.values[label].tolist()))
@@ -323,7 +325,7 @@ def _sentence(comparison: Any, label: str) -> Sentence:
     return Sentence(display.heading, display.decimals, bool(key.higher_is_better), rivals, rows, comparison.alpha)
 
 
-def _of_several(comparison: Any, label: str) -> Verdict:
+def _of_several(comparison: Comparison, label: str) -> Verdict:
     """Return the verdict on the models of a comparison."""
     key = comparison.keys[label]
     reason = _why_none(comparison, label)
@@ -339,7 +341,7 @@ def _of_several(comparison: Any, label: str) -> Verdict:
     return Verdict("; ".join(parts), "better" if is_decided else "undecided", sentence.leaders, label)
 
 
-def _relations(comparison: Any, label: str, sentence: Sentence) -> list[str]:
+def _relations(comparison: Comparison, label: str, sentence: Sentence) -> list[str]:
     """Return the part that says on how many relations the better model leads, and where it loses."""
     best, other = sentence.ranked[:2]
     groups = {}
@@ -367,7 +369,7 @@ def _relations(comparison: Any, label: str, sentence: Sentence) -> list[str]:
     return [text]
 
 
-def _ties(comparison: Any, label: str, sentence: Sentence) -> list[str]:
+def _ties(comparison: Comparison, label: str, sentence: Sentence) -> list[str]:
     """Return a part for each other tie policy under which another model is better than the best one, or as good."""
     results, best = zip(comparison.names, comparison.results), sentence.ranked[0]
     by_ties = {name: _by_ties(result, comparison.keys[label]) for name, result in results}
@@ -388,11 +390,11 @@ def _ties(comparison: Any, label: str, sentence: Sentence) -> list[str]:
     return parts
 
 
-def _chance(comparison: Any, label: str, sentence: Sentence) -> list[str]:
+def _chance(comparison: Comparison, label: str, sentence: Sentence) -> list[str]:
     """Return the part that says that even the best model is not clearly better than chance."""
     best, key = sentence.ranked[0], comparison.keys[label]
     chance = comparison.results[comparison.names.index(best)].rank_table.value(key, at_chance=True).value
-    row = comparison.values.loc[best]
+    row: dict[Any, Any] = comparison.values.loc[best].to_dict()
     low, high = (float(row.get(f"{label} {end}", math.nan)) for end in ("low", "high"))
     if not is_like_chance((float(row[label]), low, high), chance, key.higher_is_better):
         return []
@@ -428,7 +430,7 @@ def is_like_chance(interval: tuple[float, float, float], chance: float, higher_i
     return end <= chance if higher_is_better else end >= chance
 
 
-def _why_none(comparison: Any, label: str) -> str:
+def _why_none(comparison: Comparison, label: str) -> str:
     """Return the reason why there is no verdict on a metric of a comparison; empty if there is a verdict."""
     if comparison.alignment.differing:
         texts = [str(mismatch) for mismatch in comparison.alignment.differing]

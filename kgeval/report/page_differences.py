@@ -12,7 +12,7 @@ from kgeval.report import charts
 from kgeval.report.page_numbers import Number, difference_text
 from kgeval.report.page_parts import difference_cell, label, limits_of, number, row_head, table
 
-Row = Mapping[str, Any]
+Row = Mapping[Any, Any]
 MAX_NAME, MAX_HEAD = 32, 12  # characters of a model, and of a model above a narrow column
 
 

@@ -139,7 +139,11 @@ def _compare(options: argparse.Namespace) -> str:
     header = comparison.header()
     notes = [line for line in header if line.startswith("note: ")]
     about = [line for line in header if line not in notes]
-    parts = [screen.bold(screen.wrapped(comparison.verdict.sentence)), values, screen_differences(comparison, screen)]
+    parts = [
+        screen.bold(screen.wrapped(comparison.verdict.sentence)),
+        values,
+        screen_differences(comparison.differences, comparison.alpha, screen),
+    ]
     if options.margin is not None:
         frame, kind = _equivalence(comparison, options)
         parts.append(screen.lines(equivalence_lines(frame, comparison, kind)))
