@@ -374,14 +374,16 @@ class _Ranker:
                 self._n_pairs(n, 0),
             )
             further = (pace.seconds(2 * n_pairs, method) or 0.0) - (pace.seconds(n_pairs, method) or 0.0)
-            if (least := n_ranked * self._n_pairs(*SIZES[-1]) * further / n_pairs) > HOPELESS * seconds:
+            least = n_ranked * self._n_pairs(*SIZES[-1]) * further / n_pairs
+            one_call = pace.seconds(self._n_pairs(n, len(self.rivals)), method) or 0.0
+            if least > HOPELESS * seconds and one_call > MEASURABLE:  # short calls may have met a busy machine: measure
                 return None, least
         self.ranks(triples[_some(len(triples), n, rng)])  # not measured: a first call is often slow
         while True:
             part = triples[_some(len(triples), n, rng)]
-            start = call_size.clock()
-            self.ranks(part)
-            taken = call_size.clock() - start
+            taken = self._seconds(part)
+            if n_ranked * self._n_pairs(*SIZES[-1]) * taken / self._n_pairs(len(part), len(self.rivals)) > seconds:
+                taken = min(taken, self._seconds(part))  # the machine may have been busy
             per_pair, spent = min(per_pair, taken / self._n_pairs(len(part), len(self.rivals))), spent + taken
             if taken >= MEASURABLE or n >= min(len(triples), SIZES[0][0]) or spent + 3 * taken > seconds:
                 break
@@ -392,6 +394,12 @@ class _Ranker:
                 rivals = self.entities[_some(len(self.entities), n_rivals, rng)]
                 return replace(self, rivals=rivals, n_triples=n_triples), needed[-1]
         return None, needed[-1]
+
+    def _seconds(self, triples: Ids) -> float:
+        """Return how long it takes to rank triples."""
+        start = call_size.clock()
+        self.ranks(triples)
+        return call_size.clock() - start
 
     def _n_pairs(self, n_triples: int, n_rivals: int) -> int:
         """Return how many pairs are scored to rank triples; some objects always score all entities."""
