@@ -41,13 +41,11 @@ from kgeval.metrics.pointwise.cuts import (
     exact_doubles,
     thresholds_by_group,
 )
-from kgeval.scorers.check import check_missing, probe
-from kgeval.scorers.libraries import bound, scorer_notes
-from kgeval.scorers.precedence import check_precedence
+from kgeval.scorers.check import checked_scorer, probe
+from kgeval.scorers.libraries import scorer_notes
 from kgeval.scorers.row_scorers import (
     Limits,
     RowScorer,
-    as_row_scorer,
     check_triple_scores,
     columns_taken,
     missing_ids,
@@ -152,14 +150,11 @@ def classify(
     1.0
     """
     _check_settings(dataset, threshold_at, calibrate, prior)
-    scorer = bound(scorer, dataset)
     limits = Limits(None if batch_size is None else check_positive_int("batch_size", batch_size))
-    rows = as_row_scorer(scorer, len(dataset.entities), limits, dataset)
+    scorer, rows = checked_scorer(scorer, dataset, limits)
     side = pair_side(rows)
     columns = columns_taken(rows, [side])[side]
     negative_sets = NegativeSets.of(dataset, negatives, sample_seed, columns, filter_by)
-    check_missing(scorer, dataset)
-    check_precedence(scorer, rows, dataset)
     positives = {"test": negative_sets.positives}
     valid, test = (
         _Examples.of(dataset, part, negative_sets.triples[part], scorer, positives.get(part), columns) for part in PARTS

@@ -121,10 +121,7 @@ def check_scorer(
     """
     sides = check_sides(sides, ALL_SIDES)
     check_number("max_seconds", max_seconds, 0, np.inf, "a number of seconds above 0", ScoreError)
-    scorer = bound(scorer, dataset)
-    check_missing(scorer, dataset)
-    rows = as_row_scorer(scorer, len(dataset.entities), Limits(), dataset)
-    check_precedence(scorer, rows, dataset)
+    scorer, rows = checked_scorer(scorer, dataset)
     splits = [*reversed(dataset.splits)]
     triples = facts_of(dataset, splits)
     usable = ~np.isin(triples[:, [0, 2]], missing_ids(scorer, "entities")).any(axis=1)
@@ -145,6 +142,22 @@ def check_scorer(
     if fault:
         raise ScoreError(f"{rows.name}: {fault}")
     return replace(report, unchecked=unchecked)
+
+
+def checked_scorer(scorer: Any, dataset: Dataset, limits: Limits | None = None) -> tuple[Any, RowScorer]:
+    """Return a scorer for a dataset (see `bound`) and its adapter; raise a ScoreError if it does not fit the dataset.
+
+    Parameters
+    ----------
+    scorer : function, object or model
+    dataset : Dataset
+    limits : Limits, optional
+    """
+    scorer = bound(scorer, dataset)
+    rows = as_row_scorer(scorer, len(dataset.entities), limits, dataset)
+    check_missing(scorer, dataset)
+    check_precedence(scorer, rows, dataset)
+    return scorer, rows
 
 
 def check_missing(scorer: Any, dataset: Dataset) -> None:
