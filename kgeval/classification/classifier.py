@@ -153,11 +153,12 @@ def classify(
     limits = Limits(None if batch_size is None else check_positive_int("batch_size", batch_size))
     scorer, rows = checked_scorer(scorer, dataset, limits)
     side = pair_side(rows)
-    columns = columns_taken(rows, [side])[side]
-    negative_sets = NegativeSets.of(dataset, negatives, sample_seed, columns, filter_by)
+    columns = columns_taken(rows, [side])
+    negative_sets = NegativeSets.of(dataset, negatives, sample_seed, columns.scored, filter_by)
     positives = {"test": negative_sets.positives}
     valid, test = (
-        _Examples.of(dataset, part, negative_sets.triples[part], scorer, positives.get(part), columns) for part in PARTS
+        _Examples.of(dataset, part, negative_sets.triples[part], scorer, positives.get(part), columns.scored)
+        for part in PARTS
     )
     candidates = np.setdiff1d(np.arange(len(dataset.entities)), missing_ids(scorer, "entities"))
     report = probe(rows, dataset, {side: test.triples}, {side: candidates})
@@ -187,7 +188,7 @@ def classify(
             *negative_sets.notes,
             *report.notes,
             *scorer_notes(scorer),
-            *column_notes(dataset, {side: columns}),
+            *column_notes(dataset, columns),
             *cautions,
         ),
     )

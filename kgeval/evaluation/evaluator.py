@@ -218,7 +218,7 @@ class Evaluator:
             )
         given, (scorer, rows) = scorer, checked_scorer(scorer, self.dataset, limits)
         run.check_device(rows, device)
-        taken = FactColumns.taken(columns_taken(rows, self.protocol.sides))
+        taken = columns_taken(rows, self.protocol.sides)
         plan = self._plan(self._protocol_for(scorer), taken)
         places = run.places(plan.protocol, len(plan.positives.triples), seed, bool(wanted))
         scored = plan.positives.facts[plan.kept, : taken.n_scored]
@@ -339,7 +339,7 @@ class Evaluator:
         pandas.DataFrame
         """
         scorer, rows = checked_scorer(scorer, self.dataset)
-        taken = FactColumns.taken(columns_taken(rows, self.protocol.sides))
+        taken = columns_taken(rows, self.protocol.sides)
         plan = self._plan(replace(self._protocol_for(scorer), sample=None, sample_seed=0, precision=None), taken)
         triple = triple_ids(self.dataset.entities, self.dataset.relations, (s, p, o))
         side = _asked_side(plan.protocol, side)
@@ -383,7 +383,7 @@ class Evaluator:
                 f"the model has no vector for {lacking} that {verb} not occur in train, so only the entities of train "
                 "are candidates (unseen='drop')"
             )
-        notes += column_notes(self.dataset, dict(plan.positives.columns.by_side))
+        notes += column_notes(self.dataset, plan.positives.columns)
         if any(part.is_infinite for part in by_side.values()):
             notes.append("some scores are +infinity; infinities are ranked as numbers, and tie with each other")
         return notes

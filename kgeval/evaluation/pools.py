@@ -52,19 +52,9 @@ class SideFacts:
 def outside_pools(
     sides: Sequence[SideFacts], candidates: ByRelation, rows: Ids, entities: Mapping[str, Ids]
 ) -> dict[str, Bools]:
-    """Return, for each side, which of all positives are among `rows` and outside of their pools.
+    """Return, for each side, which of its facts are among `rows` and outside of their pools, bool (n,).
 
-    Parameters
-    ----------
-    sides : sequence of SideFacts
-    candidates : ByRelation
-    rows : int64 array, shape (positives,)
-    entities : mapping of str to int64 array
-        For each side, sorted ids of the entities that may be candidates.
-
-    Returns
-    -------
-    dict of str to bool array, shape (n,)
+    `entities` has, for each side, the sorted ids of the entities that may be candidates.
     """
     found = {of.side: np.zeros(len(of.facts), dtype=bool) for of in sides}
     for of in sides:
@@ -122,22 +112,10 @@ def pool_tasks(of: SideFacts, candidates: ByRelation, rows: Ids, entities: Ids, 
 def pool_rivals(
     sides: Sequence[SideFacts], candidates: ByRelation, outside: Mapping[str, Bools], entities: Mapping[str, Ids]
 ) -> list[tuple[str, Ids, dict[str, Ids]]]:
-    """Return the number of rivals of positives outside their pools, where they rank last, unscored; else nothing.
+    """Return the numbers of rivals of positives outside their pools, if they rank last, unscored; else nothing.
 
-    Parameters
-    ----------
-    sides : sequence of SideFacts
-    candidates : ByRelation
-    outside : mapping of str to bool array, shape (n,)
-        From `outside_pools`.
-    entities : mapping of str to int64 array
-        For each side, sorted ids of the entities that may be candidates.
-
-    Returns
-    -------
-    list of (side, rows, numbers)
-        The rows of such positives, int64 (positives,), and their numbers of rivals, int64 (positives,), under the keys
-        "raw" and "filtered".
+    `outside` and `entities` are as in `outside_pools`. Each tuple holds a side, the rows of such positives, int64
+    (positives,), and their numbers of rivals, int64 (positives,), under the keys "raw" and "filtered".
     """
     found = []
     for of in sides if candidates.kind == LAST else ():

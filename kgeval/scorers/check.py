@@ -136,7 +136,7 @@ def check_scorer(
             "do the model and the dataset use the same labels?"
         )
     taken = columns_taken(rows, sides)
-    facts = {side: facts_of(dataset, splits, names)[usable] for side, names in taken.items()}
+    facts = {side: facts_of(dataset, splits, taken.on_side(side).names)[usable] for side in sides}
     report = probe(rows, dataset, facts, candidates, shows_answers=True)
     fault, unchecked = find_fault(rows, scorer, dataset, sides, max_seconds)
     if fault:

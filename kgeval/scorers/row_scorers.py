@@ -24,7 +24,7 @@ import numpy as np
 
 from kgeval.checks import Ids, Reals, Scores, check_one_of
 from kgeval.data.dataset import Dataset, triple_labels
-from kgeval.data.keys import FurtherColumn, further_column
+from kgeval.data.keys import FactColumns, FurtherColumn, further_column
 from kgeval.data.queries import Queries
 from kgeval.data.sides import RELATION, SIDES, side_of
 from kgeval.errors import KgevalError, ScoreError
@@ -472,15 +472,16 @@ def on_side(rows: RowScorer, side: str) -> RowScorer:
     return PairRows(rows) if side == RELATION and isinstance(rows, (MatrixRows, GeometryRows)) else rows
 
 
-def columns_taken(rows: RowScorer, sides: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Return the names of the further columns that a scorer takes on each side.
+def columns_taken(rows: RowScorer, sides: Sequence[str]) -> FactColumns:
+    """Return the further columns that a scorer takes on each side, as the `scored` of `FactColumns`, without a key.
 
     Parameters
     ----------
     rows : RowScorer
     sides : sequence of str
     """
-    return {side: tuple(column.name for column in on_side(rows, side).columns) for side in sides}
+    by_side = [(side, tuple(column.name for column in on_side(rows, side).columns)) for side in sides]
+    return FactColumns(tuple(dict.fromkeys(name for _, names in by_side for name in names)), (), tuple(by_side))
 
 
 def _called(rows: RowScorer, side: str) -> tuple[RowScorer, str]:
