@@ -1096,7 +1096,7 @@ MUTANTS = (
     Mutant("T1", "recency_sees_its_own_time", "scorers/baselines.py", "scorers/test_baselines.py",
         "is_before = step < ",
         "is_before = step <= "),
-    Mutant("T1", "recency_needs_a_column_named_time", "scorers/row_scorers.py", "scorers/test_baselines.py",
+    Mutant("T1", "recency_needs_a_column_named_time", "scorers/taken_columns.py", "scorers/test_baselines.py",
         'known |= {"time": dataset.time_column} if dataset.time_column and "time" not in known else {}',
         ""),
     Mutant("T1", "a_baseline_that_is_not_beaten_is_no_caution", "report/page_content.py", "report/test_page_content.py",
