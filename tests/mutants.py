@@ -572,6 +572,9 @@ MUTANTS = (
     Mutant("H13", "positives_of_all_keys_share_the_known_answers_of_the_first", "ranking/tasks.py", KEYED,
         "known_offsets=np.append(0, np.cumsum(sizes))",
         "known_offsets=np.append(0, np.cumsum(np.zeros_like(sizes)))"),
+    Mutant("H13", "negatives_do_not_ask_for_the_time", "data/corruption.py", KEYED,
+        'if given is None and natural and setting == "filtered":',
+        "if False:"),
     Mutant("H13", "drawn_negatives_know_no_key", "data/corruption.py", CODED,
         "known = facts_of(dataset, [*_known_splits(dataset, filter), split], key)",
         "known = facts_of(dataset, [*_known_splits(dataset, filter), split], key)\n"
