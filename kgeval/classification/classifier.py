@@ -20,14 +20,13 @@ from kgeval.checks import (
     check_one_of,
     check_positive_int,
     counted,
-    cut_label,
     names_unknown_arguments,
     warn_user,
 )
 from kgeval.classification.classification_result import ClassificationResult
 from kgeval.classification.example_clusters import POSITIVE
 from kgeval.classification.negative_sets import PARTS, UNIFORM, Negatives, NegativeSets
-from kgeval.data.dataset import Dataset
+from kgeval.data.dataset import Dataset, check_dataset
 from kgeval.data.keys import column_notes, facts_of
 from kgeval.data.row_keys import group_rows
 from kgeval.errors import DataError, ProtocolError
@@ -294,11 +293,7 @@ def _first_rows(triples: Ids) -> Ids:
 
 def _check_settings(dataset: Any, threshold_at: Any, calibrate: Any, prior: Any) -> None:
     """Raise a DataError or ProtocolError if an argument of `classify` is not valid."""
-    if not isinstance(dataset, Dataset):
-        raise DataError(
-            f"expected a kgeval.Dataset; got {cut_label(repr(dataset))}. kgeval.read_dataset reads a folder, "
-            "kgeval.Dataset.of takes objects of other libraries"
-        )
+    check_dataset(dataset)
     for part in PARTS:
         if part not in dataset:
             raise ProtocolError(

@@ -25,7 +25,7 @@ from kgeval.checks import (
     warn_user,
 )
 from kgeval.data.column_names import given_values
-from kgeval.data.dataset import Dataset, triple_labels
+from kgeval.data.dataset import Dataset, check_dataset, triple_labels
 from kgeval.data.frames import with_labels
 from kgeval.data.keys import check_key, codes_of, facts_of, natural_key
 from kgeval.data.known import SETTINGS, KnownIndex
@@ -93,8 +93,7 @@ def negatives(
     >>> negatives(dataset, ("Jack", "likes", "Italy"), "object", "filtered")
     ['Jack']
     """
-    if not isinstance(dataset, Dataset):
-        raise DataError(f"the first argument must be a Dataset; got {dataset!r}")
+    check_dataset(dataset)
     side = check_side(side, ALL_SIDES)
     check_one_of("setting", setting, SETTINGS)
     if len(triple) != 3:

@@ -843,6 +843,15 @@ def _declared_vocabulary(kind: str, n: int | None, labels: Sequence[str] | None)
     return Vocabulary(labels)
 
 
+def check_dataset(dataset: Any) -> None:
+    """Raise a DataError if an argument is no `Dataset`."""
+    if not isinstance(dataset, Dataset):
+        raise DataError(
+            f"expected a kgeval.Dataset; got {cut_label(repr(dataset))}. kgeval.read_dataset reads a folder, "
+            "kgeval.Dataset.of takes objects of other libraries"
+        )
+
+
 def triple_labels(dataset: Dataset, s: int, p: int, o: int) -> tuple[str, str, str]:
     """Return the labels of a triple of ids, for messages.
 

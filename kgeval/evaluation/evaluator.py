@@ -28,7 +28,7 @@ from kgeval.checks import (
 )
 from kgeval.data.candidates import LAST, All, Listed
 from kgeval.data.column_names import given_values
-from kgeval.data.dataset import Dataset
+from kgeval.data.dataset import Dataset, check_dataset
 from kgeval.data.keys import FactColumns, codes_of, column_notes, distinct_texts, further_column
 from kgeval.data.protocol import PROTOCOL_HINTS, Protocol
 from kgeval.data.sides import ALL_SIDES, check_side
@@ -177,11 +177,7 @@ class Evaluator:
 
     def __init__(self, dataset: Dataset, protocol: Protocol | None = None) -> None:
         self.dataset = dataset
-        if not isinstance(dataset, Dataset):
-            raise DataError(
-                f"expected a kgeval.Dataset; got {cut_label(repr(dataset))}. kgeval.read_dataset reads a folder, "
-                "kgeval.Dataset.of takes objects of other libraries"
-            )
+        check_dataset(dataset)
         if protocol is not None and not isinstance(protocol, Protocol):
             raise ProtocolError(f"expected a kgeval.Protocol; got {protocol!r}")
         self.protocol = protocol or Protocol()
