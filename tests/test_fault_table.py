@@ -193,6 +193,7 @@ FAULTS = {
         "evaluation/test_filter_key.py::test_a_dataset_with_times_asks_for_the_key",
         "evaluation/test_filter_key.py::test_counts_equal_a_loop",
         "evaluation/test_filter_key.py::test_tables_without_the_columns_of_the_key_are_refused",
+        "evaluation/test_filter_key.py::test_negatives_at_a_time",
         "evaluation/test_filter_key.py::test_faults_of_a_scorer_are_sought_at_the_times_of_the_triples",
         "classification/test_times.py::test_each_triple_is_scored_at_its_time",
         "data/test_keys.py::test_drawn_negatives_are_unknown_by_the_key",

@@ -18,7 +18,7 @@ from kgeval.data.qualifiers import QUALIFIERS
 from kgeval.errors import ScoreError
 from kgeval.kernels.arrays import is_tensor, kind_of, load_torch
 from kgeval.scorers.libraries import adapter_of
-from kgeval.scorers.row_scorers import parameters_of
+from kgeval.scorers.taken_columns import columns_by_parameter, parameters_of
 from kgeval.scorers.values import as_scores
 
 ARRAYS = ("torch", "numpy")
@@ -128,7 +128,7 @@ def _columns_of(name: str, call: Any, n_ids: int, dataset: Dataset) -> list[str]
     Raise a ScoreError for columns that the adapter does not pass on: all columns of methods, and qualifiers, whose ids
     are those of the dataset.
     """
-    known = {*dataset.column_names, *(["time"] if dataset.time_column else [])}
+    known = columns_by_parameter(dataset)
     columns = [parameter for parameter in list(parameters_of(call))[n_ids:] if parameter in known]
     for column in columns:
         if n_ids < 3 or column == QUALIFIERS:

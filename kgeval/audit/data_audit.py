@@ -14,9 +14,8 @@ import pandas as pd
 
 from kgeval import markup_panels as panels
 from kgeval.audit.findings import EFFECTS, all_findings
-from kgeval.checks import counted, cut_label, names_unknown_arguments
-from kgeval.data.dataset import Dataset
-from kgeval.errors import DataError
+from kgeval.checks import counted, names_unknown_arguments
+from kgeval.data.dataset import Dataset, check_dataset
 from kgeval.markup import joined, printable
 from kgeval.terminal import PIPE, Column, Screen
 
@@ -124,10 +123,7 @@ def audit(dataset: Dataset) -> Audit:
     0   reversed pair in train  test      1  (1, 0, 0)
     1  symmetric pair in train  test      1  (1, 0, 0)
     """
-    if not isinstance(dataset, Dataset):
-        raise DataError(
-            f"expected a kgeval.Dataset; got {cut_label(repr(dataset))}. kgeval.read_dataset reads a folder"
-        )
+    check_dataset(dataset)
     found = pd.DataFrame([finding.row() for finding in all_findings(dataset)], columns=list(COLUMNS), dtype=object)
     sizes = ", ".join(f"{split} {len(triples):,}" for split, triples in dataset.splits.items())
     size = f"{counted(len(dataset.entities), 'entity')}, {counted(len(dataset.relations), 'relation')}; {sizes}"

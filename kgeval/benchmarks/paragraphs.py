@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from kgeval.checks import check_one_of, counted, listed
-from kgeval.data.dataset import SPLITS
 from kgeval.data.sides import ALL_SIDES
+from kgeval.data.triples import SPLITS
 from kgeval.display.escapes import escaped_latex
 from kgeval.errors import DataError
 from kgeval.markup import printable

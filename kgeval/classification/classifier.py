@@ -20,14 +20,13 @@ from kgeval.checks import (
     check_one_of,
     check_positive_int,
     counted,
-    cut_label,
     names_unknown_arguments,
     warn_user,
 )
 from kgeval.classification.classification_result import ClassificationResult
 from kgeval.classification.example_clusters import POSITIVE
 from kgeval.classification.negative_sets import PARTS, UNIFORM, Negatives, NegativeSets
-from kgeval.data.dataset import Dataset
+from kgeval.data.dataset import Dataset, check_dataset
 from kgeval.data.keys import column_notes, facts_of
 from kgeval.data.row_keys import group_rows
 from kgeval.errors import DataError, ProtocolError
@@ -41,13 +40,11 @@ from kgeval.metrics.pointwise.cuts import (
     exact_doubles,
     thresholds_by_group,
 )
-from kgeval.scorers.check import check_missing, probe
-from kgeval.scorers.libraries import bound, scorer_notes
-from kgeval.scorers.precedence import check_precedence
+from kgeval.scorers.check import checked_scorer, probe
+from kgeval.scorers.libraries import scorer_notes
 from kgeval.scorers.row_scorers import (
     Limits,
     RowScorer,
-    as_row_scorer,
     check_triple_scores,
     columns_taken,
     missing_ids,
@@ -152,17 +149,15 @@ def classify(
     1.0
     """
     _check_settings(dataset, threshold_at, calibrate, prior)
-    scorer = bound(scorer, dataset)
     limits = Limits(None if batch_size is None else check_positive_int("batch_size", batch_size))
-    rows = as_row_scorer(scorer, len(dataset.entities), limits, dataset)
+    scorer, rows = checked_scorer(scorer, dataset, limits)
     side = pair_side(rows)
-    columns = columns_taken(rows, [side])[side]
-    negative_sets = NegativeSets.of(dataset, negatives, sample_seed, columns, filter_by)
-    check_missing(scorer, dataset)
-    check_precedence(scorer, rows, dataset)
+    columns = columns_taken(rows, [side])
+    negative_sets = NegativeSets.of(dataset, negatives, sample_seed, columns.scored, filter_by)
     positives = {"test": negative_sets.positives}
     valid, test = (
-        _Examples.of(dataset, part, negative_sets.triples[part], scorer, positives.get(part), columns) for part in PARTS
+        _Examples.of(dataset, part, negative_sets.triples[part], scorer, positives.get(part), columns.scored)
+        for part in PARTS
     )
     candidates = np.setdiff1d(np.arange(len(dataset.entities)), missing_ids(scorer, "entities"))
     report = probe(rows, dataset, {side: test.triples}, {side: candidates})
@@ -192,7 +187,7 @@ def classify(
             *negative_sets.notes,
             *report.notes,
             *scorer_notes(scorer),
-            *column_notes(dataset, {side: columns}),
+            *column_notes(dataset, columns),
             *cautions,
         ),
     )
@@ -298,11 +293,7 @@ def _first_rows(triples: Ids) -> Ids:
 
 def _check_settings(dataset: Any, threshold_at: Any, calibrate: Any, prior: Any) -> None:
     """Raise a DataError or ProtocolError if an argument of `classify` is not valid."""
-    if not isinstance(dataset, Dataset):
-        raise DataError(
-            f"expected a kgeval.Dataset; got {cut_label(repr(dataset))}. kgeval.read_dataset reads a folder, "
-            "kgeval.Dataset.of takes objects of other libraries"
-        )
+    check_dataset(dataset)
     for part in PARTS:
         if part not in dataset:
             raise ProtocolError(

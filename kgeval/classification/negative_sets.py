@@ -16,14 +16,14 @@ import pandas as pd
 
 from kgeval.checks import Ids, suggest
 from kgeval.data.corruption import draw_negatives
-from kgeval.data.dataset import SPLITS, Dataset
+from kgeval.data.dataset import Dataset
 from kgeval.data.fingerprints import fingerprint_triples
 from kgeval.data.frames import frame_ids
 from kgeval.data.keys import check_key, codes_of, facts_of, fingerprint_part, natural_key
 from kgeval.data.known import KnownIndex
 from kgeval.data.queries import query_parts
 from kgeval.data.row_keys import group_rows
-from kgeval.data.triples import TripleSet
+from kgeval.data.triples import SPLITS, TripleSet
 from kgeval.errors import DataError, ProtocolError
 from kgeval.formats.datasets import read_negatives
 

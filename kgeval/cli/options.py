@@ -18,10 +18,11 @@ import kgeval
 from kgeval.checks import check_one_of, check_positive_int, suggest
 from kgeval.comparison.names import check_names
 from kgeval.data.candidates import EMPTY, OUTSIDE, ByRelation, Candidates
-from kgeval.data.dataset import ONE_FILE, SPLITS, Dataset
+from kgeval.data.dataset import Dataset
 from kgeval.data.predictions import FILTERED, MISSING, GivenRanks, Predictions
 from kgeval.data.protocol import UNSEEN, Protocol
 from kgeval.data.sides import ALL_SIDES, SIDES, check_sides
+from kgeval.data.triples import ONE_FILE, SPLITS
 from kgeval.display.frames import FORMATS
 from kgeval.errors import DataError, KgevalError, ProtocolError, ScoreError
 from kgeval.features.columns import FEATURES

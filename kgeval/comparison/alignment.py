@@ -15,11 +15,11 @@ import numpy as np
 
 from kgeval.checks import Ids, check_one_of, grouped, listed
 from kgeval.data.candidates import NOT_KNOWN, OF_TOOL, All, Candidates, Recorded
-from kgeval.data.dataset import SPLITS
 from kgeval.data.known import SETTINGS
 from kgeval.data.protocol import Protocol, RandomSample
 from kgeval.data.row_keys import group_rows
 from kgeval.data.sides import ALL_SIDES, entity_sides
+from kgeval.data.triples import SPLITS
 from kgeval.data.vocabulary import Vocabulary
 from kgeval.errors import ProtocolError
 from kgeval.results.bounded import UNKNOWN_COUNT

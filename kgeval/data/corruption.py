@@ -25,9 +25,9 @@ from kgeval.checks import (
     warn_user,
 )
 from kgeval.data.column_names import given_values
-from kgeval.data.dataset import Dataset, triple_labels
+from kgeval.data.dataset import Dataset, check_dataset, triple_labels
 from kgeval.data.frames import with_labels
-from kgeval.data.keys import check_key, codes_of, facts_of
+from kgeval.data.keys import check_key, codes_of, facts_of, natural_key
 from kgeval.data.known import SETTINGS, KnownIndex
 from kgeval.data.pandas_index import by_label
 from kgeval.data.queries import Queries, query_parts
@@ -65,7 +65,8 @@ def negatives(
         The splits whose triples are known; by default all splits of the dataset.
     given : mapping of str to value, optional
         Values of the triple in further columns of the dataset, such as ``{"time": 183}``: only the triples with these
-        values are known. By default, a triple is known whatever its time and qualifiers.
+        values are known. ``{}``: a triple is known whatever its time and qualifiers. Needed for the setting
+        ``"filtered"`` if the dataset has times or qualifiers.
     ids : bool
         Whether to return ids instead of labels.
 
@@ -79,7 +80,8 @@ def negatives(
     DataError
         If `dataset` is not a Dataset, if `triple` does not have three parts, or if a part is not in `dataset`.
     ProtocolError
-        If `side` or `setting` is not one of the values above, or if `dataset` lacks one of `filter`.
+        If `side` or `setting` is not one of the values above, if `dataset` lacks one of `filter`, or if `given` is
+        needed.
 
     Examples
     --------
@@ -91,13 +93,18 @@ def negatives(
     >>> negatives(dataset, ("Jack", "likes", "Italy"), "object", "filtered")
     ['Jack']
     """
-    if not isinstance(dataset, Dataset):
-        raise DataError(f"the first argument must be a Dataset; got {dataset!r}")
+    check_dataset(dataset)
     side = check_side(side, ALL_SIDES)
     check_one_of("setting", setting, SETTINGS)
     if len(triple) != 3:
         raise DataError(f"triple must be (subject, relation, object) labels; got {triple!r}")
-    values = given_values(given, dataset.column_names)
+    values, natural = given_values(given, dataset.column_names), natural_key(dataset)
+    if given is None and natural and setting == "filtered":
+        which = " and ".join(natural)
+        raise ProtocolError(
+            f"dataset {dataset.name!r} has {which}: are the triples of the same {which} known, or those of any? "
+            f"given={{{', '.join(f'{name!r}: ...' for name in natural)}}} means the same, given={{}} any"
+        )
     parts, asked = query_parts(triple_ids(dataset.entities, dataset.relations, triple)[None], side)
     vocabulary = side_of(side).vocabulary(dataset)
     is_negative = np.ones(len(vocabulary), dtype=bool)  # shape (entities,) or (relations,)

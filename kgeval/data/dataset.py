@@ -18,7 +18,7 @@ import pandas as pd
 
 from kgeval import markup_panels as panels
 from kgeval.checks import Ids, check_positive_int, counted, cut_label, names_unknown_arguments, suggest
-from kgeval.data.column_names import TIME_NAMES
+from kgeval.data.facts import Facts
 from kgeval.data.fingerprints import FurtherPart, fingerprint_triples
 from kgeval.data.frames import (
     as_frame,
@@ -30,7 +30,7 @@ from kgeval.data.frames import (
     further_notes,
     has_names,
 )
-from kgeval.data.further_values import TEXT, ColumnValues, column_values
+from kgeval.data.further_values import TEXT, ColumnValues
 from kgeval.data.keys import facts_of, fingerprint_part, further_column, natural_key
 from kgeval.data.labels import BLOCK, Labels, TextLabels
 from kgeval.data.library_objects import library_triples, pieces_of
@@ -38,20 +38,15 @@ from kgeval.data.qualifiers import QUALIFIERS, LabelQualifiers, Qualifiers, chec
 from kgeval.data.repeats import Repeats, find_repeats
 from kgeval.data.row_keys import group_rows
 from kgeval.data.splitting import split_rows, split_sizes
-from kgeval.data.triples import TripleSet
+from kgeval.data.triples import ONE_FILE, SPLITS, TripleSet
 from kgeval.data.vocabulary import Vocabulary
-from kgeval.errors import DataError, ProtocolError
+from kgeval.errors import DataError
 from kgeval.markup import joined
 
-SPLITS = ("train", "valid", "test")
-ONE_FILE = (  # the note of a dataset that was read from one file
-    "one file, so all triples are in the split train; dataset.split({'train': .8, 'valid': .1, 'test': .1}) "
-    "divides them into train, valid and test (on the command line: --split-fractions .8,.1,.1)"
-)
 MIN_NUMBERS = 8  # columns that share fewer numbers may do so by chance; see `Dataset.suspicious_order`
 
 
-class Dataset:
+class Dataset(Facts):
     """Triples in named splits, with one vocabulary of entities and one of relations.
 
     `kgeval.read_dataset`, `Dataset.from_frames` and `Dataset.from_arrays` make a dataset.
@@ -395,120 +390,6 @@ class Dataset:
         }
         frames, qualifiers = _given_columns(columns or {}, splits)
         return cls(entities, relations, splits, name=name, columns=frames, qualifiers=qualifiers)
-
-    def __getitem__(self, split: str) -> TripleSet:
-        if split not in self.splits:
-            names = ", ".join(self.splits)
-            hint = "" if split in SPLITS else suggest(split, self.splits)
-            if ONE_FILE in self.notes:
-                hint = "; dataset.split({'train': .8, 'valid': .1, 'test': .1}) makes valid and test"
-            raise ProtocolError(f"dataset {self.name!r} has no split {split!r}; it has {names}{hint}")
-        return self.splits[split]
-
-    def __contains__(self, split: object) -> bool:
-        return split in self.splits
-
-    @property
-    def has_qualifiers(self) -> bool:
-        """Whether at least one triple has qualifiers."""
-        return any(len(of.relations) for of in self.qualifiers.values())
-
-    @property
-    def time_column(self) -> str | None:
-        """The name of the column that holds the time of each triple; None if there is no such column.
-
-        The column is named time, timestamp, date, year or t, in upper or lower case. If several columns have such
-        names, the first of these names decides.
-        """
-        names = [name for name in self.column_names if name.lower() in TIME_NAMES]
-        return min(names, key=lambda name: TIME_NAMES.index(name.lower()), default=None)
-
-    @property
-    def column_names(self) -> tuple[str, ...]:
-        """The names of the further columns of all splits; ``"qualifiers"`` comes last, if triples have qualifiers."""
-        names = dict.fromkeys(str(name) for frame in self.columns.values() for name in frame)
-        return (*names, *([QUALIFIERS] if self.qualifiers else []))
-
-    def column_values(self, name: str) -> ColumnValues:
-        """Return the values of a column of numbers, dates or text in all splits, and one code for each distinct value.
-
-        Parameters
-        ----------
-        name : str
-            The name of a further column, but not ``"qualifiers"``.
-
-        Raises
-        ------
-        DataError
-            If there is no such column.
-        """
-        if name not in self._column_values:
-            parts: dict[str, Any] = {split: len(triples) for split, triples in self.splits.items()}
-            parts |= {split: frame[name] for split, frame in self.columns.items() if name in frame}
-            if all(isinstance(part, int) for part in parts.values()):
-                known = ", ".join(self.column_names) or "none"
-                raise DataError(f"dataset {self.name!r} has no column {name!r}; its further columns: {known}")
-            self._column_values[name] = column_values(parts)
-        return self._column_values[name]
-
-    def column(self, split: str, name: str) -> npt.NDArray[Any] | Qualifiers:
-        """Return a further column of a split, with one value for each triple.
-
-        Parameters
-        ----------
-        split : str
-        name : str
-
-        Returns
-        -------
-        array, shape (n,), or Qualifiers
-            Numbers (int64 or float64) if all values of the column in all splits are numbers, datetime64 if all are
-            dates, else text (object). Missing values are NaN, NaT or None; triples of a split without qualifiers have
-            none. `Qualifiers` for the name ``"qualifiers"``.
-
-        Raises
-        ------
-        DataError
-            If there is no such column.
-        """
-        if name == QUALIFIERS and self.qualifiers:
-            return self.qualifiers_of(split)
-        self[split]  # raises an error if there is no such split
-        return self.column_values(name).of(split)
-
-    def qualifiers_of(self, split: str) -> Qualifiers:
-        """Return the qualifiers of a split; a split without qualifiers gets an empty list for each triple.
-
-        Parameters
-        ----------
-        split : str
-        """
-        return self.qualifiers[split] if split in self.qualifiers else Qualifiers.none(len(self[split]))
-
-    def column_codes(self, name: str) -> dict[str, Ids]:
-        """Return one code for each triple of each split: two triples have equal values if their codes are equal.
-
-        Codes are comparable across splits. The codes of numbers and dates are in ascending order of the values.
-
-        Parameters
-        ----------
-        name : str
-
-        Returns
-        -------
-        dict of str to int64 array, shape (n,)
-            For each split. A missing value has the code -1; a triple without qualifiers has the code 0.
-
-        Raises
-        ------
-        DataError
-            If there is no such column.
-        """
-        if name == QUALIFIERS and self.qualifiers:
-            joined = Qualifiers.joined([self.qualifiers_of(split) for split in self.splits])
-            ends = np.cumsum([len(triples) for triples in self.splits.values()])[:-1]
-            return dict(zip(self.splits, np.split(joined.codes(), ends)))
-        return self.column_values(name).codes
 
     def with_notes(self, notes: Sequence[str], at_start: bool = False) -> Dataset:
         """Return a copy of the dataset with further notes.
@@ -960,6 +841,15 @@ def _declared_vocabulary(kind: str, n: int | None, labels: Sequence[str] | None)
     if n is not None and n != len(labels):
         raise DataError(f"n_{plural} is {n}, but {kind}_labels has {len(labels)} labels")
     return Vocabulary(labels)
+
+
+def check_dataset(dataset: Any) -> None:
+    """Raise a DataError if an argument is no `Dataset`."""
+    if not isinstance(dataset, Dataset):
+        raise DataError(
+            f"expected a kgeval.Dataset; got {cut_label(repr(dataset))}. kgeval.read_dataset reads a folder, "
+            "kgeval.Dataset.of takes objects of other libraries"
+        )
 
 
 def triple_labels(dataset: Dataset, s: int, p: int, o: int) -> tuple[str, str, str]:

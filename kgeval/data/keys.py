@@ -7,7 +7,6 @@ further column that the filter compares or that the scorer takes.
 from __future__ import annotations
 
 import json
-import typing
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,46 +16,12 @@ import pandas as pd
 
 from kgeval.checks import Ids, cut_label, grouped, listed
 from kgeval.data.column_names import meant_column
+from kgeval.data.facts import Facts
 from kgeval.data.fingerprints import FurtherPart
-from kgeval.data.further_values import ColumnValues, column_values
+from kgeval.data.further_values import column_values
 from kgeval.data.qualifiers import QUALIFIERS, Qualifiers
-from kgeval.data.triples import TripleSet
 from kgeval.data.vocabulary import Vocabulary
 from kgeval.errors import DataError, ProtocolError
-
-
-class HasColumns(typing.Protocol):
-    """What this module reads of a `Dataset`, whose module imports this one."""
-
-    name: str
-    entities: Vocabulary
-    relations: Vocabulary
-    splits: dict[str, TripleSet]
-    columns: dict[str, pd.DataFrame]
-
-    @property
-    def time_column(self) -> str | None:
-        """The name of the column of time."""
-
-    @property
-    def has_qualifiers(self) -> bool:
-        """Whether at least one triple has qualifiers."""
-
-    @property
-    def column_names(self) -> tuple[str, ...]:
-        """The names of the further columns."""
-
-    def column(self, split: str, name: str) -> Any:
-        """Return the values of a column of a split."""
-
-    def column_codes(self, name: str) -> dict[str, Ids]:
-        """Return the codes of a column, for each split."""
-
-    def column_values(self, name: str) -> ColumnValues:
-        """Return the distinct values of a column."""
-
-    def __getitem__(self, split: str) -> TripleSet:
-        """Return the triples of a split."""
 
 
 @dataclass(frozen=True)
@@ -106,18 +71,6 @@ class FactColumns:
     key: tuple[str, ...] = ()
     by_side: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
-    @classmethod
-    def taken(cls, by_side: Mapping[str, tuple[str, ...]], key: tuple[str, ...] = ()) -> FactColumns:
-        """Return the columns of a scorer that takes other columns on each side.
-
-        Parameters
-        ----------
-        by_side : mapping of str to tuple of str
-        key : tuple of str
-        """
-        scored = dict.fromkeys(name for names in by_side.values() for name in names)
-        return cls(tuple(scored), key, tuple(by_side.items()))
-
     def on_side(self, side: str) -> FactColumns:
         """Return the columns of the facts of a side, `facts_on`."""
         return FactColumns(dict(self.by_side).get(side, self.scored), self.key)
@@ -150,23 +103,16 @@ class FactColumns:
 NO_COLUMNS = FactColumns()
 
 
-def natural_key(dataset: HasColumns) -> tuple[str, ...]:
+def natural_key(dataset: Facts) -> tuple[str, ...]:
     """Return the columns without which two facts may be the same triple: a column of time, and qualifiers."""
     time = dataset.time_column
     return (*([time] if time else []), *([QUALIFIERS] if dataset.has_qualifiers else []))
 
 
-def column_notes(dataset: HasColumns, scored: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return notes about the columns that a scorer was given, and about times and qualifiers that it was not given.
-
-    Parameters
-    ----------
-    dataset : Dataset
-    scored : mapping of str to sequence of str
-        For each side, the columns that the scorer takes there.
-    """
+def column_notes(dataset: Facts, columns: FactColumns) -> list[str]:
+    """Return notes about the columns that a scorer was given, and about times and qualifiers that it was not given."""
     notes = []
-    sides_of = grouped((tuple(names), side) for side, names in scored.items())
+    sides_of = grouped((names, side) for side, names in columns.by_side)
     for names, sides in sides_of.items():
         where = f" on the {listed(sides)} side" if len(sides_of) > 1 else ""
         missing = " and ".join(name for name in natural_key(dataset) if name not in names)
@@ -179,7 +125,7 @@ def column_notes(dataset: HasColumns, scored: Mapping[str, Sequence[str]]) -> li
     return notes
 
 
-def further_column(dataset: HasColumns, name: str) -> FurtherColumn:
+def further_column(dataset: Facts, name: str) -> FurtherColumn:
     """Return a further column of a dataset as codes.
 
     Parameters
@@ -194,10 +140,11 @@ def further_column(dataset: HasColumns, name: str) -> FurtherColumn:
     """
     cache: dict[str, FurtherColumn] = dataset.__dict__.setdefault("_further_columns", {})
     if name not in cache:
-        if name not in dataset.column_names:
-            known = ", ".join(dataset.column_names) or "none"
-            raise DataError(f"dataset {dataset.name!r} has no column {name!r}; its further columns: {known}")
-        values, codes = _values_and_codes(dataset, name)
+        columns: list[Any] = [dataset.column(split, name) for split in dataset.splits]
+        is_array = isinstance(columns[0], np.ndarray)
+        values = np.concatenate(columns) if is_array else Qualifiers.joined(columns)
+        codes_of_split = dataset.column_codes(name)
+        codes = np.concatenate([codes_of_split[split] for split in dataset.splits])
         # first: for each distinct code, a row that has it; dense: for each row, the index of its code in `first`
         _, first, dense = np.unique(codes, return_index=True, return_inverse=True)
         ends = np.cumsum([len(triples) for triples in dataset.splits.values()])[:-1]
@@ -206,15 +153,7 @@ def further_column(dataset: HasColumns, name: str) -> FurtherColumn:
     return cache[name]
 
 
-def _values_and_codes(dataset: HasColumns, name: str) -> tuple[Any, Ids]:
-    """Return the values of a column in all splits, one split after the other, and a code for each of them."""
-    parts: list[Any] = [dataset.column(split, name) for split in dataset.splits]
-    joined = np.concatenate(parts) if isinstance(parts[0], np.ndarray) else type(parts[0]).joined(parts)
-    codes = dataset.column_codes(name)
-    return joined, np.concatenate([codes[split] for split in dataset.splits])
-
-
-def codes_of(dataset: HasColumns, name: str, values: Sequence[Any], what: str, advice: str = "") -> Ids:
+def codes_of(dataset: Facts, name: str, values: Sequence[Any], what: str, advice: str = "") -> Ids:
     """Return the codes of given values of a further column, as in `FurtherColumn`.
 
     Parameters
@@ -280,7 +219,7 @@ def distinct_texts(values: Any) -> list[str]:
     return [*(["none"] if (found.codes["rows"] < 0).any() else []), *found.texts()]
 
 
-def _pairs(dataset: HasColumns, value: Any, what: str) -> list[tuple[int, int]]:
+def _pairs(dataset: Facts, value: Any, what: str) -> list[tuple[int, int]]:
     """Return the qualifiers of a fact as pairs of ids; `value` has labels or ids, or is missing."""
     if value is None or (isinstance(value, float) and np.isnan(value)):
         return []
@@ -295,7 +234,7 @@ def _pairs(dataset: HasColumns, value: Any, what: str) -> list[tuple[int, int]]:
     return [(as_id(dataset.relations, relation), as_id(dataset.entities, entity)) for relation, entity in value]
 
 
-def fingerprint_part(dataset: HasColumns, name: str, codes: Mapping[str, Ids]) -> FurtherPart:
+def fingerprint_part(dataset: Facts, name: str, codes: Mapping[str, Ids]) -> FurtherPart:
     """Return codes of a further column as a part of a fingerprint, which depends on the values, not on the codes.
 
     Parameters
@@ -321,7 +260,7 @@ def fingerprint_part(dataset: HasColumns, name: str, codes: Mapping[str, Ids]) -
     return FurtherPart(name, in_order, {part: place_of[of] for part, of in codes.items()})
 
 
-def facts_of(dataset: HasColumns, splits: Sequence[str], names: Sequence[str] = ()) -> Ids:
+def facts_of(dataset: Facts, splits: Sequence[str], names: Sequence[str] = ()) -> Ids:
     """Return the triples of several splits as one array, with the codes of further columns.
 
     Parameters
@@ -369,7 +308,7 @@ def as_key(filter_by: Sequence[str] | str) -> tuple[str, ...]:
     return tuple(sorted(set(names), key=lambda name: (name == QUALIFIERS, name)))
 
 
-def check_key(dataset: HasColumns, filter_by: Sequence[str] | str | None) -> tuple[str, ...]:
+def check_key(dataset: Facts, filter_by: Sequence[str] | str | None) -> tuple[str, ...]:
     """Return the columns of the filter key; None becomes () if the dataset has neither times nor qualifiers.
 
     ``"time"`` becomes the name of the column of time, so that a key has one spelling.

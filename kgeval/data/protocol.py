@@ -26,9 +26,10 @@ from kgeval.checks import (
     suggest,
 )
 from kgeval.data.candidates import OF_TOOL, POOL_KINDS, All, Candidates, candidates_from_json, check_identity
-from kgeval.data.dataset import SPLITS, Dataset
+from kgeval.data.dataset import Dataset
 from kgeval.data.keys import as_key, check_key
 from kgeval.data.sides import ALL_SIDES, RELATION, SIDES, check_sides
+from kgeval.data.triples import SPLITS
 from kgeval.errors import ProtocolError
 
 UNSEEN = ("rank", "drop", "worst", "error")

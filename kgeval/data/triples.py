@@ -10,6 +10,12 @@ import numpy.typing as npt
 from kgeval.checks import Ids, check_ids
 from kgeval.errors import DataError
 
+SPLITS = ("train", "valid", "test")
+ONE_FILE = (  # the note of a dataset that was read from one file
+    "one file, so all triples are in the split train; dataset.split({'train': .8, 'valid': .1, 'test': .1}) "
+    "divides them into train, valid and test (on the command line: --split-fractions .8,.1,.1)"
+)
+
 
 class TripleSet:
     """A read-only int64 array of triples, shape (n, 3), columns s, p, o.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import weakref
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,6 @@ import numpy as np
 import pandas as pd
 
 from kgeval.checks import (
-    Bools,
     Ids,
     check_one_of,
     check_positive_int,
@@ -27,18 +26,16 @@ from kgeval.checks import (
     listed,
     names_unknown_arguments,
 )
-from kgeval.data.candidates import LAST, All, ByRelation, Candidates, Listed
+from kgeval.data.candidates import LAST, All, Listed
 from kgeval.data.column_names import given_values
-from kgeval.data.dataset import Dataset, triple_labels
-from kgeval.data.keys import FactColumns, codes_of, column_notes, distinct_texts, facts_of, further_column
-from kgeval.data.known import KnownIndex
+from kgeval.data.dataset import Dataset, check_dataset
+from kgeval.data.keys import FactColumns, codes_of, column_notes, distinct_texts, further_column
 from kgeval.data.protocol import PROTOCOL_HINTS, Protocol
-from kgeval.data.queries import Queries, query_parts
-from kgeval.data.sides import ALL_SIDES, check_side, side_of
+from kgeval.data.sides import ALL_SIDES, check_side
 from kgeval.data.vocabulary import triple_ids
 from kgeval.errors import DataError, ProtocolError, Stopped
-from kgeval.evaluation.build_result import Positives, RankedSide, assemble, check_empty, list_notes, short_lists
-from kgeval.evaluation.pools import notes_of_pools, pool_rivals, pool_tasks
+from kgeval.evaluation.build_result import RankedSide, assemble, list_notes, short_lists
+from kgeval.evaluation.plan import RankingPlan, ids_of_candidates, make_plan
 from kgeval.evaluation.precision import PrecisionSteps, precision_keys
 from kgeval.evaluation.recent import remember
 from kgeval.evaluation.rescoring import ScorerSource
@@ -46,15 +43,12 @@ from kgeval.evaluation.row_order import MIN_JUDGED, ROW_ORDER, KeptTasks, Tested
 from kgeval.evaluation.run_settings import RunSettings, joined_sides
 from kgeval.ranking.counts import RankCounts, TaskCounts
 from kgeval.ranking.jobs import Executor, rank
-from kgeval.ranking.listed import ListTask
-from kgeval.ranking.tasks import Task
 from kgeval.results.evaluation_result import EvaluationResult
 from kgeval.results.explanations import explain_triple
-from kgeval.scorers.check import check_missing, probe
+from kgeval.scorers.check import checked_scorer, probe
 from kgeval.scorers.faults import SEARCH_SECONDS, find_fault
-from kgeval.scorers.libraries import bound, scorer_notes
-from kgeval.scorers.precedence import check_precedence
-from kgeval.scorers.row_scorers import Limits, RowScorer, as_row_scorer, columns_taken, missing_ids
+from kgeval.scorers.libraries import scorer_notes
+from kgeval.scorers.row_scorers import Limits, RowScorer, columns_taken, missing_ids
 
 MAX_PLANS = 8  # plans that an Evaluator keeps, for example of several samples
 
@@ -163,57 +157,6 @@ def evaluate(
     )
 
 
-@dataclass(frozen=True)
-class RankingPlan:
-    """A protocol applied to a dataset: the positives to rank, the candidates, and the tasks of the ranker.
-
-    Parameters
-    ----------
-    protocol : Protocol
-        From `Protocol.resolved`, with a value in place of each None.
-    positives : Positives
-        All n positives, including those that are not ranked.
-    chosen : int64 array, shape (chosen,)
-        The indices in ``positives.triples`` of the triples of the sample; of all triples if there is no sample.
-    kept : int64 array, shape (kept,)
-        The indices in ``positives.triples`` of the triples that are ranked.
-    candidates : dict of str to int64 array
-        For each side, the ids of the entities or relations that may be candidates.
-    tasks : list of Task
-        Empty if each positive has its own list of negatives.
-    lists : list of ListTask
-        One for each side if each positive has its own list of negatives, else empty.
-    noted_lists : list of ListTask
-        The lists that the notes of the result describe. With unseen='worst', these are the lists of all triples of the
-        sample, including those with an entity or relation that does not occur in train; otherwise they equal `lists`.
-    all_rivals : dict of (str, str) to int64 array, shape (n,)
-        Empty unless unseen='worst'. Each key is (side, setting). The value holds, for each positive, the number of its
-        rivals when all entities compete, including those that do not occur in train. `_ranked_side` needs these numbers
-        to give the last rank to a positive with an entity or relation that does not occur in train.
-    ranked_rows : dict of str to int64 array
-        For each side, the indices in ``positives.triples`` of the positives that the table of ranks contains for this
-        side, ascending.
-    outside : dict of str to bool array, shape (n,)
-        With `ByRelation`, for each side: the positives outside of their pools. With ``outside="last"``, `all_rivals`
-        holds the numbers of their rivals.
-    pool_notes : list of str
-        Notes of the result on these pools.
-    """
-
-    protocol: Protocol
-    positives: Positives
-    chosen: Ids
-    kept: Ids
-    candidates: dict[str, Ids]
-    tasks: list[Task]
-    lists: list[ListTask]
-    noted_lists: list[ListTask]
-    all_rivals: dict[tuple[str, str], Ids]
-    ranked_rows: dict[str, Ids]
-    outside: dict[str, Bools]
-    pool_notes: list[str]
-
-
 @names_unknown_arguments(**PROTOCOL_HINTS)
 class Evaluator:
     """Evaluate many scorers on one dataset, for example in a training loop; queries and filter are built once.
@@ -234,11 +177,7 @@ class Evaluator:
 
     def __init__(self, dataset: Dataset, protocol: Protocol | None = None) -> None:
         self.dataset = dataset
-        if not isinstance(dataset, Dataset):
-            raise DataError(
-                f"expected a kgeval.Dataset; got {cut_label(repr(dataset))}. kgeval.read_dataset reads a folder, "
-                "kgeval.Dataset.of takes objects of other libraries"
-            )
+        check_dataset(dataset)
         if protocol is not None and not isinstance(protocol, Protocol):
             raise ProtocolError(f"expected a kgeval.Protocol; got {protocol!r}")
         self.protocol = protocol or Protocol()
@@ -273,12 +212,9 @@ class Evaluator:
                 f"sample_seed={seed} changes nothing here: it is the seed of Protocol(sample=N) (N random triples) and "
                 "of max_seconds=S, and of Protocol(precision=H); give it with one of them"
             )
-        given, scorer = scorer, bound(scorer, self.dataset)
-        rows = as_row_scorer(scorer, len(self.dataset.entities), limits, self.dataset)
-        check_missing(scorer, self.dataset)
-        check_precedence(scorer, rows, self.dataset)
+        given, (scorer, rows) = scorer, checked_scorer(scorer, self.dataset, limits)
         run.check_device(rows, device)
-        taken = FactColumns.taken(columns_taken(rows, self.protocol.sides))
+        taken = columns_taken(rows, self.protocol.sides)
         plan = self._plan(self._protocol_for(scorer), taken)
         places = run.places(plan.protocol, len(plan.positives.triples), seed, bool(wanted))
         scored = plan.positives.facts[plan.kept, : taken.n_scored]
@@ -292,34 +228,31 @@ class Evaluator:
             steps = None
             if wanted and places is not None:
                 steps = PrecisionSteps(wanted, plan.positives, plan.protocol, places, seed)
+            name = "ranking"
             try:
-                is_first = True
                 while True:
                     part = tasks if steps is None else steps.tasks(tasks)
-                    name = "ranking" if steps is None or is_first else f"ranking, {steps.text}"
                     job = run.job(given, rows, self.dataset, part, limits, store, order, finished, name)
                     counts = rank(job, run.executor)
                     seconds += job.meter.seconds
                     n_reached = run.reached(job, counts, order, plan.kept)
                     finished = joined_sides(job, counts, finished, plan.protocol.sides)
-                    if steps is None:
+                    if steps is None or not steps.grow(self._ranked_sides(plan, finished), n_reached):
                         break
-                    ranked = [self._ranked_side(plan, side, finished[side]) for side in plan.protocol.sides]
-                    if not steps.grow(ranked, n_reached):
-                        break
-                    is_first = False
+                    name = f"ranking, {steps.text}"
                 if steps is not None:
                     n_reached, said = steps.n_drawn, [steps.note]
                 if n_reached is not None:
                     plan = self._plan(replace(plan.protocol, sample=n_reached, sample_seed=seed), taken)
-                row_order = unchecked("switched off by check_rows=False")
-                if check_rows and self._is_well_ordered(given):
+                if not check_rows:
+                    row_order = unchecked("switched off by check_rows=False")
+                elif self._is_well_ordered(given):
                     row_order = unchecked("this Evaluator has checked the scorer before")
-                elif check_rows:
+                else:
                     row_order = check_row_order(
                         rows,
                         self.dataset,
-                        _candidates(self.dataset, plan.protocol, "object"),
+                        ids_of_candidates(self.dataset, plan.protocol, "object"),
                         part,
                         seconds,
                         run.limits_here(limits),
@@ -332,12 +265,12 @@ class Evaluator:
                         tested=self._tested_ranks(plan, finished),
                         key=plan.positives.columns.key,
                     )
-                    self._keep_check(given, row_order)
-                    has_time = run.seconds_left is None or run.seconds_left > SEARCH_SECONDS
-                    is_low = row_order[1].startswith(ROW_ORDER)
-                    if is_low and has_time and not self._has_cautioned:  # not in each epoch of a training
-                        fault, _ = find_fault(rows, scorer, self.dataset, plan.protocol.sides)
-                        said += [fault] if fault else []
+                self._keep_check(given, row_order)
+                has_time = run.seconds_left is None or run.seconds_left > SEARCH_SECONDS
+                is_low = row_order[1].startswith(ROW_ORDER)
+                if is_low and has_time and not self._has_cautioned:  # not in each epoch of a training
+                    fault, _ = find_fault(rows, scorer, self.dataset, plan.protocol.sides)
+                    said += [fault] if fault else []
             except KeyboardInterrupt as error:
                 raise Stopped(job.describe_stop()) from error
         by_side = dict(finished)
@@ -401,11 +334,8 @@ class Evaluator:
         -------
         pandas.DataFrame
         """
-        scorer = bound(scorer, self.dataset)
-        rows = as_row_scorer(scorer, len(self.dataset.entities), dataset=self.dataset)
-        check_missing(scorer, self.dataset)
-        check_precedence(scorer, rows, self.dataset)
-        taken = FactColumns.taken(columns_taken(rows, self.protocol.sides))
+        scorer, rows = checked_scorer(scorer, self.dataset)
+        taken = columns_taken(rows, self.protocol.sides)
         plan = self._plan(replace(self._protocol_for(scorer), sample=None, sample_seed=0, precision=None), taken)
         triple = triple_ids(self.dataset.entities, self.dataset.relations, (s, p, o))
         side = _asked_side(plan.protocol, side)
@@ -449,7 +379,7 @@ class Evaluator:
                 f"the model has no vector for {lacking} that {verb} not occur in train, so only the entities of train "
                 "are candidates (unseen='drop')"
             )
-        notes += column_notes(self.dataset, dict(plan.positives.columns.by_side))
+        notes += column_notes(self.dataset, plan.positives.columns)
         if any(part.is_infinite for part in by_side.values()):
             notes.append("some scores are +infinity; infinities are ranked as numbers, and tie with each other")
         return notes
@@ -484,7 +414,7 @@ class Evaluator:
         """
         chosen, protocol = self._draw(protocol)
         key = protocol, taken
-        return remember(self._plans, key, lambda: _make_plan(self.dataset, protocol, chosen, taken), MAX_PLANS)
+        return remember(self._plans, key, lambda: make_plan(self.dataset, protocol, chosen, taken), MAX_PLANS)
 
     def _result(
         self,
@@ -500,7 +430,7 @@ class Evaluator:
         if caution and not warned:
             notes = [*notes, caution]
         n_unseen = 0 if plan.protocol.unseen == "worst" else len(plan.chosen) - len(plan.kept)
-        ranked = [self._ranked_side(plan, side, by_side[side]) for side in plan.protocol.sides]
+        ranked = self._ranked_sides(plan, by_side)
         listed, lengths = plan.protocol.candidates, {}
         if isinstance(listed, Listed):
             lengths = {side: listed.lists[side].lengths[plan.chosen] for side in plan.protocol.sides}
@@ -526,6 +456,10 @@ class Evaluator:
         facts, columns = plan.positives.facts, plan.positives.columns
         among = plan.protocol.candidates
         return ScorerSource(self.dataset, rows, among, plan.candidates, positive_rows, facts, columns)
+
+    def _ranked_sides(self, plan: RankingPlan, by_side: Mapping[str, TaskCounts]) -> list[RankedSide]:
+        """Return the ranks of each side of the protocol."""
+        return [self._ranked_side(plan, side, by_side[side]) for side in plan.protocol.sides]
 
     def _ranked_side(self, plan: RankingPlan, side: str, joined: TaskCounts) -> RankedSide:
         """Return the ranks of one side, in the order of the positives.
@@ -564,161 +498,9 @@ def _column_facts(columns: FactColumns) -> dict[str, Any]:
     return {**facts, "scorer_columns_by_side": by_side} if len({*map(tuple, by_side.values())}) > 1 else facts
 
 
-def _candidates(dataset: Dataset, protocol: Protocol, side: str) -> Ids:
-    """Return the ids of the entities or relations that may be candidates of a side: all, or those of train."""
-    if protocol.unseen in ("rank", "error"):
-        return np.arange(len(side_of(side).vocabulary(dataset)))
-    is_seen = {"entities": dataset.is_seen_entity, "relations": dataset.is_seen_relation}
-    return np.flatnonzero(is_seen[side_of(side).kind])
-
-
 def _asked_side(protocol: Protocol, side: str) -> str:
     """Return the name of a side, for an explanation; raise a ProtocolError if the protocol does not rank it."""
     name = check_side(side, ALL_SIDES)
     if name not in protocol.sides:
         raise ProtocolError(f"the {name} side is not ranked; the protocol has sides={tuple(protocol.sides)}")
     return name
-
-
-def _make_plan(dataset: Dataset, protocol: Protocol, chosen: Ids, taken: FactColumns) -> RankingPlan:
-    """Choose the positives and the candidates, index the known triples, and make the tasks of each side."""
-    positives = Positives.of(dataset, protocol, taken)
-    triples, is_seen = positives.triples, positives.is_seen
-    columns = positives.columns
-    facts = {side: columns.facts_on(side, positives.facts) for side in protocol.sides}
-    unseen = chosen[~is_seen[chosen]]
-    if protocol.unseen == "error" and len(unseen):
-        s, p, o = positives.triples[unseen[0]]
-        labels = triple_labels(dataset, s, p, o)
-        raise DataError(
-            f"{counted(len(unseen), 'triple to rank contains', 'triples to rank contain')} an entity or relation that "
-            f"does not occur in train, first {labels}; "
-            "choose unseen='rank', 'drop' or 'worst'"
-        )
-    all_kept = protocol.unseen in ("rank", "error")
-    kept = chosen if all_kept else chosen[is_seen[chosen]]
-    if not len(kept):
-        raise DataError(
-            f"no triple is left to rank: all {len(chosen)} contain an entity or relation that does not occur in train"
-        )
-    candidates = {side: _candidates(dataset, protocol, side) for side in protocol.sides}
-    every = {side: np.arange(len(side_of(side).vocabulary(dataset))) for side in protocol.sides}
-    known = facts_of(dataset, protocol.filter or (), columns.key)
-    indexes = {side: KnownIndex.of(*query_parts(known, side)) for side in protocol.sides}
-
-    def lists_of(rows: Ids, among: dict[str, Ids]) -> list[ListTask]:
-        """Return one task per side, with the lists of the positives `rows`; no task if positives have no lists."""
-        listed = protocol.candidates
-        if not isinstance(listed, Listed):
-            return []
-        return [
-            ListTask.of(dataset, listed, side, facts[side], rows, among[side], indexes[side], columns.on_side(side))
-            for side in protocol.sides
-        ]
-
-    outside: dict[str, Bools] = {}
-    # With unseen='worst', the positives that are not scored may be outside of their pools too.
-    shown, eligible = (chosen, every) if protocol.unseen == "worst" else (kept, candidates)
-    if isinstance(protocol.candidates, ByRelation):
-        for side in protocol.sides:
-            outside[side] = np.zeros(len(triples), dtype=bool)
-            outside[side][shown] = protocol.candidates.is_outside(side, triples[shown], eligible[side], dataset)
-
-    def tasks_of(rows: Ids, among: dict[str, Ids]) -> list[Task]:
-        """Return the tasks of the positives `rows`, with candidates from `among`; no task if positives have lists."""
-        if isinstance(protocol.candidates, ByRelation):
-            return [
-                task
-                for side in protocol.sides
-                for task in pool_tasks(
-                    dataset,
-                    protocol.candidates,
-                    side,
-                    facts[side],
-                    rows,
-                    outside[side][rows],
-                    among[side],
-                    indexes[side],
-                    columns.on_side(side),
-                )
-            ]
-        if isinstance(protocol.candidates, Listed):
-            return []
-        return [
-            task
-            for side in protocol.sides
-            for task in _make_tasks(
-                dataset,
-                protocol.candidates,
-                Queries.of(facts[side][rows], side, rows=rows),
-                among[side],
-                indexes[side],
-                columns.on_side(side),
-            )
-        ]
-
-    all_rivals: dict[tuple[str, str], Ids] = {}
-
-    def note_rivals(side: str, rows: Ids, by_setting: Mapping[str, Ids]) -> None:
-        """Store the numbers of rivals of the positives `rows` in `all_rivals`."""
-        for setting, n_rivals in by_setting.items():
-            all_rivals.setdefault((side, setting), np.zeros(len(triples), dtype=np.int64))[rows] = n_rivals
-
-    if protocol.unseen == "worst":  # entities and relations that do not occur in train are rivals too
-        all_tasks: list[Task | ListTask] = [*tasks_of(chosen, eligible), *lists_of(chosen, eligible)]
-        for task in all_tasks:
-            note_rivals(task.side, task.rows, task.count_rivals())
-    tasks, lists = tasks_of(kept, candidates), lists_of(kept, candidates)
-    pool_notes: list[str] = []
-    if isinstance(protocol.candidates, ByRelation):
-        pool_notes = notes_of_pools(protocol.candidates, dataset, outside, len(shown))
-        for side in protocol.sides if protocol.candidates.kind == LAST else ():
-            rows = np.flatnonzero(outside[side])
-            parts = facts[side], rows, eligible[side], indexes[side], columns.on_side(side)
-            note_rivals(side, rows, pool_rivals(protocol.candidates, side, *parts))
-    ranked_rows = dict.fromkeys(protocol.sides, shown)
-    for part in lists:
-        rows, rivals = ranked_rows[part.side], part.count_rivals()["raw"]
-        n_rivals = all_rivals[part.side, "raw"][rows] if protocol.unseen == "worst" else rivals
-        ranked_rows[part.side] = rows[
-            check_empty(protocol.candidates, dataset, part.side, positives.triples[rows], n_rivals)
-        ]
-    noted_lists = lists if len(kept) == len(chosen) or protocol.unseen != "worst" else lists_of(chosen, candidates)
-    return RankingPlan(
-        protocol=protocol,
-        positives=positives,
-        chosen=chosen,
-        kept=kept,
-        candidates=candidates,
-        tasks=tasks,
-        lists=lists,
-        noted_lists=noted_lists,
-        all_rivals=all_rivals,
-        ranked_rows=ranked_rows,
-        outside=outside,
-        pool_notes=pool_notes,
-    )
-
-
-def _make_tasks(
-    dataset: Dataset,
-    candidates: Candidates,
-    queries: Queries,
-    entities: Ids,
-    index: KnownIndex,
-    columns: FactColumns,
-) -> list[Task]:
-    """Return one task per pool; a task contains the queries whose candidates are the pool.
-
-    Raise a ProtocolError unless each positive is in exactly one pool.
-    """
-    tasks = [Task.of(dataset, part, pool, index, columns) for part, pool in candidates.pools(queries, entities)]
-    rows = [task.queries.rows for task in tasks]
-    if not np.array_equal(
-        np.sort(np.concatenate([*rows, rows[0][:0] if rows else queries.rows[:0]])), np.sort(queries.rows)
-    ):
-        raise ProtocolError(
-            f"{candidates!r}: pools() must return each of the {len(queries.rows)} positives of the {queries.side} side "
-            f"exactly once; it returns {sum(map(len, rows))} rows, {len(set().union(*map(set, rows)))} of them distinct"
-        )
-    return tasks

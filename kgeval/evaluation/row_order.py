@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -148,7 +148,9 @@ def check_row_order(
     kept, prepared = {} if kept is None else kept, [] if prepared is None else prepared
     try:
         taken = columns_taken(rows, sides)
-        check_tasks = [_kept_task(kept, dataset, n, side, entities, FactColumns(taken[side], key)) for side in sides]
+        check_tasks = [
+            _kept_task(kept, dataset, n, side, entities, replace(taken.on_side(side), key=key)) for side in sides
+        ]
         deadline = None if seconds_left is None else time.monotonic() + seconds_left
         n_queries = sum(task.n_queries for task in check_tasks)
         meter = Meter(n_queries * len(entities), n_queries, progress, name="checking the row order", announces=False)

@@ -140,7 +140,7 @@ class RunSettings:
             yield None
             return
         seconds = min(PROBE_SECONDS, PROBE_SHARE * (self.max_seconds or math.inf))
-        scored = [name for names in columns_taken(rows, protocol.sides).values() for name in names]
+        scored = columns_taken(rows, protocol.sides).scored
         identity = {
             "dataset": dataset.fingerprint_with([*(protocol.filter_by or ()), *scored])[:16],
             "protocol": protocol.to_dict(),

@@ -14,7 +14,8 @@ import pandas as pd
 
 from kgeval.checks import Ids, counted, cut_label
 from kgeval.data.column_names import check_columns
-from kgeval.data.dataset import SPLITS, Dataset
+from kgeval.data.dataset import Dataset
+from kgeval.data.triples import SPLITS
 from kgeval.errors import DataError
 from kgeval.files import check_no_nul, one_line_end, read_bytes
 from kgeval.formats.dataset_options import DatasetOptions

@@ -15,10 +15,11 @@ from pathlib import Path
 import numpy as np
 
 from kgeval.checks import Ids, suggest
-from kgeval.data.dataset import SPLITS, Dataset
+from kgeval.data.dataset import Dataset
 from kgeval.data.keys import facts_of
 from kgeval.data.known import KnownIndex
 from kgeval.data.queries import query_parts
+from kgeval.data.triples import SPLITS
 from kgeval.errors import DataError
 from kgeval.formats.unpacking import ARCHIVES, PACKED, plain_name
 

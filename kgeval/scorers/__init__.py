@@ -11,9 +11,9 @@ from kgeval.scorers import (
     identity,
     libraries,
     models,
-    precedence,
     rounding,
     row_scorers,
+    taken_columns,
     values,
 )
 
@@ -25,8 +25,8 @@ __all__ = [
     "identity",
     "libraries",
     "models",
-    "precedence",
     "rounding",
     "row_scorers",
+    "taken_columns",
     "values",
 ]

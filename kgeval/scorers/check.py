@@ -121,10 +121,7 @@ def check_scorer(
     """
     sides = check_sides(sides, ALL_SIDES)
     check_number("max_seconds", max_seconds, 0, np.inf, "a number of seconds above 0", ScoreError)
-    scorer = bound(scorer, dataset)
-    check_missing(scorer, dataset)
-    rows = as_row_scorer(scorer, len(dataset.entities), Limits(), dataset)
-    check_precedence(scorer, rows, dataset)
+    scorer, rows = checked_scorer(scorer, dataset)
     splits = [*reversed(dataset.splits)]
     triples = facts_of(dataset, splits)
     usable = ~np.isin(triples[:, [0, 2]], missing_ids(scorer, "entities")).any(axis=1)
@@ -139,12 +136,28 @@ def check_scorer(
             "do the model and the dataset use the same labels?"
         )
     taken = columns_taken(rows, sides)
-    facts = {side: facts_of(dataset, splits, names)[usable] for side, names in taken.items()}
+    facts = {side: facts_of(dataset, splits, taken.on_side(side).names)[usable] for side in sides}
     report = probe(rows, dataset, facts, candidates, shows_answers=True)
     fault, unchecked = find_fault(rows, scorer, dataset, sides, max_seconds)
     if fault:
         raise ScoreError(f"{rows.name}: {fault}")
     return replace(report, unchecked=unchecked)
+
+
+def checked_scorer(scorer: Any, dataset: Dataset, limits: Limits | None = None) -> tuple[Any, RowScorer]:
+    """Return a scorer for a dataset (see `bound`) and its adapter; raise a ScoreError if it does not fit the dataset.
+
+    Parameters
+    ----------
+    scorer : function, object or model
+    dataset : Dataset
+    limits : Limits, optional
+    """
+    scorer = bound(scorer, dataset)
+    rows = as_row_scorer(scorer, len(dataset.entities), limits, dataset)
+    check_missing(scorer, dataset)
+    check_precedence(scorer, rows, dataset)
+    return scorer, rows
 
 
 def check_missing(scorer: Any, dataset: Dataset) -> None:

@@ -98,7 +98,7 @@ def find_fault(
         return "", f"only the relation side was asked for, and no entities are ranked to find {SOUGHT}"
     entities = np.setdiff1d(np.arange(len(dataset.entities)), missing_ids(scorer, "entities"))
     lacking = missing_ids(scorer, "relations")
-    columns = FactColumns.taken(columns_taken(rows, sides))
+    columns = columns_taken(rows, sides)
     facts = {split: facts_of(dataset, (split,), columns.names) for split in dataset.splits}
     usable = {
         split: part[np.isin(part[:, [0, 2]], entities).all(axis=1) & ~np.isin(part[:, 1], lacking)]

@@ -26,9 +26,9 @@ from kgeval.scorers.row_scorers import (
     missing_ids,
     on_side,
     pair_side,
-    parameters_of,
     score_triples,
 )
+from kgeval.scorers.taken_columns import parameters_of
 
 # The methods that kgeval uses, by the kind of the scorer; and the methods that it then leaves out.
 USED = {

@@ -15,7 +15,6 @@ import sys
 import threading
 import typing
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -24,10 +23,10 @@ import numpy as np
 
 from kgeval.checks import Ids, Reals, Scores, check_one_of
 from kgeval.data.dataset import Dataset, triple_labels
-from kgeval.data.keys import FurtherColumn, further_column
+from kgeval.data.keys import FactColumns, FurtherColumn
 from kgeval.data.queries import Queries
 from kgeval.data.sides import RELATION, SIDES, side_of
-from kgeval.errors import KgevalError, ScoreError
+from kgeval.errors import ScoreError
 from kgeval.kernels.arrays import (
     Array,
     as_double,
@@ -42,9 +41,11 @@ from kgeval.kernels.arrays import (
 from kgeval.kernels.geometry import GEOMETRIES, MAX_DIMENSION, Vectors, exact_pair_scores, exact_scores, pair_parts
 from kgeval.kernels.mapped_tables import StreamedTable, check_file, from_float16, streamed, taken
 from kgeval.kernels.memory import MEMORY_SHARE, free_bytes, is_out_of_memory
-from kgeval.scorers.call_size import FIRST_PAIRS, OutOfTime, Pace
+from kgeval.scorers.call_size import FIRST_PAIRS, Pace
 from kgeval.scorers.libraries import refuse_library_model
 from kgeval.scorers.models import EmbeddingModel
+from kgeval.scorers.scorer_calls import Parts, naming_the_scorer, queries_text, triples_text
+from kgeval.scorers.taken_columns import OF_ENTITIES, OF_QUERIES, column_arguments, columns_by_method, parameters_of
 from kgeval.scorers.values import as_rows, as_scores, check_same_dtype
 
 MAX_PAIRS = 1 << 17  # the ids and scores of this many triples fit in the cache of a processor
@@ -58,7 +59,6 @@ BATCH_SECONDS = 1.0
 # Such batches take longer, too: the copies for few queries would make the scorer look slow, and the batches stay small.
 BLOCK_BATCH_SECONDS = 8.0
 MIN_QUERIES, MAX_QUERIES = 4, 1024
-Parts = tuple[Ids, ...]  # the given columns of queries; see `Queries.parts`
 
 
 class TripleScorer(typing.Protocol):
@@ -220,8 +220,8 @@ class FunctionRows:
 
         `codes` holds an array for each of the `columns` that the function takes.
         """
-        values = _values(self.columns, codes)
-        with _naming_the_scorer(self.name, lambda: _triples_text(s, p, o), self.function):
+        values = column_arguments(self.columns, codes)
+        with naming_the_scorer(self.name, lambda: triples_text(s, p, o), self.function):
             raw = self.function(s, p, o, **values)
         scores = as_rows(raw, self.name)
         shape = tuple(scores.shape)
@@ -298,8 +298,8 @@ class MatrixRows:
     def _call(self, side: str, parts: Parts, candidates: Ids | None) -> Array:
         name, arguments = f"{self.name}.{side_of(side).method}", side_of(side).arguments(parts)
         options = {} if candidates is None else {"candidates": candidates.copy()}
-        options |= _values(on_side(self, side).columns, parts[2:])
-        with _naming_the_scorer(name, lambda: _queries_text(side, parts)):
+        options |= column_arguments(on_side(self, side).columns, parts[2:])
+        with naming_the_scorer(name, lambda: queries_text(side, parts)):
             raw = self._method(side)(*(argument.copy() for argument in arguments), **options)
         scores = as_rows(raw, self.name)
         shape, wanted = tuple(scores.shape), (len(parts[0]), self.n_answers if candidates is None else len(candidates))
@@ -328,8 +328,8 @@ class GeometryRows:
     def queries(self, side: str, parts: Parts) -> Any:
         """Return the checked vectors of n queries as a float64 array or tensor, shape (n, d)."""
         relation, given, *codes = parts
-        named = _values(self.columns, codes)
-        with self.lock, _naming_the_scorer(f"{self.name}.query_vectors", lambda: _queries_text(side, parts)):
+        named = column_arguments(self.columns, codes)
+        with self.lock, naming_the_scorer(f"{self.name}.query_vectors", lambda: queries_text(side, parts)):
             vectors = self._numbers(
                 "query_vectors", self.model.query_vectors(side, given.copy(), relation.copy(), **named)
             )
@@ -346,7 +346,7 @@ class GeometryRows:
         If all entities are candidates, a float32 or float64 table is not copied. A large table whose numbers must be
         converted, or whose rows are only in part candidates, becomes a `StreamedTable`.
         """
-        with self.lock, _naming_the_scorer(f"{self.name}.candidate_vectors", lambda: f"side {side!r}"):
+        with self.lock, naming_the_scorer(f"{self.name}.candidate_vectors", lambda: f"side {side!r}"):
             raw = self._numbers("candidate_vectors", self.model.candidate_vectors(side))
         check_file(raw)
         if raw.ndim != 2 or len(raw) != self.n_entities or not 1 <= raw.shape[1] <= MAX_DIMENSION:
@@ -472,15 +472,16 @@ def on_side(rows: RowScorer, side: str) -> RowScorer:
     return PairRows(rows) if side == RELATION and isinstance(rows, (MatrixRows, GeometryRows)) else rows
 
 
-def columns_taken(rows: RowScorer, sides: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Return the names of the further columns that a scorer takes on each side.
+def columns_taken(rows: RowScorer, sides: Sequence[str]) -> FactColumns:
+    """Return the further columns that a scorer takes on each side, as the `scored` of `FactColumns`, without a key.
 
     Parameters
     ----------
     rows : RowScorer
     sides : sequence of str
     """
-    return {side: tuple(column.name for column in on_side(rows, side).columns) for side in sides}
+    by_side = [(side, tuple(column.name for column in on_side(rows, side).columns)) for side in sides]
+    return FactColumns(tuple(dict.fromkeys(name for _, names in by_side for name in names)), (), tuple(by_side))
 
 
 def _called(rows: RowScorer, side: str) -> tuple[RowScorer, str]:
@@ -573,69 +574,6 @@ def _out_of_memory(rows: FunctionRows | MatrixRows, calls: _Calls, error: Except
     )
 
 
-def _values(columns: Sequence[FurtherColumn], codes: Sequence[Ids]) -> dict[str, Any]:
-    """Return the values of further columns, by parameter; `codes` has an array for each column."""
-    return {column.parameter: column.values.take(part) for column, part in zip(columns, codes, strict=True)}
-
-
-def parameters_of(function: Any) -> dict[str, bool]:
-    """Return the names of the parameters of a function, and whether it cannot be called without them."""
-    torch = sys.modules.get("torch")
-    if torch and isinstance(function, torch.nn.Module):  # whose __call__ hides the parameters
-        function = function.forward
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):
-        return {}
-    variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    return {one.name: one.default is one.empty for one in parameters if one.kind not in variadic}
-
-
-def _columns_of(scorer: Any, name: str, dataset: Dataset | None) -> dict[str, tuple[FurtherColumn, ...]]:
-    """Return the further columns of a dataset that each method of a scorer names as parameters, after the ids.
-
-    The scorer itself, as a function, has the name ``""``. The parameter ``time`` is the column of time, whatever its
-    name. Raise a ScoreError if a method needs a parameter that is no column.
-    """
-    if dataset is None:
-        return {}
-    methods = [(attribute, 3 if attribute == "query_vectors" else 2) for attribute in _OF_QUERIES]
-    calls = [(getattr(scorer, attribute), n, attribute) for attribute, n in methods if hasattr(scorer, attribute)]
-    if hasattr(scorer, "query_vectors"):
-        calls = [one for one in calls if one[2] in ("query_vectors", "score_relations")]
-    elif not any(attribute in _OF_ENTITIES for *_, attribute in calls) and callable(scorer):
-        calls = [*calls, (scorer, 3, "")]
-    known: dict[str, str] = {column: column for column in dataset.column_names}  # parameter -> column
-    known |= {"time": dataset.time_column} if dataset.time_column and "time" not in known else {}
-    found: dict[str, str] = {}
-    taken: dict[str, tuple[FurtherColumn, ...]] = {}
-    for call, n_ids, attribute in calls:
-        parameters = dict(list(parameters_of(call).items())[n_ids:])
-        for parameter, is_needed in parameters.items():
-            if parameter in known:
-                found[parameter] = known[parameter]
-            elif is_needed and parameter != "candidates":
-                raise ScoreError(
-                    f"{name}{'.' * bool(attribute)}{attribute} takes {parameter!r}, but dataset {dataset.name!r} has "
-                    f"no such column; its further columns: {', '.join(dataset.column_names) or 'none'}"
-                )
-        taken[attribute] = tuple(
-            replace(further_column(dataset, known[parameter]), parameter=parameter)
-            for parameter in parameters
-            if parameter in known
-        )
-    if len(set(found.values())) < len(found):
-        raise ScoreError(
-            f"{name} takes {' and '.join(map(repr, found))}, but 'time' is the column {dataset.time_column!r} of "
-            f"dataset {dataset.name!r}; take it by one name in all methods"
-        )
-    return taken
-
-
-_OF_ENTITIES = ("score_objects", "score_subjects")
-_OF_QUERIES = ("query_vectors", *_OF_ENTITIES, "score_relations")
-
-
 def as_row_scorer(
     scorer: Any, n_entities: int, limits: Limits | None = None, dataset: Dataset | None = None
 ) -> RowScorer:
@@ -687,17 +625,17 @@ def as_row_scorer(
             check_one_of(f"{name}.geometry", geometry, names, ScoreError)
         if isinstance(scorer, EmbeddingModel):
             scorer.refresh()
-    elif not any(hasattr(scorer, method) for method in _OF_QUERIES):
+    elif not any(hasattr(scorer, method) for method in OF_QUERIES):
         refuse_library_model(scorer)
-    taken = _columns_of(scorer, name, dataset)
+    taken = columns_by_method(scorer, name, dataset)
     relations, pace = None, Pace()
     if hasattr(scorer, "score_relations") and dataset is not None:
         columns = taken["score_relations"]
         relations = MatrixRows(scorer, len(dataset.relations), limits, name, columns, answers="relations", pace=pace)
     if hasattr(scorer, "query_vectors"):
         return GeometryRows(scorer, n_entities, name, taken.get("query_vectors", ()), relations)
-    if any(hasattr(scorer, method) for method in _OF_ENTITIES) or (relations is not None and not callable(scorer)):
-        of_entities = {column.name: column for method in _OF_ENTITIES for column in taken.get(method, ())}
+    if any(hasattr(scorer, method) for method in OF_ENTITIES) or (relations is not None and not callable(scorer)):
+        of_entities = {column.name: column for method in OF_ENTITIES for column in taken.get(method, ())}
         return MatrixRows(scorer, n_entities, limits, name, tuple(of_entities.values()), relations, pace=pace)
     if callable(scorer):
         return FunctionRows(scorer, limits, name, taken.get("", ()), relations, pace=pace)
@@ -961,64 +899,3 @@ def missing_ids(scorer: Any, what: str) -> Ids:
     if ids.size and int(ids.min()) < 0:
         raise ScoreError(f"missing_{what} contains {ids.min()}; ids are at least 0")
     return ids.astype(np.int64)
-
-
-@contextmanager
-def _naming_the_scorer(name: str, describe_input: Callable[[], str], function: Any = None) -> Iterator[None]:
-    """Turn an error in a ``with`` block, which calls a scorer, into a ScoreError that names scorer and input.
-
-    `describe_input` returns the input as text. If `function` needs tensors, the message says how to wrap the function.
-    A call of ``sys.exit`` by the scorer also becomes a ScoreError; otherwise the program would end as if it had
-    succeeded. If torch is imported, torch records no gradients during the call.
-    """
-    torch = sys.modules.get("torch")
-    try:
-        with torch.no_grad() if torch else nullcontext():
-            yield
-    except (KgevalError, OutOfTime):
-        raise
-    except (Exception, SystemExit) as error:
-        hint = _tensor_hint(function, error)
-        raise ScoreError(
-            f"{name} raised {type(error).__name__} when given {describe_input()}: {error}{hint}"
-        ) from error
-
-
-def _tensor_hint(function: Any, error: BaseException) -> str:
-    """Return advice to wrap a function if it is a torch or Keras module, or if `error` shows that it needs tensors.
-
-    Return an empty text for any other function.
-    """
-    torch = sys.modules.get("torch")
-    if any(base.__module__.startswith("keras.") for base in type(function).__mro__):
-        return (
-            ". A Keras model takes all its inputs in one argument: give "
-            "kg.adapters.from_function(lambda s, p, o: model([s, p, o]), arrays='numpy', ids=...)"
-        )
-    if torch is None or function is None:
-        return ""
-    is_module = any(isinstance(owner, torch.nn.Module) for owner in (function, getattr(function, "__self__", None)))
-    if not is_module and not (isinstance(error, (TypeError, AttributeError)) and "numpy.ndarray" in str(error)):
-        return ""
-    return (
-        ". kgeval calls it with numpy arrays of ids; for a module or function of torch tensors, give "
-        "kg.adapters.from_function(model, ids=...)"
-    )
-
-
-def _triples_text(s: Ids, p: Ids, o: Ids) -> str:
-    """Describe triples for messages: how many there are, and the ids of the first and of the last triple."""
-    ends = [f"({s[i]}, {p[i]}, {o[i]})" for i in _ends(len(s))]
-    return f"{len(s)} triples, with the ids {' to '.join(ends)}"
-
-
-def _queries_text(side: str, parts: Parts) -> str:
-    """Describe queries for messages: how many there are, and the ids of the first and of the last query."""
-    rows = (side_of(side).in_place(tuple(part[i] for part in parts), "?") for i in _ends(len(parts[0])))
-    ends = [f"({s}, {p}, {o})" for s, p, o in rows]
-    return f"{len(parts[0])} queries, with the ids {' to '.join(ends)}"
-
-
-def _ends(n: int) -> list[int]:
-    """Return the positions of the first and the last of n elements: one position if n is 1, none if n is 0."""
-    return sorted({0, n - 1}) if n else []

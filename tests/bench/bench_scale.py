@@ -43,7 +43,7 @@ RANKING = "ranking"
 PARTS = {
     RANKING: "rank",
     "probes of the scorer": "probe",
-    "index": "_make_plan",
+    "index": "make_plan",
     "row order check": "check_row_order",
     "cautions, features": "assemble",
 }

@@ -367,10 +367,17 @@ def test_negatives_at_a_time():
     dataset = as_dataset(facts)
     rows = [row for part in facts.values() for row in part]
     for s, p, o, time, _ in facts["test"][:8]:
-        for given in (None, {"time": time}):
-            known = {row[2] for row in rows if row[:2] == (s, p) and (given is None or row[3] == time)} | {o}
+        for given in ({}, {"time": time}):
+            known = {row[2] for row in rows if row[:2] == (s, p) and (not given or row[3] == time)} | {o}
             found = kg.negatives(dataset, (str(s), str(p), str(o)), "object", given=given)
             assert found == [str(e) for e in range(N) if e not in known]
+    assert len(kg.negatives(dataset, (0, 0, 1), "object", "raw")) == N - 1
+    with pytest.raises(kg.ProtocolError) as caught:
+        kg.negatives(dataset, (0, 0, 1), "object")
+    assert str(caught.value) == (
+        "dataset 'dataset' has time and qualifiers: are the triples of the same time and qualifiers known, or those of "
+        "any? given={'time': ..., 'qualifiers': ...} means the same, given={} any"
+    )
 
 
 def all_rows(facts, takes_time=True):

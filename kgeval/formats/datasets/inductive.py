@@ -43,7 +43,8 @@ from pathlib import Path
 import numpy as np
 
 from kgeval.checks import listed
-from kgeval.data.dataset import SPLITS, Dataset
+from kgeval.data.dataset import Dataset
+from kgeval.data.triples import SPLITS
 from kgeval.errors import DataError
 from kgeval.formats.dataset_options import DatasetOptions
 from kgeval.formats.datasets import tab_folder

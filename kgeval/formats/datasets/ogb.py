@@ -26,7 +26,8 @@ import pandas as pd
 
 from kgeval.checks import Ids, cut_label
 from kgeval.data.candidates import Listed
-from kgeval.data.dataset import SPLITS, Dataset
+from kgeval.data.dataset import Dataset
+from kgeval.data.triples import SPLITS
 from kgeval.errors import DataError
 from kgeval.formats.checkpoints.torch_files import read_torch
 from kgeval.formats.dataset_options import DatasetOptions

@@ -22,7 +22,8 @@ from typing import Any
 import numpy as np
 
 from kgeval.checks import counted, listed
-from kgeval.data.dataset import ONE_FILE, SPLITS, Dataset
+from kgeval.data.dataset import Dataset
+from kgeval.data.triples import ONE_FILE, SPLITS
 from kgeval.errors import DataError, MissingExtra
 from kgeval.files import check_source
 from kgeval.formats.dataset_options import DatasetOptions

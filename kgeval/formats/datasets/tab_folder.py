@@ -20,8 +20,9 @@ from pandas.api.types import union_categoricals
 
 from kgeval.checks import Ids, names_unknown_arguments
 from kgeval.data.column_names import parse_columns
-from kgeval.data.dataset import ONE_FILE, Dataset
+from kgeval.data.dataset import Dataset
 from kgeval.data.frames import further_notes
+from kgeval.data.triples import ONE_FILE
 from kgeval.errors import DataError
 from kgeval.files import similar_path
 from kgeval.formats.dataset_options import DatasetOptions

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from kgeval.data.dataset import SPLITS
+from kgeval.data.triples import SPLITS
 from kgeval.formats.registered.cache import file_hash, placing
 from kgeval.formats.registered.entries import COUNTING, Registered, all_registered, registered_entry
 

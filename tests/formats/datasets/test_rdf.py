@@ -8,7 +8,7 @@ from dataset_folders import assert_same, failure, generator, rows_of, write
 from grids import size
 
 import kgeval
-from kgeval.data.dataset import ONE_FILE
+from kgeval.data.triples import ONE_FILE
 from kgeval.errors import MissingExtra
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
