@@ -31,7 +31,7 @@ NO_RUN_OF = "no run"
 
 
 @dataclass(frozen=True)
-class BenchmarkTerms:
+class BenchmarkSettings:
     """The settings of a benchmark; see the parameters of `benchmark`."""
 
     metric: str
@@ -132,7 +132,7 @@ class Part:
                 return None, f"{self.runs[place].name}: {error}" if len(self.places(model)) > 1 else str(error)
         return Runs(tuple(moments), sample.clusters), ""
 
-    def mean_row(self, model: str, label: str, terms: BenchmarkTerms) -> dict[str, Any]:
+    def mean_row(self, model: str, label: str, terms: BenchmarkSettings) -> dict[str, Any]:
         """Return the row of `Benchmark.table` for a model and a metric.
 
         Parameters
@@ -140,7 +140,7 @@ class Part:
         model : str
         label : str
             The text of the metric's key.
-        terms : BenchmarkTerms
+        terms : BenchmarkSettings
         """
         sample = self.samples[label]
         row: dict[str, Any] = {"model": model, "dataset": self.dataset, "metric": label}
@@ -162,7 +162,7 @@ def aligned_parts(
     datasets: Sequence[str],
     keys: dict[str, Key],
     override: Sequence[str],
-    terms: BenchmarkTerms,
+    terms: BenchmarkSettings,
 ) -> list[Part]:
     """Return the runs of each dataset, with their ranks in the same order.
 
@@ -173,7 +173,7 @@ def aligned_parts(
     keys : dict of str to Key
     override : sequence of str
         As in `kgeval.compare`.
-    terms : BenchmarkTerms
+    terms : BenchmarkSettings
 
     Returns
     -------
@@ -204,7 +204,7 @@ def aligned_parts(
 
 
 def difference_table(
-    parts: Sequence[Part], models: Sequence[str], table: pd.DataFrame, terms: BenchmarkTerms
+    parts: Sequence[Part], models: Sequence[str], table: pd.DataFrame, terms: BenchmarkSettings
 ) -> pd.DataFrame:
     """Return `Benchmark.differences`.
 
@@ -214,7 +214,7 @@ def difference_table(
     models : sequence of str
     table : pandas.DataFrame
         `Benchmark.table`.
-    terms : BenchmarkTerms
+    terms : BenchmarkSettings
     """
     label, indices, pairs = terms.metric, pairs_of(models, terms.baseline), []
     cells = {(row["model"], row["dataset"]): row for row in table[table["metric"] == label].to_dict("records")}

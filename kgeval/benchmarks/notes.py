@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from kgeval.benchmarks.cells import BenchmarkTerms, Part
+from kgeval.benchmarks.cells import BenchmarkSettings, Part
 from kgeval.benchmarks.runs import Run
 from kgeval.benchmarks.verdict import borrowed_spreads
 from kgeval.checks import grouped, listed
@@ -22,7 +22,7 @@ RANK_COLUMNS = ("better_raw", "tied_raw", "better_filtered", "tied_filtered")
 
 
 def benchmark_notes(
-    parts: Sequence[Part], table: pd.DataFrame, differences: pd.DataFrame, terms: BenchmarkTerms
+    parts: Sequence[Part], table: pd.DataFrame, differences: pd.DataFrame, terms: BenchmarkSettings
 ) -> list[str]:
     """Return the cautions about the numbers of a benchmark.
 
@@ -31,7 +31,7 @@ def benchmark_notes(
     parts : sequence of Part
     table, differences : pandas.DataFrame
         `Benchmark.table` and `Benchmark.differences`.
-    terms : BenchmarkTerms
+    terms : BenchmarkSettings
 
     Returns
     -------

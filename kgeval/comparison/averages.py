@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from kgeval.checks import Ids, Reals
-from kgeval.comparison.differences import Sample, Terms
+from kgeval.comparison.differences import ComparisonSettings, Sample
 from kgeval.comparison.groups import groups_by
 from kgeval.comparison.rows import Pair, decided_rows
 from kgeval.data.row_keys import group_rows
@@ -59,7 +59,7 @@ def average_table(
 
 
 def _mean(
-    sample: Sample, terms: Terms, pair: tuple[int, int], weights: Reals | None
+    sample: Sample, terms: ComparisonSettings, pair: tuple[int, int], weights: Reals | None
 ) -> tuple[Difference, tuple[float, float]]:
     """Return the difference over all observations, and both values; `weights`, shape (ranks,), weigh the ranks."""
     if weights is None:

@@ -26,8 +26,8 @@ from kgeval.checks import (
 from kgeval.comparison.alignment import Alignment, align, cautions
 from kgeval.comparison.averages import average_table
 from kgeval.comparison.differences import (
+    ComparisonSettings,
     Sample,
-    Terms,
     bounded_notes,
     difference_table,
     entity_notes,
@@ -89,7 +89,7 @@ class Comparison:
     alignment : Alignment
         The rows that were compared, and the mismatches between the results (for example in the protocol) that
         `override` accepted.
-    terms : Terms
+    terms : ComparisonSettings
         Confidence, clusters, number of swaps and seed.
     notes : tuple of str
         Cautions about the numbers.
@@ -101,7 +101,7 @@ class Comparison:
     keys: dict[str, Key]
     results: tuple[EvaluationResult, ...]
     alignment: Alignment
-    terms: Terms
+    terms: ComparisonSettings
     notes: tuple[str, ...] = ()
 
     if not TYPE_CHECKING:  # mypy would take every attribute for known
@@ -614,7 +614,9 @@ def compare(
     keys = _read_keys(metrics)
     check_confidence(confidence)
     check_positive_int("n_resamples", n_resamples, MetricError)
-    terms = Terms(confidence, cluster, baseline, n_resamples, check_seed(resample_seed, MetricError, "resample_seed"))
+    terms = ComparisonSettings(
+        confidence, cluster, baseline, n_resamples, check_seed(resample_seed, MetricError, "resample_seed")
+    )
     pairs_of(names, baseline)  # an unknown baseline is an error before the results are aligned
     alignment = align(results, names, list(keys.values()), split_list(override))
     of_sample = [

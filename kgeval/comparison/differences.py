@@ -47,7 +47,7 @@ ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
-class Terms:
+class ComparisonSettings:
     """The settings of a comparison; see the parameters of `compare`."""
 
     confidence: float
@@ -315,7 +315,7 @@ def value_table(samples: Mapping[str, Sample], names: Sequence[str], confidence:
     return metric_frame(pd.Index(list(names), dtype=object, name="model"), rows, samples, with_intervals=True)
 
 
-def difference_table(samples: Mapping[str, Sample], values: pd.DataFrame, terms: Terms) -> pd.DataFrame:
+def difference_table(samples: Mapping[str, Sample], values: pd.DataFrame, terms: ComparisonSettings) -> pd.DataFrame:
     """Return one row for each pair of results and each metric: difference, interval, test and decision.
 
     Parameters
@@ -324,7 +324,7 @@ def difference_table(samples: Mapping[str, Sample], values: pd.DataFrame, terms:
         From `samples_of`.
     values : pandas.DataFrame
         From `value_table`.
-    terms : Terms
+    terms : ComparisonSettings
 
     Returns
     -------
@@ -461,7 +461,11 @@ def _joined(reasons: Mapping[str, str]) -> str:
 
 
 def group_table(
-    sample: Sample, pair: tuple[int, int], terms: Terms, groups: tuple[Ids, Sequence[str]], total: float = 0.0
+    sample: Sample,
+    pair: tuple[int, int],
+    terms: ComparisonSettings,
+    groups: tuple[Ids, Sequence[str]],
+    total: float = 0.0,
 ) -> pd.DataFrame:
     """Return the difference between two results within each group, and the contribution of each group.
 
@@ -470,7 +474,7 @@ def group_table(
     sample : Sample
     pair : tuple of int
         The indices of the two results.
-    terms : Terms
+    terms : ComparisonSettings
     groups : tuple of an int64 array, shape (observations,), and a sequence of str
         The group of each observation, as an index into the labels of the groups.
     total : float
