@@ -13,7 +13,7 @@ import pandas as pd
 from kgeval.benchmarks.runs import Run
 from kgeval.checks import check_one_of
 from kgeval.comparison.alignment import OVERRIDES, Alignment, align
-from kgeval.comparison.differences import Sample, samples_of
+from kgeval.comparison.differences import PairedObservations, samples_of
 from kgeval.comparison.rows import Pair, alpha_of, decided_rows, pairs_of
 from kgeval.errors import MetricError, ProtocolError
 from kgeval.results.evaluation_result import EvaluationResult
@@ -57,7 +57,7 @@ class Part:
     results : tuple of EvaluationResult
         The result of each run.
     alignment : Alignment
-    samples : dict of str to Sample
+    samples : dict of str to PairedObservations
         The observations of each metric.
     """
 
@@ -65,7 +65,7 @@ class Part:
     runs: tuple[Run, ...]
     results: tuple[EvaluationResult, ...]
     alignment: Alignment
-    samples: dict[str, Sample]
+    samples: dict[str, PairedObservations]
 
     @classmethod
     def of(

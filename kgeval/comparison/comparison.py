@@ -27,7 +27,7 @@ from kgeval.comparison.alignment import Alignment, align, cautions
 from kgeval.comparison.averages import average_table
 from kgeval.comparison.differences import (
     ComparisonSettings,
-    Sample,
+    PairedObservations,
     bounded_notes,
     difference_table,
     entity_notes,
@@ -482,7 +482,7 @@ class Comparison:
         frame = with_labels(table, self.results[0].entities, self.results[0].relations)
         return frame.assign(rank_first=ranks[0][chosen], rank_second=ranks[1][chosen])
 
-    def sample(self, key: Key) -> Sample:
+    def sample(self, key: Key) -> PairedObservations:
         """Return the observations of a metric: the ranks, or the queries, that all results share.
 
         Parameters
@@ -491,7 +491,7 @@ class Comparison:
             A value of `keys`.
         """
         row_clusters = self.results[0].rank_table.row_clusters(self.terms.cluster)
-        return Sample.of(self.results, self.alignment.rows, key, row_clusters)
+        return PairedObservations.of(self.results, self.alignment.rows, key, row_clusters)
 
     def _model_indices(self, first: str | None, second: str | None) -> tuple[int, int]:
         """Return the indices of two models, given their names."""
