@@ -47,7 +47,7 @@ class BenchmarkSettings:
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class DatasetRuns:
     """The runs of one dataset, with their ranks in the same order.
 
     Parameters
@@ -75,7 +75,7 @@ class Part:
         alignment: Alignment,
         keys: Mapping[str, Key],
         cluster: str,
-    ) -> Part:
+    ) -> DatasetRuns:
         """Return the runs of one dataset, with the observations of each metric.
 
         Parameters
@@ -157,13 +157,13 @@ class Part:
         return row | {"mean": interval.value, "sd": interval.deviation, "share_of_seeds": share}
 
 
-def aligned_parts(
+def aligned_runs(
     runs: Mapping[Run, EvaluationResult],
     datasets: Sequence[str],
     keys: dict[str, Key],
     override: Sequence[str],
     terms: BenchmarkSettings,
-) -> list[Part]:
+) -> list[DatasetRuns]:
     """Return the runs of each dataset, with their ranks in the same order.
 
     Parameters
@@ -177,7 +177,7 @@ def aligned_parts(
 
     Returns
     -------
-    list of Part
+    list of DatasetRuns
 
     Raises
     ------
@@ -197,20 +197,20 @@ def aligned_parts(
             hint = f"\nif {dataset} is the name of two datasets, give them different names in the mapping"
             refusals.append(f"{dataset}: {error}{hint if len(fingerprints) > 1 else ''}")
             continue
-        parts.append(Part.of(dataset, runs, alignment, keys, terms.cluster))
+        parts.append(DatasetRuns.of(dataset, runs, alignment, keys, terms.cluster))
     if refusals:
         raise ProtocolError("\n".join(refusals))
     return parts
 
 
 def difference_table(
-    parts: Sequence[Part], models: Sequence[str], table: pd.DataFrame, terms: BenchmarkSettings
+    parts: Sequence[DatasetRuns], models: Sequence[str], table: pd.DataFrame, terms: BenchmarkSettings
 ) -> pd.DataFrame:
     """Return `Benchmark.differences`.
 
     Parameters
     ----------
-    parts : sequence of Part
+    parts : sequence of DatasetRuns
     models : sequence of str
     table : pandas.DataFrame
         `Benchmark.table`.

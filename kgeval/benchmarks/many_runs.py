@@ -17,7 +17,7 @@ import pandas as pd
 
 from kgeval.benchmarks import benchmark_text, tables
 from kgeval.benchmarks.across import AcrossDatasets, across_datasets
-from kgeval.benchmarks.cells import COLUMNS, NUMBERS, BenchmarkSettings, aligned_parts, difference_table
+from kgeval.benchmarks.cells import COLUMNS, NUMBERS, BenchmarkSettings, aligned_runs, difference_table
 from kgeval.benchmarks.margins import benchmark_equivalence
 from kgeval.benchmarks.notes import benchmark_notes
 from kgeval.benchmarks.runs import Run, read_runs
@@ -338,7 +338,7 @@ def benchmark(
         cluster=check_one_of("cluster", cluster, CLUSTERS, MetricError),
         spread=check_one_of("spread", spread, SPREADS, MetricError),
     )
-    parts = aligned_parts(runs, datasets, keys, split_list(override), terms)
+    parts = aligned_runs(runs, datasets, keys, split_list(override), terms)
     table = pd.DataFrame(
         [part.mean_row(model, label, terms) for model in models for part in parts for label in keys],
         columns=list(COLUMNS),

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from kgeval.benchmarks.cells import Part
+from kgeval.benchmarks.cells import DatasetRuns
 from kgeval.checks import check_one_of
 from kgeval.comparison.margins import KINDS, check_margin, largest_difference, margin_rows, with_support
 from kgeval.comparison.rows import Pair, row_of
@@ -45,7 +45,7 @@ def benchmark_equivalence(benchmark: Any, margin: float, kind: str = "equivalenc
     systems: dict[tuple[str, str], Any] = {}
     largest: dict[str, float] = {}
     for dataset, alignment in benchmark.alignments.items():
-        part = Part.of(dataset, benchmark.results, alignment, {benchmark.metric: key}, benchmark.terms.cluster)
+        part = DatasetRuns.of(dataset, benchmark.results, alignment, {benchmark.metric: key}, benchmark.terms.cluster)
         largest[dataset] = largest_difference(key, part.results, alignment.rows)
         try:
             check_margin(key, margin, largest[dataset])
