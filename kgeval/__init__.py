@@ -34,7 +34,7 @@ from kgeval.scorers.check import check_scorer
 
 if TYPE_CHECKING:
     from kgeval import benchmarks, integrations, report
-    from kgeval.benchmarks.many_runs import benchmark
+    from kgeval.benchmarks.model_benchmark import benchmark
     from kgeval.classification.classification_comparison import compare_classifications
     from kgeval.classification.classifier import classify
     from kgeval.comparison.comparison import compare
@@ -106,7 +106,7 @@ __all__ = [
 
 # Names that are loaded at their first use, and their modules: `import kgeval` takes little longer than `import pandas`.
 _LOADED_LATER = {
-    "benchmark": "kgeval.benchmarks.many_runs",
+    "benchmark": "kgeval.benchmarks.model_benchmark",
     "check_table": "kgeval.plausibility.table",
     "classify": "kgeval.classification.classifier",
     "compare": "kgeval.comparison.comparison",

@@ -14,7 +14,7 @@ from collections import defaultdict
 import pytest
 
 import kgeval as kg
-from kgeval.benchmarks.many_runs import Benchmark
+from kgeval.benchmarks.model_benchmark import Benchmark
 from kgeval.classification.classification_comparison import ClassificationComparison
 from kgeval.classification.classification_result import ClassificationResult
 from kgeval.cli import main

@@ -1,6 +1,6 @@
 """Benchmarks: models x seeds x datasets in one table, cards of runs, and boards of many runs."""
 
-from kgeval.benchmarks import benchmark_text, card, many_runs, runs
+from kgeval.benchmarks import benchmark_text, card, model_benchmark, runs
 from kgeval.benchmarks.board import read_board
 from kgeval.benchmarks.board_page import write_board
 from kgeval.benchmarks.card import Card, read_card, write_card
@@ -14,7 +14,7 @@ __all__ = [
     "benchmark_text",
     "card",
     "front_matter",
-    "many_runs",
+    "model_benchmark",
     "named",
     "read_board",
     "read_card",

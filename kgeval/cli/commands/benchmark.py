@@ -10,7 +10,7 @@ from pathlib import Path
 import kgeval
 from kgeval.benchmarks import write_benchmark_page
 from kgeval.benchmarks.benchmark_text import table_texts
-from kgeval.benchmarks.many_runs import Benchmark
+from kgeval.benchmarks.model_benchmark import Benchmark
 from kgeval.benchmarks.runs import Run, check_all_named, checked_runs
 from kgeval.cli.command import Command
 from kgeval.cli.interval_options import add_cluster, add_confidence, add_gone, add_override
