@@ -37,10 +37,10 @@ from kgeval.data.queries import Queries, query_parts
 from kgeval.data.sides import ALL_SIDES, check_side, side_of
 from kgeval.data.vocabulary import triple_ids
 from kgeval.errors import DataError, ProtocolError, Stopped
+from kgeval.evaluation.bounded_cache import remember
 from kgeval.evaluation.build_result import Positives, RankedSide, assemble, check_empty, list_notes, short_lists
 from kgeval.evaluation.pools import notes_of_pools, pool_rivals, pool_tasks
 from kgeval.evaluation.precision import PrecisionSteps, precision_keys
-from kgeval.evaluation.recent import remember
 from kgeval.evaluation.rescoring import ScorerSource
 from kgeval.evaluation.row_order import MIN_JUDGED, ROW_ORDER, KeptTasks, TestedRanks, check_row_order, unchecked
 from kgeval.evaluation.run_settings import RunSettings, joined_sides
