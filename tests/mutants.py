@@ -1081,7 +1081,7 @@ MUTANTS = (
     Mutant("H5", "an_empty_list_is_left_out_without_a_word", "data/candidates.py", LISTED_RANKS,
         'self.empty = check_one_of("empty", empty, EMPTY)',
         'self.empty = "drop"'),
-    Mutant("H23", "null_names_are_one_entity", "formats/answers/mapping.py", "evaluation/test_ranks_alone.py",
+    Mutant("H23", "null_names_are_one_entity", "formats/prediction_files/mapping.py", "evaluation/test_ranks_alone.py",
         "numbers, places = np.unique(triple_of[is_null], return_inverse=True)",
         "numbers, places = np.unique(0 * triple_of[is_null], return_inverse=True)"),
     Mutant("H23", "predictions_are_not_inspected", "formats/inspection.py", "formats/test_inspection.py",

@@ -13,9 +13,9 @@ from kgeval.checks import cut_label
 from kgeval.data.dataset import Dataset
 from kgeval.data.predictions import Predictions
 from kgeval.errors import DataError
-from kgeval.formats.answers.mapping import PredictionOptions, predictions
-from kgeval.formats.answers.records import first_record, json_records
-from kgeval.formats.answers.rows import Rows
+from kgeval.formats.prediction_files.mapping import PredictionOptions, predictions
+from kgeval.formats.prediction_files.records import first_record, json_records
+from kgeval.formats.prediction_files.rows import Rows
 from kgeval.formats.registry import Format
 
 LISTS = ("topk_ents", "rank_entities", "topk_names")

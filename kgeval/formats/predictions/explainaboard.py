@@ -20,9 +20,9 @@ from kgeval.checks import counted, cut_label
 from kgeval.data.dataset import Dataset
 from kgeval.data.predictions import GivenRanks, Predictions
 from kgeval.errors import DataError
-from kgeval.formats.answers.mapping import PredictionOptions, given_ranks, predictions
-from kgeval.formats.answers.records import first_record, json_pairs, json_records, text_head
-from kgeval.formats.answers.rows import Rows
+from kgeval.formats.prediction_files.mapping import PredictionOptions, given_ranks, predictions
+from kgeval.formats.prediction_files.records import first_record, json_pairs, json_records, text_head
+from kgeval.formats.prediction_files.rows import Rows
 from kgeval.formats.registry import Format
 
 GOLD = ("gold_head", "gold_predicate", "gold_tail")

@@ -21,10 +21,10 @@ from kgeval.data.dataset import Dataset, triple_labels
 from kgeval.data.predictions import Predictions
 from kgeval.data.queries import given_and_asked
 from kgeval.errors import DataError
-from kgeval.formats.answers.mapping import PredictionOptions, predictions
-from kgeval.formats.answers.names import NameTable
-from kgeval.formats.answers.records import first_record, json_records, text_head, text_lines
-from kgeval.formats.answers.rows import Rows
+from kgeval.formats.prediction_files.mapping import PredictionOptions, predictions
+from kgeval.formats.prediction_files.names import NameTable
+from kgeval.formats.prediction_files.records import first_record, json_records, text_head, text_lines
+from kgeval.formats.prediction_files.rows import Rows
 from kgeval.formats.registry import Format
 
 RULES = {

@@ -21,9 +21,9 @@ from kgeval.data.lists import Ragged
 from kgeval.data.predictions import Predictions
 from kgeval.errors import DataError
 from kgeval.files import read_arrays
-from kgeval.formats.answers.mapping import PredictionOptions, id_map
 from kgeval.formats.checkpoints.plain_files import read_npy
 from kgeval.formats.checkpoints.torch_files import read_torch
+from kgeval.formats.prediction_files.mapping import PredictionOptions, id_map
 from kgeval.formats.registry import Format
 
 BEST, CORRECT = "t_pred_top10", "t_correct_index"

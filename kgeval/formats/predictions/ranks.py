@@ -25,9 +25,9 @@ from kgeval.data.dataset import Dataset
 from kgeval.data.predictions import GivenRanks
 from kgeval.data.sides import SIDE_NAMES
 from kgeval.errors import DataError
-from kgeval.formats.answers.mapping import PredictionOptions, given_ranks
-from kgeval.formats.answers.records import text_head, text_lines
-from kgeval.formats.answers.rows import Rows
+from kgeval.formats.prediction_files.mapping import PredictionOptions, given_ranks
+from kgeval.formats.prediction_files.records import text_head, text_lines
+from kgeval.formats.prediction_files.rows import Rows
 from kgeval.formats.registry import Format
 from kgeval.formats.scores import NUMBER
 
