@@ -26,7 +26,7 @@ from kgeval.formats.predictions import prediction_formats, read_predictions
 from kgeval.formats.registered.entries import find_registered
 from kgeval.formats.registry import Format, check_regular
 from kgeval.formats.scores import is_scores
-from kgeval.formats.tables import TABLE_SUFFIXES, table_suffix
+from kgeval.formats.triple_tables import TABLE_SUFFIXES, table_suffix
 from kgeval.formats.unpacking import is_archive
 from kgeval.scorers.models import MODELS
 

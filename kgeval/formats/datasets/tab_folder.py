@@ -38,8 +38,8 @@ from kgeval.formats.split_files import (
     split_of_name,
     unread_triples,
 )
-from kgeval.formats.tables import TABLE_SUFFIXES, Table, read_table, table_suffix
 from kgeval.formats.text_tables import IS_IT_A_HEADER, first_labels
+from kgeval.formats.triple_tables import TABLE_SUFFIXES, Table, read_table, table_suffix
 from kgeval.formats.unpacking import ARCHIVES, is_archive, plain_name, unpacked
 
 SMALL_FILES = 2**18  # bytes; files that are smaller in total are read without threads, which is faster
