@@ -72,7 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with signals_stop(is_program=arguments is None) as stop:
         try:
             output = _run(options)
-            status = _written(output.text) or output.status
+            status = _print_output(output.text) or output.status
             return _failed(output.error, status) if output.error else status
         except KeyboardInterrupt as error:
             if options.debug:
@@ -121,7 +121,7 @@ def _stdout_to_stderr() -> Iterator[None]:
             os.close(kept)
 
 
-def _written(text: str) -> int:
+def _print_output(text: str) -> int:
     """Print the text of a command; return 0, or 1 if standard output cannot be written."""
     try:
         if text:  # the text is empty if a pager has shown it already
@@ -253,7 +253,7 @@ class _Parser(argparse.ArgumentParser):
     def _print_message(self, message: str, file: Any = None) -> None:
         if file is not sys.stdout:
             super()._print_message(message, file)
-        elif _written(message.rstrip("\n")):  # argparse would end with exit code 0
+        elif _print_output(message.rstrip("\n")):  # argparse would end with exit code 0
             self.exit(1)
 
 
