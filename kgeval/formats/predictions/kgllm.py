@@ -37,13 +37,13 @@ NO_ENTITY = "\0"  # starts the text of an answer that names no entity
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
-def _sniff(path: Path) -> bool:
+def sniff(path: Path) -> bool:
     """Return whether the first line is ``prompt,generated``, or the first object has labels and predict alone."""
     lines = text_head(path).splitlines()
     return (bool(lines) and lines[0].strip() == HEADER) or set(first_record(path).values) == {"labels", "predict"}
 
 
-def _read(path: Path, dataset: Dataset, options: PredictionOptions) -> Predictions:
+def read(path: Path, dataset: Dataset, options: PredictionOptions) -> Predictions:
     """Read generated texts, one for each triple of a split."""
     options.check_used("kgllm", ("entity_names", "matching", "side"))
     if options.ids is not None:
@@ -218,4 +218,4 @@ def _texts(path: Path) -> Iterator[tuple[int, str, str | None, str]]:
         ) from None
 
 
-FORMAT = Format("kgllm", _sniff, _read, "generated texts of KG-LLM (prompt,generated or labels, predict)")
+FORMAT = Format("kgllm", sniff, read, "generated texts of KG-LLM (prompt,generated or labels, predict)")
