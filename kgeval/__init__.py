@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from kgeval import adapters, features, metrics, stats
 from kgeval._version import __version__
 from kgeval.audit import audit
+from kgeval.checks import shows_only
 from kgeval.data import candidates
 from kgeval.data.corruption import negatives, sample_negatives
 from kgeval.data.dataset import Dataset
@@ -102,6 +103,7 @@ __all__ = [
     "sample_negatives",
     "stats",
 ]
+__dir__ = shows_only(__all__)
 
 
 # Names that are loaded at their first use, and their modules: `import kgeval` takes little longer than `import pandas`.
@@ -140,7 +142,3 @@ def __getattr__(name: str) -> Any:
         import_module("kgeval.classification")  # so that `load_result` can read its results
     globals()[name] = getattr(import_module(_LOADED_LATER[name]), name)
     return globals()[name]
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

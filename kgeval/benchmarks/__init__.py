@@ -7,6 +7,7 @@ from kgeval.benchmarks.card import Card, read_card, write_card
 from kgeval.benchmarks.model_index import front_matter
 from kgeval.benchmarks.page import write_benchmark_page
 from kgeval.benchmarks.verification import verify_card
+from kgeval.checks import shows_only
 from kgeval.results.run_names import named
 
 __all__ = [
@@ -24,3 +25,4 @@ __all__ = [
     "write_board",
     "write_card",
 ]
+__dir__ = shows_only(__all__)
