@@ -90,7 +90,7 @@ class Benchmark:
     if not TYPE_CHECKING:  # mypy would take every attribute for known
         __getattr__ = answers_old_names(
             "Benchmark",
-            {"summary": "description()", "table": "differences"},
+            {"summary": "bench.description()"},
             about="description()",
         )
 

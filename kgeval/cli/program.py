@@ -204,9 +204,9 @@ def _check_names(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
         if not option:
             continue
         name = option[1]
-        renamed = [text for text in OLD_OPTIONS.get(name, ()) if re.split("[ ,;:]", text)[0] in known]
+        renamed = [text for text in OLD_OPTIONS.get(name, ()) if re.findall("--[a-z-]+", text)[0] in known]
         if renamed and name not in known:
-            parser.error(f"{name} is now {renamed[0]}")
+            parser.error(f"{name}{': ' if renamed[0].startswith('use ') else ' is now '}{renamed[0]}")
         if name[:2] in known or (name.startswith("--") and any(full.startswith(name) for full in known)):
             continue
         hint = suggest("--" + name.lstrip("-"), known, MIN_SIMILARITY)
@@ -226,7 +226,7 @@ OLD_OPTIONS = {  # options of version 0.1 or of another command, and their new n
     "--max-pairs": (BATCH_SIZE,),
     "--resamples": ("--n-resamples",),
     "--names": ("--entity-names",),
-    "--negatives": ("--candidates: a file with a list of negatives for each triple",),
+    "--negatives": ("use --candidates FILE, a file with a list of negatives for each triple",),
     "--seed": ("--resample-seed: the seed of the random swaps", "--sample-seed: the seed of the random negatives"),
 }
 

@@ -109,9 +109,9 @@ class Comparison:
             "Comparison",
             {
                 "plot": "kgeval.report.plots.difference_plot(comparison)",
-                "summary": "differences, or verdict",
-                "to_csv": "differences.to_csv(...)",
-                "worst": "disagreements()",
+                "summary": "comparison.differences, or comparison.verdict",
+                "to_csv": 'comparison.differences.to_csv("differences.csv")',
+                "worst": "comparison.disagreements()",
             },
             plan=f"{GONE}the column detectable of differences says which difference could be decided",
             table="differences, where p_holm is p_corrected",

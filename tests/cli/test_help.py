@@ -396,7 +396,7 @@ def test_topics_may_be_written_in_capitals(capsys):
         (("evaluate", "graph", "--format", "csv"), "--format is now --to"),
         (
             ("evaluate", "graph", "--negatives", "5"),
-            "--negatives is now --candidates: a file with a list of negatives for each triple",
+            "--negatives: use --candidates FILE, a file with a list of negatives for each triple",
         ),
         (("compare", "a", "b", "--seed", "1"), "--seed is now --resample-seed: the seed of the random swaps"),
         (("classify", "graph", "--seed", "1"), "--seed is now --sample-seed: the seed of the random negatives"),
