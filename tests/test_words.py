@@ -5,6 +5,7 @@ the fault that this test is for: use the other word.
 """
 
 import argparse
+import ast
 import contextlib
 import inspect
 import io
@@ -559,6 +560,56 @@ def test_an_option_has_its_name_in_python():
     assert sorted((PAIRS.keys() | FUNCTIONS.keys() | COMMAND_LINE) - asked.keys()) == []
     assert sorted({name for name in PAIRS.values() if name not in known}) == []
     assert all(callable(function) or len(vars(function)) or len(function) for function in FUNCTIONS.values())
+
+
+# Words of the code that once named two things, or of which two named one: where each is defined today, and why.
+DEFINED = {
+    # One word, two concepts. A sample is drawn (`RandomSample`); two models give `PairedObservations`.
+    "Sample": [], "RandomSample": ["kgeval.data.protocol"], "PairedObservations": ["kgeval.comparison.differences"],
+    "Lists": [], "Ragged": ["kgeval.data.lists"], "RankedLists": ["kgeval.metrics.retrieval.lists"],
+    "Plan": [], "RankingPlan": ["kgeval.evaluation.evaluator"], "PassPlan": ["kgeval.kernels.backends"],
+    "ShardPlan": ["kgeval.ranking.executors.dispatch"],
+    "Part": [], "Parts": ["kgeval.scorers.row_scorers"], "DatasetRuns": ["kgeval.benchmarks.cells"],
+    "Steps": ["kgeval.metrics.retrieval.stepwise"],  # of a list of answers; those of pages and thresholds say whose
+    "INTERVALS": [], "Terms": [], "BenchmarkTerms": [],
+    "written": ["kgeval.markup_panels"],  # a number as text
+    "assembly": [], "recent": [], "answers": [], "many_runs": [],
+    "tables": ["kgeval.benchmarks", "kgeval.comparison"],  # each room makes the tables of its own results
+    "UNDECIDED": ["kgeval.comparison.rows"],  # of a difference; a rank known by bounds is bounded, see OLD
+    "checkpoints": ["kgeval.formats"],  # files of models; a run that can go on has a run folder, see OLD
+    "card": ["kgeval.benchmarks", "kgeval.cli.commands"],  # the JSON of a run and its command; notebooks show panels
+    # One concept, two words; those of parameters, options, columns and attributes stand in OLD, PAIRS and OLD_OPTIONS.
+    "_sniff": [],  # `sniff`, as the field of `Format`
+    "remember": ["kgeval.evaluation.bounded_cache"],
+}  # fmt: skip
+METRIC_LISTS = {  # metrics that are shown if none are asked for: those of ranks stand in one module
+    "kgeval.metrics.default_metrics": 5,
+    "kgeval.classification.classification_result": 3,  # of labels, not of ranks
+    "kgeval.report.page_content": 1,  # those of a page, and one more
+}
+
+
+def definitions(root):
+    """Each class, function and constant at the top of a module, and each module: (name, where)."""
+    for path in sorted((root / "kgeval").rglob("*.py")):
+        place = ".".join(path.relative_to(root).with_suffix("").parts)
+        yield path.stem, place.rpartition(".")[0]
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+            yield from ((one.id, place) for part in targets if part for one in ast.walk(part) if hasattr(one, "id"))
+            if hasattr(node, "name"):
+                yield node.name, place
+    yield from ((path.name, "kgeval.formats") for path in (root / "kgeval" / "formats").iterdir() if path.is_dir())
+
+
+def test_a_word_of_the_code_names_one_thing(root):
+    """A class, function, module or folder that comes back under an old word fails here."""
+    found = defaultdict(list)
+    for name, place in definitions(root):
+        found[name].append(place)
+    assert {word: found[word] for word in DEFINED} == DEFINED
+    lists = [place for name, places in found.items() if name.endswith("_METRICS") for place in places]
+    assert {place: lists.count(place) for place in lists} == METRIC_LISTS
 
 
 def test_no_old_word_comes_back(fields):
