@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from kgeval import adapters, features, metrics, stats
 from kgeval._version import __version__
 from kgeval.audit import audit
+from kgeval.checks import shows_only
 from kgeval.data import candidates
 from kgeval.data.corruption import negatives, sample_negatives
 from kgeval.data.dataset import Dataset
@@ -34,7 +35,7 @@ from kgeval.scorers.check import check_scorer
 
 if TYPE_CHECKING:
     from kgeval import benchmarks, integrations, report
-    from kgeval.benchmarks.many_runs import benchmark
+    from kgeval.benchmarks.model_benchmark import benchmark
     from kgeval.classification.classification_comparison import compare_classifications
     from kgeval.classification.classifier import classify
     from kgeval.comparison.comparison import compare
@@ -102,11 +103,12 @@ __all__ = [
     "sample_negatives",
     "stats",
 ]
+__dir__ = shows_only(__all__)
 
 
 # Names that are loaded at their first use, and their modules: `import kgeval` takes little longer than `import pandas`.
 _LOADED_LATER = {
-    "benchmark": "kgeval.benchmarks.many_runs",
+    "benchmark": "kgeval.benchmarks.model_benchmark",
     "check_table": "kgeval.plausibility.table",
     "classify": "kgeval.classification.classifier",
     "compare": "kgeval.comparison.comparison",
@@ -140,7 +142,3 @@ def __getattr__(name: str) -> Any:
         import_module("kgeval.classification")  # so that `load_result` can read its results
     globals()[name] = getattr(import_module(_LOADED_LATER[name]), name)
     return globals()[name]
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

@@ -258,6 +258,22 @@ def answers_old_names(owner: str, tried: Mapping[str, str] | None = None, /, **n
     return missing
 
 
+def shows_only(names: Sequence[str]) -> Callable[[], list[str]]:
+    """Return a function ``__dir__`` of a module: `dir` and completion show these names, and nothing that it imports.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The ``__all__`` of the module.
+
+    Examples
+    --------
+    >>> shows_only(["sample", "rank"])()
+    ['rank', 'sample']
+    """
+    return lambda: sorted(names)
+
+
 def check_one_of(name: str, value: Any, allowed: Iterable[str], error: type[KgevalError] = ProtocolError) -> str:
     """Return `value` if it is one of `allowed`, else raise `error`.
 

@@ -54,7 +54,7 @@ CONVENTIONS = "other_tools/test_conventions.py"
 TGB = "other_tools/test_tgb.py"
 AVERAGED = "comparison/test_averages.py"
 ASSEMBLED = "formats/checkpoints/test_model_file.py"
-BENCHMARKS = "benchmarks/test_many_runs.py"
+BENCHMARKS = "benchmarks/test_model_benchmark.py"
 LISTED_RANKS = "ranking/test_listed.py"
 NPZ_FILES = "formats/models/test_npz.py"
 ROUNDED = "scorers/test_rounding.py"
@@ -781,10 +781,10 @@ MUTANTS = (
     Mutant("C38", "queries_that_the_run_lacks_are_left_out", "metrics/retrieval/inputs.py", LISTS_OF_RUNS,
         'queries: str = "judged",',
         'queries: str = "returned",'),
-    Mutant("C38", "option_c_leaves_queries_out", "trec/tables.py", "trec/test_tables.py",
+    Mutant("C38", "option_c_leaves_queries_out", "trec/measured_runs.py", "trec/test_measured_runs.py",
         "if not options.complete:",
         "if True:"),
-    Mutant("C38", "queries_left_out_are_not_said", "trec/tables.py", "trec/test_tables.py",
+    Mutant("C38", "queries_left_out_are_not_said", "trec/measured_runs.py", "trec/test_measured_runs.py",
         "len(judged - returned),",
         "0,"),
     Mutant("C26", "copies_of_a_triple_go_to_two_splits", "data/splitting.py", "data/test_splitting.py",
@@ -1084,7 +1084,7 @@ MUTANTS = (
     Mutant("H5", "an_empty_list_is_left_out_without_a_word", "data/candidates.py", LISTED_RANKS,
         'self.empty = check_one_of("empty", empty, EMPTY)',
         'self.empty = "drop"'),
-    Mutant("H23", "null_names_are_one_entity", "formats/answers/mapping.py", "evaluation/test_ranks_alone.py",
+    Mutant("H23", "null_names_are_one_entity", "formats/prediction_files/mapping.py", "evaluation/test_ranks_alone.py",
         "numbers, places = np.unique(triple_of[is_null], return_inverse=True)",
         "numbers, places = np.unique(0 * triple_of[is_null], return_inverse=True)"),
     Mutant("H23", "predictions_are_not_inspected", "formats/inspection.py", "formats/test_inspection.py",

@@ -291,7 +291,7 @@ FAULTS = {
     "H40 small files that fill the memory": [
         "test_files.py::test_an_archive_that_fills_the_memory_is_refused",
         "test_files.py::test_a_result_that_compresses_well_is_read_again",
-        "formats/test_tables.py::test_parquet_files_that_are_made_to_fill_the_memory",
+        "formats/test_triple_tables.py::test_parquet_files_that_are_made_to_fill_the_memory",
         "formats/test_unpacking.py::test_too_many_bytes_are_refused",
         "test_limits.py::test_a_bomb_of_each_kind_is_refused",
     ],

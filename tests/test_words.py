@@ -5,6 +5,7 @@ the fault that this test is for: use the other word.
 """
 
 import argparse
+import ast
 import contextlib
 import inspect
 import io
@@ -14,7 +15,7 @@ from collections import defaultdict
 import pytest
 
 import kgeval as kg
-from kgeval.benchmarks.many_runs import Benchmark
+from kgeval.benchmarks.model_benchmark import Benchmark
 from kgeval.classification.classification_comparison import ClassificationComparison
 from kgeval.classification.classification_result import ClassificationResult
 from kgeval.cli import main
@@ -561,6 +562,56 @@ def test_an_option_has_its_name_in_python():
     assert all(callable(function) or len(vars(function)) or len(function) for function in FUNCTIONS.values())
 
 
+# Words of the code that once named two things, or of which two named one: where each is defined today, and why.
+DEFINED = {
+    # One word, two concepts. A sample is drawn (`RandomSample`); two models give `PairedObservations`.
+    "Sample": [], "RandomSample": ["kgeval.data.protocol"], "PairedObservations": ["kgeval.comparison.differences"],
+    "Lists": [], "Ragged": ["kgeval.data.lists"], "RankedLists": ["kgeval.metrics.retrieval.lists"],
+    "Plan": [], "RankingPlan": ["kgeval.evaluation.evaluator"], "PassPlan": ["kgeval.kernels.backends"],
+    "ShardPlan": ["kgeval.ranking.executors.dispatch"],
+    "Part": [], "Parts": ["kgeval.scorers.row_scorers"], "DatasetRuns": ["kgeval.benchmarks.cells"],
+    "Steps": ["kgeval.metrics.retrieval.stepwise"],  # of a list of answers; those of pages and thresholds say whose
+    "INTERVALS": [], "Terms": [], "BenchmarkTerms": [],
+    "written": ["kgeval.markup_panels"],  # a number as text
+    "assembly": [], "recent": [], "answers": [], "many_runs": [],
+    "tables": ["kgeval.benchmarks", "kgeval.comparison"],  # each room makes the tables of its own results
+    "UNDECIDED": ["kgeval.comparison.rows"],  # of a difference; a rank known by bounds is bounded, see OLD
+    "checkpoints": ["kgeval.formats"],  # files of models; a run that can go on has a run folder, see OLD
+    "card": ["kgeval.benchmarks", "kgeval.cli.commands"],  # the JSON of a run and its command; notebooks show panels
+    # One concept, two words; those of parameters, options, columns and attributes stand in OLD, PAIRS and OLD_OPTIONS.
+    "_sniff": [],  # `sniff`, as the field of `Format`
+    "remember": ["kgeval.evaluation.bounded_cache"],
+}  # fmt: skip
+METRIC_LISTS = {  # metrics that are shown if none are asked for: those of ranks stand in one module
+    "kgeval.metrics.default_metrics": 5,
+    "kgeval.classification.classification_result": 3,  # of labels, not of ranks
+    "kgeval.report.page_content": 1,  # those of a page, and one more
+}
+
+
+def definitions(root):
+    """Each class, function and constant at the top of a module, and each module: (name, where)."""
+    for path in sorted((root / "kgeval").rglob("*.py")):
+        place = ".".join(path.relative_to(root).with_suffix("").parts)
+        yield path.stem, place.rpartition(".")[0]
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+            yield from ((one.id, place) for part in targets if part for one in ast.walk(part) if hasattr(one, "id"))
+            if hasattr(node, "name"):
+                yield node.name, place
+    yield from ((path.name, "kgeval.formats") for path in (root / "kgeval" / "formats").iterdir() if path.is_dir())
+
+
+def test_a_word_of_the_code_names_one_thing(root):
+    """A class, function, module or folder that comes back under an old word fails here."""
+    found = defaultdict(list)
+    for name, place in definitions(root):
+        found[name].append(place)
+    assert {word: found[word] for word in DEFINED} == DEFINED
+    lists = [place for name, places in found.items() if name.endswith("_METRICS") for place in places]
+    assert {place: lists.count(place) for place in lists} == METRIC_LISTS
+
+
 def test_no_old_word_comes_back(fields):
     """Each old word has a new one, which the table has; old options answer with the new one."""
     assert sorted(set(OLD) & (parameters().keys() | options().keys())) == []
@@ -633,34 +684,94 @@ def test_an_old_name_answers_with_the_new_one(call, new):
     assert f"; did you mean {new}?" in str(caught.value)
 
 
-def test_windows_for_users_show_their_own_names_only():
-    """No `np`, no `re`: what `dir` and completion show is what `__all__` lists."""
-    for module in (kg, plots, exports):
-        assert dir(module) == sorted(module.__all__)
+WINDOWS_SHOWN = [
+    *(kg, plots, exports, kg.metrics.pointwise, kg.metrics.retrieval),
+    *(getattr(kg, name) for name in kg.__all__ if inspect.ismodule(getattr(kg, name))),
+]
+
+
+@pytest.mark.parametrize("module", WINDOWS_SHOWN, ids=lambda module: module.__name__)
+def test_windows_for_users_show_their_own_names_only(module):
+    """No `np`, no `import_modules`: what `dir` and completion show is what `__all__` lists, and each name is there."""
+    assert dir(module) == sorted(module.__all__)
+    for name in module.__all__:
+        with contextlib.suppress(kg.MissingExtra):
+            getattr(module, name)
+
+
+@pytest.fixture(scope="module")
+def advised(root, tmp_path_factory):
+    """Real objects under the names that the hints give them, and files of both results; calls run in a fresh folder."""
+    folder, data = tmp_path_factory.mktemp("advised"), root / "data" / "countries"
+    dataset = kg.read_dataset(data)
+    model, part = kg.load_model(data / "complex.npz", dataset), kg.Protocol(sample=40, sample_seed=0)
+    ranked = [kg.evaluate(scorer, dataset, part) for scorer in (model, kg.baselines.Degree(dataset))]
+    found = {
+        kg.EvaluationResult: ("result", ranked[0]),
+        ClassificationResult: ("result", kg.classify(model, dataset, "uniform")),
+        Comparison: ("comparison", kg.compare(ranked, names=["a", "b"])),
+        Benchmark: ("bench", kg.benchmark({(name, 1, "countries"): one for name, one in zip("ab", ranked)})),
+    }
+    for kind in (kg.EvaluationResult, ClassificationResult):
+        found[kind][1].save(folder / f"{kind.__name__}.kgeval")
+    return folder, found
+
+
+LISTS_OF = 'kgeval.metrics.retrieval.from_scores(result.table["label"], result.table["score"])'
+TO_STYLE = "kgeval show RUN.kgeval --to {}, on the command line"
 
 
 @pytest.mark.parametrize(
-    ("made", "name", "new"),
+    ("made", "name", "new", "calls"),
     [
-        (kg.EvaluationResult, "worst", 'ranks(labels=True).nlargest(10, "rank_filtered")'),
-        (kg.EvaluationResult, "mrr", 'result["mrr"]'),
-        (Comparison, "plot", "kgeval.report.plots.difference_plot(comparison)"),
-        (Benchmark, "table", "differences"),
-        (ClassificationResult, "to_latex", "summary().to_latex()"),
+        (kg.EvaluationResult, "metrics", "{}", ["result.summary()"]),
+        (kg.EvaluationResult, "mrr", "{}", ['result["mrr"]']),
+        (kg.EvaluationResult, "plot", "{}", ["kgeval.report.plots.hits_curve(result)"]),
+        (
+            kg.EvaluationResult,
+            "to_csv",
+            "{}, or {}",
+            ['kgeval.report.exports.write_ranks(result, "ranks.csv")', 'result.summary().to_csv("means.csv")'],
+        ),
+        (kg.EvaluationResult, "to_latex", TO_STYLE.format("latex"), []),
+        (kg.EvaluationResult, "to_markdown", TO_STYLE.format("markdown"), []),
+        (kg.EvaluationResult, "worst", "{}", ['result.ranks(labels=True).nlargest(10, "rank_filtered")']),
+        (Comparison, "plot", "{}", ["kgeval.report.plots.difference_plot(comparison)"]),
+        (Comparison, "summary", "{}, or {}", ["comparison.differences", "comparison.verdict"]),
+        (Comparison, "to_csv", "{}", ['comparison.differences.to_csv("differences.csv")']),
+        (Comparison, "worst", "{}", ["comparison.disagreements()"]),
+        (Benchmark, "summary", "{}", ["bench.description()"]),
+        (ClassificationResult, "accuracy", "{}", ['result["accuracy"]']),
+        (
+            ClassificationResult,
+            "plot",
+            "kgeval.report.plots.roc(lists), where lists = {}",
+            [LISTS_OF, f"kgeval.report.plots.roc({LISTS_OF})"],
+        ),
+        (
+            ClassificationResult,
+            "to_csv",
+            "{}, or {}",
+            ['result.table.to_csv("scores.csv")', 'result.summary().to_csv("means.csv")'],
+        ),
+        (ClassificationResult, "to_latex", TO_STYLE.format("latex"), []),
     ],
 )
-def test_a_name_that_users_try_answers_with_the_right_one(made, name, new):
+def test_a_name_that_users_try_answers_with_a_call_that_runs(advised, monkeypatch, capsys, made, name, new, calls):
+    folder, found = advised
+    spoken, thing = found[made]
     with pytest.raises(AttributeError) as error:
-        getattr(object.__new__(made), name)
-    assert str(error.value) == f"{made.__name__} has no attribute {name!r}; write {new}"
+        getattr(thing, name)
+    assert str(error.value) == f"{made.__name__} has no attribute {name!r}; write {new.format(*calls)}"
+    monkeypatch.chdir(folder)
+    for call in calls:
+        eval(call, {"kgeval": kg, spoken: thing})
+    if not calls:
+        command = new.partition(",")[0].replace("RUN", made.__name__).split()
+        assert (main(command[1:]), len(capsys.readouterr().out.splitlines()) > 3) == (0, True)
 
 
 @pytest.mark.parametrize("value", ["none", "raw"])
 def test_a_protocol_without_a_filter_has_no_splits(value):
     with pytest.raises(kg.ProtocolError, match=rf"got '{value}'. filter=\(\) removes no known answers; raw ranks need"):
         kg.Protocol(filter=value)
-
-
-def test_adapters_show_their_public_names_only():
-    """The names that its module imports are no adapters."""
-    assert dir(kg.adapters) == sorted(kg.adapters.__all__)

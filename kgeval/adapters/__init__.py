@@ -14,7 +14,7 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from kgeval.checks import names_unknown_arguments
+from kgeval.checks import names_unknown_arguments, shows_only
 from kgeval.errors import ScoreError
 from kgeval.scorers.libraries import adapter_of, register_adapter
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from kgeval.adapters.texts import from_texts
 
 __all__ = ["from_encoder", "from_function", "from_model", "from_texts"]
+__dir__ = shows_only(__all__)
 
 # Key: the start of the names of the modules that define a library's models. Value: the module here with the adapter.
 _LIBRARIES = {
@@ -104,10 +105,6 @@ def _adapt(module: str, model: Any, ids: Any) -> Any:
 
 for _prefix, _module in _LIBRARIES.items():
     register_adapter(_prefix, partial(_adapt, _module))
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
 
 
 def __getattr__(name: str) -> Any:

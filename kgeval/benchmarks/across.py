@@ -35,7 +35,7 @@ from kgeval.stats.across_datasets import (
 from kgeval.stats.intervals import check_confidence
 
 if TYPE_CHECKING:  # these modules import this one
-    from kgeval.benchmarks.many_runs import Benchmark
+    from kgeval.benchmarks.model_benchmark import Benchmark
 
 MIN_MODELS = 3  # for the tests
 MAX_TEXTS = 10  # pairs or datasets that a line lists

@@ -19,7 +19,7 @@ from kgeval.stats.runs import MIN_TO_SEPARATE
 from kgeval.terminal import Screen
 
 if TYPE_CHECKING:  # these modules import this one
-    from kgeval.benchmarks.many_runs import Benchmark
+    from kgeval.benchmarks.model_benchmark import Benchmark
 
 MAX_PAIRS = 10  # differences that a notebook shows without a click
 # What simulations say of a pooled spread that is not the same for all models (the annex of the guide has the table).

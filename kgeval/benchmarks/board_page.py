@@ -275,7 +275,7 @@ def _run_cells(run: BoardRun, one: BoardTable, limits: dict[str, Any], links: di
         cell = run.cell(metric)
         if not run.is_ranked:  # the value as text, without a number by which a click could sort the row
             title = "; ".join(run.card.contradictions) or UNKNOWN_NEGATIVES
-            cells.append(html.number(page_numbers.written(cell[0], metric), title=title))
+            cells.append(html.number(page_numbers.value_text(cell[0], metric), title=title))
             continue
         drawn = html.bar_of(cell, limits[metric])
         least, greatest = run.card.bounds(metric) if metric in run.card.metrics else (math.nan, math.nan)
@@ -291,7 +291,7 @@ def _mean_cell(row: BoardRow, metric: str, limits: tuple[float, float]) -> Marku
     """Return the cell of a mean over seeds: mean, standard deviation, and a drawing of the mean and of each run."""
     mean, _, _, deviation = row.value(metric)
     drawn = charts.runs_bar([run.value(metric) for run in row.runs], mean, limits)
-    return html.number(page_numbers.written(mean, metric), mean, spread(mean, deviation, metric), drawn)
+    return html.number(page_numbers.value_text(mean, metric), mean, spread(mean, deviation, metric), drawn)
 
 
 def _link(run: BoardRun, links: dict[int, str], text: str) -> Markup:

@@ -13,7 +13,7 @@ import pandas as pd
 from kgeval.benchmarks.runs import Run
 from kgeval.checks import check_one_of
 from kgeval.comparison.alignment import OVERRIDES, Alignment, align
-from kgeval.comparison.differences import Sample, samples_of
+from kgeval.comparison.differences import PairedObservations, samples_of
 from kgeval.comparison.rows import Pair, alpha_of, decided_rows, pairs_of
 from kgeval.errors import MetricError, ProtocolError
 from kgeval.results.evaluation_result import EvaluationResult
@@ -31,7 +31,7 @@ NO_RUN_OF = "no run"
 
 
 @dataclass(frozen=True)
-class BenchmarkTerms:
+class BenchmarkSettings:
     """The settings of a benchmark; see the parameters of `benchmark`."""
 
     metric: str
@@ -47,7 +47,7 @@ class BenchmarkTerms:
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class DatasetRuns:
     """The runs of one dataset, with their ranks in the same order.
 
     Parameters
@@ -57,7 +57,7 @@ class Part:
     results : tuple of EvaluationResult
         The result of each run.
     alignment : Alignment
-    samples : dict of str to Sample
+    samples : dict of str to PairedObservations
         The observations of each metric.
     """
 
@@ -65,7 +65,7 @@ class Part:
     runs: tuple[Run, ...]
     results: tuple[EvaluationResult, ...]
     alignment: Alignment
-    samples: dict[str, Sample]
+    samples: dict[str, PairedObservations]
 
     @classmethod
     def of(
@@ -75,7 +75,7 @@ class Part:
         alignment: Alignment,
         keys: Mapping[str, Key],
         cluster: str,
-    ) -> Part:
+    ) -> DatasetRuns:
         """Return the runs of one dataset, with the observations of each metric.
 
         Parameters
@@ -132,7 +132,7 @@ class Part:
                 return None, f"{self.runs[place].name}: {error}" if len(self.places(model)) > 1 else str(error)
         return Runs(tuple(moments), sample.clusters), ""
 
-    def mean_row(self, model: str, label: str, terms: BenchmarkTerms) -> dict[str, Any]:
+    def mean_row(self, model: str, label: str, terms: BenchmarkSettings) -> dict[str, Any]:
         """Return the row of `Benchmark.table` for a model and a metric.
 
         Parameters
@@ -140,7 +140,7 @@ class Part:
         model : str
         label : str
             The text of the metric's key.
-        terms : BenchmarkTerms
+        terms : BenchmarkSettings
         """
         sample = self.samples[label]
         row: dict[str, Any] = {"model": model, "dataset": self.dataset, "metric": label}
@@ -157,13 +157,13 @@ class Part:
         return row | {"mean": interval.value, "sd": interval.deviation, "share_of_seeds": share}
 
 
-def aligned_parts(
+def aligned_runs(
     runs: Mapping[Run, EvaluationResult],
     datasets: Sequence[str],
     keys: dict[str, Key],
     override: Sequence[str],
-    terms: BenchmarkTerms,
-) -> list[Part]:
+    terms: BenchmarkSettings,
+) -> list[DatasetRuns]:
     """Return the runs of each dataset, with their ranks in the same order.
 
     Parameters
@@ -173,11 +173,11 @@ def aligned_parts(
     keys : dict of str to Key
     override : sequence of str
         As in `kgeval.compare`.
-    terms : BenchmarkTerms
+    terms : BenchmarkSettings
 
     Returns
     -------
-    list of Part
+    list of DatasetRuns
 
     Raises
     ------
@@ -197,24 +197,24 @@ def aligned_parts(
             hint = f"\nif {dataset} is the name of two datasets, give them different names in the mapping"
             refusals.append(f"{dataset}: {error}{hint if len(fingerprints) > 1 else ''}")
             continue
-        parts.append(Part.of(dataset, runs, alignment, keys, terms.cluster))
+        parts.append(DatasetRuns.of(dataset, runs, alignment, keys, terms.cluster))
     if refusals:
         raise ProtocolError("\n".join(refusals))
     return parts
 
 
 def difference_table(
-    parts: Sequence[Part], models: Sequence[str], table: pd.DataFrame, terms: BenchmarkTerms
+    parts: Sequence[DatasetRuns], models: Sequence[str], table: pd.DataFrame, terms: BenchmarkSettings
 ) -> pd.DataFrame:
     """Return `Benchmark.differences`.
 
     Parameters
     ----------
-    parts : sequence of Part
+    parts : sequence of DatasetRuns
     models : sequence of str
     table : pandas.DataFrame
         `Benchmark.table`.
-    terms : BenchmarkTerms
+    terms : BenchmarkSettings
     """
     label, indices, pairs = terms.metric, pairs_of(models, terms.baseline), []
     cells = {(row["model"], row["dataset"]): row for row in table[table["metric"] == label].to_dict("records")}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from kgeval.benchmarks.cells import Part
+from kgeval.benchmarks.cells import DatasetRuns
 from kgeval.checks import check_one_of
 from kgeval.comparison.margins import KINDS, check_margin, largest_difference, margin_rows, with_support
 from kgeval.comparison.rows import Pair, row_of
@@ -16,7 +16,7 @@ from kgeval.errors import MetricError
 from kgeval.stats.paired import Difference
 
 if TYPE_CHECKING:  # these modules import this one
-    from kgeval.benchmarks.many_runs import Benchmark
+    from kgeval.benchmarks.model_benchmark import Benchmark
 
 
 def benchmark_equivalence(benchmark: Benchmark, margin: float, kind: str = "equivalence") -> pd.DataFrame:
@@ -48,7 +48,7 @@ def benchmark_equivalence(benchmark: Benchmark, margin: float, kind: str = "equi
     systems: dict[tuple[str, str], Any] = {}
     largest: dict[str, float] = {}
     for dataset, alignment in benchmark.alignments.items():
-        part = Part.of(dataset, benchmark.results, alignment, {benchmark.metric: key}, benchmark.terms.cluster)
+        part = DatasetRuns.of(dataset, benchmark.results, alignment, {benchmark.metric: key}, benchmark.terms.cluster)
         largest[dataset] = largest_difference(key, part.results, alignment.rows)
         try:
             check_margin(key, margin, largest[dataset])

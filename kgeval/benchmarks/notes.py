@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from kgeval.benchmarks.cells import BenchmarkTerms, Part
+from kgeval.benchmarks.cells import BenchmarkSettings, DatasetRuns
 from kgeval.benchmarks.runs import Run
 from kgeval.benchmarks.verdict import borrowed_spreads
 from kgeval.checks import grouped, listed
@@ -22,16 +22,16 @@ RANK_COLUMNS = ("better_raw", "tied_raw", "better_filtered", "tied_filtered")
 
 
 def benchmark_notes(
-    parts: Sequence[Part], table: pd.DataFrame, differences: pd.DataFrame, terms: BenchmarkTerms
+    parts: Sequence[DatasetRuns], table: pd.DataFrame, differences: pd.DataFrame, terms: BenchmarkSettings
 ) -> list[str]:
     """Return the cautions about the numbers of a benchmark.
 
     Parameters
     ----------
-    parts : sequence of Part
+    parts : sequence of DatasetRuns
     table, differences : pandas.DataFrame
         `Benchmark.table` and `Benchmark.differences`.
-    terms : BenchmarkTerms
+    terms : BenchmarkSettings
 
     Returns
     -------
@@ -70,7 +70,7 @@ def benchmark_notes(
     return list(dict.fromkeys(notes))
 
 
-def _notes_of(part: Part) -> list[str]:
+def _notes_of(part: DatasetRuns) -> list[str]:
     """Return the cautions about the numbers of one dataset; each starts with the name of the dataset."""
     names = [run.name for run in part.runs]
     notes = [f"the ranks of {listed([run.name for run in same])} {EQUAL_RANKS}" for same in _same_ranks(part)]
@@ -85,7 +85,7 @@ def _notes_of(part: Part) -> list[str]:
     return [f"{part.dataset}: {note}" for note in notes]
 
 
-def _notes_of_results(names: Sequence[str], part: Part) -> list[str]:
+def _notes_of_results(names: Sequence[str], part: DatasetRuns) -> list[str]:
     """Return the notes of the results, each once; of notes that differ only in their numbers, only the first."""
     # The text with a sign in place of each number -> (run, note) of all runs.
     of_results = [(name, note) for name, result in zip(names, part.results) for note in result.notes]
@@ -101,7 +101,7 @@ def _notes_of_results(names: Sequence[str], part: Part) -> list[str]:
     return notes
 
 
-def _same_ranks(part: Part) -> list[list[Run]]:
+def _same_ranks(part: DatasetRuns) -> list[list[Run]]:
     """Return the groups of runs whose ranks are all equal."""
     pairs = []
     for run, result, rows in zip(part.runs, part.results, part.alignment.rows):

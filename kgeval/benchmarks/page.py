@@ -11,7 +11,7 @@ from typing import Any
 
 from kgeval._version import __version__
 from kgeval.benchmarks import page_sections as parts
-from kgeval.benchmarks.many_runs import Benchmark
+from kgeval.benchmarks.model_benchmark import Benchmark
 from kgeval.checks import names_unknown_arguments
 from kgeval.display.frames import frame_records
 from kgeval.errors import DataError

@@ -19,7 +19,7 @@ from kgeval.report import charts, page_differences, page_numbers
 from kgeval.report import page_parts as html
 
 if TYPE_CHECKING:  # these modules import this one
-    from kgeval.benchmarks.many_runs import Benchmark
+    from kgeval.benchmarks.model_benchmark import Benchmark
 
 Row = Mapping[Any, Any]
 N_CAUTIONS, MAX_NAME, MAX_HEAD = 2, 32, 20
@@ -91,7 +91,7 @@ def mean_cell(row: Row, metric: str, bar: Markup | None = None, classes: str = "
         A sign after the mean; may be empty.
     """
     ends = page_numbers.interval_text(_interval(row), metric)
-    text = f"{page_numbers.written(row['mean'], metric)}{mark}" if row["n_seeds"] else "no run"
+    text = f"{page_numbers.value_text(row['mean'], metric)}{mark}" if row["n_seeds"] else "no run"
     more = [spread(row["mean"], row["sd"], metric), tag("small", ends) if ends else None, bar]
     return html.number(text, row["mean"], *more, classes=classes, title=row["reason"] or None)
 
@@ -106,7 +106,7 @@ def spread(mean: float, deviation: float, metric: str) -> Markup | None:
     """
     if not (math.isfinite(mean) and math.isfinite(deviation)):
         return None
-    text = page_numbers.written(deviation, metric, page_numbers.digits_of(mean, metric))
+    text = page_numbers.value_text(deviation, metric, page_numbers.digits_of(mean, metric))
     return tag("span", f" ± {text}", class_="spread")
 
 
@@ -249,10 +249,10 @@ def seeds(benchmark: Benchmark) -> Markup:
         for model in order:
             row, place = rows[model], benchmark.models.index(model)
             names = [f" ({seed})" if seed is not None else "" for seed in runs.loc[runs["model"] == model, "seed"]]
-            texts = [f"{page_numbers.written(value, metric)}{seed}" for seed, value in zip(names, values[model])]
+            texts = [f"{page_numbers.value_text(value, metric)}{seed}" for seed, value in zip(names, values[model])]
             digits = page_numbers.digits_of(row["mean"], metric)
             share, freedom = row["share_of_seeds"], row["freedom"]
-            spreads = [html.number(page_numbers.written(row[of], metric, digits), row[of]) for of in ("sd", "error")]
+            spreads = [html.number(page_numbers.value_text(row[of], metric, digits), row[of]) for of in ("sd", "error")]
             lines.append(
                 tag(
                     "tr",
@@ -310,7 +310,7 @@ def together(benchmark: Benchmark, across: Any) -> Markup:
     ranks = dict(zip(across.values.columns, across.ranks.ranks.T.tolist()))
     lines = []
     for row in across.table.to_dict("records"):
-        cells = [html.number(page_numbers.written(row["mean_rank"], "mr"), row["mean_rank"])]
+        cells = [html.number(page_numbers.value_text(row["mean_rank"], "mr"), row["mean_rank"])]
         cells += [html.number(f"{number:g}", number) for number in (row["n_best"], *ranks[row["model"]])]
         lines.append(tag("tr", html.row_head(_model(benchmark, row["model"])), *cells))
     kept = [name for name, is_kept in zip(across.values.index, across.ranks.is_kept) if is_kept]
@@ -387,7 +387,7 @@ def all_tests(benchmark: Benchmark) -> Markup:
             p_values = [page_differences.p_cell(row[of], benchmark.alpha) for of in ("p", "p_corrected")]
             ends = page_numbers.difference_text((row["difference"], row["low_95"], row["high_95"]), metric)[1]
             values = [
-                html.number(page_numbers.written(row[of], metric), row[of]) for of in ("value_first", "value_second")
+                html.number(page_numbers.value_text(row[of], metric), row[of]) for of in ("value_first", "value_second")
             ]
             lines.append(
                 tag(

@@ -26,7 +26,7 @@ from kgeval.metrics.grammar import display_of
 from kgeval.terminal import PIPE, Screen
 
 if TYPE_CHECKING:  # these modules import this one
-    from kgeval.benchmarks.many_runs import Benchmark
+    from kgeval.benchmarks.model_benchmark import Benchmark
 
 MAX_ROWS = 40  # differences in a terminal; if there are more, only those of the best models
 MARK = "†"  # differs significantly from the baseline

@@ -16,7 +16,7 @@ from kgeval.markup_panels import between, enough_decimals, written
 from kgeval.metrics.grammar import display_of
 
 if TYPE_CHECKING:  # these modules import this one
-    from kgeval.benchmarks.many_runs import Benchmark
+    from kgeval.benchmarks.model_benchmark import Benchmark
 
 MAX_NAMED = 4  # models that a verdict names before it counts the others
 MAX_WITH_NUMBERS = 3  # datasets, or comparisons with a baseline, whose numbers the sentence contains

@@ -142,9 +142,10 @@ class ClassificationResult:
             "ClassificationResult",
             {
                 "accuracy": 'result["accuracy"]',
-                "plot": "kgeval.report.plots.roc(result)",
-                "to_csv": "table.to_csv(...)",
-                "to_latex": "summary().to_latex()",
+                "plot": "kgeval.report.plots.roc(lists), where lists = "
+                'kgeval.metrics.retrieval.from_scores(result.table["label"], result.table["score"])',
+                "to_csv": 'result.table.to_csv("scores.csv"), or result.summary().to_csv("means.csv")',
+                "to_latex": "kgeval show RUN.kgeval --to latex, on the command line",
             },
             about="facts",
         )

@@ -17,6 +17,13 @@ SYNONYMS = {
     "resume": "stop", "significance": "better", "significant": "better", "stopping": "loop", "tail": "sides settings",
     "temporal": "time", "tost": "equivalence", "worst": "low",
 }  # fmt: skip
+# For words that many sections use: the heading of the section that answers. A final s of the words plays no part.
+ANSWERS = {
+    "by relation": "Where is a model good?", "compare model": "Is A better than B?",
+    "compare two model": "Is A better than B?", "mmap": "Millions of entities",
+    "negative": "A list of negatives for each triple", "p-value": "Is A better than B?",
+    "per relation": "Where is a model good?", "sample": "A part of the test split",
+}  # fmt: skip
 LITTLE = {  # words that are not searched
     "a", "an", "and", "are", "can", "do", "for", "how", "i", "in", "is", "it", "my", "of", "only", "the", "this", "to",
     "what", "why", "with",
@@ -91,8 +98,9 @@ def search(query: str) -> list[Section]:
     >>> search("quux")
     []
     """
-    exact = [section for section in sections() if section.heading.lower() == query.lower()]
     asked = query.lower().split()
+    heading = ANSWERS.get(" ".join(asked).removesuffix("s"), query)
+    exact = [section for section in sections() if section.heading.lower() == heading.lower()]
     query = " ".join(SYNONYMS.get(word, word) for word in [word for word in asked if word not in LITTLE] or asked)
     words = list(dict.fromkeys(re.findall(r"[^\W_][\w.@-]*[^\W_]|[^\W_]", query)))[:MAX_WORDS]
     if not words:

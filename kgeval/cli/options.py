@@ -690,7 +690,7 @@ def check_out(out: Path, overwrite: bool, read: Sequence[Path]) -> None:
         raise DataError(f"{out} is one of the results to read; choose another name")
 
 
-def written(path: Path) -> str:
+def file_line(path: Path) -> str:
     """Return the line that reports the written file and its size.
 
     Parameters

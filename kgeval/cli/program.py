@@ -72,7 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with signals_stop(is_program=arguments is None) as stop:
         try:
             output = _run(options)
-            status = _written(output.text) or output.status
+            status = _print_output(output.text) or output.status
             return _failed(output.error, status) if output.error else status
         except KeyboardInterrupt as error:
             if options.debug:
@@ -121,7 +121,7 @@ def _stdout_to_stderr() -> Iterator[None]:
             os.close(kept)
 
 
-def _written(text: str) -> int:
+def _print_output(text: str) -> int:
     """Print the text of a command; return 0, or 1 if standard output cannot be written."""
     try:
         if text:  # the text is empty if a pager has shown it already
@@ -204,9 +204,9 @@ def _check_names(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
         if not option:
             continue
         name = option[1]
-        renamed = [text for text in OLD_OPTIONS.get(name, ()) if re.split("[ ,;:]", text)[0] in known]
+        renamed = [text for text in OLD_OPTIONS.get(name, ()) if re.findall("--[a-z-]+", text)[0] in known]
         if renamed and name not in known:
-            parser.error(f"{name} is now {renamed[0]}")
+            parser.error(f"{name}{': ' if renamed[0].startswith('use ') else ' is now '}{renamed[0]}")
         if name[:2] in known or (name.startswith("--") and any(full.startswith(name) for full in known)):
             continue
         hint = suggest("--" + name.lstrip("-"), known, MIN_SIMILARITY)
@@ -226,7 +226,7 @@ OLD_OPTIONS = {  # options of version 0.1 or of another command, and their new n
     "--max-pairs": (BATCH_SIZE,),
     "--resamples": ("--n-resamples",),
     "--names": ("--entity-names",),
-    "--negatives": ("--candidates: a file with a list of negatives for each triple",),
+    "--negatives": ("use --candidates FILE, a file with a list of negatives for each triple",),
     "--seed": ("--resample-seed: the seed of the random swaps", "--sample-seed: the seed of the random negatives"),
 }
 
@@ -253,7 +253,7 @@ class _Parser(argparse.ArgumentParser):
     def _print_message(self, message: str, file: Any = None) -> None:
         if file is not sys.stdout:
             super()._print_message(message, file)
-        elif _written(message.rstrip("\n")):  # argparse would end with exit code 0
+        elif _print_output(message.rstrip("\n")):  # argparse would end with exit code 0
             self.exit(1)
 
 

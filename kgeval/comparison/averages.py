@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from kgeval.checks import Ids, Reals
-from kgeval.comparison.differences import Sample, Terms
+from kgeval.comparison.differences import ComparisonSettings, PairedObservations
 from kgeval.comparison.groups import groups_by
 from kgeval.comparison.rows import Pair, decided_rows
 from kgeval.data.row_keys import group_rows
@@ -42,7 +42,7 @@ def average_table(
     dataset = str(comparison.results[0].facts["dataset"])
     for label in labels:
         key = comparison.keys[label]
-        sample: Sample = comparison.sample(key)
+        sample: PairedObservations = comparison.sample(key)
         codes = _codes(comparison, columns, sample, pair)
         for average in ("micro", "macro", *(["weighted"] if weights is not None else [])):
             more: dict[str, Any] = {"average": average, "n": len(sample)}
@@ -62,7 +62,7 @@ def average_table(
 
 
 def _mean(
-    sample: Sample, terms: Terms, pair: tuple[int, int], weights: Reals | None
+    sample: PairedObservations, terms: ComparisonSettings, pair: tuple[int, int], weights: Reals | None
 ) -> tuple[Difference, tuple[float, float]]:
     """Return the difference over all observations, and both values; `weights`, shape (ranks,), weigh the ranks."""
     if weights is None:
@@ -75,13 +75,15 @@ def _mean(
     return found, (float(moments[0].number), float(moments[1].number))
 
 
-def _codes(comparison: Comparison, columns: Sequence[str], sample: Sample, pair: tuple[int, int]) -> Ids:
+def _codes(comparison: Comparison, columns: Sequence[str], sample: PairedObservations, pair: tuple[int, int]) -> Ids:
     """Return the group of each rank of a sample: ranks of one group have the same label in all columns."""
     codes = [groups_by(comparison, column, sample.rows, pair)[0] for column in columns]
     return np.unique(np.column_stack(codes), axis=0, return_inverse=True)[1].reshape(len(sample.rows[0]))
 
 
-def _macro(sample: Sample, pair: tuple[int, int], codes: Ids) -> tuple[Difference, tuple[float, float], int]:
+def _macro(
+    sample: PairedObservations, pair: tuple[int, int], codes: Ids
+) -> tuple[Difference, tuple[float, float], int]:
     """Return the difference of macro averages, both values, and the number of groups.
 
     `codes`, shape (ranks,), are the groups of the ranks.

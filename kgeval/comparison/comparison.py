@@ -26,8 +26,8 @@ from kgeval.checks import (
 from kgeval.comparison.alignment import Alignment, align, cautions
 from kgeval.comparison.averages import average_table
 from kgeval.comparison.differences import (
-    Sample,
-    Terms,
+    ComparisonSettings,
+    PairedObservations,
     bounded_notes,
     difference_table,
     entity_notes,
@@ -88,7 +88,7 @@ class Comparison:
     alignment : Alignment
         The rows that were compared, and the mismatches between the results (for example in the protocol) that
         `override` accepted.
-    terms : Terms
+    terms : ComparisonSettings
         Confidence, clusters, number of swaps and seed.
     notes : tuple of str
         Cautions about the numbers.
@@ -100,7 +100,7 @@ class Comparison:
     keys: dict[str, Key]
     results: tuple[EvaluationResult, ...]
     alignment: Alignment
-    terms: Terms
+    terms: ComparisonSettings
     notes: tuple[str, ...] = ()
 
     if not TYPE_CHECKING:  # mypy would take every attribute for known
@@ -108,9 +108,9 @@ class Comparison:
             "Comparison",
             {
                 "plot": "kgeval.report.plots.difference_plot(comparison)",
-                "summary": "differences, or verdict",
-                "to_csv": "differences.to_csv(...)",
-                "worst": "disagreements()",
+                "summary": "comparison.differences, or comparison.verdict",
+                "to_csv": 'comparison.differences.to_csv("differences.csv")',
+                "worst": "comparison.disagreements()",
             },
             plan=f"{GONE}the column detectable of differences says which difference could be decided",
             table="differences, where p_holm is p_corrected",
@@ -481,7 +481,7 @@ class Comparison:
         frame = with_labels(table, self.results[0].entities, self.results[0].relations)
         return frame.assign(rank_first=ranks[0][chosen], rank_second=ranks[1][chosen])
 
-    def sample(self, key: Key) -> Sample:
+    def sample(self, key: Key) -> PairedObservations:
         """Return the observations of a metric: the ranks, or the queries, that all results share.
 
         Parameters
@@ -490,7 +490,7 @@ class Comparison:
             A value of `keys`.
         """
         row_clusters = self.results[0].rank_table.row_clusters(self.terms.cluster)
-        return Sample.of(self.results, self.alignment.rows, key, row_clusters)
+        return PairedObservations.of(self.results, self.alignment.rows, key, row_clusters)
 
     def _model_indices(self, first: str | None, second: str | None) -> tuple[int, int]:
         """Return the indices of two models, given their names."""
@@ -608,7 +608,9 @@ def compare(
     keys = _read_keys(metrics)
     check_confidence(confidence)
     check_positive_int("n_resamples", n_resamples, MetricError)
-    terms = Terms(confidence, cluster, baseline, n_resamples, check_seed(resample_seed, MetricError, "resample_seed"))
+    terms = ComparisonSettings(
+        confidence, cluster, baseline, n_resamples, check_seed(resample_seed, MetricError, "resample_seed")
+    )
     pairs_of(names, baseline)  # an unknown baseline is an error before the results are aligned
     alignment = align(results, names, list(keys.values()), split_list(override))
     of_sample = [

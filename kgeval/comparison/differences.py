@@ -47,7 +47,7 @@ ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
-class Terms:
+class ComparisonSettings:
     """The settings of a comparison; see the parameters of `compare`."""
 
     confidence: float
@@ -68,7 +68,7 @@ class Terms:
 
 
 @dataclass(frozen=True, eq=False)
-class Sample:
+class PairedObservations:
     """The observations of a metric that all results share: ranks of one or both sides, or the queries of these ranks.
 
     The number `i` in the methods is the position of a result in `results`.
@@ -105,7 +105,7 @@ class Sample:
     @classmethod
     def of(
         cls, results: Sequence[EvaluationResult], rows: Sequence[Ids], key: Key, row_clusters: RowClusters
-    ) -> Sample:
+    ) -> PairedObservations:
         """Return the sample for the metric `key`: its observations, taken from the rows that all results share.
 
         Parameters
@@ -181,7 +181,7 @@ class Sample:
         ----------
         i : int
         whole : Moments
-            The moments over all observations, from `Sample.moments`.
+            The moments over all observations, from `PairedObservations.moments`.
         rows : int64 array
             Indices of the chosen observations. For metrics of ranks, the moments are computed again from these ranks,
             since a metric such as a z-score depends on the number of ranks.
@@ -269,7 +269,7 @@ def _observation_kind(key: Key) -> tuple[str, bool]:
 
 def samples_of(
     results: Sequence[EvaluationResult], rows: Sequence[Ids], keys: Mapping[str, Key], row_clusters: RowClusters
-) -> dict[str, Sample]:
+) -> dict[str, PairedObservations]:
     """Return the observations of each key; those of keys with the same observations are found once.
 
     Parameters
@@ -283,22 +283,22 @@ def samples_of(
 
     Returns
     -------
-    dict of str to Sample
+    dict of str to PairedObservations
         Text of the key -> its observations, for every key in `keys`.
     """
-    samples: dict[tuple[str, bool], Sample] = {}
+    samples: dict[tuple[str, bool], PairedObservations] = {}
     for key in keys.values():
         if _observation_kind(key) not in samples:
-            samples[_observation_kind(key)] = Sample.of(results, rows, key, row_clusters)
+            samples[_observation_kind(key)] = PairedObservations.of(results, rows, key, row_clusters)
     return {label: replace(samples[_observation_kind(key)], key=key) for label, key in keys.items()}
 
 
-def value_table(samples: Mapping[str, Sample], names: Sequence[str], confidence: float) -> pd.DataFrame:
+def value_table(samples: Mapping[str, PairedObservations], names: Sequence[str], confidence: float) -> pd.DataFrame:
     """Return the values of all metrics with their intervals, one row per model.
 
     Parameters
     ----------
-    samples : mapping of str to Sample
+    samples : mapping of str to PairedObservations
         From `samples_of`.
     names : sequence of str
         The names of the models, which become the index of the table.
@@ -315,16 +315,18 @@ def value_table(samples: Mapping[str, Sample], names: Sequence[str], confidence:
     return metric_frame(pd.Index(list(names), dtype=object, name="model"), rows, samples, with_intervals=True)
 
 
-def difference_table(samples: Mapping[str, Sample], values: pd.DataFrame, terms: Terms) -> pd.DataFrame:
+def difference_table(
+    samples: Mapping[str, PairedObservations], values: pd.DataFrame, terms: ComparisonSettings
+) -> pd.DataFrame:
     """Return one row for each pair of results and each metric: difference, interval, test and decision.
 
     Parameters
     ----------
-    samples : mapping of str to Sample
+    samples : mapping of str to PairedObservations
         From `samples_of`.
     values : pandas.DataFrame
         From `value_table`.
-    terms : Terms
+    terms : ComparisonSettings
 
     Returns
     -------
@@ -361,13 +363,13 @@ def difference_table(samples: Mapping[str, Sample], values: pd.DataFrame, terms:
 
 
 def entity_notes(
-    samples: Mapping[str, Sample], names: Sequence[str], table: pd.DataFrame, baseline: str | None
+    samples: Mapping[str, PairedObservations], names: Sequence[str], table: pd.DataFrame, baseline: str | None
 ) -> list[str]:
     """Return a caution for each pair whose interval is much wider with clusters by entity; only one metric is checked.
 
     Parameters
     ----------
-    samples : mapping of str to Sample
+    samples : mapping of str to PairedObservations
         From `samples_of`.
     names : sequence of str
     table : pandas.DataFrame
@@ -396,12 +398,12 @@ def entity_notes(
     return notes
 
 
-def bounded_notes(samples: Mapping[str, Sample], names: Sequence[str]) -> list[str]:
+def bounded_notes(samples: Mapping[str, PairedObservations], names: Sequence[str]) -> list[str]:
     """Return one note for each pair of results and each metric whose difference depends on bounded ranks.
 
     Parameters
     ----------
-    samples : mapping of str to Sample
+    samples : mapping of str to PairedObservations
         From `samples_of`.
     names : sequence of str
 
@@ -437,7 +439,7 @@ def bounded_notes(samples: Mapping[str, Sample], names: Sequence[str]) -> list[s
 
 
 def _moments(
-    samples: Mapping[str, Sample], n_results: int
+    samples: Mapping[str, PairedObservations], n_results: int
 ) -> tuple[dict[tuple[int, str], Moments], dict[tuple[int, str], str]]:
     """Return a dict of moments, and a dict of the reasons why a result has no moments for a metric.
 
@@ -461,16 +463,20 @@ def _joined(reasons: Mapping[str, str]) -> str:
 
 
 def group_table(
-    sample: Sample, pair: tuple[int, int], terms: Terms, groups: tuple[Ids, Sequence[str]], total: float = 0.0
+    sample: PairedObservations,
+    pair: tuple[int, int],
+    terms: ComparisonSettings,
+    groups: tuple[Ids, Sequence[str]],
+    total: float = 0.0,
 ) -> pd.DataFrame:
     """Return the difference between two results within each group, and the contribution of each group.
 
     Parameters
     ----------
-    sample : Sample
+    sample : PairedObservations
     pair : tuple of int
         The indices of the two results.
-    terms : Terms
+    terms : ComparisonSettings
     groups : tuple of an int64 array, shape (observations,), and a sequence of str
         The group of each observation, as an index into the labels of the groups.
     total : float

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import Bools, Ids, check_one_of, counted, names_unknown_arguments
+from kgeval.checks import Bools, Ids, check_one_of, counted, names_unknown_arguments, shows_only
 from kgeval.data.dataset import Dataset
 from kgeval.data.lists import Ragged
 from kgeval.data.ogb_negatives import ogb_lists
@@ -26,11 +26,7 @@ from kgeval.data.sides import ALL_SIDES, SIDES, side_of
 from kgeval.errors import ProtocolError
 
 __all__ = ["All", "ByRelation", "Candidates", "Listed", "Recorded"]
-
-
-def __dir__() -> list[str]:
-    return __all__
-
+__dir__ = shows_only(__all__)
 
 DUPLICATES = ("keep", "drop")
 EMPTY = ("error", "drop", "first")

@@ -34,10 +34,10 @@ from kgeval.data.protocol import PROTOCOL_HINTS, Protocol
 from kgeval.data.sides import ALL_SIDES, check_side
 from kgeval.data.vocabulary import triple_ids
 from kgeval.errors import DataError, ProtocolError, Stopped
+from kgeval.evaluation.bounded_cache import remember
 from kgeval.evaluation.build_result import RankedSide, assemble, list_notes, short_lists
 from kgeval.evaluation.plan import RankingPlan, ids_of_candidates, make_plan
 from kgeval.evaluation.precision import PrecisionSteps, precision_keys
-from kgeval.evaluation.recent import remember
 from kgeval.evaluation.rescoring import ScorerSource
 from kgeval.evaluation.row_order import MIN_JUDGED, ROW_ORDER, KeptTasks, TestedRanks, check_row_order, unchecked
 from kgeval.evaluation.run_settings import RunSettings, joined_sides

@@ -21,7 +21,7 @@ from kgeval.data.known import KnownIndex
 from kgeval.data.queries import Queries, query_parts, shares_query
 from kgeval.data.sides import SIDES
 from kgeval.errors import ScoreError
-from kgeval.evaluation.recent import remember
+from kgeval.evaluation.bounded_cache import remember
 from kgeval.metrics import MR, MRR
 from kgeval.metrics.wrappers import Adjusted
 from kgeval.ranking import executors

@@ -4,9 +4,11 @@ The features are computed from a dataset and group the rows for breakdowns of me
 this package.
 """
 
+from kgeval.checks import shows_only
 from kgeval.features import columns, relations, rows
 from kgeval.features.entity_types import read_types
 from kgeval.features.popularity import popularity_weights
 from kgeval.features.relations import leaks
 
 __all__ = ["columns", "leaks", "popularity_weights", "read_types", "relations", "rows"]
+__dir__ = shows_only(__all__)

@@ -15,18 +15,18 @@ import pandas as pd
 from kgeval.checks import counted, cut_label, names_unknown_arguments
 from kgeval.errors import DataError, KgevalError
 from kgeval.files import check_source, parse_json, read_archive, read_arrays, read_text
-from kgeval.formats.answers.mapping import NEEDS_DATASET
 from kgeval.formats.candidate_files import describe_candidates
 from kgeval.formats.checkpoints.containers import safetensors_header
 from kgeval.formats.checkpoints.pickles import Stub
 from kgeval.formats.checkpoints.torch_files import is_torch_file, read_torch, state_dict
 from kgeval.formats.datasets import dataset_formats, read_dataset
 from kgeval.formats.models import model_formats
+from kgeval.formats.prediction_files.mapping import NEEDS_DATASET
 from kgeval.formats.predictions import prediction_formats, read_predictions
 from kgeval.formats.registered.entries import find_registered
 from kgeval.formats.registry import Format, check_regular
 from kgeval.formats.scores import is_scores
-from kgeval.formats.tables import TABLE_SUFFIXES, table_suffix
+from kgeval.formats.triple_tables import TABLE_SUFFIXES, table_suffix
 from kgeval.formats.unpacking import is_archive
 from kgeval.scorers.models import MODELS
 

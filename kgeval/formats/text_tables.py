@@ -1,7 +1,7 @@
 """Read the columns of text files, such as tab-separated text and CSV: check each line, keep labels as they are written.
 
-`kgeval.formats.tables` reads the files of datasets with `read_text`; the readers of scores and of candidates call
-`read_columns`. Both read packed files (``train.txt.gz``) too.
+`kgeval.formats.triple_tables` reads the files of datasets with `read_text`; the readers of scores and of candidates
+call `read_columns`. Both read packed files (``train.txt.gz``) too.
 """
 
 from __future__ import annotations

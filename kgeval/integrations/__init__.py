@@ -9,6 +9,7 @@ when its class is used for the first time; if the library is not installed, a Mi
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from kgeval.checks import shows_only
 from kgeval.integrations.loggers import flat_metrics, log_name
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     TorchMetric: Any
 
 __all__ = ["PyKEENEvaluator", "TorchMetric", "flat_metrics", "log_name"]
+__dir__ = shows_only(__all__)
 
 # Classes with a base class in another library. Value: the module here whose function `make_class` makes the class.
 _MADE_LATER = {
@@ -30,7 +32,3 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     made = import_module(_MADE_LATER[name]).make_class()
     return globals().setdefault(name, made)  # one class, also if two threads make it at once
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

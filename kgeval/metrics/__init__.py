@@ -5,6 +5,7 @@ of single predictions (`kgeval.metrics.pointwise`). `kgeval.results`, `kgeval.cl
 use them.
 """
 
+from kgeval.checks import shows_only
 from kgeval.discovery import import_modules
 from kgeval.metrics import (
     base,
@@ -45,5 +46,6 @@ __all__ = [
     "retrieval",
     "wrappers",
 ]
+__dir__ = shows_only(__all__)
 
 import_modules(__name__, __path__)  # imports all modules of this folder; each registers its metrics

@@ -1,5 +1,6 @@
 """Output for people and other programs: text tables, exports, plots and the report page."""
 
+from kgeval.checks import shows_only
 from kgeval.report import (
     charts,
     exports,
@@ -23,3 +24,4 @@ __all__ = [
     "plots",
     "write_page",
 ]
+__dir__ = shows_only(__all__)

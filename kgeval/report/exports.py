@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from kgeval.checks import answers_old_names, names_unknown_arguments
+from kgeval.checks import answers_old_names, names_unknown_arguments, shows_only
 from kgeval.comparison.names import Results, name_results
 from kgeval.data.known import SETTINGS
 from kgeval.errors import MetricError
@@ -33,11 +33,7 @@ __all__ = [
     "write_frame",
     "write_ranks",
 ]
-
-
-def __dir__() -> list[str]:
-    return __all__
-
+__dir__ = shows_only(__all__)
 
 __getattr__ = answers_old_names("kgeval.report.exports", ranks_frame="result.ranks(labels=True, columns=True)")
 TIDY_COLUMNS = ("model", "setting", "side", "ties", "metric", "value", "low", "high", "n", "reason")

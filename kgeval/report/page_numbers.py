@@ -24,12 +24,12 @@ def digits_of(value: float, metric: str) -> int:
     return 1 if abs(value) >= 100 else display_of(metric).decimals
 
 
-def written(value: Number, metric: str, digits: int | None = None) -> str:
+def value_text(value: Number, metric: str, digits: int | None = None) -> str:
     """Return a value of a metric as text; a dash if there is none.
 
     Examples
     --------
-    >>> written(0.34217, "mrr"), written(1234.56, "mr"), written(-0.00001, "mrr"), written(None, "mrr")
+    >>> value_text(0.34217, "mrr"), value_text(1234.56, "mr"), value_text(-0.00001, "mrr"), value_text(None, "mrr")
     ('0.3422', '1,234.6', '0.0000', '-')
     """
     if value is None or not math.isfinite(value):
@@ -53,7 +53,7 @@ def interval_text(cell: Sequence[Number], metric: str, digits: int | None = None
         return ""
     value, low, high = cell[:3]
     n = digits_of(value or 0.0, metric) if digits is None else digits
-    return f"[{written(low, metric, n)}, {written(high, metric, n)}]"
+    return f"[{value_text(low, metric, n)}, {value_text(high, metric, n)}]"
 
 
 def difference_digits(cell: Sequence[Number], metric: str) -> int:

@@ -13,7 +13,7 @@ from typing import Any
 from kgeval.markup import Markup, joined, tag
 from kgeval.markup_charts import interval_bar
 from kgeval.report import charts
-from kgeval.report.page_numbers import Number, difference_text, interval_text, is_number, percent, written
+from kgeval.report.page_numbers import Number, difference_text, interval_text, is_number, percent, value_text
 from kgeval.results.display import MAX_TIES
 
 CITATION = """@software{kgeval, author = {{The kgeval authors}}, year = {2026},
@@ -115,9 +115,9 @@ def value_cell(
 ) -> Markup:
     """Return a cell of a value of a metric with its interval; the bounds if ranks are bounded, else the reason."""
     value, low, high, reason = [*cell, None, None, None, ""][:4] if len(cell) < 4 else cell[:4]
-    text = written(value, metric)
+    text = value_text(value, metric)
     if not is_number(value) and len(cell) > 4 and is_number(cell[4]):
-        text = f"{written(cell[4], metric)} to {written(cell[5], metric)}"
+        text = f"{value_text(cell[4], metric)} to {value_text(cell[5], metric)}"
     ends = interval_text((value, low, high), metric)
     return number(
         text, value, tag("small", ends) if ends else None, bar, note,

@@ -22,8 +22,8 @@ from kgeval.report.page_numbers import (
     is_number,
     percent,
     signed,
+    value_text,
     whole,
-    written,
 )
 from kgeval.report.page_parts import (
     bar_of,
@@ -162,15 +162,15 @@ def first_values(data: Data) -> Markup:
         cell, ends, chance = rows[i]["cells"][place], rows[i]["ends"][place], _chance(groups[i], i, place)
         notes = [_sides(groups[i])] if len({group["side"] for group in groups.values()}) > 1 else []
         if ends:
-            tied = f"{percent(data['tie_rates'][i])} tie: {written(ends[0], metric)}"
-            notes.append(f"{tied} to {written(ends[1], metric)}")
+            tied = f"{percent(data['tie_rates'][i])} tie: {value_text(ends[0], metric)}"
+            notes.append(f"{tied} to {value_text(ends[1], metric)}")
         note = tag("span", "; ".join(notes), class_="ties") if notes else None
         classes = _classes(data, rows[i], place)
         drawn = tag("td", bar_of(cell, limits, chance, ends, i), class_="drawn")
         lines.append(
             tag("tr", row_head(model_name(data, i)), value_cell(cell, metric, classes=classes, note=note), drawn)
         )
-    levels = {written(_chance(groups[i], i, place), metric) for i in order}
+    levels = {value_text(_chance(groups[i], i, place), metric) for i in order}
     caption = f"{heading} with {data['confidence']:.0%} intervals (filtered ranks)."
     caption += f" Chance: {min(levels)}." if len(levels) == 1 else ""
     caption += (
@@ -458,8 +458,8 @@ def group_gaps(data: Data, pair: Data) -> list[Markup]:
                     row_head(label(row["group"]), " ", flag),
                     tag("td", drawn, class_="drawn"),
                     difference_cell(cell, metric, row["decided"]),
-                    number(written(row["value_first"], metric), row["value_first"]),
-                    number(written(row["value_second"], metric), row["value_second"]),
+                    number(value_text(row["value_first"], metric), row["value_first"]),
+                    number(value_text(row["value_second"], metric), row["value_second"]),
                     number(whole(row["n"]), row["n"]),
                     class_="reversed" if row["reversed"] else None,
                 )
@@ -688,7 +688,7 @@ def _opened(data: Data, i: int, width: int) -> Markup | None:
     lines = []
     for model in range(len(data["models"])):
         facts = [
-            f"{metric['heading']} {written(values[0][i], metric['key'])}"
+            f"{metric['heading']} {value_text(values[0][i], metric['key'])}"
             for metric, values in zip(found["metrics"], found["values"][model])
         ]
         lines.append(tag("p", label(bare(data, model)), ": ", ", ".join(facts)))
@@ -743,8 +743,8 @@ def relation_chart(data: Data, place: int) -> Markup | None:
 
     def about(i: int) -> str:
         if not pair:
-            return f"{found['labels'][i]}: {heading} {written(y[i], key)}, {whole(n[i])} ranks"
-        values = f"{written(y[i], key)} ({names[1]}), {written(x[i], key)} ({names[0]})"
+            return f"{found['labels'][i]}: {heading} {value_text(y[i], key)}, {whole(n[i])} ranks"
+        values = f"{value_text(y[i], key)} ({names[1]}), {value_text(x[i], key)} ({names[0]})"
         return f"{found['labels'][i]}: {heading} {values}, {whole(n[i])} ranks"
 
     if not pair:
@@ -1040,8 +1040,8 @@ def all_tests(data: Data) -> list[Any]:
             counts = "/".join(whole(row[name]) for name in ("wins", "ties", "losses"))
             few = (row["n_effective"] or math.inf) < FEW_CLUSTERS
             cells = [
-                number(written(row["value_first"], metric), row["value_first"]),
-                number(written(row["value_second"], metric), row["value_second"]),
+                number(value_text(row["value_first"], metric), row["value_first"]),
+                number(value_text(row["value_second"], metric), row["value_second"]),
                 difference_cell((row["difference"], row["low"], row["high"]), metric, is_sure),
                 p_cell(row["p"], compared["alpha"]),
                 p_cell(row["p_corrected"], compared["alpha"]),

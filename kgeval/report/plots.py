@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from kgeval.checks import Reals, check_positive_int, names_unknown_arguments
+from kgeval.checks import Reals, check_positive_int, names_unknown_arguments, shows_only
 from kgeval.comparison.comparison import Comparison
 from kgeval.comparison.names import Results, check_names, name_results
 from kgeval.errors import MetricError
@@ -63,11 +63,7 @@ __all__ = [
     "save_figure",
     "steps",
 ]
-
-
-def __dir__() -> list[str]:
-    return __all__
-
+__dir__ = shows_only(__all__)
 
 GroupTables = EvaluationResult | pd.DataFrame | Sequence[EvaluationResult | pd.DataFrame]
 CONFIDENCE = 0.95

@@ -235,13 +235,14 @@ class EvaluationResult:
         __getattr__ = answers_old_names(
             "EvaluationResult",
             {
-                "metrics": "summary()",
+                "metrics": "result.summary()",
                 "mrr": 'result["mrr"]',
                 "plot": "kgeval.report.plots.hits_curve(result)",
-                "to_csv": "kgeval.report.exports.write_ranks, or summary().to_csv(...)",
-                "to_latex": "summary().to_latex(), or on the command line: kgeval show RUN.kgeval --to latex",
-                "to_markdown": "on the command line: kgeval show RUN.kgeval --to markdown",
-                "worst": 'ranks(labels=True).nlargest(10, "rank_filtered")',
+                "to_csv": 'kgeval.report.exports.write_ranks(result, "ranks.csv"), or '
+                'result.summary().to_csv("means.csv")',
+                "to_latex": "kgeval show RUN.kgeval --to latex, on the command line",
+                "to_markdown": "kgeval show RUN.kgeval --to markdown, on the command line",
+                "worst": 'result.ranks(labels=True).nlargest(10, "rank_filtered")',
             },
             about="facts",
             labelled="ranks(labels=True)",

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kgeval.checks import Ids, Reals, check_one_of, check_seed, names_unknown_arguments
+from kgeval.checks import Ids, Reals, check_one_of, check_seed, names_unknown_arguments, shows_only
 from kgeval.data.dataset import Dataset
 from kgeval.data.keys import facts_of
 from kgeval.data.known import KnownIndex
@@ -24,11 +24,7 @@ from kgeval.data.sides import SIDES
 from kgeval.errors import DataError, ProtocolError
 
 __all__ = ["Degree", "Frequency", "InverseRule", "Random", "Recency"]
-
-
-def __dir__() -> list[str]:
-    return __all__
-
+__dir__ = shows_only(__all__)
 
 INVERSE_SHARE = 0.8  # relations with this share of reversed pairs are inverse; see `InverseRule`
 

@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from kgeval.checks import GONE, answers_old_names
+from kgeval.checks import GONE, answers_old_names, shows_only
 
 if TYPE_CHECKING:
     from kgeval.stats import (
@@ -31,6 +31,7 @@ __all__ = [
     "quantiles",
     "runs",
 ]
+__dir__ = shows_only(__all__)
 
 _old_name = answers_old_names(
     "kgeval.stats",

@@ -1,5 +1,5 @@
 """Measures of TREC runs, computed as trec_eval does: the modules behind the command ``kgeval trec``."""
 
-from kgeval.trec import measures, run_files, tables
+from kgeval.trec import measured_runs, measures, run_files
 
-__all__ = ["measures", "run_files", "tables"]
+__all__ = ["measured_runs", "measures", "run_files"]

@@ -1,8 +1,8 @@
 """The measures of trec_eval, with the names that trec_eval uses, built from the metrics of `kgeval.metrics.retrieval`.
 
 For each query, a measure is a ratio; as in trec_eval, a ratio with denominator 0 counts as 0. `parse_measures` reads
-names of measures; `kgeval.trec.tables` computes the measures. A `Maker` is a function that makes the measures of one
-name, for example P_5 and P_10 for ``P.5,10``.
+names of measures; `kgeval.trec.measured_runs` computes the measures. A `Maker` is a function that makes the measures of
+one name, for example P_5 and P_10 for ``P.5,10``.
 """
 
 from __future__ import annotations

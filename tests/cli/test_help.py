@@ -11,6 +11,7 @@ import pytest
 from kgeval.cli import main
 from kgeval.cli.commands import all_commands
 from kgeval.cli.commands import help as help_command
+from kgeval.cli.guide import ANSWERS, search, sections
 
 PAGES = {file.name.removesuffix(".md"): file for file in (resources.files("kgeval") / "guide").iterdir()}
 TOPICS = [
@@ -227,7 +228,8 @@ def test_the_options_of_a_first_evaluation_stand_first(capsys):
         ("latex", "reporting", "Into a paper, a spreadsheet, a tracker"),
         ("Ties", "protocol", "Ties"),
         ("filter", "protocol", "Settings"),
-        ("negatives", "data", "Negatives"),
+        ("negatives", "protocol", "A list of negatives for each triple"),
+        ("draw negatives", "data", "Draw negatives"),
         ("PyKEEN", "integrations", "PyKEEN"),
         ("row order", "models", "Is the row order right?"),
         ("what is checked", "cards", "What is checked"),
@@ -245,6 +247,44 @@ def test_a_word_prints_the_section_that_fits(capsys, word, page, heading):
     assert printed.split()[1:] == section[1:]
     assert shown.count("\n- kgeval help ") <= 8
     assert len(shown.splitlines()) < 120
+
+
+@pytest.mark.parametrize(
+    ("query", "page", "heading"),
+    [
+        ("worst", "models", "Why does the model rank a triple so low?"),
+        ("seeds", "benchmark", "Seeds and triples"),
+        ("latex", "reporting", "Into a paper, a spreadsheet, a tracker"),
+        ("early stopping", "models", "In a training loop"),
+        ("tail only", "protocol", "Settings"),
+        ("sample", "protocol", "A part of the test split"),
+        ("mmap", "speed", "Millions of entities"),
+        ("by relation", "decisions", "Where is a model good?"),
+        ("negatives", "protocol", "A list of negatives for each triple"),
+        ("ties", "protocol", "Ties"),
+        ("filtered", "protocol", "Raw and filtered"),
+        ("raw", "protocol", "Raw and filtered"),
+        ("pykeen", "integrations", "PyKEEN"),
+        ("checkpoint", "checkpoints", "Checkpoints"),
+        ("resume", "running", "Stop and go on"),
+        ("ray", "running", "A cluster in ten lines"),
+        ("gpu", "speed", "Speed"),
+        ("plot", "reporting", "Pictures"),
+        ("compare models", "decisions", "Is A better than B?"),  # compare alone prints the options of the command
+        ("p-value", "decisions", "Is A better than B?"),
+    ],
+)
+def test_the_first_section_for_what_users_ask(query, page, heading):
+    """Each section stands once, also if its heading was asked for."""
+    found = search(query)
+    assert (found[0].page, found[0].heading) == (page, heading)
+    assert len(set(found)) == len(found)
+
+
+def test_each_answer_is_a_heading_of_the_guide():
+    """A heading that is renamed is renamed in the table of answers too."""
+    headings = [section.heading for section in sections()]
+    assert [headings.count(heading) for heading in ANSWERS.values()] == [1] * len(ANSWERS)
 
 
 def test_an_option_is_explained_with_its_commands(capsys):
@@ -356,7 +396,7 @@ def test_topics_may_be_written_in_capitals(capsys):
         (("evaluate", "graph", "--format", "csv"), "--format is now --to"),
         (
             ("evaluate", "graph", "--negatives", "5"),
-            "--negatives is now --candidates: a file with a list of negatives for each triple",
+            "--negatives: use --candidates FILE, a file with a list of negatives for each triple",
         ),
         (("compare", "a", "b", "--seed", "1"), "--seed is now --resample-seed: the seed of the random swaps"),
         (("classify", "graph", "--seed", "1"), "--seed is now --sample-seed: the seed of the random negatives"),

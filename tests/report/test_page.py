@@ -18,7 +18,7 @@ from kgeval.markup import shown_label
 from kgeval.report.colours import COLOURS, DARK_COLOURS
 from kgeval.report.page import write_page
 from kgeval.report.page_frame import content_policy, embedded_json
-from kgeval.report.page_numbers import difference_text, written
+from kgeval.report.page_numbers import difference_text, value_text
 from kgeval.results.evaluation_result import audit_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")
 
 
 def with_interval(value, low, high, metric):
-    return f"{written(value, metric)}[{written(low, metric)}, {written(high, metric)}]"
+    return f"{value_text(value, metric)}[{value_text(low, metric)}, {value_text(high, metric)}]"
 
 
 def test_the_verdict_stands_first(reader, made):

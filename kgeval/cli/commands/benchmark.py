@@ -10,11 +10,11 @@ from pathlib import Path
 import kgeval
 from kgeval.benchmarks import write_benchmark_page
 from kgeval.benchmarks.benchmark_text import table_texts
-from kgeval.benchmarks.many_runs import Benchmark
+from kgeval.benchmarks.model_benchmark import Benchmark
 from kgeval.benchmarks.runs import Run, check_all_named, checked_runs
 from kgeval.cli.command import Command
 from kgeval.cli.interval_options import add_cluster, add_confidence, add_gone, add_override
-from kgeval.cli.options import add_format, add_quiet, check_out, json_text, ranked_result, say_aside, written
+from kgeval.cli.options import add_format, add_quiet, check_out, file_line, json_text, ranked_result, say_aside
 from kgeval.display.frames import frame_records
 from kgeval.errors import DataError, ProtocolError
 from kgeval.metrics.default_metrics import BRIEF_METRICS
@@ -92,7 +92,7 @@ def _benchmark(options: argparse.Namespace) -> str:
     page = ""
     if options.out is not None:
         write_benchmark_page(benchmark, options.out, overwrite=options.overwrite)
-        page = written(options.out)
+        page = file_line(options.out)
     if options.to == "table":
         return _as_text(benchmark, options, page)
     if not options.quiet:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from kgeval.benchmarks import read_board, write_board
 from kgeval.cli.command import Command
-from kgeval.cli.options import check_out, written
+from kgeval.cli.options import check_out, file_line
 from kgeval.report.page_frame import check_page_target
 
 
@@ -31,7 +31,7 @@ def _board(options: argparse.Namespace) -> str:
     write_board(board, options.out, overwrite=options.overwrite, title=options.title)
     lines = [board.sentence(), *(f"not read: {place}: {why}" for place, why in board.unread)]
     lines += [f"note: {note}" for note in board.notes]
-    return "\n".join([options.screen.lines(lines), written(options.out)])
+    return "\n".join([options.screen.lines(lines), file_line(options.out)])
 
 
 COMMAND = Command("board", "many cards and results as one HTML page, best first", _add_options, _board, place=6)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import kgeval
 from kgeval.cli.command import Command
-from kgeval.cli.options import add_dataset, add_results, check_out, given_dataset, results_of, written
+from kgeval.cli.options import add_dataset, add_results, check_out, file_line, given_dataset, results_of
 from kgeval.report import write_page
 from kgeval.report.page_frame import check_page_target
 from kgeval.results.evaluation_result import audit_of
@@ -56,7 +56,7 @@ def _report(options: argparse.Namespace) -> str:
     )
     has_audit = dataset is not None or any(audit_of(result) for result in results)
     hint = "" if has_audit else " without an audit of the dataset (--dataset FOLDER adds it)"
-    return written(options.out) + hint
+    return file_line(options.out) + hint
 
 
 COMMAND = Command("report", "write saved results as one HTML page that works offline", _add_options, _report, place=5)

@@ -15,10 +15,10 @@ from kgeval.cli.options import (
     add_protocol,
     add_reading,
     check_out,
+    file_line,
     given_dataset,
     ranked_result,
     words,
-    written,
 )
 from kgeval.cli.output import ChosenColumns, add_output, check_output, classification_text, result_text
 from kgeval.cli.single_ranks import LIMIT, explanation_text, worst_text
@@ -114,7 +114,7 @@ def _ranks(result: EvaluationResult, options: argparse.Namespace) -> str:
         return worst_text(result, options)
     check_out(options.out, options.overwrite, [options.result])
     write_ranks(result, options.out, overwrite=options.overwrite, spreadsheet=options.spreadsheet)
-    return f"{written(options.out)}, {len(result.table):,} ranks"
+    return f"{file_line(options.out)}, {len(result.table):,} ranks"
 
 
 def _check(options: argparse.Namespace) -> None:

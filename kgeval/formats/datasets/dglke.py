@@ -30,7 +30,7 @@ from kgeval.formats.registry import Format
 DICTIONARIES = ("entities.tsv", "relations.tsv")
 
 
-def _sniff(path: Path) -> bool:
+def sniff(path: Path) -> bool:
     """Return whether a folder contains a file of a split, and both dictionaries, which start with the id 0."""
     if not set(DICTIONARIES) <= names_in(path) or not tab_folder.FORMAT.sniff(path):
         return False
@@ -38,7 +38,7 @@ def _sniff(path: Path) -> bool:
     return all(start.startswith("0\t") and start.count("\t") == 1 for start in starts)
 
 
-def _read(folder: Path, options: DatasetOptions) -> Dataset:
+def read(folder: Path, options: DatasetOptions) -> Dataset:
     """Read the folder; see `kgeval.read_dataset`."""
     check_folder(folder, DICTIONARIES)
     dataset: Dataset = tab_folder.FORMAT.read(folder, options)
@@ -75,4 +75,4 @@ def _ids(words: Vocabulary, n: int) -> Ids | None:
     return np.array(ids, dtype=np.int64)
 
 
-FORMAT = Format("dglke", _sniff, _read, "DGL-KE (entities.tsv and relations.tsv beside the triples)")
+FORMAT = Format("dglke", sniff, read, "DGL-KE (entities.tsv and relations.tsv beside the triples)")

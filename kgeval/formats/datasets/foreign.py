@@ -87,7 +87,7 @@ def _refused(path: Path) -> tuple[str, str] | None:
     return None
 
 
-def _sniff(path: Path) -> bool:
+def sniff(path: Path) -> bool:
     """Return whether a file, or a folder for one of its files, is refused by name."""
     try:
         return _refused(path) is not None
@@ -95,7 +95,7 @@ def _sniff(path: Path) -> bool:
         return False
 
 
-def _read(path: Path, options: DatasetOptions) -> Dataset:
+def read(path: Path, options: DatasetOptions) -> Dataset:
     """Raise a DataError that explains the kind of the files, and what to do with them."""
     refused = _refused(path)
     if refused is not None:
@@ -105,4 +105,4 @@ def _read(path: Path, options: DatasetOptions) -> Dataset:
     raise DataError(f"{path}: is none of the files that kgeval refuses by name; leave format= (--dataset-format) out")
 
 
-FORMAT = Format("foreign", _sniff, _read, "files that are no dataset")
+FORMAT = Format("foreign", sniff, read, "files that are no dataset")

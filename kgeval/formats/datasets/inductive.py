@@ -107,7 +107,7 @@ def merges_valid(notes: Collection[str]) -> bool:
     return any(note.startswith(TWO_SPLITS) for note in notes)
 
 
-def _sniff(path: Path) -> bool:
+def sniff(path: Path) -> bool:
     """Return whether a folder has one of the layouts, is one of GraIL's two folders, or holds lists of negatives."""
     if _layout_of(path) is not None:
         return True
@@ -134,7 +134,7 @@ def _sibling(folder: Path) -> Path | None:
     return other if tab_folder.FORMAT.sniff(other) else None
 
 
-def _read(folder: Path, options: DatasetOptions) -> Dataset:
+def read(folder: Path, options: DatasetOptions) -> Dataset:
     """Read the folder; see `kgeval.read_dataset`."""
     check_folder(folder, ())
     layout = _layout_of(folder)
@@ -143,10 +143,10 @@ def _read(folder: Path, options: DatasetOptions) -> Dataset:
         if not notes and names_in(folder).isdisjoint(RANKING_FILES):
             expected = "; ".join(listed(layout.files) for layout in LAYOUTS)
             raise DataError(f"{folder}: expected the files of an inductive benchmark: {expected}")
-        read: Dataset = tab_folder.FORMAT.read(folder, options)
-        return read.with_notes([*notes, *_ranking_notes(folder)])
+        dataset: Dataset = tab_folder.FORMAT.read(folder, options)
+        return dataset.with_notes([*notes, *_ranking_notes(folder)])
     options, roles = _with_layout(folder, layout, options)
-    dataset: Dataset = tab_folder.FORMAT.read(folder, options)
+    dataset = tab_folder.FORMAT.read(folder, options)
     _check_same_graph(folder, dataset, roles)
     training = [name for name in layout.training if name in options.ignore]
     notes = [
@@ -221,4 +221,4 @@ def _ranking_notes(folder: Path) -> list[str]:
     ]
 
 
-FORMAT = Format("inductive", _sniff, _read, "the folder of an inductive benchmark")
+FORMAT = Format("inductive", sniff, read, "the folder of an inductive benchmark")

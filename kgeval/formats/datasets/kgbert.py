@@ -31,13 +31,13 @@ SHARES = re.compile(r"train_\d+\.tsv")  # files that hold a part of train
 SPLIT_NAMES = ("train.tsv", "dev.tsv", "test.tsv")
 
 
-def _sniff(path: Path) -> bool:
+def sniff(path: Path) -> bool:
     """Return whether a folder contains texts of the entities, and a split as a .tsv file."""
     names = names_in(path)
     return any(TEXTS.fullmatch(name) for name in names) and not names.isdisjoint(SPLIT_NAMES)
 
 
-def _read(folder: Path, options: DatasetOptions) -> Dataset:
+def read(folder: Path, options: DatasetOptions) -> Dataset:
     """Read the folder; see `kgeval.read_dataset`."""
     check_folder(folder, ())
     names = sorted(names_in(folder))
@@ -90,4 +90,4 @@ def _with_labels(dataset: Dataset, entities: Sequence[str], relations: Sequence[
     return Dataset.from_labels(columns, name=dataset.name, notes=notes, further_columns=dataset.columns)
 
 
-FORMAT = Format("kgbert", _sniff, _read, "KG-BERT (triples with texts beside them)")
+FORMAT = Format("kgbert", sniff, read, "KG-BERT (triples with texts beside them)")

@@ -39,13 +39,13 @@ FILE_NAME = re.compile(
 )
 
 
-def _sniff(path: Path) -> bool:
+def sniff(path: Path) -> bool:
     """Return whether a folder contains both dictionaries and triples of ids."""
     names = names_in(path)
     return set(DICTIONARIES) <= names and any(name.endswith(".del") for name in names - set(DICTIONARIES))
 
 
-def _read(folder: Path, options: DatasetOptions) -> Dataset:
+def read(folder: Path, options: DatasetOptions) -> Dataset:
     """Read the folder; see `kgeval.read_dataset`."""
     options.check_used("libkge", ("columns", "splits", "ignore"))
     check_folder(folder, DICTIONARIES)
@@ -71,4 +71,4 @@ def _check_configuration(folder: Path, options: DatasetOptions) -> None:
         )
 
 
-FORMAT = Format("libkge", _sniff, _read, "LibKGE (.del files of ids)")
+FORMAT = Format("libkge", sniff, read, "LibKGE (.del files of ids)")

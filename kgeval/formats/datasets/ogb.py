@@ -57,14 +57,14 @@ def _has_splits(folder: Path) -> bool:
     return not names_in(folder).isdisjoint([*SPLIT_NAMES.values(), "split_dict.pt"])
 
 
-def _sniff(path: Path) -> bool:
+def sniff(path: Path) -> bool:
     """Return whether a folder has the layout of OGB."""
     return (
         "split" in names_in(path) and bool(_split_folders(path)) and not names_in(path).isdisjoint(("mapping", "raw"))
     )
 
 
-def _read(folder: Path, options: DatasetOptions) -> Dataset:
+def read(folder: Path, options: DatasetOptions) -> Dataset:
     """Read the folder; see `kgeval.read_dataset`."""
     options.check_used("ogb", ())
     check_folder(folder, ("split",))
@@ -320,4 +320,4 @@ def _mapping(file: Path) -> list[str]:
     return [str(label) for label in in_order]
 
 
-FORMAT = Format("ogb", _sniff, _read, "OGB (ids in torch files)")
+FORMAT = Format("ogb", sniff, read, "OGB (ids in torch files)")

@@ -35,13 +35,13 @@ UNREAD = {
 }
 
 
-def _sniff(path: Path) -> bool:
+def sniff(path: Path) -> bool:
     """Return whether a folder contains both dictionaries and triples of ids."""
     names = names_in(path)
     return set(DICTIONARIES) <= names and not names.isdisjoint(SPLIT_NAMES.values())
 
 
-def _read(folder: Path, options: DatasetOptions) -> Dataset:
+def read(folder: Path, options: DatasetOptions) -> Dataset:
     """Read the folder; see `kgeval.read_dataset`."""
     options.check_used("openke", ("columns", "splits", "ignore"))
     check_folder(folder, DICTIONARIES)
@@ -58,4 +58,4 @@ def _labels(file: Path) -> list[str]:
     return read_ids(file)
 
 
-FORMAT = Format("openke", _sniff, _read, "OpenKE (ids with count lines)")
+FORMAT = Format("openke", sniff, read, "OpenKE (ids with count lines)")

@@ -50,7 +50,7 @@ def _split_lines(path: Path) -> list[list[str]]:
     return [[line for line in first_lines(file) if line] for file in files]
 
 
-def _sniff(path: Path) -> bool:
+def sniff(path: Path) -> bool:
     """Return whether a folder has one of the three layouts."""
     names, lines = names_in(path), _split_lines(path)
     if not lines or not all(lines):
@@ -62,7 +62,7 @@ def _sniff(path: Path) -> bool:
     return all(_DATED.fullmatch(line) for part in lines for line in part)
 
 
-def _read(folder: Path, options: DatasetOptions) -> Dataset:
+def read(folder: Path, options: DatasetOptions) -> Dataset:
     """Read the folder; see `kgeval.read_dataset`."""
     check_folder(folder, ())
     names = names_in(folder)
@@ -138,4 +138,4 @@ def _numbers(folder: Path, dataset: Dataset, kind: str, n: int) -> Ids:
     return np.array([int(label) for label in labels], dtype=np.int64)
 
 
-FORMAT = Format("quadruples", _sniff, _read, "quadruples s p o time (RE-Net, TLogic, ICEWS)")
+FORMAT = Format("quadruples", sniff, read, "quadruples s p o time (RE-Net, TLogic, ICEWS)")

@@ -63,7 +63,7 @@ def _split_names(folder: Path) -> dict[str, list[str]]:
     }
 
 
-def _sniff(path: Path) -> bool:
+def sniff(path: Path) -> bool:
     """Return whether a path is an RDF file, or a folder with a split as RDF."""
     try:
         if path.is_file():
@@ -73,16 +73,16 @@ def _sniff(path: Path) -> bool:
     return any(_split_names(path).values())
 
 
-def _read(path: Path, options: DatasetOptions) -> Dataset:
+def read(path: Path, options: DatasetOptions) -> Dataset:
     """Read the file or folder; see `kgeval.read_dataset`."""
     options.check_used("rdf", ("splits", "ignore"))
     if not path.exists() or path.is_dir():
         check_folder(path, ())
         files, name = _files(path, options), path.resolve().name
-        read = {part.name for paths in files.values() for part in paths}
+        taken = {part.name for paths in files.values() for part in paths}
         ignored = ignored_names(options)
-        notes = unread_notes(path, read, UNREAD, ignored)
-        left = sorted(n for n in names_in(path) - read - {*ignored} if _suffix(n) in KINDS.keys() | REFUSED.keys())
+        notes = unread_notes(path, taken, UNREAD, ignored)
+        left = sorted(n for n in names_in(path) - taken - {*ignored} if _suffix(n) in KINDS.keys() | REFUSED.keys())
         notes += (
             [f"not read: {listed(left)} (RDF; splits=, --split-files reads a file as part of a split)"] if left else []
         )
@@ -202,4 +202,4 @@ def _library() -> Any:
     return pyoxigraph
 
 
-FORMAT = Format("rdf", _sniff, _read, "RDF (N-Triples or Turtle)")
+FORMAT = Format("rdf", sniff, read, "RDF (N-Triples or Turtle)")

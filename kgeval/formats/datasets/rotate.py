@@ -24,12 +24,12 @@ from kgeval.formats.registry import Format
 DICTIONARIES = ("entities.dict", "relations.dict")
 
 
-def _sniff(path: Path) -> bool:
+def sniff(path: Path) -> bool:
     """Return whether a folder contains both dictionaries and a file of a split."""
     return set(DICTIONARIES) <= names_in(path) and tab_folder.FORMAT.sniff(path)
 
 
-def _read(folder: Path, options: DatasetOptions) -> Dataset:
+def read(folder: Path, options: DatasetOptions) -> Dataset:
     """Read the folder; see `kgeval.read_dataset`."""
     check_folder(folder, DICTIONARIES)
     dataset: Dataset = tab_folder.FORMAT.read(folder, options)
@@ -37,4 +37,4 @@ def _read(folder: Path, options: DatasetOptions) -> Dataset:
     return with_dictionaries(dataset, entities, relations, folder, DICTIONARIES)
 
 
-FORMAT = Format("rotate", _sniff, _read, "RotatE (triples of labels, with dictionaries of ids)")
+FORMAT = Format("rotate", sniff, read, "RotatE (triples of labels, with dictionaries of ids)")

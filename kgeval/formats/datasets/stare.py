@@ -32,7 +32,7 @@ from kgeval.formats.registry import Format
 from kgeval.formats.split_files import STEMS, assumptions, find_split_files
 
 
-def _sniff(path: Path) -> bool:
+def sniff(path: Path) -> bool:
     """Return whether all lines look like statements: an odd number of parts between commas, 3 or more, and no tab.
 
     A line without qualifiers has 3 parts; each qualifier adds 2. Some lines must have more parts than others.
@@ -45,7 +45,7 @@ def _sniff(path: Path) -> bool:
     return len(counts) > 1 and min(counts) >= 2 and all(n % 2 == 0 for n in counts) and not has_tab and all(lines)
 
 
-def _read(folder: Path, options: DatasetOptions) -> Dataset:
+def read(folder: Path, options: DatasetOptions) -> Dataset:
     """Read the folder; see `kgeval.read_dataset`."""
     options.check_used("stare", ("splits", "ignore"))
     check_folder(folder, ())
@@ -114,4 +114,4 @@ def _qualifier_notes(rows: Sequence[Sequence[str]]) -> list[str]:
     return notes
 
 
-FORMAT = Format("stare", _sniff, _read, "StarE (statements s,p,o with qualifiers)")
+FORMAT = Format("stare", sniff, read, "StarE (statements s,p,o with qualifiers)")

@@ -39,14 +39,14 @@ from kgeval.formats.split_files import (
     split_of_name,
     unread_triples,
 )
-from kgeval.formats.tables import TABLE_SUFFIXES, Table, read_table, table_suffix
 from kgeval.formats.text_tables import IS_IT_A_HEADER, first_labels
+from kgeval.formats.triple_tables import TABLE_SUFFIXES, Table, read_table, table_suffix
 from kgeval.formats.unpacking import ARCHIVES, is_archive, plain_name, unpacked
 
 SMALL_FILES = 2**18  # bytes; files that are smaller in total are read without threads, which is faster
 
 
-def _sniff(path: Path) -> bool:
+def sniff(path: Path) -> bool:
     """Return whether `path` is a folder with at least one file of a split."""
     try:
         return path.is_dir() and any(split_of_name(child.name) for child in path.iterdir())
@@ -54,7 +54,7 @@ def _sniff(path: Path) -> bool:
         return False
 
 
-def _read(path: Path, options: DatasetOptions) -> Dataset:
+def read(path: Path, options: DatasetOptions) -> Dataset:
     """Read a folder of tables, or one table; see `kgeval.read_dataset`."""
     header, columns = options.header, options.columns
     if columns is not None:
@@ -70,13 +70,13 @@ def _read(path: Path, options: DatasetOptions) -> Dataset:
             f"{elsewhere(path, options.ignore)}"
         )
 
-    def read(split: str, file: Path) -> Table:
+    def read_split(split: str, file: Path) -> Table:
         return read_table(file, split, header=header, columns=columns, sep=options.sep, labelled=options.labelled)
 
     parts = [(split, file) for split, paths in files.items() for file in paths]
     n_bytes = sum(file.stat().st_size for _, file in parts if file.is_file())
     with ThreadPoolExecutor(len(parts)) if n_bytes > SMALL_FILES else nullcontext() as pool:
-        tables = list((pool.map if pool else map)(read, *zip(*parts)))
+        tables = list((pool.map if pool else map)(read_split, *zip(*parts)))
     if columns is None:
         _check_same_order([(file, table) for (_, file), table in zip(parts, tables)], options.sep)
     of_split = {split: [table for (of, _), table in zip(parts, tables) if of == split] for split in files}
@@ -313,4 +313,4 @@ def _contents(folder: Path) -> str:
     return "the folder contains " + (", ".join(sorted(child.name for child in folder.iterdir())[:8]) or "nothing")
 
 
-FORMAT = Format("tab", _sniff, _read, "a folder of tables of triples, or one table")
+FORMAT = Format("tab", sniff, read, "a folder of tables of triples, or one table")

@@ -70,7 +70,7 @@ SQUARED_NOTE = (
 )
 
 
-def _sniff(path: Path) -> bool:
+def sniff(path: Path) -> bool:
     """Return whether a folder, or the folder that contains a model file, is a checkpoint of PyTorch-BigGraph."""
     try:
         folder = _folder(path)
@@ -85,7 +85,7 @@ def _folder(path: Path) -> Path:
     return path.parent if MODEL_FILE.fullmatch(path.name) and path.is_file() else path
 
 
-def _read(path: Path, said: Mapping[str, Any]) -> ModelFile:
+def read(path: Path, said: Mapping[str, Any]) -> ModelFile:
     """Read the folder; see `kgeval.load_model`."""
     folder = _folder(path)
     model_file = _model_file(folder)
@@ -411,4 +411,4 @@ def _checked(
     return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=-1)
 
 
-FORMAT = Format("biggraph", _sniff, _read, "a checkpoint of PyTorch-BigGraph")
+FORMAT = Format("biggraph", sniff, read, "a checkpoint of PyTorch-BigGraph")

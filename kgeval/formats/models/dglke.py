@@ -59,7 +59,7 @@ RESCAL_NOTE = (
 )
 
 
-def _sniff(path: Path) -> bool:
+def sniff(path: Path) -> bool:
     """Return whether a folder contains the tables of a model, or whether a file is one of them."""
     try:
         return bool(_entity_files(path))
@@ -80,7 +80,7 @@ def _beside(entity_file: Path) -> Path:
     return entity_file.with_name(entity_file.name.removesuffix("_entity.npy") + "_relation.npy")
 
 
-def _read(path: Path, said: Mapping[str, Any]) -> ModelFile:
+def read(path: Path, said: Mapping[str, Any]) -> ModelFile:
     """Read the folder; see `kgeval.load_model`."""
     folder = path if path.is_dir() else path.parent
     config = read_config(folder / CONFIG) if (folder / CONFIG).is_file() else {}
@@ -209,4 +209,4 @@ def _check_clamp(model: EmbeddingModel, dataset: Dataset) -> list[str]:
     return ["DGL-KE clamps the scores of SimplE to +-20; no triple of the dataset reaches this, so no rank changes"]
 
 
-FORMAT = Format("dglke", _sniff, _read, "a model of DGL-KE")
+FORMAT = Format("dglke", sniff, read, "a model of DGL-KE")

@@ -64,7 +64,7 @@ EMBEDDERS = ("LookupEmbedder", "ProjectionEmbedder", "Tucker3RelationEmbedder")
 MAX_TYPES = 10  # limit of the lookups for one option
 
 
-def _sniff(path: Path) -> bool:
+def sniff(path: Path) -> bool:
     """Return whether a file is a checkpoint of LibKGE, or a folder contains one."""
     try:
         file = _file(path)
@@ -93,7 +93,7 @@ def _file(path: Path) -> Path | None:
     return numbers[max(numbers)] if numbers else None
 
 
-def _read(path: Path, said: Mapping[str, Any]) -> ModelFile:
+def read(path: Path, said: Mapping[str, Any]) -> ModelFile:
     """Read the file; see `kgeval.load_model`."""
     file = _file(path)
     if file is None:
@@ -269,4 +269,4 @@ def _add_labels(file: Path, tree: dict[str, Any], arrays: Arrays) -> str:
     return add_labels(file.parent, arrays)
 
 
-FORMAT = Format("libkge", _sniff, _read, "a model of LibKGE")
+FORMAT = Format("libkge", sniff, read, "a model of LibKGE")

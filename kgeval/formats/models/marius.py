@@ -59,7 +59,7 @@ TRANSE = (
 )
 
 
-def _sniff(path: Path) -> bool:
+def sniff(path: Path) -> bool:
     """Return whether a folder contains vectors of nodes, or whether a file is one of them."""
     if not path.is_dir():
         return path.is_file() and path.name in ("embeddings.bin", "encoded_nodes.bin")
@@ -75,7 +75,7 @@ def _first(folder: Path, stems: tuple[str, ...], endings: tuple[str, ...]) -> Pa
     return next((file for file in files if file.is_file()), None)
 
 
-def _read(path: Path, said: Mapping[str, Any]) -> ModelFile:
+def read(path: Path, said: Mapping[str, Any]) -> ModelFile:
     """Read the folder; see `kgeval.load_model`."""
     folder = path if path.is_dir() else path.parent
     if not path.is_dir() and folder.name == "nodes" and not (folder / MODEL).is_file():
@@ -288,4 +288,4 @@ def _numbers(file: Path, entry: int, value: Any) -> npt.NDArray[np.float64]:
         ) from None
 
 
-FORMAT = Format("marius", _sniff, _read, "a model of Marius")
+FORMAT = Format("marius", sniff, read, "a model of Marius")

@@ -27,7 +27,7 @@ ENDING, CONFIG = ".npy", "config.json"
 RELATIONS, ENTITIES = "relations.npy", ("entities.npy", "subjects.npy")  # the tables by which a folder is recognised
 
 
-def _sniff(path: Path) -> bool:
+def sniff(path: Path) -> bool:
     """Return whether a folder has tables of entities and relations under kgeval's names, or a file is one of them."""
     try:
         if path.name in (RELATIONS, *ENTITIES) and path.is_file():
@@ -37,7 +37,7 @@ def _sniff(path: Path) -> bool:
         return False
 
 
-def _read(path: Path, said: Mapping[str, Any]) -> ModelFile:
+def read(path: Path, said: Mapping[str, Any]) -> ModelFile:
     """Read the folder; see `kgeval.load_model`."""
     if not path.is_dir():
         raise DataError(f"{path}: expected a folder with {ENTITIES[0]} and {RELATIONS}; give the folder, {path.parent}")
@@ -48,4 +48,4 @@ def _read(path: Path, said: Mapping[str, Any]) -> ModelFile:
     return ModelFile(path, arrays, settings, notes=notes, label_source=label_source, row_order="in id order")
 
 
-FORMAT = Format("npy", _sniff, _read, "a folder of .npy tables under kgeval's names")
+FORMAT = Format("npy", sniff, read, "a folder of .npy tables under kgeval's names")

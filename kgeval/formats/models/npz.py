@@ -27,12 +27,12 @@ from kgeval.formats.registry import Format
 ALIASES = {"entity": "entities", "relation": "relations", "core_tensor": "core", "interaction.core_tensor": "core"}
 
 
-def _sniff(path: Path) -> bool:
+def sniff(path: Path) -> bool:
     """Return whether `path` is an ``.npz`` file, or a folder that contains one."""
     return path.suffix == ".npz" or (path.is_dir() and any(path.glob("[!.]*.npz")))
 
 
-def _read(path: Path, said: Mapping[str, Any]) -> ModelFile:
+def read(path: Path, said: Mapping[str, Any]) -> ModelFile:
     """Read the file; see `kgeval.load_model`."""
     file = _npz_file(path)
     settings, notes = pykeen_settings(file.parent / "config.json")
@@ -89,4 +89,4 @@ def _npz_file(path: Path) -> Path:
     return files[0]
 
 
-FORMAT = Format("npz", _sniff, _read, "an .npz file of arrays")
+FORMAT = Format("npz", sniff, read, "an .npz file of arrays")

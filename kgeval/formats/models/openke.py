@@ -71,14 +71,14 @@ SIGN_NOTES = {
 }
 
 
-def _sniff(path: Path) -> bool:
+def sniff(path: Path) -> bool:
     """Return whether a file, or a file of a folder, contains the parameters of a model of OpenKE."""
     if path.is_dir():
         return is_checkpoint(path, ANCHORS) or bool(_json_files(path))
     return is_checkpoint(path, ANCHORS) or _is_json(path) or _is_legacy(path)
 
 
-def _read(path: Path, said: Mapping[str, Any]) -> ModelFile:
+def read(path: Path, said: Mapping[str, Any]) -> ModelFile:
     """Read the file; see `kgeval.load_model`."""
     file = _file(path)
     if file.suffix == ".json":
@@ -259,4 +259,4 @@ def _as_array(file: Path, name: str, value: Any) -> Any:
     return array.astype(np.float32)
 
 
-FORMAT = Format("openke", _sniff, _read, "a model of OpenKE")
+FORMAT = Format("openke", sniff, read, "a model of OpenKE")

@@ -48,12 +48,12 @@ CLASSES = {
 NAMES = {"transe": "TransE", "distmult": "DistMult", "complex": "ComplEx", "rotate": "RotatE"}
 
 
-def _sniff(path: Path) -> bool:
+def sniff(path: Path) -> bool:
     """Return whether a file, or a file in a folder, has the tensors of a model of PyTorch Geometric."""
     return is_checkpoint(path, ANCHORS)
 
 
-def _read(path: Path, said: Mapping[str, Any]) -> ModelFile:
+def read(path: Path, said: Mapping[str, Any]) -> ModelFile:
     """Read the file; see `kgeval.load_model`."""
     file = checkpoint_file(path, ANCHORS) or path
     tensors = model_tensors(file, read_tensors(file), ANCHORS)
@@ -106,4 +106,4 @@ def _transe_settings(file: Path, said: Mapping[str, Any], p_norm: Any) -> dict[s
     return settings if p_norm is None else settings | {"norm": p_norm}
 
 
-FORMAT = Format("pyg", _sniff, _read, "a model of PyTorch Geometric (torch_geometric.nn.kge)")
+FORMAT = Format("pyg", sniff, read, "a model of PyTorch Geometric (torch_geometric.nn.kge)")

@@ -60,7 +60,7 @@ ASSUMED = {
 }
 
 
-def _sniff(path: Path) -> bool:
+def sniff(path: Path) -> bool:
     """Return whether a file has the tensors of a model of PyKEEN, or a folder contains such a file."""
     try:
         return bool(_model_files(path)) if path.is_dir() else _is_pykeen(path)
@@ -83,7 +83,7 @@ def _model_files(folder: Path) -> list[Path]:
     return files or sorted(folder.glob(f"{REPLICATES}/*/{MODEL_FILE}"))
 
 
-def _read(path: Path, said: Mapping[str, Any]) -> ModelFile:
+def read(path: Path, said: Mapping[str, Any]) -> ModelFile:
     """Read the file; see `kgeval.load_model`."""
     file = path
     if path.is_dir():
@@ -170,4 +170,4 @@ def _of_state_dict(file: Path, tree: Any, said: Mapping[str, Any], settings: Map
     return arrays | {"model": np.array(model)} | {name: np.array(pykeen_defaults(model)[name]) for name in fixed}
 
 
-FORMAT = Format("pykeen", _sniff, _read, "a model of PyKEEN")
+FORMAT = Format("pykeen", sniff, read, "a model of PyKEEN")

@@ -60,7 +60,7 @@ REFUSED = {
 }
 
 
-def _sniff(path: Path) -> bool:
+def sniff(path: Path) -> bool:
     """Return whether a folder contains both tables or a checkpoint of this code, or a file is one of these files."""
     if path.is_dir():
         return _has_tables(path) or _is_checkpoint(path / CHECKPOINT)
@@ -77,7 +77,7 @@ def _is_checkpoint(file: Path) -> bool:
     return tensor_names(file).keys() >= TENSORS
 
 
-def _read(path: Path, said: Mapping[str, Any]) -> ModelFile:
+def read(path: Path, said: Mapping[str, Any]) -> ModelFile:
     """Read the folder; see `kgeval.load_model`."""
     folder = path if path.is_dir() else path.parent
     if _has_tables(folder) and (path.is_dir() or path.name in TABLES.values()):
@@ -200,4 +200,4 @@ def _embedding_range(folder: Path, config: Mapping[str, Any], stored: Any) -> tu
     return float(np.float32((float(np.float32(gamma)) + GAMMA_EPSILON) / hidden)), notes
 
 
-FORMAT = Format("rotate", _sniff, _read, "a model of the code of RotatE's paper (KnowledgeGraphEmbedding)")
+FORMAT = Format("rotate", sniff, read, "a model of the code of RotatE's paper (KnowledgeGraphEmbedding)")

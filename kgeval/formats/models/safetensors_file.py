@@ -41,7 +41,7 @@ RELATIONS = "relations"  # every model has this table
 SETTINGS = tuple(name for name in (*TEXT_SETTINGS, *NUMBER_SETTINGS) if name != "dtype")  # every tensor has a dtype
 
 
-def _sniff(path: Path) -> bool:
+def sniff(path: Path) -> bool:
     """Return whether a ``.safetensors`` file, or the only such file of a folder, has a tensor named ``relations``."""
     try:
         files = _files(path)
@@ -57,7 +57,7 @@ def _files(path: Path) -> list[Path]:
     return [path] if path.suffix == ENDING else []
 
 
-def _read(path: Path, said: Mapping[str, Any]) -> ModelFile:
+def read(path: Path, said: Mapping[str, Any]) -> ModelFile:
     """Read the file; see `kgeval.load_model`."""
     files = _files(path)
     if path.is_dir() and len(files) != 1:
@@ -103,4 +103,4 @@ def _labels(file: Path, name: str, text: str) -> Any:
     return text_array(labels)
 
 
-FORMAT = Format("safetensors", _sniff, _read, "a .safetensors file of tensors under kgeval's names")
+FORMAT = Format("safetensors", sniff, read, "a .safetensors file of tensors under kgeval's names")

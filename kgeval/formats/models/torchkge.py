@@ -59,12 +59,12 @@ REFUSED = {
 SQUARED = "TorchKGE's L2 dissimilarity is the squared distance; the scores here are the distances, with equal ranks"
 
 
-def _sniff(path: Path) -> bool:
+def sniff(path: Path) -> bool:
     """Return whether a file, or a file of a folder, has the tensors of a model of TorchKGE."""
     return is_checkpoint(path, ANCHORS)
 
 
-def _read(path: Path, said: Mapping[str, Any]) -> ModelFile:
+def read(path: Path, said: Mapping[str, Any]) -> ModelFile:
     """Read the file; see `kgeval.load_model`."""
     file = checkpoint_file(path, ANCHORS) or path
     tensors = model_tensors(file, read_tensors(file), ANCHORS)
@@ -170,4 +170,4 @@ def _norm(file: Path, said: Mapping[str, Any]) -> dict[str, str | float]:
     return {}
 
 
-FORMAT = Format("torchkge", _sniff, _read, "a model of TorchKGE")
+FORMAT = Format("torchkge", sniff, read, "a model of TorchKGE")

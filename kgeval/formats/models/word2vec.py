@@ -44,7 +44,7 @@ WHOLE = re.compile(r"[+-]?[0-9]+")
 EXACT: dict[str, Any] = {} if int(pd.__version__.split(".")[0]) >= 3 else {"float_precision": "round_trip"}
 
 
-def _sniff(path: Path) -> bool:
+def sniff(path: Path) -> bool:
     """Return whether a folder contains ``entity2vec.*`` and ``relation2vec.*``, or a file has one of these names."""
     if not path.is_dir():
         return path.is_file() and _has_name(path, STARTS)
@@ -64,7 +64,7 @@ def _named(folder: Path, start: str) -> list[Path]:
     return sorted(file for file in folder.iterdir() if _has_name(file, (start,)) and file.is_file())
 
 
-def _read(path: Path, said: Mapping[str, Any]) -> ModelFile:
+def read(path: Path, said: Mapping[str, Any]) -> ModelFile:
     """Read both files; see `kgeval.load_model`."""
     entity_file, relation_file = _files(path)
     folder = entity_file.parent
@@ -250,4 +250,4 @@ def _number(word: str) -> float:
         return np.nan
 
 
-FORMAT = Format("word2vec", _sniff, _read, "vectors as text (word2vec, KB2E)")
+FORMAT = Format("word2vec", sniff, read, "vectors as text (word2vec, KB2E)")

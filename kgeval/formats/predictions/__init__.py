@@ -16,8 +16,8 @@ from kgeval.data.sides import check_side
 from kgeval.discovery import import_modules
 from kgeval.errors import DataError
 from kgeval.files import check_source
-from kgeval.formats.answers.mapping import NEEDS_DATASET, PredictionOptions
-from kgeval.formats.answers.names import Names
+from kgeval.formats.prediction_files.mapping import NEEDS_DATASET, PredictionOptions
+from kgeval.formats.prediction_files.names import Names
 from kgeval.formats.predictions import plain
 from kgeval.formats.registry import Format, format_of, formats_of
 

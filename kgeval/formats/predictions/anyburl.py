@@ -18,9 +18,9 @@ from kgeval.checks import cut_label
 from kgeval.data.dataset import Dataset
 from kgeval.data.predictions import Predictions
 from kgeval.errors import DataError
-from kgeval.formats.answers.mapping import PredictionOptions, predictions
-from kgeval.formats.answers.records import text_head, text_lines
-from kgeval.formats.answers.rows import Rows
+from kgeval.formats.prediction_files.mapping import PredictionOptions, predictions
+from kgeval.formats.prediction_files.records import text_head, text_lines
+from kgeval.formats.prediction_files.rows import Rows
 from kgeval.formats.registry import Format
 
 _LIST = re.compile(r"\s*(Heads|Tails):[ \t]*")
@@ -28,13 +28,13 @@ SIDE_OF = {"Heads": "subject", "Tails": "object"}
 EXPECTED = "expected a triple, then 'Heads: entity TAB confidence TAB ...' and 'Tails: ...' on lines of their own"
 
 
-def _sniff(path: Path) -> bool:
+def sniff(path: Path) -> bool:
     """Return whether the second or third line starts with ``Heads:`` or ``Tails:``."""
     lines = text_head(path).splitlines()
     return not _LIST.match(lines[0] if lines else "") and any(_LIST.match(line) for line in islice(lines, 1, 3))
 
 
-def _read(path: Path, dataset: Dataset, options: PredictionOptions) -> Predictions:
+def read(path: Path, dataset: Dataset, options: PredictionOptions) -> Predictions:
     """Read a ranking file of AnyBURL or PyClause."""
     options.check_used("anyburl")
     rows = Rows(path)
@@ -100,4 +100,4 @@ def _check_confidences(path: Path, number: int, words: list[str]) -> None:
         )
 
 
-FORMAT = Format("anyburl", _sniff, _read, "AnyBURL or PyClause (a triple, then its Heads: and Tails:)")
+FORMAT = Format("anyburl", sniff, read, "AnyBURL or PyClause (a triple, then its Heads: and Tails:)")

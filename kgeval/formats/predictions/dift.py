@@ -13,21 +13,21 @@ from kgeval.checks import cut_label
 from kgeval.data.dataset import Dataset
 from kgeval.data.predictions import Predictions
 from kgeval.errors import DataError
-from kgeval.formats.answers.mapping import PredictionOptions, predictions
-from kgeval.formats.answers.records import first_record, json_records
-from kgeval.formats.answers.rows import Rows
+from kgeval.formats.prediction_files.mapping import PredictionOptions, predictions
+from kgeval.formats.prediction_files.records import first_record, json_records
+from kgeval.formats.prediction_files.rows import Rows
 from kgeval.formats.registry import Format
 
 LISTS = ("topk_ents", "rank_entities", "topk_names")
 
 
-def _sniff(path: Path) -> bool:
+def sniff(path: Path) -> bool:
     """Return whether the first object has the keys ``triplet`` and ``inverse``, and one of the keys in `LISTS`."""
     first = first_record(path)
     return first.has("triplet", "inverse") and any(key in first.values for key in LISTS)
 
 
-def _read(path: Path, dataset: Dataset, options: PredictionOptions) -> Predictions:
+def read(path: Path, dataset: Dataset, options: PredictionOptions) -> Predictions:
     """Read the lists that a re-ranker such as DIFT gets or writes."""
     options.check_used("dift")
     rows = Rows(path)
@@ -57,4 +57,4 @@ def _read(path: Path, dataset: Dataset, options: PredictionOptions) -> Predictio
     return predictions(rows, dataset, options, notes=notes)
 
 
-FORMAT = Format("dift", _sniff, _read, "DIFT (triplet, inverse, topk_ents)")
+FORMAT = Format("dift", sniff, read, "DIFT (triplet, inverse, topk_ents)")

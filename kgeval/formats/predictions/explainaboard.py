@@ -20,9 +20,9 @@ from kgeval.checks import counted, cut_label
 from kgeval.data.dataset import Dataset
 from kgeval.data.predictions import GivenRanks, Predictions
 from kgeval.errors import DataError
-from kgeval.formats.answers.mapping import PredictionOptions, given_ranks, predictions
-from kgeval.formats.answers.records import first_record, json_pairs, json_records, text_head
-from kgeval.formats.answers.rows import Rows
+from kgeval.formats.prediction_files.mapping import PredictionOptions, given_ranks, predictions
+from kgeval.formats.prediction_files.records import first_record, json_pairs, json_records, text_head
+from kgeval.formats.prediction_files.rows import Rows
 from kgeval.formats.registry import Format
 
 GOLD = ("gold_head", "gold_predicate", "gold_tail")
@@ -30,7 +30,7 @@ SIDE_OF = {"head": "subject", "tail": "object"}
 FEATURES = "user_defined_features_configs"
 
 
-def _sniff(path: Path) -> bool:
+def sniff(path: Path) -> bool:
     """Return whether the file has the keys of ExplainaBoard, or keys ``s TAB p TAB o`` with lists as values."""
     first = first_record(path)
     if first.kind == "list":
@@ -41,7 +41,7 @@ def _sniff(path: Path) -> bool:
     return first.kind == "object" and key.count("\t") == 2 and isinstance(first.values[key], (list, type(None)))
 
 
-def _read(path: Path, dataset: Dataset | None, options: PredictionOptions) -> Predictions | GivenRanks:
+def read(path: Path, dataset: Dataset | None, options: PredictionOptions) -> Predictions | GivenRanks:
     """Read a system output of ExplainaBoard for link prediction."""
     if next(iter(first_record(path).values), "").count("\t") == 2 and first_record(path).kind == "object":
         return _read_object(path, dataset, options)
@@ -112,5 +112,5 @@ def _read_object(path: Path, dataset: Dataset | None, options: PredictionOptions
 
 
 FORMAT = Format(
-    "explainaboard", _sniff, _read, "ExplainaBoard (gold_head, gold_predicate, gold_tail, predict)", may_hold_ranks=True
+    "explainaboard", sniff, read, "ExplainaBoard (gold_head, gold_predicate, gold_tail, predict)", may_hold_ranks=True
 )

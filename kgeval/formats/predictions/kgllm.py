@@ -21,10 +21,10 @@ from kgeval.data.dataset import Dataset, triple_labels
 from kgeval.data.predictions import Predictions
 from kgeval.data.queries import given_and_asked
 from kgeval.errors import DataError
-from kgeval.formats.answers.mapping import PredictionOptions, predictions
-from kgeval.formats.answers.names import NameTable
-from kgeval.formats.answers.records import first_record, json_records, text_head, text_lines
-from kgeval.formats.answers.rows import Rows
+from kgeval.formats.prediction_files.mapping import PredictionOptions, predictions
+from kgeval.formats.prediction_files.names import NameTable
+from kgeval.formats.prediction_files.records import first_record, json_records, text_head, text_lines
+from kgeval.formats.prediction_files.rows import Rows
 from kgeval.formats.registry import Format
 
 RULES = {
@@ -37,13 +37,13 @@ NO_ENTITY = "\0"  # starts the text of an answer that names no entity
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
-def _sniff(path: Path) -> bool:
+def sniff(path: Path) -> bool:
     """Return whether the first line is ``prompt,generated``, or the first object has labels and predict alone."""
     lines = text_head(path).splitlines()
     return (bool(lines) and lines[0].strip() == HEADER) or set(first_record(path).values) == {"labels", "predict"}
 
 
-def _read(path: Path, dataset: Dataset, options: PredictionOptions) -> Predictions:
+def read(path: Path, dataset: Dataset, options: PredictionOptions) -> Predictions:
     """Read generated texts, one for each triple of a split."""
     options.check_used("kgllm", ("entity_names", "matching", "side"))
     if options.ids is not None:
@@ -218,4 +218,4 @@ def _texts(path: Path) -> Iterator[tuple[int, str, str | None, str]]:
         ) from None
 
 
-FORMAT = Format("kgllm", _sniff, _read, "generated texts of KG-LLM (prompt,generated or labels, predict)")
+FORMAT = Format("kgllm", sniff, read, "generated texts of KG-LLM (prompt,generated or labels, predict)")

@@ -23,9 +23,9 @@ from kgeval.checks import cut_label
 from kgeval.data.dataset import Dataset
 from kgeval.data.predictions import UNMAPPED, Predictions
 from kgeval.errors import DataError
-from kgeval.formats.answers.mapping import PredictionOptions, predictions
-from kgeval.formats.answers.records import first_record, json_records
-from kgeval.formats.answers.rows import Rows
+from kgeval.formats.prediction_files.mapping import PredictionOptions, predictions
+from kgeval.formats.prediction_files.records import first_record, json_records
+from kgeval.formats.prediction_files.rows import Rows
 from kgeval.formats.registry import Format
 
 TARGETS = ("target", "gold", "targets", "label", "answer")
@@ -37,14 +37,14 @@ _DESCRIPTION = re.compile(r"\s*(\n|<extra_id_9[678]>|\bcontext:).*", re.DOTALL)
 REVERSE = "Reverse of "
 
 
-def _sniff(path: Path) -> bool:
+def sniff(path: Path) -> bool:
     """Return whether the first object has an input as text, predictions and scores, under one of the known keys."""
     first = first_record(path)
     query = next((first.values[key] for key in INPUTS if isinstance(first.values.get(key), str)), None)
     return query is not None and "predictions" in first.values and any(key in first.values for key in SCORES)
 
 
-def _read(path: Path, dataset: Dataset, options: PredictionOptions) -> Predictions:
+def read(path: Path, dataset: Dataset, options: PredictionOptions) -> Predictions:
     """Read sampled answers of KGT5 or KGT5-context."""
     options.check_used("kgt5", ("entity_names", "relation_names", "side"))
     rows = Rows(path)
@@ -119,4 +119,4 @@ def _query(
     return words[0], words[1], side
 
 
-FORMAT = Format("kgt5", _sniff, _read, "samples of KGT5 (input, target, predictions, scores)")
+FORMAT = Format("kgt5", sniff, read, "samples of KGT5 (input, target, predictions, scores)")

@@ -21,9 +21,9 @@ from kgeval.data.lists import Ragged
 from kgeval.data.predictions import Predictions
 from kgeval.errors import DataError
 from kgeval.files import read_arrays
-from kgeval.formats.answers.mapping import PredictionOptions, id_map
 from kgeval.formats.checkpoints.plain_files import read_npy
 from kgeval.formats.checkpoints.torch_files import read_torch
+from kgeval.formats.prediction_files.mapping import PredictionOptions, id_map
 from kgeval.formats.registry import Format
 
 BEST, CORRECT = "t_pred_top10", "t_correct_index"
@@ -31,7 +31,7 @@ N_LISTED = 1001  # candidates of each triple in the first version of WikiKG90M
 _HEAD = 1 << 16
 
 
-def _sniff(path: Path) -> bool:
+def sniff(path: Path) -> bool:
     """Return whether a file holds an array ``t_pred_top10``."""
     try:
         if not path.is_file():
@@ -50,7 +50,7 @@ def _sniff(path: Path) -> bool:
         return False
 
 
-def _read(path: Path, dataset: Dataset, options: PredictionOptions) -> Predictions:
+def read(path: Path, dataset: Dataset, options: PredictionOptions) -> Predictions:
     """Read the ten best objects of each triple of a split."""
     options.check_used("ogb", ())
     arrays = _arrays(path)
@@ -129,4 +129,4 @@ def _as_ids(path: Path, name: str, values: npt.NDArray[Any], ids: Ids) -> Ids:
     return mapped
 
 
-FORMAT = Format("ogb", _sniff, _read, "OGB (t_pred_top10)")
+FORMAT = Format("ogb", sniff, read, "OGB (t_pred_top10)")

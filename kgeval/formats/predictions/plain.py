@@ -22,9 +22,9 @@ from kgeval.data.dataset import Dataset
 from kgeval.data.keys import natural_key
 from kgeval.data.predictions import Predictions
 from kgeval.errors import DataError
-from kgeval.formats.answers.mapping import PredictionOptions, predictions
-from kgeval.formats.answers.records import first_record, json_records
-from kgeval.formats.answers.rows import Rows
+from kgeval.formats.prediction_files.mapping import PredictionOptions, predictions
+from kgeval.formats.prediction_files.records import first_record, json_records
+from kgeval.formats.prediction_files.rows import Rows
 from kgeval.formats.registry import Format
 
 EXPECTED = (
@@ -36,13 +36,13 @@ _EXACT = "exact"
 _HINT = "; to count a text that names no entity as a wrong answer, use matching='exact' (--matching exact)"
 
 
-def _sniff(path: Path) -> bool:
+def sniff(path: Path) -> bool:
     """Return whether the first object has the keys ``query`` (a list or an object) and ``predictions``."""
     first = first_record(path)
     return first.has("query", "predictions") and isinstance(first.values["query"], (list, dict))
 
 
-def _read(path: Path, dataset: Dataset, options: PredictionOptions) -> Predictions:
+def read(path: Path, dataset: Dataset, options: PredictionOptions) -> Predictions:
     """Read kgeval's own format of predictions."""
     options.check_used("plain", ("entity_names", "relation_names", "matching"))
     if options.matching not in (None, _EXACT):
@@ -124,4 +124,4 @@ def _answers(rows: Rows, answers: Any, scores: Any, line: int) -> tuple[list[str
     return labels, [rows.number(answer["score"], line) for answer in answers]
 
 
-FORMAT = Format("plain", _sniff, _read, "kgeval's own JSON lines (query, predictions, gold)")
+FORMAT = Format("plain", sniff, read, "kgeval's own JSON lines (query, predictions, gold)")

@@ -25,9 +25,9 @@ from kgeval.data.dataset import Dataset
 from kgeval.data.predictions import GivenRanks
 from kgeval.data.sides import SIDE_NAMES
 from kgeval.errors import DataError
-from kgeval.formats.answers.mapping import PredictionOptions, given_ranks
-from kgeval.formats.answers.records import text_head, text_lines
-from kgeval.formats.answers.rows import Rows
+from kgeval.formats.prediction_files.mapping import PredictionOptions, given_ranks
+from kgeval.formats.prediction_files.records import text_head, text_lines
+from kgeval.formats.prediction_files.rows import Rows
 from kgeval.formats.registry import Format
 from kgeval.formats.scores import NUMBER
 
@@ -39,7 +39,7 @@ SIDE_COLUMNS = ("side", "predict", "direction")
 FILLING = {"n", "num", "number", "of", "the", "entity", "true", "gold", "positive", "is", "pred", "prediction", "count"}
 
 
-def _sniff(path: Path) -> bool:
+def sniff(path: Path) -> bool:
     """Return whether the first line names the columns of a triple and of ranks, with tabs or commas between them."""
     first = next(iter(text_head(path).splitlines()), "")
     names = _split(first)
@@ -49,7 +49,7 @@ def _sniff(path: Path) -> bool:
         return False
 
 
-def _read(path: Path, dataset: Dataset | None, options: PredictionOptions) -> GivenRanks:
+def read(path: Path, dataset: Dataset | None, options: PredictionOptions) -> GivenRanks:
     """Read a table of ranks."""
     lines = _table(path)
     _, names = next(lines)
@@ -184,4 +184,4 @@ def _integer(where: str, name: str, word: str) -> int:
     return int(number)
 
 
-FORMAT = Format("ranks", _sniff, _read, "a table of ranks (s, p, o, rank)", may_hold_ranks=True)
+FORMAT = Format("ranks", sniff, read, "a table of ranks (s, p, o, rank)", may_hold_ranks=True)

@@ -22,9 +22,9 @@ from kgeval.data.dataset import Dataset
 from kgeval.data.predictions import GivenRanks, Predictions
 from kgeval.errors import DataError
 from kgeval.files import parse_json
-from kgeval.formats.answers.mapping import PredictionOptions, given_ranks, predictions
-from kgeval.formats.answers.records import first_record, json_records
-from kgeval.formats.answers.rows import Rows
+from kgeval.formats.prediction_files.mapping import PredictionOptions, given_ranks, predictions
+from kgeval.formats.prediction_files.records import first_record, json_records
+from kgeval.formats.prediction_files.rows import Rows
 from kgeval.formats.registry import Format
 
 INVERSE = "inverse "
@@ -37,14 +37,14 @@ _List = tuple[int, tuple["str | None", str, "str | None"], str, list[str]]  # li
 NOT_THE_POSITIVE = "\0"  # appended to an answer that has the name of the positive, but is another entity
 
 
-def _sniff(path: Path) -> bool:
+def sniff(path: Path) -> bool:
     """Return whether a file has the keys of SimKGC, or whether a folder holds such files under SimKGC's names."""
     if path.is_dir():
         return bool(_files(path))
     return first_record(path).kind == "list" and first_record(path).has("head", "relation", "tail", "topk_score_info")
 
 
-def _read(path: Path, dataset: Dataset | None, options: PredictionOptions) -> Predictions | GivenRanks:
+def read(path: Path, dataset: Dataset | None, options: PredictionOptions) -> Predictions | GivenRanks:
     """Read the predictions of SimKGC for one side, or a folder with one file for each side."""
     options.check_used("simkgc")
     files = _files(path) if path.is_dir() else [path]
@@ -153,7 +153,7 @@ def _files(folder: Path) -> list[Path]:
         found = [child for child in folder.iterdir() if _FILE.fullmatch(child.name)]
     except OSError:
         return []
-    return sorted((one for one in found if _sniff(one)), key=lambda file: (_direction(file) != "forward", file.name))
+    return sorted((one for one in found if sniff(one)), key=lambda file: (_direction(file) != "forward", file.name))
 
 
 def _direction(file: Path) -> str:
@@ -161,4 +161,4 @@ def _direction(file: Path) -> str:
     return "" if match is None else match[1] or match[2]
 
 
-FORMAT = Format("simkgc", _sniff, _read, "SimKGC (head, relation, tail, topk_score_info)", may_hold_ranks=True)
+FORMAT = Format("simkgc", sniff, read, "SimKGC (head, relation, tail, topk_score_info)", may_hold_ranks=True)

@@ -16,16 +16,16 @@ from kgeval.checks import cut_label
 from kgeval.data.dataset import Dataset, triple_labels
 from kgeval.data.predictions import Predictions
 from kgeval.errors import DataError
-from kgeval.formats.answers.mapping import PredictionOptions, id_labels, predictions
-from kgeval.formats.answers.records import first_record, json_pairs
-from kgeval.formats.answers.rows import Rows
+from kgeval.formats.prediction_files.mapping import PredictionOptions, id_labels, predictions
+from kgeval.formats.prediction_files.records import first_record, json_pairs
+from kgeval.formats.prediction_files.rows import Rows
 from kgeval.formats.registry import Format
 
 ASKED = "?"
 SEPARATORS = ("\t", "|", ",")
 
 
-def _sniff(path: Path) -> bool:
+def sniff(path: Path) -> bool:
     """Return whether the first entry is a query and an object of numbers."""
     first = first_record(path)
     key, value = next(iter(first.values.items()), ("", None))
@@ -34,7 +34,7 @@ def _sniff(path: Path) -> bool:
     return first.kind == "object" and is_query and is_object
 
 
-def _read(path: Path, dataset: Dataset, options: PredictionOptions) -> Predictions:
+def read(path: Path, dataset: Dataset, options: PredictionOptions) -> Predictions:
     """Read a JSON object of queries with scored entities."""
     options.check_used("tlogic", ("entity_names", "relation_names", "side"))
     # The file is read twice, so that its lists are not all in memory at once.
@@ -83,4 +83,4 @@ def _words(key: str) -> list[str] | None:
     return None
 
 
-FORMAT = Format("tlogic", _sniff, _read, "TLogic's candidates ({query: {entity: score}})")
+FORMAT = Format("tlogic", sniff, read, "TLogic's candidates ({query: {entity: score}})")

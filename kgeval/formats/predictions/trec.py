@@ -19,22 +19,22 @@ from kgeval.data.dataset import Dataset
 from kgeval.data.predictions import Predictions
 from kgeval.data.vocabulary import Vocabulary
 from kgeval.errors import DataError
-from kgeval.formats.answers.mapping import PredictionOptions, predictions
-from kgeval.formats.answers.records import text_head, text_lines
-from kgeval.formats.answers.rows import Rows
+from kgeval.formats.prediction_files.mapping import PredictionOptions, predictions
+from kgeval.formats.prediction_files.records import text_head, text_lines
+from kgeval.formats.prediction_files.rows import Rows
 from kgeval.formats.registry import Format
 from kgeval.formats.scores import NUMBER
 
 BAR, ASKED = "|", "?"
 
 
-def _sniff(path: Path) -> bool:
+def sniff(path: Path) -> bool:
     """Return whether the first line has six columns, the second of which is Q0."""
     lines = [line.split() for line in text_head(path).splitlines()[:20] if line.strip() and not line.startswith("#")]
     return bool(lines) and len(lines[0]) >= 6 and lines[0][1].upper() == "Q0"
 
 
-def _read(path: Path, dataset: Dataset, options: PredictionOptions) -> Predictions:
+def read(path: Path, dataset: Dataset, options: PredictionOptions) -> Predictions:
     """Read a TREC run whose documents are entities."""
     options.check_used("trec")
     lists: dict[str, tuple[int, list[str], list[float]]] = {}  # for each query its first line, entities and scores
@@ -109,4 +109,4 @@ def _unquoted(text: str, vocabulary: Vocabulary) -> str:
     return text if "%" not in text or text in vocabulary else unquote(text)
 
 
-FORMAT = Format("trec", _sniff, _read, "a TREC run (query Q0 entity rank score tag)")
+FORMAT = Format("trec", sniff, read, "a TREC run (query Q0 entity rank score tag)")

@@ -4,6 +4,7 @@ Each kind of prediction has a module with its metrics: `decisions`, `separation`
 `estimates` (values). Users call the metrics directly; `kgeval.classification` calls them for triple classification.
 """
 
+from kgeval.checks import shows_only
 from kgeval.discovery import import_modules
 from kgeval.metrics.pointwise import base, calibration, cuts, decisions, examples
 from kgeval.metrics.pointwise.calibration import PlattCalibrator, calibrate
@@ -42,5 +43,6 @@ __all__ = [
     "examples",
     "reliability_curve",
 ]
+__dir__ = shows_only(__all__)
 
 import_modules(__name__, __path__)  # imports all modules of this folder; each registers its metrics

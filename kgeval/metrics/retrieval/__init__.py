@@ -13,6 +13,7 @@ how much each position of one ranked list adds to the value of a metric.
 {'map': 0.75, 'precision@1': 0.5, 'reason': ''}
 """
 
+from kgeval.checks import shows_only
 from kgeval.discovery import import_modules
 from kgeval.metrics.retrieval import base, curves, interpolated, lists, positions, stepwise, tabulation
 from kgeval.metrics.retrieval.curves import pr_curves
@@ -46,5 +47,6 @@ __all__ = [
     "stepwise",
     "tabulation",
 ]
+__dir__ = shows_only(__all__)
 
 import_modules(__name__, __path__)  # imports all modules of this folder; each registers its metrics

@@ -14,6 +14,7 @@ inverse of relation p:
 - ``"alternating"``: row ``2 * p + 1``; relation p itself has row ``2 * p``.
 """
 
+from kgeval.checks import shows_only
 from kgeval.discovery import import_modules
 from kgeval.kernels.mapped_tables import bfloat16
 from kgeval.scorers.models import base
@@ -41,6 +42,7 @@ __all__ = [
     "base",
     "bfloat16",
 ]
+__dir__ = shows_only(__all__)
 
 
 def __getattr__(name: str) -> type[EmbeddingModel]:

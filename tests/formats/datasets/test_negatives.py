@@ -10,7 +10,7 @@ from grids import light
 
 import kgeval as kg
 from kgeval.errors import DataError
-from kgeval.formats.tables import read_table
+from kgeval.formats.triple_tables import read_table
 
 TRUE_OR_FALSE = {"1": True, "-1": False, "0": False, "true": True, "false": False, "True": True, "FALSE": False}
 PAIRS = (("1", "-1"), ("1", "0"), ("true", "false"), ("True", "FALSE"))

@@ -29,9 +29,9 @@ from kgeval.data.queries import given_and_asked_where
 from kgeval.data.sides import SIDES, check_side
 from kgeval.data.vocabulary import Vocabulary
 from kgeval.errors import DataError
-from kgeval.formats.answers.names import AMBIGUOUS, UNKNOWN, Names, NameTable
-from kgeval.formats.answers.rows import UNSAID, Rows
 from kgeval.formats.checkpoints.id_files import labels_of_ids
+from kgeval.formats.prediction_files.names import AMBIGUOUS, UNKNOWN, Names, NameTable
+from kgeval.formats.prediction_files.rows import UNSAID, Rows
 
 MIN_SHARE = 0.5  # if at least this share of the texts in queries is known, an unknown text is an error
 OF_DATASET = "dataset"  # the value of ids= if the ids are those of the dataset

@@ -11,7 +11,7 @@ import numpy as np
 from kgeval.checks import Ids, counted, cut_label
 from kgeval.data.vocabulary import Vocabulary
 from kgeval.errors import DataError
-from kgeval.formats.answers.records import text_lines
+from kgeval.formats.prediction_files.records import text_lines
 
 Names = str | os.PathLike[str] | Mapping[str, str | Sequence[str]]
 UNKNOWN = -1  # in place of an id: no entity or relation has this name

@@ -12,8 +12,8 @@ from grids import light
 
 from kgeval.cli import main
 from kgeval.errors import DataError, MetricError
+from kgeval.trec.measured_runs import TrecOptions, format_trec, trec_lists, trec_table
 from kgeval.trec.measures import parse_measures
-from kgeval.trec.tables import TrecOptions, format_trec, trec_lists, trec_table
 
 PARAMETERS = (
     "-miprec_at_recall..10,.20,.25,.75,.50 -m P.5,7,3 -m recall.20,2000 -m Rprec_mult.5.0,0.2,0.35 "

@@ -17,7 +17,7 @@ import pandas as pd
 
 from kgeval.benchmarks import benchmark_text, tables
 from kgeval.benchmarks.across import AcrossDatasets, across_datasets
-from kgeval.benchmarks.cells import COLUMNS, NUMBERS, BenchmarkTerms, aligned_parts, difference_table
+from kgeval.benchmarks.cells import COLUMNS, NUMBERS, BenchmarkSettings, aligned_runs, difference_table
 from kgeval.benchmarks.margins import benchmark_equivalence
 from kgeval.benchmarks.notes import benchmark_notes
 from kgeval.benchmarks.runs import Run, read_runs
@@ -70,7 +70,7 @@ class Benchmark:
         The run (model, seed, dataset) -> its result.
     alignments : dict of str to Alignment
         For each dataset, the ranks that all its runs have, in the same order for all runs.
-    terms : BenchmarkTerms
+    terms : BenchmarkSettings
     notes : tuple of str
         Cautions about the numbers.
     """
@@ -84,13 +84,13 @@ class Benchmark:
     keys: dict[str, Key]
     results: dict[Run, EvaluationResult]
     alignments: dict[str, Alignment]
-    terms: BenchmarkTerms
+    terms: BenchmarkSettings
     notes: tuple[str, ...] = ()
 
     if not TYPE_CHECKING:  # mypy would take every attribute for known
         __getattr__ = answers_old_names(
             "Benchmark",
-            {"summary": "description()", "table": "differences"},
+            {"summary": "bench.description()"},
             about="description()",
         )
 
@@ -331,14 +331,14 @@ def benchmark(
     datasets = tuple(dict.fromkeys(run.dataset for run in runs))
     if baseline is not None:
         check_one_of("baseline", baseline, models)
-    terms = BenchmarkTerms(
+    terms = BenchmarkSettings(
         metric=next(iter(keys)),
         baseline=baseline,
         confidence=check_confidence(confidence),
         cluster=check_one_of("cluster", cluster, CLUSTERS, MetricError),
         spread=check_one_of("spread", spread, SPREADS, MetricError),
     )
-    parts = aligned_parts(runs, datasets, keys, split_list(override), terms)
+    parts = aligned_runs(runs, datasets, keys, split_list(override), terms)
     table = pd.DataFrame(
         [part.mean_row(model, label, terms) for model in models for part in parts for label in keys],
         columns=list(COLUMNS),

@@ -13,8 +13,8 @@ import kgeval as kg
 from kgeval import limits
 from kgeval.errors import DataError, MissingExtra
 from kgeval.formats import parquet_tables
-from kgeval.formats.tables import read_table
 from kgeval.formats.text_tables import check_separator, read_columns
+from kgeval.formats.triple_tables import read_table
 
 FACTS = {
     "train": [("a", "r", "b"), ("b", "r", "c"), ("b", "q", "c")],
