@@ -81,7 +81,8 @@ def n_certain(triples, splits, n_entities, side, in_pool):
         pool = set(range(n_entities))
         if in_pool:
             pool = {t[answer] for t in splits["train"] if t[1] == triple[1]} | {triple[answer]}
-        others = {t[answer] for t in known if t[1] == triple[1] and t[given] == triple[given]} - {triple[answer]}
+        query = (triple[1], triple[given], triple[3:])  # [3:]: the time, if there are times
+        others = {t[answer] for t in known if (t[1], t[given], t[3:]) == query} - {triple[answer]}
         n += len(pool - others) <= 10
     return n
 
@@ -109,7 +110,9 @@ def findings(splits, n_entities, times=None):
             kind = "triple in train" if earlier == "train" else "triple in another split"
             found[kind, "", name] = (sum(row in keyed[earlier] for row in rows), len(rows))
     entities, seen = {e for s, _, o in train for e in (s, o)}, {p for _, p, _ in train}
-    degree = [sum(e in (s, o) for s, _, o in set(train)) for e in range(n_entities)]
+    degree = [sum(e in (row[0], row[2]) for row in set(keyed["train"])) for e in range(n_entities)]
+    most = max(1, n_entities // 100)  # at most so many entities are popular
+    popular = {e for e in range(n_entities) if 1 <= sum(d >= degree[e] > 0 for d in degree) <= most}
     for (kind, p), numbers in relations(train).items():
         found[kind, p, "train"] = numbers
     for name in names[1:]:
@@ -125,10 +128,9 @@ def findings(splits, n_entities, times=None):
             counts["recurring fact"] = sum(row[:3] in train and row not in keyed["train"] for row in keyed[name])
         if name == names[-1]:
             for side, (answer, _) in SIDES.items():
-                counts[f"hits@10 certain: {side} side"] = n_certain(rows, splits, n_entities, side, False)
-                counts[f"hits@10 certain in pools: {side} side"] = n_certain(rows, splits, n_entities, side, True)
-                limit = max(1, sorted(degree)[-max(1, n_entities // 100)])
-                counts[f"popular answer: {side} side"] = sum(degree[t[answer]] >= limit for t in rows)
+                counts[f"hits@10 certain: {side} side"] = n_certain(keyed[name], keyed, n_entities, side, False)
+                counts[f"hits@10 certain in pools: {side} side"] = n_certain(keyed[name], keyed, n_entities, side, True)
+                counts[f"popular answer: {side} side"] = sum(t[answer] in popular for t in rows)
             for words, half in {
                 "both": (True, True),
                 "subject and relation": (True, False),

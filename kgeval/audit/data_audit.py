@@ -5,6 +5,7 @@ Users, the command line and the report page call these functions.
 
 from __future__ import annotations
 
+import copy
 import json
 import weakref
 from dataclasses import dataclass
@@ -92,9 +93,10 @@ def audit(dataset: Dataset) -> Audit:
       another (inverse), or both (reversed); or in the same direction under a near-duplicate relation. Facts that train
       has at another time.
     - Positives outside the domain or range that train shows, and half-links: whether train has (s, p) and (p, o).
-    - Queries for which hits@10 is certain, because at most 10 candidates are left (all splits are filtered).
-    - Cardinality, rare entities (at most 3 triples in train), popular answers (the 1% of the entities with the most
-      triples in train).
+    - Queries for which hits@10 is certain, because at most 10 candidates are left (all splits are filtered; known
+      answers at another time, or with other qualifiers, stay).
+    - Cardinality, rare entities (at most 3 triples in train), popular answers (at most 1% of the entities: those with
+      the most triples in train). A triple at two times is two triples.
 
     Parameters
     ----------
@@ -156,7 +158,7 @@ def brief_audit(dataset: Dataset) -> dict[str, Any] | None:
         made = audit(dataset)
         first = made.findings.drop_duplicates(["kind", "split"]).head(MAX_STORED)
         _KEPT[dataset] = made.to_dict(first)
-    return _KEPT[dataset]
+    return copy.deepcopy(_KEPT[dataset])
 
 
 def audit_text(made: Audit, screen: Screen = PIPE) -> str:

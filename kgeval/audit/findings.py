@@ -21,7 +21,6 @@ from kgeval.data.row_keys import group_rows
 from kgeval.data.sides import SIDES
 from kgeval.features import leaks
 from kgeval.features.relations import CARDINALITIES, HALF_LINKS, cardinalities, half_links, relation_overlaps
-from kgeval.features.rows import TripleRows
 
 MIN_PRODUCT_SHARE = 0.8  # of all pairs (subject, object) of a Cartesian-product relation
 CERTAIN = 10  # hits@10 is 1 for a query with this number of candidates
@@ -105,16 +104,14 @@ class Finding:
 def all_findings(dataset: Dataset) -> list[Finding]:
     """Return the findings about a dataset, gravest kind first; within a kind, the larger count first."""
     found = [finding for group in (_repeats, _unseen, _labels) for finding in group(dataset)]
-    later = [split for split in reversed(dataset.splits) if split != "train"]  # test first
+    later = [split for split, rows in reversed(dataset.splits.items()) if split != "train" and len(rows)]  # test first
     if "train" in dataset:
         overlaps = relation_overlaps(dataset["train"].array, len(dataset.relations))
         found += _relations(dataset, later[0] if later else "", overlaps)
         for split in later:
-            if len(dataset[split]):
-                found += [*_copied(dataset, split, overlaps), *_recurring(dataset, split), *_outside(dataset, split)]
+            found += [*_copied(dataset, split, overlaps), *_recurring(dataset, split), *_outside(dataset, split)]
     for split in later[:1]:
-        if len(dataset[split]):
-            found += [*_certain(dataset, split), *_about_triples(dataset, split)]
+        found += [*_certain(dataset, split), *_about_triples(dataset, split)]
     kinds = list(EFFECTS)
     return sorted(found, key=lambda f: (kinds.index(f.kind.partition(":")[0]), -f.count))
 
@@ -243,8 +240,8 @@ def _outside(dataset: Dataset, split: str) -> Iterator[Finding]:
 
 
 def _certain(dataset: Dataset, split: str) -> Iterator[Finding]:
-    """Return findings about queries with at most 10 candidates, if all splits are filtered."""
-    triples, facts = dataset[split].array, facts_of(dataset, list(dataset.splits))
+    """Return findings about queries with at most 10 candidates, if all splits are filtered (by time and qualifiers)."""
+    triples, facts = (facts_of(dataset, part, natural_key(dataset)) for part in ((split,), list(dataset.splits)))
     found: dict[str, list[Bools]] = {"hits@10 certain": [], "hits@10 certain in pools": []}
     for side in SIDES:
         given, asked = query_parts(triples, side)
@@ -254,16 +251,16 @@ def _certain(dataset: Dataset, split: str) -> Iterator[Finding]:
         if "train" in dataset:
             _, in_train = query_parts(dataset["train"].array, side)
             pool = KnownIndex.of((dataset["train"].p,), in_train)
-            (relations, entities), answers = query_parts(known, side)
-            is_in_pool = pool.contains(relations, answers)
-            index = KnownIndex.of((relations[is_in_pool], entities[is_in_pool]), answers[is_in_pool])
+            known_given, answers = query_parts(known, side)
+            is_in_pool = pool.contains(known_given[0], answers)
+            index = KnownIndex.of([part[is_in_pool] for part in known_given], answers[is_in_pool])
             starts, stops = pool.spans(given[0])
             n_pool = stops - starts + ~pool.contains(given[0], asked)  # the positive is a candidate in any case
             found["hits@10 certain in pools"].append(n_pool - index.count_others(given, asked) <= CERTAIN)
     for kind, by_side in found.items():
         for side, is_certain in zip(SIDES, by_side):
             if is_certain.any():
-                n, example = int(is_certain.sum()), _shown(dataset, triples, is_certain)
+                n, example = int(is_certain.sum()), _shown(dataset, triples[:, :3], is_certain)
                 yield Finding(f"{kind}: {side} side", n, len(triples), example, split=split)
 
 
@@ -278,13 +275,23 @@ def _about_triples(dataset: Dataset, split: str) -> Iterator[Finding]:
     has_subject, has_object = half_links(triples, dataset["train"].array)
     code = np.where(has_subject, 1 - has_object, 3 - has_object)
     yield from _some(dataset, split, {f"half-link: {name}": code == i for i, name in enumerate(HALF_LINKS)})
-    degrees = TripleRows(pd.DataFrame(triples, columns=list("spo")), dataset).degrees
+    degrees = _degrees(dataset)
     fewest = degrees[triples[:, [0, 2]]].min(axis=1)  # the degree of the rarer entity of each triple
     note = {"rare entity": f"at most {FEW_TRIPLES} triples in train"}
     yield from _some(dataset, split, {"rare entity": (fewest > 0) & (fewest <= FEW_TRIPLES)}, note)
     n_popular = max(1, int(POPULAR_SHARE * len(degrees)))
-    limit = np.sort(degrees)[-n_popular]
+    more, limit = np.sort(degrees)[[-n_popular - 1, -n_popular]] if len(degrees) > n_popular else (0, degrees.min())
+    limit = max(limit + (more == limit), 1)  # no more than 1% of the entities, even if many have the same degree
     for side, column in (("subject", 0), ("object", 2)):
         kind = f"popular answer: {side} side"
         note = {kind: f"answers with at least {counted(int(limit), 'triple')} in train"}
-        yield from _some(dataset, split, {kind: degrees[triples[:, column]] >= max(limit, 1)}, note)
+        yield from _some(dataset, split, {kind: degrees[triples[:, column]] >= limit}, note)
+
+
+def _degrees(dataset: Dataset) -> Ids:
+    """Return how many distinct triples of train contain each entity; other times or qualifiers make another triple."""
+    facts = facts_of(dataset, ("train",), natural_key(dataset))
+    order, starts = group_rows(*facts.T)
+    s, _, o, *_ = facts[order[starts[:-1]]].T
+    counts = [np.bincount(ids, minlength=len(dataset.entities)) for ids in (s, o, s[s == o])]
+    return np.asarray(counts[0] + counts[1] - counts[2])

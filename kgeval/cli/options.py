@@ -718,6 +718,8 @@ def scorer_of(options: argparse.Namespace, dataset: kgeval.Dataset) -> Any:
         If ``--scorer`` has neither the form MODULE:NAME nor FILE.py:NAME, if importing the module fails, or if the
         module does not contain the name.
     """
+    if options.model in BASELINES and not Path(options.model).exists():
+        raise ProtocolError(f"--model {options.model} names no file; the baseline is a scorer: --scorer {options.model}")
     if options.model is not None:
         settings = {name: getattr(options, name) for name in MODEL_SETTINGS}
         return kgeval.load_model(

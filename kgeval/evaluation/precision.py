@@ -30,12 +30,17 @@ def precision_keys(protocol: Protocol) -> list[tuple[Key, float]]:
     MetricError
         If a metric is unknown.
     ProtocolError
-        If a metric is query-level: random triples contain only some answers of a query.
+        If a metric is query-level: random triples contain only some answers of a query. If its side is not ranked.
     """
     keys = [(Key.parse(metric), half_width) for metric, half_width in protocol.precision or ()]
     for key, _ in keys:
         if isinstance(key.metric, QueryLevel):
             raise ProtocolError(f"precision needs a metric of single ranks, such as mrr or hits@10; got {key}")
+        if key.side not in ("both", *protocol.sides):
+            raise ProtocolError(
+                f"precision is that of {key}, but the {key.side} side is not ranked; the sides are "
+                f"{', '.join(protocol.sides)}"
+            )
     return keys
 
 
@@ -122,12 +127,13 @@ class PrecisionSteps:
         )
         if is_reached or n_reached is not None:
             return False
-        ratio = max(half_width / most for most, (_, half_width) in zip(wanted, found))
-        if math.isnan(ratio):
+        unknown = [str(key) for (key, _), (_, half_width) in zip(self.wanted, found) if math.isnan(half_width)]
+        if unknown:
             raise ProtocolError(
-                f"precision: {listed([str(key) for key, _ in self.wanted])} cannot be estimated from the first "
-                f"{counted(n, 'triple')}; rank a sample= or all triples"
+                f"precision: {listed(unknown)} cannot be estimated from the first {counted(n, 'triple')}; rank a "
+                "sample= or all triples"
             )
+        ratio = max(half_width / most for most, (_, half_width) in zip(wanted, found))
         n0 = ratio**2 * n / (1 - n / of)  # so many triples of an endless split would give the wanted half-width
         least = n + 1 if n == PILOT else math.ceil((1 + MIN_GROWTH) * n)
         self.n = min(of, max(math.ceil(n0 / (1 + n0 / of)), least))

@@ -1015,8 +1015,8 @@ def findings_table(findings: Sequence[Data], is_brief: bool) -> Markup:
         for found in findings
     ]
     heads = ["finding", "relation or split", "share", "count", "example", "what it does to the numbers"]
-    most = "the first finding" if is_brief else "at most eight findings"
-    caption = f"Audit of the dataset, gravest first, {most} of a kind (all: kgeval audit)"
+    most = "the first finding of a kind and split" if is_brief else "at most eight findings of a kind"
+    caption = f"Audit of the dataset, gravest first, {most} (all: kgeval audit)"
     return table(caption, heads, [tag("tbody", *rows)], name="audit", scrolls=True, numbers=(2, 3))
 
 

@@ -324,6 +324,37 @@ def test_labels_that_look_alike():
     assert row.effect.endswith("; labels of entities")
 
 
+def test_other_times_are_other_triples():
+    """0 has objects 1 to 14, one at each time: its queries keep all 15 candidates, and it is in 8 triples of train.
+
+    Without times it would be certain that hits@10 is 1, as 14 of 15 entities are known objects, or subject 0.
+    """
+    rows = [(0, 0, i) for i in range(1, 9)] + [(0, 0, 1)] * 4
+    times = {"train": [*range(8), 20, 21, 22, 23], "test": list(range(8, 14))}
+    splits = {"train": rows, "test": [(0, 0, i) for i in range(9, 15)]}
+    found = kg.audit(dataset_of(splits, 15, 1, times)).findings.set_index("kind")["count"]
+    assert not any(kind.startswith("hits@10 certain:") for kind in found.index)
+    splits["test"] = [(0, 0, 1)] * 6  # 1 is in five triples of train, at five times
+    found = kg.audit(dataset_of(splits, 15, 1, times)).findings["kind"]
+    assert "recurring fact" in set(found)
+    assert "rare entity" not in set(found)
+
+
+def test_no_entity_is_popular_where_all_have_the_same_degree():
+    ring = [(i, 0, (i + step) % 60) for i in range(60) for step in (1, 2, 3)]
+    splits = {"train": ring, "test": [(i, 0, (i + 7) % 60) for i in range(60)]}
+    kinds = set(kg.audit(dataset_of(splits, 60, 1)).findings["kind"])
+    assert "half-link: both" in kinds
+    assert not any(kind.startswith("popular") for kind in kinds)
+
+
+def test_an_empty_test_split_leaves_valid_to_be_described():
+    splits = {"train": [(0, 0, 1), (1, 0, 0)], "valid": [(0, 0, 1)], "test": []}
+    found = kg.audit(dataset_of(splits, 30, 1)).findings.set_index("kind")
+    assert found.loc["half-link: both", "split"] == "valid"
+    assert found.loc["symmetric relation", "effect"].endswith("; 1 triple of valid with this relation")
+
+
 def test_datasets_without_train_or_without_test():
     """What cannot be said is left out."""
     alone = kg.Dataset.from_arrays(test=[[0, 0, 1], [0, 0, 1]], n_entities=30, n_relations=1)

@@ -854,3 +854,9 @@ def test_times_and_qualifiers_break_down(tmp_path, capsys):
             assert sorted(row for row in rows if row[0] in groups) == [[group, "2"] for group in groups]
     assert main(["evaluate", "graph", *evaluate, "--by", "seen_before"]) == 2
     assert "--by must be one of" in capsys.readouterr().err
+
+
+def test_a_baseline_is_no_model(root, capsys):
+    """A user who asks for it with --model is told how to ask."""
+    assert main(["evaluate", str(root / "data" / "countries"), "--model", "frequency"]) == 2
+    assert "--model frequency names no file; the baseline is a scorer: --scorer frequency" in capsys.readouterr().err

@@ -322,6 +322,8 @@ def test_what_a_precision_cannot_be_combined_with():
         kg.ProtocolError, match="^precision chooses how many random triples are ranked; give precision= "
     ):
         kg.Protocol(precision=0.02, sample=100)
+    with pytest.raises(kg.ProtocolError, match="^precision is that of subject.mrr, but .*; the sides are object$"):
+        kg.Evaluator(dataset, kg.Protocol(precision={"subject.mrr": 0.02}, sides=("object",)))
     with pytest.raises(kg.ProtocolError, match="^precision needs a metric of single ranks, .*; got query.map$"):
         kg.Evaluator(dataset, kg.Protocol(precision={"query.map": 0.02}))
     with pytest.raises(kg.MetricError, match="unknown metric 'mmr'"):
@@ -329,6 +331,20 @@ def test_what_a_precision_cannot_be_combined_with():
     scores = pd.DataFrame({"s": ["0"], "p": ["0"], "o": ["0"], "score": [1.0]})
     with pytest.raises(kg.ProtocolError, match="Remove sample=, sample_seed= and precision= from the protocol"):
         kg.evaluate_scores(scores, dataset, kg.Protocol(precision=0.02))
+
+
+@pytest.mark.parametrize("names", [("mr", "mrr"), ("mrr", "mr")])
+def test_a_metric_without_an_interval(names):
+    """All answers rank first: MR has no interval, whatever the order of the metrics."""
+    dataset, table = graph()
+    perfect = np.zeros_like(table)
+    for split in ("train", "test"):
+        perfect[tuple(dataset[split].array.T)] = 1
+    ranking = kg.Evaluator(dataset, kg.Protocol(precision=dict.fromkeys(names, 0.5)))
+    with pytest.raises(
+        kg.ProtocolError, match="^precision: mr cannot be estimated from the first 300 triples; rank a "
+    ):
+        ranking.evaluate(lambda s, p, o: perfect[s, p, o], progress=False, check_rows=False)
 
 
 def test_a_protocol_with_a_precision():
