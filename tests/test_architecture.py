@@ -297,6 +297,24 @@ def test_the_top_level_holds_what_the_design_names(root):
     assert {name for name in names if not name.startswith(".")} <= TOP_LEVEL
 
 
+def test_the_map_of_the_house_names_files_that_exist(root):
+    """In each row of ARCHITECTURE.md about rooms; a module that is renamed is renamed there."""
+    rows = (root / ".github" / "ARCHITECTURE.md").read_text(encoding="utf-8").splitlines()
+    named = [
+        (re.findall(r"`(\w+)/`", row.split("|")[1]), re.findall(r"`([\w/]+\.py)`", row))
+        for row in rows
+        if row[:1] == "|"
+    ]
+    lacking = [
+        (rooms, file)
+        for rooms, files in named
+        for file in files
+        if rooms and not any((PACKAGE / room / file).is_file() for room in (*rooms, "."))
+    ]
+    assert sum(len(files) for rooms, files in named if rooms) > 30
+    assert lacking == []
+
+
 def test_the_oracle_knows_nothing_of_kgeval(root):
     """A reference that shares code with what it checks would share its faults."""
     tree = ast.parse((root / "tests" / "oracle.py").read_text(encoding="utf-8"))
