@@ -503,22 +503,28 @@ def _all_signs(n: int) -> Reals:
 def _random_differences(sizes: Sequence[Reals], n_resamples: int, seed: int) -> Reals:
     """Return the difference of each statistic in each random swap pattern, shape (statistics, patterns).
 
-    The bits of a cluster are drawn one cluster after the other, so that the first clusters have the same swaps whatever
-    the number of clusters is.
+    The sizes of each statistic are in descending order. The bits of a cluster are drawn one cluster after the other, so
+    that the first clusters have the same swaps whatever the number of clusters is.
     """
     most = max(map(len, sizes))
     padded = np.zeros((len(sizes), most))
     for row, of_statistic in zip(padded, sizes):
         row[: len(of_statistic)] = of_statistic
     rng = np.random.default_rng(seed)
-    n_words = -(-n_resamples // 64)
+    starts, n_words = range(0, most, CLUSTERS_AT_ONCE), -(-n_resamples // 64)
     swapped = np.zeros((len(sizes), n_resamples))
-    for start in range(0, most, CLUSTERS_AT_ONCE):
-        shape = (min(CLUSTERS_AT_ONCE, most - start), n_words)
+    alike, n_swapped = np.zeros((len(sizes), len(starts))), np.zeros((len(starts), n_resamples))
+    for i, start in enumerate(starts):
+        block = padded[:, start : start + CLUSTERS_AT_ONCE]
         # Random words, in the same byte order on every machine; then the bits of each cluster, one per pattern.
-        words = rng.integers(2**64, size=shape, dtype=np.uint64).astype("<u8")
-        bits = np.unpackbits(words.view(np.uint8), axis=1, count=n_resamples).astype(np.float64)
-        swapped += padded[:, start : start + shape[0]] @ bits
+        words = rng.integers(2**64, size=(block.shape[1], n_words), dtype=np.uint64).astype("<u8")
+        bits = np.unpackbits(words.view(np.uint8), axis=1, count=n_resamples)
+        # The sizes are sorted. If the first and the last of a block are equal, all are, and the number of swaps is
+        # enough; this is so for most blocks of hits@k.
+        varies = block[:, 0] != block[:, -1]
+        swapped[varies] += block[varies] @ bits.astype(np.float64)
+        alike[~varies, i], n_swapped[i] = block[~varies, 0], bits.sum(axis=0, dtype=np.uint16)
+    swapped += alike @ n_swapped
     return np.asarray(padded.sum(axis=1, keepdims=True) - 2.0 * swapped)
 
 
