@@ -15,7 +15,14 @@ import numpy.typing as npt
 
 from kgeval.checks import Reals, check_number, check_one_of, check_positive_int, counted
 from kgeval.errors import DataError, MetricError
-from kgeval.stats.clusters import STATISTIC_ROUNDING, SUM_ROUNDING, Clusters, Grouping, left_out_deviations
+from kgeval.stats.clusters import (
+    STATISTIC_ROUNDING,
+    SUM_ROUNDING,
+    Clusters,
+    Grouping,
+    left_out_deviations,
+    without_rounding,
+)
 from kgeval.stats.intervals import ALIKE, ANYWHERE, NO_OBSERVATIONS, Spread, check_confidence, freedom_of
 from kgeval.stats.moments import Interval, Moments, first_mean, gradient
 from kgeval.stats.tails import student_p_value, student_quantile, swaps_reach, swaps_tail
@@ -347,7 +354,7 @@ def count_differing(first: Moments, second: Moments, grouping: Grouping) -> int:
     first, second : Moments
     grouping : Grouping
     """
-    return int(_gap_sums(first, second, grouping).any(axis=1).sum())
+    return int(gap_sums(first, second, grouping).any(axis=1).sum())
 
 
 def _check_pairs(first: Sequence[Moments], second: Sequence[Moments]) -> int:
@@ -365,12 +372,9 @@ def _check_pairs(first: Sequence[Moments], second: Sequence[Moments]) -> int:
     return len(first[0]) if first else 0
 
 
-def _gap_sums(first: Moments, second: Moments, grouping: Grouping) -> Reals:
+def gap_sums(first: Moments, second: Moments, grouping: Grouping) -> Reals:
     """Return, for each cluster and column, the sum of `first` minus that of `second`; rounding errors become 0."""
-    sums = grouping.sums(first.values), grouping.sums(second.values)
-    gaps = sums[0] - sums[1]
-    gaps[np.abs(gaps) <= SUM_ROUNDING * (np.abs(sums[0]) + np.abs(sums[1]))] = 0.0
-    return np.asarray(gaps)
+    return without_rounding(grouping.sums(first.values), grouping.sums(second.values), SUM_ROUNDING)
 
 
 def _spread(first: Moments, second: Moments, clusters: Clusters) -> Spread:
@@ -378,10 +382,7 @@ def _spread(first: Moments, second: Moments, clusters: Clusters) -> Spread:
     value = float(first.number - second.number)
 
     def change(grouping: Grouping) -> Reals:
-        changes = left_out_deviations(first, grouping), left_out_deviations(second, grouping)
-        apart = changes[0] - changes[1]
-        apart[np.abs(apart) <= STATISTIC_ROUNDING * (np.abs(changes[0]) + np.abs(changes[1]))] = 0.0
-        return np.asarray(apart)
+        return without_rounding(left_out_deviations(first, grouping), left_out_deviations(second, grouping))
 
     n_effective = min(clusters.effective_number(moments.weights) for moments in (first, second))
     return Spread(value, clusters.variance(change), n_effective, clusters.count, clusters.lacking).checked()
@@ -411,7 +412,7 @@ class _Gaps:
     @classmethod
     def of(cls, first: Moments, second: Moments, clusters: Clusters, by_swaps: bool) -> _Gaps:
         value, grouping = float(first.number - second.number), clusters.first
-        sums = _gap_sums(first, second, grouping)
+        sums = gap_sums(first, second, grouping)
         n_differing, n_clusters = int(sums.any(axis=1).sum()), clusters.count
         n_effective = min(clusters.effective_number(moments.weights) for moments in (first, second))
         freedom = float(freedom_of(n_effective))
@@ -456,6 +457,24 @@ def _linear(first: Moments, second: Moments, sums: Reals) -> Reals:
     return np.asarray(sums[:, differs] @ gradient(first.finish, middle, values - middle)[differs])
 
 
+def t_p_value(t: float, freedom: float, n_differing: int) -> float:
+    """Return the two-sided p-value of Student's t, but at least that of the swaps if so few clusters differ.
+
+    A t test rejects too often if few clusters differ; no test of them could give less than ``2 ** (1 - n_differing)``.
+
+    Parameters
+    ----------
+    t, freedom : float
+    n_differing : int
+
+    Examples
+    --------
+    >>> t_p_value(9.0, 50.0, 3)
+    0.25
+    """
+    return max(student_p_value(t, freedom), min(1.0, 2.0 ** (1 - n_differing)))
+
+
 def _by_t(difference: Difference) -> Difference:
     """Return a difference with the p-value of Student's t test."""
     value, error = difference.value, difference.error
@@ -465,8 +484,7 @@ def _by_t(difference: Difference) -> Difference:
         return replace(difference, reason=difference.reason or SAME_DIFFERENCE)
     if difference.reason or isnan(error) or isnan(value):
         return difference
-    p_value = student_p_value(value / error, difference.freedom)
-    return replace(difference, p_value=max(p_value, min(1.0, 2.0 ** (1 - difference.n_differing))))
+    return replace(difference, p_value=t_p_value(value / error, difference.freedom, difference.n_differing))
 
 
 def _swapped(statistics: Sequence[_Gaps], n_resamples: int, seed: int, largest_level: float) -> list[Difference]:
