@@ -107,7 +107,7 @@ def _deviations(first: Sequence[Moments], second: Sequence[Moments], grouping: G
     for in_first, in_second in zip(first, second):
         local, kept = grouping.take(np.arange(end, end := end + len(in_first)))
         changes = [left_out_deviations(part, local) for part in (in_first, in_second)]
-        total[kept] += without_rounding(*changes) / len(first)
+        total[kept] += without_rounding(changes[0], changes[1]) / len(first)
     return total
 
 

@@ -346,17 +346,6 @@ def paired_interval(
     return replace(interval, reason=SAME_DIFFERENCE) if interval.reason == ALIKE else interval
 
 
-def count_differing(first: Moments, second: Moments, grouping: Grouping) -> int:
-    """Return the number of clusters in which the sums of two systems differ by more than rounding errors.
-
-    Parameters
-    ----------
-    first, second : Moments
-    grouping : Grouping
-    """
-    return int(gap_sums(first, second, grouping).any(axis=1).sum())
-
-
 def _check_pairs(first: Sequence[Moments], second: Sequence[Moments]) -> int:
     """Return the number of observations; raise a DataError if the lengths of the sequences or any shapes differ."""
     if len(first) != len(second):
@@ -373,7 +362,17 @@ def _check_pairs(first: Sequence[Moments], second: Sequence[Moments]) -> int:
 
 
 def gap_sums(first: Moments, second: Moments, grouping: Grouping) -> Reals:
-    """Return, for each cluster and column, the sum of `first` minus that of `second`; rounding errors become 0."""
+    """Return, for each cluster and column, the sum of `first` minus that of `second`; rounding errors become 0.
+
+    Parameters
+    ----------
+    first, second : Moments
+    grouping : Grouping
+
+    Returns
+    -------
+    float64 array, shape (clusters, columns)
+    """
     return without_rounding(grouping.sums(first.values), grouping.sums(second.values), SUM_ROUNDING)
 
 

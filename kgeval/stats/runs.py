@@ -469,7 +469,7 @@ def _difference(first: Runs, second: Runs, pooled: tuple[float, float, float] | 
     value, pair, clusters = first.mean - second.mean, [first, second], first.clusters
     n_effective, n_differing = (
         min(runs.n_effective for runs in pair),
-        np.count_nonzero(without_rounding(first.parts, second.parts)),
+        int(np.count_nonzero(without_rounding(first.parts, second.parts))),
     )
     reason = _lacking(value, pair)
     if not reason and pooled is None:
@@ -517,4 +517,4 @@ def _lacking(value: float, systems: Sequence[Runs]) -> str:
 def _mean_changes(systems: Sequence[Runs], grouping: Grouping) -> Reals:
     """Return how much the value (a mean, or a difference) changes if a cluster is left out; shape (clusters,)."""
     means = [np.asarray(runs.changes(grouping).mean(axis=0)) for runs in systems]
-    return without_rounding(*means) if len(means) == 2 else means[0]
+    return without_rounding(means[0], means[1]) if len(means) == 2 else means[0]
