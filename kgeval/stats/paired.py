@@ -36,8 +36,8 @@ MIN_MID_P = 20
 SAME_DIFFERENCE = "the difference is the same in every cluster, so its variation cannot be estimated"
 EQUAL_VALUES = "the two systems have equal values in every cluster"
 OF_POWER = 0.8416212335729143  # the normal quantile of 0.8, the probability in `Difference.detectable`
-# Swaps are handled in blocks: clusters at a time, and statistics at a time.
-CLUSTERS_AT_ONCE, STATISTICS_AT_ONCE = 256, 256
+# Swaps are handled in blocks: clusters at a time, and statistics at a time; of blocks of equal gaps, 32 at a time.
+CLUSTERS_AT_ONCE, STATISTICS_AT_ONCE, BLOCKS_AT_ONCE = 256, 256, 32
 LINEAR_ROUNDING = 1e-8  # share of the mean gap by which patterns may differ because of a numerical gradient
 NEXT_TO = 1e-9  # the relative distance of a limit from 0 where a difference lies on the border of its decision
 
@@ -528,10 +528,9 @@ def _random_differences(sizes: Sequence[Reals], n_resamples: int, seed: int) -> 
     for row, of_statistic in zip(padded, sizes):
         row[: len(of_statistic)] = of_statistic
     rng = np.random.default_rng(seed)
-    starts, n_words = range(0, most, CLUSTERS_AT_ONCE), -(-n_resamples // 64)
-    swapped = np.zeros((len(sizes), n_resamples))
-    alike, n_swapped = np.zeros((len(sizes), len(starts))), np.zeros((len(starts), n_resamples))
-    for i, start in enumerate(starts):
+    n_words, swapped = -(-n_resamples // 64), np.zeros((len(sizes), n_resamples))
+    alike, n_swapped = np.zeros((len(sizes), BLOCKS_AT_ONCE)), np.zeros((BLOCKS_AT_ONCE, n_resamples))
+    for i, start in enumerate(range(0, most, CLUSTERS_AT_ONCE)):
         block = padded[:, start : start + CLUSTERS_AT_ONCE]
         # Random words, in the same byte order on every machine; then the bits of each cluster, one per pattern.
         words = rng.integers(2**64, size=(block.shape[1], n_words), dtype=np.uint64).astype("<u8")
@@ -540,7 +539,11 @@ def _random_differences(sizes: Sequence[Reals], n_resamples: int, seed: int) -> 
         # enough; this is so for most blocks of hits@k.
         varies = block[:, 0] != block[:, -1]
         swapped[varies] += block[varies] @ bits.astype(np.float64)
-        alike[~varies, i], n_swapped[i] = block[~varies, 0], bits.sum(axis=0, dtype=np.uint16)
+        place = i % BLOCKS_AT_ONCE
+        alike[:, place], n_swapped[place] = np.where(varies, 0.0, block[:, 0]), bits.sum(axis=0, dtype=np.uint16)
+        if place == BLOCKS_AT_ONCE - 1:
+            swapped += alike @ n_swapped
+            alike[:] = 0.0
     swapped += alike @ n_swapped
     return np.asarray(padded.sum(axis=1, keepdims=True) - 2.0 * swapped)
 
