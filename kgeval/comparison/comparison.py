@@ -513,15 +513,11 @@ class Comparison:
         """Return the lines above the table: compared results, protocol, overrides, test, and notes."""
         return header_lines(self)
 
-    def _lines(self) -> list[str]:
-        """Return the lines above the displayed table: the verdict, then the header."""
-        return [self.verdict.sentence, *self.header()]
-
     def __repr__(self) -> str:
         screen = replace(Screen.of(sys.stdout), has_styles=False)
         differences = shown_differences(self.differences.to_dict("records"), self.alpha, screen=screen)
-        parts = [screen.lines(self._lines()), values_text(self, "table", screen), text_table(differences, screen)]
-        return "\n\n".join(parts)
+        lines = screen.lines([self.verdict.sentence, *self.header()])
+        return "\n\n".join([lines, values_text(self, "table", screen), text_table(differences, screen)])
 
     def _repr_html_(self) -> str:
         return comparison_panel(self)
