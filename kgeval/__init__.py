@@ -4,7 +4,6 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from kgeval import adapters, features, metrics, stats
 from kgeval._version import __version__
 from kgeval.audit import audit
 from kgeval.checks import shows_only
@@ -24,21 +23,20 @@ from kgeval.errors import (
     ScoreError,
     Stopped,
 )
-from kgeval.evaluation.candidate_scores import evaluate_candidates
-from kgeval.evaluation.evaluator import Evaluator, evaluate
-from kgeval.evaluation.predicted_lists import evaluate_predictions
-from kgeval.evaluation.score_tables import evaluate_scores
 from kgeval.ranking import executors
-from kgeval.results.evaluation_result import EvaluationResult
 from kgeval.scorers import baselines, models
 from kgeval.scorers.check import check_scorer
 
 if TYPE_CHECKING:
-    from kgeval import benchmarks, integrations, report
+    from kgeval import adapters, benchmarks, features, integrations, metrics, report, stats
     from kgeval.benchmarks.model_benchmark import benchmark
     from kgeval.classification.classification_comparison import compare_classifications
     from kgeval.classification.classifier import classify
     from kgeval.comparison.comparison import compare
+    from kgeval.evaluation.candidate_scores import evaluate_candidates
+    from kgeval.evaluation.evaluator import Evaluator, evaluate
+    from kgeval.evaluation.predicted_lists import evaluate_predictions
+    from kgeval.evaluation.score_tables import evaluate_scores
     from kgeval.formats.candidate_files import read_candidates
     from kgeval.formats.datasets import read_dataset
     from kgeval.formats.datasets.tab_folder import read_negatives
@@ -49,6 +47,7 @@ if TYPE_CHECKING:
     from kgeval.formats.scores import read_scores
     from kgeval.other_tools import conventions
     from kgeval.plausibility.table import check_table
+    from kgeval.results.evaluation_result import EvaluationResult
     from kgeval.results.files import load_result
 
 __all__ = [
@@ -108,12 +107,18 @@ __dir__ = shows_only(__all__)
 
 # Names that are loaded at their first use, and their modules: `import kgeval` takes little longer than `import pandas`.
 _LOADED_LATER = {
+    "EvaluationResult": "kgeval.results.evaluation_result",
+    "Evaluator": "kgeval.evaluation.evaluator",
     "benchmark": "kgeval.benchmarks.model_benchmark",
     "check_table": "kgeval.plausibility.table",
     "classify": "kgeval.classification.classifier",
     "compare": "kgeval.comparison.comparison",
     "compare_classifications": "kgeval.classification.classification_comparison",
     "conventions": "kgeval.other_tools",
+    "evaluate": "kgeval.evaluation.evaluator",
+    "evaluate_candidates": "kgeval.evaluation.candidate_scores",
+    "evaluate_predictions": "kgeval.evaluation.predicted_lists",
+    "evaluate_scores": "kgeval.evaluation.score_tables",
     "inspect": "kgeval.formats.inspection",
     "load_model": "kgeval.formats.models",
     "load_result": "kgeval.results.files",
@@ -134,7 +139,7 @@ sys.modules |= {f"{__name__}.{name}": module for name, module in _SHORTCUTS.item
 
 def __getattr__(name: str) -> Any:
     """Load a public name at its first use."""
-    if name in ("benchmarks", "integrations", "report"):
+    if name in ("adapters", "benchmarks", "features", "integrations", "metrics", "report", "stats"):
         return import_module(f"kgeval.{name}")
     if name not in _LOADED_LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -14,7 +14,7 @@ import pandas as pd
 
 from kgeval.benchmarks.notes import NOT_INDEPENDENT
 from kgeval.checks import GONE, answers_old_names, counted, listed
-from kgeval.comparison.rows import UNDECIDED
+from kgeval.comparison.rows import UNDECIDED, alpha_of
 from kgeval.display.frames import frame_text
 from kgeval.errors import MetricError
 from kgeval.markup import printable
@@ -149,7 +149,7 @@ class AcrossDatasets:
     @property
     def alpha(self) -> float:
         """The significance level, 1 - confidence."""
-        return round(1.0 - self.confidence, 12)  # 0.05, not 0.050000000000000044
+        return alpha_of(self.confidence)
 
     @property
     def n_datasets(self) -> int:

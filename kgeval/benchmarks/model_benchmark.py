@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,8 +24,12 @@ from kgeval.benchmarks.runs import Run, read_runs
 from kgeval.benchmarks.verdict import BenchmarkVerdict, benchmark_verdict
 from kgeval.checks import GONE, answers_old_names, check_one_of, counted, names_unknown_arguments
 from kgeval.comparison.alignment import Alignment
+from kgeval.comparison.differences import read_keys
 from kgeval.comparison.texts import protocol_words, ties_line
+from kgeval.display.escapes import without_formulas
+from kgeval.display.media import latex_table, markdown_table
 from kgeval.errors import MetricError
+from kgeval.files import replacing
 from kgeval.metrics.base import Metric, split_list
 from kgeval.metrics.default_metrics import BRIEF_METRICS
 from kgeval.results.clustering import CLUSTERS
@@ -202,11 +206,14 @@ class Benchmark:
         str
             Lines of comment with the protocols, then an environment ``tabular``, then lines about the numbers.
         """
-        return tables.latex_text(self, siunitx)
+        table = tables.paper_table(self, has_fixed_decimals=siunitx)
+        return latex_table(table, "\n".join(tables.protocol_lines(self)), siunitx=siunitx)
 
     def to_markdown(self) -> str:
         """Return the table of `to_latex` in Markdown, then lines about the numbers and the protocols."""
-        return tables.markdown_text(self)
+        table = tables.paper_table(self)
+        protocols = [("", line.removeprefix("% ")) for line in tables.protocol_lines(self)]
+        return markdown_table(replace(table, notes=[*table.notes, *protocols]))
 
     @names_unknown_arguments(has_differences="differences=")
     def to_csv(
@@ -231,7 +238,14 @@ class Benchmark:
         spreadsheet : bool
             Whether to put an apostrophe before names that a spreadsheet would read as formulas.
         """
-        return tables.csv_table(self, path, overwrite, differences, spreadsheet)
+        frame, overridden = self.differences if differences else self.table, tables.overridden_texts(self)
+        if overridden:
+            frame = frame.assign(overridden=[overridden.get(dataset, "") for dataset in frame["dataset"]])
+        text = str((without_formulas(frame) if spreadsheet else frame).to_csv(index=False, lineterminator="\n"))
+        if path is not None:
+            with replacing(path, overwrite) as stream:
+                stream.write(text.encode("utf-8"))
+        return text
 
     def __repr__(self) -> str:
         return benchmark_text.screen_text(self)
@@ -324,9 +338,7 @@ def benchmark(
     (['near'], {'ring': ('near',)})
     """
     runs = read_runs(results)
-    keys = {str(key): key for key in map(Key.parse, split_list(metrics))}
-    if not keys:
-        raise MetricError("metrics is empty; name one or more, the first of which is tested: metrics='mrr,hits@10'")
+    keys = read_keys(metrics, "one or more, the first of which is tested: metrics='mrr,hits@10'")
     models = tuple(dict.fromkeys(run.model for run in runs))
     datasets = tuple(dict.fromkeys(run.dataset for run in runs))
     if baseline is not None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kgeval.benchmarks.notes import EQUAL_RANKS
@@ -17,10 +16,7 @@ from kgeval.benchmarks.verdict import borrowed_spreads, why_none
 from kgeval.checks import counted, listed
 from kgeval.comparison.tables import shown_differences
 from kgeval.comparison.texts import protocol_comment
-from kgeval.display.escapes import without_formulas
-from kgeval.display.media import latex_table, markdown_table
 from kgeval.display.table import BOLD, Cell, Column, Note, Table, interval_text, number_text
-from kgeval.files import replacing
 from kgeval.markup import printable
 from kgeval.metrics.grammar import display_of
 from kgeval.terminal import PIPE, Screen
@@ -207,7 +203,7 @@ def table_notes(benchmark: Benchmark) -> list[Note]:
 
 def _cautions(benchmark: Benchmark) -> list[str]:
     """Return the notes below the table about overrides, datasets without a verdict, single runs and equal runs."""
-    notes = [f"overridden in {dataset}: {text}" for dataset, text in _overridden(benchmark).items()]
+    notes = [f"overridden in {dataset}: {text}" for dataset, text in overridden_texts(benchmark).items()]
     differing = [dataset for dataset, alignment in benchmark.alignments.items() if alignment.differing]
     if differing and len(benchmark.models) > 1:
         notes.append(f"no verdict on {listed(differing)}: the results differ, and the benchmark accepted it")
@@ -219,8 +215,13 @@ def _cautions(benchmark: Benchmark) -> list[str]:
     return [*notes, *(note for note in benchmark.notes if note.endswith(EQUAL_RANKS))]
 
 
-def _overridden(benchmark: Benchmark) -> dict[str, str]:
-    """Return the differences between results that were overridden: dataset -> text."""
+def overridden_texts(benchmark: Benchmark) -> dict[str, str]:
+    """Return the differences between results that were overridden: dataset -> text.
+
+    Parameters
+    ----------
+    benchmark : Benchmark
+    """
     return {
         dataset: "; ".join(map(str, alignment.overridden))
         for dataset, alignment in benchmark.alignments.items()
@@ -228,57 +229,13 @@ def _overridden(benchmark: Benchmark) -> dict[str, str]:
     }
 
 
-def latex_text(benchmark: Benchmark, siunitx: bool = False) -> str:
-    """Return `Benchmark.to_latex`.
-
-    Parameters
-    ----------
-    benchmark : Benchmark
-    siunitx : bool
-    """
-    return latex_table(paper_table(benchmark, siunitx), "\n".join(_protocol_lines(benchmark)), siunitx=siunitx)
-
-
-def markdown_text(benchmark: Benchmark) -> str:
-    """Return `Benchmark.to_markdown`.
+def protocol_lines(benchmark: Benchmark) -> list[str]:
+    """Return the lines of comment of a LaTeX file with the protocols of all datasets.
 
     Parameters
     ----------
     benchmark : Benchmark
     """
-    table = paper_table(benchmark)
-    protocols = [("", line.removeprefix("% ")) for line in _protocol_lines(benchmark)]
-    return markdown_table(replace(table, notes=[*table.notes, *protocols]))
-
-
-def csv_table(
-    benchmark: Benchmark,
-    path: str | Path | None = None,
-    overwrite: bool = False,
-    differences: bool = False,
-    spreadsheet: bool = False,
-) -> str:
-    """Return `Benchmark.to_csv`.
-
-    Parameters
-    ----------
-    benchmark : Benchmark
-    path : path, optional
-    overwrite, differences, spreadsheet : bool
-    """
-    frame, overridden = benchmark.differences if differences else benchmark.table, _overridden(benchmark)
-    if overridden:
-        frame = frame.assign(overridden=[overridden.get(dataset, "") for dataset in frame["dataset"]])
-    frame = without_formulas(frame) if spreadsheet else frame
-    text = str(frame.to_csv(index=False, lineterminator="\n"))
-    if path is not None:
-        with replacing(path, overwrite) as stream:
-            stream.write(text.encode("utf-8"))
-    return text
-
-
-def _protocol_lines(benchmark: Benchmark) -> list[str]:
-    """Return the lines of comment of a LaTeX file with the protocols of all datasets."""
     ties, lines = " and ".join(sorted({key.ties for key in benchmark.keys.values()})), []
     for dataset in benchmark.datasets:
         named = {run.name: result for run, result in benchmark.results.items() if run.dataset == dataset}

@@ -170,13 +170,11 @@ def _differences(card: Any, run: Any, place: str, is_rounded: bool) -> Iterator[
     elif isinstance(card, list) and isinstance(run, list) and len(card) == len(run):
         for number, values in enumerate(zip(card, run)):
             yield from _differences(*values, f"{place}[{number}]", is_rounded)
-    elif not (_same_number(card, run) if is_rounded and isinstance(run, float) else _same_value(card, run)):
-        shown = rounded(run) if is_rounded and isinstance(run, float) else run
-        yield Disagreement(place, _shown(card), _shown(shown))
-
-
-def _same_value(card: Any, run: Any) -> bool:
-    return type(card) is type(run) and bool(card == run)
+    elif is_rounded and isinstance(run, float):
+        if not _same_number(card, run):
+            yield Disagreement(place, _shown(card), _shown(rounded(run)))
+    elif type(card) is not type(run) or card != run:
+        yield Disagreement(place, _shown(card), _shown(run))
 
 
 def _same_number(card: Any, run: float) -> bool:

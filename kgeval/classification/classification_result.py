@@ -567,9 +567,5 @@ class ClassificationResult:
         )
 
 
-def _read_classification(arrays: dict[str, Any], header: dict[str, Any], version: int) -> ClassificationResult:
-    """Check and return the result that `ClassificationResult.save` wrote."""
-    return ClassificationResult(**unpack_classification(arrays, header, version))
-
-
-READERS["classification"] = _read_classification
+# Checks and returns what `ClassificationResult.save` wrote.
+READERS["classification"] = lambda *content: ClassificationResult(**unpack_classification(*content))

@@ -719,7 +719,9 @@ def scorer_of(options: argparse.Namespace, dataset: kgeval.Dataset) -> Any:
         module does not contain the name.
     """
     if options.model in BASELINES and not Path(options.model).exists():
-        raise ProtocolError(f"--model {options.model} names no file; the baseline is a scorer: --scorer {options.model}")
+        raise ProtocolError(
+            f"--model {options.model} names no file; the baseline is a scorer: --scorer {options.model}"
+        )
     if options.model is not None:
         settings = {name: getattr(options, name) for name in MODEL_SETTINGS}
         return kgeval.load_model(

@@ -32,6 +32,7 @@ from kgeval.comparison.differences import (
     difference_table,
     entity_notes,
     group_table,
+    read_keys,
     samples_of,
     value_table,
 )
@@ -605,7 +606,7 @@ def compare(
     names, results = tuple(named), tuple(named.values())
     if not is_named:
         check_rivals(results)
-    keys = _read_keys(metrics)
+    keys = read_keys(metrics, "at least one, such as 'mrr,hits@10'")
     check_confidence(confidence)
     check_positive_int("n_resamples", n_resamples, MetricError)
     terms = ComparisonSettings(
@@ -624,11 +625,3 @@ def compare(
     if terms.cluster_name in ("triple", "query"):
         notes += entity_notes(samples, names, table, baseline)
     return Comparison(table, values, names, keys, results, alignment, terms, tuple(notes))
-
-
-def _read_keys(metrics: Sequence[str | Metric] | str) -> dict[str, Key]:
-    """Return a dict of the parsed metrics: text of the key -> key; equal keys occur once."""
-    keys = {str(key): key for key in map(Key.parse, split_list(metrics))}
-    if not keys:
-        raise MetricError("metrics is empty; name at least one, such as 'mrr,hits@10'")
-    return keys

@@ -21,6 +21,7 @@ from kgeval.comparison.rows import Pair, alpha_of, decided_rows, pairs_of, row_o
 from kgeval.data.row_keys import group_rows
 from kgeval.errors import MetricError
 from kgeval.metrics import RankMetric
+from kgeval.metrics.base import Metric, split_list
 from kgeval.metrics.grammar import display_of
 from kgeval.metrics.metric_frames import Cell, metric_frame
 from kgeval.metrics.query_level import QueryLevel
@@ -34,7 +35,7 @@ from kgeval.results.keys import Key
 from kgeval.results.lists import query_columns
 from kgeval.stats.clusters import Clusters
 from kgeval.stats.moments import Interval, Moments, influences
-from kgeval.stats.paired import Difference, compare_pairs, count_differing, paired_interval
+from kgeval.stats.paired import Difference, compare_pairs, gap_sums, paired_interval
 
 COUNTS = ("wins", "ties", "losses")  # the further columns of `Comparison.differences`
 GROUP_COLUMNS = (
@@ -265,6 +266,26 @@ def _observation_kind(key: Key) -> tuple[str, bool]:
     Two keys with equal return values use the same observations.
     """
     return key.side, isinstance(key.metric, QueryLevel)
+
+
+def read_keys(metrics: Sequence[str | Metric] | str, say: str) -> dict[str, Key]:
+    """Return a dict of the parsed metrics: text of the key -> key; equal keys occur once.
+
+    Parameters
+    ----------
+    metrics : sequence of str or Metric, or one string with commas
+    say : str
+        What to name, in the error if there are none.
+
+    Raises
+    ------
+    MetricError
+        If a metric is unknown, or if there are none.
+    """
+    keys = {str(key): key for key in map(Key.parse, split_list(metrics))}
+    if not keys:
+        raise MetricError(f"metrics is empty; name {say}")
+    return keys
 
 
 def samples_of(
@@ -519,7 +540,7 @@ def group_table(
                 level = 1.0 - terms.alpha / len(rows_by_group)
                 corrected = paired_interval(both_moments[0], both_moments[1], clusters, level, bounds)
                 # The t test of a few differing triples rejects too often; no test of them could reject at this level.
-                n_differing = count_differing(both_moments[0], both_moments[1], clusters.first)
+                n_differing = int(gap_sums(both_moments[0], both_moments[1], clusters.first).any(axis=1).sum())
                 if 2.0 ** (1 - n_differing) <= terms.alpha / len(rows_by_group):
                     record["decided"] = corrected.low > 0.0 or corrected.high < 0.0
                     record["reversed"] = corrected.low > 0.0 > total or corrected.high < 0.0 < total

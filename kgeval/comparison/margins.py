@@ -180,7 +180,8 @@ def margin_rows(pairs: Sequence[Pair], margins: Sequence[float], kind: str, alph
             higher = bool(pair.higher_is_better)
             worst = max(abs(low), abs(high)) if is_equivalence else max(0.0, -low if higher else high)
             record |= {"low": low, "high": high, "level": level, "not_excluded": worst if low == low else math.nan}
-            record["reason"] = test.reason or _equal_reason(pair)
+            equal = f"the models have equal values in all {counted(record['n_clusters'], 'cluster')}"
+            record["reason"] = test.reason or ("" if record["n_differing"] else equal)
             if corrected[i] <= alpha:
                 record["decision"] = EQUAL if is_equivalence else NOT_INFERIOR
             elif beyond_corrected[i] <= alpha:
@@ -188,14 +189,6 @@ def margin_rows(pairs: Sequence[Pair], margins: Sequence[float], kind: str, alph
                 record |= {"decision": better if is_equivalence else INFERIOR, "better": record[better]}
         records.append(record)
     return frame_of(records, MARGIN_COLUMNS)
-
-
-def _equal_reason(pair: Pair) -> str:
-    """Return a remark about two models that have equal values everywhere; else empty."""
-    found = pair.difference
-    if found is None or found.n_differing:
-        return ""
-    return f"the models have equal values in all {counted(found.n_clusters, 'cluster')}"
 
 
 def check_margin(key: Key, margin: float, largest: float, allow_zero: bool = False) -> None:

@@ -29,7 +29,6 @@ from kgeval.metrics.grammar import display_of
 from kgeval.results.evaluation_result import EvaluationResult
 from kgeval.results.keys import Key
 
-GATE_COLUMNS = (*MARGIN_COLUMNS, "passes")
 SAME_RANKS = "all ranks are the same as those of the baseline"
 RANK_COUNTS = ("better", "tied", "rivals")
 
@@ -168,7 +167,7 @@ def gate(
     # The test is about new triples. A run whose ranks all equal the ranks of the baseline passes without a test.
     frame.loc[frame["reason"] == SAME_RANKS, "decision"] = NOT_INFERIOR
     is_passed = frame["decision"] == NOT_INFERIOR if strict else frame["decision"] != INFERIOR
-    return Gate(frame.assign(passes=is_passed)[list(GATE_COLUMNS)], comparison, strict)
+    return Gate(frame.assign(passes=is_passed)[[*MARGIN_COLUMNS, "passes"]], comparison, strict)
 
 
 def _has_same_ranks(comparison: Comparison, key: Key) -> bool:

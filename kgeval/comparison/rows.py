@@ -311,16 +311,6 @@ def trained_words(differences: pd.DataFrame, models: Sequence[str | None] = (), 
     return [] if has_seeds or has_several else [f"{TRAINED} {answer}"]
 
 
-def shown_decision(row: Mapping[Any, Any]) -> str:
-    """Return the name of the better model, or why there is none, such as ``"undecided"``.
-
-    Parameters
-    ----------
-    row : mapping of str to object
-    """
-    return str(row["better"] or row["decision"])
-
-
 def leaders_among(differences: pd.DataFrame, values: Mapping[str, float], higher_is_better: bool) -> tuple[str, ...]:
     """Return the model with the best value, then every model that is not decidedly worse, best value first.
 

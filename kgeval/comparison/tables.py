@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from kgeval.checks import counted, grouped, listed
-from kgeval.comparison.rows import shown_decision
 from kgeval.comparison.texts import protocol_comment
 from kgeval.display.media import drawn, text_table
 from kgeval.display.table import BOLD, Cell, Column, Note, Table, frame_table
@@ -164,7 +163,7 @@ def shown_differences(
     if has_metrics and any(few):
         texts = [f"{row['n_effective']:.0f}" if is_few else "" for row, is_few in zip(rows, few)]
         columns.append(Column.of_texts("effective clusters", texts, -1))
-    decisions = [Cell(name(shown_decision(row)), is_best=bool(row["better"])) for row in rows]
+    decisions = [Cell(name(str(row["better"] or row["decision"])), is_best=bool(row["better"])) for row in rows]
     columns.append(Column("better", decisions, is_label=True))
     places = [f"{pair}, {heading}" if has_metrics else pair for pair, heading in zip(pairs, headings)]
     places = [f"{place} on {printable(row['dataset'])}" if has_datasets else place for place, row in zip(places, rows)]

@@ -216,7 +216,9 @@ def friedman(values: npt.ArrayLike) -> Friedman:
     reason = _reason(ranked)
     if reason:
         return Friedman(nan, nan, nan, nan, nan, nan, nan, **counts, reason=reason)
-    chi2 = _chi2(ranked)
+    # Friedman's statistic, corrected for ties.
+    variation = ((ranked.ranks - (k + 1) / 2.0) ** 2).sum()
+    chi2 = float((k - 1) * ((ranked.ranks.sum(axis=0) - n * (k + 1) / 2.0) ** 2).sum() / variation)
     agree = bool((ranked.ranks == ranked.ranks[0]).all())
     f = inf if agree else (n - 1) * chi2 / (n * (k - 1) - chi2)
     p_f = 0.0 if agree else float(stats.f.sf(f, k - 1, (k - 1) * (n - 1)))
@@ -368,13 +370,6 @@ def _reason(ranked: MeanRanks) -> str:
     if n < 2:
         return f"a test needs at least two datasets with values of all models; got {counted(n, 'dataset')}"
     return "" if np.ptp(ranked.ranks, axis=1).any() else "all models are equal in every dataset"
-
-
-def _chi2(ranked: MeanRanks) -> float:
-    """Return Friedman's statistic, corrected for ties."""
-    n, k = ranked.ranks.shape
-    variation = ((ranked.ranks - (k + 1) / 2.0) ** 2).sum()
-    return float((k - 1) * ((ranked.ranks.sum(axis=0) - n * (k + 1) / 2.0) ** 2).sum() / variation)
 
 
 def _exact_p_value(doubled: Ids) -> float:

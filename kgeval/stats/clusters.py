@@ -354,6 +354,24 @@ def _pair_keys(grouping: Grouping, n: int) -> Ids:
     return np.asarray(np.repeat(members, n_later) * n + members[later])
 
 
+def without_rounding(first: Reals, second: Reals, share: float = STATISTIC_ROUNDING) -> Reals:
+    """Return ``first - second``; differences that rounding errors can explain become 0.
+
+    Parameters
+    ----------
+    first, second : float64 arrays
+    share : float
+        The share of both sizes up to which a difference is a rounding error.
+
+    Examples
+    --------
+    >>> without_rounding(np.array([0.3, 1.0]), np.array([0.1 + 0.2, 0.5])).tolist()
+    [0.0, 0.5]
+    """
+    gaps = first - second
+    return np.where(np.abs(gaps) <= share * (np.abs(first) + np.abs(second)), 0.0, gaps)
+
+
 def left_out_deviations(moments: Moments, grouping: Grouping) -> Reals:
     """Return, for each cluster, how much the statistic changes if the cluster is left out (jackknife).
 

@@ -6,7 +6,7 @@ and `kgeval.comparison.regression_gate.gate` call them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf, isfinite, isnan, nan
 
 from kgeval.checks import check_number, counted
@@ -269,35 +269,28 @@ def _tested(
         p_value, p_beyond = max(p_lower, p_upper), min(1.0, 2.0 * min(p_too_low, p_too_high))
     else:
         p_value, p_beyond = (p_lower, p_too_low) if higher_is_better else (p_upper, p_too_high)
-    low, high, reason = _limits(difference, error, freedom, alpha, support, higher_is_better)
-    return MarginTest(difference, error, freedom, margin, alpha, p_lower, p_upper, p_value, p_beyond, low, high, reason)
+    test = MarginTest(difference, error, freedom, margin, alpha, p_lower, p_upper, p_value, p_beyond, nan, nan)
+    return _with_limits(test, support, higher_is_better)
 
 
-def _limits(
-    difference: float,
-    error: float,
-    freedom: float,
-    alpha: float,
-    support: Support | None,
-    higher_is_better: bool | None,
-) -> tuple[float, float, str]:
-    """Return the limits of the interval with coverage ``1 - 2 * alpha``, and the reason if there are none."""
-    reach = student_quantile(1.0 - alpha, freedom) * error
-    least = 0.0 if support is None else support.smallest_margin(alpha)
-    if not isfinite(least):
-        differing = counted(support.n_differing, "cluster") if support else ""
-        if support and support.n_weighty < support.n_differing:
+def _with_limits(test: MarginTest, support: Support | None, higher_is_better: bool | None) -> MarginTest:
+    """Return a test with the limits of its interval, with coverage ``1 - 2 * alpha``, or why there are none."""
+    reach = student_quantile(1.0 - test.alpha, test.freedom) * test.error
+    least = 0.0 if support is None else support.smallest_margin(test.alpha)
+    if support is not None and not isfinite(least):
+        differing = counted(support.n_differing, "cluster")
+        if support.n_weighty < support.n_differing:
             differing += f" ({support.n_weighty:.0f} effective)"
-        return nan, nan, f"the systems differ in {differing} only, too few for an interval"
-    if error == 0.0 and difference != 0.0:
-        return nan, nan, SAME_DIFFERENCE
-    low, high = difference - reach, difference + reach
+        return replace(test, reason=f"the systems differ in {differing} only, too few for an interval")
+    if test.error == 0.0 and test.difference != 0.0:
+        return replace(test, reason=SAME_DIFFERENCE)
+    low, high = test.difference - reach, test.difference + reach
     # Few differing clusters limit what is shown to be small, not what Student's t shows to be large.
     if least > 0.0 and (low <= 0.0 or higher_is_better):
         low = min(low, -least)
     if least > 0.0 and (high >= 0.0 or higher_is_better is False):
         high = max(high, least)
-    return low, high, ""
+    return replace(test, low=low, high=high)
 
 
 def _upper_tail(distance: float, error: float, freedom: float) -> float:

@@ -13,11 +13,10 @@ import numpy.typing as npt
 
 from kgeval.checks import Reals
 from kgeval.errors import DataError
-from kgeval.stats.clusters import STATISTIC_ROUNDING, SUM_ROUNDING, Clusters, Grouping, left_out_deviations
+from kgeval.stats.clusters import Clusters, Grouping, left_out_deviations, without_rounding
 from kgeval.stats.intervals import Spread
 from kgeval.stats.moments import Moments
-from kgeval.stats.paired import EQUAL_VALUES, SAME_DIFFERENCE, Difference
-from kgeval.stats.tails import student_p_value
+from kgeval.stats.paired import EQUAL_VALUES, SAME_DIFFERENCE, Difference, gap_sums, t_p_value
 
 # A macro difference needs this many degrees of freedom. With fewer, one or two groups of few clusters have nearly the
 # whole variance, which they cannot show: 95% intervals hold the true difference in 0.64 to 1.00 of simulated samples.
@@ -93,7 +92,7 @@ def compare_macro(
             f"macro difference needs at least {MIN_FREEDOM}; leave them out, or merge groups"
         )
     elif not reason:
-        p_value = max(student_p_value(value / error, spread.freedom), min(1.0, 2.0 ** (1 - n_differing)))
+        p_value = t_p_value(value / error, spread.freedom, n_differing)
     n_effective = nan if isnan(error) else spread.n_effective
     freedom = nan if isnan(error) else float(spread.freedom)
     return Difference(value, error, freedom, p_value, groups.count, n_differing, n_effective, reason)
@@ -108,9 +107,7 @@ def _deviations(first: Sequence[Moments], second: Sequence[Moments], grouping: G
     for in_first, in_second in zip(first, second):
         local, kept = grouping.take(np.arange(end, end := end + len(in_first)))
         changes = [left_out_deviations(part, local) for part in (in_first, in_second)]
-        change = changes[0] - changes[1]
-        change[np.abs(change) <= STATISTIC_ROUNDING * (np.abs(changes[0]) + np.abs(changes[1]))] = 0.0
-        total[kept] += change / len(first)
+        total[kept] += without_rounding(changes[0], changes[1]) / len(first)
     return total
 
 
@@ -119,7 +116,5 @@ def _count_differing(first: Sequence[Moments], second: Sequence[Moments], groupi
     differs, end = np.zeros(grouping.count, dtype=bool), 0
     for in_first, in_second in zip(first, second):
         local, kept = grouping.take(np.arange(end, end := end + len(in_first)))
-        sums = [local.sums(part.values) for part in (in_first, in_second)]
-        is_different = np.abs(sums[0] - sums[1]) > SUM_ROUNDING * (np.abs(sums[0]) + np.abs(sums[1]))
-        differs[kept] |= is_different.any(axis=1)
+        differs[kept] |= gap_sums(in_first, in_second, local).any(axis=1)
     return int(differs.sum())

@@ -15,7 +15,14 @@ import numpy.typing as npt
 
 from kgeval.checks import Reals, check_number, check_one_of, check_positive_int, counted
 from kgeval.errors import DataError, MetricError
-from kgeval.stats.clusters import STATISTIC_ROUNDING, SUM_ROUNDING, Clusters, Grouping, left_out_deviations
+from kgeval.stats.clusters import (
+    STATISTIC_ROUNDING,
+    SUM_ROUNDING,
+    Clusters,
+    Grouping,
+    left_out_deviations,
+    without_rounding,
+)
 from kgeval.stats.intervals import ALIKE, ANYWHERE, NO_OBSERVATIONS, Spread, check_confidence, freedom_of
 from kgeval.stats.moments import Interval, Moments, first_mean, gradient
 from kgeval.stats.tails import student_p_value, student_quantile, swaps_reach, swaps_tail
@@ -29,8 +36,8 @@ MIN_MID_P = 20
 SAME_DIFFERENCE = "the difference is the same in every cluster, so its variation cannot be estimated"
 EQUAL_VALUES = "the two systems have equal values in every cluster"
 OF_POWER = 0.8416212335729143  # the normal quantile of 0.8, the probability in `Difference.detectable`
-# Swaps are handled in blocks: clusters at a time, and statistics at a time.
-CLUSTERS_AT_ONCE, STATISTICS_AT_ONCE = 256, 256
+# Swaps are handled in blocks: clusters at a time, and statistics at a time; of blocks of equal gaps, 32 at a time.
+CLUSTERS_AT_ONCE, STATISTICS_AT_ONCE, BLOCKS_AT_ONCE = 256, 256, 32
 LINEAR_ROUNDING = 1e-8  # share of the mean gap by which patterns may differ because of a numerical gradient
 NEXT_TO = 1e-9  # the relative distance of a limit from 0 where a difference lies on the border of its decision
 
@@ -339,17 +346,6 @@ def paired_interval(
     return replace(interval, reason=SAME_DIFFERENCE) if interval.reason == ALIKE else interval
 
 
-def count_differing(first: Moments, second: Moments, grouping: Grouping) -> int:
-    """Return the number of clusters in which the sums of two systems differ by more than rounding errors.
-
-    Parameters
-    ----------
-    first, second : Moments
-    grouping : Grouping
-    """
-    return int(_gap_sums(first, second, grouping).any(axis=1).sum())
-
-
 def _check_pairs(first: Sequence[Moments], second: Sequence[Moments]) -> int:
     """Return the number of observations; raise a DataError if the lengths of the sequences or any shapes differ."""
     if len(first) != len(second):
@@ -365,12 +361,19 @@ def _check_pairs(first: Sequence[Moments], second: Sequence[Moments]) -> int:
     return len(first[0]) if first else 0
 
 
-def _gap_sums(first: Moments, second: Moments, grouping: Grouping) -> Reals:
-    """Return, for each cluster and column, the sum of `first` minus that of `second`; rounding errors become 0."""
-    sums = grouping.sums(first.values), grouping.sums(second.values)
-    gaps = sums[0] - sums[1]
-    gaps[np.abs(gaps) <= SUM_ROUNDING * (np.abs(sums[0]) + np.abs(sums[1]))] = 0.0
-    return np.asarray(gaps)
+def gap_sums(first: Moments, second: Moments, grouping: Grouping) -> Reals:
+    """Return, for each cluster and column, the sum of `first` minus that of `second`; rounding errors become 0.
+
+    Parameters
+    ----------
+    first, second : Moments
+    grouping : Grouping
+
+    Returns
+    -------
+    float64 array, shape (clusters, columns)
+    """
+    return without_rounding(grouping.sums(first.values), grouping.sums(second.values), SUM_ROUNDING)
 
 
 def _spread(first: Moments, second: Moments, clusters: Clusters) -> Spread:
@@ -378,10 +381,7 @@ def _spread(first: Moments, second: Moments, clusters: Clusters) -> Spread:
     value = float(first.number - second.number)
 
     def change(grouping: Grouping) -> Reals:
-        changes = left_out_deviations(first, grouping), left_out_deviations(second, grouping)
-        apart = changes[0] - changes[1]
-        apart[np.abs(apart) <= STATISTIC_ROUNDING * (np.abs(changes[0]) + np.abs(changes[1]))] = 0.0
-        return np.asarray(apart)
+        return without_rounding(left_out_deviations(first, grouping), left_out_deviations(second, grouping))
 
     n_effective = min(clusters.effective_number(moments.weights) for moments in (first, second))
     return Spread(value, clusters.variance(change), n_effective, clusters.count, clusters.lacking).checked()
@@ -411,7 +411,7 @@ class _Gaps:
     @classmethod
     def of(cls, first: Moments, second: Moments, clusters: Clusters, by_swaps: bool) -> _Gaps:
         value, grouping = float(first.number - second.number), clusters.first
-        sums = _gap_sums(first, second, grouping)
+        sums = gap_sums(first, second, grouping)
         n_differing, n_clusters = int(sums.any(axis=1).sum()), clusters.count
         n_effective = min(clusters.effective_number(moments.weights) for moments in (first, second))
         freedom = float(freedom_of(n_effective))
@@ -456,6 +456,24 @@ def _linear(first: Moments, second: Moments, sums: Reals) -> Reals:
     return np.asarray(sums[:, differs] @ gradient(first.finish, middle, values - middle)[differs])
 
 
+def t_p_value(t: float, freedom: float, n_differing: int) -> float:
+    """Return the two-sided p-value of Student's t, but at least that of the swaps if so few clusters differ.
+
+    A t test rejects too often if few clusters differ; no test of them could give less than ``2 ** (1 - n_differing)``.
+
+    Parameters
+    ----------
+    t, freedom : float
+    n_differing : int
+
+    Examples
+    --------
+    >>> t_p_value(9.0, 50.0, 3)
+    0.25
+    """
+    return max(student_p_value(t, freedom), min(1.0, 2.0 ** (1 - n_differing)))
+
+
 def _by_t(difference: Difference) -> Difference:
     """Return a difference with the p-value of Student's t test."""
     value, error = difference.value, difference.error
@@ -465,8 +483,7 @@ def _by_t(difference: Difference) -> Difference:
         return replace(difference, reason=difference.reason or SAME_DIFFERENCE)
     if difference.reason or isnan(error) or isnan(value):
         return difference
-    p_value = student_p_value(value / error, difference.freedom)
-    return replace(difference, p_value=max(p_value, min(1.0, 2.0 ** (1 - difference.n_differing))))
+    return replace(difference, p_value=t_p_value(value / error, difference.freedom, difference.n_differing))
 
 
 def _swapped(statistics: Sequence[_Gaps], n_resamples: int, seed: int, largest_level: float) -> list[Difference]:
@@ -503,22 +520,31 @@ def _all_signs(n: int) -> Reals:
 def _random_differences(sizes: Sequence[Reals], n_resamples: int, seed: int) -> Reals:
     """Return the difference of each statistic in each random swap pattern, shape (statistics, patterns).
 
-    The bits of a cluster are drawn one cluster after the other, so that the first clusters have the same swaps whatever
-    the number of clusters is.
+    The sizes of each statistic are in descending order. The bits of a cluster are drawn one cluster after the other, so
+    that the first clusters have the same swaps whatever the number of clusters is.
     """
     most = max(map(len, sizes))
     padded = np.zeros((len(sizes), most))
     for row, of_statistic in zip(padded, sizes):
         row[: len(of_statistic)] = of_statistic
     rng = np.random.default_rng(seed)
-    n_words = -(-n_resamples // 64)
-    swapped = np.zeros((len(sizes), n_resamples))
-    for start in range(0, most, CLUSTERS_AT_ONCE):
-        shape = (min(CLUSTERS_AT_ONCE, most - start), n_words)
+    n_words, swapped = -(-n_resamples // 64), np.zeros((len(sizes), n_resamples))
+    alike, n_swapped = np.zeros((len(sizes), BLOCKS_AT_ONCE)), np.zeros((BLOCKS_AT_ONCE, n_resamples))
+    for i, start in enumerate(range(0, most, CLUSTERS_AT_ONCE)):
+        block = padded[:, start : start + CLUSTERS_AT_ONCE]
         # Random words, in the same byte order on every machine; then the bits of each cluster, one per pattern.
-        words = rng.integers(2**64, size=shape, dtype=np.uint64).astype("<u8")
-        bits = np.unpackbits(words.view(np.uint8), axis=1, count=n_resamples).astype(np.float64)
-        swapped += padded[:, start : start + shape[0]] @ bits
+        words = rng.integers(2**64, size=(block.shape[1], n_words), dtype=np.uint64).astype("<u8")
+        bits = np.unpackbits(words.view(np.uint8), axis=1, count=n_resamples)
+        # The sizes are sorted. If the first and the last of a block are equal, all are, and the number of swaps is
+        # enough; this is so for most blocks of hits@k.
+        varies = block[:, 0] != block[:, -1]
+        swapped[varies] += block[varies] @ bits.astype(np.float64)
+        place = i % BLOCKS_AT_ONCE
+        alike[:, place], n_swapped[place] = np.where(varies, 0.0, block[:, 0]), bits.sum(axis=0, dtype=np.uint16)
+        if place == BLOCKS_AT_ONCE - 1:
+            swapped += alike @ n_swapped
+            alike[:] = 0.0
+    swapped += alike @ n_swapped
     return np.asarray(padded.sum(axis=1, keepdims=True) - 2.0 * swapped)
 
 

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from kgeval.checks import Bools, Reals, check_one_of
 from kgeval.errors import DataError, MetricError
-from kgeval.stats.clusters import STATISTIC_ROUNDING, Clusters, Grouping, left_out_deviations
+from kgeval.stats.clusters import STATISTIC_ROUNDING, Clusters, Grouping, left_out_deviations, without_rounding
 from kgeval.stats.intervals import (
     ALIKE,
     ANYWHERE,
@@ -34,8 +34,8 @@ from kgeval.stats.intervals import (
     wilson_limits,
 )
 from kgeval.stats.moments import Moments, influences
-from kgeval.stats.paired import EQUAL_VALUES, SAME_DIFFERENCE, Difference, compare_pairs
-from kgeval.stats.tails import student_p_value, student_quantile
+from kgeval.stats.paired import EQUAL_VALUES, SAME_DIFFERENCE, Difference, compare_pairs, t_p_value
+from kgeval.stats.tails import student_quantile
 
 SPREADS = ("pooled", "separate")
 ONE_RUN = "one run: how much the value varies with the seed is unknown"
@@ -102,9 +102,7 @@ class Runs:
 
     def changes(self, grouping: Grouping) -> Reals:
         """Return how much the statistic of each run changes if a cluster is left out, shape (runs, clusters)."""
-        if grouping is self.clusters.first:
-            return self._changes
-        return self._changes_of(grouping)
+        return self._changes if grouping is self.clusters.first else self._changes_of(grouping)
 
     @cached_property
     def _changes(self) -> Reals:
@@ -469,7 +467,10 @@ def effective_differing(first: Runs, second: Runs) -> float:
 def _difference(first: Runs, second: Runs, pooled: tuple[float, float, float] | None) -> Difference:
     """Return the difference of two systems; `pooled`: V and AB of a single run of any system, and their freedom."""
     value, pair, clusters = first.mean - second.mean, [first, second], first.clusters
-    n_effective, n_differing = min(runs.n_effective for runs in pair), _count_differing(first, second)
+    n_effective, n_differing = (
+        min(runs.n_effective for runs in pair),
+        int(np.count_nonzero(without_rounding(first.parts, second.parts))),
+    )
     reason = _lacking(value, pair)
     if not reason and pooled is None:
         reason = next((ONE_RUN for runs in pair if len(runs) == 1), "")
@@ -497,8 +498,7 @@ def _difference(first: Runs, second: Runs, pooled: tuple[float, float, float] | 
     elif whole == 0.0:
         reason = SAME_DIFFERENCE
     else:
-        # A t test rejects too often if few clusters differ, and so its p-value has the limit of the swaps.
-        p_value = max(student_p_value(value / sqrt(whole), freedom), min(1.0, 2.0 ** (1 - n_differing)))
+        p_value = t_p_value(value / sqrt(whole), freedom, n_differing)
     return Difference(value, sqrt(whole), freedom, p_value, clusters.count, n_differing, n_effective, reason)
 
 
@@ -516,15 +516,5 @@ def _lacking(value: float, systems: Sequence[Runs]) -> str:
 
 def _mean_changes(systems: Sequence[Runs], grouping: Grouping) -> Reals:
     """Return how much the value (a mean, or a difference) changes if a cluster is left out; shape (clusters,)."""
-    means = [runs.changes(grouping).mean(axis=0) for runs in systems]
-    if len(means) == 1:
-        return np.asarray(means[0])
-    change = means[0] - means[1]
-    change[np.abs(change) <= STATISTIC_ROUNDING * (np.abs(means[0]) + np.abs(means[1]))] = 0.0
-    return np.asarray(change)
-
-
-def _count_differing(first: Runs, second: Runs) -> int:
-    """Return the number of clusters in which the means of two systems differ."""
-    one, other = first.parts, second.parts
-    return int((np.abs(one - other) > STATISTIC_ROUNDING * (np.abs(one) + np.abs(other))).sum())
+    means = [np.asarray(runs.changes(grouping).mean(axis=0)) for runs in systems]
+    return without_rounding(means[0], means[1]) if len(means) == 2 else means[0]

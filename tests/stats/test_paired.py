@@ -435,6 +435,26 @@ def test_comparison_depends_on_numbers_and_seed_alone(monkeypatch):
         assert [x.p_value for x in again] == [x.p_value for x in one]
 
 
+def test_swaps_of_equal_gaps_are_those_of_a_slow_loop():
+    """Blocks in which all gaps are alike, some are, or none: the share of patterns, cluster by cluster."""
+    gaps = [np.full(400, 0.5), np.repeat([1.0, 0.5], 200), np.repeat([0.5, 0.25, 0.0], [150, 101, 149]), np.arange(400)]
+    signs = [np.where(np.arange(400) % 9 < 4, -1.0, 1.0) * gap for gap in gaps]
+    words = np.random.default_rng(4).integers(2**64, size=(400, 2), dtype=np.uint64).astype("<u8")
+    found = compare_paired(
+        [Moments(column(gap)) for gap in signs], [Moments(column(0.0 * gap)) for gap in gaps], range(400),
+        n_resamples=99, seed=4,
+    )  # fmt: skip
+    for gap, difference in zip(signs, found):
+        largest_first, n_extreme = sorted(map(abs, gap.tolist()), reverse=True), 0.0
+        for pattern in range(99):
+            total = 0.0
+            for size, bytes_of in zip(largest_first, words.view(np.uint8)):
+                is_swapped = bytes_of[pattern // 8] >> (7 - pattern % 8) & 1
+                total += -size if is_swapped else size
+            n_extreme += (abs(total) > abs(gap.sum()) + 1e-6) + 0.5 * (abs(abs(total) - abs(gap.sum())) <= 1e-6)
+        assert difference.p_value == pytest.approx((1.0 + n_extreme) / 100.0, rel=1e-12)
+
+
 # --- Student's t test of two-way clusters ---------------------------------------------------------------------------
 
 
