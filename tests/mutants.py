@@ -928,7 +928,7 @@ MUTANTS = (
         "key = natural_key(self)",
         "key = ()"),
     Mutant("A1", "a_pool_counts_the_known_answers_outside_of_it", "audit/findings.py", AUDITED,
-        "is_in_pool = pool.contains(relations, answers)",
+        "is_in_pool = pool.contains(known_given[0], answers)",
         "is_in_pool = np.ones(len(answers), dtype=bool)"),
     Mutant("A1", "repeats_of_another_split_are_duplicates", "data/repeats.py", AUDITED,
         "(group[1:] == group[:-1]) & (split_of[1:] == split_of[:-1])",

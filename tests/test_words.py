@@ -567,9 +567,9 @@ DEFINED = {
     # One word, two concepts. A sample is drawn (`RandomSample`); two models give `PairedObservations`.
     "Sample": [], "RandomSample": ["kgeval.data.protocol"], "PairedObservations": ["kgeval.comparison.differences"],
     "Lists": [], "Ragged": ["kgeval.data.lists"], "RankedLists": ["kgeval.metrics.retrieval.lists"],
-    "Plan": [], "RankingPlan": ["kgeval.evaluation.evaluator"], "PassPlan": ["kgeval.kernels.backends"],
+    "Plan": [], "RankingPlan": ["kgeval.evaluation.plan"], "PassPlan": ["kgeval.kernels.backends"],
     "ShardPlan": ["kgeval.ranking.executors.dispatch"],
-    "Part": [], "Parts": ["kgeval.scorers.row_scorers"], "DatasetRuns": ["kgeval.benchmarks.cells"],
+    "Part": [], "Parts": ["kgeval.scorers.scorer_calls"], "DatasetRuns": ["kgeval.benchmarks.cells"],
     "Steps": ["kgeval.metrics.retrieval.stepwise"],  # of a list of answers; those of pages and thresholds say whose
     "INTERVALS": [], "Terms": [], "BenchmarkTerms": [],
     "written": ["kgeval.markup_panels"],  # a number as text
