@@ -17,7 +17,7 @@ from itertools import takewhile
 from typing import TextIO
 
 from kgeval.checks import counted
-from kgeval.markup import printable
+from kgeval.wording import printable
 
 MIN_WIDTH = 40  # a narrower terminal gets tables of this width
 MIN_LABEL = 12  # columns are left out before a label is cut to fewer characters than this

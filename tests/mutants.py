@@ -1044,7 +1044,7 @@ MUTANTS = (
     Mutant("G", "the_bar_stands_still_when_the_clock_goes_back", "ranking/progress.py", "ranking/test_progress.py",
         "        self._bar._time = time.monotonic",
         "        pass"),
-    Mutant("G", "formulas_reach_a_spreadsheet", "display/frames.py", "cli/test_saved_results.py",
+    Mutant("G", "formulas_reach_a_spreadsheet", "display/media.py", "cli/test_saved_results.py",
         "return (without_formulas(frame) if spreadsheet else frame)",
         "return frame"),
     Mutant("H46", "missing_members_are_believed", "files.py", "test_files.py",

@@ -27,6 +27,14 @@ TYPED = {  # imports that only a type checker reads: a module may name the class
     if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING"
     for node in ast.walk(block)
 }
+DRAWN = {  # a value reaches display, which stands above it, where it shows itself in a notebook, and nowhere else
+    id(node)
+    for tree in TREES.values()
+    for function in ast.walk(tree)
+    if isinstance(function, ast.FunctionDef) and function.name == "_repr_html_"
+    for node in ast.walk(function)
+    if isinstance(node, ast.ImportFrom) and node.module == "kgeval.display"
+}
 PUBLIC = next(
     ast.literal_eval(node.value)
     for node in TREES["kgeval"].body
@@ -46,9 +54,8 @@ ORDER = (  # who imports whom: each row from the rows below it only, never from 
     ("scorers", "audit"),
     ("metrics", "kernels", "features"),
     ("data", "stats"),
-    ("markup_panels",),
-    ("markup_charts", "terminal"),
-    ("checks", "files", "discovery", "markup"),
+    ("terminal",),
+    ("checks", "files", "discovery", "wording"),
     ("limits",),
     ("errors", "_version"),
 )
@@ -62,10 +69,8 @@ LOOSE = {
     "errors",
     "files",
     "limits",
-    "markup",
-    "markup_panels",
-    "markup_charts",
     "terminal",
+    "wording",
 }
 OPTIONAL = {
     "h5py", "matplotlib", "pooch", "pyarrow", "pyoxigraph", "ray", "safetensors", "scipy", "sklearn", "torch",
@@ -100,6 +105,8 @@ def imports(module, typed=True):
     found = []
     for node in NODES[module]:
         if id(node) in TYPED and not typed:
+            continue
+        if id(node) in DRAWN:
             continue
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names if alias.name.split(".")[0] == "kgeval"]

@@ -10,9 +10,10 @@ import pytest
 from grids import light
 
 import kgeval as kg
-from kgeval import markup_panels as panels
 from kgeval.comparison import tables as comparison_tables
-from kgeval.markup import VOID
+from kgeval.display import html
+from kgeval.display.html import VOID
+from kgeval.wording import enough_decimals, signed, written
 
 pytestmark = pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")
 HOSTILE = "<script>alert('x')</script><img src=x onerror=alert(1)></td></table></div>&amp;\u202e\x1b[31m"
@@ -74,7 +75,7 @@ def read(thing):
     assert {node.name for node in nodes(page)} <= ELEMENTS
     assert {name for node in nodes(page) for name in node.attributes} <= ATTRIBUTES
     assert not re.search(r"url\(|@import|https?:|Fraction\(", text)
-    assert [text_of(node) for node in nodes(page, "style")] == [panels.STYLE]
+    assert [text_of(node) for node in nodes(page, "style")] == [html.STYLE]
     return page
 
 
@@ -250,10 +251,10 @@ def test_a_comparison_of_several(n_models, is_open):
 
 def test_a_significant_difference_never_reads_as_zero():
     numbers = [0.0000004, -0.25]
-    assert panels.signed(numbers[0], panels.enough_decimals(numbers, 4)) == "+0.0000004"
-    assert panels.enough_decimals([math.nan, 0.0, 0.5], 4) == 4
-    assert panels.written(-0.00001) == "0.0000"
-    assert panels.signed(-0.00001) == "0.0000"
+    assert signed(numbers[0], enough_decimals(numbers, 4)) == "+0.0000004"
+    assert enough_decimals([math.nan, 0.0, 0.5], 4) == 4
+    assert written(-0.00001) == "0.0000"
+    assert signed(-0.00001) == "0.0000"
 
 
 @pytest.mark.parametrize("sizes", [[0.0312], [0.1], [9.99, 3.0], [math.nan, 1e-7], [12345.0]])

@@ -7,8 +7,8 @@ import unicodedata
 
 import pytest
 
-from kgeval.markup import printable
 from kgeval.terminal import MIN_WIDTH, PIPE, Column, Screen, shortened, width_of
+from kgeval.wording import printable
 
 CODES = re.compile("\x1b\\[[0-9]*m")
 HOSTILE = [  # label, and its width on a terminal, counted by hand

@@ -13,12 +13,11 @@ from typing import Any
 
 import pandas as pd
 
-from kgeval import markup_panels as panels
 from kgeval.audit.findings import EFFECTS, all_findings
 from kgeval.checks import counted, names_unknown_arguments
 from kgeval.data.dataset import Dataset, check_dataset
-from kgeval.markup import joined, printable
 from kgeval.terminal import PIPE, Column, Screen
+from kgeval.wording import printable
 
 COLUMNS = ("kind", "relation", "split", "share", "count", "example", "effect")
 MAX_ROWS = 8  # rows of one kind that the text and the panel show
@@ -64,14 +63,16 @@ class Audit:
         return audit_text(self)
 
     def _repr_html_(self) -> str:
+        from kgeval.display import html
+
         n_left = len(self.findings) - len(self.brief)
-        return panels.panel(
-            joined("Audit of ", panels.label(self.dataset)),
-            panels.line(self.size),
-            panels.table(
+        return html.panel(
+            html.joined("Audit of ", html.label(self.dataset)),
+            html.line(self.size),
+            html.table(
                 ["kind", "relation or split", "share", "count", "example", "effect"], _cells(self.brief), (2, 3)
             ),
-            panels.line(_rest(n_left)) if n_left else None,
+            html.line(_rest(n_left)) if n_left else None,
         )
 
     def to_json(self) -> str:

@@ -15,10 +15,8 @@ import pandas as pd
 from kgeval.benchmarks.notes import NOT_INDEPENDENT
 from kgeval.checks import GONE, answers_old_names, counted, listed
 from kgeval.comparison.rows import UNDECIDED, alpha_of
-from kgeval.display.frames import frame_text
+from kgeval.display.media import frame_text
 from kgeval.errors import MetricError
-from kgeval.markup import printable
-from kgeval.markup_panels import p_equals, p_text
 from kgeval.metrics.base import Metric
 from kgeval.metrics.grammar import display_of
 from kgeval.results.keys import Key
@@ -33,6 +31,7 @@ from kgeval.stats.across_datasets import (
     nemenyi,
 )
 from kgeval.stats.intervals import check_confidence
+from kgeval.wording import p_equals, p_text, printable
 
 if TYPE_CHECKING:  # these modules import this one
     from kgeval.benchmarks.model_benchmark import Benchmark

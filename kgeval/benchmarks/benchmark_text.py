@@ -6,13 +6,13 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from kgeval import markup_panels as panels
 from kgeval.benchmarks.tables import mean_table, pair_table
 from kgeval.checks import counted
 from kgeval.comparison.rows import interval_words
 from kgeval.comparison.texts import exchangeable_words, holm_words
+from kgeval.display import html
+from kgeval.display.html import Markup, joined
 from kgeval.display.media import panel_table, text_table
-from kgeval.markup import Markup, joined
 from kgeval.metrics.grammar import display_of
 from kgeval.results.clustering import PURPOSES
 from kgeval.stats.runs import MIN_TO_SEPARATE
@@ -107,16 +107,16 @@ def benchmark_panel(benchmark: Benchmark) -> Markup:
         for row in rows.to_dict("records"):
             note = f"SD {row['sd']:.{decimals}f}, {counted(row['n_seeds'], 'seed')}" if row["n_seeds"] > 1 else ""
             numbers = row["mean"], row["low"], row["high"], decimals
-            bars.append(panels.Bar(panels.label(row["model"]), *numbers, note=note or row["reason"]))
-        title = panels.line(f"{heading} on {dataset}")
-        parts.append(joined(title, panels.bar_table(bars, benchmark.terms.confidence)))
+            bars.append(html.Bar(html.label(row["model"]), *numbers, note=note or row["reason"]))
+        title = html.line(f"{heading} on {dataset}")
+        parts.append(joined(title, html.bar_table(bars, benchmark.terms.confidence)))
     n_pairs = len(benchmark.differences)
     if n_pairs:
         shown = panel_table(pair_table(benchmark, limit=None))
-        parts.append(shown if n_pairs <= MAX_PAIRS else panels.folded(counted(n_pairs, "difference"), shown))
-    return panels.panel(
+        parts.append(shown if n_pairs <= MAX_PAIRS else html.folded(counted(n_pairs, "difference"), shown))
+    return html.panel(
         benchmark.verdict.sentence,
         *parts,
-        panels.folded("All metrics", panel_table(mean_table(benchmark))),
-        panels.folded("Protocol, tests and notes", panels.lines(benchmark.header())),
+        html.folded("All metrics", panel_table(mean_table(benchmark))),
+        html.folded("Protocol, tests and notes", html.lines(benchmark.header())),
     )

@@ -16,8 +16,8 @@ from kgeval.benchmarks.board import UNKNOWN_NEGATIVES, Board, BoardRow, BoardRun
 from kgeval.benchmarks.card import Card
 from kgeval.benchmarks.page_sections import spread
 from kgeval.checks import counted, names_unknown_arguments
+from kgeval.display.html import Markup, joined, tag
 from kgeval.files import replacing
-from kgeval.markup import Markup, joined, printable, tag
 from kgeval.metrics.grammar import display_of
 from kgeval.report import charts, page_numbers
 from kgeval.report import page_parts as html
@@ -25,6 +25,7 @@ from kgeval.report.page_content import plain_values
 from kgeval.report.page_frame import check_page_target, whole_page
 from kgeval.results.evaluation_result import EvaluationResult
 from kgeval.results.keys import Key
+from kgeval.wording import printable
 
 N_HEX = 12  # characters of a fingerprint that are shown
 MAX_NAME, MAX_PLACE, MAX_TITLE = 40, 28, 24  # characters of a model, of a file, and of a dataset in the navigation

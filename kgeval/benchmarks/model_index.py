@@ -14,10 +14,10 @@ from kgeval.benchmarks.card import Card
 from kgeval.checks import check_one_of, names_unknown_arguments
 from kgeval.data.sides import entity_sides
 from kgeval.errors import DataError
-from kgeval.markup import printable
 from kgeval.metrics.default_metrics import PAGE_METRICS
 from kgeval.metrics.grammar import display_of
 from kgeval.results.keys import Key
+from kgeval.wording import printable
 
 TASK = {"type": "link-prediction", "name": "Link prediction"}
 

@@ -13,11 +13,11 @@ from kgeval._version import __version__
 from kgeval.benchmarks import page_sections as parts
 from kgeval.benchmarks.model_benchmark import Benchmark
 from kgeval.checks import names_unknown_arguments
-from kgeval.display.frames import frame_records
+from kgeval.display.media import frame_records
 from kgeval.errors import DataError
 from kgeval.files import replacing
-from kgeval.markup import printable
 from kgeval.report.page_frame import check_page_target, whole_page
+from kgeval.wording import printable
 
 
 @names_unknown_arguments()

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from kgeval.benchmarks.tables import mean_cells, table_notes
 from kgeval.checks import counted
+from kgeval.display.html import Markup, joined, tag
 from kgeval.display.media import plain_notes
-from kgeval.markup import Markup, joined, tag
-from kgeval.markup_panels import written
 from kgeval.metrics.grammar import display_of
 from kgeval.report import charts, page_differences, page_numbers
 from kgeval.report import page_parts as html
+from kgeval.wording import written
 
 if TYPE_CHECKING:  # these modules import this one
     from kgeval.benchmarks.model_benchmark import Benchmark

@@ -12,9 +12,9 @@ from kgeval.data.sides import ALL_SIDES
 from kgeval.data.triples import SPLITS
 from kgeval.display.escapes import escaped_latex
 from kgeval.errors import DataError
-from kgeval.markup import printable
 from kgeval.metrics.default_metrics import PLAIN_METRICS
 from kgeval.metrics.grammar import display_of
+from kgeval.wording import printable
 
 STYLES = ("text", "latex")
 WIDTH = 80

@@ -17,9 +17,9 @@ from kgeval.checks import counted, listed
 from kgeval.comparison.tables import shown_differences
 from kgeval.comparison.texts import protocol_comment
 from kgeval.display.table import BOLD, Cell, Column, Note, Table, interval_text, number_text
-from kgeval.markup import printable
 from kgeval.metrics.grammar import display_of
 from kgeval.terminal import PIPE, Screen
+from kgeval.wording import printable
 
 if TYPE_CHECKING:  # these modules import this one
     from kgeval.benchmarks.model_benchmark import Benchmark

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kgeval import markup_panels as panels
 from kgeval.checks import Ids, check_positive_int, check_seed, counted, names_unknown_arguments
 from kgeval.classification.classification_result import CLASSIFIED_METRICS, ClassificationResult
 from kgeval.classification.example_clusters import ExampleClusters, interval_lines
@@ -25,8 +24,8 @@ from kgeval.comparison.names import several_results
 from kgeval.comparison.rows import Pair, alpha_of, decided_rows, interval_words, pairs_of, trained_words
 from kgeval.comparison.tables import screen_differences, shown_differences
 from kgeval.comparison.verdict import Sentence
-from kgeval.display.frames import frame_panel, frame_text
-from kgeval.display.media import panel_table
+from kgeval.display import html
+from kgeval.display.media import frame_panel, frame_text, panel_table
 from kgeval.errors import MetricError
 from kgeval.metrics.base import Metric, split_list
 from kgeval.metrics.grammar import display_of
@@ -133,11 +132,11 @@ class ClassificationComparison:
 
     def _repr_html_(self) -> str:
         differences = shown_differences(self.differences.to_dict("records"), self.alpha)
-        return panels.panel(
+        return html.panel(
             self.verdict,
             frame_panel(self.values),
-            panels.folded(counted(len(self.differences), "test"), panel_table(differences), is_open=True),
-            panels.folded("Examples, test and notes", panels.lines(self.header())),
+            html.folded(counted(len(self.differences), "test"), panel_table(differences), is_open=True),
+            html.folded("Examples, test and notes", html.lines(self.header())),
         )
 
 

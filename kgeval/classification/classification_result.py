@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from kgeval import markup_panels as panels
 from kgeval.checks import Ids, answers_old_names, check_one_of, counted, names_unknown_arguments
 from kgeval.classification.example_clusters import ExampleClusters
 from kgeval.classification.files import pack_classification, unpack_classification
@@ -25,10 +24,11 @@ from kgeval.data.column_names import meant_column
 from kgeval.data.dataset import Dataset
 from kgeval.data.frames import with_labels
 from kgeval.data.vocabulary import Vocabulary
-from kgeval.display.frames import frame_panel, frame_text
+from kgeval.display import html
+from kgeval.display.html import joined
+from kgeval.display.media import frame_panel, frame_text
 from kgeval.errors import MetricError
 from kgeval.features.columns import FEATURES, NEED_SIDE, features_at_hand, features_of
-from kgeval.markup import joined
 from kgeval.metrics import MetricValue
 from kgeval.metrics.base import Metric
 from kgeval.metrics.grammar import display_of
@@ -552,18 +552,18 @@ class ClassificationResult:
 
     def _repr_html_(self) -> str:
         size, *lines = self._lines()
-        scorer = [panels.label(self.facts["scorer"]), " on "] if "scorer" in self.facts else []
+        scorer = [html.label(self.facts["scorer"]), " on "] if "scorer" in self.facts else []
         intervals = {metric: self.interval(metric) for metric in PANEL_METRICS}
         bars = [
-            panels.Bar(display_of(metric).heading, found.value, found.low, found.high, note=found.remark)
+            html.Bar(display_of(metric).heading, found.value, found.low, found.high, note=found.remark)
             for metric, found in intervals.items()
         ]
-        return panels.panel(
-            joined(scorer, panels.label(self.facts["dataset"]), ": classification"),
-            panels.line(size),
-            panels.bar_table(bars, CONFIDENCE),
-            panels.folded("All metrics", frame_panel(self.summary())),
-            panels.folded("Thresholds, negatives and notes", panels.lines(lines)),
+        return html.panel(
+            joined(scorer, html.label(self.facts["dataset"]), ": classification"),
+            html.line(size),
+            html.bar_table(bars, CONFIDENCE),
+            html.folded("All metrics", frame_panel(self.summary())),
+            html.folded("Thresholds, negatives and notes", html.lines(lines)),
         )
 
 

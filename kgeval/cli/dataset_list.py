@@ -6,12 +6,12 @@ import argparse
 from typing import Any
 
 from kgeval.cli.options import json_text
-from kgeval.display.frames import format_frame, frame_records
+from kgeval.display.media import format_frame, frame_records
 from kgeval.files import cache_home
 from kgeval.formats.registered.fifty_seven import ultra_graphs
 from kgeval.formats.registered.table import describe_registered, registered_datasets, registered_files
-from kgeval.markup import printable
 from kgeval.terminal import Screen
+from kgeval.wording import printable
 
 TEXTS = ["verified", "counted", "licence", "folder"]  # columns of text; the table shows them after the name
 

@@ -23,7 +23,7 @@ from kgeval.data.predictions import FILTERED, MISSING, GivenRanks, Predictions
 from kgeval.data.protocol import UNSEEN, Protocol
 from kgeval.data.sides import ALL_SIDES, SIDES, check_sides
 from kgeval.data.triples import ONE_FILE, SPLITS
-from kgeval.display.frames import FORMATS
+from kgeval.display.media import FORMATS
 from kgeval.errors import DataError, KgevalError, ProtocolError, ScoreError
 from kgeval.features.columns import FEATURES
 from kgeval.files import check_source, check_target
@@ -33,13 +33,13 @@ from kgeval.formats.models import model_formats
 from kgeval.formats.pool_files import has_pools
 from kgeval.formats.predictions import prediction_formats
 from kgeval.formats.scores import has_named_header
-from kgeval.markup import printable
 from kgeval.other_tools import Convention
 from kgeval.results.evaluation_result import EvaluationResult
 from kgeval.results.run_names import MODEL, SEED
 from kgeval.scorers.baselines import BASELINES, make_baselines
 from kgeval.scorers.models import MODELS
 from kgeval.scorers.models.base import INVERSE_ROWS, LAYOUTS, NORMALISATIONS
+from kgeval.wording import printable
 
 MATCHING = ("exact", "alias", "substring")
 MODEL_SETTINGS = (

@@ -19,11 +19,10 @@ from kgeval.cli.interval_options import add_intervals, check_level
 from kgeval.cli.options import add_format, add_quiet, json_text, say_aside, words
 from kgeval.comparison.texts import protocol_comment
 from kgeval.data.sides import RELATION
-from kgeval.display.frames import format_frame, frame_records, rough_lines, undefined_lines
+from kgeval.display.media import format_frame, frame_records, rough_lines, undefined_lines
 from kgeval.errors import KgevalError, ProtocolError
 from kgeval.features import read_types
 from kgeval.features.columns import FEATURES, NEED_TYPES, OVER_SPLITS
-from kgeval.markup import printable
 from kgeval.metrics.base import TIE_POLICIES, Metric, split_list
 from kgeval.metrics.default_metrics import DEFAULT_METRICS
 from kgeval.metrics.grammar import parse_all
@@ -44,6 +43,7 @@ from kgeval.results.keys import Key
 from kgeval.results.rank_table import CONFIDENCE
 from kgeval.results.times import split_period
 from kgeval.terminal import PIPE, Column, Screen
+from kgeval.wording import printable
 
 MAX_LISTED_RANKS = 40
 

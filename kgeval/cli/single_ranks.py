@@ -11,7 +11,7 @@ import pandas as pd
 import kgeval
 from kgeval.cli.options import check_options, given_dataset, json_text, protocol_of, say_aside, scorer_of
 from kgeval.data.sides import ALL_SIDES, check_sides
-from kgeval.display.frames import format_frame, frame_records
+from kgeval.display.media import format_frame, frame_records
 from kgeval.errors import DataError, ProtocolError
 from kgeval.metrics.ranks import ranks_under
 from kgeval.results.evaluation_result import EvaluationResult, key_columns

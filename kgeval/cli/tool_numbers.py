@@ -6,7 +6,7 @@ import argparse
 from dataclasses import asdict
 
 from kgeval.cli.options import convention_of, json_text
-from kgeval.display.frames import frame_records
+from kgeval.display.media import frame_records
 from kgeval.errors import ProtocolError
 from kgeval.other_tools import Agreement
 from kgeval.results.evaluation_result import EvaluationResult

@@ -8,8 +8,8 @@ from typing import Any
 
 from kgeval.comparison.comparison import compare
 from kgeval.comparison.rows import row_of
-from kgeval.markup_panels import between, enough_decimals, p_equals, signed, written
 from kgeval.results.evaluation_result import EvaluationResult
+from kgeval.wording import between, enough_decimals, p_equals, signed, written
 
 MODEL_NAME = "model"
 

@@ -27,7 +27,6 @@ from kgeval.comparison.rows import (
     trained_words,
 )
 from kgeval.errors import MetricError, ProtocolError
-from kgeval.markup_panels import between, enough_decimals, p_equals, signed, written
 from kgeval.metrics import RankMetric
 from kgeval.metrics.grammar import display_of
 from kgeval.metrics.wrappers import AgainstChance
@@ -38,6 +37,7 @@ from kgeval.stats.equivalence import MarginTest, Support, non_inferiority, tost
 from kgeval.stats.moments import first_mean
 from kgeval.stats.paired import compare_paired
 from kgeval.stats.runs import Runs, effective_differing
+from kgeval.wording import between, enough_decimals, p_equals, signed, written
 
 if TYPE_CHECKING:  # these modules import this one
     from kgeval.comparison.comparison import Comparison

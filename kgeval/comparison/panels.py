@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from kgeval import markup_panels as panels
 from kgeval.checks import counted
 from kgeval.comparison.tables import MAX_NAME, shown_differences, shown_values
+from kgeval.display import html
+from kgeval.display.html import Markup, joined
 from kgeval.display.media import panel_table
-from kgeval.markup import Markup, joined
 from kgeval.metrics.grammar import display_of
 from kgeval.terminal import shortened
 
@@ -34,16 +34,16 @@ def comparison_panel(comparison: Comparison) -> Markup:
     metrics = shown_metrics(comparison, verdict.metric) if has_two else [verdict.metric]
     brief = [row for metric in metrics for row in rows if row["metric"] == metric]
     differences = panel_table(shown_differences(brief, alpha, has_metrics=has_two))
-    return panels.panel(
+    return html.panel(
         verdict.sentence if is_plain else f"Undecided: {verdict.sentence}",
-        panels.line(
+        html.line(
             f"{counted(len(comparison.alignment.rows[0]), 'rank')} of {comparison.results[0].facts['dataset']}, paired"
         ),
         _values(comparison, verdict.metric),
-        differences if len(brief) <= MAX_PAIRS else panels.folded(counted(len(brief), "difference"), differences),
-        panels.folded("All metrics", panel_table(shown_values(comparison))),
-        panels.folded(counted(len(rows), "test"), panel_table(shown_differences(rows, alpha))),
-        panels.folded("Protocol, test and notes", panels.lines(comparison.header())),
+        differences if len(brief) <= MAX_PAIRS else html.folded(counted(len(brief), "difference"), differences),
+        html.folded("All metrics", panel_table(shown_values(comparison))),
+        html.folded(counted(len(rows), "test"), panel_table(shown_differences(rows, alpha))),
+        html.folded("Protocol, test and notes", html.lines(comparison.header())),
     )
 
 
@@ -68,5 +68,5 @@ def _values(comparison: Comparison, metric: str) -> Markup:
     bars = []
     for name, row in zip(comparison.names, comparison.values.to_dict("records")):
         low, high = (float(row.get(f"{metric} {end}", math.nan)) for end in ("low", "high"))
-        bars.append(panels.Bar(shortened(name, MAX_NAME), float(row[metric]), low, high, display_of(metric).decimals))
-    return joined(panels.line(display_of(metric).heading), panels.bar_table(bars, comparison.terms.confidence))
+        bars.append(html.Bar(shortened(name, MAX_NAME), float(row[metric]), low, high, display_of(metric).decimals))
+    return joined(html.line(display_of(metric).heading), html.bar_table(bars, comparison.terms.confidence))

@@ -23,11 +23,11 @@ from kgeval.comparison.margins import (
 )
 from kgeval.comparison.rows import trained_words
 from kgeval.errors import MetricError
-from kgeval.markup_panels import enough_decimals, p_equals, written
 from kgeval.metrics.base import Metric
 from kgeval.metrics.grammar import display_of
 from kgeval.results.evaluation_result import EvaluationResult
 from kgeval.results.keys import Key
+from kgeval.wording import enough_decimals, p_equals, written
 
 SAME_RANKS = "all ranks are the same as those of the baseline"
 RANK_COUNTS = ("better", "tied", "rivals")

@@ -11,14 +11,14 @@ import pandas as pd
 
 from kgeval.checks import counted, grouped, listed
 from kgeval.comparison.texts import protocol_comment
+from kgeval.display.html import difference_bar
 from kgeval.display.media import drawn, text_table
 from kgeval.display.table import BOLD, Cell, Column, Note, Table, frame_table
 from kgeval.errors import MetricError
-from kgeval.markup import printable
-from kgeval.markup_panels import between, difference_bar, enough_decimals, p_text, signed, written
 from kgeval.metrics.grammar import display_of
 from kgeval.stats.moments import FEW_CLUSTERS
 from kgeval.terminal import PIPE, Screen, shortened
+from kgeval.wording import between, enough_decimals, p_text, printable, signed, written
 
 if TYPE_CHECKING:  # these modules import this one
     from kgeval.comparison.comparison import Comparison

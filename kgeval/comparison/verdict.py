@@ -18,8 +18,6 @@ from kgeval.comparison.alignment import mismatches
 from kgeval.comparison.differences import ROUNDING
 from kgeval.comparison.rows import best_first, difference_words, leaders_among, row_of, trained_words
 from kgeval.errors import DataError, MetricError
-from kgeval.markup import printable
-from kgeval.markup_panels import between, enough_decimals, written
 from kgeval.metrics import RankMetric
 from kgeval.metrics.base import Metric
 from kgeval.metrics.grammar import display_of
@@ -27,6 +25,7 @@ from kgeval.results.display import MAX_TIES
 from kgeval.results.evaluation_result import EvaluationResult, have_same_ranks, rank_groups
 from kgeval.results.keys import Key
 from kgeval.results.rank_table import CONFIDENCE
+from kgeval.wording import between, enough_decimals, printable, written
 
 if TYPE_CHECKING:  # these modules import this one
     from kgeval.comparison.comparison import Comparison

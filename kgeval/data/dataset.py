@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from kgeval import markup_panels as panels
 from kgeval.checks import Ids, check_positive_int, counted, cut_label, names_unknown_arguments, suggest
 from kgeval.data.facts import Facts
 from kgeval.data.fingerprints import FurtherPart, fingerprint_triples
@@ -41,7 +40,6 @@ from kgeval.data.splitting import split_rows, split_sizes
 from kgeval.data.triples import ONE_FILE, SPLITS, TripleSet
 from kgeval.data.vocabulary import Vocabulary
 from kgeval.errors import DataError
-from kgeval.markup import joined
 
 MIN_NUMBERS = 8  # columns that share fewer numbers may do so by chance; see `Dataset.suspicious_order`
 
@@ -712,6 +710,8 @@ class Dataset(Facts):
         return "\n  ".join([head, *self.observations()])
 
     def _repr_html_(self) -> str:
+        from kgeval.display import html
+
         observations = self.observations()
         rows = [
             (
@@ -724,12 +724,12 @@ class Dataset(Facts):
             for split, triples in self.splits.items()
         ]
         headings = ["split", "triples", "duplicate rows", "rows also in train", "triples with unseen parts"]
-        return panels.panel(
-            joined("Dataset ", panels.label(self.name)),
-            panels.line(f"{counted(len(self.entities), 'entity')}, {counted(len(self.relations), 'relation')}"),
-            panels.table(headings, rows, numeric=range(1, len(headings))),
-            panels.folded(
-                counted(len(observations), "observation"), panels.lines(observations), is_open=len(observations) <= 3
+        return html.panel(
+            html.joined("Dataset ", html.label(self.name)),
+            html.line(f"{counted(len(self.entities), 'entity')}, {counted(len(self.relations), 'relation')}"),
+            html.table(headings, rows, numeric=range(1, len(headings))),
+            html.folded(
+                counted(len(observations), "observation"), html.lines(observations), is_open=len(observations) <= 3
             )
             if observations
             else None,

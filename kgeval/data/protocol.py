@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from kgeval import markup_panels as panels
 from kgeval.checks import (
     Ids,
     check_one_of,
@@ -545,16 +544,18 @@ class Protocol:
         return str(self.sample)
 
     def _repr_html_(self) -> str:
+        from kgeval.display import html
+
         filters = ", ".join(self.filter or ())
         if self.filter is None:
             filters = "not known, chosen by the tool" if self.is_of_tool else "all splits of the dataset"
         shared = "not chosen" if self.filter_by is None else ", ".join(self.filter_by)
-        return panels.panel(
+        return html.panel(
             f"Protocol {self.fingerprint}",
-            panels.line(f"{'+'.join(self.splits)}: {self.describe()}"),
-            panels.folded(
+            html.line(f"{'+'.join(self.splits)}: {self.describe()}"),
+            html.folded(
                 "All settings",
-                panels.facts(
+                html.facts(
                     [
                         ("ranked splits", ", ".join(self.splits)),
                         ("missing sides", ", ".join(self.sides)),

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kgeval.markup import Markup, printable
+from kgeval.display.html import Markup
 from kgeval.metrics.grammar import display_of
 from kgeval.metrics.metric_frames import N_EFFECTIVE, REASON
 from kgeval.stats.moments import FEW_CLUSTERS
+from kgeval.wording import printable
 
 OPTIONAL_COLUMNS = ("share", N_EFFECTIVE)  # a table that is wider than the terminal leaves out these first
 KEPT_METRIC = "mrr"  # the column that a table leaves out last

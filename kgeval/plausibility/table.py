@@ -15,13 +15,13 @@ from typing import Any
 
 import pandas as pd
 
-from kgeval import markup_panels as panels
 from kgeval.checks import check_one_of, check_positive_int, counted, names_unknown_arguments
+from kgeval.display import html
 from kgeval.errors import DataError, MetricError
-from kgeval.markup import printable
 from kgeval.metrics.base import TIE_POLICIES
 from kgeval.plausibility.reading import SHARES, ReportedCell, Row, Value, cut_off, kind_of_metric, reported_rows
 from kgeval.plausibility.rules import Finding, Setting, judge
+from kgeval.wording import exact, printable
 
 ROUNDINGS = ("nearest", "any")
 MAX_SWAPS = 2
@@ -163,25 +163,23 @@ class TableCheck:
         hints = [f"{row.label}: {hint}" for row in self.rows for hint in row.hints]
         notes = [*(f"{row.label}: {note}" for row in self.rows for note in row.notes), *self.notes]
         ranges = [
-            (row.label, name, value.text, panels.exact(value.low), panels.exact(value.high))
+            (row.label, name, value.text, exact(value.low), exact(value.high))
             for row in self.rows
             for name, value in row.values.items()
         ]
         parts = (("Why", reasons, True), ("Hints", hints, True), ("Notes", notes, False))
-        return panels.panel(
+        return html.panel(
             f"{n_possible} of {counted(len(self.rows), 'row')} possible",
-            panels.line(self.assumed),
-            panels.table(["row", *names, "verdict"], rows, numeric=range(1, 1 + len(names))),
+            html.line(self.assumed),
+            html.table(["row", *names, "verdict"], rows, numeric=range(1, 1 + len(names))),
             *(
-                panels.folded(
-                    f"{title} ({len(texts)})", panels.lines(texts), is_open=is_open and len(texts) <= MAX_OPEN
-                )
+                html.folded(f"{title} ({len(texts)})", html.lines(texts), is_open=is_open and len(texts) <= MAX_OPEN)
                 for title, texts, is_open in parts
                 if texts
             ),
-            panels.folded(
+            html.folded(
                 "Ranges of the exact values",
-                panels.table(["row", "metric", "reported", "least", "greatest"], ranges, numeric=(2, 3, 4)),
+                html.table(["row", "metric", "reported", "least", "greatest"], ranges, numeric=(2, 3, 4)),
             ),
         )
 

@@ -10,8 +10,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from kgeval.markup import Markup, joined, tag
-from kgeval.markup_charts import HEIGHT, UNITS, dot, drawing, position, stroke
+from kgeval.display.html import HEIGHT, UNITS, Markup, dot, drawing, joined, position, stroke, tag
 from kgeval.report.page_numbers import Number, is_number
 
 N_COLOURS = 8

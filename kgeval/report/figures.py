@@ -20,8 +20,8 @@ import numpy as np
 from kgeval.checks import check_one_of, names_unknown_arguments, warn_user
 from kgeval.errors import DataError, MetricError, MissingExtra
 from kgeval.files import check_target, replacing
-from kgeval.markup import printable
 from kgeval.report.colours import COLOURS
+from kgeval.wording import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

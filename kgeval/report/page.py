@@ -23,11 +23,11 @@ from kgeval.display.media import drawn
 from kgeval.display.table import frame_table
 from kgeval.errors import DataError
 from kgeval.files import read_text, replacing
-from kgeval.markup import printable
 from kgeval.report.page_content import SUMMARY_METRICS, page_data
 from kgeval.report.page_frame import check_page_target, whole_page
 from kgeval.report.page_sections import sections
 from kgeval.results.evaluation_result import EvaluationResult, have_same_ranks
+from kgeval.wording import printable
 
 SECTIONS = (
     ("answer", "Answer"),

@@ -22,7 +22,6 @@ from kgeval.data.dataset import Dataset
 from kgeval.data.sides import RELATION
 from kgeval.errors import DataError
 from kgeval.features.columns import OVER_SPLITS
-from kgeval.markup import printable, shown_label
 from kgeval.metrics.base import Metric
 from kgeval.metrics.default_metrics import PAGE_METRICS
 from kgeval.metrics.grammar import display_of, parse_all
@@ -56,6 +55,7 @@ from kgeval.results.evaluation_result import (
 )
 from kgeval.results.explanations import N_EXAMPLES, extreme_rows
 from kgeval.results.rank_table import CONFIDENCE
+from kgeval.wording import printable, shown_label
 
 SUMMARY_METRICS = (*PAGE_METRICS, "amri")
 MAX_RELATIONS, MAX_CUTS = 2_000, 60
@@ -89,7 +89,7 @@ def page_data(
     -------
     dict
         Contains lists, dicts, strings, booleans, finite numbers and None. Strings are escaped by
-        `kgeval.markup.printable`. A number with an interval is a list of four items: the value, the low
+        `kgeval.wording.printable`. A number with an interval is a list of four items: the value, the low
         end and the high end of the interval, and a reason. The first three may be None; the reason is a text that says
         why, and may be empty. In the summary, a number that depends on bounded ranks has two more items: its bounds.
 

@@ -15,9 +15,9 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from kgeval.display.html import Markup, tag
 from kgeval.errors import DataError
 from kgeval.files import check_target
-from kgeval.markup import Markup, tag
 from kgeval.report.charts import patterns
 from kgeval.report.page_parts import N_DIGITS
 

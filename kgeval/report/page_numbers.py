@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from kgeval import markup_panels
-from kgeval.markup_panels import MISSING
+from kgeval import wording
 from kgeval.metrics.grammar import display_of
+from kgeval.wording import MISSING
 
 MAX_DIGITS = 10
 
@@ -34,7 +34,7 @@ def value_text(value: Number, metric: str, digits: int | None = None) -> str:
     """
     if value is None or not math.isfinite(value):
         return MISSING
-    return markup_panels.written(value, digits_of(value, metric) if digits is None else digits)
+    return wording.written(value, digits_of(value, metric) if digits is None else digits)
 
 
 def whole(n: Number) -> str:
@@ -95,7 +95,7 @@ def signed(value: Number, metric: str, digits: int | None = None) -> str:
     """
     if value is None or not math.isfinite(value):
         return MISSING
-    return markup_panels.signed(value, digits_of(value, metric) if digits is None else digits)
+    return wording.signed(value, digits_of(value, metric) if digits is None else digits)
 
 
 def difference_text(cell: Sequence[Number], metric: str) -> tuple[str, str]:

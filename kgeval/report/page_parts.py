@@ -1,7 +1,7 @@
 """The parts of HTML pages: sections, folded content, tables, cells of numbers, bars of values with their intervals.
 
 `kgeval.report.page_sections` makes the report page of them; the pages of `kgeval.benchmarks` are made of them too. All
-text goes through `kgeval.markup`, which escapes it.
+text goes through `kgeval.display.html`, which escapes it.
 """
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from kgeval.markup import Markup, joined, tag
-from kgeval.markup_charts import interval_bar
+from kgeval.display.html import Markup, interval_bar, joined, tag
 from kgeval.report import charts
 from kgeval.report.page_numbers import Number, difference_text, interval_text, is_number, percent, value_text
 from kgeval.results.display import MAX_TIES

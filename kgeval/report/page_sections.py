@@ -1,6 +1,6 @@
 """The sections of the report page: HTML made from the content that `kgeval.report.page_content.page_data` computes.
 
-`kgeval.report.page.write_page` calls `sections`. All text goes through `kgeval.markup`, which escapes it.
+`kgeval.report.page.write_page` calls `sections`. All text goes through `kgeval.display.html`, which escapes it.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ from typing import Any
 
 from kgeval.checks import grouped
 from kgeval.data.sides import side_of
-from kgeval.markup import Markup, joined, tag
-from kgeval.markup_panels import MISSING
+from kgeval.display.html import Markup, joined, tag
 from kgeval.metrics.grammar import display_of
 from kgeval.report import charts
 from kgeval.report.page_differences import MAX_NAME, forest, matrix, model_label, p_cell, pair_names
@@ -46,6 +45,7 @@ from kgeval.report.page_parts import (
     value_cell,
 )
 from kgeval.stats.moments import FEW_CLUSTERS
+from kgeval.wording import MISSING
 
 Data = Mapping[str, Any]
 N_GAINS, N_CAUTIONS, MAX_FOREST, MAX_DOTS, N_OUTLIERS = 8, 2, 4, 30, 8

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from kgeval.data.sides import RELATION
-from kgeval.markup_panels import Bar
+from kgeval.display.html import Bar
 from kgeval.metrics.grammar import display_of
 from kgeval.results.keys import Key
 from kgeval.results.rank_table import CONFIDENCE, RankTable

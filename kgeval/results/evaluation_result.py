@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from kgeval import markup_panels as panels
 from kgeval.audit.data_audit import brief_audit
 from kgeval.checks import (
     Ids,
@@ -36,10 +35,11 @@ from kgeval.data.qualifiers import QUALIFIERS
 from kgeval.data.row_keys import group_rows
 from kgeval.data.sides import ALL_SIDES, RELATION, check_side, entity_sides
 from kgeval.data.vocabulary import Vocabulary, triple_ids
-from kgeval.display.frames import frame_panel, frame_text
+from kgeval.display import html
+from kgeval.display.html import joined
+from kgeval.display.media import frame_panel, frame_text
 from kgeval.errors import DataError, MetricError, ScoreError
 from kgeval.features.columns import FEATURES, OVER_SPLITS, features_at_hand, features_of
-from kgeval.markup import joined
 from kgeval.metrics import MetricValue, RankMetric
 from kgeval.metrics.base import TIE_POLICIES, Metric, split_list
 from kgeval.metrics.default_metrics import BRIEF_METRICS, DEFAULT_METRICS
@@ -1038,13 +1038,13 @@ class EvaluationResult:
     def _repr_html_(self) -> str:
         lines, frame = self._shown()
         size, *_ = lines
-        scorer = [panels.label(self.facts["scorer"]), " on "] if "scorer" in self.facts else []
-        return panels.panel(
-            joined(scorer, panels.label(self.facts["dataset"])),
-            panels.line(size),
-            panels.bar_table(metric_bars(self.rank_table, BRIEF_METRICS), CONFIDENCE),
-            panels.folded("All metrics", frame_panel(frame)),
-            panels.folded("Protocol and notes", panels.lines(lines[1:])),
+        scorer = [html.label(self.facts["scorer"]), " on "] if "scorer" in self.facts else []
+        return html.panel(
+            joined(scorer, html.label(self.facts["dataset"])),
+            html.line(size),
+            html.bar_table(metric_bars(self.rank_table, BRIEF_METRICS), CONFIDENCE),
+            html.folded("All metrics", frame_panel(frame)),
+            html.folded("Protocol and notes", html.lines(lines[1:])),
         )
 
 

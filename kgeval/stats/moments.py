@@ -12,8 +12,8 @@ from math import isnan
 
 import numpy as np
 
-from kgeval import markup_panels as panels
 from kgeval.checks import Ids, Reals
+from kgeval.wording import between, written
 
 # If an interval has fewer effective clusters than this, their number is shown beside it.
 FEW_CLUSTERS = 100
@@ -235,17 +235,19 @@ class Interval:
         return f"{self.value:.4f} [{self.low:.4f}, {self.high:.4f}]" + (f" ({self.remark})" if self.remark else "")
 
     def _repr_html_(self) -> str:
-        title = f"{panels.written(self.value)} {panels.between(self.low, self.high)}"
-        bar = panels.Bar("statistic", self.value, self.low, self.high, note=self.remark)
+        from kgeval.display import html
+
+        title = f"{written(self.value)} {between(self.low, self.high)}"
+        bar = html.Bar("statistic", self.value, self.low, self.high, note=self.remark)
         facts = [
             ("method", self.method),
             ("confidence", f"{100 * self.confidence:g}%"),
-            ("standard error", panels.written(self.error, 6)),
+            ("standard error", written(self.error, 6)),
             ("clusters", f"{self.n_clusters:,}"),
-            ("effective clusters", panels.written(self.n_effective, 1)),
+            ("effective clusters", written(self.n_effective, 1)),
         ]
-        bars = panels.bar_table([bar], None if isnan(self.low) else self.confidence)
-        return panels.panel(title, bars, panels.folded("How the interval was computed", panels.facts(facts)))
+        bars = html.bar_table([bar], None if isnan(self.low) else self.confidence)
+        return html.panel(title, bars, html.folded("How the interval was computed", html.facts(facts)))
 
     @property
     def remark(self) -> str:

@@ -11,13 +11,13 @@ import pandas as pd
 
 from kgeval.checks import check_one_of, check_positive_int, counted
 from kgeval.errors import DataError, MetricError
-from kgeval.markup import printable
 from kgeval.metrics.metric_frames import REASON, Cell, join_reasons
 from kgeval.metrics.retrieval import from_run
 from kgeval.metrics.retrieval.base import ListMetric
 from kgeval.metrics.retrieval.lists import RankedLists
 from kgeval.metrics.retrieval.tabulation import query_reasons
 from kgeval.trec.measures import TrecMeasure
+from kgeval.wording import printable
 
 TREC_TIES = ("trec", "expected", "optimistic", "pessimistic")
 ALL = "all"

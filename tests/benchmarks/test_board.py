@@ -15,7 +15,7 @@ from page_cases import HOSTILE, Reader
 import kgeval as kg
 from kgeval.benchmarks import Card, read_board, write_board, write_card
 from kgeval.errors import DataError
-from kgeval.markup import shown_label
+from kgeval.wording import shown_label
 
 
 @pytest.fixture(scope="module")

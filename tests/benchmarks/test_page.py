@@ -11,7 +11,7 @@ from page_cases import Reader, rounded
 import kgeval as kg
 from kgeval.benchmarks.page import write_benchmark_page
 from kgeval.benchmarks.tables import bold_models
-from kgeval.display.frames import frame_records
+from kgeval.display.media import frame_records
 from kgeval.errors import DataError
 
 HOSTILE = "<script>alert(1)</script>"

@@ -14,7 +14,7 @@ from kgeval.benchmarks.tables import bold_models, marked_models, mean_table, tab
 from kgeval.benchmarks.verdict import borrowed_spreads
 from kgeval.display.escapes import escaped_latex, escaped_markdown
 from kgeval.display.media import plain_notes, text_table
-from kgeval.markup_panels import signed
+from kgeval.wording import signed
 
 
 def notes_of(found):

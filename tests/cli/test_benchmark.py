@@ -8,7 +8,7 @@ import pytest
 
 import kgeval as kg
 from kgeval.cli import main
-from kgeval.markup_panels import signed
+from kgeval.wording import signed
 
 
 @pytest.fixture(scope="module")

@@ -14,8 +14,8 @@ import kgeval as kg
 from kgeval.comparison import verdict_of
 from kgeval.comparison.comparison import compare
 from kgeval.comparison.verdict import Verdict
-from kgeval.markup_panels import p_text
 from kgeval.stats.tails import student_quantile
+from kgeval.wording import p_text
 
 ALPHA = 0.05
 TRAINED = "; this is about these trained models; other seeds may give another order"

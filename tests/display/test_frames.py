@@ -14,11 +14,9 @@ from kgeval import Dataset, MetricError, Protocol, ProtocolError
 from kgeval.cli.output import listed_ranks, summary_frame
 from kgeval.comparison.tables import shown_differences, values_text
 from kgeval.comparison.texts import protocol_comment
-from kgeval.display.frames import FORMATS, format_frame, frame_records, rough_lines
-from kgeval.display.media import text_table
-from kgeval.markup import printable
-from kgeval.markup_panels import p_text
+from kgeval.display.media import FORMATS, format_frame, frame_records, rough_lines, text_table
 from kgeval.terminal import PIPE, Screen
+from kgeval.wording import p_text, printable
 
 pytestmark = pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")
 

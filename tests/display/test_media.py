@@ -6,10 +6,10 @@ import re
 
 import pytest
 
+from kgeval.display.html import Markup
 from kgeval.display.media import MEDIA, drawn, latex_table, markdown_table, panel_table, text_table
 from kgeval.display.table import BOLD, Cell, Column, Table
 from kgeval.errors import ProtocolError
-from kgeval.markup import Markup
 from kgeval.terminal import Screen, width_of
 
 LABELS = [

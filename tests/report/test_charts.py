@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from kgeval.markup_charts import interval_bar
+from kgeval.display.html import interval_bar
 from kgeval.report import charts
 
 

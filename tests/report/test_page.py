@@ -14,12 +14,12 @@ from page_cases import HOSTILE, LINK, N_ENTITIES, N_RELATIONS, NAMES, Reader, me
 import kgeval as kg
 from kgeval.audit import data_audit
 from kgeval.comparison.comparison import compare
-from kgeval.markup import shown_label
 from kgeval.report.colours import COLOURS, DARK_COLOURS
 from kgeval.report.page import write_page
 from kgeval.report.page_frame import content_policy, embedded_json
 from kgeval.report.page_numbers import difference_text, value_text
 from kgeval.results.evaluation_result import audit_of
+from kgeval.wording import shown_label
 
 pytestmark = pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")
 

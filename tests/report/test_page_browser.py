@@ -13,8 +13,8 @@ from page_cases import HOSTILE, N_RELATIONS
 
 import kgeval as kg
 from kgeval.comparison.comparison import compare
-from kgeval.markup import shown_label
 from kgeval.report.page import write_page
+from kgeval.wording import shown_label
 
 pytestmark = [pytest.mark.thorough, pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")]
 

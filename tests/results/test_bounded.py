@@ -16,7 +16,7 @@ from grids import light, size
 from made_results import replaced, saved_with
 
 import kgeval as kg
-from kgeval.display.frames import format_frame, frame_records, undefined_lines
+from kgeval.display.media import format_frame, frame_records, undefined_lines
 from kgeval.errors import DataError, MetricError
 from kgeval.results.bounded import UNKNOWN_COUNT, bounded_rows
 from kgeval.results.evaluation_result import header_lines, metric_cautions

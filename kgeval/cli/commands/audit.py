@@ -9,7 +9,7 @@ import kgeval
 from kgeval.audit.data_audit import audit_text
 from kgeval.cli.command import Command
 from kgeval.cli.options import add_dataset, add_format, given_dataset, json_text
-from kgeval.display.frames import format_frame
+from kgeval.display.media import format_frame
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:

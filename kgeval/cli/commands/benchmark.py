@@ -15,7 +15,7 @@ from kgeval.benchmarks.runs import Run, check_all_named, checked_runs
 from kgeval.cli.command import Command
 from kgeval.cli.interval_options import add_cluster, add_confidence, add_gone, add_override
 from kgeval.cli.options import add_format, add_quiet, check_out, file_line, json_text, ranked_result, say_aside
-from kgeval.display.frames import frame_records
+from kgeval.display.media import frame_records
 from kgeval.errors import DataError, ProtocolError
 from kgeval.metrics.default_metrics import BRIEF_METRICS
 from kgeval.results.evaluation_result import EvaluationResult

@@ -12,7 +12,7 @@ from kgeval.cli.command import Command, Output
 from kgeval.cli.options import check_out, ranked_result, say_aside
 from kgeval.errors import ProtocolError
 from kgeval.files import replacing
-from kgeval.markup import printable
+from kgeval.wording import printable
 
 FORMATS = ("text", "latex")
 

@@ -9,7 +9,7 @@ import kgeval
 from kgeval.cli.command import Command, Output
 from kgeval.cli.options import add_format, json_text, ranked_result, say_aside
 from kgeval.cli.tool_numbers import agreement_lines, agreement_records
-from kgeval.display.frames import format_frame
+from kgeval.display.media import format_frame
 from kgeval.errors import DataError, ProtocolError
 from kgeval.metrics.base import TIE_POLICIES
 from kgeval.other_tools import agreement

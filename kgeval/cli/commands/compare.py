@@ -18,7 +18,7 @@ from kgeval.comparison.margins import equivalence_lines
 from kgeval.comparison.names import check_rivals
 from kgeval.comparison.tables import screen_differences, values_text
 from kgeval.comparison.texts import protocol_comment
-from kgeval.display.frames import format_frame, frame_records, undefined_lines
+from kgeval.display.media import format_frame, frame_records, undefined_lines
 from kgeval.errors import ProtocolError
 from kgeval.metrics.base import split_list
 from kgeval.metrics.default_metrics import COMPARED_METRICS

@@ -34,11 +34,11 @@ from kgeval.cli.tool_numbers import convention_text
 from kgeval.comparison.beside import with_baselines
 from kgeval.files import check_target
 from kgeval.formats.scores import has_named_header
-from kgeval.markup import printable
 from kgeval.results.columns import computed_columns
 from kgeval.results.evaluation_result import EvaluationResult
 from kgeval.results.run_names import check_model_name, named
 from kgeval.scorers.baselines import BASELINES, make_baselines
+from kgeval.wording import printable
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:

@@ -9,7 +9,7 @@ from kgeval.cli.command import Command, Output
 from kgeval.cli.interval_options import add_cluster, add_confidence, add_override
 from kgeval.cli.options import add_format, file_names, json_text, ranked_result, say_aside, words
 from kgeval.comparison.regression_gate import gate
-from kgeval.display.frames import format_frame, frame_records
+from kgeval.display.media import format_frame, frame_records
 from kgeval.errors import MetricError, ProtocolError
 
 # The columns of --to markdown and latex; csv and json have all.

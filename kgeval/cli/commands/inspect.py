@@ -11,7 +11,7 @@ import kgeval
 from kgeval.cli.command import Command
 from kgeval.cli.dataset_list import datasets_text
 from kgeval.cli.options import add_format, json_text
-from kgeval.display.frames import format_frame, frame_records
+from kgeval.display.media import format_frame, frame_records
 from kgeval.errors import DataError, ProtocolError
 from kgeval.formats.datasets import dataset_formats
 from kgeval.formats.models import model_formats

@@ -7,7 +7,7 @@ import dataclasses
 
 from kgeval.cli.command import Command
 from kgeval.cli.options import add_format, add_quiet, json_text, say_aside
-from kgeval.display.frames import format_frame, frame_records, undefined_lines
+from kgeval.display.media import format_frame, frame_records, undefined_lines
 from kgeval.trec.measured_runs import TREC_TIES, TrecOptions, format_trec, trec_lists, trec_table
 from kgeval.trec.measures import parse_measures
 from kgeval.trec.run_files import read_qrels, read_run

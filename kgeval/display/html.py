@@ -1,25 +1,203 @@
-"""Panels, the HTML that notebooks show for results, comparisons, datasets and other objects.
+"""HTML from Python: elements whose text is escaped, drawings of values with their intervals, and panels for notebooks.
 
-A panel has a title, numbers with bars, and details. The methods ``_repr_html_`` make their panels with these functions.
-A panel loads no files and runs no code. Its style applies to the panel only, and uses the colours of the notebook, so
-it suits light and dark notebooks.
+`tag` makes an element; `Markup` is a string that is HTML already, and every other value is escaped as text, so tags in
+a label have no effect. `interval_bar` draws a value with its interval, as SVG in the colour of the text around it. A
+panel is what a notebook shows for an object: a title, numbers with bars, and details. It loads no files and runs no
+code; its style applies to the panel only, and suits light and dark notebooks.
 """
 
 from __future__ import annotations
 
+import html
 import math
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
-from kgeval.markup import Markup, joined, shown_label, tag
-from kgeval.markup_charts import interval_bar
+from kgeval.wording import MAX_DECIMALS, between, printable, shown_label, shown_line, written
 
-MISSING = "-"
-MAX_LINE, LINE_START, LINE_END = 2000, 1800, 150  # characters of a line that `lines` keeps
+VOID = frozenset(("br", "col", "hr", "input", "link", "meta"))  # HTML elements without an end tag
+UNITS = 1000  # a drawing is `UNITS` wide and `HEIGHT` high, in the units of its coordinates
+HEIGHT = 20
+
+
+class Markup(str):
+    """A string of HTML or SVG; it is inserted unchanged, without escaping."""
+
+    __slots__ = ()
+
+
+def joined(*children: Any) -> Markup:
+    """Join children to one `Markup`: `Markup` is not changed, other values become escaped text.
+
+    Parameters
+    ----------
+    *children
+        `Markup`, texts, numbers, None (nothing), or iterables of these.
+
+    Examples
+    --------
+    >>> joined("a < b", Markup("<br>"), None, [1, 2])
+    'a &lt; b<br>12'
+    """
+    parts: list[str] = []
+    for child in children:
+        if isinstance(child, Markup):
+            parts.append(child)
+        elif isinstance(child, str):
+            parts.append(html.escape(printable(child), quote=False))
+        elif isinstance(child, Iterable):
+            parts.append(joined(*child))
+        elif child is not None:
+            parts.append(html.escape(str(child), quote=False))
+    return Markup("".join(parts))
+
+
+def tag(name: str, /, *children: Any, **attributes: Any) -> Markup:
+    """Return an element of HTML or SVG.
+
+    Parameters
+    ----------
+    name : str
+    *children
+        As in `joined`.
+    **attributes
+        ``class_`` becomes ``class``, and ``data_n`` becomes ``data-n``; other names, such as ``viewBox``, do not
+        change. An attribute with the value None or False is left out; True gives an attribute without a value. Values
+        are escaped.
+
+    Examples
+    --------
+    >>> tag("td", "Jack & Jill", class_="label", data_n=3, hidden=False)
+    '<td class="label" data-n="3">Jack &amp; Jill</td>'
+    >>> tag("br")
+    '<br>'
+    """
+    texts: list[str] = []
+    for key, value in attributes.items():
+        if value is None or value is False:
+            continue
+        written = key.rstrip("_").replace("_", "-")
+        texts.append(f" {written}" if value is True else f' {written}="{html.escape(printable(str(value)))}"')
+    start = f"<{name}{''.join(texts)}>"
+    return Markup(start if name in VOID else f"{start}{joined(*children)}</{name}>")
+
+
+def position(value: float, limits: tuple[float, float]) -> float:
+    """Return the position of a value in a drawing: 0 for the low limit, `UNITS` for the high limit.
+
+    A value outside the limits gets the position of the nearer limit.
+
+    Parameters
+    ----------
+    value : float
+    limits : tuple of float
+        The values at the left and at the right edge.
+
+    Examples
+    --------
+    >>> position(0.5, (0.0, 2.0)), position(7.0, (0.0, 2.0)), position(1.0, (1.0, 1.0))
+    (250.0, 1000.0, 500.0)
+    """
+    low, high = limits
+    if not high > low:
+        return UNITS / 2
+    return round(min(1.0, max(0.0, (value - low) / (high - low))) * UNITS, 1)
+
+
+def stroke(
+    x1: float, x2: float, width: float, *, y1: float = HEIGHT / 2, y2: float = HEIGHT / 2, **more: Any
+) -> Markup:
+    """Return a line for a drawing; if the drawing is stretched, the line keeps its width, which is in pixels.
+
+    Parameters
+    ----------
+    x1, x2, y1, y2 : float
+        In the units of the drawing.
+    width : float
+        In pixels.
+    **more
+        Further attributes.
+    """
+    attributes = {"stroke": "currentColor"} | more
+    return tag(
+        "path", d=f"M{x1:g} {y1:g}L{x2:g} {y2:g}", stroke_width=width, vector_effect="non-scaling-stroke", **attributes
+    )
+
+
+def dot(x: float, size: float = 8, **more: Any) -> Markup:
+    """Return a round mark: a very short line with round ends, which stays round if the drawing is stretched."""
+    return stroke(x, x + 0.1, size, stroke_linecap="round", **more)
+
+
+def drawing(*parts: object, title: str = "", width: int = 120, class_: str | None = None) -> Markup:
+    """Return an SVG drawing of `parts`, whose x coordinates are between 0 and `UNITS`.
+
+    Screen readers skip the drawing, because its numbers are given as text beside it.
+    """
+    return tag(
+        "svg",
+        tag("title", title) if title else None,
+        joined(*parts),
+        class_=class_,
+        viewBox=f"0 0 {UNITS} {HEIGHT}",
+        preserveAspectRatio="none",
+        width=width,
+        height=HEIGHT,
+        fill="none",
+        aria_hidden="true",
+    )
+
+
+def interval_bar(
+    value: float,
+    low: float,
+    high: float,
+    limits: tuple[float, float],
+    chance: float | None = None,
+    *,
+    ends: tuple[float, float] | None = None,
+    title: str = "",
+    class_: str | None = None,
+) -> Markup:
+    """Return a drawing of a value (dot) with its interval (thick line) between two limits.
+
+    Parameters
+    ----------
+    value, low, high : float
+        A NaN is not drawn.
+    limits : tuple of float
+        The values at the left and at the right edge; use the same limits for all values to be compared.
+    chance : float, optional
+        The chance level, a short vertical line; it is not drawn outside the limits.
+    ends : tuple of float, optional
+        The values with pessimistic and with optimistic ties, joined by a thin line.
+    title : str
+        Text that is shown while the pointer is on the drawing.
+    class_ : str, optional
+        The class of the SVG element.
+
+    Examples
+    --------
+    >>> bar = interval_bar(0.3, 0.2, 0.4, (0.0, 1.0), chance=0.1)
+    >>> bar.count("<path"), "M200 10L400 10" in bar
+    (4, True)
+    """
+    parts = [stroke(0, UNITS, 1, stroke_opacity=0.25)]
+    if chance is not None and limits[0] <= chance <= limits[1]:
+        x = position(chance, limits)
+        parts.append(stroke(x, x, 1.5, y1=2, y2=HEIGHT - 2, stroke_opacity=0.7))
+    if ends is not None and all(map(math.isfinite, ends)):
+        x1, x2 = (position(end, limits) for end in ends)
+        parts += [stroke(x1, x2, 1.5), *(stroke(x, x, 1.5, y1=5, y2=HEIGHT - 5) for x in (x1, x2))]
+    if math.isfinite(low) and math.isfinite(high):
+        parts.append(stroke(position(low, limits), position(high, limits), 9, stroke_opacity=0.4))
+    if math.isfinite(value):
+        parts.append(dot(position(value, limits), 6))
+    return drawing(*parts, title=title, class_=class_)
+
+
 LONG_TEXT = 40  # a column with a longer text is wide
-MAX_DECIMALS = 12
 UNIT = (0.0, 1.0)
 LEGEND = "dot: value; band: interval; short line: chance; thin line: from worst to best ties"
 LINE_COLOUR = "rgba(128, 128, 128, 0.4)"  # seen on light and on dark backgrounds
@@ -86,141 +264,6 @@ class Bar:
         return between(self.low, self.high, self.decimals)
 
 
-def p_text(p_value: float, alpha: float) -> str:
-    """Return a p-value as text, with enough decimals to show whether it is above `alpha`.
-
-    Parameters
-    ----------
-    p_value : float
-    alpha : float
-        The significance level.
-
-    Examples
-    --------
-    >>> p_text(0.05004, 0.05), p_text(0.3, 0.05), p_text(1e-9, 0.05)
-    ('0.05004', '0.3000', '< 0.0001')
-    """
-    if math.isnan(p_value):
-        return "-"
-    if p_value < 0.0001:
-        return "< 0.0001"
-    decimals = 4
-    while decimals < MAX_DECIMALS and (round(p_value, decimals) <= alpha) != (p_value <= alpha):
-        decimals += 1
-    return f"{p_value:.{decimals}f}"
-
-
-def p_equals(p_value: float, alpha: float) -> str:
-    """Return a p-value as the part of a sentence; empty if it is NaN.
-
-    Parameters
-    ----------
-    p_value, alpha : float
-        As in `p_text`.
-
-    Examples
-    --------
-    >>> p_equals(0.3, 0.05), p_equals(1e-9, 0.05), p_equals(math.nan, 0.05)
-    ('p = 0.3000', 'p < 0.0001', '')
-    """
-    text = p_text(p_value, alpha)
-    return "" if math.isnan(p_value) else f"p {text}" if text.startswith("<") else f"p = {text}"
-
-
-def written(value: float | Fraction, decimals: int = 4) -> str:
-    """Return a number as text; a dash if it is NaN.
-
-    Parameters
-    ----------
-    value : float or Fraction
-    decimals : int
-
-    Examples
-    --------
-    >>> written(Fraction(1, 3)), written(1234.5, 1), written(-0.00001), written(math.nan)
-    ('0.3333', '1,234.5', '0.0000', '-')
-    """
-    number = float(value)
-    if math.isnan(number):
-        return MISSING
-    text = f"{number:,.{decimals}f}"
-    return text if text.strip("-0.,") else text.removeprefix("-")  # no -0.00
-
-
-def signed(value: float, decimals: int = 4) -> str:
-    """Return a difference as text with its sign.
-
-    Parameters
-    ----------
-    value : float
-    decimals : int
-
-    Examples
-    --------
-    >>> signed(0.25, 2), signed(-0.25, 2), signed(0.0, 2)
-    ('+0.25', '-0.25', '0.00')
-    """
-    text = written(value, decimals)
-    return f"+{text}" if value > 0 and text.strip("0.,") else text
-
-
-def between(low: float, high: float, decimals: int = 4, has_signs: bool = False) -> str:
-    """Return an interval as text; empty if a limit is NaN.
-
-    Parameters
-    ----------
-    low, high : float
-    decimals : int
-    has_signs : bool
-        Whether the limits are differences, with a sign.
-
-    Examples
-    --------
-    >>> between(0.2, 0.5, 2), between(-0.2, 0.5, 2, has_signs=True), between(math.nan, 0.5)
-    ('[0.20, 0.50]', '[-0.20, +0.50]', '')
-    """
-    if math.isnan(low) or math.isnan(high):
-        return ""
-    write = signed if has_signs else written
-    return f"[{write(low, decimals)}, {write(high, decimals)}]"
-
-
-def exact(value: Fraction) -> str:
-    """Return a fraction as a decimal number with at most ten significant digits.
-
-    Parameters
-    ----------
-    value : Fraction
-
-    Examples
-    --------
-    >>> exact(Fraction(627, 2000)), exact(Fraction(437, 2)), exact(Fraction(2, 3))
-    ('0.3135', '218.5', '0.6666666667')
-    """
-    text = f"{float(value):.10g}"
-    return text if "e" not in text else f"{float(value):.{MAX_DECIMALS}f}".rstrip("0").rstrip(".")
-
-
-def enough_decimals(numbers: Iterable[float], decimals: int) -> int:
-    """Return the number of decimals with which only 0 is shown as 0: at least `decimals`, at most 12.
-
-    Parameters
-    ----------
-    numbers : iterable of float
-        NaN is ignored.
-    decimals : int
-
-    Examples
-    --------
-    >>> enough_decimals([0.25, 0.0], 4), enough_decimals([-0.0000031], 4)
-    (4, 6)
-    """
-    for number in numbers:
-        while math.isfinite(number) and number and decimals < MAX_DECIMALS and not float(f"{number:.{decimals}f}"):
-            decimals += 1
-    return decimals
-
-
 def panel(title: str | Markup, *children: Any) -> Markup:
     """Return a panel: the title, then the children.
 
@@ -228,7 +271,7 @@ def panel(title: str | Markup, *children: Any) -> Markup:
     ----------
     title : str or Markup
     *children
-        As in `kgeval.markup.joined`.
+        As in `joined`.
 
     Examples
     --------
@@ -279,23 +322,6 @@ def lines(texts: Iterable[str]) -> Markup:
     return tag("ul", *(tag("li", shown_line(text)) for text in texts))
 
 
-def shown_line(text: str) -> str:
-    """Return a text of at most about 2,000 characters; the middle of a longer text is left out.
-
-    Parameters
-    ----------
-    text : str
-
-    Examples
-    --------
-    >>> shown_line("x" * 5000)[1790:-140]
-    'xxxxxxxxxx … (5,000 characters) … xxxxxxxxxx'
-    """
-    if len(text) <= MAX_LINE:
-        return text
-    return f"{text[:LINE_START]} … ({len(text):,} characters) … {text[-LINE_END:]}"
-
-
 def folded(title: str, *children: Any, is_open: bool = False) -> Markup:
     """Return a ``<details>`` element: its content is shown after a click on the title.
 
@@ -303,7 +329,7 @@ def folded(title: str, *children: Any, is_open: bool = False) -> Markup:
     ----------
     title : str
     *children
-        As in `kgeval.markup.joined`.
+        As in `joined`.
     is_open : bool
         Whether the details are open at first.
 

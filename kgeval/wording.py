@@ -1,0 +1,202 @@
+"""Labels and numbers as text, the same in messages, tables, pages and plots."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from fractions import Fraction
+
+MISSING = "-"
+MAX_LABEL, LABEL_START, LABEL_END = 200, 140, 40  # characters of a label that `shown_label` keeps
+MAX_LINE, LINE_START, LINE_END = 2000, 1800, 150  # characters of a line that `shown_line` keeps
+MAX_DECIMALS = 12
+
+
+def printable(label: str) -> str:
+    """Return a label that is safe to show: control and text-direction characters are escaped.
+
+    Parameters
+    ----------
+    label : str
+
+    Examples
+    --------
+    >>> print(printable("São Tomé\\x1b[31m"))
+    São Tomé\\x1b[31m
+    """
+    if label.isprintable():
+        return label
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in label)
+
+
+def shown_label(label: str) -> str:
+    """Return a label as one printable line of at most about 200 characters.
+
+    Parameters
+    ----------
+    label : str
+
+    Examples
+    --------
+    >>> shown_label("a\\nb"), shown_label("")
+    ('a\\\\nb', '(empty label)')
+    >>> shown_label("x" * 1000)[130:]
+    'xxxxxxxxxx … (1,000 characters) … xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx'
+    """
+    if not label:
+        return "(empty label)"
+    if len(label) > MAX_LABEL:
+        label = f"{label[:LABEL_START]} … ({len(label):,} characters) … {label[-LABEL_END:]}"
+    return printable(label)
+
+
+def p_text(p_value: float, alpha: float) -> str:
+    """Return a p-value as text, with enough decimals to show whether it is above `alpha`.
+
+    Parameters
+    ----------
+    p_value : float
+    alpha : float
+        The significance level.
+
+    Examples
+    --------
+    >>> p_text(0.05004, 0.05), p_text(0.3, 0.05), p_text(1e-9, 0.05)
+    ('0.05004', '0.3000', '< 0.0001')
+    """
+    if math.isnan(p_value):
+        return "-"
+    if p_value < 0.0001:
+        return "< 0.0001"
+    decimals = 4
+    while decimals < MAX_DECIMALS and (round(p_value, decimals) <= alpha) != (p_value <= alpha):
+        decimals += 1
+    return f"{p_value:.{decimals}f}"
+
+
+def p_equals(p_value: float, alpha: float) -> str:
+    """Return a p-value as the part of a sentence; empty if it is NaN.
+
+    Parameters
+    ----------
+    p_value, alpha : float
+        As in `p_text`.
+
+    Examples
+    --------
+    >>> p_equals(0.3, 0.05), p_equals(1e-9, 0.05), p_equals(math.nan, 0.05)
+    ('p = 0.3000', 'p < 0.0001', '')
+    """
+    text = p_text(p_value, alpha)
+    return "" if math.isnan(p_value) else f"p {text}" if text.startswith("<") else f"p = {text}"
+
+
+def written(value: float | Fraction, decimals: int = 4) -> str:
+    """Return a number as text; a dash if it is NaN.
+
+    Parameters
+    ----------
+    value : float or Fraction
+    decimals : int
+
+    Examples
+    --------
+    >>> written(Fraction(1, 3)), written(1234.5, 1), written(-0.00001), written(math.nan)
+    ('0.3333', '1,234.5', '0.0000', '-')
+    """
+    number = float(value)
+    if math.isnan(number):
+        return MISSING
+    text = f"{number:,.{decimals}f}"
+    return text if text.strip("-0.,") else text.removeprefix("-")  # no -0.00
+
+
+def signed(value: float, decimals: int = 4) -> str:
+    """Return a difference as text with its sign.
+
+    Parameters
+    ----------
+    value : float
+    decimals : int
+
+    Examples
+    --------
+    >>> signed(0.25, 2), signed(-0.25, 2), signed(0.0, 2)
+    ('+0.25', '-0.25', '0.00')
+    """
+    text = written(value, decimals)
+    return f"+{text}" if value > 0 and text.strip("0.,") else text
+
+
+def between(low: float, high: float, decimals: int = 4, has_signs: bool = False) -> str:
+    """Return an interval as text; empty if a limit is NaN.
+
+    Parameters
+    ----------
+    low, high : float
+    decimals : int
+    has_signs : bool
+        Whether the limits are differences, with a sign.
+
+    Examples
+    --------
+    >>> between(0.2, 0.5, 2), between(-0.2, 0.5, 2, has_signs=True), between(math.nan, 0.5)
+    ('[0.20, 0.50]', '[-0.20, +0.50]', '')
+    """
+    if math.isnan(low) or math.isnan(high):
+        return ""
+    write = signed if has_signs else written
+    return f"[{write(low, decimals)}, {write(high, decimals)}]"
+
+
+def exact(value: Fraction) -> str:
+    """Return a fraction as a decimal number with at most ten significant digits.
+
+    Parameters
+    ----------
+    value : Fraction
+
+    Examples
+    --------
+    >>> exact(Fraction(627, 2000)), exact(Fraction(437, 2)), exact(Fraction(2, 3))
+    ('0.3135', '218.5', '0.6666666667')
+    """
+    text = f"{float(value):.10g}"
+    return text if "e" not in text else f"{float(value):.{MAX_DECIMALS}f}".rstrip("0").rstrip(".")
+
+
+def enough_decimals(numbers: Iterable[float], decimals: int) -> int:
+    """Return the number of decimals with which only 0 is shown as 0: at least `decimals`, at most 12.
+
+    Parameters
+    ----------
+    numbers : iterable of float
+        NaN is ignored.
+    decimals : int
+
+    Examples
+    --------
+    >>> enough_decimals([0.25, 0.0], 4), enough_decimals([-0.0000031], 4)
+    (4, 6)
+    """
+    for number in numbers:
+        while math.isfinite(number) and number and decimals < MAX_DECIMALS and not float(f"{number:.{decimals}f}"):
+            decimals += 1
+    return decimals
+
+
+def shown_line(text: str) -> str:
+    """Return a text of at most about 2,000 characters; the middle of a longer text is left out.
+
+    Parameters
+    ----------
+    text : str
+
+    Examples
+    --------
+    >>> shown_line("x" * 5000)[1790:-140]
+    'xxxxxxxxxx … (5,000 characters) … xxxxxxxxxx'
+    """
+    if len(text) <= MAX_LINE:
+        return text
+    return f"{text[:LINE_START]} … ({len(text):,} characters) … {text[-LINE_END:]}"
