@@ -86,7 +86,6 @@ data: what PyKEEN's class of results takes
 dataset: the triples that are evaluated, or their name
 dataset_fingerprint: hash of the dataset in a result
 dataset_format: file format of a dataset
-dataset_id: name of a dataset on the model hub
 datasets: the registered datasets
 date: day of a run in a card
 debug: show the traceback of an error
@@ -149,7 +148,6 @@ high: upper end of an interval
 high_95: upper end of the 95% interval
 hints: what to check in a row of a published table
 home: web page, or folder, of the registered datasets
-hub_dataset: name of a dataset on the model hub, on the command line
 id_format: format whose ids a dataset keeps
 ids: ids of entities and relations: files that list them, or that ids are wanted in place of labels
 ignore: parts of the input to leave out
@@ -190,7 +188,6 @@ missing: what happens to what the input lacks
 mode: mode of a live model
 model: the model: in Python the object or its class, on the command line its checkpoint, in files its name
 model_format: file format of a checkpoint
-model_index: metadata of a model hub
 model_name: name under which scores of texts are cached
 model_type: class of the model
 module: parameters of a scoring function
@@ -389,7 +386,7 @@ SAME_NAME = ("the split of this name",)  # what several words may mean
 # Options whose Python name differs, since one command takes what several functions take, or for a word of another tool.
 PAIRS = {
     "batch_norm_eps": "eps", "cpus_per_worker": "num_cpus", "dataset_format": "format", "empty_lists": "empty",
-    "gpus_per_worker": "num_gpus", "hub_dataset": "dataset_id", "ignore_files": "ignore", "model_format": "format",
+    "gpus_per_worker": "num_gpus", "ignore_files": "ignore", "model_format": "format",
     "model_type": "model", "no_check_rows": "check_rows", "no_header": "header", "no_intervals": "confidence",
     "no_progress": "progress", "non_inferior_to": "baseline", "out": "path", "predictions_format": "format",
     "run": "result", "against": "baseline", "split_files": "splits", "split_fractions": "fractions",
@@ -399,7 +396,7 @@ PAIRS = {
 FUNCTIONS = {
     "as": kg.conventions, "beside": kg.baselines, "by": kg.EvaluationResult.by, "by_relation": Comparison.by_relation,
     "check": kg.benchmarks.verify_card, "datasets": kg.registered_datasets, "explain": kg.EvaluationResult.explain,
-    "formats": kg.inspect, "model_index": kg.benchmarks.front_matter, "paragraph": kg.benchmarks.Card.paragraph,
+    "formats": kg.inspect, "paragraph": kg.benchmarks.Card.paragraph,
     "worst": kg.EvaluationResult.ranks,
 }  # fmt: skip
 COMMAND_LINE = {"debug", "help", "quiet", "to"}
@@ -758,6 +755,8 @@ TO_STYLE = "kgeval show RUN.kgeval --to {}, on the command line"
     ],
 )
 def test_a_name_that_users_try_answers_with_a_call_that_runs(advised, monkeypatch, capsys, made, name, new, calls):
+    if name == "plot":
+        pytest.importorskip("matplotlib", reason="pictures need matplotlib")
     folder, found = advised
     spoken, thing = found[made]
     with pytest.raises(AttributeError) as error:

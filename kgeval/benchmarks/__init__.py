@@ -4,7 +4,6 @@ from kgeval.benchmarks import benchmark_text, card, model_benchmark, runs
 from kgeval.benchmarks.board import read_board
 from kgeval.benchmarks.board_page import write_board
 from kgeval.benchmarks.card import Card, read_card, write_card
-from kgeval.benchmarks.model_index import front_matter
 from kgeval.benchmarks.page import write_benchmark_page
 from kgeval.benchmarks.verification import verify_card
 from kgeval.checks import shows_only
@@ -14,7 +13,6 @@ __all__ = [
     "Card",
     "benchmark_text",
     "card",
-    "front_matter",
     "model_benchmark",
     "named",
     "read_board",

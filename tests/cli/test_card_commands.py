@@ -90,23 +90,18 @@ def test_cards_that_cannot_be_written_are_refused(capsys, tmp_path):
         assert message in error
 
 
-def test_paragraph_and_metadata(capsys, tmp_path):
+def test_paragraph(capsys, tmp_path):
     """Of a run or of its card, which say the same; printed or written."""
     run(capsys, "card", "near.kgeval", "-o", "near.json")
     card = read_card("near.json")
     for path in ("near.kgeval", "near.json"):
         assert run(capsys, "card", path, "--paragraph")[1] == card.paragraph() + "\n"
         assert run(capsys, "card", path, "--paragraph", "--to", "latex")[1] == card.paragraph("latex") + "\n"
-    status, text, notes = run(capsys, "card", "near.json", "--model-index")
-    assert status == 0
-    assert text.startswith('---\nmodel-index:\n- name: "Near"\n  results:\n  - task:\n')
-    assert "the field dataset.type is the name 'nine'; --hub-dataset ID sets the name on the Hub" in notes
-    _, text, notes = run(capsys, "card", "near.json", "--model-index", "--hub-dataset", "org/nine", "-o", "README.md")
-    assert (text, notes) == ("wrote README.md\n", "")
-    assert '      type: "org/nine"\n' in (tmp_path / "README.md").read_text()
+    run(capsys, "card", "near.json", "--paragraph", "-o", "text.md")
+    assert (tmp_path / "text.md").read_text() == card.paragraph() + "\n"
     for arguments, message in (
         (["--to", "latex"], "--to is the form of the paragraph; give it with --paragraph"),
-        (["--hub-dataset", "a"], "--hub-dataset is a field of the metadata; give it with --model-index"),
+        (["--model-index"], "there is no --model-index any more: the JSON of a card has all its numbers"),
         (
             ["--date", "today"],
             "the date of a card must have the form YYYY-MM-DD and be a day of the calendar; got 'today'",

@@ -1,4 +1,4 @@
-"""kgeval card: the card of a saved result as JSON, a paragraph or metadata; ``--check`` compares a card with a run."""
+"""kgeval card: the card of a saved result as JSON or as a paragraph; ``--check`` compares a card with a run."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from kgeval.benchmarks import Card, front_matter, read_card, verify_card, write_card
+from kgeval.benchmarks import Card, read_card, verify_card, write_card
 from kgeval.benchmarks.card import card_of_file
 from kgeval.cli.command import Command, Output
+from kgeval.cli.interval_options import add_gone
 from kgeval.cli.options import check_out, ranked_result, say_aside
 from kgeval.errors import ProtocolError
 from kgeval.files import replacing
@@ -23,7 +24,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         type=Path,
         metavar="RUN.kgeval",
-        help="results saved by kgeval evaluate --out --name MODEL; with --paragraph and --model-index also cards",
+        help="results saved by kgeval evaluate --out --name MODEL; with --paragraph also cards",
     )
     parser.add_argument(
         "-o",
@@ -37,18 +38,13 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--paragraph", action="store_true", help="a paragraph of English for an appendix, not JSON")
     form.add_argument(
-        "--model-index", action="store_true", help="YAML metadata for the README of a model on the Hugging Face Hub"
-    )
-    form.add_argument(
         "--check",
         type=Path,
         metavar="CARD.json",
         help="make the card of the run again, and compare; exit code 1 if CARD.json differs from it",
     )
     parser.add_argument("--to", choices=FORMATS, help="form of the paragraph (default: text)")
-    parser.add_argument(
-        "--hub-dataset", metavar="ID", help="with --model-index: name of the dataset on the Hub, such as ORG/NAME"
-    )
+    add_gone(parser, dict.fromkeys(("--model-index", "--hub-dataset"), "the JSON of a card has all its numbers"))
 
 
 def _card(options: argparse.Namespace) -> str | Output:
@@ -58,8 +54,8 @@ def _card(options: argparse.Namespace) -> str | Output:
     cards = [card_of_file(path) for path in options.results]
     if options.date is not None:
         cards = [card.dated(options.date) for card in cards]
-    targets = _targets(options) if options.out is not None and _is_json(options) else []
-    _say_what_is_assumed(cards, options)
+    targets = [] if options.out is None or options.paragraph else _targets(options)
+    _say_what_is_assumed(cards, options.results)
     for card, target in zip(cards, targets):
         write_card(card, target, overwrite=options.overwrite)
     if targets:
@@ -67,7 +63,7 @@ def _card(options: argparse.Namespace) -> str | Output:
     if options.paragraph:
         text = "\n\n".join(card.paragraph(options.to or "text") for card in cards)
     else:
-        text = front_matter(cards, dataset_id=options.hub_dataset) if options.model_index else str(cards[0])
+        text = str(cards[0])
     if options.out is None:
         return text
     with replacing(options.out, options.overwrite) as stream:
@@ -77,7 +73,7 @@ def _card(options: argparse.Namespace) -> str | Output:
 
 def _compared(options: argparse.Namespace) -> Output:
     """Return whether the card of ``--check`` agrees with the run; exit code 1 if it does not."""
-    for name in ("out", "date", "to", "hub_dataset"):
+    for name in ("out", "date", "to"):
         if getattr(options, name) is not None:
             raise ProtocolError(f"--check writes nothing; --{name.replace('_', '-')} has no effect on it")
     if len(options.results) > 1:
@@ -94,19 +90,13 @@ def _compared(options: argparse.Namespace) -> Output:
     return Output(text, status=0 if verification.agrees else 1)
 
 
-def _is_json(options: argparse.Namespace) -> bool:
-    return not (options.paragraph or options.model_index)
-
-
 def _check(options: argparse.Namespace) -> None:
     """Raise an error for an option that has no effect, and for a file that must not be written."""
     if options.to is not None and not options.paragraph:
         raise ProtocolError("--to is the form of the paragraph; give it with --paragraph")
-    if options.hub_dataset is not None and not options.model_index:
-        raise ProtocolError("--hub-dataset is a field of the metadata; give it with --model-index")
-    if _is_json(options) and options.out is None and len(options.results) > 1:
+    if not options.paragraph and options.out is None and len(options.results) > 1:
         raise ProtocolError(f"{len(options.results)} results give {len(options.results)} cards; give -o FOLDER")
-    if options.out is not None and not _is_json(options):
+    if options.out is not None and options.paragraph:
         check_out(options.out, options.overwrite, options.results)
 
 
@@ -128,9 +118,9 @@ def _targets(options: argparse.Namespace) -> list[Path]:
     return targets
 
 
-def _say_what_is_assumed(cards: Sequence[Card], options: argparse.Namespace) -> None:
+def _say_what_is_assumed(cards: Sequence[Card], paths: Sequence[Path]) -> None:
     """Print a note to standard error for each name that was not given, and for each card that contradicts itself."""
-    for path, card in zip(options.results, cards):
+    for path, card in zip(paths, cards):
         say_aside([f"caution: {path}: the card contradicts itself: {text}" for text in card.contradictions])
         if not card.is_named:
             say_aside(
@@ -140,10 +130,6 @@ def _say_what_is_assumed(cards: Sequence[Card], options: argparse.Namespace) -> 
                     "result.save(path, name=, seed=)"
                 ]
             )
-    if options.model_index and options.hub_dataset is None:
-        names = ", ".join(dict.fromkeys(repr(card.dataset) for card in cards))
-        note = f"note: the field dataset.type is the name {names}; --hub-dataset ID sets the name on the Hub"
-        say_aside([note])
 
 
 COMMAND = Command(
