@@ -63,7 +63,6 @@ calibrate: how probabilities are fitted to scores
 candidate_blocks: blocks into which the candidates are divided
 candidates: the entities that are ranked, the positive included
 card: the JSON of a run
-cards: several cards
 check: compare a card with a run
 check_rows: whether train triples are ranked to find rows in a wrong order
 clamp: bounds of the scores of SimplE

@@ -123,4 +123,4 @@ def add_gone(parser: argparse.ArgumentParser, reasons: Mapping[str, str]) -> Non
             parser.error(f"there is no {option_string} any more: {reasons[str(option_string)]}")
 
     for option in reasons:
-        parser.add_argument(option, action=Gone, help=argparse.SUPPRESS)
+        parser.add_argument(option, nargs="?", action=Gone, help=argparse.SUPPRESS)

@@ -60,10 +60,8 @@ def _card(options: argparse.Namespace) -> str | Output:
         write_card(card, target, overwrite=options.overwrite)
     if targets:
         return "\n".join(f"wrote {target}, {target.stat().st_size / 1e3:.1f} kB" for target in targets)
-    if options.paragraph:
-        text = "\n\n".join(card.paragraph(options.to or "text") for card in cards)
-    else:
-        text = str(cards[0])
+    paragraphs = (card.paragraph(options.to or "text") for card in cards)
+    text = "\n\n".join(paragraphs) if options.paragraph else str(cards[0])
     if options.out is None:
         return text
     with replacing(options.out, options.overwrite) as stream:
