@@ -101,7 +101,6 @@ def test_paragraph(capsys, tmp_path):
     assert (tmp_path / "text.md").read_text() == card.paragraph() + "\n"
     for arguments, message in (
         (["--to", "latex"], "--to is the form of the paragraph; give it with --paragraph"),
-        (["--model-index"], "there is no --model-index any more: the JSON of a card has all its numbers"),
         (
             ["--date", "today"],
             "the date of a card must have the form YYYY-MM-DD and be a day of the calendar; got 'today'",
@@ -110,6 +109,12 @@ def test_paragraph(capsys, tmp_path):
         status, _, error = run(capsys, "card", "near.kgeval", *arguments)
         assert status == 2
         assert message in error
+
+
+def test_options_that_are_gone_say_why(capsys):
+    with pytest.raises(SystemExit):
+        main(["card", "near.kgeval", "--model-index"])
+    assert "there is no --model-index any more: the JSON of a card has all its numbers" in capsys.readouterr().err
 
 
 def test_verify_agrees_or_names_what_differs(capsys, tmp_path):
