@@ -10,8 +10,7 @@ import pytest
 from grids import light
 
 import kgeval as kg
-from kgeval.comparison import tables as comparison_tables
-from kgeval.display import html
+from kgeval.display import differences, html
 from kgeval.display.html import VOID
 from kgeval.wording import enough_decimals, signed, written
 
@@ -261,7 +260,7 @@ def test_a_significant_difference_never_reads_as_zero():
 def test_the_edge_of_a_scale_holds_all_differences(sizes):
     """Rounded up, and by less than a tenth, so that bars keep their place."""
     largest = max(size for size in sizes if not math.isnan(size))
-    assert largest * (1 - 1e-9) <= comparison_tables.edge_of(sizes) < 1.11 * largest
+    assert largest * (1 - 1e-9) <= differences.edge_of(sizes) < 1.11 * largest
 
 
 def test_a_dataset_shows_its_splits():

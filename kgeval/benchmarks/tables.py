@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from kgeval.benchmarks.notes import EQUAL_RANKS
 from kgeval.benchmarks.verdict import borrowed_spreads, why_none
 from kgeval.checks import counted, listed
-from kgeval.comparison.tables import shown_differences
 from kgeval.comparison.texts import protocol_comment
+from kgeval.display.differences import shown_differences
 from kgeval.display.table import BOLD, Cell, Column, Note, Table, interval_text, number_text
 from kgeval.metrics.grammar import display_of
 from kgeval.terminal import PIPE, Screen
@@ -138,7 +138,7 @@ def pair_table(benchmark: Benchmark, screen: Screen = PIPE, limit: int | None = 
     ----------
     benchmark : Benchmark
     screen : Screen
-        As in `kgeval.comparison.tables.shown_differences`.
+        As in `kgeval.display.differences.shown_differences`.
     limit : int, optional
     """
     rows = benchmark.differences.to_dict("records")

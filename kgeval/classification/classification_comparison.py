@@ -22,9 +22,9 @@ from kgeval.classification.pairing import pair_examples
 from kgeval.classification.point_keys import split_average
 from kgeval.comparison.names import several_results
 from kgeval.comparison.rows import Pair, alpha_of, decided_rows, interval_words, pairs_of, trained_words
-from kgeval.comparison.tables import screen_differences, shown_differences
 from kgeval.comparison.verdict import Sentence
 from kgeval.display import html
+from kgeval.display.differences import screen_differences, shown_differences
 from kgeval.display.media import frame_panel, frame_text, panel_table
 from kgeval.errors import MetricError
 from kgeval.metrics.base import Metric, split_list

@@ -8,7 +8,7 @@ from typing import Any
 
 from kgeval.classification.classification_comparison import ClassificationComparison, compare_classifications
 from kgeval.cli.options import json_text, say_aside
-from kgeval.comparison.tables import screen_differences
+from kgeval.display.differences import screen_differences
 from kgeval.display.media import format_frame, frame_records, undefined_lines
 from kgeval.errors import ProtocolError
 from kgeval.metrics.default_metrics import COMPARED_METRICS

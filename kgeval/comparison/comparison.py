@@ -41,11 +41,12 @@ from kgeval.comparison.margins import equivalence_table
 from kgeval.comparison.names import check_rivals, models_of, several_results
 from kgeval.comparison.panels import comparison_panel
 from kgeval.comparison.rows import pairs_of, row_of
-from kgeval.comparison.tables import screen_differences, values_text
+from kgeval.comparison.tables import values_text
 from kgeval.comparison.texts import header_lines
 from kgeval.comparison.verdict import Verdict, verdict_of
 from kgeval.data.frames import with_labels
 from kgeval.data.known import SETTINGS
+from kgeval.display.differences import screen_differences
 from kgeval.errors import MetricError, ProtocolError
 from kgeval.metrics.base import Metric, split_list
 from kgeval.metrics.default_metrics import COMPARED_METRICS

@@ -6,8 +6,9 @@ import math
 from typing import TYPE_CHECKING
 
 from kgeval.checks import counted
-from kgeval.comparison.tables import MAX_NAME, shown_differences, shown_values
+from kgeval.comparison.tables import shown_values
 from kgeval.display import html
+from kgeval.display.differences import MAX_NAME, shown_differences
 from kgeval.display.html import Markup, joined
 from kgeval.display.media import panel_table
 from kgeval.metrics.grammar import display_of

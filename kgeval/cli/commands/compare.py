@@ -16,8 +16,9 @@ from kgeval.cli.options import add_format, add_quiet, add_results, json_text, re
 from kgeval.comparison.comparison import Comparison
 from kgeval.comparison.margins import equivalence_lines
 from kgeval.comparison.names import check_rivals
-from kgeval.comparison.tables import screen_differences, values_text
+from kgeval.comparison.tables import values_text
 from kgeval.comparison.texts import protocol_comment
+from kgeval.display.differences import screen_differences
 from kgeval.display.media import format_frame, frame_records, undefined_lines
 from kgeval.errors import ProtocolError
 from kgeval.metrics.base import split_list
