@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kgeval.checks import listed
 from kgeval.comparison.texts import protocol_comment
+from kgeval.comparison.verdict import leaders_of
 from kgeval.display.media import drawn
 from kgeval.display.table import BOLD, Note, Table, frame_table
-from kgeval.errors import MetricError
 from kgeval.metrics.grammar import display_of
 from kgeval.terminal import PIPE, Screen
 from kgeval.wording import written
@@ -24,7 +24,8 @@ def shown_values(comparison: Comparison, intervals: bool = True) -> Table:
     """Return the values of the compared models, with the best of each metric in bold.
 
     Bold are the best value, and the values of models that do not differ significantly from it. A mark means that the
-    best model is significantly better than every other model. A note names the metrics whose best value has no mark.
+    best model is significantly better than every other model; there is none if models were compared with a baseline
+    only. A note names the metrics whose best value has no mark.
 
     Parameters
     ----------
@@ -32,34 +33,20 @@ def shown_values(comparison: Comparison, intervals: bool = True) -> Table:
     intervals : bool
         Whether each value has its interval; else a note says how far the ends of the intervals lie from the values.
     """
-    values, alpha, tests = comparison.values, comparison.alpha, comparison.differences
-    best = {metric: _best_model(comparison, metric) for metric in comparison.keys}
-    bold: set[tuple[Any, str]] = set()
-    marks: dict[tuple[Any, str], str] = {}
-    for metric, leader in best.items():
-        rows = tests[tests["metric"] == metric]
-        own = rows[(rows["first"] == leader) | (rows["second"] == leader)]
-        won = own[own["better"] == leader]
-        if 0 < len(own) == len(won):
-            marks[leader, metric] = MARK
-        beaten = {*won["first"], *won["second"]} - {leader}
-        known = values.index[values[metric].notna()]
-        bold |= {(name, metric) for name in known if leader and len(known) > 1 and name not in beaten}
+    values, alpha, has_all_pairs = comparison.values, comparison.alpha, comparison.terms.baseline is None
+    leaders = {metric: leaders_of(comparison, metric) for metric in comparison.keys}
+    bold = {(name, metric) for metric, names in leaders.items() for name in names}
+    marks = {(names[0], metric): MARK for metric, names in leaders.items() if len(names) == 1 and has_all_pairs}
     notes: list[Note] = []
     if bold:
         notes.append((BOLD, f"best value, and values that do not differ significantly from it (p > {alpha:g}, Holm)"))
     if marks:
         notes.append((MARK, f"significantly better than every other model, p <= {alpha:g} (Holm)"))
-    has_value = [metric for metric in comparison.keys if values[metric].notna().any()]
-    undecided = [display_of(metric).heading for metric in has_value if (best[metric], metric) not in marks]
-    if undecided:
-        notes.append(
-            (
-                "",
-                f"undecided: {', '.join(undecided)}; the best model does not differ significantly from every other "
-                f"model (p <= {alpha:g}, Holm)",
-            )
-        )
+    undecided = [metric for metric in leaders if values[metric].notna().any() and len(leaders[metric]) != 1]
+    if undecided and has_all_pairs:
+        headings = ", ".join(display_of(metric).heading for metric in undecided)
+        says = "the best model does not differ significantly from every other model"
+        notes.append(("", f"undecided: {headings}; {says} (p <= {alpha:g}, Holm)"))
     if not intervals:
         notes += [("", _widths(comparison))]
         values = values[list(comparison.keys)]
@@ -95,11 +82,3 @@ def values_text(comparison: Comparison, style: str, screen: Screen = PIPE, inter
     ties = " and ".join(sorted({key.ties for key in comparison.keys.values()}))
     table = shown_values(comparison, style != "latex" if intervals is None else intervals)
     return drawn(table, style, screen, protocol_comment(named, ties) if style == "latex" else "")
-
-
-def _best_model(comparison: Comparison, metric: str) -> str:
-    """Return the name of the model with the best value; empty if it is not known."""
-    try:
-        return str(comparison.best(metric))
-    except MetricError:
-        return ""

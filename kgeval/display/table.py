@@ -169,8 +169,17 @@ def interval_text(low: float, high: float, write: Callable[[float], str]) -> str
 
 
 def heading_of(column: str) -> str:
-    """Return the heading of a column of a table of metrics, such as ``"MRR"`` for ``"mrr"``."""
-    return "effective clusters" if column == N_EFFECTIVE else display_of(column).heading
+    """Return the heading of a column of a table of metrics.
+
+    Examples
+    --------
+    >>> heading_of("mrr"), heading_of("macro.f1"), heading_of("n_effective")
+    ('MRR', 'macro F1', 'effective clusters')
+    """
+    if column == N_EFFECTIVE:
+        return "effective clusters"
+    macro = "macro " if column.startswith("macro.") else ""
+    return macro + display_of(column.removeprefix("macro.")).heading
 
 
 def frame_table(

@@ -422,3 +422,13 @@ def test_protocol_comment(comparison, result):
     latex = values_text(comparison, "latex", screen=PIPE).split("\n")
     assert latex[0] == said
     assert latex[4] == r"model & MRR & MR \\"
+
+
+def test_against_a_baseline_nothing_beats_every_other_model(comparison):
+    """The best was tested against the baseline alone: no dagger, and no note about all others."""
+    named = dict(zip(comparison.names, comparison.results))
+    against = kgeval.compare(named, metrics="mrr", baseline="three")
+    assert against.differences["better"].tolist() == ["one", "two"]
+    text = values_text(against, "table")
+    assert "†" not in text
+    assert "every other model" not in text
