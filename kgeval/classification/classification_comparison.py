@@ -26,6 +26,7 @@ from kgeval.comparison.verdict import Sentence
 from kgeval.display import html
 from kgeval.display.differences import screen_differences, shown_differences
 from kgeval.display.media import frame_panel, frame_text, panel_table
+from kgeval.display.table import heading_of
 from kgeval.errors import MetricError
 from kgeval.metrics.base import Metric, split_list
 from kgeval.metrics.grammar import display_of
@@ -94,7 +95,7 @@ class ClassificationComparison:
     def verdict(self) -> str:
         """The result of the comparison for the first metric, as one sentence."""
         label, (_, metric) = next(iter(self.keys.items()))
-        values, heading = dict(zip(self.names, self.values[label].tolist())), _heading(label)
+        values, heading = dict(zip(self.names, self.values[label].tolist())), heading_of(label)
         rows = self.differences[self.differences["metric"] == label]
         undefined = [name for name, value in values.items() if not math.isfinite(value)]
         if undefined:
@@ -110,7 +111,7 @@ class ClassificationComparison:
         first = self.results[0]
         shown, conditional = interval_lines(self.clusters, self.confidence)
         n_positive = int(first.table["label"].sum())
-        undirected = [_heading(label) for label, (_, metric) in self.keys.items() if not _has_direction(metric)]
+        undirected = [heading_of(label) for label, (_, metric) in self.keys.items() if not _has_direction(metric)]
         corrected = "all of them"
         if undirected:
             corrected = f"all but {' and '.join(undirected)}, which cannot show which model is better"
@@ -332,9 +333,3 @@ def _macro_difference(
 def _has_direction(metric: PointMetric) -> bool:
     """Return whether the best value is the smallest or largest possible value, so that one direction is better."""
     return metric.best in metric.bounds
-
-
-def _heading(label: str) -> str:
-    """Return the name of a metric in sentences, such as "macro F1"."""
-    name = label.removeprefix("macro.")
-    return f"macro {display_of(name).heading}" if name != label else display_of(name).heading

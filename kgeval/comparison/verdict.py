@@ -17,6 +17,7 @@ from kgeval.checks import listed
 from kgeval.comparison.alignment import mismatches
 from kgeval.comparison.differences import ROUNDING
 from kgeval.comparison.rows import best_first, difference_words, leaders_among, row_of, trained_words
+from kgeval.display.table import heading_of
 from kgeval.errors import DataError, MetricError
 from kgeval.metrics import RankMetric
 from kgeval.metrics.base import Metric
@@ -240,12 +241,12 @@ def _of_one(name: str, result: EvaluationResult, key: Key) -> Verdict:
     label, ranks = str(key), result.rank_table
     value = ranks.value(key)
     if not math.isfinite(value.value):
-        reason = f"{shown_name(name)} has no {_heading(label)}: {value.reason or 'the value is not finite'}"
+        reason = f"{shown_name(name)} has no {heading_of(label)}: {value.reason or 'the value is not finite'}"
         return replace(_no_verdict(key, reason), outcome="one")
     decimals, lower = display_of(label).decimals, "" if key.higher_is_better else " (lower is better)"
     interval = result.interval(label, confidence=CONFIDENCE)
     limits = between(interval.low, interval.high, decimals)
-    text = f"{shown_name(name)}: {_heading(label)}{lower} {written(value.value, decimals)} {limits}".rstrip()
+    text = f"{shown_name(name)}: {heading_of(label)}{lower} {written(value.value, decimals)} {limits}".rstrip()
     chance = ranks.value(key, at_chance=True).value
     if math.isfinite(chance):
         text += f", chance {written(chance, decimals)}"
@@ -434,7 +435,7 @@ def _why_none(comparison: Comparison, label: str) -> str:
     if comparison.alignment.differing:
         texts = [str(mismatch) for mismatch in comparison.alignment.differing]
         return f"the results differ, and the comparison accepted it: {_first_of(texts)}"
-    key, heading = comparison.keys[label], _heading(label)
+    key, heading = comparison.keys[label], heading_of(label)
     values = zip(comparison.names, comparison.results, comparison.values[label])
     undefined = {
         name: result.rank_table.value(key).reason for name, result, value in values if not math.isfinite(value)
@@ -444,7 +445,7 @@ def _why_none(comparison: Comparison, label: str) -> str:
 
 
 def _no_verdict(key: Key, reason: str) -> Verdict:
-    return Verdict(f"No verdict on {_heading(str(key))}: {shown_name(reason, MAX_REASON)}", "undecided", (), str(key))
+    return Verdict(f"No verdict on {heading_of(str(key))}: {shown_name(reason, MAX_REASON)}", "undecided", (), str(key))
 
 
 def _first_of(texts: Sequence[str]) -> str:
@@ -469,7 +470,3 @@ def shown_name(text: str, limit: int = MAX_LABEL) -> str:
     """Return a name, label or reason as printable text; the middle of a text longer than `limit` is replaced by "…"."""
     half = limit // 2
     return printable(text if len(text) <= limit else f"{text[:half]}…{text[-half:]}") or "(empty label)"
-
-
-def _heading(label: str) -> str:
-    return display_of(label).heading

@@ -12,7 +12,7 @@ import pandas as pd
 from kgeval.checks import counted, grouped, listed
 from kgeval.display.html import difference_bar
 from kgeval.display.media import text_table
-from kgeval.display.table import Cell, Column, Table
+from kgeval.display.table import Cell, Column, Table, heading_of
 from kgeval.metrics.grammar import display_of
 from kgeval.stats.moments import FEW_CLUSTERS
 from kgeval.terminal import PIPE, Screen, shortened
@@ -52,9 +52,7 @@ def shown_differences(
     pairs = [f"{name(row['first'])} - {name(row['second'])}" for row in rows]
     is_one_pair = has_metrics and len(set(pairs)) == 1
     displays = [display_of(row["metric"].removeprefix("macro.")) for row in rows]
-    headings = [
-        ("macro " if row["metric"].startswith("macro.") else "") + one.heading for row, one in zip(rows, displays)
-    ]
+    headings = [heading_of(row["metric"]) for row in rows]
     columns = [Column.of_labels("dataset", [row["dataset"] for row in rows])] if has_datasets else []
     columns += [] if is_one_pair else [Column.of_labels("difference of", pairs)]
     columns += [Column.of_labels(pairs[0] if is_one_pair else "metric", headings)] if has_metrics else []
@@ -95,7 +93,7 @@ def screen_differences(differences: pd.DataFrame, alpha: float, screen: Screen =
     shown = [row for row in rows if row["metric"] == metrics[0]] if is_cut else rows
     table = shown_differences(shown, alpha, screen=screen)
     if is_cut:
-        others = listed([display_of(metric.removeprefix("macro.")).heading for metric in metrics[1:]])
+        others = listed([heading_of(metric) for metric in metrics[1:]])
         left_out = f"{counted(len(rows) - len(shown), 'difference')} in {others}: --to csv, in Python .differences"
         table = replace(table, notes=[*table.notes, ("", left_out)])
     return text_table(table, screen)
