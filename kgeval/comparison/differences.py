@@ -1,6 +1,6 @@
 """Tables of differences between results on the same ranks, and the contribution of each group of ranks.
 
-`compare` in `comparing.py` calls `samples_of`, `value_table` and `difference_table`; `Comparison.by` calls
+`compare` in `comparison.py` calls `samples_of`, `value_table` and `difference_table`; `Comparison.by` calls
 `group_table`.
 """
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -109,7 +110,8 @@ def _difference(row: Mapping[Any, Any], decimals: int) -> Cell:
 def _drawings(rows: Sequence[Mapping[Any, Any]]) -> Column:
     """Return the differences with their intervals, drawn on one axis."""
     limit = edge_of([abs(row[name]) for row in rows for name in ("difference", "low", "high")])
-    drawn = [Cell("", drawing=difference_bar(row["difference"], row["low"], row["high"], limit)) for row in rows]
+    numbers = ((row["difference"], row["low"], row["high"]) for row in rows)
+    drawn = [Cell("", drawing=partial(difference_bar, *of_row, limit)) for of_row in numbers]
     return Column(f"-{limit:g} to +{limit:g}", drawn)
 
 

@@ -185,7 +185,7 @@ def panel_table(table: Table) -> Markup:
 
     def content(column: Column, cell: Cell) -> str | Markup:
         if cell.drawing is not None:
-            return cell.drawing
+            return cell.drawing()
         parts = [cell.text + cell.mark, f"± {cell.deviation}" if cell.deviation else "", cell.interval]
         text = " ".join(filter(None, parts))
         return tag("strong", text) if cell.is_best else text

@@ -41,9 +41,9 @@ class Cell:
         A mark, such as ``"†"``, that a note explains.
     is_best : bool
         Whether the cell is bold, as one of the best of its column or as a decision.
-    drawing : Markup, optional
-        What HTML shows in place of the text, such as an interval on an axis; all other media leave out a column whose
-        cells are drawn.
+    drawing : function, optional
+        Makes what HTML shows in place of the text, such as an interval on an axis; all other media leave out a column
+        whose cells are drawn, and make no drawing.
     """
 
     text: str
@@ -51,7 +51,7 @@ class Cell:
     deviation: str = ""
     mark: str = ""
     is_best: bool = False
-    drawing: Markup | None = None
+    drawing: Callable[[], Markup] | None = None
 
 
 @dataclass(frozen=True)

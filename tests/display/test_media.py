@@ -183,7 +183,7 @@ def test_latex_columns_of_siunitx():
 
 
 def test_drawings_are_for_html_alone():
-    table = Table([Column.of_labels("", ["a"]), Column("axis", [Cell("", drawing=Markup("<svg></svg>"))])])
+    table = Table([Column.of_labels("", ["a"]), Column("axis", [Cell("", drawing=lambda: Markup("<svg></svg>"))])])
     assert "<td><svg></svg></td>" in panel_table(table)
     assert text_table(table) == "\na"
     assert markdown_table(table).endswith("| a |")
