@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from kgeval._version import __version__
 from kgeval.audit import audit
-from kgeval.checks import shows_only
+from kgeval.base.checks import shows_only
 from kgeval.data import candidates
 from kgeval.data.corruption import negatives, sample_negatives
 from kgeval.data.dataset import Dataset

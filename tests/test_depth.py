@@ -13,7 +13,7 @@ from kgeval.ranking import ranker
 
 HOUSE = str(Path(kg.__file__).parent)
 EXECUTORS = str(Path(kg.__file__).parent / "ranking" / "executors")
-ARGUMENTS = str(Path(kg.__file__).parent / "checks.py")
+ARGUMENTS = str(Path(kg.__file__).parent / "base" / "checks.py")
 
 
 def chain_to(name, file, run):

@@ -92,7 +92,7 @@ FAULTS = {
         "data/test_dataset.py::test_labels_that_look_alike_are_observed",
         "cli/test_evaluate.py::test_g8_observations_of_the_dataset_stand_on_standard_error",
     ],
-    "G9 --overwrite replaces devices and links": ["test_files.py::test_only_regular_files_are_replaced"],
+    "G9 --overwrite replaces devices and links": ["base/test_files.py::test_only_regular_files_are_replaced"],
     "G10 sys.exit in a scorer": ["scorers/test_row_scorers.py::test_leaving_the_program_is_an_error"],
     "G11 very wide lines": [
         "formats/datasets/test_tab_folder.py::test_g11_a_very_wide_line_is_refused_before_it_is_parsed",
@@ -110,7 +110,7 @@ FAULTS = {
         "trec/test_run_files.py::test_a_grade_may_be_too_long",
     ],
     "G19 an unreadable file is called damaged": [
-        "test_files.py::test_what_the_system_refuses_is_not_called_damaged",
+        "base/test_files.py::test_what_the_system_refuses_is_not_called_damaged",
     ],
     "G20 weights that overflow": ["results/test_breakdowns.py::test_refused_weights"],
     "G21 pipes as files": [
@@ -216,8 +216,8 @@ FAULTS = {
         "comparison/test_decisions.py::test_h19_pairs_without_a_common_run_say_so",
     ],
     "H21 cards that contradict themselves": [
-        "benchmarks/test_board.py::test_a_card_that_contradicts_itself_is_marked_and_not_ranked",
-        "benchmarks/test_board.py::test_a_card_whose_date_is_no_date_is_not_read",
+        "report/test_board.py::test_a_card_that_contradicts_itself_is_marked_and_not_ranked",
+        "report/test_board.py::test_a_card_whose_date_is_no_date_is_not_read",
         "cli/test_card_commands.py::test_a_card_that_contradicts_itself_is_said_by_card_and_verify",
     ],
     "H22 nearly identical ranks, groups of two triples, AP of few examples": [
@@ -282,24 +282,24 @@ FAULTS = {
     ],
     "H38 two savers of one name": [
         "test_kills.py::test_of_two_savers_one_succeeds",
-        "test_files.py::test_a_file_that_appears_while_another_is_written_is_kept",
+        "base/test_files.py::test_a_file_that_appears_while_another_is_written_is_kept",
     ],
     "H39 results cannot be pickled": [
         "results/test_evaluation_result.py::test_results_and_comparisons_can_be_pickled_and_copied",
         "results/test_evaluation_result.py::test_a_result_comes_back_from_another_process",
     ],
     "H40 small files that fill the memory": [
-        "test_files.py::test_an_archive_that_fills_the_memory_is_refused",
-        "test_files.py::test_a_result_that_compresses_well_is_read_again",
+        "base/test_files.py::test_an_archive_that_fills_the_memory_is_refused",
+        "base/test_files.py::test_a_result_that_compresses_well_is_read_again",
         "formats/test_triple_tables.py::test_parquet_files_that_are_made_to_fill_the_memory",
         "formats/test_unpacking.py::test_too_many_bytes_are_refused",
-        "test_limits.py::test_a_bomb_of_each_kind_is_refused",
+        "base/test_limits.py::test_a_bomb_of_each_kind_is_refused",
     ],
     "H41 pipes and loops inside a folder": [
         "formats/test_folders.py::test_h41_pipes_and_loops_inside_a_folder_are_named",
     ],
     "H42 one label that is far longer than the others": [
-        "test_limits.py::test_one_long_label_does_not_widen_the_others",
+        "base/test_limits.py::test_one_long_label_does_not_widen_the_others",
     ],
     "H43 exceptions of Python and of libraries": [
         "test_own_errors.py::test_h43_json_that_is_nested_too_deeply",
@@ -312,17 +312,17 @@ FAULTS = {
     "H44 full folders and too few handles": [
         "ranking/executors/test_process_limits.py::test_h44_a_full_folder_for_temporary_files_is_named",
         "ranking/executors/test_process_limits.py::test_h44_too_few_handles_name_the_number_of_workers",
-        "test_files.py::test_too_few_handles_are_an_own_error",
+        "base/test_files.py::test_too_few_handles_are_an_own_error",
     ],
     "H45 hidden files of a killed save": [
-        "test_files.py::test_what_a_killed_process_left_is_removed_by_the_next_save",
+        "base/test_files.py::test_what_a_killed_process_left_is_removed_by_the_next_save",
         "test_kills.py::test_a_killed_process_leaves_the_old_file_or_the_new_one",
     ],
     "H46 a member that is missing": [
-        "test_files.py::test_a_member_that_is_missing_or_changed_is_noticed",
+        "base/test_files.py::test_a_member_that_is_missing_or_changed_is_noticed",
     ],
     "H47 the umask": [
-        "test_files.py::test_the_umask_is_never_changed",
+        "base/test_files.py::test_the_umask_is_never_changed",
     ],
 }
 

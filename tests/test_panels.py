@@ -10,9 +10,9 @@ import pytest
 from grids import light
 
 import kgeval as kg
+from kgeval.base.wording import enough_decimals, signed, written
 from kgeval.display import differences, html
 from kgeval.display.html import VOID
-from kgeval.wording import enough_decimals, signed, written
 
 pytestmark = pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")
 HOSTILE = "<script>alert('x')</script><img src=x onerror=alert(1)></td></table></div>&amp;\u202e\x1b[31m"

@@ -7,8 +7,8 @@ import unicodedata
 
 import pytest
 
-from kgeval.terminal import MIN_WIDTH, PIPE, Column, Screen, shortened, width_of
-from kgeval.wording import printable
+from kgeval.base.terminal import MIN_WIDTH, PIPE, Column, Screen, shortened, width_of
+from kgeval.base.wording import printable
 
 CODES = re.compile("\x1b\\[[0-9]*m")
 HOSTILE = [  # label, and its width on a terminal, counted by hand

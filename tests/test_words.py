@@ -568,7 +568,7 @@ DEFINED = {
     "Part": [], "Parts": ["kgeval.scorers.scorer_calls"], "DatasetRuns": ["kgeval.benchmarks.cells"],
     "Steps": ["kgeval.metrics.retrieval.stepwise"],  # of a list of answers; those of pages and thresholds say whose
     "INTERVALS": [], "Terms": [], "BenchmarkTerms": [],
-    "written": ["kgeval.wording"],  # a number as text
+    "written": ["kgeval.base.wording"],  # a number as text
     "assembly": [], "recent": [], "answers": [], "many_runs": [],
     "tables": ["kgeval.benchmarks", "kgeval.comparison"],  # each room makes the tables of its own results
     "UNDECIDED": ["kgeval.comparison.rows"],  # of a difference; a rank known by bounds is bounded, see OLD

@@ -14,7 +14,7 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from kgeval.checks import names_unknown_arguments, shows_only
+from kgeval.base.checks import names_unknown_arguments, shows_only
 from kgeval.errors import ScoreError
 from kgeval.scorers.libraries import adapter_of, register_adapter
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from kgeval.adapters.base import LibraryScorer, LiveModel, map_ids
 from kgeval.adapters.triples import TripleRows
-from kgeval.checks import Ids, Scores
+from kgeval.base.checks import Ids, Scores
 from kgeval.data.dataset import Dataset
 from kgeval.errors import ScoreError
 

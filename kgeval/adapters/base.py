@@ -18,7 +18,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from kgeval.checks import Ids, counted, cut_label
+from kgeval.base.checks import Ids, counted, cut_label
 from kgeval.data.dataset import Dataset
 from kgeval.data.library_objects import library_labels
 from kgeval.data.vocabulary import Vocabulary

@@ -9,7 +9,15 @@ from typing import Any
 import numpy as np
 
 from kgeval.adapters.entity_texts import MISSING, EntityTexts, Texts, both_texts, joined
-from kgeval.checks import Ids, Scores, check_one_of, check_positive_int, counted, cut_label, names_unknown_arguments
+from kgeval.base.checks import (
+    Ids,
+    Scores,
+    check_one_of,
+    check_positive_int,
+    counted,
+    cut_label,
+    names_unknown_arguments,
+)
 from kgeval.data.dataset import Dataset
 from kgeval.errors import ScoreError
 from kgeval.scorers.rounding import TOLERANCE, TOLERANCE_OF_HALVES

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from kgeval.checks import Ids, Scores, counted, cut_label
+from kgeval.base.checks import Ids, Scores, counted, cut_label
+from kgeval.base.files import read_text
 from kgeval.data.dataset import Dataset
 from kgeval.data.vocabulary import Vocabulary
 from kgeval.errors import DataError, ScoreError
-from kgeval.files import read_text
 
 Texts = Mapping[str, str] | str | os.PathLike[str]
 MISSING = ("error", "label")

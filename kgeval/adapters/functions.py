@@ -12,7 +12,7 @@ import numpy as np
 
 from kgeval.adapters.base import BoundScorer, IdMap, LibraryScorer, evaluation_mode, map_ids
 from kgeval.adapters.triples import FOR_TENSORS, device_of
-from kgeval.checks import Ids, check_one_of, names_unknown_arguments
+from kgeval.base.checks import Ids, check_one_of, names_unknown_arguments
 from kgeval.data.dataset import Dataset
 from kgeval.data.qualifiers import QUALIFIERS
 from kgeval.errors import ScoreError

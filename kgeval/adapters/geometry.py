@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from kgeval.adapters.base import LibraryScorer
-from kgeval.checks import Ids, Scores
+from kgeval.base.checks import Ids, Scores
 from kgeval.data.dataset import Dataset
 from kgeval.data.queries import given_and_asked
 from kgeval.data.sides import SIDES

@@ -16,7 +16,7 @@ import numpy as np
 
 from kgeval.adapters.base import LibraryScorer, LiveModel, map_ids
 from kgeval.adapters.triples import ids_for, row_size
-from kgeval.checks import Ids
+from kgeval.base.checks import Ids
 from kgeval.data.dataset import Dataset
 from kgeval.data.library_objects import library_labels
 from kgeval.errors import ScoreError

@@ -24,7 +24,7 @@ from kgeval.adapters.triples import (
     ids_for,
     row_size,
 )
-from kgeval.checks import Ids
+from kgeval.base.checks import Ids
 from kgeval.data.dataset import Dataset
 from kgeval.formats.checkpoints.state_dicts import side_by_side
 from kgeval.kernels.arrays import Array

@@ -25,7 +25,7 @@ import numpy as np
 
 from kgeval.adapters.base import IdMap, LibraryScorer, LiveModel, map_ids
 from kgeval.adapters.geometry import certified
-from kgeval.checks import Ids, check_one_of
+from kgeval.base.checks import Ids, check_one_of
 from kgeval.data.dataset import Dataset
 from kgeval.data.library_objects import library_labels
 from kgeval.errors import ScoreError

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from kgeval.checks import Ids, Scores
+from kgeval.base.checks import Ids, Scores
 from kgeval.errors import DataError
 
 FILE_NAME = "kgeval-texts.sqlite"  # the file in a folder that the user names

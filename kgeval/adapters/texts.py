@@ -14,10 +14,18 @@ import numpy as np
 
 from kgeval.adapters.entity_texts import MISSING, EntityTexts, Texts, both_texts, joined
 from kgeval.adapters.text_cache import TextCache
-from kgeval.checks import Ids, Scores, check_one_of, check_positive_int, counted, cut_label, names_unknown_arguments
+from kgeval.base.checks import (
+    Ids,
+    Scores,
+    check_one_of,
+    check_positive_int,
+    counted,
+    cut_label,
+    names_unknown_arguments,
+)
+from kgeval.base.files import pack_labels
 from kgeval.data.dataset import Dataset
 from kgeval.errors import ScoreError
-from kgeval.files import pack_labels
 from kgeval.scorers.rounding import Rounding, score_differences
 from kgeval.scorers.values import as_scores
 

@@ -31,7 +31,7 @@ from kgeval.adapters.triples import (
     ids_for,
     row_size,
 )
-from kgeval.checks import Ids
+from kgeval.base.checks import Ids
 from kgeval.data.dataset import Dataset
 from kgeval.errors import ScoreError
 from kgeval.formats.checkpoints.state_dicts import as_matrices, complex_with_scalars, not_unit_row

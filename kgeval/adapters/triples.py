@@ -13,9 +13,9 @@ import numpy as np
 
 from kgeval.adapters.base import IdMap, LibraryScorer
 from kgeval.adapters.geometry import certified
-from kgeval.checks import Ids
+from kgeval.base.checks import Ids
+from kgeval.base.files import Arrays
 from kgeval.data.dataset import Dataset
-from kgeval.files import Arrays
 from kgeval.formats.checkpoints.model_file import ModelFile, build_model
 from kgeval.formats.checkpoints.state_dicts import settings_as_arrays
 from kgeval.kernels.arrays import Array, library, load_torch

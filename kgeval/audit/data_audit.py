@@ -14,10 +14,10 @@ from typing import Any
 import pandas as pd
 
 from kgeval.audit.findings import EFFECTS, all_findings
-from kgeval.checks import counted, names_unknown_arguments
+from kgeval.base.checks import counted, names_unknown_arguments
+from kgeval.base.terminal import PIPE, Column, Screen
+from kgeval.base.wording import printable
 from kgeval.data.dataset import Dataset, check_dataset
-from kgeval.terminal import PIPE, Column, Screen
-from kgeval.wording import printable
 
 COLUMNS = ("kind", "relation", "split", "share", "count", "example", "effect")
 MAX_ROWS = 8  # rows of one kind that the text and the panel show

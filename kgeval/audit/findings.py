@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import Bools, Ids, counted
+from kgeval.base.checks import Bools, Ids, counted
 from kgeval.data.dataset import Dataset, triple_labels
 from kgeval.data.keys import facts_of, natural_key
 from kgeval.data.known import KnownIndex

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from kgeval.audit.findings import recurs
-from kgeval.checks import counted, listed
+from kgeval.base.checks import counted, listed
 from kgeval.data.dataset import Dataset
 from kgeval.data.keys import facts_of
 from kgeval.features import leaks

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from kgeval.base.checks import GONE, answers_old_names, counted, listed
+from kgeval.base.wording import p_equals, p_text, printable
 from kgeval.benchmarks.notes import NOT_INDEPENDENT
-from kgeval.checks import GONE, answers_old_names, counted, listed
 from kgeval.comparison.rows import UNDECIDED, alpha_of
 from kgeval.display.media import frame_text
 from kgeval.errors import MetricError
@@ -31,7 +32,6 @@ from kgeval.stats.across_datasets import (
     nemenyi,
 )
 from kgeval.stats.intervals import check_confidence
-from kgeval.wording import p_equals, p_text, printable
 
 if TYPE_CHECKING:  # these modules import this one
     from kgeval.benchmarks.model_benchmark import Benchmark

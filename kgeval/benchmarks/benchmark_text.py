@@ -6,8 +6,9 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from kgeval.base.checks import counted
+from kgeval.base.terminal import Screen
 from kgeval.benchmarks.tables import mean_table, pair_table
-from kgeval.checks import counted
 from kgeval.comparison.rows import interval_words
 from kgeval.comparison.texts import exchangeable_words, holm_words
 from kgeval.display import html
@@ -16,7 +17,6 @@ from kgeval.display.media import panel_table, text_table
 from kgeval.metrics.grammar import display_of
 from kgeval.results.clustering import PURPOSES
 from kgeval.stats.runs import MIN_TO_SEPARATE
-from kgeval.terminal import Screen
 
 if TYPE_CHECKING:  # these modules import this one
     from kgeval.benchmarks.model_benchmark import Benchmark

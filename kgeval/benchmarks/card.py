@@ -15,13 +15,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from kgeval.base.checks import names_unknown_arguments
+from kgeval.base.files import check_source, check_target, replacing
 from kgeval.benchmarks.card_files import FORMAT, card_text, check_content, is_date, last_digit, read_content, rounded
 from kgeval.benchmarks.paragraphs import run_paragraph
 from kgeval.benchmarks.rank_hashes import labels_digest, ranks_digest, scores_digest
-from kgeval.checks import names_unknown_arguments
 from kgeval.data.known import SETTINGS
 from kgeval.errors import DataError
-from kgeval.files import check_source, check_target, replacing
 from kgeval.metrics.default_metrics import DEFAULT_METRICS
 from kgeval.plausibility.table import check_table
 from kgeval.results.display import tie_ends

@@ -14,10 +14,10 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from kgeval.base.files import check_source, read_text
+from kgeval.base.limits import check_json
 from kgeval.data.protocol import Protocol
 from kgeval.errors import DataError, MetricError
-from kgeval.files import check_source, read_text
-from kgeval.limits import check_json
 from kgeval.results.keys import Key
 
 VERSION = 2  # version 1 called bounded ranks "undecided"

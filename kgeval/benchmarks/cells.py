@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from kgeval.base.checks import check_one_of
 from kgeval.benchmarks.runs import Run
-from kgeval.checks import check_one_of
 from kgeval.comparison.alignment import OVERRIDES, Alignment, align
 from kgeval.comparison.differences import PairedObservations, samples_of
 from kgeval.comparison.rows import Pair, alpha_of, decided_rows, pairs_of

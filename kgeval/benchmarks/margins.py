@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from kgeval.base.checks import check_one_of
 from kgeval.benchmarks.cells import DatasetRuns
-from kgeval.checks import check_one_of
 from kgeval.comparison.margins import KINDS, check_margin, largest_difference, margin_rows, with_support
 from kgeval.comparison.rows import Pair, row_of
 from kgeval.errors import MetricError

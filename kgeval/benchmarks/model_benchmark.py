@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from kgeval.base.checks import GONE, answers_old_names, check_one_of, counted, names_unknown_arguments
+from kgeval.base.files import replacing
 from kgeval.benchmarks import benchmark_text, tables
 from kgeval.benchmarks.across import AcrossDatasets, across_datasets
 from kgeval.benchmarks.cells import COLUMNS, NUMBERS, BenchmarkSettings, aligned_runs, difference_table
@@ -22,14 +24,12 @@ from kgeval.benchmarks.margins import benchmark_equivalence
 from kgeval.benchmarks.notes import benchmark_notes
 from kgeval.benchmarks.runs import Run, read_runs
 from kgeval.benchmarks.verdict import BenchmarkVerdict, benchmark_verdict
-from kgeval.checks import GONE, answers_old_names, check_one_of, counted, names_unknown_arguments
 from kgeval.comparison.alignment import Alignment
 from kgeval.comparison.differences import read_keys
 from kgeval.comparison.texts import protocol_words, ties_line
 from kgeval.display.escapes import without_formulas
 from kgeval.display.media import latex_table, markdown_table
 from kgeval.errors import MetricError
-from kgeval.files import replacing
 from kgeval.metrics.base import Metric, split_list
 from kgeval.metrics.default_metrics import BRIEF_METRICS
 from kgeval.results.clustering import CLUSTERS

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from kgeval.base.checks import grouped, listed
 from kgeval.benchmarks.cells import BenchmarkSettings, DatasetRuns
 from kgeval.benchmarks.runs import Run
 from kgeval.benchmarks.verdict import borrowed_spreads
-from kgeval.checks import grouped, listed
 from kgeval.comparison.alignment import differing_facts
 
 EQUAL_RANKS = "are all equal; are they the same run?"

@@ -7,14 +7,14 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any
 
-from kgeval.checks import check_one_of, counted, listed
+from kgeval.base.checks import check_one_of, counted, listed
+from kgeval.base.wording import printable
 from kgeval.data.sides import ALL_SIDES
 from kgeval.data.triples import SPLITS
 from kgeval.display.escapes import escaped_latex
 from kgeval.errors import DataError
 from kgeval.metrics.default_metrics import PLAIN_METRICS
 from kgeval.metrics.grammar import display_of
-from kgeval.wording import printable
 
 STYLES = ("text", "latex")
 WIDTH = 80

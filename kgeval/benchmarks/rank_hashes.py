@@ -13,7 +13,7 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
-from kgeval.checks import Ids, Reals
+from kgeval.base.checks import Ids, Reals
 from kgeval.data.fingerprints import fingerprint_triples
 from kgeval.data.known import SETTINGS
 from kgeval.data.vocabulary import Vocabulary

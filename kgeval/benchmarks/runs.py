@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kgeval.checks import grouped, listed
+from kgeval.base.checks import grouped, listed
 from kgeval.errors import ProtocolError
 from kgeval.results.evaluation_result import EvaluationResult
 from kgeval.results.run_names import MODEL, SEED, check_model_name, run_name

@@ -11,15 +11,15 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from kgeval.base.checks import counted, listed
+from kgeval.base.terminal import PIPE, Screen
+from kgeval.base.wording import printable
 from kgeval.benchmarks.notes import EQUAL_RANKS
 from kgeval.benchmarks.verdict import borrowed_spreads, why_none
-from kgeval.checks import counted, listed
 from kgeval.comparison.texts import protocol_comment
 from kgeval.display.differences import shown_differences
 from kgeval.display.table import BOLD, Cell, Column, Note, Table, interval_text, number_text
 from kgeval.metrics.grammar import display_of
-from kgeval.terminal import PIPE, Screen
-from kgeval.wording import printable
 
 if TYPE_CHECKING:  # these modules import this one
     from kgeval.benchmarks.model_benchmark import Benchmark

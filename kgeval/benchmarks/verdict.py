@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from kgeval.checks import counted, grouped, listed
+from kgeval.base.checks import counted, grouped, listed
+from kgeval.base.wording import between, enough_decimals, written
 from kgeval.comparison.rows import NO_RUN, UNDECIDED, difference_words, row_of, trained_words
 from kgeval.comparison.verdict import Sentence, shown_name
 from kgeval.metrics.grammar import display_of
-from kgeval.wording import between, enough_decimals, written
 
 if TYPE_CHECKING:  # these modules import this one
     from kgeval.benchmarks.model_benchmark import Benchmark

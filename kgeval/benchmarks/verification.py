@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from kgeval._version import __version__
+from kgeval.base.checks import counted
 from kgeval.benchmarks.card import ROUNDED, Card, read_card, run_facts_of
 from kgeval.benchmarks.card_files import last_digit, place_in, rounded
-from kgeval.checks import counted
 from kgeval.results.evaluation_result import EvaluationResult
 
 # A number of a card agrees if it is the number of the run rounded to the digits of a card. Other versions of numpy sum

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import Ids, check_positive_int, check_seed, counted, names_unknown_arguments
+from kgeval.base.checks import Ids, check_positive_int, check_seed, counted, names_unknown_arguments
+from kgeval.base.terminal import Screen
 from kgeval.classification.classification_result import CLASSIFIED_METRICS, ClassificationResult
 from kgeval.classification.example_clusters import ExampleClusters, interval_lines
 from kgeval.classification.pairing import pair_examples
@@ -37,7 +38,6 @@ from kgeval.stats.intervals import check_confidence
 from kgeval.stats.macro_difference import compare_macro
 from kgeval.stats.moments import Moments
 from kgeval.stats.paired import Difference, compare_paired
-from kgeval.terminal import Screen
 
 NO_DIRECTION = "values above and below {best:g} are both worse, so a difference does not show which model is better"
 NOT_CORRECTED = "p is not corrected, and the test does not count in p_corrected"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import Ids, answers_old_names, check_one_of, counted, names_unknown_arguments
+from kgeval.base.checks import Ids, answers_old_names, check_one_of, counted, names_unknown_arguments
 from kgeval.classification.example_clusters import ExampleClusters
 from kgeval.classification.files import pack_classification, unpack_classification
 from kgeval.classification.metric_intervals import metric_interval

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from kgeval._version import __version__
-from kgeval.checks import (
+from kgeval.base.checks import (
     Bools,
     Ids,
     Reals,

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import Ids, check_one_of
+from kgeval.base.checks import Ids, check_one_of
 from kgeval.errors import MetricError
 from kgeval.results.clustering import given_labels, row_numbers
 from kgeval.stats.clusters import Clusters

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import check_ids
+from kgeval.base.checks import check_ids
+from kgeval.base.files import Arrays
 from kgeval.classification.example_clusters import POSITIVE
 from kgeval.data.triples import TripleSet
 from kgeval.errors import DataError
-from kgeval.files import Arrays
 from kgeval.metrics.pointwise.cuts import decide_by_threshold
 from kgeval.results.files import check_facts, pack_columns, pack_vocabularies, unpack_columns, unpack_vocabularies
 

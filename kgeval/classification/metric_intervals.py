@@ -8,7 +8,7 @@ from math import exp, inf, nan
 
 import numpy as np
 
-from kgeval.checks import Reals
+from kgeval.base.checks import Reals
 from kgeval.metrics.pointwise.base import PointMetric
 from kgeval.stats.clusters import Clusters
 from kgeval.stats.intervals import macro_interval, robust_interval

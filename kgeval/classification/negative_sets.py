@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from kgeval.checks import Ids, suggest
+from kgeval.base.checks import Ids, suggest
 from kgeval.data.corruption import draw_negatives
 from kgeval.data.dataset import Dataset
 from kgeval.data.fingerprints import fingerprint_triples

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import Ids, counted
+from kgeval.base.checks import Ids, counted
 from kgeval.classification.classification_result import ClassificationResult
 from kgeval.comparison.alignment import values_by_name
 from kgeval.errors import ProtocolError

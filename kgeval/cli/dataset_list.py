@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from kgeval.base.files import cache_home
+from kgeval.base.terminal import Screen
+from kgeval.base.wording import printable
 from kgeval.cli.options import json_text
 from kgeval.display.media import format_frame, frame_records
-from kgeval.files import cache_home
 from kgeval.formats.registered.fifty_seven import ultra_graphs
 from kgeval.formats.registered.table import describe_registered, registered_datasets, registered_files
-from kgeval.terminal import Screen
-from kgeval.wording import printable
 
 TEXTS = ["verified", "counted", "licence", "folder"]  # columns of text; the table shows them after the name
 

@@ -15,7 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import kgeval
-from kgeval.checks import check_one_of, check_positive_int, suggest
+from kgeval.base.checks import check_one_of, check_positive_int, suggest
+from kgeval.base.files import check_source, check_target
+from kgeval.base.wording import printable
 from kgeval.comparison.names import check_names
 from kgeval.data.candidates import EMPTY, OUTSIDE, ByRelation, Candidates
 from kgeval.data.dataset import Dataset
@@ -26,7 +28,6 @@ from kgeval.data.triples import ONE_FILE, SPLITS
 from kgeval.display.media import FORMATS
 from kgeval.errors import DataError, KgevalError, ProtocolError, ScoreError
 from kgeval.features.columns import FEATURES
-from kgeval.files import check_source, check_target
 from kgeval.formats.candidate_files import read_candidates
 from kgeval.formats.datasets import dataset_formats
 from kgeval.formats.models import model_formats
@@ -39,7 +40,6 @@ from kgeval.results.run_names import MODEL, SEED
 from kgeval.scorers.baselines import BASELINES, make_baselines
 from kgeval.scorers.models import MODELS
 from kgeval.scorers.models.base import INVERSE_ROWS, LAYOUTS, NORMALISATIONS
-from kgeval.wording import printable
 
 MATCHING = ("exact", "alias", "substring")
 MODEL_SETTINGS = (

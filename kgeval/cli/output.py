@@ -12,7 +12,9 @@ import numpy as np
 import pandas as pd
 
 import kgeval
-from kgeval.checks import check_one_of
+from kgeval.base.checks import check_one_of
+from kgeval.base.terminal import PIPE, Column, Screen
+from kgeval.base.wording import printable
 from kgeval.classification.classification_result import ClassificationResult
 from kgeval.classification.example_clusters import ExampleClusters, interval_lines
 from kgeval.cli.interval_options import add_intervals, check_level
@@ -42,8 +44,6 @@ from kgeval.results.evaluation_result import (
 from kgeval.results.keys import Key
 from kgeval.results.rank_table import CONFIDENCE
 from kgeval.results.times import split_period
-from kgeval.terminal import PIPE, Column, Screen
-from kgeval.wording import printable
 
 MAX_LISTED_RANKS = 40
 

@@ -18,14 +18,14 @@ from dataclasses import replace
 from typing import Any, NoReturn
 
 import kgeval
-from kgeval.checks import suggest
+from kgeval.base.checks import suggest
+from kgeval.base.terminal import Screen
+from kgeval.base.wording import printable
 from kgeval.cli.command import Output
 from kgeval.cli.commands import all_commands
 from kgeval.cli.output import error_text
 from kgeval.cli.stopping import signals_stop, stop_message
 from kgeval.errors import KgevalError, KgevalWarning
-from kgeval.terminal import Screen
-from kgeval.wording import printable
 
 EXPORT = "; kgeval show RUN.kgeval -o {} writes the ranks of a result that was saved with --out"
 FORMAT_HINTS = {  # formats of files, which --to does not print, and the command that writes them

@@ -13,7 +13,6 @@ from kgeval.comparison import (
     texts,
     verdict,
 )
-from kgeval.comparison.verdict import verdict_of
 
 __all__ = [
     "alignment",
@@ -27,5 +26,4 @@ __all__ = [
     "tables",
     "texts",
     "verdict",
-    "verdict_of",
 ]

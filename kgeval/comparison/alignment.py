@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from kgeval.checks import Ids, check_one_of, grouped, listed
+from kgeval.base.checks import Ids, check_one_of, grouped, listed
 from kgeval.data.candidates import NOT_KNOWN, OF_TOOL, All, Candidates, Recorded
 from kgeval.data.known import SETTINGS
 from kgeval.data.protocol import Protocol, RandomSample

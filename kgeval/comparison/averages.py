@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import Ids, Reals
+from kgeval.base.checks import Ids, Reals
 from kgeval.comparison.differences import ComparisonSettings, PairedObservations
 from kgeval.comparison.groups import groups_by
 from kgeval.comparison.rows import Pair, decided_rows

@@ -6,10 +6,10 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from kgeval.base.wording import between, enough_decimals, p_equals, signed, written
 from kgeval.comparison.comparison import compare
 from kgeval.comparison.rows import row_of
 from kgeval.results.evaluation_result import EvaluationResult
-from kgeval.wording import between, enough_decimals, p_equals, signed, written
 
 MODEL_NAME = "model"
 

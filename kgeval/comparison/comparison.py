@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import (
+from kgeval.base.checks import (
     GONE,
     answers_old_names,
     check_one_of,
@@ -23,6 +23,7 @@ from kgeval.checks import (
     grouped,
     names_unknown_arguments,
 )
+from kgeval.base.terminal import Screen
 from kgeval.comparison.alignment import Alignment, align, cautions
 from kgeval.comparison.averages import average_table
 from kgeval.comparison.differences import (
@@ -54,7 +55,6 @@ from kgeval.results.columns import checked_weights, group_names
 from kgeval.results.evaluation_result import EvaluationResult
 from kgeval.results.keys import Key
 from kgeval.stats.intervals import check_confidence
-from kgeval.terminal import Screen
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,7 +227,7 @@ class Comparison:
 
     @cached_property
     def verdict(self) -> Verdict:
-        """The result of the comparison for its first metric, in one sentence; see `kgeval.comparison.verdict_of`."""
+        """The result of the comparison for its first metric, in one sentence; see `verdict_of`."""
         return verdict_of(dict(zip(self.names, self.results)), self)
 
     @names_unknown_arguments(metrics="metric=")

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import Ids, Reals, grouped
+from kgeval.base.checks import Ids, Reals, grouped
 from kgeval.comparison.alignment import sides_of_key
 from kgeval.comparison.names import models_of
 from kgeval.comparison.rows import Pair, alpha_of, decided_rows, pairs_of, row_of

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import Ids
+from kgeval.base.checks import Ids
 from kgeval.errors import DataError, MetricError
 from kgeval.features.columns import FEATURES
 from kgeval.results.evaluation_result import BREAKDOWNS, EvaluationResult, group_column, rank_groups

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import Ids, check_number, check_one_of, counted
+from kgeval.base.checks import Ids, check_number, check_one_of, counted
+from kgeval.base.wording import between, enough_decimals, p_equals, signed, written
 from kgeval.comparison.rows import (
     MORE_COLUMNS,
     ROW_COLUMNS,
@@ -37,7 +38,6 @@ from kgeval.stats.equivalence import MarginTest, Support, non_inferiority, tost
 from kgeval.stats.moments import first_mean
 from kgeval.stats.paired import compare_paired
 from kgeval.stats.runs import Runs, effective_differing
-from kgeval.wording import between, enough_decimals, p_equals, signed, written
 
 if TYPE_CHECKING:  # these modules import this one
     from kgeval.comparison.comparison import Comparison

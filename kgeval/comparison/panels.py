@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from kgeval.checks import counted
+from kgeval.base.checks import counted
+from kgeval.base.terminal import shortened
 from kgeval.comparison.tables import shown_values
 from kgeval.display import html
 from kgeval.display.differences import MAX_NAME, shown_differences
 from kgeval.display.html import Markup, joined
 from kgeval.display.media import panel_table
 from kgeval.metrics.grammar import display_of
-from kgeval.terminal import shortened
 
 if TYPE_CHECKING:  # these modules import this one
     from kgeval.comparison.comparison import Comparison

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import answers_old_names, counted, names_unknown_arguments
+from kgeval.base.checks import answers_old_names, counted, names_unknown_arguments
+from kgeval.base.wording import enough_decimals, p_equals, written
 from kgeval.comparison.comparison import Comparison, compare
 from kgeval.comparison.margins import (
     INFERIOR,
@@ -27,7 +28,6 @@ from kgeval.metrics.base import Metric
 from kgeval.metrics.grammar import display_of
 from kgeval.results.evaluation_result import EvaluationResult
 from kgeval.results.keys import Key
-from kgeval.wording import enough_decimals, p_equals, written
 
 SAME_RANKS = "all ranks are the same as those of the baseline"
 RANK_COUNTS = ("better", "tied", "rivals")

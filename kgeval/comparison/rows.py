@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import check_one_of
+from kgeval.base.checks import check_one_of
+from kgeval.base.wording import between, enough_decimals, p_equals, signed
 from kgeval.errors import MetricError, ProtocolError
 from kgeval.stats.corrections import holm, holm_levels
 from kgeval.stats.paired import Difference
-from kgeval.wording import between, enough_decimals, p_equals, signed
 
 ROW_COLUMNS = (
     "dataset", "metric", "first", "second", "n_first", "n_second", "difference", "error", "freedom", "low", "high",

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from kgeval.checks import listed
+from kgeval.base.checks import listed
+from kgeval.base.terminal import PIPE, Screen
+from kgeval.base.wording import written
 from kgeval.comparison.texts import protocol_comment
 from kgeval.comparison.verdict import leaders_of
 from kgeval.display.media import drawn
 from kgeval.display.table import BOLD, Note, Table, frame_table
 from kgeval.metrics.grammar import display_of
-from kgeval.terminal import PIPE, Screen
-from kgeval.wording import written
 
 if TYPE_CHECKING:  # these modules import this one
     from kgeval.comparison.comparison import Comparison

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from kgeval.checks import counted, grouped, listed
+from kgeval.base.checks import counted, grouped, listed
+from kgeval.base.wording import printable
 from kgeval.comparison.rows import interval_words
 from kgeval.metrics.grammar import display_of
 from kgeval.results.clustering import PURPOSES
 from kgeval.results.evaluation_result import EvaluationResult
 from kgeval.results.keys import Key
 from kgeval.stats.paired import MAX_ENUMERATED, MIN_MID_P
-from kgeval.wording import printable
 
 if TYPE_CHECKING:  # these modules import this one
     from kgeval.comparison.comparison import Comparison

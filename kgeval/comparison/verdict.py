@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from kgeval.checks import listed
+from kgeval.base.checks import listed
+from kgeval.base.wording import between, enough_decimals, printable, written
 from kgeval.comparison.alignment import mismatches
 from kgeval.comparison.differences import ROUNDING
 from kgeval.comparison.rows import best_first, difference_words, leaders_among, row_of, trained_words
@@ -26,7 +27,6 @@ from kgeval.results.display import MAX_TIES
 from kgeval.results.evaluation_result import EvaluationResult, have_same_ranks, rank_groups
 from kgeval.results.keys import Key
 from kgeval.results.rank_table import CONFIDENCE
-from kgeval.wording import between, enough_decimals, printable, written
 
 if TYPE_CHECKING:  # these modules import this one
     from kgeval.comparison.comparison import Comparison

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import Bools, Ids, check_one_of, counted, names_unknown_arguments, shows_only
+from kgeval.base.checks import Bools, Ids, check_one_of, counted, names_unknown_arguments, shows_only
 from kgeval.data.dataset import Dataset
 from kgeval.data.lists import Ragged
 from kgeval.data.ogb_negatives import ogb_lists

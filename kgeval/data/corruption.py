@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from kgeval.checks import (
+from kgeval.base.checks import (
     Ids,
     Reals,
     check_one_of,

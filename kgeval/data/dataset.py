@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from kgeval.checks import Ids, check_positive_int, counted, cut_label, names_unknown_arguments, suggest
+from kgeval.base.checks import Ids, check_positive_int, counted, cut_label, names_unknown_arguments, suggest
 from kgeval.data.facts import Facts
 from kgeval.data.fingerprints import FurtherPart, fingerprint_triples
 from kgeval.data.frames import (
@@ -864,7 +864,7 @@ def triple_labels(dataset: Dataset, s: int, p: int, o: int) -> tuple[str, str, s
     Returns
     -------
     tuple of three str
-        Long labels are cut; see `kgeval.checks.cut_label`.
+        Long labels are cut; see `kgeval.base.checks.cut_label`.
     """
     labels = dataset.entities.labels[s], dataset.relations.labels[p], dataset.entities.labels[o]
     return cut_label(labels[0]), cut_label(labels[1]), cut_label(labels[2])

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from kgeval.checks import Ids, suggest
+from kgeval.base.checks import Ids, suggest
 from kgeval.data.column_names import TIME_NAMES
 from kgeval.data.further_values import ColumnValues, column_values
 from kgeval.data.qualifiers import QUALIFIERS, Qualifiers

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kgeval.checks import Ids
+from kgeval.base.checks import Ids
 from kgeval.data.row_keys import group_rows
 from kgeval.data.vocabulary import Vocabulary
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 from pandas.api.types import infer_dtype
 
-from kgeval.checks import Ids
+from kgeval.base.checks import Ids
 from kgeval.data.column_names import (
     COLUMN_NAMES,
     REMEDIES,

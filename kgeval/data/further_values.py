@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from kgeval.checks import Ids, cut_label
+from kgeval.base.checks import Ids, cut_label
 from kgeval.errors import DataError
 
 NUMBER, DATE, TEXT = "number", "date", "text"

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import Ids, cut_label, grouped, listed
+from kgeval.base.checks import Ids, cut_label, grouped, listed
 from kgeval.data.column_names import meant_column
 from kgeval.data.facts import Facts
 from kgeval.data.fingerprints import FurtherPart

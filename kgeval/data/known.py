@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from kgeval.checks import Bools, Ids
+from kgeval.base.checks import Bools, Ids
 from kgeval.data.lists import joined_ranges
 from kgeval.data.row_keys import RowKeys, distinct_sorted, rank_in
 

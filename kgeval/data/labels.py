@@ -17,7 +17,7 @@ from typing import Any, SupportsIndex, overload
 import numpy as np
 import numpy.typing as npt
 
-from kgeval.checks import Ids
+from kgeval.base.checks import Ids
 from kgeval.errors import DataError
 
 BLOCK = 2**16  # how many labels become strings, or are hashed, at once

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import Ids, counted, cut_label, suggest
+from kgeval.base.checks import Ids, counted, cut_label, suggest
 from kgeval.data.frames import as_frame, check_integers, frame_columns, frame_labels, further_columns, further_notes
 from kgeval.data.labels import Labels, NumberLabels
 from kgeval.data.ogb_splits import as_array, checked_triples, is_ogb_split, is_tensor, ogb_triples

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kgeval.checks import Ids
+from kgeval.base.checks import Ids
 
 
 @dataclass(frozen=True)

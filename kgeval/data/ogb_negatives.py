@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from kgeval.checks import Ids, Scores, counted, cut_label
+from kgeval.base.checks import Ids, Scores, counted, cut_label
 from kgeval.data.dataset import Dataset, triple_labels
 from kgeval.errors import DataError
 

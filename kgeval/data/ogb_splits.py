@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import Ids, check_ids, check_positive_int, cut_label
+from kgeval.base.checks import Ids, check_ids, check_positive_int, cut_label
 from kgeval.data.labels import NumberLabels
 from kgeval.errors import DataError
 

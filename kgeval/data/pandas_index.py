@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import cut_label
+from kgeval.base.checks import cut_label
 from kgeval.data.vocabulary import Vocabulary
 from kgeval.errors import DataError
 

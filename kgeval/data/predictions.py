@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kgeval.checks import Ids, Reals, check_one_of, cut_label, suggest
+from kgeval.base.checks import Ids, Reals, check_one_of, cut_label, suggest
 from kgeval.data.dataset import Dataset
 from kgeval.data.lists import Ragged
 from kgeval.data.pandas_index import in_same_order

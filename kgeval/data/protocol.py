@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from kgeval.checks import (
+from kgeval.base.checks import (
     Ids,
     check_one_of,
     check_positive_int,

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from kgeval.checks import Ids, check_ids, cut_label
+from kgeval.base.checks import Ids, check_ids, cut_label
 from kgeval.data.lists import joined_ranges
 from kgeval.data.row_keys import group_rows
 from kgeval.errors import DataError

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from kgeval.checks import Bools, Ids
+from kgeval.base.checks import Bools, Ids
 from kgeval.data.lists import joined_ranges
 from kgeval.data.row_keys import RowKeys, group_rows, rank_in
 from kgeval.data.sides import side_of

@@ -11,7 +11,7 @@ from itertools import combinations
 
 import numpy as np
 
-from kgeval.checks import Ids
+from kgeval.base.checks import Ids
 from kgeval.data.row_keys import group_rows
 
 

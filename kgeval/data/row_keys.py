@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from kgeval.checks import Ids
+from kgeval.base.checks import Ids
 from kgeval.errors import DataError
 
 KEY_BITS = 63  # the number of bits of a non-negative int64

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from kgeval.checks import Ids
+from kgeval.base.checks import Ids
 from kgeval.errors import ProtocolError
 
 LETTERS = ("s", "p", "o")  # the columns of a triple

@@ -10,7 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from kgeval.checks import Ids, check_seed, counted, suggest
+from kgeval.base.checks import Ids, check_seed, counted, suggest
 from kgeval.data.row_keys import group_rows
 from kgeval.errors import DataError
 

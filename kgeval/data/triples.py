@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kgeval.checks import Ids, check_ids
+from kgeval.base.checks import Ids, check_ids
 from kgeval.errors import DataError
 
 SPLITS = ("train", "valid", "test")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kgeval.checks import Ids, cut_label, suggest
+from kgeval.base.checks import Ids, cut_label, suggest
 from kgeval.data.labels import Labels, NumberLabels, TextLabels, as_label_sequence
 from kgeval.errors import DataError
 

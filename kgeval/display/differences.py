@@ -10,14 +10,14 @@ from typing import Any
 
 import pandas as pd
 
-from kgeval.checks import counted, grouped, listed
+from kgeval.base.checks import counted, grouped, listed
+from kgeval.base.terminal import PIPE, Screen, shortened
+from kgeval.base.wording import between, enough_decimals, p_text, printable, signed, written
 from kgeval.display.html import difference_bar
 from kgeval.display.media import text_table
 from kgeval.display.table import Cell, Column, Table, heading_of
 from kgeval.metrics.grammar import display_of
 from kgeval.stats.moments import FEW_CLUSTERS
-from kgeval.terminal import PIPE, Screen, shortened
-from kgeval.wording import between, enough_decimals, p_text, printable, signed, written
 
 MANY = 4  # models; from so many on, people are shown the differences in the first metric alone
 MAX_PLACES = 3  # differences that a note names before it counts the others

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from kgeval.wording import printable
+from kgeval.base.wording import printable
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\0", "＝", "＋", "－", "＠")
 _LATEX = {c: "\\" + c for c in "&%$#_{}"} | {

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kgeval.wording import MAX_DECIMALS, between, printable, shown_label, shown_line, written
+from kgeval.base.wording import MAX_DECIMALS, between, printable, shown_label, shown_line, written
 
 VOID = frozenset(("br", "col", "hr", "input", "link", "meta"))  # HTML elements without an end tag
 UNITS = 1000  # a drawing is `UNITS` wide and `HEIGHT` high, in the units of its coordinates

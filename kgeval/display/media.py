@@ -14,8 +14,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kgeval import terminal
-from kgeval.checks import check_one_of, grouped
+from kgeval.base import terminal
+from kgeval.base.checks import check_one_of, grouped
+from kgeval.base.terminal import PIPE, Screen, width_of
+from kgeval.base.wording import shown_label
 from kgeval.display import html
 from kgeval.display.escapes import escaped_latex, escaped_markdown, latex_note, without_formulas
 from kgeval.display.html import Markup, joined, tag
@@ -32,8 +34,6 @@ from kgeval.display.table import (
 )
 from kgeval.errors import ProtocolError
 from kgeval.metrics.metric_frames import N_EFFECTIVE, REASON
-from kgeval.terminal import PIPE, Screen, width_of
-from kgeval.wording import shown_label
 
 MEDIA = ("table", "markdown", "latex")
 NARROW = r"\small\setlength{\tabcolsep}{2pt}"  # with deviations, four numbers to a row fit 345 pt

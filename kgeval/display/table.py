@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from kgeval.base.wording import printable
 from kgeval.display.html import Markup
 from kgeval.metrics.grammar import display_of
 from kgeval.metrics.metric_frames import N_EFFECTIVE, REASON
 from kgeval.stats.moments import FEW_CLUSTERS
-from kgeval.wording import printable
 
 OPTIONAL_COLUMNS = ("share", N_EFFECTIVE)  # a table that is wider than the terminal leaves out these first
 KEPT_METRIC = "mrr"  # the column that a table leaves out last
@@ -66,7 +66,7 @@ class Column:
         Whether the cells are labels: aligned at the left; a terminal may shorten them. Numbers are aligned at the right
         and are never shortened.
     place : int, optional
-        The order in which a terminal leaves out columns, as in `kgeval.terminal.Column`; None: never.
+        The order in which a terminal leaves out columns, as in `kgeval.base.terminal.Column`; None: never.
     group : str
         What neighbouring columns share, such as their dataset.
     """

@@ -17,7 +17,7 @@ import pandas as pd
 
 from kgeval._version import __version__
 from kgeval.audit import notes_on_leaks
-from kgeval.checks import Bools, Ids, counted, listed, warn_user
+from kgeval.base.checks import Bools, Ids, counted, listed, warn_user
 from kgeval.data.candidates import LEFT_OUT, Candidates, Listed
 from kgeval.data.dataset import Dataset, triple_labels
 from kgeval.data.keys import NO_COLUMNS, FactColumns, facts_of, natural_key

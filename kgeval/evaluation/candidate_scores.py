@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from kgeval.checks import Ids, Scores, names_unknown_arguments
+from kgeval.base.checks import Ids, Scores, names_unknown_arguments
+from kgeval.base.files import read_arrays
 from kgeval.data.candidates import NOT_KNOWN, All, Listed, Recorded
 from kgeval.data.dataset import Dataset, triple_labels
 from kgeval.data.keys import facts_of
@@ -29,7 +30,6 @@ from kgeval.evaluation.build_result import (
     list_notes,
     short_lists,
 )
-from kgeval.files import read_arrays
 from kgeval.ranking.listed import ListTask, count_lists
 from kgeval.results.evaluation_result import EvaluationResult
 from kgeval.scorers.values import as_scores

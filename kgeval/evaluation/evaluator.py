@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import (
+from kgeval.base.checks import (
     Ids,
     check_one_of,
     check_positive_int,

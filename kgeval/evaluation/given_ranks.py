@@ -13,7 +13,7 @@ from typing import NoReturn
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import Bools, Ids, counted
+from kgeval.base.checks import Bools, Ids, counted
 from kgeval.data.candidates import NOT_KNOWN, OF_TOOL, Recorded
 from kgeval.data.dataset import Dataset, triple_labels
 from kgeval.data.keys import FactColumns

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kgeval.checks import Bools, Ids, counted
+from kgeval.base.checks import Bools, Ids, counted
 from kgeval.data.candidates import ByRelation, Candidates, Listed
 from kgeval.data.dataset import Dataset, triple_labels
 from kgeval.data.keys import FactColumns, facts_of

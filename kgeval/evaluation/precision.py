@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from kgeval.checks import Ids, counted, listed
+from kgeval.base.checks import Ids, counted, listed
 from kgeval.data.protocol import Protocol
 from kgeval.errors import ProtocolError
 from kgeval.evaluation.build_result import Positives, RankedSide

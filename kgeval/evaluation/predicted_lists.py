@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kgeval.checks import Bools, Ids, Reals, Scores, counted, names_unknown_arguments
+from kgeval.base.checks import Bools, Ids, Reals, Scores, counted, names_unknown_arguments
 from kgeval.data.dataset import Dataset, triple_labels
 from kgeval.data.keys import FactColumns
 from kgeval.data.known import KnownIndex

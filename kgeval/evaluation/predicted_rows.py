@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from kgeval.checks import Bools, Ids, check_one_of, counted, cut_label
+from kgeval.base.checks import Bools, Ids, check_one_of, counted, cut_label
 from kgeval.data.candidates import All
 from kgeval.data.dataset import Dataset
 from kgeval.data.keys import codes_of, facts_of

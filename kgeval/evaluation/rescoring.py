@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from kgeval.checks import Ids, Scores
+from kgeval.base.checks import Ids, Scores
 from kgeval.data.candidates import Candidates
 from kgeval.data.dataset import Dataset
 from kgeval.data.keys import FactColumns

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from kgeval.checks import Ids, Reals
+from kgeval.base.checks import Ids, Reals
 from kgeval.data.dataset import Dataset
 from kgeval.data.keys import FactColumns, facts_of
 from kgeval.data.known import KnownIndex

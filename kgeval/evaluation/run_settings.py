@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from kgeval.checks import Ids, counted
+from kgeval.base.checks import Ids, counted
 from kgeval.data.dataset import Dataset
 from kgeval.data.protocol import Protocol, RandomSample
 from kgeval.errors import ProtocolError, ScoreError

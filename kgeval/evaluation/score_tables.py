@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import Bools, Ids, Scores, check_one_of, names_unknown_arguments
+from kgeval.base.checks import Bools, Ids, Scores, check_one_of, names_unknown_arguments
 from kgeval.data.candidates import All, Listed, Recorded
 from kgeval.data.dataset import Dataset, triple_labels
 from kgeval.data.fingerprints import fingerprint_triples

@@ -4,7 +4,7 @@ The features are computed from a dataset and group the rows for breakdowns of me
 this package.
 """
 
-from kgeval.checks import shows_only
+from kgeval.base.checks import shows_only
 from kgeval.features import columns, relations, rows
 from kgeval.features.entity_types import read_types
 from kgeval.features.popularity import popularity_weights

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from kgeval.checks import Ids, check_one_of
+from kgeval.base.checks import Ids, check_one_of
 from kgeval.data.dataset import Dataset
 from kgeval.data.keys import facts_of
 from kgeval.data.known import KnownIndex

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import names_unknown_arguments
+from kgeval.base.checks import names_unknown_arguments
+from kgeval.base.files import each_name_once, read_text
+from kgeval.base.limits import check_json
 from kgeval.data.vocabulary import Vocabulary
 from kgeval.errors import DataError
-from kgeval.files import each_name_once, read_text
-from kgeval.limits import check_json
 
 NO_TYPE = "none"
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from kgeval.checks import check_number, names_unknown_arguments, warn_user
+from kgeval.base.checks import check_number, names_unknown_arguments, warn_user
 from kgeval.data.dataset import Dataset
 from kgeval.features.rows import TripleRows
 

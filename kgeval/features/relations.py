@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from kgeval.checks import Bools, Ids, check_number, names_unknown_arguments
+from kgeval.base.checks import Bools, Ids, check_number, names_unknown_arguments
 from kgeval.data.known import KnownIndex
 from kgeval.data.lists import joined_ranges
 from kgeval.data.row_keys import RowKeys, group_rows, rank_in

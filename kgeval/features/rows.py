@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import Bools, Ids, check_ids
+from kgeval.base.checks import Bools, Ids, check_ids
 from kgeval.data.dataset import Dataset
 from kgeval.data.queries import given_and_asked
 from kgeval.data.row_keys import group_rows

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from kgeval.checks import Ids, counted, cut_label, names_unknown_arguments
+from kgeval.base.checks import Ids, counted, cut_label, names_unknown_arguments
+from kgeval.base.files import read_arrays
 from kgeval.data.candidates import ByRelation, Listed
 from kgeval.data.dataset import Dataset, triple_labels
 from kgeval.data.row_keys import group_rows
 from kgeval.data.sides import side_of
 from kgeval.errors import DataError, KgevalError, ProtocolError
-from kgeval.files import read_arrays
 from kgeval.formats.pool_files import has_pools, read_pools
 from kgeval.formats.text_tables import read_columns
 

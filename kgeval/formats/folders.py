@@ -11,9 +11,9 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from kgeval.checks import listed
+from kgeval.base.checks import listed
+from kgeval.base.files import similar_path
 from kgeval.errors import DataError
-from kgeval.files import similar_path
 from kgeval.formats.dataset_options import DatasetOptions
 from kgeval.formats.datasets import tab_folder
 from kgeval.formats.split_files import DATA_SUFFIXES, NEGATIVES, split_of_words

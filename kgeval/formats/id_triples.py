@@ -12,12 +12,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import Ids, counted, cut_label
+from kgeval.base.checks import Ids, counted, cut_label
+from kgeval.base.files import check_no_nul, one_line_end, read_bytes
 from kgeval.data.column_names import check_columns
 from kgeval.data.dataset import Dataset
 from kgeval.data.triples import SPLITS
 from kgeval.errors import DataError
-from kgeval.files import check_no_nul, one_line_end, read_bytes
 from kgeval.formats.dataset_options import DatasetOptions
 from kgeval.formats.folders import given_splits, ignored_names, names_in, unread_notes
 from kgeval.formats.split_files import find_split_files

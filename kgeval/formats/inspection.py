@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from kgeval.checks import counted, cut_label, names_unknown_arguments
+from kgeval.base.checks import counted, cut_label, names_unknown_arguments
+from kgeval.base.files import check_source, parse_json, read_archive, read_arrays, read_text
 from kgeval.errors import DataError, KgevalError
-from kgeval.files import check_source, parse_json, read_archive, read_arrays, read_text
 from kgeval.formats.candidate_files import describe_candidates
 from kgeval.formats.checkpoints.containers import safetensors_header
 from kgeval.formats.checkpoints.pickles import Stub

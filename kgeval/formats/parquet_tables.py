@@ -10,9 +10,9 @@ from typing import Any
 
 import pandas as pd
 
+from kgeval.base.files import check_source
+from kgeval.base.limits import MIN_PACKED_LINE, check_rows, check_unfolded
 from kgeval.errors import DataError, MissingExtra
-from kgeval.files import check_source
-from kgeval.limits import MIN_PACKED_LINE, check_rows, check_unfolded
 
 MIN_PYARROW = (14, 0, 1)  # earlier versions unpickle types from a file, which can run code
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from kgeval.checks import counted, cut_label
+from kgeval.base.checks import counted, cut_label
+from kgeval.base.files import each_name_once, parse_json, read_text
 from kgeval.data.candidates import ByRelation
 from kgeval.data.dataset import Dataset
 from kgeval.errors import DataError, KgevalError
-from kgeval.files import each_name_once, parse_json, read_text
 
 _DICTIONARIES = {"entity": "entity2id.txt", "relation": "relation2id.txt"}
 _PLURAL = {"entity": "entities", "relation": "relations"}

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from kgeval.checks import suggest
+from kgeval.base.checks import suggest
 from kgeval.errors import DataError
 
 MAX_LEVELS, MAX_CHECKED = 3, 10_000  # how deep `check_regular` goes, and how many files of a folder it looks at

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import Scores, cut_label, names_unknown_arguments
+from kgeval.base.checks import Scores, cut_label, names_unknown_arguments
 from kgeval.data.column_names import named_columns
 from kgeval.errors import DataError
 from kgeval.formats.text_tables import first_labels, read_columns

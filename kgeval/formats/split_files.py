@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kgeval.checks import Ids, suggest
+from kgeval.base.checks import Ids, suggest
 from kgeval.data.dataset import Dataset
 from kgeval.data.keys import facts_of
 from kgeval.data.known import KnownIndex

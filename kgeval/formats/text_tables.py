@@ -20,7 +20,9 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import infer_dtype
 
-from kgeval.checks import Ids
+from kgeval.base.checks import Ids
+from kgeval.base.files import check_no_nul, encoding_error, one_line_end, read_bytes, text_bytes
+from kgeval.base.limits import check_lines
 from kgeval.data.column_names import (
     COLUMN_NAMES,
     ColumnChoice,
@@ -33,9 +35,7 @@ from kgeval.data.column_names import (
 )
 from kgeval.data.frames import as_labels
 from kgeval.errors import DataError
-from kgeval.files import check_no_nul, encoding_error, one_line_end, read_bytes, text_bytes
 from kgeval.formats.unpacking import PACKED, open_packed, plain_name
-from kgeval.limits import check_lines
 
 WHITESPACE = "whitespace"  # stands for any number of spaces and tabs
 SEPARATOR_NAMES = {"tab": "\t", "\\t": "\t", "comma": ",", "space": " "}

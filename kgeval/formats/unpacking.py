@@ -21,10 +21,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from kgeval.checks import warn_user
+from kgeval.base.checks import warn_user
+from kgeval.base.files import check_source
+from kgeval.base.limits import MIN_PACKED_LINE, check_rows, check_unfolded
 from kgeval.errors import DataError
-from kgeval.files import check_source
-from kgeval.limits import MIN_PACKED_LINE, check_rows, check_unfolded
 
 PACKED: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 # The suffixes of archives, and the function that opens the tar file in them; None for a zip file.
@@ -124,8 +124,8 @@ def open_packed(file: str | Path) -> bytes:
     Raises
     ------
     DataError
-        If the file does not exist, if it is damaged or cut off, or if it unpacks to more bytes than `kgeval.limits`
-        allows.
+        If the file does not exist, if it is damaged or cut off, or if it unpacks to more bytes than
+        `kgeval.base.limits` allows.
     """
     path = Path(file)
     check_source(path)
@@ -155,7 +155,7 @@ def unpacked(path: str | Path) -> Iterator[Path]:
     Raises
     ------
     DataError
-        If the archive is damaged or cut off, if it is larger than `kgeval.limits` allows, or if a member has
+        If the archive is damaged or cut off, if it is larger than `kgeval.base.limits` allows, or if a member has
         an absolute path, leads out of the archive, occurs twice, is encrypted, or is neither a file nor a folder (a
         link, a device). The message names the member.
     """

@@ -9,7 +9,7 @@ when its class is used for the first time; if the library is not installed, a Mi
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from kgeval.checks import shows_only
+from kgeval.base.checks import shows_only
 from kgeval.integrations.loggers import flat_metrics, log_name
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from kgeval.checks import names_unknown_arguments
+from kgeval.base.checks import names_unknown_arguments
 from kgeval.errors import MetricError
 from kgeval.metrics.base import Metric, split_list
 from kgeval.metrics.default_metrics import DEFAULT_METRICS

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from kgeval.adapters import from_model
-from kgeval.checks import Ids, counted
+from kgeval.base.checks import Ids, counted
 from kgeval.data import candidates
 from kgeval.data.candidates import Candidates
 from kgeval.data.dataset import Dataset

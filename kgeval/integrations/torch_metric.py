@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from kgeval.checks import Ids, check_one_of, counted
+from kgeval.base.checks import Ids, check_one_of, counted
 from kgeval.errors import DataError, KgevalWarning, MetricError, MissingExtra, ProtocolError, ScoreError
 from kgeval.integrations.loggers import log_name
 from kgeval.metrics import RankMetric

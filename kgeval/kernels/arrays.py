@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kgeval.checks import Reals
+from kgeval.base.checks import Reals
 from kgeval.errors import DataError, KgevalError, MissingExtra
 from kgeval.kernels.compiled import load_compiled
 from kgeval.kernels.geometry import per_row

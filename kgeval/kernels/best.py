@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from kgeval.checks import Ids, Reals, Scores
+from kgeval.base.checks import Ids, Reals, Scores
 from kgeval.data.row_keys import rank_in
 from kgeval.errors import ScoreError
 from kgeval.kernels.arrays import on_host

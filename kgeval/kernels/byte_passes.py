@@ -44,7 +44,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kgeval.checks import Ids, Reals
+from kgeval.base.checks import Ids, Reals
 from kgeval.kernels.float_passes import DotPass
 from kgeval.kernels.geometry import MAX_MAGNITUDE, TileBuffer, V, is_in_range
 from kgeval.kernels.mapped_tables import is_kept

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from kgeval.checks import Ids, Reals, Scores
+from kgeval.base.checks import Ids, Reals, Scores
 from kgeval.kernels.geometry import GEOMETRIES, Geometry, Vectors
 from kgeval.kernels.passes import PairPass, Pass, Passes, product_passes
 

@@ -69,7 +69,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kgeval.checks import Ids, Reals
+from kgeval.base.checks import Ids, Reals
 from kgeval.kernels.compiled import load_compiled
 from kgeval.kernels.geometry import (
     MAX_RATIO,

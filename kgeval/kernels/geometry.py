@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kgeval.checks import Ids, Reals
+from kgeval.base.checks import Ids, Reals
 from kgeval.kernels.compiled import load_compiled
 
 Vectors = npt.NDArray[np.floating[Any]]

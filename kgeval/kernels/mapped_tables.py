@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kgeval.checks import Ids
+from kgeval.base.checks import Ids
 from kgeval.errors import DataError
 from kgeval.kernels.geometry import map_parts
 

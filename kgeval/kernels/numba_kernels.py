@@ -24,7 +24,7 @@ from typing import Any, TypeVar
 import numba
 import numpy as np
 
-from kgeval.checks import Bools, Ids, Reals, Scores
+from kgeval.base.checks import Bools, Ids, Reals, Scores
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from kgeval.checks import Bools, Ids, Reals, Scores
+from kgeval.base.checks import Bools, Ids, Reals, Scores
 from kgeval.kernels.arrays import Array, on_host
 from kgeval.kernels.compiled import is_compiled
 from kgeval.kernels.counts import Counts, Places

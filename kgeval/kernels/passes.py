@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from kgeval.checks import Ids, Reals, Scores
+from kgeval.base.checks import Ids, Reals, Scores
 from kgeval.kernels.arrays import largest_in_rows
 from kgeval.kernels.byte_passes import ByteDotPass
 from kgeval.kernels.float_passes import DistancePass, DotPass, DoubleDotPass

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from kgeval.checks import Ids, Scores
+from kgeval.base.checks import Ids, Scores
 from kgeval.kernels.arrays import Array, is_tensor
 from kgeval.kernels.compiled import load_compiled
 from kgeval.kernels.counts import Counts, Places, count_known

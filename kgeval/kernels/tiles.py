@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kgeval.checks import Bools, Ids, Scores
+from kgeval.base.checks import Bools, Ids, Scores
 from kgeval.kernels.compiled import load_compiled
 from kgeval.kernels.counts import Places, count_known
 

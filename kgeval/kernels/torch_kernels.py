@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from kgeval.checks import Ids, check_one_of, check_positive_int
+from kgeval.base.checks import Ids, check_one_of, check_positive_int
 from kgeval.errors import OutOfMemory
 from kgeval.kernels import triton_kernels
 from kgeval.kernels.arrays import fetched, is_tensor, load_torch

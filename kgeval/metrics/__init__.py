@@ -5,8 +5,8 @@ of single predictions (`kgeval.metrics.pointwise`). `kgeval.results`, `kgeval.cl
 use them.
 """
 
-from kgeval.checks import shows_only
-from kgeval.discovery import import_modules
+from kgeval.base.checks import shows_only
+from kgeval.base.discovery import import_modules
 from kgeval.metrics import (
     base,
     default_metrics,

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from kgeval.checks import Reals, suggest
+from kgeval.base.checks import Reals, suggest
 from kgeval.errors import MetricError
 
 TIE_POLICIES = ("optimistic", "pessimistic", "realistic", "expected")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kgeval.checks import Ids, Reals
+from kgeval.base.checks import Ids, Reals
 from kgeval.errors import DataError, MetricError
 from kgeval.metrics.base import Metric, MetricValue
 from kgeval.metrics.default_metrics import PLAIN_METRICS

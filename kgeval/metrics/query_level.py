@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from kgeval.checks import Ids, check_one_of
+from kgeval.base.checks import Ids, check_one_of
 from kgeval.errors import MetricError
 from kgeval.metrics.base import Metric, MetricValue
 from kgeval.metrics.retrieval.base import AVERAGES, LISTS, ListMetric

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from kgeval.checks import Ids, Reals, check_one_of, check_positive_int
+from kgeval.base.checks import Ids, Reals, check_one_of, check_positive_int
 from kgeval.errors import MetricError
 from kgeval.metrics.base import TIE_POLICIES, UNBOUNDED, Family, Metric, MetricValue
 from kgeval.metrics.sums import sums_over_ranges

@@ -17,7 +17,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from kgeval.checks import Ids, Reals, check_positive_int
+from kgeval.base.checks import Ids, Reals, check_positive_int
 from kgeval.data.lists import joined_ranges
 from kgeval.errors import MetricError
 from kgeval.metrics.ranks import Hits, RankMetric, ranks_under

@@ -33,7 +33,7 @@ from typing import Any
 
 import numpy as np
 
-from kgeval.checks import Ids, Reals
+from kgeval.base.checks import Ids, Reals
 from kgeval.data.lists import joined_ranges
 
 MAX_TABLE = 1 << 16  # up to this integer, all terms are computed; also the number of terms per block

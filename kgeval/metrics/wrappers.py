@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from kgeval.checks import Ids, Reals
+from kgeval.base.checks import Ids, Reals
 from kgeval.errors import MetricError
 from kgeval.metrics.base import UNBOUNDED, MetricValue, quotient
 from kgeval.metrics.ranks import MR, RankMetric

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import Ids, Reals
+from kgeval.base.checks import Ids, Reals
 from kgeval.data.candidates import LEFT_OUT, NOT_KNOWN, PER_POSITIVE, POOL_KINDS, All, Candidates
 from kgeval.data.column_names import TIME_NAMES
 from kgeval.data.dataset import Dataset

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kgeval.checks import check_one_of
+from kgeval.base.checks import check_one_of
 from kgeval.other_tools.convention import Convention
 
 _HITS = {f"hits@{k}": f"hits@{k}" for k in (1, 3, 10)}

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import check_positive_int
+from kgeval.base.checks import check_positive_int
+from kgeval.base.files import read_text
 from kgeval.errors import DataError, MetricError
-from kgeval.files import read_text
 from kgeval.metrics import parse
 from kgeval.metrics.metric_frames import REASON
 

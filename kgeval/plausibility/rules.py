@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from kgeval.checks import listed
+from kgeval.base.checks import listed
 from kgeval.plausibility.bounds import HALF, ONE, WHOLE, Bands, Corner, Line
 from kgeval.plausibility.reading import Value, cut_off, kind_of_metric
 

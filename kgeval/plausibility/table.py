@@ -15,13 +15,13 @@ from typing import Any
 
 import pandas as pd
 
-from kgeval.checks import check_one_of, check_positive_int, counted, names_unknown_arguments
+from kgeval.base.checks import check_one_of, check_positive_int, counted, names_unknown_arguments
+from kgeval.base.wording import exact, printable
 from kgeval.display import html
 from kgeval.errors import DataError, MetricError
 from kgeval.metrics.base import TIE_POLICIES
 from kgeval.plausibility.reading import SHARES, ReportedCell, Row, Value, cut_off, kind_of_metric, reported_rows
 from kgeval.plausibility.rules import Finding, Setting, judge
-from kgeval.wording import exact, printable
 
 ROUNDINGS = ("nearest", "any")
 MAX_SWAPS = 2

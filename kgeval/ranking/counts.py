@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kgeval.checks import Ids, Scores
+from kgeval.base.checks import Ids, Scores
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kgeval.checks import Bools, Ids, Scores
+from kgeval.base.checks import Bools, Ids, Scores
 from kgeval.data.candidates import Listed
 from kgeval.data.dataset import Dataset
 from kgeval.data.keys import NO_COLUMNS, FactColumns

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from kgeval.checks import Reals, cut_label
+from kgeval.base.checks import Reals, cut_label
 from kgeval.data.queries import Queries
 from kgeval.errors import ScoreError
 from kgeval.kernels.arrays import address, is_on_device, largest_in_rows

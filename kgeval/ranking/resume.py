@@ -25,12 +25,12 @@ from typing import Any
 import numpy as np
 
 from kgeval._version import __version__
-from kgeval.checks import Bools, Ids, counted, cut_label
+from kgeval.base.checks import Bools, Ids, counted, cut_label
+from kgeval.base.files import TEMPORARY, Arrays, read_archive, read_text, replacing
+from kgeval.base.limits import check_json
 from kgeval.data.protocol import Protocol
 from kgeval.data.sides import ALL_SIDES
 from kgeval.errors import DataError
-from kgeval.files import TEMPORARY, Arrays, read_archive, read_text, replacing
-from kgeval.limits import check_json
 from kgeval.ranking.counts import RankCounts, TaskCounts
 
 # Values in the files of version 0.1 stay, so that its runs go on.

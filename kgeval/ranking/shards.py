@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kgeval.checks import Ids
+from kgeval.base.checks import Ids
 from kgeval.ranking.counts import TaskCounts
 from kgeval.ranking.listed import ListTask
 from kgeval.ranking.tasks import Task

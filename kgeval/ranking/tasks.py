@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kgeval.checks import Bools, Ids
+from kgeval.base.checks import Bools, Ids
 from kgeval.data.dataset import Dataset, triple_labels
 from kgeval.data.keys import NO_COLUMNS, FactColumns
 from kgeval.data.known import KnownIndex

@@ -1,27 +1,18 @@
-"""Output for people and other programs: text tables, exports, plots and the report page."""
+"""Output for people and other programs: pages of reports, benchmarks and boards, plots, exports."""
 
-from kgeval.checks import shows_only
-from kgeval.report import (
-    charts,
-    exports,
-    page_content,
-    page_differences,
-    page_frame,
-    page_numbers,
-    page_parts,
-    plots,
-)
+from kgeval.base.checks import shows_only
+from kgeval.report import exports, plots
+from kgeval.report.benchmark_page import write_benchmark_page
+from kgeval.report.board import read_board
+from kgeval.report.board_page import write_board
 from kgeval.report.page import write_page
 
 __all__ = [
-    "charts",
     "exports",
-    "page_content",
-    "page_differences",
-    "page_frame",
-    "page_numbers",
-    "page_parts",
     "plots",
+    "read_board",
+    "write_benchmark_page",
+    "write_board",
     "write_page",
 ]
 __dir__ = shows_only(__all__)

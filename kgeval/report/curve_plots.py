@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from kgeval.checks import Reals, check_positive_int, names_unknown_arguments
+from kgeval.base.checks import Reals, check_positive_int, names_unknown_arguments
 from kgeval.errors import MetricError
 from kgeval.metrics.pointwise import reliability_curve
 from kgeval.metrics.retrieval import pr_curves

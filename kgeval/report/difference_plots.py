@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import GONE, Reals, counted, names_unknown_arguments
+from kgeval.base.checks import GONE, Reals, counted, names_unknown_arguments
 from kgeval.errors import MetricError
 from kgeval.metrics.grammar import display_of
 from kgeval.report.figures import GREY, PALETTE, Sheet, as_text, choose_fonts, shorten, split_names

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pandas as pd
 
-from kgeval.checks import answers_old_names, names_unknown_arguments, shows_only
+from kgeval.base.checks import answers_old_names, names_unknown_arguments, shows_only
+from kgeval.base.files import check_target
 from kgeval.comparison.names import Results, name_results
 from kgeval.data.known import SETTINGS
 from kgeval.errors import MetricError
-from kgeval.files import check_target
 from kgeval.metrics.base import Metric
 from kgeval.metrics.default_metrics import DEFAULT_METRICS
 from kgeval.metrics.grammar import parse_all

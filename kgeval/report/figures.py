@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kgeval.checks import check_one_of, names_unknown_arguments, warn_user
+from kgeval.base.checks import check_one_of, names_unknown_arguments, warn_user
+from kgeval.base.files import check_target, replacing
+from kgeval.base.wording import printable
 from kgeval.errors import DataError, MetricError, MissingExtra
-from kgeval.files import check_target, replacing
 from kgeval.report.colours import COLOURS
-from kgeval.wording import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

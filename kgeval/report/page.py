@@ -13,7 +13,9 @@ from pathlib import Path
 import pandas as pd
 
 from kgeval._version import __version__
-from kgeval.checks import counted, cut_label, names_unknown_arguments
+from kgeval.base.checks import counted, cut_label, names_unknown_arguments
+from kgeval.base.files import check_page_target, read_text, replacing
+from kgeval.base.wording import printable
 from kgeval.comparison.alignment import mismatches
 from kgeval.comparison.comparison import Comparison, compare
 from kgeval.comparison.names import name_results
@@ -22,12 +24,10 @@ from kgeval.data.dataset import Dataset
 from kgeval.display.media import drawn
 from kgeval.display.table import frame_table
 from kgeval.errors import DataError
-from kgeval.files import read_text, replacing
 from kgeval.report.page_content import SUMMARY_METRICS, page_data
-from kgeval.report.page_frame import check_page_target, whole_page
+from kgeval.report.page_frame import whole_page
 from kgeval.report.page_sections import sections
 from kgeval.results.evaluation_result import EvaluationResult, have_same_ranks
-from kgeval.wording import printable
 
 SECTIONS = (
     ("answer", "Answer"),
@@ -54,10 +54,10 @@ def write_page(
 ) -> None:
     """Write results as one HTML page that works offline and loads nothing.
 
-    The page starts with the verdict (`kgeval.comparison.verdict_of`) and the differences between the models. Then come
-    the metrics with intervals, where the models differ, the relations, triples, distributions of ranks, and the
-    protocol. Tables and charts are HTML and SVG, which need no script. Labels are shown as text, whatever characters
-    they contain. The same input gives the same bytes.
+    The page starts with the verdict (`kgeval.comparison.verdict.verdict_of`) and the differences between the models.
+    Then come the metrics with intervals, where the models differ, the relations, triples, distributions of ranks, and
+    the protocol. Tables and charts are HTML and SVG, which need no script. Labels are shown as text, whatever
+    characters they contain. The same input gives the same bytes.
 
     Parameters
     ----------

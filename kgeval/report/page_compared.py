@@ -13,16 +13,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kgeval.comparison import verdict_of
+from kgeval.base.wording import shown_label
 from kgeval.comparison.comparison import Comparison
-from kgeval.comparison.verdict import leaders_of
+from kgeval.comparison.verdict import leaders_of, verdict_of
 from kgeval.data.sides import ALL_SIDES
 from kgeval.errors import MetricError
 from kgeval.metrics.grammar import display_of
 from kgeval.results.display import MAX_TIES, tie_ends
 from kgeval.results.evaluation_result import EvaluationResult
 from kgeval.results.keys import Key
-from kgeval.wording import shown_label
 
 MAX_PAIRS = 4  # with more models than this, the page details one pair and shows a matrix for the others
 MAX_GROUPS, MAX_DISAGREEMENTS, N_OPENED, MAX_OPENED = 40, 10, 3, 400

@@ -14,7 +14,8 @@ import numpy as np
 import pandas as pd
 
 from kgeval.audit import audit, notes_on_leaks
-from kgeval.checks import Ids
+from kgeval.base.checks import Ids
+from kgeval.base.wording import printable, shown_label
 from kgeval.comparison.alignment import mismatches
 from kgeval.comparison.comparison import Comparison
 from kgeval.comparison.verdict import is_like_chance
@@ -55,7 +56,6 @@ from kgeval.results.evaluation_result import (
 )
 from kgeval.results.explanations import N_EXAMPLES, extreme_rows
 from kgeval.results.rank_table import CONFIDENCE
-from kgeval.wording import printable, shown_label
 
 SUMMARY_METRICS = (*PAGE_METRICS, "amri")
 MAX_RELATIONS, MAX_CUTS = 2_000, 60
@@ -89,7 +89,7 @@ def page_data(
     -------
     dict
         Contains lists, dicts, strings, booleans, finite numbers and None. Strings are escaped by
-        `kgeval.wording.printable`. A number with an interval is a list of four items: the value, the low
+        `kgeval.base.wording.printable`. A number with an interval is a list of four items: the value, the low
         end and the high end of the interval, and a reason. The first three may be None; the reason is a text that says
         why, and may be empty. In the summary, a number that depends on bounded ranks has two more items: its bounds.
 

@@ -6,11 +6,11 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from kgeval.base.wording import MISSING, p_equals, p_text
 from kgeval.display.html import Markup, joined, tag
 from kgeval.report import charts
 from kgeval.report.page_numbers import Number, difference_text
 from kgeval.report.page_parts import difference_cell, label, limits_of, number, row_head, table
-from kgeval.wording import MISSING, p_equals, p_text
 
 Row = Mapping[Any, Any]
 MAX_NAME, MAX_HEAD = 32, 12  # characters of a model, and of a model above a narrow column

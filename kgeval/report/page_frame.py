@@ -12,17 +12,13 @@ import hashlib
 import json
 from collections.abc import Sequence
 from importlib import resources
-from pathlib import Path
 from typing import Any
 
 from kgeval.display.html import Markup, tag
-from kgeval.errors import DataError
-from kgeval.files import check_target
 from kgeval.report.charts import patterns
 from kgeval.report.page_parts import N_DIGITS
 
 FOOTER = "Made by kgeval. This file contains everything it needs; it loads nothing."
-PAGE_SUFFIXES = (".html", ".htm")
 
 
 def whole_page(title: str, links: Sequence[tuple[str, str]], made: Sequence[Markup], data: Any) -> str:
@@ -80,29 +76,6 @@ def whole_page(title: str, links: Sequence[tuple[str, str]], made: Sequence[Mark
 def _lines(code: str) -> str:
     """Return text with every line end as ``\\n``; a browser does the same before it computes a hash."""
     return code.replace("\r\n", "\n").replace("\r", "\n")
-
-
-def check_page_target(path: str | Path, overwrite: bool) -> None:
-    """Raise a DataError if a page must not be written to `path`; ``kgeval report`` calls this before it reads results.
-
-    Parameters
-    ----------
-    path : str or Path
-    overwrite : bool
-        Whether an existing file may be replaced.
-
-    Raises
-    ------
-    DataError
-        If the name does not end in ``.html`` or ``.htm``, or in the cases that `kgeval.files.check_target` lists.
-    """
-    suffix = Path(path).suffix
-    if suffix.lower() not in PAGE_SUFFIXES:
-        raise DataError(
-            f"{path}: the report is an HTML page; expected a name that ends in {' or '.join(PAGE_SUFFIXES)}; got "
-            f"{suffix or 'no ending'!r}. To get a PDF, open the page in a browser and print it"
-        )
-    check_target(path, overwrite)
 
 
 def content_policy(script: str, style: str) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from kgeval import wording
+from kgeval.base import wording
+from kgeval.base.wording import MISSING
 from kgeval.metrics.grammar import display_of
-from kgeval.wording import MISSING
 
 MAX_DIGITS = 10
 

@@ -9,7 +9,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kgeval.checks import grouped
+from kgeval.base.checks import grouped
+from kgeval.base.wording import MISSING
 from kgeval.data.sides import side_of
 from kgeval.display.html import Markup, joined, tag
 from kgeval.metrics.grammar import display_of
@@ -45,7 +46,6 @@ from kgeval.report.page_parts import (
     value_cell,
 )
 from kgeval.stats.moments import FEW_CLUSTERS
-from kgeval.wording import MISSING
 
 Data = Mapping[str, Any]
 N_GAINS, N_CAUTIONS, MAX_FOREST, MAX_DOTS, N_OUTLIERS = 8, 2, 4, 30, 8

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from kgeval.checks import Reals, check_positive_int, names_unknown_arguments, shows_only
+from kgeval.base.checks import Reals, check_positive_int, names_unknown_arguments, shows_only
 from kgeval.comparison.comparison import Comparison
 from kgeval.comparison.names import Results, check_names, name_results
 from kgeval.errors import MetricError

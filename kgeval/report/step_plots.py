@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import check_positive_int, names_unknown_arguments
+from kgeval.base.checks import check_positive_int, names_unknown_arguments
 from kgeval.errors import MetricError
 from kgeval.metrics.retrieval.stepwise import Steps
 from kgeval.report.figures import GREY, PALETTE, Sheet, set_ticks, shorten, split_names

@@ -15,10 +15,10 @@ from typing import Any
 
 import pandas as pd
 
-from kgeval.checks import names_unknown_arguments
+from kgeval.base.checks import names_unknown_arguments
+from kgeval.base.files import check_target, replacing
 from kgeval.display.escapes import without_formulas
 from kgeval.errors import DataError, MissingExtra
-from kgeval.files import check_target, replacing
 
 TABLE_SUFFIXES = (".csv", ".tsv", ".parquet")
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from kgeval.checks import Ids, check_one_of
+from kgeval.base.checks import Ids, check_one_of
 from kgeval.data.known import SETTINGS
 from kgeval.errors import DataError
 from kgeval.metrics.metric_frames import REASON

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import Ids, check_one_of, warn_user
+from kgeval.base.checks import Ids, check_one_of, warn_user
 from kgeval.data.row_keys import group_rows
 from kgeval.errors import MetricError
 from kgeval.results.columns import check_row_index

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from kgeval.checks import Ids, Reals, warn_user
+from kgeval.base.checks import Ids, Reals, warn_user
 from kgeval.data.dataset import Dataset
 from kgeval.data.further_values import DATE, TEXT
 from kgeval.data.qualifiers import QUALIFIERS

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from kgeval.audit.data_audit import brief_audit
-from kgeval.checks import (
+from kgeval.base.checks import (
     Ids,
     answers_old_names,
     check_one_of,

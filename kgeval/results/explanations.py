@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import Ids, Scores
+from kgeval.base.checks import Ids, Scores
 from kgeval.data.candidates import LAST
 from kgeval.data.dataset import Dataset, triple_labels
 from kgeval.data.keys import facts_of

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import check_ids, cut_label, names_unknown_arguments
+from kgeval.base.checks import check_ids, cut_label, names_unknown_arguments
+from kgeval.base.files import Arrays, read_archive, unpack_labels, write_archive
 from kgeval.data.candidates import NOT_KNOWN, OF_TOOL, PER_POSITIVE
 from kgeval.data.known import SETTINGS
 from kgeval.data.labels import Labels, TextLabels
@@ -23,7 +24,6 @@ from kgeval.data.sides import RELATION
 from kgeval.data.triples import TripleSet
 from kgeval.data.vocabulary import Vocabulary
 from kgeval.errors import DataError, KgevalError
-from kgeval.files import Arrays, read_archive, unpack_labels, write_archive
 from kgeval.results.bounded import BOUNDED_COLUMNS, COUNTS, unknown_counts
 from kgeval.results.columns import text_codes
 

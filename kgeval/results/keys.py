@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kgeval.checks import suggest
+from kgeval.base.checks import suggest
 from kgeval.data.known import SETTINGS
 from kgeval.data.sides import ALL_SIDE_NAMES
 from kgeval.errors import MetricError

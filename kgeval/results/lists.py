@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import Ids
+from kgeval.base.checks import Ids
 from kgeval.data.protocol import Protocol
 from kgeval.data.queries import query_parts
 from kgeval.data.row_keys import group_rows

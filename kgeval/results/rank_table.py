@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from kgeval.checks import GONE, Ids, Reals, answers_old_names, check_largest_weight
+from kgeval.base.checks import GONE, Ids, Reals, answers_old_names, check_largest_weight
 from kgeval.data.candidates import LAST
 from kgeval.data.protocol import Protocol
 from kgeval.data.sides import entity_sides

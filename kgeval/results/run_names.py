@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kgeval.checks import check_seed, names_unknown_arguments
+from kgeval.base.checks import check_seed, names_unknown_arguments
 from kgeval.errors import DataError
 
 MODEL, SEED = "model", "seed"  # keys of `EvaluationResult.facts`

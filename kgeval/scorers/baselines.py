@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kgeval.checks import Ids, Reals, check_one_of, check_seed, names_unknown_arguments, shows_only
+from kgeval.base.checks import Ids, Reals, check_one_of, check_seed, names_unknown_arguments, shows_only
 from kgeval.data.dataset import Dataset
 from kgeval.data.keys import facts_of
 from kgeval.data.known import KnownIndex

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from kgeval.checks import Ids, Scores, check_number, counted, cut_label, names_unknown_arguments
+from kgeval.base.checks import Ids, Scores, check_number, counted, cut_label, names_unknown_arguments
 from kgeval.data.dataset import Dataset
 from kgeval.data.keys import facts_of
 from kgeval.data.queries import Queries, query_parts

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from kgeval.checks import Ids, Scores, cut_label
+from kgeval.base.checks import Ids, Scores, cut_label
 from kgeval.data.dataset import Dataset, triple_labels
 from kgeval.data.queries import Queries
 from kgeval.data.sides import RELATION, SIDES, side_of

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from kgeval.checks import Ids
+from kgeval.base.checks import Ids
 from kgeval.data.dataset import Dataset, triple_labels
 from kgeval.data.sides import side_of
 from kgeval.errors import ScoreError

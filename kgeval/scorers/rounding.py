@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from kgeval.checks import Reals, Scores
+from kgeval.base.checks import Reals, Scores
 
 # The largest and the smallest tolerated errors, relative to the size of the scores. Halves are float16.
 TOLERANCE, TOLERANCE_OF_HALVES = 1e-4, 2e-2

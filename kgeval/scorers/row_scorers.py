@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from kgeval.checks import Ids, Reals, Scores, check_one_of
+from kgeval.base.checks import Ids, Reals, Scores, check_one_of
 from kgeval.data.dataset import Dataset, triple_labels
 from kgeval.data.keys import FactColumns, FurtherColumn
 from kgeval.data.queries import Queries

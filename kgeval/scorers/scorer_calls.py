@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
-from kgeval.checks import Ids
+from kgeval.base.checks import Ids
 from kgeval.data.sides import side_of
 from kgeval.errors import KgevalError, ScoreError
 from kgeval.scorers.call_size import OutOfTime

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from kgeval.checks import Ids
+from kgeval.base.checks import Ids
 from kgeval.data.dataset import Dataset
 from kgeval.data.keys import FurtherColumn, further_column
 from kgeval.errors import ScoreError

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from kgeval.checks import Ids, Scores, cut_label
+from kgeval.base.checks import Ids, Scores, cut_label
 from kgeval.data.dataset import Dataset
 from kgeval.data.queries import Queries
 from kgeval.data.sides import side_of

@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from kgeval.checks import GONE, answers_old_names, shows_only
+from kgeval.base.checks import GONE, answers_old_names, shows_only
 
 if TYPE_CHECKING:
     from kgeval.stats import (

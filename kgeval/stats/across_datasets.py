@@ -18,7 +18,7 @@ from math import factorial, inf, isfinite, nan, prod, sqrt
 import numpy as np
 import numpy.typing as npt
 
-from kgeval.checks import Bools, Ids, Reals, counted
+from kgeval.base.checks import Bools, Ids, Reals, counted
 from kgeval.errors import DataError
 from kgeval.stats.clusters import SUM_ROUNDING
 from kgeval.stats.intervals import check_confidence

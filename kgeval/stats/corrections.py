@@ -7,7 +7,7 @@ from math import nan
 import numpy as np
 import numpy.typing as npt
 
-from kgeval.checks import Ids, Reals
+from kgeval.base.checks import Ids, Reals
 from kgeval.errors import DataError
 
 

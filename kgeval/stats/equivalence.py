@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import inf, isfinite, isnan, nan
 
-from kgeval.checks import check_number, counted
+from kgeval.base.checks import check_number, counted
 from kgeval.stats.paired import SAME_DIFFERENCE
 from kgeval.stats.tails import student_p_value, student_quantile
 

@@ -14,7 +14,7 @@ from math import isfinite, nan, sqrt
 import numpy as np
 import numpy.typing as npt
 
-from kgeval.checks import Reals, check_number
+from kgeval.base.checks import Reals, check_number
 from kgeval.stats.clusters import Clusters, Grouping, left_out_deviations
 from kgeval.stats.moments import Interval, Moments
 from kgeval.stats.skewness import Skew

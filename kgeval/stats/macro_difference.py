@@ -11,7 +11,7 @@ from math import isnan, nan, sqrt
 import numpy as np
 import numpy.typing as npt
 
-from kgeval.checks import Reals
+from kgeval.base.checks import Reals
 from kgeval.errors import DataError
 from kgeval.stats.clusters import Clusters, Grouping, left_out_deviations, without_rounding
 from kgeval.stats.intervals import Spread

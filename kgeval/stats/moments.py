@@ -12,8 +12,8 @@ from math import isnan
 
 import numpy as np
 
-from kgeval.checks import Ids, Reals
-from kgeval.wording import between, written
+from kgeval.base.checks import Ids, Reals
+from kgeval.base.wording import between, written
 
 # If an interval has fewer effective clusters than this, their number is shown beside it.
 FEW_CLUSTERS = 100

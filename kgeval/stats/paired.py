@@ -13,7 +13,7 @@ from math import ceil, floor, isfinite, isnan, log2, nan, sqrt
 import numpy as np
 import numpy.typing as npt
 
-from kgeval.checks import Reals, check_number, check_one_of, check_positive_int, counted
+from kgeval.base.checks import Reals, check_number, check_one_of, check_positive_int, counted
 from kgeval.errors import DataError, MetricError
 from kgeval.stats.clusters import (
     STATISTIC_ROUNDING,

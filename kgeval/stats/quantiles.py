@@ -11,7 +11,7 @@ from math import nan, sqrt
 import numpy as np
 import numpy.typing as npt
 
-from kgeval.checks import check_number
+from kgeval.base.checks import check_number
 from kgeval.errors import DataError
 from kgeval.stats.clusters import Clusters
 from kgeval.stats.intervals import NO_OBSERVATIONS, ONE_CLUSTER, Spread, check_confidence, effective_size

@@ -18,7 +18,7 @@ from math import isfinite, isnan, nan, sqrt
 import numpy as np
 import numpy.typing as npt
 
-from kgeval.checks import Bools, Reals, check_one_of
+from kgeval.base.checks import Bools, Reals, check_one_of
 from kgeval.errors import DataError, MetricError
 from kgeval.stats.clusters import STATISTIC_ROUNDING, Clusters, Grouping, left_out_deviations, without_rounding
 from kgeval.stats.intervals import (

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kgeval.checks import Reals
+from kgeval.base.checks import Reals
 
 # An interval needs this many clusters that differ from the other clusters, or half of all clusters.
 MIN_APART = 20

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import check_one_of, check_positive_int, counted
+from kgeval.base.checks import check_one_of, check_positive_int, counted
+from kgeval.base.wording import printable
 from kgeval.errors import DataError, MetricError
 from kgeval.metrics.metric_frames import REASON, Cell, join_reasons
 from kgeval.metrics.retrieval import from_run
@@ -17,7 +18,6 @@ from kgeval.metrics.retrieval.base import ListMetric
 from kgeval.metrics.retrieval.lists import RankedLists
 from kgeval.metrics.retrieval.tabulation import query_reasons
 from kgeval.trec.measures import TrecMeasure
-from kgeval.wording import printable
 
 TREC_TIES = ("trec", "expected", "optimistic", "pessimistic")
 ALL = "all"

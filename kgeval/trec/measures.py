@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from kgeval.checks import Ids, Reals
+from kgeval.base.checks import Ids, Reals
 from kgeval.errors import MetricError
 from kgeval.metrics import MetricValue
 from kgeval.metrics.base import split_list

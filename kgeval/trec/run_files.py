@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from kgeval.base.files import check_no_nul, encoding_error, one_line_end, read_bytes
 from kgeval.errors import DataError
-from kgeval.files import check_no_nul, encoding_error, one_line_end, read_bytes
 from kgeval.formats.scores import NUMBER
 
 GRADE = r"[+-]?[0-9]{1,18}"

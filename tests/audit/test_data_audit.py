@@ -14,9 +14,9 @@ from grids import size
 import kgeval as kg
 from kgeval.audit import notes_on_leaks
 from kgeval.audit.data_audit import audit_text
+from kgeval.base.terminal import Screen
 from kgeval.features.columns import features_of
 from kgeval.features.relations import HALF_LINKS
-from kgeval.terminal import Screen
 
 LEAKING = {
     "triple in train", "triple in another split", "reversed pair in train", "inverse pair in train",

@@ -10,11 +10,11 @@ import pytest
 from made_results import replaced
 
 import kgeval as kg
+from kgeval.base.wording import signed
 from kgeval.benchmarks.tables import bold_models, marked_models, mean_table, table_notes
 from kgeval.benchmarks.verdict import borrowed_spreads
 from kgeval.display.escapes import escaped_latex, escaped_markdown
 from kgeval.display.media import plain_notes, text_table
-from kgeval.wording import signed
 
 
 def notes_of(found):

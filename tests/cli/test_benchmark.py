@@ -7,8 +7,8 @@ import benchmark_cases as cases
 import pytest
 
 import kgeval as kg
+from kgeval.base.wording import signed
 from kgeval.cli import main
-from kgeval.wording import signed
 
 
 @pytest.fixture(scope="module")

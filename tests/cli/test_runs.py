@@ -16,7 +16,7 @@ import pytest
 from grids import light
 
 import kgeval
-from kgeval import files
+from kgeval.base import files
 from kgeval.cli import main
 from kgeval.cli.stopping import HANDLED, PATIENCE, Stop, signals_stop
 from kgeval.errors import MissingExtra, Stopped

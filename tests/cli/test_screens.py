@@ -12,8 +12,8 @@ import pytest
 from grids import light
 
 import kgeval as kg
+from kgeval.base.terminal import width_of
 from kgeval.cli import main, program
-from kgeval.terminal import width_of
 
 HOSTILE = [
     "東京都庁舎",

@@ -8,10 +8,11 @@ from kgeval.candidates import All, Candidates, Listed
 from made_results import replaced
 
 import kgeval as kg
-from kgeval.benchmarks import Card, read_board
-from kgeval.benchmarks.board import UNKNOWN_NEGATIVES
+from kgeval.benchmarks import Card
 from kgeval.data.candidates import Recorded
 from kgeval.errors import ProtocolError
+from kgeval.report import read_board
+from kgeval.report.board import UNKNOWN_NEGATIVES
 
 N = 9
 TRIPLES = np.array([[0, 0, 1], [2, 0, 3], [4, 1, 5], [0, 0, 1], [6, 1, 7]])

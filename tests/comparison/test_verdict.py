@@ -11,11 +11,10 @@ from grids import light, size
 from made_results import replaced
 
 import kgeval as kg
-from kgeval.comparison import verdict_of
+from kgeval.base.wording import p_text
 from kgeval.comparison.comparison import compare
-from kgeval.comparison.verdict import Verdict
+from kgeval.comparison.verdict import Verdict, verdict_of
 from kgeval.stats.tails import student_quantile
-from kgeval.wording import p_text
 
 ALPHA = 0.05
 TRAINED = "; this is about these trained models; other seeds may give another order"

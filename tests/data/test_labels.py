@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import kgeval as kg
+from kgeval.base.files import pack_labels
 from kgeval.data.labels import LONG, NumberLabels, TextLabels
 from kgeval.data.vocabulary import Vocabulary
 from kgeval.errors import DataError
-from kgeval.files import pack_labels
 from kgeval.results.files import pack_vocabularies, unpack_vocabularies
 
 # Words of eight bytes are compared at once: characters of one to four bytes, NUL, single surrogates, quotes, spaces.

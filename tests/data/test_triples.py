@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from grids import light
 
-from kgeval.checks import check_ids, check_one_of, check_positive_int, suggest
+from kgeval.base.checks import check_ids, check_one_of, check_positive_int, suggest
 from kgeval.data.row_keys import group_rows
 from kgeval.data.triples import TripleSet
 from kgeval.data.vocabulary import Vocabulary

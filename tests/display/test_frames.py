@@ -11,13 +11,13 @@ from oracle import chance
 
 import kgeval
 from kgeval import Dataset, MetricError, Protocol, ProtocolError
+from kgeval.base.terminal import PIPE, Screen
+from kgeval.base.wording import p_text, printable
 from kgeval.cli.output import listed_ranks, summary_frame
 from kgeval.comparison.tables import values_text
 from kgeval.comparison.texts import protocol_comment
 from kgeval.display.differences import shown_differences
 from kgeval.display.media import FORMATS, format_frame, frame_records, rough_lines, text_table
-from kgeval.terminal import PIPE, Screen
-from kgeval.wording import p_text, printable
 
 pytestmark = pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")
 

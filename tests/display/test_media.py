@@ -6,11 +6,11 @@ import re
 
 import pytest
 
+from kgeval.base.terminal import Screen, width_of
 from kgeval.display.html import Markup
 from kgeval.display.media import MEDIA, drawn, latex_table, markdown_table, panel_table, text_table
 from kgeval.display.table import BOLD, Cell, Column, Table
 from kgeval.errors import ProtocolError
-from kgeval.terminal import Screen, width_of
 
 LABELS = [
     "plain", "a|b", "x\\|y", "end\\", "c&d_e%f#g$h", "{~^}", "=1+1", "[c]", "*", "<i>*x*", "_x_", "a__b", "![i](u)",

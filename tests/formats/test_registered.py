@@ -20,11 +20,11 @@ import pandas as pd
 import pytest
 
 import kgeval
-from kgeval import files as files_module
+from kgeval.base import files as files_module
+from kgeval.base.files import cache_home
 from kgeval.cli import main
 from kgeval.data.dataset import Dataset
 from kgeval.errors import DataError, MissingExtra
-from kgeval.files import cache_home
 from kgeval.formats.dataset_options import DatasetOptions
 from kgeval.formats.datasets import dataset_formats
 from kgeval.formats.registered import entries as entries_module

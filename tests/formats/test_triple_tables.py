@@ -10,7 +10,7 @@ import pytest
 from grids import light, size
 
 import kgeval as kg
-from kgeval import limits
+from kgeval.base import limits
 from kgeval.errors import DataError, MissingExtra
 from kgeval.formats import parquet_tables
 from kgeval.formats.text_tables import check_separator, read_columns

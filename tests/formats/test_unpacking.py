@@ -18,7 +18,7 @@ import pytest
 from grids import light, size
 
 import kgeval
-from kgeval import limits
+from kgeval.base import limits
 from kgeval.errors import DataError
 from kgeval.formats import unpacking
 from kgeval.formats.unpacking import is_archive, open_packed, unpacked

@@ -19,7 +19,7 @@ import pytest
 from grids import size
 
 import kgeval as kg
-from kgeval import files
+from kgeval.base import files
 from kgeval.ranking import resume
 from kgeval.ranking.counts import RankCounts, TaskCounts
 from kgeval.ranking.resume import RunFolder

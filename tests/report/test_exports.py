@@ -223,7 +223,7 @@ def test_files_appear_whole_or_not_at_all(tmp_path, monkeypatch):
     def fail(handle):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("kgeval.files.os.fsync", fail)
+    monkeypatch.setattr("kgeval.base.files.os.fsync", fail)
     with pytest.raises(DataError) as caught:
         write_frame(frame, path, overwrite=True)
     assert str(caught.value) == f"{path}: cannot be written: No space left on device"

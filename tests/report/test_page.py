@@ -13,13 +13,13 @@ from page_cases import HOSTILE, LINK, N_ENTITIES, N_RELATIONS, NAMES, Reader, me
 
 import kgeval as kg
 from kgeval.audit import data_audit
+from kgeval.base.wording import shown_label
 from kgeval.comparison.comparison import compare
 from kgeval.report.colours import COLOURS, DARK_COLOURS
 from kgeval.report.page import write_page
 from kgeval.report.page_frame import content_policy, embedded_json
 from kgeval.report.page_numbers import difference_text, value_text
 from kgeval.results.evaluation_result import audit_of
-from kgeval.wording import shown_label
 
 pytestmark = pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")
 
@@ -33,7 +33,7 @@ def with_interval(value, low, high, metric):
 
 def test_the_verdict_stands_first(reader, made):
     """The first paragraph is the sentence of `verdict_of`; the first table has the first metric, best model first."""
-    sentence = kg.comparison.verdict_of(dict(zip(NAMES, made[0])), made[2]).sentence
+    sentence = kg.comparison.verdict.verdict_of(dict(zip(NAMES, made[0])), made[2]).sentence
     assert "".join(reader.text).strip().index(sentence) < 250
     assert list(reader.tables)[:3] == ["first", "differences", "metrics-filtered-both"]
     values = {name: sum(1 / rank for *_, rank in ranks_of(result)) / 300 for name, result in zip(NAMES, made[0])}
@@ -114,7 +114,7 @@ def test_a_leader_is_bold_even_if_it_is_not_above_chance(random_page):
     n_grey = 0
     for place, key in enumerate(heads):
         if key in comparison.keys:
-            leaders = kg.comparison.verdict_of(results, comparison, key).leaders
+            leaders = kg.comparison.verdict.verdict_of(results, comparison, key).leaders
             assert {name for name, row in zip(names, rows) if is_marked(row[place], "best")} == set(leaders)
             n_grey += sum(is_marked(row[place], "best") and is_marked(row[place], "grey") for row in rows)
     assert n_grey > 0
@@ -337,7 +337,9 @@ def test_another_first_metric_is_that_of_the_whole_page(made, tmp_path, metric):
     assert [value for _, value in shown] == pytest.approx([values[name] for name, _ in shown], rel=1e-6)
     difference = float(reader.rows("differences")[0][2][1]["data-v"])
     assert difference == pytest.approx(shown[0][1] - shown[1][1], rel=1e-4, abs=1e-6)
-    assert kg.comparison.verdict_of(dict(zip(["one", "two"], made[0])), comparison).sentence in "".join(reader.text)
+    assert kg.comparison.verdict.verdict_of(dict(zip(["one", "two"], made[0])), comparison).sentence in "".join(
+        reader.text
+    )
 
 
 @pytest.mark.thorough

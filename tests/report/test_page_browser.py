@@ -12,9 +12,9 @@ from made_results import like_fb15k237
 from page_cases import HOSTILE, N_RELATIONS
 
 import kgeval as kg
+from kgeval.base.wording import shown_label
 from kgeval.comparison.comparison import compare
 from kgeval.report.page import write_page
-from kgeval.wording import shown_label
 
 pytestmark = [pytest.mark.thorough, pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")]
 

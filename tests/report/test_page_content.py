@@ -12,12 +12,12 @@ from made_results import noted, replaced
 from page_cases import HOSTILE, LINK, N_ENTITIES, N_RELATIONS, N_TEST, NAMES, mean_of, ranks_of
 
 import kgeval as kg
+from kgeval.base.wording import printable, shown_label
 from kgeval.comparison.beside import with_baselines
 from kgeval.report import page_content as page_content_module
 from kgeval.report.page_content import page_data
 from kgeval.results import kept_rivals
 from kgeval.results.evaluation_result import header_lines
-from kgeval.wording import printable, shown_label
 
 pytestmark = pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")
 

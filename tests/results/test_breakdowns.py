@@ -11,8 +11,8 @@ from grids import light
 from made_results import replaced
 
 import kgeval as kg
+import kgeval.base.files
 import kgeval.features
-import kgeval.files
 import kgeval.stats
 from kgeval.features.columns import FEATURES
 from kgeval.results import kept_rivals
@@ -673,12 +673,12 @@ def test_impossible_files_are_refused(tmp_path):
     result = random_result(3)
     path = tmp_path / "run.kgeval"
     result.save(path)
-    arrays, header = kgeval.files.read_archive(path)
+    arrays, header = kgeval.base.files.read_archive(path)
     for name, change in (
         ("better_raw", lambda a: a + arrays["rivals_raw"].max() - a - arrays["tied_raw"] + 1),
         ("rivals_filtered", lambda a: arrays["rivals_raw"] + 1),
         ("rival_row", lambda a: a * 0 - 1),
     ):
-        kgeval.files.write_archive(path, {**arrays, name: change(arrays[name])}, header, overwrite=True)
+        kgeval.base.files.write_archive(path, {**arrays, name: change(arrays[name])}, header, overwrite=True)
         with pytest.raises(kg.DataError, match="is damaged"):
             kg.load_result(path)

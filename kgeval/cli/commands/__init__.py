@@ -1,7 +1,7 @@
 """The commands of the command line, one module per command. `all_commands` finds every module in this folder."""
 
+from kgeval.base.discovery import import_modules
 from kgeval.cli.command import Command
-from kgeval.discovery import import_modules
 
 
 def all_commands() -> list[Command]:

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import kgeval
-from kgeval.benchmarks import write_benchmark_page
 from kgeval.benchmarks.benchmark_text import table_texts
 from kgeval.benchmarks.model_benchmark import Benchmark
 from kgeval.benchmarks.runs import Run, check_all_named, checked_runs
@@ -18,6 +17,7 @@ from kgeval.cli.options import add_format, add_quiet, check_out, file_line, json
 from kgeval.display.media import frame_records
 from kgeval.errors import DataError, ProtocolError
 from kgeval.metrics.default_metrics import BRIEF_METRICS
+from kgeval.report import write_benchmark_page
 from kgeval.results.evaluation_result import EvaluationResult
 from kgeval.results.run_names import MODEL, SEED
 from kgeval.stats.runs import SPREADS

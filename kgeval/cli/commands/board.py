@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from kgeval.benchmarks import read_board, write_board
+from kgeval.base.files import check_page_target
 from kgeval.cli.command import Command
 from kgeval.cli.options import check_out, file_line
-from kgeval.report.page_frame import check_page_target
+from kgeval.report import read_board, write_board
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:

@@ -6,14 +6,14 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
+from kgeval.base.files import replacing
+from kgeval.base.wording import printable
 from kgeval.benchmarks import Card, read_card, verify_card, write_card
 from kgeval.benchmarks.card import card_of_file
 from kgeval.cli.command import Command, Output
 from kgeval.cli.interval_options import add_gone
 from kgeval.cli.options import check_out, ranked_result, say_aside
 from kgeval.errors import ProtocolError
-from kgeval.files import replacing
-from kgeval.wording import printable
 
 FORMATS = ("text", "latex")
 

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import kgeval
-from kgeval.checks import check_one_of, suggest
+from kgeval.base.checks import check_one_of, suggest
+from kgeval.base.files import check_target
 from kgeval.classification.classification_result import CLASSIFIED_METRICS, PROBABILITY_METRICS
 from kgeval.classification.example_clusters import CLUSTERS
 from kgeval.classification.negative_sets import UNIFORM
@@ -30,7 +31,6 @@ from kgeval.cli.options import (
 from kgeval.cli.output import classification_text, save_error
 from kgeval.errors import DataError, ProtocolError
 from kgeval.features.columns import FEATURES, NEED_SIDE
-from kgeval.files import check_target
 from kgeval.metrics.base import split_list
 from kgeval.metrics.pointwise.calibration import CALIBRATIONS
 from kgeval.metrics.pointwise.cuts import THRESHOLD_PLACES

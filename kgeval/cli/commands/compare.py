@@ -8,6 +8,7 @@ from dataclasses import replace
 import pandas as pd
 
 import kgeval
+from kgeval.base.terminal import Screen
 from kgeval.classification.classification_result import ClassificationResult
 from kgeval.cli.class_comparison import classes_text
 from kgeval.cli.command import Command
@@ -25,7 +26,6 @@ from kgeval.metrics.base import split_list
 from kgeval.metrics.default_metrics import COMPARED_METRICS
 from kgeval.metrics.grammar import display_of
 from kgeval.results.keys import Key
-from kgeval.terminal import Screen
 
 LIMIT = 20
 

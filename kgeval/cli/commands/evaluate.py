@@ -13,6 +13,8 @@ from types import MappingProxyType
 from typing import Any
 
 import kgeval
+from kgeval.base.files import check_target
+from kgeval.base.wording import printable
 from kgeval.cli.command import Command, Output
 from kgeval.cli.options import (
     add_input,
@@ -32,13 +34,11 @@ from kgeval.cli.options import (
 from kgeval.cli.output import ChosenColumns, add_output, check_output, listed_ranks, result_text, save_error
 from kgeval.cli.tool_numbers import convention_text
 from kgeval.comparison.beside import with_baselines
-from kgeval.files import check_target
 from kgeval.formats.scores import has_named_header
 from kgeval.results.columns import computed_columns
 from kgeval.results.evaluation_result import EvaluationResult
 from kgeval.results.run_names import check_model_name, named
 from kgeval.scorers.baselines import BASELINES, make_baselines
-from kgeval.wording import printable
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:

@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from kgeval import errors
-from kgeval.checks import suggest
+from kgeval.base.checks import suggest
+from kgeval.base.terminal import Screen
 from kgeval.cli.command import Command
 from kgeval.cli.commands import all_commands
 from kgeval.cli.guide import fitted, pages, search
@@ -22,7 +23,6 @@ from kgeval.metrics.pointwise.base import POINTS
 from kgeval.metrics.query_level import QueryLevel
 from kgeval.metrics.ranks import RANKS
 from kgeval.metrics.retrieval.base import LISTS
-from kgeval.terminal import Screen
 
 _OVERVIEW = """\
 kgeval ranks the test triples of a knowledge graph with your model, and computes hits@k, MR and MRR exactly.

@@ -8,6 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 import kgeval
+from kgeval.base.terminal import Screen
 from kgeval.cli.command import Command
 from kgeval.cli.dataset_list import datasets_text
 from kgeval.cli.options import add_format, json_text
@@ -16,7 +17,6 @@ from kgeval.errors import DataError, ProtocolError
 from kgeval.formats.datasets import dataset_formats
 from kgeval.formats.models import model_formats
 from kgeval.formats.predictions import prediction_formats
-from kgeval.terminal import Screen
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:

@@ -6,10 +6,10 @@ import argparse
 from pathlib import Path
 
 import kgeval
+from kgeval.base.files import check_page_target
 from kgeval.cli.command import Command
 from kgeval.cli.options import add_dataset, add_results, check_out, file_line, given_dataset, results_of
 from kgeval.report import write_page
-from kgeval.report.page_frame import check_page_target
 from kgeval.results.evaluation_result import audit_of
 
 

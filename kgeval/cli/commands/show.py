@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 import kgeval
-from kgeval.checks import check_one_of
+from kgeval.base.checks import check_one_of
 from kgeval.classification.classification_result import ClassificationResult
 from kgeval.classification.example_clusters import CLUSTERS
 from kgeval.cli.command import Command

@@ -20,9 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from kgeval.checks import cut_label
+from kgeval.base.checks import cut_label
+from kgeval.base.files import Arrays, check_source, parse_json
 from kgeval.errors import DataError, MissingExtra
-from kgeval.files import Arrays, check_source, parse_json
 from kgeval.formats.checkpoints.pickles import Stub
 from kgeval.formats.checkpoints.torch_files import is_torch_file, read_torch, state_dict
 from kgeval.kernels.mapped_tables import bfloat16, is_kept

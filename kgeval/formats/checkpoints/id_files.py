@@ -20,9 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from kgeval.checks import Ids, cut_label
+from kgeval.base.checks import Ids, cut_label
+from kgeval.base.files import parse_json, read_text
 from kgeval.errors import DataError
-from kgeval.files import parse_json, read_text
 from kgeval.formats.unpacking import PACKED, open_packed
 
 # The names of id files that tools write: entities, relations.

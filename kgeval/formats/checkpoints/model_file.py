@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kgeval.checks import Ids, check_number, check_one_of, cut_label, listed
+from kgeval.base.checks import Ids, check_number, check_one_of, cut_label, listed
+from kgeval.base.files import Arrays, text_array
 from kgeval.data.dataset import Dataset
 from kgeval.data.vocabulary import Vocabulary
 from kgeval.errors import DataError
-from kgeval.files import Arrays, text_array
 from kgeval.kernels.arrays import as_double, may_be_bits
 from kgeval.kernels.mapped_tables import bfloat16, is_kept, streamed, taken
 from kgeval.scorers.models import MODELS, BatchNorm, EmbeddingModel

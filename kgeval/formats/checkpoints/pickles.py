@@ -31,7 +31,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kgeval.checks import cut_label
+from kgeval.base.checks import cut_label
 from kgeval.errors import DataError
 
 MAX_BYTES = 512 * 2**20  # of a pickle

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kgeval.checks import cut_label
+from kgeval.base.checks import cut_label
+from kgeval.base.files import Arrays, check_not_empty, check_source, parse_json, read_text, text_array
 from kgeval.errors import DataError
-from kgeval.files import Arrays, check_not_empty, check_source, parse_json, read_text, text_array
 from kgeval.formats.checkpoints.id_files import find_id_files, read_ids
 from kgeval.kernels.mapped_tables import is_kept
 

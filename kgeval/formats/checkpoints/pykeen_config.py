@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from kgeval.base.files import parse_json, read_text
 from kgeval.errors import DataError
-from kgeval.files import parse_json, read_text
 
 CONFIGS = ("config.json", "configuration_copied.json", "pipeline_config.json")
 REPLICATES = "replicates"  # the folder of the repetitions of an experiment, beside its configuration

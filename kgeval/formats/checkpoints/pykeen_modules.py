@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from kgeval.checks import cut_label
+from kgeval.base.checks import cut_label
+from kgeval.base.files import Arrays
 from kgeval.errors import DataError
-from kgeval.files import Arrays
 from kgeval.formats.checkpoints.pickles import Stub
 from kgeval.formats.checkpoints.pykeen_config import plain_name, pykeen_bounds
 from kgeval.formats.checkpoints.pykeen_tensors import FUNCTION, PYKEEN_MODELS, pykeen_tables

@@ -26,9 +26,9 @@ from typing import Any
 
 import numpy as np
 
-from kgeval.checks import cut_label
+from kgeval.base.checks import cut_label
+from kgeval.base.files import Arrays, text_array
 from kgeval.errors import DataError
-from kgeval.files import Arrays, text_array
 from kgeval.formats.checkpoints.model_file import SORTED
 from kgeval.formats.checkpoints.plain_files import LABEL_ARRAYS
 from kgeval.formats.checkpoints.state_dicts import as_matrices, renamed

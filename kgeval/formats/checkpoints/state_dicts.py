@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kgeval.checks import cut_label
+from kgeval.base.checks import cut_label
+from kgeval.base.files import Arrays
 from kgeval.errors import DataError
-from kgeval.files import Arrays
 from kgeval.formats.checkpoints.containers import tensor_names
 from kgeval.formats.checkpoints.id_files import find_id_files
 from kgeval.formats.checkpoints.plain_files import label_arrays

@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from kgeval.base.limits import FREE_COPIED, MAX_COPIED, MAX_COPIED_RATIO, MAX_REPEATED, factor
 from kgeval.formats.checkpoints.pickles import Fault, Meanings, Stub, describe
-from kgeval.limits import FREE_COPIED, MAX_COPIED, MAX_COPIED_RATIO, MAX_REPEATED, factor
 
 Array = npt.NDArray[Any]
 MAX_DIMENSIONS = 32  # of an array, as in numpy 1

@@ -27,12 +27,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kgeval.checks import cut_label
+from kgeval.base.checks import cut_label
+from kgeval.base.files import check_source
+from kgeval.base.limits import FREE_PICKLE, MAX_PICKLE_RATIO, MAX_STORED_RATIO, factor, most_unfolded
 from kgeval.errors import DataError
-from kgeval.files import check_source
 from kgeval.formats.checkpoints.pickles import MAX_BYTES, MAX_DEPTH, Fault, Stub, describe, read_pickle
 from kgeval.formats.checkpoints.tensors import STORAGES, Array, Storage, tensor_meanings
-from kgeval.limits import FREE_PICKLE, MAX_PICKLE_RATIO, MAX_STORED_RATIO, factor, most_unfolded
 
 MAX_MEMBERS = 100_000  # of a zip archive
 MAX_DIRECTORY_BYTES = 8 * 2**20  # of the list of members at the end of a zip archive

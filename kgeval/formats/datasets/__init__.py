@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from kgeval.checks import names_unknown_arguments
+from kgeval.base.checks import names_unknown_arguments
+from kgeval.base.discovery import import_modules
 from kgeval.data.dataset import Dataset
-from kgeval.discovery import import_modules
 from kgeval.formats.dataset_options import DatasetOptions
 from kgeval.formats.datasets import tab_folder
 from kgeval.formats.datasets.foreign import companion_notes

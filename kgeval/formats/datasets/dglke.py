@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kgeval.checks import Ids
+from kgeval.base.checks import Ids
 from kgeval.data.dataset import Dataset
 from kgeval.data.vocabulary import Vocabulary
 from kgeval.errors import DataError

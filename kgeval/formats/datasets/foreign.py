@@ -13,7 +13,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from kgeval.checks import listed
+from kgeval.base.checks import listed
 from kgeval.data.dataset import Dataset
 from kgeval.errors import DataError
 from kgeval.formats.dataset_options import DatasetOptions

@@ -42,7 +42,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kgeval.checks import listed
+from kgeval.base.checks import listed
 from kgeval.data.dataset import Dataset
 from kgeval.data.triples import SPLITS
 from kgeval.errors import DataError

@@ -17,9 +17,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from kgeval.checks import counted, listed
+from kgeval.base.checks import counted, listed
+from kgeval.base.files import read_text
 from kgeval.data.dataset import Dataset
-from kgeval.files import read_text
 from kgeval.formats.dataset_options import DatasetOptions
 from kgeval.formats.datasets import tab_folder
 from kgeval.formats.folders import check_folder, first_lines, ignored_names, names_in

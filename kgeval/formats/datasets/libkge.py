@@ -14,9 +14,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from kgeval.base.files import read_text
 from kgeval.data.dataset import Dataset
 from kgeval.errors import DataError
-from kgeval.files import read_text
 from kgeval.formats.checkpoints.id_files import read_ids
 from kgeval.formats.dataset_options import DatasetOptions
 from kgeval.formats.folders import AS_TABLES, check_folder, given_splits, names_in

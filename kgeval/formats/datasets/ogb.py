@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import Ids, cut_label
+from kgeval.base.checks import Ids, cut_label
 from kgeval.data.candidates import Listed
 from kgeval.data.dataset import Dataset
 from kgeval.data.triples import SPLITS

@@ -20,12 +20,12 @@ from pathlib import Path
 
 import numpy as np
 
-from kgeval.checks import Ids, cut_label
+from kgeval.base.checks import Ids, cut_label
+from kgeval.base.files import read_text
 from kgeval.data.dataset import Dataset
 from kgeval.data.triples import TripleSet
 from kgeval.data.vocabulary import Vocabulary
 from kgeval.errors import DataError
-from kgeval.files import read_text
 from kgeval.formats.checkpoints.id_files import read_ids
 from kgeval.formats.dataset_options import DatasetOptions
 from kgeval.formats.datasets import tab_folder

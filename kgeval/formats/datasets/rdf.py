@@ -21,18 +21,18 @@ from typing import Any
 
 import numpy as np
 
-from kgeval.checks import counted, listed
+from kgeval.base.checks import counted, listed
+from kgeval.base.files import check_source
+from kgeval.base.limits import MIN_TRIPLE, check_rows
 from kgeval.data.dataset import Dataset
 from kgeval.data.triples import ONE_FILE, SPLITS
 from kgeval.errors import DataError, MissingExtra
-from kgeval.files import check_source
 from kgeval.formats.dataset_options import DatasetOptions
 from kgeval.formats.folders import AS_TABLES, check_folder, given_splits, ignored_names, names_in, unread_notes
 from kgeval.formats.id_triples import NO_TRAIN, label_columns
 from kgeval.formats.registry import Format
 from kgeval.formats.split_files import STEMS, beside_notes, find_split_files
 from kgeval.formats.unpacking import open_packed, plain_name
-from kgeval.limits import MIN_TRIPLE, check_rows
 
 KINDS = {".nt": "N_TRIPLES", ".ttl": "TURTLE"}  # the formats of pyoxigraph
 REFUSED = {

@@ -19,12 +19,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import counted
+from kgeval.base.checks import counted
+from kgeval.base.files import check_no_nul, read_text
 from kgeval.data.dataset import Dataset
 from kgeval.data.qualifiers import LabelQualifiers
 from kgeval.data.vocabulary import Vocabulary
 from kgeval.errors import DataError
-from kgeval.files import check_no_nul, read_text
 from kgeval.formats.dataset_options import DatasetOptions
 from kgeval.formats.folders import check_folder, first_lines, ignored_names, names_in, unread_notes
 from kgeval.formats.id_triples import label_columns

@@ -18,13 +18,13 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import union_categoricals
 
-from kgeval.checks import Ids, names_unknown_arguments
+from kgeval.base.checks import Ids, names_unknown_arguments
+from kgeval.base.files import similar_path
 from kgeval.data.column_names import parse_columns
 from kgeval.data.dataset import Dataset
 from kgeval.data.frames import further_notes
 from kgeval.data.triples import ONE_FILE
 from kgeval.errors import DataError
-from kgeval.files import similar_path
 from kgeval.formats.dataset_options import DatasetOptions
 from kgeval.formats.registered.cache import fetch
 from kgeval.formats.registered.entries import find_registered, registered_hint

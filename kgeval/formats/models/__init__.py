@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from kgeval.checks import names_unknown_arguments
+from kgeval.base.checks import names_unknown_arguments
+from kgeval.base.discovery import import_modules
+from kgeval.base.files import check_source
 from kgeval.data.dataset import Dataset
-from kgeval.discovery import import_modules
 from kgeval.errors import DataError
-from kgeval.files import check_source
 from kgeval.formats.checkpoints.containers import tensor_names
 from kgeval.formats.checkpoints.id_files import labels_of_ids
 from kgeval.formats.checkpoints.model_file import build_model

@@ -31,13 +31,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kgeval.checks import cut_label
+from kgeval.base.checks import cut_label
+from kgeval.base.files import Arrays, check_source, parse_json, read_text, text_array
+from kgeval.base.limits import MAX_STORED_RATIO, check_unfolded, factor
 from kgeval.errors import DataError, MissingExtra
-from kgeval.files import Arrays, check_source, parse_json, read_text, text_array
 from kgeval.formats.checkpoints.model_file import ModelFile
 from kgeval.formats.checkpoints.state_dicts import settings_as_arrays
 from kgeval.formats.registry import Format
-from kgeval.limits import MAX_STORED_RATIO, check_unfolded, factor
 
 Table = npt.NDArray[Any]
 MODEL_FILE = re.compile(r"model\.v(\d+)\.h5")

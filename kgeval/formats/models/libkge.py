@@ -27,8 +27,8 @@ from typing import Any
 
 import numpy as np
 
+from kgeval.base.files import Arrays, text_array
 from kgeval.errors import DataError
-from kgeval.files import Arrays, text_array
 from kgeval.formats.checkpoints.containers import top_keys
 from kgeval.formats.checkpoints.model_file import ModelFile
 from kgeval.formats.checkpoints.pickles import Stub

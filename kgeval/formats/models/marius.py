@@ -28,9 +28,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from kgeval.checks import cut_label
+from kgeval.base.checks import cut_label
+from kgeval.base.files import Arrays, read_text, text_array
 from kgeval.errors import DataError, MissingExtra
-from kgeval.files import Arrays, read_text, text_array
 from kgeval.formats.checkpoints.model_file import ModelFile
 from kgeval.formats.checkpoints.plain_files import label_arrays, read_npy
 from kgeval.formats.checkpoints.torch_files import read_torch, state_dict

@@ -17,8 +17,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from kgeval.base.files import Arrays
 from kgeval.errors import DataError
-from kgeval.files import Arrays
 from kgeval.formats.checkpoints.model_file import ModelFile
 from kgeval.formats.checkpoints.plain_files import add_id_files, read_npy, read_settings
 from kgeval.formats.registry import Format

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from kgeval.base.files import Arrays, read_arrays
 from kgeval.errors import DataError
-from kgeval.files import Arrays, read_arrays
 from kgeval.formats.checkpoints.model_file import ModelFile
 from kgeval.formats.checkpoints.pykeen_config import pykeen_settings
 from kgeval.formats.checkpoints.pykeen_tensors import (

@@ -29,9 +29,9 @@ from typing import Any
 
 import numpy as np
 
-from kgeval.checks import cut_label
+from kgeval.base.checks import cut_label
+from kgeval.base.files import Arrays, each_name_once, parse_json, read_text
 from kgeval.errors import DataError
-from kgeval.files import Arrays, each_name_once, parse_json, read_text
 from kgeval.formats.checkpoints.containers import read_tensors, root_attributes, root_class
 from kgeval.formats.checkpoints.model_file import ModelFile
 from kgeval.formats.checkpoints.state_dicts import (

@@ -27,9 +27,9 @@ from typing import Any
 
 import numpy as np
 
-from kgeval.checks import cut_label
+from kgeval.base.checks import cut_label
+from kgeval.base.files import Arrays
 from kgeval.errors import DataError
-from kgeval.files import Arrays
 from kgeval.formats.checkpoints.containers import read_tensors, root_class, tensor_names
 from kgeval.formats.checkpoints.model_file import ModelFile
 from kgeval.formats.checkpoints.pickles import Stub

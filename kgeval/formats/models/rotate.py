@@ -30,9 +30,9 @@ from typing import Any
 
 import numpy as np
 
-from kgeval.checks import suggest
+from kgeval.base.checks import suggest
+from kgeval.base.files import Arrays
 from kgeval.errors import DataError
-from kgeval.files import Arrays
 from kgeval.formats.checkpoints.containers import tensor_names
 from kgeval.formats.checkpoints.model_file import ModelFile
 from kgeval.formats.checkpoints.plain_files import GAMMA_EPSILON, check_gamma, label_arrays, read_config, read_npy

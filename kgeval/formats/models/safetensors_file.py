@@ -20,9 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from kgeval.checks import cut_label
+from kgeval.base.checks import cut_label
+from kgeval.base.files import check_source, parse_json, text_array
 from kgeval.errors import DataError, MissingExtra
-from kgeval.files import check_source, parse_json, text_array
 from kgeval.formats.checkpoints.containers import read_tensors, tensor_names
 from kgeval.formats.checkpoints.model_file import ModelFile
 from kgeval.formats.checkpoints.plain_files import (

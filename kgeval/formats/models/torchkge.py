@@ -24,8 +24,8 @@ from typing import Any
 
 import numpy as np
 
+from kgeval.base.files import Arrays
 from kgeval.errors import DataError
-from kgeval.files import Arrays
 from kgeval.formats.checkpoints.containers import read_tensors, root_attributes, root_class
 from kgeval.formats.checkpoints.model_file import ModelFile
 from kgeval.formats.checkpoints.state_dicts import (

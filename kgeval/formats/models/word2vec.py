@@ -25,9 +25,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from kgeval.checks import cut_label
+from kgeval.base.checks import cut_label
+from kgeval.base.files import Arrays, check_source, text_array
 from kgeval.errors import DataError
-from kgeval.files import Arrays, check_source, text_array
 from kgeval.formats.checkpoints.id_files import find_id_files
 from kgeval.formats.checkpoints.model_file import ModelFile
 from kgeval.formats.checkpoints.plain_files import label_arrays

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import Bools, Ids, Reals, counted, cut_label, suggest
+from kgeval.base.checks import Bools, Ids, Reals, counted, cut_label, suggest
 from kgeval.data.dataset import Dataset, triple_labels
 from kgeval.data.lists import Ragged
 from kgeval.data.predictions import UNMAPPED, GivenRanks, Predictions

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kgeval.checks import Ids, counted, cut_label
+from kgeval.base.checks import Ids, counted, cut_label
 from kgeval.data.vocabulary import Vocabulary
 from kgeval.errors import DataError
 from kgeval.formats.prediction_files.records import text_lines

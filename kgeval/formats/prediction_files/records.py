@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from kgeval.checks import cut_label
+from kgeval.base.checks import cut_label
+from kgeval.base.files import check_source, encoding_error, read_bytes
+from kgeval.base.limits import check_json
 from kgeval.errors import DataError
-from kgeval.files import check_source, encoding_error, read_bytes
 from kgeval.formats.unpacking import PACKED, open_packed
-from kgeval.limits import check_json
 
 HEAD = 1 << 16  # a format is recognised by this many bytes at the start of a file
 _SPACE = re.compile(r"[ \t\r\n]*")

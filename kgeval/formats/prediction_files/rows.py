@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from kgeval.checks import Bools, Ids, Reals, cut_label
+from kgeval.base.checks import Bools, Ids, Reals, cut_label
 from kgeval.data.lists import Ragged
 from kgeval.errors import DataError
 

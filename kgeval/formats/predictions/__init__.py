@@ -9,13 +9,13 @@ from pathlib import Path
 
 import numpy as np
 
-from kgeval.checks import check_one_of, counted, names_unknown_arguments
+from kgeval.base.checks import check_one_of, counted, names_unknown_arguments
+from kgeval.base.discovery import import_modules
+from kgeval.base.files import check_source
 from kgeval.data.dataset import Dataset
 from kgeval.data.predictions import GivenRanks, Predictions
 from kgeval.data.sides import check_side
-from kgeval.discovery import import_modules
 from kgeval.errors import DataError
-from kgeval.files import check_source
 from kgeval.formats.prediction_files.mapping import NEEDS_DATASET, PredictionOptions
 from kgeval.formats.prediction_files.names import Names
 from kgeval.formats.predictions import plain

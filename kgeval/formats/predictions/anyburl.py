@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kgeval.checks import cut_label
+from kgeval.base.checks import cut_label
 from kgeval.data.dataset import Dataset
 from kgeval.data.predictions import Predictions
 from kgeval.errors import DataError

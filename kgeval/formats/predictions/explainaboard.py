@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from kgeval.checks import counted, cut_label
+from kgeval.base.checks import counted, cut_label
 from kgeval.data.dataset import Dataset
 from kgeval.data.predictions import GivenRanks, Predictions
 from kgeval.errors import DataError

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from kgeval.checks import check_one_of, counted, cut_label
+from kgeval.base.checks import check_one_of, counted, cut_label
 from kgeval.data.dataset import Dataset, triple_labels
 from kgeval.data.predictions import Predictions
 from kgeval.data.queries import given_and_asked

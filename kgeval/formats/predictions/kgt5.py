@@ -19,7 +19,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from kgeval.checks import cut_label
+from kgeval.base.checks import cut_label
 from kgeval.data.dataset import Dataset
 from kgeval.data.predictions import UNMAPPED, Predictions
 from kgeval.errors import DataError

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kgeval.checks import Ids, counted, cut_label
+from kgeval.base.checks import Ids, counted, cut_label
+from kgeval.base.files import read_arrays
 from kgeval.data.dataset import Dataset
 from kgeval.data.lists import Ragged
 from kgeval.data.predictions import Predictions
 from kgeval.errors import DataError
-from kgeval.files import read_arrays
 from kgeval.formats.checkpoints.plain_files import read_npy
 from kgeval.formats.checkpoints.torch_files import read_torch
 from kgeval.formats.prediction_files.mapping import PredictionOptions, id_map

@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from kgeval.checks import cut_label
+from kgeval.base.checks import cut_label
 from kgeval.data.column_names import COLUMN_NAMES
 from kgeval.data.dataset import Dataset
 from kgeval.data.keys import natural_key

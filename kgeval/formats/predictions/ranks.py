@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kgeval.checks import cut_label
+from kgeval.base.checks import cut_label
 from kgeval.data.column_names import named_columns
 from kgeval.data.dataset import Dataset
 from kgeval.data.predictions import GivenRanks

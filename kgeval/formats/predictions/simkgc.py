@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from kgeval.checks import counted, cut_label
+from kgeval.base.checks import counted, cut_label
+from kgeval.base.files import parse_json
 from kgeval.data.dataset import Dataset
 from kgeval.data.predictions import GivenRanks, Predictions
 from kgeval.errors import DataError
-from kgeval.files import parse_json
 from kgeval.formats.prediction_files.mapping import PredictionOptions, given_ranks, predictions
 from kgeval.formats.prediction_files.records import first_record, json_records
 from kgeval.formats.prediction_files.rows import Rows

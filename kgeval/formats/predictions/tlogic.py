@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kgeval.checks import cut_label
+from kgeval.base.checks import cut_label
 from kgeval.data.dataset import Dataset, triple_labels
 from kgeval.data.predictions import Predictions
 from kgeval.errors import DataError

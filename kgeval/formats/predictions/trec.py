@@ -14,7 +14,7 @@ import re
 from pathlib import Path
 from urllib.parse import unquote
 
-from kgeval.checks import cut_label
+from kgeval.base.checks import cut_label
 from kgeval.data.dataset import Dataset
 from kgeval.data.predictions import Predictions
 from kgeval.data.vocabulary import Vocabulary

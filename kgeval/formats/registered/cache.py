@@ -1,7 +1,7 @@
 """Keep the files of registered datasets in the cache: download missing files, unpack archives, check checksums.
 
 `fetch` is called when a registered dataset is read. A file appears in the cache only when it is complete and its
-checksum is right: pooch and `kgeval.files.replacing` write to a temporary file first.
+checksum is right: pooch and `kgeval.base.files.replacing` write to a temporary file first.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
+from kgeval.base.files import replacing
 from kgeval.errors import DataError, MissingExtra
-from kgeval.files import replacing
 from kgeval.formats.registered.entries import Registered, RemoteFile
 from kgeval.formats.unpacking import is_archive, open_packed, unpacked
 

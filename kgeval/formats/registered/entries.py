@@ -19,9 +19,9 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from kgeval.checks import suggest
+from kgeval.base.checks import suggest
+from kgeval.base.files import cache_home
 from kgeval.errors import DataError
-from kgeval.files import cache_home
 
 COUNTING = {
     "rows": "all rows and labels of the files",

@@ -4,8 +4,8 @@ Each kind of prediction has a module with its metrics: `decisions`, `separation`
 `estimates` (values). Users call the metrics directly; `kgeval.classification` calls them for triple classification.
 """
 
-from kgeval.checks import shows_only
-from kgeval.discovery import import_modules
+from kgeval.base.checks import shows_only
+from kgeval.base.discovery import import_modules
 from kgeval.metrics.pointwise import base, calibration, cuts, decisions, examples
 from kgeval.metrics.pointwise.calibration import PlattCalibrator, calibrate
 from kgeval.metrics.pointwise.curves import reliability_curve

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy.typing as npt
 
-from kgeval.checks import Bools, Ids
+from kgeval.base.checks import Bools, Ids
 from kgeval.errors import MetricError
 from kgeval.metrics.base import Family, Metric, MetricValue
 from kgeval.stats.moments import Moments

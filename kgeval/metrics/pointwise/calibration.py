@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from kgeval.checks import Bools, Reals, check_number, check_one_of
+from kgeval.base.checks import Bools, Reals, check_number, check_one_of
 from kgeval.errors import KgevalWarning, MetricError, MissingExtra, ScoreError
 from kgeval.metrics.pointwise.examples import check_same_length, read_binary_labels, read_finite, read_probabilities
 

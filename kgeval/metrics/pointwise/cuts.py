@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from kgeval.checks import Bools, Ids, Reals, check_one_of
+from kgeval.base.checks import Bools, Ids, Reals, check_one_of
 from kgeval.errors import ScoreError
 from kgeval.metrics.pointwise.thresholds import count_steps
 

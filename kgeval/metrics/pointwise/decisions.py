@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from kgeval.checks import Bools, Ids, Reals, check_number
+from kgeval.base.checks import Bools, Ids, Reals, check_number
 from kgeval.metrics.base import MetricValue
 from kgeval.metrics.pointwise.base import POINTS, PointMetric
 from kgeval.metrics.pointwise.examples import DEFAULT_THRESHOLD, check_same_length, read_binary_labels, read_decisions

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from kgeval.checks import Bools, Ids
+from kgeval.base.checks import Bools, Ids
 from kgeval.errors import DataError, KgevalError, ScoreError
 
 Numbers = npt.NDArray[Any]

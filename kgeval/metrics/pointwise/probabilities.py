@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from kgeval.checks import Bools, Ids, Reals, check_number, check_one_of, check_positive_int
+from kgeval.base.checks import Bools, Ids, Reals, check_number, check_one_of, check_positive_int
 from kgeval.errors import MetricError
 from kgeval.metrics.base import UNBOUNDED, MetricValue
 from kgeval.metrics.pointwise.base import POINTS, PointMetric

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from kgeval.checks import Bools, Reals
+from kgeval.base.checks import Bools, Reals
 from kgeval.stats.moments import Moments
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from kgeval.checks import Bools, Ids, Reals, check_largest_weight, check_number
+from kgeval.base.checks import Bools, Ids, Reals, check_largest_weight, check_number
 from kgeval.errors import MetricError
 from kgeval.metrics.base import MetricValue
 from kgeval.metrics.pointwise.base import POINTS, PointMetric

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from kgeval.checks import Bools, Ids
+from kgeval.base.checks import Bools, Ids
 
 
 class ThresholdSteps(NamedTuple):

@@ -13,8 +13,8 @@ how much each position of one ranked list adds to the value of a metric.
 {'map': 0.75, 'precision@1': 0.5, 'reason': ''}
 """
 
-from kgeval.checks import shows_only
-from kgeval.discovery import import_modules
+from kgeval.base.checks import shows_only
+from kgeval.base.discovery import import_modules
 from kgeval.metrics.retrieval import base, curves, interpolated, lists, positions, stepwise, tabulation
 from kgeval.metrics.retrieval.curves import pr_curves
 from kgeval.metrics.retrieval.graded import DCG, ERR, NDCG

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from kgeval.checks import Reals, check_one_of, check_positive_int
+from kgeval.base.checks import Reals, check_one_of, check_positive_int
 from kgeval.errors import MetricError
 from kgeval.metrics.base import Family, Metric, MetricValue, quotient
 from kgeval.metrics.retrieval.lists import INFINITY, LIST_TIES, RankedLists

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from kgeval.checks import Ids, check_one_of
+from kgeval.base.checks import Ids, check_one_of
 from kgeval.errors import MetricError
 from kgeval.metrics.retrieval.interpolated import HitCounts, interpolated_precision
 from kgeval.metrics.retrieval.lists import LIST_TIES, RankedLists

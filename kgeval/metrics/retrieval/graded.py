@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from kgeval.checks import Ids, Reals, check_number
+from kgeval.base.checks import Ids, Reals, check_number
 from kgeval.errors import MetricError
 from kgeval.metrics.base import UNBOUNDED
 from kgeval.metrics.retrieval.base import EMPTY, LISTS, ListMetric

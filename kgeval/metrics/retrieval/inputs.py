@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from kgeval.checks import Ids, Reals, check_number, check_one_of
+from kgeval.base.checks import Ids, Reals, check_number, check_one_of
 from kgeval.errors import DataError, MetricError, ScoreError
 from kgeval.metrics.retrieval.lists import RankedLists, lists_of_items
 

@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import Ids, Reals, check_number
+from kgeval.base.checks import Ids, Reals, check_number
 from kgeval.errors import MetricError
 from kgeval.metrics.retrieval.base import EMPTY, LISTS, NO_EXPECTATION, ListMetric
 from kgeval.metrics.retrieval.lists import RankedLists

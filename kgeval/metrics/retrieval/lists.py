@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from kgeval.checks import Ids, Reals, check_one_of
+from kgeval.base.checks import Ids, Reals, check_one_of
 from kgeval.errors import MetricError
 
 LIST_TIES = ("expected", "optimistic", "pessimistic", "stable")

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from kgeval.checks import Reals, check_number
+from kgeval.base.checks import Reals, check_number
 from kgeval.metrics.base import UNBOUNDED
 from kgeval.metrics.retrieval.base import EMPTY, LISTS, ListMetric
 from kgeval.metrics.retrieval.lists import RankedLists

@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from kgeval.checks import Ids, Reals
+from kgeval.base.checks import Ids, Reals
 from kgeval.metrics.retrieval.lists import RankedLists, TieGroups
 from kgeval.metrics.sums import MAX_TABLE, sums_over_ranges
 

@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import Reals
+from kgeval.base.checks import Reals
+from kgeval.base.wording import printable
 from kgeval.errors import MetricError
 from kgeval.metrics.retrieval.base import LISTS, ListMetric, check_lists
 from kgeval.metrics.retrieval.graded import DCG, ERR, NDCG, gains
 from kgeval.metrics.retrieval.lists import INFINITY, RankedLists
 from kgeval.metrics.retrieval.listwise import MAP, RR, FBeta, ListAuc, Precision, Recall, RPrecision, Success
-from kgeval.wording import printable
 
 MAX_ITEM = 30
 MAX_SHOWN = 30

@@ -3,7 +3,7 @@
 `Threads` ranks in this process, `Processes` in several processes of this machine, `Ray` on the machines of a cluster.
 """
 
-from kgeval.checks import shows_only
+from kgeval.base.checks import shows_only
 from kgeval.ranking.executors.processes import Processes
 from kgeval.ranking.executors.ray_cluster import Ray
 from kgeval.ranking.executors.threads import Threads

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from kgeval.checks import Ids
+from kgeval.base.checks import Ids
 from kgeval.data.sides import side_of
 from kgeval.errors import ProtocolError, ScoreError
 from kgeval.ranking.counts import RankCounts, TaskCounts

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from kgeval.checks import check_positive_int
+from kgeval.base.checks import check_positive_int
 from kgeval.data.sides import side_of
 from kgeval.errors import ScoreError
 from kgeval.ranking.executors.threads import FIRST_QUERIES

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kgeval.checks import check_positive_int, names_unknown_arguments
+from kgeval.base.checks import check_positive_int, names_unknown_arguments
 from kgeval.errors import DataError, MissingExtra, ScoreError
 from kgeval.ranking.executors.blocks import in_blocks
 from kgeval.ranking.executors.dispatch import RETRIES, Lost, check_retries, drive

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from kgeval.checks import check_positive_int, names_unknown_arguments
+from kgeval.base.checks import check_positive_int, names_unknown_arguments
 from kgeval.data.dataset import Dataset
 from kgeval.errors import MissingExtra, ProtocolError, ScoreError
 from kgeval.ranking.executors.blocks import in_blocks

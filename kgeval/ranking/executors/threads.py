@@ -12,7 +12,7 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
-from kgeval.checks import check_positive_int, names_unknown_arguments
+from kgeval.base.checks import check_positive_int, names_unknown_arguments
 from kgeval.kernels.backends import one_thread_each
 from kgeval.ranking.executors.outcomes import outcome_of
 from kgeval.ranking.jobs import Job

@@ -28,7 +28,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from kgeval._version import __version__
-from kgeval.checks import Ids, grouped
+from kgeval.base.checks import Ids, grouped
 from kgeval.data.dataset import Dataset
 from kgeval.errors import KgevalError, ScoreError
 from kgeval.kernels.backends import check_device

@@ -14,8 +14,8 @@ inverse of relation p:
 - ``"alternating"``: row ``2 * p + 1``; relation p itself has row ``2 * p``.
 """
 
-from kgeval.checks import shows_only
-from kgeval.discovery import import_modules
+from kgeval.base.checks import shows_only
+from kgeval.base.discovery import import_modules
 from kgeval.kernels.mapped_tables import bfloat16
 from kgeval.scorers.models import base
 from kgeval.scorers.models.base import MODELS, EmbeddingModel

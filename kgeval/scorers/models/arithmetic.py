@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import Ids
+from kgeval.base.checks import Ids
 from kgeval.errors import DataError
 from kgeval.kernels.arrays import Array, as_array, as_double, check_no_bits, is_tensor, kind_of, library, like, on_host
 from kgeval.kernels.mapped_tables import StreamedTable, from_float16, is_kept, streamed

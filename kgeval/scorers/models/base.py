@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kgeval.checks import Ids, Reals, check_ids, check_one_of
+from kgeval.base.checks import Ids, Reals, check_ids, check_one_of
 from kgeval.errors import DataError
 from kgeval.kernels.arrays import Array, as_array, as_double, kind_of, library, like, on_host
 from kgeval.kernels.geometry import exact_scores

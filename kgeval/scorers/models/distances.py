@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kgeval.checks import Ids, check_number, check_one_of, names_unknown_arguments, warn_user
+from kgeval.base.checks import Ids, check_number, check_one_of, names_unknown_arguments, warn_user
 from kgeval.errors import DataError
 from kgeval.kernels.arrays import Array, as_double, kind_of, library, like, on_host
 from kgeval.kernels.derived import squared_l2

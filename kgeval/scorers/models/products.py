@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from kgeval.checks import Ids, check_one_of, names_unknown_arguments
+from kgeval.base.checks import Ids, check_one_of, names_unknown_arguments
 from kgeval.errors import DataError
 from kgeval.kernels.arrays import Array, library
 from kgeval.kernels.derived import clamped_dot

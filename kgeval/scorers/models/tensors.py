@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from kgeval.checks import Ids, Reals, names_unknown_arguments
+from kgeval.base.checks import Ids, Reals, names_unknown_arguments
 from kgeval.errors import DataError
 from kgeval.kernels.arrays import Array, as_double, library, like, on_host
 from kgeval.scorers.models.arithmetic import check_float_parameters, check_one_place, converted, join, row_sums, rows

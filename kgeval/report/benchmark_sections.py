@@ -1,6 +1,6 @@
 """The sections of the page of a benchmark, made of the parts and charts of the report page.
 
-`kgeval.benchmarks.page.write_benchmark_page` calls them.
+`kgeval.report.benchmark_page.write_benchmark_page` calls them.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from kgeval.base.checks import counted
+from kgeval.base.wording import written
 from kgeval.benchmarks.tables import mean_cells, table_notes
-from kgeval.checks import counted
 from kgeval.display.html import Markup, joined, tag
 from kgeval.display.media import plain_notes
 from kgeval.metrics.grammar import display_of
 from kgeval.report import charts, page_differences, page_numbers
 from kgeval.report import page_parts as html
-from kgeval.wording import written
 
 if TYPE_CHECKING:  # these modules import this one
     from kgeval.benchmarks.model_benchmark import Benchmark

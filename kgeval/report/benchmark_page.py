@@ -1,6 +1,6 @@
 """`write_benchmark_page`: a benchmark as one HTML page that contains everything it needs and loads nothing.
 
-Users and ``kgeval benchmark --out`` call it. `kgeval.benchmarks.page_sections` makes the sections.
+Users and ``kgeval benchmark --out`` call it. `kgeval.report.benchmark_sections` makes the sections.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from kgeval._version import __version__
-from kgeval.benchmarks import page_sections as parts
+from kgeval.base.checks import names_unknown_arguments
+from kgeval.base.files import check_page_target, replacing
+from kgeval.base.wording import printable
 from kgeval.benchmarks.model_benchmark import Benchmark
-from kgeval.checks import names_unknown_arguments
 from kgeval.display.media import frame_records
 from kgeval.errors import DataError
-from kgeval.files import replacing
-from kgeval.report.page_frame import check_page_target, whole_page
-from kgeval.wording import printable
+from kgeval.report import benchmark_sections as parts
+from kgeval.report.page_frame import whole_page
 
 
 @names_unknown_arguments()

@@ -9,10 +9,10 @@ import pytest
 from page_cases import Reader, rounded
 
 import kgeval as kg
-from kgeval.benchmarks.page import write_benchmark_page
 from kgeval.benchmarks.tables import bold_models
 from kgeval.display.media import frame_records
 from kgeval.errors import DataError
+from kgeval.report.benchmark_page import write_benchmark_page
 
 HOSTILE = "<script>alert(1)</script>"
 MODELS = {"good": 0.2, HOSTILE: 0.25, "bad": 2.0}

@@ -8,8 +8,9 @@ import pytest
 from browsing import each, log, opened, run
 
 import kgeval as kg
-from kgeval.benchmarks import named, write_board, write_card
-from kgeval.benchmarks.page import write_benchmark_page
+from kgeval.benchmarks import named, write_card
+from kgeval.report import write_board
+from kgeval.report.benchmark_page import write_benchmark_page
 
 pytestmark = [pytest.mark.thorough, pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")]
 

@@ -1,4 +1,4 @@
-"""`write_board`: a board as one HTML page that loads nothing; `kgeval.benchmarks.board` computes what it shows.
+"""`write_board`: a board as one HTML page that loads nothing; `kgeval.report.board` computes what it shows.
 
 Users and ``kgeval board`` call it.
 """
@@ -12,20 +12,20 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from kgeval.benchmarks.board import UNKNOWN_NEGATIVES, Board, BoardRow, BoardRun, BoardTable, read_board
+from kgeval.base.checks import counted, names_unknown_arguments
+from kgeval.base.files import check_page_target, replacing
+from kgeval.base.wording import printable
 from kgeval.benchmarks.card import Card
-from kgeval.benchmarks.page_sections import spread
-from kgeval.checks import counted, names_unknown_arguments
 from kgeval.display.html import Markup, joined, tag
-from kgeval.files import replacing
 from kgeval.metrics.grammar import display_of
 from kgeval.report import charts, page_numbers
 from kgeval.report import page_parts as html
+from kgeval.report.benchmark_sections import spread
+from kgeval.report.board import UNKNOWN_NEGATIVES, Board, BoardRow, BoardRun, BoardTable, read_board
 from kgeval.report.page_content import plain_values
-from kgeval.report.page_frame import check_page_target, whole_page
+from kgeval.report.page_frame import whole_page
 from kgeval.results.evaluation_result import EvaluationResult
 from kgeval.results.keys import Key
-from kgeval.wording import printable
 
 N_HEX = 12  # characters of a fingerprint that are shown
 MAX_NAME, MAX_PLACE, MAX_TITLE = 40, 28, 24  # characters of a model, of a file, and of a dataset in the navigation

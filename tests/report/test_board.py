@@ -13,9 +13,10 @@ from grids import size
 from page_cases import HOSTILE, Reader
 
 import kgeval as kg
-from kgeval.benchmarks import Card, read_board, write_board, write_card
+from kgeval.base.wording import shown_label
+from kgeval.benchmarks import Card, write_card
 from kgeval.errors import DataError
-from kgeval.wording import shown_label
+from kgeval.report import read_board, write_board
 
 
 @pytest.fixture(scope="module")

@@ -26,8 +26,8 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
+from kgeval.base.limits import check_json, check_unfolded, factor, most_unfolded
 from kgeval.errors import DataError
-from kgeval.limits import check_json, check_unfolded, factor, most_unfolded
 
 if sys.platform != "win32":
     import fcntl
@@ -38,6 +38,7 @@ MEMBERS = "members"  # the key of the header under which the checksums of the ar
 HOME = "KGEVAL_HOME"
 ABANDONED_SECONDS = 86_400  # another machine's file is abandoned if it has not grown for this time
 MIN_SIMILARITY = 0.7  # an error message suggests only names that are at least this similar to the missing name
+PAGE_SUFFIXES = (".html", ".htm")
 
 
 def write_archive(path: str | Path, arrays: Arrays, header: dict[str, Any], overwrite: bool = False) -> None:
@@ -270,6 +271,29 @@ def check_target(path: str | Path, overwrite: bool) -> None:
         raise DataError(f"{path}: cannot be written: no file can be made in the folder {target.parent}")
 
 
+def check_page_target(path: str | Path, overwrite: bool) -> None:
+    """Raise a DataError if a page must not be written to `path`; ``kgeval report`` calls this before it reads results.
+
+    Parameters
+    ----------
+    path : str or Path
+    overwrite : bool
+        Whether an existing file may be replaced.
+
+    Raises
+    ------
+    DataError
+        If the name does not end in ``.html`` or ``.htm``, or in the cases that `check_target` lists.
+    """
+    suffix = Path(path).suffix
+    if suffix.lower() not in PAGE_SUFFIXES:
+        raise DataError(
+            f"{path}: the report is an HTML page; expected a name that ends in {' or '.join(PAGE_SUFFIXES)}; got "
+            f"{suffix or 'no ending'!r}. To get a PDF, open the page in a browser and print it"
+        )
+    check_target(path, overwrite)
+
+
 def check_not_empty(path: Path) -> None:
     """Raise a DataError if a file has no bytes.
 
@@ -459,7 +483,7 @@ def parse_json(
     Raises
     ------
     DataError
-        If the text is not JSON, is longer or nested more deeply than `kgeval.limits` allows, or if
+        If the text is not JSON, is longer or nested more deeply than `kgeval.base.limits` allows, or if
         `pairs_hook` raises this error.
 
     Examples
@@ -613,7 +637,7 @@ def read_arrays(path: str | Path) -> Arrays:
 
 
 def _check_size(path: Path) -> None:
-    """Raise a DataError if the members of a zip archive unfold to more bytes than `kgeval.limits` allows."""
+    """Raise a DataError if the members of a zip archive unfold to more bytes than `kgeval.base.limits` allows."""
     try:
         with zipfile.ZipFile(path) as archive:
             n_bytes = sum(member.file_size for member in archive.infolist())

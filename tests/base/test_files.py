@@ -18,9 +18,9 @@ import numpy as np
 import pytest
 from grids import size
 
-from kgeval import limits
+from kgeval.base import limits
+from kgeval.base.files import pack_labels, read_archive, read_arrays, read_text, replacing, unpack_labels, write_archive
 from kgeval.errors import DataError
-from kgeval.files import pack_labels, read_archive, read_arrays, read_text, replacing, unpack_labels, write_archive
 
 if os.name == "posix":
     import fcntl
@@ -373,7 +373,7 @@ def test_what_a_killed_process_left_is_removed_by_the_next_save(tmp_path):
     """
     code = f"""
 import os, signal
-from kgeval.files import replacing
+from kgeval.base.files import replacing
 with replacing({str(tmp_path / "run")!r}, overwrite=True) as stream:
     stream.write(b"half")
     stream.flush()

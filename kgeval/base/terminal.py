@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import TextIO
 
-from kgeval.checks import counted
-from kgeval.wording import printable
+from kgeval.base.checks import counted
+from kgeval.base.wording import printable
 
 MIN_WIDTH = 40  # a narrower terminal gets tables of this width
 MIN_LABEL = 12  # columns are left out before a label is cut to fewer characters than this

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import kgeval as kg
-from kgeval import limits
+from kgeval.base import limits
+from kgeval.base.files import text_array
+from kgeval.base.limits import check_json
 from kgeval.errors import DataError
-from kgeval.files import text_array
-from kgeval.limits import check_json
 
 
 @pytest.fixture(autouse=True)

@@ -1,6 +1,6 @@
 """`read_board` sorts cards and results into tables of comparable runs, and notes what is doubtful about them.
 
-Users, ``kgeval board`` and `kgeval.benchmarks.board_page`, which makes the page, call it.
+Users, ``kgeval board`` and `kgeval.report.board_page`, which makes the page, call it.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from kgeval.base.checks import counted, cut_label, grouped, listed
 from kgeval.benchmarks.card import Card, read_card
-from kgeval.checks import counted, cut_label, grouped, listed
 from kgeval.data.candidates import All, candidates_from_json
 from kgeval.errors import DataError, KgevalError
 from kgeval.metrics.default_metrics import DEFAULT_METRICS
