@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import copy
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -59,6 +60,9 @@ class Positives:
         The triples, and the codes of `columns`.
     columns : FactColumns
         The columns of the filter key, and those that the scorer takes.
+    dataset : Dataset
+    split_names : tuple of str
+        ``protocol.splits``.
     """
 
     triples: Ids
@@ -66,6 +70,8 @@ class Positives:
     is_seen: npt.NDArray[np.bool_]
     facts: Ids
     columns: FactColumns
+    dataset: Dataset
+    split_names: tuple[str, ...]
 
     @classmethod
     def of(cls, dataset: Dataset, protocol: Protocol, taken: FactColumns = NO_COLUMNS) -> Positives:
@@ -80,12 +86,33 @@ class Positives:
         splits = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
         is_seen = np.concatenate([dataset.is_seen(split) for split in protocol.splits])
         columns = replace(taken, key=tuple(protocol.filter_by or ()))
-        return cls(triples, splits, is_seen, facts_of(dataset, protocol.splits, columns.names), columns)
+        facts = facts_of(dataset, protocol.splits, columns.names)
+        return cls(triples, splits, is_seen, facts, columns, dataset, tuple(protocol.splits))
 
     @cached_property
     def keyed(self) -> Ids:
         """The triples, and the codes of the filter key; int64, shape (n, 3 or more)."""
         return self.facts[:, list(self.columns.key_places)]
+
+    @cached_property
+    def leak_notes(self) -> list[str]:
+        """The lines of `notes_on_leaks` about these positives."""
+        return notes_on_leaks(self.dataset, self.split_names)
+
+    @cached_property
+    def dataset_facts(self) -> dict[str, Any]:
+        """The entries of `EvaluationResult.facts` that depend on the dataset and the filter key alone."""
+        dataset, in_key = self.dataset, self.dataset.not_in_fingerprint(self.columns.key)
+        return {
+            "dataset": dataset.name,
+            "dataset_fingerprint": dataset.fingerprint_with(in_key) if in_key else dataset.fingerprint,
+            **({"fingerprint_columns": in_key} if in_key else {}),
+            "observations": dataset.observations(),
+            "version": __version__,
+            "versions": {"numpy": np.__version__, "python": platform.python_version()},
+            "split_sizes": {split: len(dataset[split]) for split in dataset.splits},
+            "n_unseen_entities": int((~dataset.is_seen_entity).sum()),
+        }
 
     def table(self, protocol: Protocol, ranked: Sequence[RankedSide]) -> pd.DataFrame:
         """Return the table of ranks, one row per ranked positive and side: all rows of the first side come first.
@@ -216,7 +243,6 @@ def check_given_scores(protocol: Protocol, what: str) -> None:
 
 
 def assemble(
-    dataset: Dataset,
     protocol: Protocol,
     positives: Positives,
     ranked: Sequence[RankedSide],
@@ -232,7 +258,6 @@ def assemble(
 
     Parameters
     ----------
-    dataset : Dataset
     protocol : Protocol
         From `Protocol.resolved`, with a value in place of each None.
     positives : Positives
@@ -270,10 +295,9 @@ def assemble(
     if not n_ranked:
         raise DataError("no positive has a negative: every list is empty")
     is_seen = positives.is_seen if chosen is None else positives.is_seen[chosen]
-    in_key = dataset.not_in_fingerprint(positives.columns.key)
     n_read = len(is_seen) * len(protocol.sides)
     unknown = {**({"queries": KEYED_QUERIES} if positives.columns.names else {}), **(unknown or {})}
-    leaking = notes_on_leaks(dataset, protocol.splits)
+    dataset, leaking = positives.dataset, positives.leak_notes
     reasons = {**dropped, NO_NEGATIVES: n_read - n_ranked - sum(dropped.values())}
     result = EvaluationResult(
         table=positives.table(protocol, ranked),
@@ -282,19 +306,12 @@ def assemble(
         protocol=protocol,
         facts={
             **facts,
-            "dataset": dataset.name,
-            "dataset_fingerprint": dataset.fingerprint_with(in_key) if in_key else dataset.fingerprint,
-            **({"fingerprint_columns": in_key} if in_key else {}),
-            "observations": dataset.observations(),
-            "version": __version__,
-            "versions": {"numpy": np.__version__, "python": platform.python_version()},
-            "split_sizes": {split: len(dataset[split]) for split in dataset.splits},
+            **copy.deepcopy(positives.dataset_facts),
             "n_triples": len(is_seen),
             "n_unseen": int((~is_seen).sum()),
-            "n_unseen_entities": int((~dataset.is_seen_entity).sum()),
             "n_read": n_read,
             **({"unknown": unknown} if unknown else {}),
-            **({"leak_notes": leaking} if leaking else {}),
+            **({"leak_notes": [*leaking]} if leaking else {}),
         },
         dropped={reason: n for reason, n in reasons.items() if n},
         notes=[*notes, *_key_notes(dataset, protocol), *_alone_notes(ranked), *leaking],
@@ -304,7 +321,8 @@ def assemble(
     cautions = [*_cautions(result), *cautions]
     for caution in cautions:
         warn_user(caution)
-    return result.__replace__(notes=[*result.notes, *cautions])
+    result.notes += tuple(cautions)
+    return result
 
 
 def _key_notes(dataset: Dataset, protocol: Protocol) -> list[str]:
@@ -383,7 +401,7 @@ def _cautions(result: EvaluationResult) -> list[str]:
     # The row order check ranks train triples. Their ranks say more about the order of the rows than the ranks of this
     # result, so the caution about ranks near chance is given only if the row order check ranked too few triples.
     is_order_checked = result.facts.get("row_order", {}).get("triples", 0) >= MIN_JUDGED
-    is_apart = result.rank_table.rows_of("both").size < len(result.table)
+    is_apart = result.rank_table.rows_of("both").size < len(result.rank_table)
     for side, prefix in (("both", ""), *([(RELATION, f"{RELATION}.")] if is_apart else [])):
         tie_rate = result.rank_table.tie_rate_of(side)
         if tie_rate > TIE_RATE_SAID_ALOUD:
@@ -400,12 +418,12 @@ def _cautions(result: EvaluationResult) -> list[str]:
                 f"the {side} side ranks far worse than chance (AMRI {_amri(result, side)}); are distances given "
                 "as scores? Higher must be better: negate them"
             )
-        elif z < ABOVE_CHANCE and len(result.table) >= MANY_RANKS and not is_order_checked:
+        elif z < ABOVE_CHANCE and len(result.rank_table) >= MANY_RANKS and not is_order_checked:
             cautions.append(
                 f"the {side} side ranks no better than chance (AMRI {_amri(result, side)}); are the rows of the "
                 "model in the order of dataset.entities.labels and dataset.relations.labels?"
             )
-    n_infinite = int(np.isinf(result.table["score"].to_numpy(dtype=np.float64)).sum())
+    n_infinite = int(np.isinf(result.rank_table.frame["score"].to_numpy(dtype=np.float64)).sum())
     if n_infinite:
         have = counted(n_infinite, "positive has", "positives have")
         cautions.append(f"{have} an infinite score; infinities are ranked as numbers and tie")

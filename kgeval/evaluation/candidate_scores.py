@@ -140,7 +140,6 @@ def evaluate_candidates(
         is_ranked = check_empty(listed, dataset, side, positives.triples, counts.raw.rivals)
         ranked.append(RankedSide.of(np.flatnonzero(is_ranked), counts.scores, by_setting))
     return assemble(
-        dataset,
         resolved,
         positives,
         ranked,

@@ -435,7 +435,6 @@ class Evaluator:
         if isinstance(listed, Listed):
             lengths = {side: listed.lists[side].lengths[plan.chosen] for side in plan.protocol.sides}
         return assemble(
-            self.dataset,
             plan.protocol,
             plan.positives,
             ranked,

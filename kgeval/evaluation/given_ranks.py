@@ -119,7 +119,6 @@ def evaluate_ranks(
     if said == "before" and with_others:
         cautions.append(LEAK.format(splits="+".join(protocol.splits)))
     return assemble(
-        dataset,
         protocol,
         positives,
         sides,
@@ -204,7 +203,6 @@ def evaluate_ranks_alone(
             "distributed run padded its last batch"
         )
     return assemble(
-        dataset,
         replace(resolved, candidates=candidates, filter=() if setting == "raw" else None),
         positives,
         sides,

@@ -164,7 +164,6 @@ def evaluate_predictions(
     if is_plain and any(_n_split_queries(answers, dataset, resolved, positives, part, filter_word) for part in parts):
         unknown["queries"] = SPLIT_QUERIES
     return assemble(
-        dataset,
         resolved,
         positives,
         sides,

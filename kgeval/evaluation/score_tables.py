@@ -118,7 +118,6 @@ def evaluate_scores(
         sides = _full_sides([parts[side] for side in sides], notes)
     _check_lists([parts[side] for side in sides], given_protocol.names_sides, lists == "query")
     return assemble(
-        dataset,
         replace(resolved, sides=sides),
         positives,
         [ranked[side] for side in sides],

@@ -172,7 +172,9 @@ class EvaluationResult:
         audit: dict[str, Any] | None = None,
         source: Source | None = None,
     ) -> None:
-        counts = by_position(table).drop(columns=[*RANK_COLUMNS], errors="ignore")  # the counts say the ranks again
+        counts = by_position(table)
+        if not {*RANK_COLUMNS}.isdisjoint(counts.columns):  # the counts say the ranks again
+            counts = counts.drop(columns=[*RANK_COLUMNS], errors="ignore")
         self.rank_table = RankTable(counts, protocol, facts.get("unknown", {}))
         self.entities, self.relations = entities, relations
         self.dropped: dict[str, int] = dict(dropped or {})
@@ -184,7 +186,7 @@ class EvaluationResult:
 
     def _check_counts(self) -> None:
         """Raise a DataError if the numbers of rows, or the counts of rivals, contradict each other."""
-        n_read, n = self.facts["n_read"], len(self.table)
+        n_read, n = self.facts["n_read"], len(self.rank_table)
         counts = [*self.dropped.values(), n_read]
         if any(isinstance(count, bool) or not isinstance(count, int) or count < 0 for count in counts):
             raise DataError(f"counts of rows must be integers of at least 0; got {counts}")
@@ -937,7 +939,7 @@ class EvaluationResult:
 
     def _taken(self) -> set[str]:
         """Return the column names that are already in use."""
-        return {*BREAKDOWNS, *FEATURES, *self.table.columns, *RESERVED}
+        return {*BREAKDOWNS, *FEATURES, *self.rank_table.frame.columns, *RANK_COLUMNS, *RESERVED}
 
     def _features_at_hand(self, dataset: Dataset) -> list[str]:
         """Return the features that can be computed; on the relation side alone, those that need no missing entity."""
