@@ -43,7 +43,7 @@ from kgeval.scorers.row_scorers import (
 from kgeval.scorers.values import check_no_nan, describe_query
 
 MAX_RIVALS = 1 << 20  # lists with about this many rivals in total are scored together
-MIN_BATCH, BATCHES = 128, 4  # about 4 batches for each thread, but not fewer than 128 queries in a batch
+MIN_BATCH, BATCHES = 128, 4  # about 4 batches for each of several threads, but at least 128 queries in a batch
 MIN_LARGE_BATCH = 32  # the smallest batch if the table of candidates is too large to be copied
 MIN_QUERIES_FOR_BYTES = 512  # for fewer queries on a CPU, 8-bit copies of the candidates cost more than they save
 TASKS_AT_ONCE = 2  # the candidate vectors of two tasks are in memory together (both sides, or two pools of candidates)
@@ -103,7 +103,7 @@ class Ranker:
         if self.limits.batch_size:
             return self._candidates(task).counter.batch_size
         n_queries, held = self._n_queries, self._candidates(task)
-        least, n_batches = MIN_BATCH, BATCHES * self.n_threads
+        least, n_batches = MIN_BATCH, BATCHES * self.n_threads if self.n_threads > 1 else 1
         if not is_kept(held.vectors.nbytes):  # each batch reads the whole table: plan one batch for each thread
             least, n_batches = MIN_LARGE_BATCH, self.n_threads
         size = min(held.counter.batch_size, max(least, -(-n_queries // n_batches)))

@@ -22,7 +22,7 @@ from kgeval.ranking.shards import Failed, Finished, Shard
 # With a deadline, embedding models rank their shards in rounds. A shard of the first round has `FIRST_QUERIES` queries;
 # a later round takes about `ROUND_SECONDS`.
 FIRST_QUERIES, ROUND_SECONDS = 16, 0.5
-SMALL_JOB = 20_000  # pairs (query, candidate); starting threads takes longer than counting so few pairs
+SMALL_JOB = 400_000  # pairs (query, candidate); starting threads takes longer than counting so few pairs
 
 
 @names_unknown_arguments(n="threads=")
