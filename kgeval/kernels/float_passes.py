@@ -70,6 +70,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kgeval.base.checks import Ids, Reals
+from kgeval.kernels.arrays import largest_in_rows
 from kgeval.kernels.compiled import load_compiled
 from kgeval.kernels.geometry import (
     MAX_RATIO,
@@ -170,18 +171,17 @@ class DotPass:
         Returns four arrays, the fields `vectors`, `scale`, `sizes` and `is_usable` of `Prepared`. The vectors stay
         float64.
         """
-        largest = np.abs(queries).max(axis=1)
+        largest = largest_in_rows(queries)
         is_l2 = self.geometry == "l2"
         is_usable = is_in_range(self.unit) & (largest < MAX_RATIO * self.unit if is_l2 else is_in_range(largest))
         unit = self.unit if is_l2 else 1.0
-        q = np.where(is_usable[:, None], queries, unit)
-        q /= unit
+        q = queries if is_usable.all() else np.where(is_usable[:, None], queries, unit)
+        q = q / unit if unit != 1.0 else q
         squares = np.einsum("ij,ij->i", q, q)
         if is_l2:
             q = np.column_stack([q, np.full(len(q), -1.0)])
         norms = np.sqrt(squares + 1.0 if is_l2 else squares)
-        q /= norms[:, None]
-        return q, norms, np.sqrt(squares), is_usable
+        return q / norms[:, None], norms, np.sqrt(squares), is_usable
 
     def tile(self, prepared: Prepared, rows: Ids | None, block: slice) -> Floats:
         """Return the screening score of each query of `rows` (None: all queries) with each candidate of `block`."""

@@ -62,7 +62,7 @@ for _geometry in (
         "dot",
         _products,
         _sum_itself,
-        tile=(512, 4080),
+        tile=(1024, 1360),
         byte_tile=(1024, 4080),
         passes=dot_passes,
         screen=product_screen,

@@ -120,15 +120,15 @@ class NumpyCounter:
         by_block = np.argsort(job.known_columns // self.block_size, kind="stable")  # known answers, block after block
         n_known = np.bincount(job.known_columns // self.block_size, minlength=-(-n // self.block_size))
         known_ends = np.append(0, np.cumsum(n_known))
+        # the first pass screens all positives; tile_rows: their distinct queries; row_of: each positive's row in a tile
+        everything = np.arange(len(places.rows)), *_distinct(places.rows)
         for number, start in enumerate(range(0, n, self.block_size)):
             block = slice(start, min(start + self.block_size, n))
             # the known answers in this block; their rows ascend
             known = by_block[known_ends[number] : known_ends[number + 1]]
             known_rows, known_columns = places.known_rows[known], job.known_columns[known] - start
-            open_positives = np.arange(len(places.rows))  # the positives that the next pass screens in this block
+            open_positives, tile_rows, row_of = everything
             for i, screen in enumerate(self.passes):
-                # tile_rows: the distinct queries of these positives; row_of: each positive's row in the tile
-                tile_rows, row_of = _distinct(places.rows[open_positives])
                 cells, some = (known_rows, known_columns), None
                 if len(tile_rows) < len(job.queries):
                     cells, some = _cells_of(tile_rows, known_rows, known_columns), tile_rows
@@ -142,6 +142,7 @@ class NumpyCounter:
                 open_positives = np.sort(open_positives[decided.crowded])  # the next pass screens them again
                 if not len(open_positives):
                     break
+                tile_rows, row_of = _distinct(places.rows[open_positives])
             if len(open_positives):  # crowded after the last pass
                 self._count_crowd(job, open_positives, block, known_rows, known_columns)
             if n_waiting > _MAX_WAITING:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from kgeval.base.checks import check_positive_int, names_unknown_arguments
 from kgeval.kernels.backends import one_thread_each
@@ -55,10 +57,9 @@ class Threads:
 
     def run(self, job: Job) -> Generator[Finished | Failed, None, None]:
         """Count the shards of a job; yield the outcomes, batch after batch, until no time is left."""
-        is_threaded = job.is_geometry and (self.threads is not None or job.work.n_pairs > SMALL_JOB)
-        n = self.threads or available_threads() if is_threaded else 1
-        ranker = job.ranker(n)
-        with workers(n) if is_threaded else nullcontext(map) as in_order:
+        n = self.threads or (available_threads() if job.work.n_pairs > SMALL_JOB else 0)
+        ranker = job.ranker(max(1, n) if job.is_geometry else 1)
+        with workers(n) if job.is_geometry else nullcontext(map) as in_order:
             for shards in _rounds(job, ranker):
                 batches = [(shard.task, batch) for shard in shards for batch in ranker.batches(shard)]
                 for outcome in in_order(lambda pair: outcome_of(pair[0], pair[1], job.deadline), batches):
@@ -111,16 +112,27 @@ def workers(threads: int) -> Iterator[Callable[..., Iterator[Any]]]:
     Parameters
     ----------
     threads : int
-        The number of worker threads.
+        The number of worker threads; 0: the calling thread does the work.
 
     Returns
     -------
     context manager
         In ``with workers(n) as run``, the function is ``run``; it is called like `map`.
     """
-    with threadpool_limits(1, user_api="blas"), one_thread_each() as start_worker:
+    with _blas(len(sys.modules)).limit(limits=1), one_thread_each() as start_worker:
+        if not threads:
+            if start_worker is not None:
+                start_worker()
+            yield map
+            return
         pool = ThreadPoolExecutor(threads, initializer=start_worker)
         try:
             yield pool.map
         finally:
             pool.shutdown(cancel_futures=True)
+
+
+@lru_cache(maxsize=1)
+def _blas(n_modules: int) -> ThreadpoolController:
+    """Return the BLAS libraries of this process; `n_modules` tells when an import may have loaded another library."""
+    return ThreadpoolController().select(user_api="blas")
