@@ -9,7 +9,7 @@ import copy
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -126,8 +126,8 @@ class Positives:
         rows = np.concatenate([part.rows for part in ranked])
         side_of = np.repeat(np.arange(len(ranked)), [len(part.rows) for part in ranked])
         columns: dict[str, Any] = dict(zip("spo", self.triples[rows].T))
-        columns["side"] = pd.Categorical.from_codes(side_of, pd.Index(protocol.sides))
-        columns["split"] = pd.Categorical.from_codes(self.splits[rows], pd.Index(protocol.splits))
+        columns["side"] = pd.Categorical.from_codes(side_of, dtype=_categories(tuple(protocol.sides)))
+        columns["split"] = pd.Categorical.from_codes(self.splits[rows], dtype=_categories(self.split_names))
         columns["score"] = np.concatenate([part.scores for part in ranked])
         for setting in SETTINGS:
             for name in ("better", "tied", "rivals"):
@@ -137,6 +137,11 @@ class Positives:
             if any(is_bounded.any() for is_bounded in bounded):
                 columns[f"bounded_{setting}"] = np.concatenate(bounded)
         return pd.DataFrame(columns)
+
+
+@cache
+def _categories(names: tuple[str, ...]) -> pd.CategoricalDtype:
+    return pd.CategoricalDtype(pd.Index(names))
 
 
 @dataclass(frozen=True)
