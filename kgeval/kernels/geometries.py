@@ -63,12 +63,12 @@ for _geometry in (
         _products,
         _sum_itself,
         tile=(1024, 1360),
-        byte_tile=(1024, 4080),
+        byte_tile=(1024, 1360),
         passes=dot_passes,
         screen=product_screen,
     ),
     Geometry("l1", _distances, _minus, tile=(128, 4080), passes=distance_passes, screen=DistanceScreen),
-    Geometry("l2", _squares, _minus_root, tile=(512, 4080), passes=product_passes, screen=product_screen),
+    Geometry("l2", _squares, _minus_root, tile=(1024, 1360), passes=product_passes, screen=product_screen),
     Geometry("modulus", _moduli, _minus, n_parts=2, tile=(64, 4080), passes=distance_passes, screen=DistanceScreen),
 ):
     GEOMETRIES[_geometry.name] = _geometry
