@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from kgeval.base.checks import Bools, Ids
 from kgeval.data.lists import joined_ranges
-from kgeval.data.row_keys import RowKeys, group_rows, rank_in
+from kgeval.data.row_keys import RowKeys, group_rows, is_in
 from kgeval.data.sides import side_of
 
 
@@ -247,11 +247,6 @@ def shares_query(triples: Ids, others: Ids, side: str) -> Bools:
     >>> shares_query(np.array([[1, 0, 2], [3, 0, 2]]), np.array([[1, 0, 5]]), "object")
     array([ True, False])
     """
-    pairs = list(zip(*(query_parts(part, side)[0] for part in (triples, others))))
-    # some: the triples whose given columns all occur in `others`, but perhaps in different triples.
-    some = np.flatnonzero(np.logical_and.reduce([np.isin(column, other) for column, other in pairs]))
-    # keys: one integer for the given columns of each triple, first of `some`, then of `others`.
-    _, keys = RowKeys.of(*(np.concatenate([column[some], other]) for column, other in pairs))
-    is_shared = np.zeros(len(triples), dtype=bool)
-    is_shared[some] = rank_in(np.unique(keys[len(some) :]), keys[: len(some)])[1]
-    return is_shared
+    layout, keys = RowKeys.of(*(query_parts(others, side)[0]))
+    wanted, is_possible = layout.encode(*(query_parts(triples, side)[0]))
+    return is_in(keys, wanted) & is_possible

@@ -16,6 +16,7 @@ from kgeval.base.checks import Ids
 from kgeval.errors import DataError
 
 KEY_BITS = 63  # the number of bits of a non-negative int64
+_ODD = np.uint64(0x9E3779B97F4A7C15)  # 2**64 divided by the golden ratio: the high bits of a product are a hash
 
 
 @dataclass(frozen=True)
@@ -202,6 +203,30 @@ def rank_in(values: Ids, wanted: Ids) -> tuple[Ids, npt.NDArray[np.bool_]]:
         return np.zeros(len(wanted), dtype=np.int64), np.zeros(len(wanted), dtype=bool)
     rank = np.minimum(np.searchsorted(values, wanted), len(values) - 1)
     return rank, values[rank] == wanted
+
+
+def is_in(keys: Ids, wanted: Ids) -> npt.NDArray[np.bool_]:
+    """Return whether `keys` contains each value of `wanted`, bool (n,); fast if `keys` contains few of them.
+
+    A table says which hashes `keys` have. Only values with such a hash are searched in the sorted keys.
+
+    Parameters
+    ----------
+    keys : int64 array, shape (m,)
+    wanted : int64 array, shape (n,)
+
+    Examples
+    --------
+    >>> is_in(np.array([9, 2, 9]), np.array([2, 3, 9]))
+    array([ True, False,  True])
+    """
+    n_bits = max(1, min(24, (16 * len(keys)).bit_length()))
+    hashes, of_wanted = ((part.view(np.uint64) * _ODD) >> np.uint64(64 - n_bits) for part in (keys, wanted))
+    table = np.zeros(1 << n_bits, dtype=np.bool_)
+    table[hashes] = True
+    is_contained = table[of_wanted]
+    is_contained[is_contained] = rank_in(np.unique(keys), wanted[is_contained])[1]
+    return is_contained
 
 
 def distinct_sorted(values: Ids) -> Ids:

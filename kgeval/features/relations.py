@@ -18,7 +18,7 @@ import pandas as pd
 from kgeval.base.checks import Bools, Ids, check_number, names_unknown_arguments
 from kgeval.data.known import KnownIndex
 from kgeval.data.lists import joined_ranges
-from kgeval.data.row_keys import RowKeys, group_rows, rank_in
+from kgeval.data.row_keys import RowKeys, group_rows, is_in, rank_in
 from kgeval.data.triples import TripleSet
 
 Names = npt.NDArray[np.object_]
@@ -322,7 +322,7 @@ def _links_same_entities(triples: Ids, rows: Ids) -> Bools:
     ends = [(np.minimum(part[:, 0], part[:, 2]), np.maximum(part[:, 0], part[:, 2])) for part in (rows, triples)]
     layout, keys = RowKeys.of(*ends[0])
     wanted, is_possible = layout.encode(*ends[1])
-    return np.asarray(rank_in(np.unique(keys), wanted)[1] & is_possible)
+    return is_in(keys, wanted) & is_possible
 
 
 @dataclass(frozen=True)
