@@ -1,169 +1,169 @@
-"""How fast kgeval is, as ratios to the bare scores of the same queries; README.md beside this explains each row.
+"""How fast kgeval is: makes the table of the guide's page "speed"; README.md beside this explains each row.
 
 python tests/bench/bench_speed.py ../shared/data
 python tests/bench/bench_speed.py ../shared/data --backend numpy numba --only complex-wn18rr --runs 9 --json run.json
 python tests/bench/bench_speed.py ../shared/data --as haswell
-python tests/bench/bench_speed.py --table run.json
+taskset -c 0 python tests/bench/bench_speed.py ../shared/data --clock cpu      # on a busy machine
 """
 
 import argparse
 import json
+import os
 import subprocess
 import sys
+import tempfile
 import textwrap
 import warnings
+from datetime import date
 from pathlib import Path
 
 import comparisons
 import first_use
-import growth
 import measure
 
 import kgeval
 
-# The highest ratio that is good enough, per backend; of memory: MB; of growth: the exponent; of the first use: seconds.
-# The bars with torch hold where torch multiplies 8-bit integers fast; elsewhere those without torch do (`bar_of`).
-BARS = {
-    "complex-fb15k-237": {"numpy": 0.75, "numba": 0.65, "torch": 0.40, "numba+torch": 0.35},
-    "complex-wn18rr": {"numpy": 1.1, "numba": 1.15, "torch": 0.7, "numba+torch": 0.7},
-    "transe-fb15k-237": {"numpy": 1.0, "numba": 0.5, "torch": 0.40, "numba+torch": 0.35},
-    "rotate-fb15k-237": {"numpy": 1.0, "numba": 0.5, "torch": 0.6, "numba+torch": 0.35},
-    "function-distmult": {"numpy": 1.15, "numba": 1.15},
-    "function-lookup": {"numpy": 1.15, "numba": 1.4},
-    "matrix-fb15k-237": {"numpy": 0.85, "numba": 0.7},
-    "pools-fb15k-237": {"numpy": 1.2, "numba": 1.2, "torch": 1.2, "numba+torch": 1.2},
-    "memory-fb15k-237": {"numpy": 200, "numba": 200, "torch": 400, "numba+torch": 400},
-    "growth-entities": {"numpy": 1.05, "numba": 1.05, "torch": 1.05, "numba+torch": 1.05},
-    "growth-triples": {"numpy": 1.05, "numba": 1.05, "torch": 1.05, "numba+torch": 1.05},
-    "first-use": {"numba": 3.0, "numba+torch": 3.0},
+PRODUCT = "float32 product of all queries and entities"
+# For each work: what is measured, what it is compared with (empty: the figure is a time), and the highest figure that
+# is good enough, for each backend that measures it. Bars with torch hold where it multiplies 8-bit integers fast.
+ROWS = {
+    "complex-fb15k-237": ("FB15k-237, ComplEx, 256 reals", PRODUCT, {"numpy": 0.9, "numba": 0.72, "numba+torch": 0.45}),
+    "again-fb15k-237": (
+        "the same again, with `kg.Evaluator`",
+        "product of its distinct queries",
+        {"numpy": 1.4, "numba": 1.2, "numba+torch": 1.0},
+    ),
+    "complex-wn18rr": ("WN18RR, ComplEx, 128 reals", PRODUCT, {"numpy": 1.5, "numba": 0.85, "numba+torch": 0.8}),
+    "transe-fb15k-237": ("FB15k-237, TransE L1, 64 reals", "`torch.cdist(p=1)`", {"numpy": 1.0, "numba": 0.25}),
+    "rotate-fb15k-237": (
+        "FB15k-237, RotatE, 256 complex numbers, 5% of the test triples",
+        "torch, all distances, in its best blocks",
+        {"numpy": 1.0, "numba": 0.25},
+    ),
+    "matrix-fb15k-237": ("FB15k-237, `score_objects` in numpy, 256 reals", "its own calls", {"numba": 0.72}),
+    "function-distmult": ("FB15k-237, a function that computes", "its own calls", {"numpy": 1.15, "numba": 1.15}),
+    "function-lookup": ("FB15k-237, a function that only looks up", "its own calls", {"numpy": 2.0, "numba": 1.6}),
+    "again-umls": ("UMLS again, DistMult, 64 reals", "", {"numba": 0.008}),
+    "again-nations": ("Nations again, DistMult, 64 reals", "", {"numba": 0.004}),
+    "scale": ("5 million entities in a file, 128 reals, 500 queries", "product over the file", {"numba": 1.25}),
+    "first-use": ("numba's first use, once per machine", "", {"numba": 3.0}),
 }
+TIMED_RUNS = 40  # of works that take milliseconds
 QUICK_SHARE = 0.001
 MOST_OTHERS = 0.2  # processors that other programs may take while a row is measured
-COLUMNS = ("work", "backend", "kgeval s", "bound s", "ratio", "spread", "bar", "", "peak MB", "others")
-WIDTHS = ("<18", "<11", ">9", ">9", ">7", ">14", ">5", "<23", ">8", ">7")
+WIDTHS = ("<18", "<11", ">10", ">14", ">6", "<23", ">8", ">7")
+COLUMNS = ("work", "backend", "figure", "spread", "bar", "", "peak MB", "others")
 
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", nargs="?", type=Path, help="with fb15k-237/, wn18rr/ and models/")
-    parser.add_argument(
-        "--backend", nargs="+", choices=measure.BACKENDS, default=measure.BACKENDS, help="by default all four"
-    )
+    parser.add_argument("folder", type=Path, help="with fb15k-237/, wn18rr/, umls/, nations/ and models/")
+    parser.add_argument("--backend", nargs="+", choices=measure.BACKENDS, default=measure.BACKENDS)
     parser.add_argument("--as", dest="imitated", choices=("haswell",), help="use what a processor with AVX2 has")
-    parser.add_argument("--only", nargs="+", choices=BARS, metavar="NAME", default=list(BARS), help=", ".join(BARS))
+    parser.add_argument("--clock", choices=("wall", "cpu"), default="wall", help="cpu: processor time")
+    parser.add_argument("--only", nargs="+", choices=ROWS, metavar="NAME", default=list(ROWS), help=", ".join(ROWS))
     parser.add_argument("--runs", type=int, default=5, help="of kgeval and of the bound, in turns (default 5)")
     parser.add_argument("--share", type=float, help="of the test triples; by default all, or what takes seconds")
-    parser.add_argument("--quick", action="store_true", help="one run on few triples: shows that it runs, not how fast")
+    parser.add_argument("--quick", action="store_true", help="one run on little data: shows that it runs, not how fast")
     parser.add_argument("--json", type=Path, metavar="FILE", help="keep every run, with a description of the machine")
-    parser.add_argument("--table", type=Path, metavar="FILE", help="print a kept file as a Markdown table, run nothing")
-    parser.add_argument("--worker", choices=BARS, help=argparse.SUPPRESS)
+    parser.add_argument("--worker", choices=ROWS, help=argparse.SUPPRESS)
     given = parser.parse_args()
-    if given.folder is None and given.table is None:
-        parser.error("say the folder of the data, or --table FILE")
-    if given.quick:
-        given.runs = 1
+    given.runs = 1 if given.quick else given.runs
     return given
-
-
-def share_of(name, given):
-    if given.share is not None:
-        return given.share
-    return QUICK_SHARE if given.quick else comparisons.SHARES.get(name, 1.0)
-
-
-def bar_of(name, backend):
-    """Return the bar of a work, for this processor: without fast 8-bit products, that of the backend without torch."""
-    if "torch" in backend:
-        from kgeval.kernels.backends import multiplies_bytes
-
-        backend = backend if multiplies_bytes() else {"torch": "numpy", "numba+torch": "numba"}[backend]
-    return BARS[name][backend]
 
 
 def measured(name, backend, given):
     """Measure one work in this process; return the row as a dict."""
-    row = {"work": name, "backend": backend, "import_mb": measure.load_backend(backend)}
-    row["bar"] = None if given.quick else bar_of(name, backend)
+    measure.load_backend(backend)
     if name == "first-use":
-        return row | first_use.first_use(backend, given.runs)
-    if name.startswith("growth-"):
-        return row | growth.grow(name.removeprefix("growth-"), backend, given.runs, given.quick)
-    setting = comparisons.Setting(given.folder, backend, share_of(name, given))
-    comparison = comparisons.COMPARISONS[name](setting)
-    row["about"] = comparison.about
+        return first_use.first_use(backend, given.runs)
+    share = given.share or (QUICK_SHARE if given.quick else comparisons.SHARES.get(name, 1.0))
+    comparison = comparisons.COMPARISONS[name](comparisons.Setting(given.folder, backend, share))
+    row = {"about": comparison.about, "peak_mb": measure.peaks_above(comparison.evaluate)[0]}  # also warms up
+    works, n_runs = [lambda: measure.seconds(comparison.evaluate)], given.runs
     if comparison.make_bound is None:
-        peaks = measure.peaks_above(comparison.evaluate, given.runs)
-        return row | {"peak_mb": None if None in peaks else max(peaks), "peak_runs_mb": peaks}
-    row["peak_mb"] = measure.peaks_above(comparison.evaluate)[0]  # also warms up, as the next line does the bound
-    bound = comparison.make_bound()
-    bound.seconds()
+        n_runs = 1 if given.quick else TIMED_RUNS
+    else:
+        bound = comparison.make_bound()
+        bound.seconds()
+        row["bound"] = bound.about
+        works.append(bound.seconds)
     with measure.Others() as others:
-        times = measure.take_turns([lambda: measure.seconds(comparison.evaluate), bound.seconds], given.runs)
-    return row | {"bound": bound.about, "others": others.cores} | measure.summary(*times)
+        times = measure.take_turns(works, n_runs)
+    return row | {"others": others.cores} | measure.summary(*times)
+
+
+def scale(backend, given):
+    """Run bench_scale.py in a folder of its own; return the row."""
+    with tempfile.TemporaryDirectory() as folder:
+        kept = Path(folder, "run.json")
+        command = [sys.executable, Path(__file__).with_name("bench_scale.py"), "--folder", folder, "--json", kept]
+        command += ["--backend", backend, "--runs", str(given.runs)] + ["--entities", "20000"] * given.quick
+        subprocess.run(command, capture_output=True, text=True, check=True)
+        record = json.loads(kept.read_text(encoding="utf8"))
+    runs = record["runs"][backend]
+    times = [run["seconds"]["evaluation"] for run in runs], record["bound_runs_s"][backend]
+    return measure.summary(*times) | {"peak_mb": max(run["evaluation_mb"] for run in runs)}
 
 
 def measured_apart(name, backend, given):
     """Measure one work in a process of its own, so that memory is clean; return the row, or what went wrong."""
+    row = {"work": name, "backend": backend, "bar": ROWS[name][2][backend]}
     options = ["--worker", name, "--backend", backend, "--runs", str(given.runs)]
     options += ["--quick"] * given.quick + (["--share", str(given.share)] if given.share is not None else [])
     command = [sys.executable, __file__, str(given.folder), *options]
     environment = measure.backend_environment(backend)
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-    if done.returncode:
-        said = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
-        return {"work": name, "backend": backend, "failed": said[-1]}
-    return json.loads(done.stdout.splitlines()[-1])
-
-
-def verdict(row):
-    """Return ``"ok"`` or ``"above the bar"``, and whether others were busy; nothing where there is no bar or figure."""
-    value = row.get("peak_mb") if row["work"].startswith("memory-") else row.get("value")
-    if value is None or row["bar"] is None:
-        return ""
-    return ("ok" if value <= row["bar"] else "above the bar") + (", but busy" if is_busy(row) else "")
+    try:
+        if name == "scale":
+            return row | scale(backend, given)
+        done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+        return row | json.loads(done.stdout.splitlines()[-1])
+    except subprocess.CalledProcessError as error:
+        return row | {"failed": (error.stderr.strip().splitlines() or [f"exit status {error.returncode}"])[-1]}
 
 
 def is_busy(row):
-    """Tell whether other programs took so much of the machine meanwhile that the ratio cannot be trusted."""
-    return (row.get("others") or 0.0) > MOST_OTHERS
+    """Tell whether other programs took so much of the machine meanwhile that a wall time cannot be trusted."""
+    return (row.get("others") or 0.0) > MOST_OTHERS and os.environ.get(measure.CLOCK) != "cpu"
 
 
-def cells(row):
-    """Return the texts of one row of the table, in the order of `COLUMNS`."""
+def figure(row, key="value"):
+    """Return a figure as text: a ratio, or a time if the work is compared with nothing."""
+    if key not in row:
+        return "failed"
+    value = row[key]
+    if ROWS[row["work"]][1]:
+        return f"{value:.2f}"
+    return f"{value:.1f} s" if value >= 0.1 else f"{1000 * value:.1f} ms"
+
+
+def line(row):
+    """Return one line for a terminal."""
     if "failed" in row:
-        return [row["work"], row["backend"], f"failed: {row['failed']}"]
-
-    def text(key, digits):
-        return "" if row.get(key) is None else f"{row[key]:.{digits}f}"
-
-    spread = f"{text('lowest', 2)}..{text('highest', 2)}" if row.get("lowest") is not None else ""
-    times = [text("kgeval_s", 3), text("bound_s", 3), text("value", 3)]
-    ends = [str(row["bar"] or ""), verdict(row), text("peak_mb", 0), text("others", 2)]
-    return [row["work"], row["backend"], *times, spread, *ends]
+        return f"{row['work']} {row['backend']} failed: {row['failed']}"
+    verdict = ("ok" if row["value"] <= row["bar"] else "above the bar") + ", but busy" * is_busy(row)
+    spread = f"{figure(row, 'lowest')}..{figure(row, 'highest')}"
+    peak, others = (
+        f"{row[key]:.{n}f}" if row.get(key) is not None else "" for key, n in (("peak_mb", 0), ("others", 2))
+    )
+    return plain([row["work"], row["backend"], figure(row), spread, str(row["bar"]), verdict, peak, others])
 
 
 def plain(texts):
-    """Return one line of the table for a terminal."""
-    return " ".join(f"{text:{width}}" for text, width in zip(texts, WIDTHS)).rstrip()
+    return " ".join(f"{text:{width}}" for text, width in zip(texts, WIDTHS, strict=True)).rstrip()
 
 
-def footnotes(rows):
-    """Return what the rows were measured on and against, one line each."""
-    notes = []
-    for row in rows:
-        if "about" in row:
-            bound = f"; bound: {row['bound']}" if "bound" in row else ""
-            notes.append(f"{row['work']} ({row['backend']}): {row['about']}{bound}")
-    if any(is_busy(row) for row in rows):
-        notes.append(
-            f"rows marked busy: other programs took more than {MOST_OTHERS} processors (column others), which slows "
-            "kgeval and its bound unevenly; their ratios mean nothing, measure them again on a quiet machine"
-        )
-    sizes = {row["backend"]: row["import_mb"] for row in rows if row["backend"] != "numpy" and row.get("import_mb")}
-    if sizes:
-        listed = ", ".join(f"{size:.0f} MB for {backend}" for backend, size in sizes.items())
-        notes.append(f"importing the libraries takes {listed}, which the peaks do not count")
-    return notes
+def table(rows):
+    """Return the Markdown table of the page "speed": a row for each work, a column for each backend."""
+    found = {(row["work"], row["backend"]): figure(row) for row in rows}
+    lines = [
+        f"| work | compared with | {' | '.join(measure.BACKENDS)} |",
+        "|---|---|" + "---:|" * len(measure.BACKENDS),
+    ]
+    for name in dict.fromkeys(work for work, _ in found):
+        cells = [found.get((name, backend), "") for backend in measure.BACKENDS]
+        lines.append(f"| {' | '.join([*ROWS[name][:2], *cells])} |")
+    return "\n".join(lines)
 
 
 def machine_line(machine):
@@ -171,7 +171,7 @@ def machine_line(machine):
     imitates = f", told to do as {machine['imitates']} does" if machine["imitates"] else ""
     flags = " ".join(machine["flags"]) or "flags unknown"
     text = (
-        f"{machine['processor']} ({flags}){imitates}, {machine['cores']} cores; "
+        f"{date.today()}, {machine['processor']} ({flags}){imitates}, {machine['cores']} cores; "
         f"kgeval {machine['kgeval']}, Python {machine['python']}, numpy {machine['numpy']} ({blas}), "
         f"numba {machine['numba'] or 'not installed'}, torch {machine['torch'] or 'not installed'}"
     )
@@ -179,40 +179,23 @@ def machine_line(machine):
     return f"{text}; set in the environment: {settings}" if settings else text
 
 
-def table(record):
-    """Return the Markdown table of a file kept with --json."""
-    header = [name or "verdict" for name in COLUMNS]
-    lines = [" | ".join(header), " | ".join("---" if i < 2 else "---:" for i in range(len(header)))]
-    for row in record["rows"]:
-        texts = cells(row)
-        lines.append(" | ".join(texts + [""] * (len(header) - len(texts))))
-    notes = [f"- {note}" for note in footnotes(record["rows"])]
-    quick = ["A quick run on few triples: its figures mean nothing.", ""] if record["quick"] else []
-    head = [machine_line(record["machine"]) + f"; {record['runs']} runs.", "", *quick]
-    return "\n".join([*head, *(f"| {text} |" for text in lines), "", *notes])
-
-
 def main():
     given = arguments()
     warnings.simplefilter("ignore", kgeval.KgevalWarning)  # random scorers are no better than chance, and it says so
     if given.imitated:
         measure.imitate(given.imitated)
-    if given.table:
-        print(table(json.loads(given.table.read_text(encoding="utf8"))))
-        return 0
     if given.worker:
         print(json.dumps(measured(given.worker, given.backend[0], given)))
         return 0
-    record = {"machine": measure.machine(), "runs": given.runs, "quick": given.quick, "rows": []}
+    os.environ[measure.CLOCK] = given.clock
+    record = {"machine": measure.machine(), "runs": given.runs, "quick": given.quick, "clock": given.clock, "rows": []}
     print(machine_line(record["machine"]), plain(COLUMNS), sep="\n", flush=True)
     for name in given.only:
         for backend in given.backend:
-            if backend in BARS[name]:
+            if backend in ROWS[name][2]:
                 record["rows"].append(measured_apart(name, backend, given))
-                print(plain(cells(record["rows"][-1])), flush=True)
-    print(*footnotes(record["rows"]), sep="\n")
-    if given.quick:
-        print("a quick run on few triples: its figures mean nothing")
+                print(line(record["rows"][-1]), flush=True)
+    print("", table(record["rows"]), sep="\n")
     if given.json:
         given.json.write_text(json.dumps(record, indent=1) + "\n", encoding="utf8")
     return int(any("failed" in row for row in record["rows"]))

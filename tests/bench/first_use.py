@@ -89,17 +89,10 @@ def first_use(backend, n_runs):
             seconds_in(unwritable, backend)
     totals = [[max(0.0, sum(run.values())) for run in runs] for runs in (empty, full)]
     each = ", ".join(f"{name} {statistics.median(run[name] for run in empty):.2f}" for name in empty[0])
-    return {
-        "kgeval_s": statistics.median(totals[0]),
-        "bound_s": statistics.median(totals[1]),
-        "value": statistics.median(totals[0]),
-        "lowest": min(totals[0]),
-        "highest": max(totals[0]),
-        "kgeval_runs_s": totals[0],
-        "bound_runs_s": totals[1],
+    return measure.summary(totals[0]) | {
         "others": others.cores,
-        "about": f"seconds, no ratio: first use in a fresh process with an empty cache (kgeval s; {each}) and with a "
-        "full one (bound s); a cache folder that takes no file is no error",
+        "about": f"first use in a fresh process with an empty cache ({each}); with a full one "
+        f"{statistics.median(totals[1]):.2f} s; a cache folder that takes no file is no error",
     }
 
 
