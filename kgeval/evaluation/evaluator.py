@@ -42,7 +42,7 @@ from kgeval.evaluation.rescoring import ScorerSource
 from kgeval.evaluation.row_order import MIN_JUDGED, ROW_ORDER, KeptTasks, TestedRanks, check_row_order, unchecked
 from kgeval.evaluation.run_settings import RunSettings, joined_sides
 from kgeval.ranking.counts import RankCounts, TaskCounts
-from kgeval.ranking.jobs import Executor, rank
+from kgeval.ranking.jobs import Executor, Job, rank
 from kgeval.results.evaluation_result import EvaluationResult
 from kgeval.results.explanations import explain_triple
 from kgeval.scorers.check import checked_scorer, probe
@@ -244,28 +244,9 @@ class Evaluator:
                     n_reached, said = steps.n_drawn, [steps.note]
                 if n_reached is not None:
                     plan = self._plan(replace(plan.protocol, sample=n_reached, sample_seed=seed), taken)
-                if not check_rows:
-                    row_order = unchecked("switched off by check_rows=False")
-                elif self._is_well_ordered(given):
-                    row_order = unchecked("this Evaluator has checked the scorer before")
-                else:
-                    row_order = check_row_order(
-                        rows,
-                        self.dataset,
-                        ids_of_candidates(self.dataset, plan.protocol, "object"),
-                        part,
-                        seconds,
-                        run.limits_here(limits),
-                        run.threads,
-                        kept=self._row_order_tasks,
-                        n_processes=run.executor.n_processes,
-                        seconds_left=run.seconds_left,
-                        progress=progress,
-                        prepared=job.prepared,
-                        tested=self._tested_ranks(plan, finished),
-                        key=plan.positives.columns.key,
-                    )
-                self._keep_check(given, row_order)
+                row_order = unchecked("switched off by check_rows=False")
+                if check_rows:
+                    row_order = self._row_order(job, run, plan, part, seconds, finished)
                 has_time = run.seconds_left is None or run.seconds_left > SEARCH_SECONDS
                 is_low = row_order[1].startswith(ROW_ORDER)
                 if is_low and has_time and not self._has_cautioned:  # not in each epoch of a training
@@ -279,6 +260,37 @@ class Evaluator:
             n = counted(len(plan.positives.triples), "triple")
             notes.append(f"sample: the splits to rank have {n}, fewer than the {sample:,} that were to be drawn")
         return self._result(plan, by_side, rows, notes, row_order)
+
+    def _row_order(
+        self,
+        job: Job,
+        run: RunSettings,
+        plan: RankingPlan,
+        tasks: Sequence[Any],
+        seconds: float,
+        counts: Mapping[str, TaskCounts],
+    ) -> tuple[dict[str, Any], str]:
+        """Return the statistic and the caution of `check_row_order` after a job that ranked `tasks` in `seconds`."""
+        if self._is_well_ordered(job.scorer):
+            return unchecked("this Evaluator has checked the scorer before")
+        row_order = check_row_order(
+            job.rows,
+            self.dataset,
+            ids_of_candidates(self.dataset, plan.protocol, "object"),
+            tasks,
+            seconds,
+            run.limits_here(job.limits),
+            run.threads,
+            kept=self._row_order_tasks,
+            n_processes=run.executor.n_processes,
+            seconds_left=run.seconds_left,
+            progress=run.progress,
+            prepared=job.prepared,
+            tested=self._tested_ranks(plan, counts),
+            key=plan.positives.columns.key,
+        )
+        self._keep_check(job.scorer, row_order)
+        return row_order
 
     @staticmethod
     def _tested_ranks(plan: RankingPlan, counts: Mapping[str, TaskCounts]) -> dict[str, TestedRanks]:
