@@ -224,7 +224,7 @@ def is_in(keys: Ids, wanted: Ids) -> npt.NDArray[np.bool_]:
     hashes, of_wanted = ((part.view(np.uint64) * _ODD) >> np.uint64(64 - n_bits) for part in (keys, wanted))
     table = np.zeros(1 << n_bits, dtype=np.bool_)
     table[hashes] = True
-    is_contained = table[of_wanted]
+    is_contained: npt.NDArray[np.bool_] = table[of_wanted]
     is_contained[is_contained] = rank_in(np.unique(keys), wanted[is_contained])[1]
     return is_contained
 

@@ -223,7 +223,6 @@ class Evaluator:
             report = probe(rows, self.dataset, kept, plan.candidates)
         with run.opened(self.dataset, plan.protocol, scorer, rows, kept, plan.candidates, seed) as store:
             finished: Mapping[str, TaskCounts] = store.finished if store else {}
-            tasks: Sequence[Any] = plan.lists or plan.tasks
             seconds, order = store.seconds if store else 0.0, None if max_seconds is None else places
             steps = None
             if wanted and places is not None:
@@ -231,7 +230,7 @@ class Evaluator:
             name = "ranking"
             try:
                 while True:
-                    part = tasks if steps is None else steps.tasks(tasks)
+                    part = plan.tasks if steps is None else steps.tasks(plan.tasks)
                     job = run.job(given, rows, self.dataset, part, limits, store, order, finished, name)
                     counts = rank(job, run.executor)
                     seconds += job.meter.seconds
@@ -453,7 +452,7 @@ class Evaluator:
             {"an entity or relation that train lacks (unseen='drop')": n_unseen * len(plan.protocol.sides)},
             {
                 "scorer": rows.name,
-                "n_queries": sum(task.n_queries for task in plan.tasks) + sum(task.n_queries for task in plan.lists),
+                "n_queries": sum(task.n_queries for task in plan.tasks),
                 "row_order": statistic,
                 **_column_facts(plan.positives.columns),
             },

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -40,13 +41,11 @@ class RankingPlan:
         The indices in ``positives.triples`` of the triples that are ranked.
     candidates : dict of str to int64 array
         For each side, the ids of the entities or relations that may be candidates.
-    tasks : list of Task
-        Empty if each positive has its own list of negatives.
-    lists : list of ListTask
-        One for each side if each positive has its own list of negatives, else empty.
+    tasks : list of Task, or list of ListTask
+        If each positive has its own list of negatives, one `ListTask` for each side.
     noted_lists : list of ListTask
         The lists that the notes of the result describe. With unseen='worst', these are the lists of all triples of the
-        sample, including those with an entity or relation that does not occur in train; otherwise they equal `lists`.
+        sample, including those with an entity or relation that does not occur in train. Empty if there are no lists.
     all_rivals : dict of (str, str) to int64 array, shape (n,)
         Empty unless unseen='worst'. Each key is (side, setting). The value holds, for each positive, the number of its
         rivals when all entities compete, including those that do not occur in train. `_ranked_side` needs these numbers
@@ -66,8 +65,7 @@ class RankingPlan:
     chosen: Ids
     kept: Ids
     candidates: dict[str, Ids]
-    tasks: list[Task]
-    lists: list[ListTask]
+    tasks: list[Any]
     noted_lists: list[ListTask]
     all_rivals: dict[tuple[str, str], Ids]
     ranked_rows: dict[str, Ids]
@@ -118,34 +116,27 @@ def make_plan(dataset: Dataset, protocol: Protocol, chosen: Ids, taken: FactColu
     pools = among if isinstance(among, ByRelation) else None
     outside = {} if pools is None else outside_pools(sides, pools, shown, eligible)
 
-    def lists_of(rows: Ids, ids: dict[str, Ids]) -> list[ListTask]:
-        """Return one task per side, with the lists of the positives `rows`; no task if positives have no lists."""
-        if not isinstance(among, Listed):
-            return []
-        return [
-            ListTask.of(dataset, among, of.side, of.facts, rows, ids[of.side], of.index, of.columns) for of in sides
-        ]
-
-    def tasks_of(rows: Ids, ids: dict[str, Ids]) -> list[Task]:
-        """Return the tasks of the positives `rows`, with candidates from `ids`; no task if positives have lists."""
+    def tasks_of(rows: Ids, ids: dict[str, Ids]) -> list[Any]:
+        """Return the tasks of the positives `rows`, with candidates from `ids`."""
         if isinstance(among, Listed):
-            return []
+            return [
+                ListTask.of(dataset, among, of.side, of.facts, rows, ids[of.side], of.index, of.columns) for of in sides
+            ]
         if pools is not None:
             return [task for of in sides for task in pool_tasks(of, pools, rows, ids[of.side], outside[of.side])]
         return [task for of in sides for task in _tasks(of, among, rows, ids[of.side])]
 
     counted_rivals = []
     if is_worst:  # entities and relations that do not occur in train are rivals too
-        all_tasks: list[Task | ListTask] = [*tasks_of(chosen, eligible), *lists_of(chosen, eligible)]
-        counted_rivals += [(task.side, task.rows, task.count_rivals()) for task in all_tasks]
-    tasks, lists = tasks_of(kept, candidates), lists_of(kept, candidates)
+        counted_rivals += [(task.side, task.rows, task.count_rivals()) for task in tasks_of(chosen, eligible)]
+    tasks = tasks_of(kept, candidates)
     if pools is not None:
         counted_rivals += pool_rivals(sides, pools, outside, eligible)
     all_rivals: dict[tuple[str, str], Ids] = {}
     for side, rows, by_setting in counted_rivals:
         for setting, n_rivals in by_setting.items():
             all_rivals.setdefault((side, setting), np.zeros(len(triples), dtype=np.int64))[rows] = n_rivals
-    ranked_rows = dict.fromkeys(protocol.sides, shown)
+    ranked_rows, lists = dict.fromkeys(protocol.sides, shown), tasks if isinstance(among, Listed) else []
     for part in lists:
         rows, rivals = ranked_rows[part.side], part.count_rivals()["raw"]
         n_rivals = all_rivals[part.side, "raw"][rows] if is_worst else rivals
@@ -157,8 +148,7 @@ def make_plan(dataset: Dataset, protocol: Protocol, chosen: Ids, taken: FactColu
         kept=kept,
         candidates=candidates,
         tasks=tasks,
-        lists=lists,
-        noted_lists=lists if len(kept) == len(chosen) or not is_worst else lists_of(chosen, candidates),
+        noted_lists=tasks_of(chosen, candidates) if lists and is_worst and len(kept) < len(chosen) else lists,
         all_rivals=all_rivals,
         ranked_rows=ranked_rows,
         outside=outside,

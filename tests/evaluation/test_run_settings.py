@@ -511,7 +511,7 @@ def test_tasks_keep_their_queries_together():
         rng, dataset, table, protocol = draw(seed)
         evaluator = kg.Evaluator(dataset, kg.Protocol(candidates=protocol.candidates))
         plan = evaluator._plan(evaluator._protocol_for(table), NO_COLUMNS)
-        tasks = plan.lists or plan.tasks
+        tasks = plan.tasks
         places = np.random.default_rng(seed).permutation(len(dataset["test"]))
         ordered, urgency = in_order(tasks, places)
         for task, other, numbers in zip(tasks, ordered, urgency):
