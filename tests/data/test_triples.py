@@ -7,7 +7,7 @@ import pytest
 from grids import light
 
 from kgeval.base.checks import check_ids, check_one_of, check_positive_int, suggest
-from kgeval.data.row_keys import group_rows
+from kgeval.data.row_keys import group_rows, is_in
 from kgeval.data.triples import TripleSet
 from kgeval.data.vocabulary import Vocabulary
 from kgeval.errors import DataError, MetricError, ProtocolError
@@ -301,6 +301,15 @@ def test_triples_refuse(rows, said):
     with pytest.raises(DataError) as caught:
         TripleSet(rows, 3, 2, name="test")
     assert str(caught.value) == said
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_is_in_finds_what_a_loop_finds(seed):
+    """Few, many and no keys, among values near them and far from them, of all 63 bits."""
+    rng = np.random.default_rng(seed)
+    keys, wanted = (rng.integers(0, 1 << int(rng.choice([4, 20, 63])), size=size) for size in (seed % 7 * 50, 400))
+    wanted[: len(keys) : 3] = keys[: len(wanted) : 3]
+    assert is_in(keys, wanted).tolist() == [value in set(keys.tolist()) for value in wanted.tolist()]
 
 
 @pytest.mark.parametrize("seed", light(range(30), 3))

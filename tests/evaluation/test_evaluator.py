@@ -12,6 +12,8 @@ from model_cases import CASES, INVERSES, SIDES, draw_model, real_tables, side_sc
 from tiles import evaluate_in_tiles
 
 import kgeval as kg
+from kgeval.evaluation import build_result
+from kgeval.evaluation import evaluator as evaluator_module
 
 pytestmark = pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")
 
@@ -271,6 +273,25 @@ class RowsOf:
 
     def score_subjects(self, p, o):
         return self._rows("subject", o, p)
+
+
+def test_what_depends_on_the_dataset_alone_is_computed_once(monkeypatch):
+    """Three evaluations: one look for leaks, one plan; each result has facts of its own."""
+    calls = []
+    for module, name in ((build_result, "notes_on_leaks"), (evaluator_module, "make_plan")):
+        monkeypatch.setattr(
+            module, name, lambda *given, name=name, call=getattr(module, name): calls.append(name) or call(*given)
+        )
+    triples = [[i, 0, i + 1] for i in range(40)]
+    dataset = kg.Dataset.from_arrays(train=triples, test=triples[:20], n_entities=41, n_relations=1)
+    evaluator = kg.Evaluator(dataset)
+    first, second, third = (evaluator.evaluate(lambda s, p, o: -abs(s + 1 - o)) for _ in range(3))
+    assert calls == ["make_plan", "notes_on_leaks"]
+    assert first == second == third
+    first.facts["observations"].clear()
+    first.facts["leak_notes"].clear()
+    assert second.facts["observations"] == third.facts["observations"] != []
+    assert len(evaluator.evaluate(lambda s, p, o: o).facts["leak_notes"]) == 1
 
 
 def test_a_second_run_starts_anew():
