@@ -18,11 +18,12 @@ pytestmark = pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")
 HOSTILE = "<script>alert('x')</script><img src=x onerror=alert(1)></td></table></div>&amp;\u202e\x1b[31m"
 ELEMENTS = {
     "bdi", "details", "div", "li", "path", "strong", "style", "summary", "svg", "table", "tbody", "td", "th", "thead",
-    "title", "tr", "ul",
+    "small", "span", "sup", "title", "tr", "ul",
 }  # fmt: skip
 ATTRIBUTES = {
-    "aria-hidden", "class", "d", "dir", "fill", "height", "open", "preserveaspectratio", "scope", "stroke",
-    "stroke-linecap", "stroke-opacity", "stroke-width", "vector-effect", "viewbox", "width",
+    "aria-hidden", "class", "colspan", "d", "data-h", "data-l", "data-v", "dir", "fill", "height", "open",
+    "preserveaspectratio", "scope", "stroke", "stroke-linecap", "stroke-opacity", "stroke-width", "title",
+    "vector-effect", "viewbox", "width",
 }  # fmt: skip
 
 Node = namedtuple("Node", "name attributes children")  # children: nodes and texts
@@ -198,7 +199,7 @@ def test_a_comparison_of_two_starts_with_its_verdict(metrics):
     assert [row[""] for row in values] == ["A", "B"]
     assert [row[pair] for row in rows] == shown[metrics]
     table = comparison.differences.set_index("metric")
-    edge = float(next(name for name in rows[0] if " to +" in name).partition("+")[2])
+    edge = float(next(name for name in rows[0] if name.startswith("-") and "0+" in name).partition("0+")[2])
     bars = list(zip(drawn(page, 6), drawn(page, 9)))[len(values) :]  # after those of the values
     for row, (dots, bands) in zip(rows, bars):
         wanted = table.loc[row[pair].lower()]

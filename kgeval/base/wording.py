@@ -165,6 +165,62 @@ def exact(value: Fraction) -> str:
     return text if "e" not in text else f"{float(value):.{MAX_DECIMALS}f}".rstrip("0").rstrip(".")
 
 
+def count_text(n: float | None) -> str:
+    """Return a count as text; a dash if it is None or NaN.
+
+    Parameters
+    ----------
+    n : float or None
+
+    Examples
+    --------
+    >>> count_text(20466), count_text(None)
+    ('20,466', '-')
+    """
+    return MISSING if n is None or math.isnan(n) else f"{n:,.0f}"
+
+
+def percent(share: float | None) -> str:
+    """Return a share as a percentage; a dash if it is None or NaN.
+
+    Parameters
+    ----------
+    share : float or None
+
+    Examples
+    --------
+    >>> percent(0.125), percent(0.00004), percent(math.nan)
+    ('12.5%', '0.004%', '-')
+    """
+    if share is None or math.isnan(share):
+        return MISSING
+    return f"{share:.{enough_decimals([100 * share], 1)}%}"
+
+
+def decimals_for(numbers: Iterable[float | None], usual: int) -> int:
+    """Return the number of decimals of all numbers of a column, with which no number but 0 reads as 0.
+
+    Numbers of 100 and more have one decimal. If the smallest number has at most one digit among the usual decimals, it
+    gets two significant digits.
+
+    Parameters
+    ----------
+    numbers : iterable of float or None
+        None, NaN, infinite numbers and 0 are ignored.
+    usual : int
+        The decimals of numbers of common size.
+
+    Examples
+    --------
+    >>> decimals_for([0.34, 0.21], 4), decimals_for([0.34, -0.00002], 4), decimals_for([178.4, 99.5], 2)
+    (4, 6, 1)
+    """
+    sizes = [abs(number) for number in numbers if number is not None and math.isfinite(number) and number]
+    usual = min(usual, 1) if max(sizes, default=0.0) >= 100 else usual
+    least = min(sizes, default=1.0)
+    return usual if least >= 10.0 ** (1 - usual) else max(usual, min(MAX_DECIMALS, 1 - math.floor(math.log10(least))))
+
+
 def enough_decimals(numbers: Iterable[float], decimals: int) -> int:
     """Return the number of decimals with which only 0 is shown as 0: at least `decimals`, at most 12.
 

@@ -13,7 +13,8 @@ from kgeval.comparison.rows import interval_words
 from kgeval.comparison.texts import exchangeable_words, holm_words
 from kgeval.display import html
 from kgeval.display.html import Markup, joined
-from kgeval.display.media import panel_table, text_table
+from kgeval.display.html_tables import html_table
+from kgeval.display.media import text_table
 from kgeval.metrics.grammar import display_of
 from kgeval.results.clustering import PURPOSES
 from kgeval.stats.runs import MIN_TO_SEPARATE
@@ -112,11 +113,11 @@ def benchmark_panel(benchmark: Benchmark) -> Markup:
         parts.append(joined(title, html.bar_table(bars, benchmark.terms.confidence)))
     n_pairs = len(benchmark.differences)
     if n_pairs:
-        shown = panel_table(pair_table(benchmark, limit=None))
+        shown = html_table(pair_table(benchmark, limit=None))
         parts.append(shown if n_pairs <= MAX_PAIRS else html.folded(counted(n_pairs, "difference"), shown))
     return html.panel(
         benchmark.verdict.sentence,
         *parts,
-        html.folded("All metrics", panel_table(mean_table(benchmark))),
+        html.folded("All metrics", html_table(mean_table(benchmark))),
         html.folded("Protocol, tests and notes", html.lines(benchmark.header())),
     )

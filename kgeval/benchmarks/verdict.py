@@ -29,9 +29,10 @@ class BenchmarkVerdict:
 
     Parameters
     ----------
-    sentence : str
-        One line of printable text. A model *is best* on a dataset only if it is significantly better there than every
-        other model: the corrected p-value of each of these differences is at most 1 - confidence.
+    parts : tuple of str
+        The clauses of the sentence, each one line of printable text. A model *is best* on a dataset only if it is
+        significantly better there than every other model: the corrected p-value of each of these differences is at most
+        1 - confidence.
     leaders : dict of str to tuple of str
         For each dataset, the model with the best mean, then every model that is not significantly worse, best mean
         first. Empty if there is no verdict on the dataset, or if the models were compared with a baseline only.
@@ -43,11 +44,16 @@ class BenchmarkVerdict:
         The text of the key of the primary metric.
     """
 
-    sentence: str
+    parts: tuple[str, ...]
     leaders: dict[str, tuple[str, ...]]
     n_decided: int
     n_tests: int
     metric: str
+
+    @property
+    def sentence(self) -> str:
+        """The clauses in one sentence."""
+        return "; ".join(self.parts)
 
     def __str__(self) -> str:
         return self.sentence
@@ -68,7 +74,7 @@ def benchmark_verdict(benchmark: Benchmark) -> BenchmarkVerdict:
     n_tests, n_decided = int(table["p"].notna().sum()), int((table["better"] != "").sum())
     leaders: dict[str, tuple[str, ...]] = {}
     if len(benchmark.models) == 1:
-        return BenchmarkVerdict(_of_one(benchmark), leaders, 0, 0, benchmark.metric)
+        return BenchmarkVerdict(tuple(_of_one(benchmark)), leaders, 0, 0, benchmark.metric)
     if benchmark.terms.baseline is None:
         leaders = {dataset: leaders_on(benchmark, dataset) for dataset in benchmark.datasets}
         parts = _best_parts(benchmark, leaders)
@@ -87,7 +93,7 @@ def benchmark_verdict(benchmark: Benchmark) -> BenchmarkVerdict:
         parts += [f"one run of each model{where}: {said[single[0]][0]}"] if single else []
         parts += borrowed_spreads(table)
         parts += more_runs(benchmark)
-    return BenchmarkVerdict("; ".join(parts), leaders, n_decided, n_tests, benchmark.metric)
+    return BenchmarkVerdict(tuple(parts), leaders, n_decided, n_tests, benchmark.metric)
 
 
 def leaders_on(benchmark: Benchmark, dataset: str) -> tuple[str, ...]:
@@ -171,15 +177,15 @@ def why_none(benchmark: Benchmark, dataset: str) -> str:
     return ""
 
 
-def _of_one(benchmark: Benchmark) -> str:
-    """Return the sentence about a benchmark of one model: its means."""
+def _of_one(benchmark: Benchmark) -> list[str]:
+    """Return the parts of the sentence about a benchmark of one model: its means."""
     label, model = benchmark.metric, benchmark.models[0]
     decimals, texts = display_of(label).decimals, []
     for row in benchmark.table[benchmark.table["metric"] == label].to_dict("records"):
         interval = between(row["low"], row["high"], decimals)
         texts.append(f"{written(row['mean'], decimals)} {interval}".rstrip() + f" on {shown_name(row['dataset'])}")
     means = f"{display_of(label).heading} {listed(texts)}"
-    return f"{shown_name(model)}: {means}; one model, so there is no difference to test"
+    return [f"{shown_name(model)}: {means}", "one model, so there is no difference to test"]
 
 
 def _best_parts(benchmark: Benchmark, leaders: Mapping[str, Sequence[str]]) -> list[str]:

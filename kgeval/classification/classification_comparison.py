@@ -26,7 +26,8 @@ from kgeval.comparison.rows import Pair, alpha_of, decided_rows, interval_words,
 from kgeval.comparison.verdict import Sentence
 from kgeval.display import html
 from kgeval.display.differences import screen_differences, shown_differences
-from kgeval.display.media import frame_panel, frame_text, panel_table
+from kgeval.display.html_tables import html_table
+from kgeval.display.media import frame_panel, frame_text
 from kgeval.display.table import heading_of
 from kgeval.errors import MetricError
 from kgeval.metrics.base import Metric, split_list
@@ -104,7 +105,7 @@ class ClassificationComparison:
             return f"No verdict on {heading}: {NO_DIRECTION.format(best=metric.best)}"
         decimals = display_of(label.removeprefix("macro.")).decimals
         sentence = Sentence(heading, decimals, bool(metric.higher_is_better), values, rows, self.alpha)
-        return "; ".join([sentence.text(), *trained_words(rows)])
+        return "; ".join([*sentence.clauses(), *trained_words(rows)])
 
     def header(self) -> list[str]:
         """Return lines of text about the compared examples, and about the computation of intervals and p-values."""
@@ -136,7 +137,7 @@ class ClassificationComparison:
         return html.panel(
             self.verdict,
             frame_panel(self.values),
-            html.folded(counted(len(self.differences), "test"), panel_table(differences), is_open=True),
+            html.folded(counted(len(self.differences), "test"), html_table(differences), is_open=True),
             html.folded("Examples, test and notes", html.lines(self.header())),
         )
 

@@ -11,7 +11,7 @@ from kgeval.comparison.tables import shown_values
 from kgeval.display import html
 from kgeval.display.differences import MAX_NAME, shown_differences
 from kgeval.display.html import Markup, joined
-from kgeval.display.media import panel_table
+from kgeval.display.html_tables import html_table
 from kgeval.metrics.grammar import display_of
 
 if TYPE_CHECKING:  # these modules import this one
@@ -34,7 +34,7 @@ def comparison_panel(comparison: Comparison) -> Markup:
     has_two = len(comparison.names) == 2
     metrics = shown_metrics(comparison, verdict.metric) if has_two else [verdict.metric]
     brief = [row for metric in metrics for row in rows if row["metric"] == metric]
-    differences = panel_table(shown_differences(brief, alpha, has_metrics=has_two))
+    differences = html_table(shown_differences(brief, alpha, has_metrics=has_two))
     return html.panel(
         verdict.sentence if is_plain else f"Undecided: {verdict.sentence}",
         html.line(
@@ -42,8 +42,8 @@ def comparison_panel(comparison: Comparison) -> Markup:
         ),
         _values(comparison, verdict.metric),
         differences if len(brief) <= MAX_PAIRS else html.folded(counted(len(brief), "difference"), differences),
-        html.folded("All metrics", panel_table(shown_values(comparison))),
-        html.folded(counted(len(rows), "test"), panel_table(shown_differences(rows, alpha))),
+        html.folded("All metrics", html_table(shown_values(comparison))),
+        html.folded(counted(len(rows), "test"), html_table(shown_differences(rows, alpha))),
         html.folded("Protocol, test and notes", html.lines(comparison.header())),
     )
 

@@ -44,8 +44,9 @@ class Verdict:
 
     Parameters
     ----------
-    sentence : str
-        One line of printable text. Its numbers have the decimals of `kgeval.metrics.grammar.display_of`, or more if a
+    parts : tuple of str
+        The clauses of the sentence, each one line of printable text: the first says what was found, the others what
+        else is to be known. Their numbers have the decimals of `kgeval.metrics.grammar.display_of`, or more if a
         significant difference would read as 0.
     outcome : str
         ``"one"``: there is only one model. ``"better"``: one model is significantly better than every other model.
@@ -57,10 +58,15 @@ class Verdict:
         The text of the metric's key.
     """
 
-    sentence: str
+    parts: tuple[str, ...]
     outcome: str
     leaders: tuple[str, ...]
     metric: str
+
+    @property
+    def sentence(self) -> str:
+        """The clauses in one sentence."""
+        return "; ".join(self.parts)
 
 
 def verdict_of(
@@ -209,23 +215,23 @@ class Sentence:
         values = listed([self.named(name) for name in others], limit)
         return f"{self.title} {self.named(best)} is not significantly better than {values}"
 
-    def text(self) -> str:
-        """Return who beats whom, or that nothing is decided."""
+    def clauses(self) -> list[str]:
+        """Return who beats whom, or that nothing is decided, and whom the leaders beat nevertheless."""
         best, second, beaten = shown_name(self.ranked[0]), self.ranked[1], self.beaten
         if len(self.leaders) == 1 and len(beaten) > 1:
-            return f"{best} beats the other {len(beaten)} models: {self.against()}"
+            return [f"{best} beats the other {len(beaten)} models: {self.against()}"]
         if len(self.leaders) == 1:
             values = f"{self.value(self.ranked[0])} against {self.value(second)}"
-            return f"{best} beats {shown_name(second)}: {self.title} {values}, {self.difference(second)}"
+            return [f"{best} beats {shown_name(second)}: {self.title} {values}, {self.difference(second)}"]
         if len(self.ranked) == 2:
             values = f"{self.named(self.ranked[0])} against {self.named(second)}"
-            return f"Undecided: {self.title} {values}, difference {self.difference(second)}{self.detectable(second)}"
+            return [f"Undecided: {self.title} {values}, difference {self.difference(second)}{self.detectable(second)}"]
         if not beaten:
-            return f"Undecided: {self.tied()}"
+            return [f"Undecided: {self.tied()}"]
         which = f"the other {len(beaten)} models, the best of them {shown_name(beaten[0])}"
         which = which if len(beaten) > 1 else shown_name(beaten[0])
         values = f"{self.value(self.ranked[0])} against {self.value(beaten[0])}, {self.difference(beaten[0])}"
-        return f"Undecided: {self.tied()}; {best} beats {which}: {values}"
+        return [f"Undecided: {self.tied()}", f"{best} beats {which}: {values}"]
 
     def detectable(self, second: str) -> str:
         """Return the smallest difference that could be detected; the reason if there is none."""
@@ -256,7 +262,7 @@ def _of_one(name: str, result: EvaluationResult, key: Key) -> Verdict:
     if result.tie_rate > MAX_TIES and key.setting == "filtered":
         ends = [f"{written(number, decimals)} with {ties} ties" for ties, number in _by_ties(result, key).items()]
         parts += [f"{result.tie_rate:.1%} of the ranks tie: {' and '.join(ends)}"] if ends else []
-    return Verdict("; ".join([*parts, *_places(result, key, decimals)]), "one", (name,), label)
+    return Verdict((*parts, *_places(result, key, decimals)), "one", (name,), label)
 
 
 def _by_ties(result: EvaluationResult, key: Key) -> dict[str, float]:
@@ -333,12 +339,12 @@ def _of_several(comparison: Comparison, label: str) -> Verdict:
         return _no_verdict(key, reason)
     sentence = _sentence(comparison, label)
     is_decided = len(sentence.leaders) == 1
-    parts = [sentence.text()]
+    parts = sentence.clauses()
     if is_decided:
         parts += _relations(comparison, label, sentence)
     parts += [*_ties(comparison, label, sentence), *_chance(comparison, label, sentence)]
     parts += trained_words(sentence.rows, comparison.models)
-    return Verdict("; ".join(parts), "better" if is_decided else "undecided", sentence.leaders, label)
+    return Verdict(tuple(parts), "better" if is_decided else "undecided", sentence.leaders, label)
 
 
 def _relations(comparison: Comparison, label: str, sentence: Sentence) -> list[str]:
@@ -445,7 +451,8 @@ def _why_none(comparison: Comparison, label: str) -> str:
 
 
 def _no_verdict(key: Key, reason: str) -> Verdict:
-    return Verdict(f"No verdict on {heading_of(str(key))}: {shown_name(reason, MAX_REASON)}", "undecided", (), str(key))
+    said = f"No verdict on {heading_of(str(key))}: {shown_name(reason, MAX_REASON)}"
+    return Verdict((said,), "undecided", (), str(key))
 
 
 def _first_of(texts: Sequence[str]) -> str:

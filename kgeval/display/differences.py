@@ -12,10 +12,10 @@ import pandas as pd
 
 from kgeval.base.checks import counted, grouped, listed
 from kgeval.base.terminal import PIPE, Screen, shortened
-from kgeval.base.wording import between, enough_decimals, p_text, printable, signed, written
-from kgeval.display.html import difference_bar
+from kgeval.base.wording import p_equals, printable, written
+from kgeval.display.html import axis_ends, difference_bar
 from kgeval.display.media import text_table
-from kgeval.display.table import Cell, Column, Table, heading_of
+from kgeval.display.table import Cell, Column, Table, difference_cell, heading_of
 from kgeval.metrics.grammar import display_of
 from kgeval.stats.moments import FEW_CLUSTERS
 
@@ -30,6 +30,7 @@ def shown_differences(
     *,
     has_datasets: bool = False,
     has_metrics: bool = True,
+    is_brief: bool = False,
     screen: Screen = PIPE,
 ) -> Table:
     """Return differences of pairs of models: each with its interval, drawn and as text, its p-value and its decision.
@@ -42,6 +43,8 @@ def shown_differences(
         The level of the tests.
     has_datasets, has_metrics : bool
         Whether to show the dataset, and the metric, of each row. Of a single metric, the heading has its name.
+    is_brief : bool
+        Whether to leave out what is not needed to see the decision.
     screen : Screen
         Where it has a width, names of models are shortened, so that both names of a pair can be seen.
     """
@@ -60,11 +63,11 @@ def shown_differences(
     heading = "difference" if has_metrics or not rows else f"{headings[0]} difference"
     columns.append(Column(heading, [_difference(row, one.decimals) for row, one in zip(rows, displays)], place=5))
     columns.append(_drawings(rows))
-    columns.append(Column.of_texts("p (Holm)", [p_text(row["p_corrected"], alpha) for row in rows], 4))
-    if has_metrics:
+    columns.append(replace(Column.of_p_values("p (Holm)", [row["p_corrected"] for row in rows], alpha), place=4))
+    if has_metrics and not is_brief:
         detectable = [written(row["detectable"], one.decimals) for row, one in zip(rows, displays)]
         columns.append(Column.of_texts("detectable", detectable, 2))
-    if rows and "wins" in rows[0]:
+    if rows and "wins" in rows[0] and not is_brief:
         counts = [f"{row['wins']}/{row['ties']}/{row['losses']}" for row in rows]
         columns.append(Column.of_texts("wins/ties/losses", counts, 1))
     few = [row["n_effective"] < FEW_CLUSTERS for row in rows]
@@ -77,6 +80,52 @@ def shown_differences(
     places = [f"{place} on {printable(row['dataset'])}" if has_datasets else place for place, row in zip(places, rows)]
     reasons = grouped((row["reason"], place) for row, place in zip(rows, places) if row["reason"])
     return Table(columns, [("", f"{listed(where, MAX_PLACES)}: {reason}") for reason, where in reasons.items()])
+
+
+def difference_matrix(rows: Sequence[Mapping[Any, Any]], alpha: float, models: Mapping[str, int]) -> Table:
+    """Return the differences of all pairs in one metric: the model of the row minus the model of the column.
+
+    Parameters
+    ----------
+    rows : sequence of mappings
+        Rows of `kgeval.comparison.rows.decided_rows`, of one metric.
+    alpha : float
+    models : mapping of str to int
+        The models, best first, each with the place of its colour. A pair is shown once, with the better model in the
+        row: the last model has no row, and the first no column.
+    """
+    found = {(row["first"], row["second"]): row for row in rows}
+    names = list(models)
+    columns = [Column.of_labels("", names[:-1], models=[models[name] for name in names[:-1]])]
+    for place, other in enumerate(names[1:], 1):
+        cells = [_of_pair(found, one, other, alpha) if i < place else Cell() for i, one in enumerate(names[:-1])]
+        columns.append(Column(printable(other), cells, model=models[other]))
+    return Table(columns, kind="matrix")
+
+
+def _of_pair(found: Mapping[tuple[str, str], Mapping[Any, Any]], one: str, other: str, alpha: float) -> Cell:
+    """Return the difference of a pair, first - second, turned round if its row is; with all of it under the pointer."""
+    row = found.get((one, other)) or found.get((other, one))
+    if row is None:  # another run of the model itself, or not compared
+        return Cell()
+    numbers = [row["difference"], row["low"], row["high"]]
+    if row["first"] != one:
+        numbers = [0.0 - numbers[0], 0.0 - numbers[2], 0.0 - numbers[1]]
+    tone = "faint" if not row["better"] else "gain" if row["better"] == one else "loss"
+    cell = _difference({**row, "difference": numbers[0], "low": numbers[1], "high": numbers[2]}, decimals_of(row))
+    p_value = p_equals(row["p_corrected"], alpha) or "not tested"
+    reason = f"{printable(one)} - {printable(other)}: {cell.text} {cell.interval}, {p_value}"
+    return replace(cell, interval="", tone=tone, is_best=bool(row["better"]), reason=reason)
+
+
+def decimals_of(row: Mapping[Any, Any]) -> int:
+    """Return the usual decimals of the metric of a row.
+
+    Parameters
+    ----------
+    row : mapping
+    """
+    return display_of(row["metric"].removeprefix("macro.")).decimals
 
 
 def screen_differences(differences: pd.DataFrame, alpha: float, screen: Screen = PIPE) -> str:
@@ -101,18 +150,20 @@ def screen_differences(differences: pd.DataFrame, alpha: float, screen: Screen =
 
 
 def _difference(row: Mapping[Any, Any], decimals: int) -> Cell:
-    """Return a difference with its sign and its interval; a decided one, and a limit beside it, never reads as 0."""
-    numbers = (row["difference"], row["low"], row["high"])
-    places = enough_decimals(numbers if row["better"] else numbers[:1], decimals)
-    return Cell(signed(row["difference"], places), between(row["low"], row["high"], places, has_signs=True))
+    """Return the difference of a row, in normal type: the column of decisions is bold."""
+    return replace(
+        difference_cell((row["difference"], row["low"], row["high"]), decimals, bool(row["better"])), is_best=False
+    )
 
 
 def _drawings(rows: Sequence[Mapping[Any, Any]]) -> Column:
-    """Return the differences with their intervals, drawn on one axis."""
+    """Return the differences with their intervals, drawn on one axis; the mark of an undecided one is open."""
     limit = edge_of([abs(row[name]) for row in rows for name in ("difference", "low", "high")])
-    numbers = ((row["difference"], row["low"], row["high"]) for row in rows)
-    drawn = [Cell("", drawing=partial(difference_bar, *of_row, limit)) for of_row in numbers]
-    return Column(f"-{limit:g} to +{limit:g}", drawn)
+    drawn = [
+        Cell(drawing=partial(difference_bar, row["difference"], row["low"], row["high"], limit, bool(row["better"])))
+        for row in rows
+    ]
+    return Column(f"-{limit:g} to +{limit:g}", drawn, head=partial(axis_ends, f"-{limit:g}", "0", f"+{limit:g}"))
 
 
 def edge_of(sizes: Sequence[float]) -> float:

@@ -19,6 +19,7 @@ from kgeval.base.wording import MAX_DECIMALS, between, printable, shown_label, s
 VOID = frozenset(("br", "col", "hr", "input", "link", "meta"))  # HTML elements without an end tag
 UNITS = 1000  # a drawing is `UNITS` wide and `HEIGHT` high, in the units of its coordinates
 HEIGHT = 20
+N_COLOURS = 8  # of models
 
 
 class Markup(str):
@@ -159,6 +160,7 @@ def interval_bar(
     ends: tuple[float, float] | None = None,
     title: str = "",
     class_: str | None = None,
+    over: Markup | None = None,
 ) -> Markup:
     """Return a drawing of a value (dot) with its interval (thick line) between two limits.
 
@@ -176,6 +178,8 @@ def interval_bar(
         Text that is shown while the pointer is on the drawing.
     class_ : str, optional
         The class of the SVG element.
+    over : Markup, optional
+        What is drawn last.
 
     Examples
     --------
@@ -194,7 +198,50 @@ def interval_bar(
         parts.append(stroke(position(low, limits), position(high, limits), 9, stroke_opacity=0.4))
     if math.isfinite(value):
         parts.append(dot(position(value, limits), 6))
-    return drawing(*parts, title=title, class_=class_)
+    return drawing(*parts, over, title=title, class_=class_)
+
+
+def model_class(model: int) -> str:
+    """Return the CSS class of a model's colour; models from the ninth on are grey, since there are eight colours.
+
+    Examples
+    --------
+    >>> model_class(7), model_class(8)
+    ('m7', 'm-other')
+    """
+    return f"m{model}" if model < N_COLOURS else "m-other"
+
+
+def swatch(model: int) -> Markup:
+    """Return a small sample of a model's colour and pattern, to stand before its name."""
+    box = [tag("rect", width=12, height=12, rx=2, fill="currentColor"), patterned(model, 0, 0, 12, 12)]
+    return tag(
+        "svg", *box, class_=f"swatch {model_class(model)}", viewBox="0 0 12 12", width=12, height=12, aria_hidden="true"
+    )
+
+
+def patterns() -> Markup:
+    """Return the patterns that bars and swatches refer to; a page needs them once."""
+    lines = (
+        "M-1 5L5-1M1 7L7 1", "M0 3h6", "M-1 1L5 7M1-1L7 5", "M3 0v6", "M0 3h6M3 0v6",
+        "M-1 5L5-1M1 7L7 1M-1 1L5 7M1-1L7 5",        "M3 2.4v1.2",
+    )  # fmt: skip
+    tiles = [
+        tag(
+            "pattern",
+            tag("path", d=d, class_="hatch", stroke_width=1.4 if i < 6 else 2.4),
+            id=f"pattern-{i}", width=6, height=6, patternUnits="userSpaceOnUse",
+        )
+        for i, d in enumerate(lines, 1)
+    ]  # fmt: skip
+    return tag("svg", tag("defs", *tiles), width=0, height=0, class_="defs", aria_hidden="true")
+
+
+def patterned(model: int, x: float, y: float, width: float, height: float) -> Markup | None:
+    """Return the pattern of a model over a rectangle; None if it has no pattern (first model, grey models)."""
+    if not 0 < model < N_COLOURS:
+        return None
+    return tag("rect", x=x, y=y, width=width, height=height, rx=2, fill=f"url(#pattern-{model})")
 
 
 LONG_TEXT = 40  # a column with a longer text is wide
@@ -219,6 +266,10 @@ STYLE = Markup(
     ".kgeval-panel.kgeval-panel .long { min-width: 18em; }"
     ".kgeval-panel.kgeval-panel .number { text-align: right; font-variant-numeric: tabular-nums; }"
     ".kgeval-panel.kgeval-panel tbody .number { white-space: nowrap; }"
+    ".kgeval-panel .hole { stroke: Canvas; } .kgeval-panel .unsure { opacity: 0.7; }"
+    ".kgeval-panel .axis { display: flex; justify-content: space-between; gap: 0.5em; }"
+    ".kgeval-panel .best { font-weight: 600; } .kgeval-panel .faint { opacity: 0.75; }"
+    ".kgeval-panel .number small { font-size: 1em; } .kgeval-panel .reasons { font-size: 0.95em; opacity: 0.85; }"
     ".kgeval-panel svg { display: block; overflow: visible; }"
     ".kgeval-panel summary { cursor: pointer; padding: 0.15em 0; }"
     ".kgeval-panel ul { margin: 0.2em 0 0.4em; padding-left: 1.3em; }"
@@ -452,8 +503,8 @@ def bar_table(bars: Sequence[Bar], confidence: float | None = None) -> Markup:
     return table(headings, rows, numeric=(1, 2, 4, 5))
 
 
-def difference_bar(value: float, low: float, high: float, limit: float) -> Markup:
-    """Return a drawing of a difference with its interval; 0 is in the middle, marked by a short line.
+def difference_bar(value: float, low: float, high: float, limit: float, is_sure: bool = True) -> Markup:
+    """Return a drawing of a difference with its interval; 0 is in the middle, marked by a line.
 
     Parameters
     ----------
@@ -461,6 +512,8 @@ def difference_bar(value: float, low: float, high: float, limit: float) -> Marku
         A NaN is not drawn.
     limit : float
         The difference at the right edge; use the same limit for all differences that are compared.
+    is_sure : bool
+        Whether the difference is decided; the mark of an undecided one is open.
 
     Examples
     --------
@@ -468,4 +521,22 @@ def difference_bar(value: float, low: float, high: float, limit: float) -> Marku
     True
     """
     limits = (-limit, limit) if limit > 0.0 else (-1.0, 1.0)
-    return interval_bar(value, low, high, limits, chance=0.0, title="dot: difference; band: interval; short line: 0")
+    hole = None if is_sure or math.isnan(value) else dot(position(value, limits), 3, class_="hole", stroke=None)
+    title = f"{'filled' if is_sure else 'open'} mark: {'decided' if is_sure else 'undecided'}; band: interval; line: 0"
+    classes = "track" if is_sure else "track unsure"
+    return interval_bar(value, low, high, limits, chance=0.0, title=title, class_=classes, over=hole)
+
+
+def axis_ends(low: str, middle: str, high: str) -> Markup:
+    """Return what stands above drawings: the values at their edges and in their middle.
+
+    Parameters
+    ----------
+    low, middle, high : str
+
+    Examples
+    --------
+    >>> axis_ends("0", "", "1")
+    '<span class="axis"><span>0</span><span></span><span>1</span></span>'
+    """
+    return tag("span", *(tag("span", text) for text in (low, middle, high)), class_="axis")

@@ -18,9 +18,9 @@ from kgeval.base import terminal
 from kgeval.base.checks import check_one_of, grouped
 from kgeval.base.terminal import PIPE, Screen, width_of
 from kgeval.base.wording import shown_label
-from kgeval.display import html
 from kgeval.display.escapes import escaped_latex, escaped_markdown, latex_note, without_formulas
-from kgeval.display.html import Markup, joined, tag
+from kgeval.display.html import Markup
+from kgeval.display.html_tables import html_table
 from kgeval.display.table import (
     BOLD,
     OPTIONAL_COLUMNS,
@@ -175,43 +175,6 @@ def latex_table(table: Table, comment: str = "", *, siunitx: bool = False) -> st
     return "\n".join([*lines, *(rf"\par\noindent {note}" for note in notes)])
 
 
-def panel_table(table: Table) -> Markup:
-    """Return a table as HTML for a notebook, with its notes.
-
-    Parameters
-    ----------
-    table : Table
-    """
-
-    def content(column: Column, cell: Cell) -> str | Markup:
-        if cell.drawing is not None:
-            return cell.drawing()
-        parts = [cell.text + cell.mark, f"± {cell.deviation}" if cell.deviation else "", cell.interval]
-        text = " ".join(filter(None, parts))
-        return tag("strong", text) if cell.is_best else text
-
-    rows = zip(*([content(column, cell) for cell in column.cells] for column in table.columns))
-    numeric = [i for i, column in enumerate(table.columns) if not (column.is_label or column.is_drawn)]
-    heads = [f"{column.group} {column.heading}".strip() for column in table.columns]
-    shown = html.lines(plain_notes(table.notes)) if table.notes else None
-    return joined(html.table(heads, rows, numeric), shown)
-
-
-def plain_notes(notes: Sequence[Note]) -> list[str]:
-    """Return the notes of a table for a medium that has bold text: each starts with the sign that it explains.
-
-    Parameters
-    ----------
-    notes : sequence of (str, str)
-
-    Examples
-    --------
-    >>> plain_notes([(BOLD, "best value"), ("†", "differs from A"), ("", "one run each")])
-    ['bold: best value', '† differs from A', 'one run each']
-    """
-    return [f"{sign}: {text}" if sign == BOLD else f"{sign} {text}".lstrip() for sign, text in notes]
-
-
 def _screen_column(column: Column, screen: Screen) -> terminal.Column:
     """Return a column with its marks, padded so that the decimals stand one below another."""
     if column.is_label:
@@ -285,6 +248,42 @@ def _latex_groups(table: Table) -> list[str]:
 def _latex_lines(rows: Iterable[Sequence[str]]) -> list[str]:
     lines = [" & ".join(row) + r" \\" for row in rows]
     return ["{}" + line if line.startswith(("[", "*", "(")) else line for line in lines]
+
+
+def table_records(table: Table) -> list[dict[str, Any]]:
+    """Return the rows of a table as dicts of plain values, for JSON: numbers with all digits, and their intervals.
+
+    Parameters
+    ----------
+    table : Table
+
+    Returns
+    -------
+    list of dict
+        One dict per row: heading of the column -> number or label, and ``"<heading> low"``, ``"<heading> high"`` where
+        there is an interval. A number that is missing or infinite is None; ``"reason"`` says why, where it is known.
+
+    Examples
+    --------
+    >>> values = Column("MRR", [Cell("0.25", "[0.20, 0.30]", numbers=(0.25, 0.2, 0.3))])
+    >>> table_records(Table([Column.of_labels("model", ["A"]), values]))
+    [{'model': 'A', 'MRR': 0.25, 'MRR low': 0.2, 'MRR high': 0.3}]
+    """
+    records: list[dict[str, Any]] = [{} for _ in range(table.n_rows)]
+    for column in table.texts:
+        name = f"{column.group} {column.heading}".strip()
+        for record, cell in zip(records, column.cells):
+            ends = ("", " low", " high") if len(cell.numbers) > 1 else ("",)
+            values = cell.numbers or (cell.text,)
+            record |= {name + end: _plain(value) for end, value in zip(ends, values)}
+            if cell.reason and not column.is_label:
+                record[REASON] = "; ".join(filter(None, dict.fromkeys((record.get(REASON, ""), cell.reason))))
+    return records
+
+
+def _plain(value: float | str | None) -> float | str | None:
+    """Return a number or a text for JSON; None if the number is missing or infinite."""
+    return value if isinstance(value, str) or (value is not None and math.isfinite(value)) else None
 
 
 def format_frame(
@@ -431,7 +430,7 @@ def frame_panel(frame: pd.DataFrame, index: bool = True) -> Markup:
     index : bool
         Whether to show the index of the table.
     """
-    return panel_table(replace(frame_table(frame, index=index), notes=_reasons(frame)))
+    return html_table(replace(frame_table(frame, index=index), notes=_reasons(frame)))
 
 
 def _reasons(frame: pd.DataFrame) -> list[Note]:

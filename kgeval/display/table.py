@@ -7,13 +7,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from kgeval.base.wording import printable
+from kgeval.base.wording import (
+    between,
+    count_text,
+    decimals_for,
+    enough_decimals,
+    p_text,
+    percent,
+    printable,
+    signed,
+    written,
+)
 from kgeval.display.html import Markup
 from kgeval.metrics.grammar import display_of
 from kgeval.metrics.metric_frames import N_EFFECTIVE, REASON
@@ -21,6 +31,7 @@ from kgeval.stats.moments import FEW_CLUSTERS
 
 OPTIONAL_COLUMNS = ("share", N_EFFECTIVE)  # a table that is wider than the terminal leaves out these first
 KEPT_METRIC = "mrr"  # the column that a table leaves out last
+TONES = ("faint", "gain", "loss", "warn")  # no better than chance or undecided; better; worse; doubtful
 BOLD = "bold"  # the sign of a note about bold values
 Note = tuple[str, str]  # a sign (`BOLD`, a mark such as "†", or empty) and a sentence
 
@@ -42,16 +53,37 @@ class Cell:
     is_best : bool
         Whether the cell is bold, as one of the best of its column or as a decision.
     drawing : function, optional
-        Makes what HTML shows in place of the text, such as an interval on an axis; all other media leave out a column
-        whose cells are drawn, and make no drawing.
+        Makes what HTML shows below the text, such as an interval on an axis. All other media leave out a column that
+        has drawings and no texts, and make no drawing.
+    markup : function, optional
+        Makes what HTML shows in place of the text, such as a link.
+    numbers : tuple of float
+        The number, and the ends of its interval, with all digits: for sorting, downloads and files for programs.
+    tone : str
+        How HTML colours the cell: one of `TONES`, or empty.
+    reason : str
+        Why a number is missing, or more about it; HTML shows it under the pointer.
+    note : str
+        A second, small line in HTML.
+    flag : str
+        A word that HTML shows in a frame beside the text, such as ``"ties"``.
+    model : int, optional
+        The place of the model whose colour stands before the text.
     """
 
-    text: str
+    text: str = ""
     interval: str = ""
     deviation: str = ""
     mark: str = ""
     is_best: bool = False
     drawing: Callable[[], Markup] | None = None
+    markup: Callable[[], Markup] | None = None
+    numbers: Sequence[float | None] = ()
+    tone: str = ""
+    reason: str = ""
+    note: str = ""
+    flag: str = ""
+    model: int | None = None
 
 
 @dataclass(frozen=True)
@@ -69,6 +101,10 @@ class Column:
         The order in which a terminal leaves out columns, as in `kgeval.base.terminal.Column`; None: never.
     group : str
         What neighbouring columns share, such as their dataset.
+    head : function, optional
+        Makes what HTML shows in place of the heading, such as the ends of an axis.
+    model : int, optional
+        The place of the model whose colour stands before the heading.
     """
 
     heading: str
@@ -76,21 +112,87 @@ class Column:
     is_label: bool = False
     place: int | None = None
     group: str = ""
+    head: Callable[[], Markup] | None = None
+    model: int | None = None
 
     @property
     def is_drawn(self) -> bool:
-        """Whether the cells are drawings, which only HTML shows."""
-        return any(cell.drawing is not None for cell in self.cells)
+        """Whether the cells are drawings alone, which only HTML shows."""
+        drawn = any(cell.drawing is not None for cell in self.cells)
+        return drawn and not any(cell.text or cell.markup for cell in self.cells)
 
     @classmethod
-    def of_labels(cls, heading: str, labels: Iterable[str], place: int | None = None) -> Column:
-        """Return a column of labels; characters that cannot be printed are escaped."""
-        return cls(printable(heading), [Cell(printable(label)) for label in labels], is_label=True, place=place)
+    def of_labels(
+        cls, heading: str, labels: Iterable[str], place: int | None = None, models: Sequence[int] | None = None
+    ) -> Column:
+        """Return a column of labels; characters that cannot be printed are escaped.
+
+        `models` are the places of the models whose colours stand before the labels.
+        """
+        texts = [printable(label) for label in labels]
+        cells = [Cell(text, model=None if models is None else models[i]) for i, text in enumerate(texts)]
+        return cls(printable(heading), cells, is_label=True, place=place)
 
     @classmethod
     def of_texts(cls, heading: str, texts: Iterable[str], place: int | None = None) -> Column:
-        """Return a column of numbers that are text already, such as p-values."""
+        """Return a column of numbers that are text already."""
         return cls(printable(heading), [Cell(text) for text in texts], place=place)
+
+    @classmethod
+    def of_counts(cls, heading: str, counts: Iterable[float | None]) -> Column:
+        """Return a column of counts, such as ``"20,466"``."""
+        return cls(printable(heading), [Cell(count_text(n), numbers=(n,)) for n in counts])
+
+    @classmethod
+    def of_shares(cls, heading: str, shares: Iterable[float | None]) -> Column:
+        """Return a column of shares, such as ``"12.5%"``."""
+        return cls(printable(heading), [Cell(percent(share), numbers=(share,)) for share in shares])
+
+    @classmethod
+    def of_p_values(cls, heading: str, p_values: Iterable[float | None], alpha: float) -> Column:
+        """Return a column of p-values, each with digits enough to see on which side of `alpha` it is."""
+        cells = [Cell(p_text(math.nan if p is None else p, alpha), numbers=(p,)) for p in p_values]
+        return cls(printable(heading), cells)
+
+    @classmethod
+    def of_values(
+        cls, heading: str, rows: Sequence[Sequence[float | None]], metric: str, reasons: Sequence[str] = ()
+    ) -> Column:
+        """Return a column of values of a metric, all with the same decimals.
+
+        Parameters
+        ----------
+        heading : str
+        rows : sequence of sequences of float or None
+            The value; or the value and the ends of its interval; or these and the least and the greatest value that
+            bounded ranks allow.
+        metric : str
+            The key of the metric.
+        reasons : sequence of str
+            Why the number of a row, or its interval, is missing.
+        """
+        digits = decimals_for([row[0] for row in rows], display_of(metric).decimals)
+        why = reasons or [""] * len(rows)
+        return cls(printable(heading), [value_cell(row, digits, reason) for row, reason in zip(rows, why)])
+
+    @classmethod
+    def of_differences(
+        cls, heading: str, rows: Sequence[Sequence[float | None]], metric: str, decided: Sequence[bool]
+    ) -> Column:
+        """Return a column of differences with signs, all with the same decimals; those that are decided are bold.
+
+        Parameters
+        ----------
+        heading : str
+        rows : sequence of sequences of float or None
+            The difference, and the ends of its interval.
+        metric : str
+            The key of the metric.
+        decided : sequence of bool
+        """
+        usual = display_of(metric).decimals
+        digits = decimals_for([row[0] for row, is_sure in zip(rows, decided) if is_sure], usual)
+        return cls(printable(heading), [difference_cell(row, digits, sure) for row, sure in zip(rows, decided)])
 
 
 @dataclass(frozen=True)
@@ -100,20 +202,92 @@ class Table:
     Parameters
     ----------
     columns : sequence of Column
+        The first column is the heading of each row.
     notes : sequence of (str, str)
         Sentences below the table, each with the sign that it explains: `BOLD`, a mark, or an empty text.
     faint : collection of int
-        The rows that a terminal shows dim.
+        The rows that a terminal shows dim, and HTML in grey.
+    caption : str
+        What the table shows, in a sentence above it.
+    name : str
+        The name of the table in downloads and links.
+    groups : sequence of (str, int)
+        The titles of groups of rows, each with its number of rows; the groups follow each other.
+    opened : mapping of int to function
+        For rows of which HTML shows more at a click: makes what is shown.
+    facts : mapping of int to dict
+        For rows that a page can filter: the attributes by which it does.
+    kind : str
+        How HTML sets the table, as words: ``"matrix"`` for narrow columns, ``"tall"`` for a table that scrolls,
+        ``"sortable"``, ``"bars"`` for wide drawings.
     """
 
     columns: Sequence[Column]
     notes: Sequence[Note] = ()
     faint: Collection[int] = ()
+    caption: str = ""
+    name: str = ""
+    groups: Sequence[tuple[str, int]] = ()
+    opened: Mapping[int, Callable[[], Markup]] = field(default_factory=dict)
+    facts: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
+    kind: str = ""
 
     @property
     def texts(self) -> list[Column]:
         """The columns without drawings."""
         return [column for column in self.columns if not column.is_drawn]
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return len(self.columns[0].cells) if self.columns else 0
+
+
+def value_cell(row: Sequence[float | None], digits: int, reason: str = "") -> Cell:
+    """Return a value with its interval; if ranks are bounded, the least and the greatest value.
+
+    Parameters
+    ----------
+    row : sequence of float or None
+        As in `Column.of_values`.
+    digits : int
+    reason : str
+
+    Examples
+    --------
+    >>> value_cell((0.25, 0.2, 0.3), 2).interval, value_cell((None, None, None, 0.2, 0.4), 2).text
+    ('[0.20, 0.30]', '0.20 to 0.40')
+    """
+    value, low, high, least, greatest = (math.nan if end is None else end for end in (*row, *[None] * (5 - len(row))))
+    text = written(value, digits)
+    if math.isnan(value) and least < greatest:
+        text = f"{written(least, digits)} to {written(greatest, digits)}"
+    return Cell(text, between(low, high, digits), numbers=row[:3], reason=reason)
+
+
+def difference_cell(row: Sequence[float | None], digits: int, is_sure: bool) -> Cell:
+    """Return a difference with its sign and its interval; bold if it is decided.
+
+    A decided difference, and the end of its interval beside 0, never read as 0.
+
+    Parameters
+    ----------
+    row : sequence of float or None
+        The difference, and the ends of its interval.
+    digits : int
+    is_sure : bool
+
+    Examples
+    --------
+    >>> cell = difference_cell((0.0281, 0.0259, 0.0302), 4, True)
+    >>> cell.text, cell.interval, cell.is_best
+    ('+0.0281', '[+0.0259, +0.0302]', True)
+    """
+    value, low, high = (math.nan if end is None else end for end in (*row, *[None] * (3 - len(row))))
+    places = enough_decimals((value, low, high) if is_sure else (value,), digits)
+    return Cell(
+        signed(value, places), between(low, high, places, has_signs=True), is_best=is_sure, numbers=(value, low, high)
+    )
 
 
 def is_count(column: str, value: float) -> bool:

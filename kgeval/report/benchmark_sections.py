@@ -13,7 +13,7 @@ from kgeval.base.checks import counted
 from kgeval.base.wording import written
 from kgeval.benchmarks.tables import mean_cells, table_notes
 from kgeval.display.html import Markup, joined, tag
-from kgeval.display.media import plain_notes
+from kgeval.display.html_tables import plain_notes
 from kgeval.metrics.grammar import display_of
 from kgeval.report import charts, page_differences, page_numbers
 from kgeval.report import page_parts as html

@@ -17,6 +17,7 @@ from kgeval.base.files import check_page_target, replacing
 from kgeval.base.wording import printable
 from kgeval.benchmarks.card import Card
 from kgeval.display.html import Markup, joined, tag
+from kgeval.display.html_tables import short
 from kgeval.metrics.grammar import display_of
 from kgeval.report import charts, page_numbers
 from kgeval.report import page_parts as html
@@ -98,7 +99,7 @@ def _page(board: Board, title: str, folder: Path) -> str:
     navigation = [("answer", "Board")]
     for i, one in enumerate(board.tables, start=1):
         made.append(_table_section(one, board.tables[i - 2] if i > 1 else None, i, links))
-        navigation.append((f"table-{i}", charts.short(_navigation_name(one, board.tables), MAX_TITLE)))
+        navigation.append((f"table-{i}", short(_navigation_name(one, board.tables), MAX_TITLE)))
     if board.unread:
         rows = [tag("tr", html.row_head(html.label(place)), tag("td", text)) for place, text in board.unread]
         caption = f"{counted(len(board.unread), 'file')} of {board.n_files:,} could not be read"

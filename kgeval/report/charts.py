@@ -10,54 +10,23 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from kgeval.display.html import HEIGHT, UNITS, Markup, dot, drawing, joined, position, stroke, tag
+from kgeval.display.html import (
+    HEIGHT,
+    UNITS,
+    Markup,
+    dot,
+    drawing,
+    joined,
+    model_class,
+    patterned,
+    position,
+    stroke,
+    tag,
+)
+from kgeval.display.html_tables import short
 from kgeval.report.page_numbers import Number, is_number
 
-N_COLOURS = 8
 DASHES = (None, "7 4", "2 3", "9 3 2 3", "12 4", "4 2", "1 4", "6 2 1 2 1 2")
-
-
-def model_class(model: int) -> str:
-    """Return the CSS class of a model's colour; models from the ninth on are grey, since there are eight colours.
-
-    Examples
-    --------
-    >>> model_class(7), model_class(8)
-    ('m7', 'm-other')
-    """
-    return f"m{model}" if model < N_COLOURS else "m-other"
-
-
-def swatch(model: int) -> Markup:
-    """Return a small sample of a model's colour and pattern, to stand before its name."""
-    box = [tag("rect", width=12, height=12, rx=2, fill="currentColor"), _patterned(model, 0, 0, 12, 12)]
-    return tag(
-        "svg", *box, class_=f"swatch {model_class(model)}", viewBox="0 0 12 12", width=12, height=12, aria_hidden="true"
-    )
-
-
-def patterns() -> Markup:
-    """Return the patterns that bars and swatches refer to; a page needs them once."""
-    lines = (
-        "M-1 5L5-1M1 7L7 1", "M0 3h6", "M-1 1L5 7M1-1L7 5", "M3 0v6", "M0 3h6M3 0v6",
-        "M-1 5L5-1M1 7L7 1M-1 1L5 7M1-1L7 5",        "M3 2.4v1.2",
-    )  # fmt: skip
-    tiles = [
-        tag(
-            "pattern",
-            tag("path", d=d, class_="hatch", stroke_width=1.4 if i < 6 else 2.4),
-            id=f"pattern-{i}", width=6, height=6, patternUnits="userSpaceOnUse",
-        )
-        for i, d in enumerate(lines, 1)
-    ]  # fmt: skip
-    return tag("svg", tag("defs", *tiles), width=0, height=0, class_="defs", aria_hidden="true")
-
-
-def _patterned(model: int, x: float, y: float, width: float, height: float) -> Markup | None:
-    """Return the pattern of a model over a rectangle; None if it has no pattern (first model, grey models)."""
-    if not 0 < model < N_COLOURS:
-        return None
-    return tag("rect", x=x, y=y, width=width, height=height, rx=2, fill=f"url(#pattern-{model})")
 
 
 def difference_limits(cells: Sequence[Sequence[Number]]) -> tuple[float, float]:
@@ -149,7 +118,7 @@ def share_bar(share: float, tied: float, limit: float, model: int, title: str = 
     pale = width * tied / limit if limit else 0.0
     bars = [
         tag("rect", width=round(reach, 1), height=height, rx=1, fill="currentColor"),
-        _patterned(model, 0, 0, round(reach, 1), height),
+        patterned(model, 0, 0, round(reach, 1), height),
         tag("rect", x=round(reach - pale, 1), width=round(pale, 1), height=height, class_="pale") if tied else None,
     ]
     return tag(
@@ -293,18 +262,6 @@ def _named(
                 texts.append(_text(first, top + 4, text, "start", class_="name"))
                 break
     return texts
-
-
-def short(text: str, limit: int) -> str:
-    """Return a text whose middle is replaced by "…" if it is longer than `limit`; ends of paths often differ.
-
-    Examples
-    --------
-    >>> short("/people/person/nationality", 13)
-    '/peop…onality'
-    """
-    n_end = limit // 2 + 1
-    return text if len(text) <= limit else text[: limit - 1 - n_end] + "…" + text[-n_end:]
 
 
 def curves(lines: Sequence[dict[str, Any]], x_values: Sequence[int], x_name: str, y_name: str, label: str) -> Markup:

@@ -38,7 +38,6 @@ from kgeval.report.page_compared import (
     tie_cautions,
     verdict_data,
 )
-from kgeval.results import kept_rivals
 from kgeval.results.bounded import UNKNOWN_COUNT
 from kgeval.results.columns import says_splits
 from kgeval.results.display import tie_ends
@@ -49,6 +48,7 @@ from kgeval.results.evaluation_result import (
     group_column,
     header_lines,
     interval_notes,
+    kept_rivals,
     metric_cautions,
     rank_groups,
     unknown_lines,

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kgeval.base.wording import MISSING, p_equals, p_text
-from kgeval.display.html import Markup, joined, tag
+from kgeval.display.html import Markup, joined, swatch, tag
 from kgeval.report import charts
 from kgeval.report.page_numbers import Number, difference_text
 from kgeval.report.page_parts import difference_cell, label, limits_of, number, row_head, table
@@ -18,7 +18,7 @@ MAX_NAME, MAX_HEAD = 32, 12  # characters of a model, and of a model above a nar
 
 def model_label(name: str, place: int) -> Markup:
     """Return the name of a model, cut where it is long, beside its colour."""
-    return tag("span", charts.swatch(place), label(name, MAX_NAME), class_="model")
+    return tag("span", swatch(place), label(name, MAX_NAME), class_="model")
 
 
 def pair_names(first: str, second: str) -> Markup:

@@ -7,18 +7,12 @@ downloads: a page is complete without it.
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import json
 from collections.abc import Sequence
 from importlib import resources
 from typing import Any
 
-from kgeval.display.html import Markup, tag
-from kgeval.report.charts import patterns
-from kgeval.report.page_parts import N_DIGITS
-
-FOOTER = "Made by kgeval. This file contains everything it needs; it loads nothing."
+from kgeval.display.html import Markup, patterns, tag
+from kgeval.report.document import FOOTER, content_policy, embedded_json, unix_lines
 
 
 def whole_page(title: str, links: Sequence[tuple[str, str]], made: Sequence[Markup], data: Any) -> str:
@@ -42,7 +36,7 @@ def whole_page(title: str, links: Sequence[tuple[str, str]], made: Sequence[Mark
     ('<!doctype html>', 1, 1)
     """
     assets = resources.files("kgeval.report") / "assets"
-    style, code = (_lines((assets / f"page.{kind}").read_text(encoding="utf-8")) for kind in ("css", "js"))
+    style, code = (unix_lines((assets / f"page.{kind}").read_text(encoding="utf-8")) for kind in ("css", "js"))
     items = [tag("li", tag("a", name, href=f"#{place}")) for place, name in links]
     head = tag(
         "head",
@@ -71,54 +65,3 @@ def whole_page(title: str, links: Sequence[tuple[str, str]], made: Sequence[Mark
         tag("script", Markup(code)),
     )
     return f"<!doctype html>\n{tag('html', head, body, lang='en', dir='ltr')}\n"
-
-
-def _lines(code: str) -> str:
-    """Return text with every line end as ``\\n``; a browser does the same before it computes a hash."""
-    return code.replace("\r\n", "\n").replace("\r", "\n")
-
-
-def content_policy(script: str, style: str) -> str:
-    """Return the Content-Security-Policy that allows only this inline script and this inline style, and no request.
-
-    Parameters
-    ----------
-    script, style : str
-        The content of the ``script`` and of the ``style`` element.
-
-    Examples
-    --------
-    >>> content_policy("", "")[:57]
-    "default-src 'none'; script-src 'sha256-47DEQpj8HBSa+/TImW"
-    """
-    hashes = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii") for text in (script, style)]
-    sources = "; ".join(f"{kind}-src 'sha256-{value}'" for kind, value in zip(("script", "style"), hashes))
-    return f"default-src 'none'; {sources}; base-uri 'none'; form-action 'none'"
-
-
-def _rounded(value: Any) -> Any:
-    """Return a JSON value whose numbers have at most `N_DIGITS` significant digits, which makes the page smaller."""
-    if isinstance(value, dict):
-        return {key: _rounded(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_rounded(item) for item in value]
-    return float(f"{value:.{N_DIGITS}g}") if isinstance(value, float) else value
-
-
-def embedded_json(data: Any) -> str:
-    r"""Return strict JSON in ASCII that is safe inside a ``script`` element: it cannot contain a tag.
-
-    Parameters
-    ----------
-    data : dict, list, str, number or None
-        Numbers must be finite: NaN and infinity raise a ValueError. They keep seven significant digits.
-
-    Examples
-    --------
-    >>> print(embedded_json(["</script>", "\u2028&"]))
-    ["\u003c/script\u003e","\u2028\u0026"]
-    """
-    text = json.dumps(
-        _rounded(data), allow_nan=False, separators=(",", ":")
-    )  # in ASCII: U+2028 and lone surrogates are escaped
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

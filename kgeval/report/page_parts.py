@@ -10,8 +10,8 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from kgeval.display.html import Markup, interval_bar, joined, tag
-from kgeval.report import charts
+from kgeval.display.html import Markup, interval_bar, joined, model_class, tag
+from kgeval.display.html_tables import short
 from kgeval.report.page_numbers import Number, difference_text, interval_text, is_number, percent, value_text
 from kgeval.results.display import MAX_TIES
 
@@ -47,7 +47,7 @@ def notes(cautions: Sequence[str], rest: Sequence[str]) -> Markup:
 
 def label(text: str, limit: int | None = None) -> Markup:
     """Return a label as a ``bdi`` element: a right-to-left label does not change the order of the text around it."""
-    shown = text if limit is None else charts.short(text, limit)
+    shown = text if limit is None else short(text, limit)
     return tag("bdi", shown, title=text if shown != text else None)
 
 
@@ -180,7 +180,7 @@ def bar_of(
     """Return the drawing of a value, its interval, and a whisker between `ends` (pessimistic and optimistic ties)."""
     value, low, high = (math.nan if end is None else end for end in cell[:3])
     pair = (ends[0], ends[1]) if ends else None
-    classes = "track" if model is None else f"track {charts.model_class(model)}"
+    classes = "track" if model is None else f"track {model_class(model)}"
     return interval_bar(value, low, high, limits, chance, ends=pair, class_=classes)
 
 

@@ -13,6 +13,7 @@ from kgeval.base.checks import grouped
 from kgeval.base.wording import MISSING
 from kgeval.data.sides import side_of
 from kgeval.display.html import Markup, joined, tag
+from kgeval.display.html_tables import short
 from kgeval.metrics.grammar import display_of
 from kgeval.report import charts
 from kgeval.report.page_differences import MAX_NAME, forest, matrix, model_label, p_cell, pair_names
@@ -115,7 +116,7 @@ def model_name(data: Data, model: int) -> Markup:
 
 def bare(data: Data, model: int) -> str:
     """Return the name of a model, shortened."""
-    return charts.short(data["models"][model], MAX_NAME)
+    return short(data["models"][model], MAX_NAME)
 
 
 # ---- 1: the answer ----

@@ -14,7 +14,6 @@ from kgeval.results import (
     run_names,
     times,
 )
-from kgeval.results.evaluation_result import kept_rivals
 
 __all__ = [
     "bounded",
@@ -24,7 +23,6 @@ __all__ = [
     "evaluation_result",
     "explanations",
     "files",
-    "kept_rivals",
     "keys",
     "lists",
     "rank_table",

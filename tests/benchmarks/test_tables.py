@@ -14,7 +14,8 @@ from kgeval.base.wording import signed
 from kgeval.benchmarks.tables import bold_models, marked_models, mean_table, table_notes
 from kgeval.benchmarks.verdict import borrowed_spreads
 from kgeval.display.escapes import escaped_latex, escaped_markdown
-from kgeval.display.media import plain_notes, text_table
+from kgeval.display.html_tables import plain_notes
+from kgeval.display.media import text_table
 
 
 def notes_of(found):

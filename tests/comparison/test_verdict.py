@@ -350,7 +350,7 @@ def test_the_better_model_is_named_wherever_it_stands():
         p = f"p = {2 * 2 / 2**12:.4f}"
         assert verdict_of(results, comparison) == comparison.verdict
         beats = f"{best} beats {other}: MRR 1.0000 against 0.5000, +0.5000 (no interval), {p}"
-        assert comparison.verdict == Verdict(beats + TRAINED, "better", (best,), "mrr")
+        assert comparison.verdict == Verdict((beats, TRAINED.removeprefix("; ")), "better", (best,), "mrr")
         sentence = verdict_of(results, comparison, "mr").sentence
         assert (
             sentence

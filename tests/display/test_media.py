@@ -8,7 +8,8 @@ import pytest
 
 from kgeval.base.terminal import Screen, width_of
 from kgeval.display.html import Markup
-from kgeval.display.media import MEDIA, drawn, latex_table, markdown_table, panel_table, text_table
+from kgeval.display.html_tables import html_table
+from kgeval.display.media import MEDIA, drawn, latex_table, markdown_table, text_table
 from kgeval.display.table import BOLD, Cell, Column, Table
 from kgeval.errors import ProtocolError
 
@@ -98,17 +99,22 @@ def from_latex(text, table):
     return read
 
 
-def from_panel(text, table):
-    rows = re.findall(r"<tr><th scope=\"row\"><bdi>(.*?)</bdi></th>(.*?)</tr>", text)
+HTML_CELL = re.compile(
+    r"([^<]+)(?:<sup>(.+?)</sup>)?(?:<span class=\"spread\"> ± (\S+)</span>)?(?: <small>(.*)</small>)?"
+)
+
+
+def from_html(text, table):
+    rows = re.findall(r"<tr><th scope=\"row\"><bdi(?: title=\".*?\")?>(.*?)</bdi></th>(.*?)</tr>", text)
     read = []
     for label, rest in rows:
         cells = []
-        for cell in re.findall(r"<td class=\"number\">(.*?)</td>", rest):
-            inner = re.sub(r"</?strong>", "", cell)
-            value, raised, spread, interval = re.fullmatch(
-                r"([^†‡\s]+)([†‡]*)(?: ± (\S+))?(?: (\[.*\]))?", inner
+        for classes, inner in re.findall(r"<td class=\"number( best)?\">(.*?)</td>", rest):
+            value, mark, spread, interval = re.fullmatch(
+                r"([^<]+)(?:<sup>(.+?)</sup>)?(?:<span class=\"spread\"> ± (\S+)</span>)?(?: <small>(.*)</small>)?",
+                inner,
             ).groups()
-            cells.append((value, cell.startswith("<strong>"), raised, spread or "", interval or ""))
+            cells.append((value, classes == " best", mark or "", spread or "", interval or ""))
         read.append((html.unescape(label), *cells))
     return read
 
@@ -132,7 +138,7 @@ def test_every_medium_says_the_same(seed):
     assert from_text(text_table(table), table) == wanted
     assert from_markdown(markdown_table(table), table) == wanted
     assert from_latex(latex_table(table), table) == wanted
-    assert from_panel(panel_table(table), table) == wanted
+    assert from_html(html_table(table), table) == wanted
 
 
 NOTES = [(BOLD, "best of its column, p > 0.05"), ("†‡", "against a|b & 5%"), ("", "one run ± none")]
@@ -152,7 +158,7 @@ def test_notes_in_every_medium():
         r"\par\noindent \textsuperscript{\dag\ddag} against a\textbar{}b \& 5\%",
         r"\par\noindent one run $\pm$ none",
     ]
-    assert "<li>†‡ against a|b &amp; 5%</li>" in panel_table(table)
+    assert "<li>†‡ against a|b &amp; 5%</li>" in html_table(table)
 
 
 def test_decimals_stand_one_below_another():
@@ -184,7 +190,7 @@ def test_latex_columns_of_siunitx():
 
 def test_drawings_are_for_html_alone():
     table = Table([Column.of_labels("", ["a"]), Column("axis", [Cell("", drawing=lambda: Markup("<svg></svg>"))])])
-    assert "<td><svg></svg></td>" in panel_table(table)
+    assert '<td class="drawn"><svg></svg></td>' in html_table(table)
     assert text_table(table) == "\na"
     assert markdown_table(table).endswith("| a |")
     assert r"\begin{tabular}{l}" in latex_table(table)

@@ -16,8 +16,7 @@ from kgeval.base.wording import printable, shown_label
 from kgeval.comparison.beside import with_baselines
 from kgeval.report import page_content as page_content_module
 from kgeval.report.page_content import page_data
-from kgeval.results import kept_rivals
-from kgeval.results.evaluation_result import header_lines
+from kgeval.results.evaluation_result import header_lines, kept_rivals
 
 pytestmark = pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")
 

@@ -15,7 +15,7 @@ import kgeval.base.files
 import kgeval.features
 import kgeval.stats
 from kgeval.features.columns import FEATURES
-from kgeval.results import kept_rivals
+from kgeval.results.evaluation_result import kept_rivals
 
 METRICS = ["mrr", "mr", "hits@3"]
 ALL_ALIKE = "the value is the same in every cluster, so its variation cannot be estimated"

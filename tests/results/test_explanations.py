@@ -6,8 +6,7 @@ import pytest
 from grids import light, thinned
 
 import kgeval as kg
-from kgeval.results import kept_rivals
-from kgeval.results.explanations import could_have_stood, extreme_rows
+from kgeval.results.explanations import could_have_stood, extreme_rows, kept_rivals
 from kgeval.results.rank_table import RankTable
 
 N = 8

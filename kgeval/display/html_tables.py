@@ -1,0 +1,220 @@
+"""A `Table` as HTML, for pages and for notebooks: one element for each cell, whose classes a style sheet sets."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from kgeval.base.wording import shown_label, shown_line
+from kgeval.display.html import Markup, joined, swatch, tag
+from kgeval.display.table import BOLD, Cell, Column, Note, Table
+
+N_DIGITS = 7  # significant digits of the numbers that are kept for sorting and downloads
+MAX_LABEL = 70  # characters of a label that are shown; the rest is seen under the pointer
+MAX_HEAD = 32  # characters of the heading of a column
+LONG_TEXT = 40  # a column with a longer text is wide
+
+
+def html_table(table: Table) -> Markup:
+    """Return a table, its caption and its notes as HTML, in a box that scrolls sideways where it is too narrow.
+
+    Parameters
+    ----------
+    table : Table
+
+    Examples
+    --------
+    >>> values = Column("MRR", [Cell("0.25", "[0.20, 0.30]", numbers=(0.25, 0.2, 0.3), is_best=True)])
+    >>> text = html_table(Table([Column.of_labels("model", ["<b>"]), values], caption="Values"))
+    >>> "<th scope=\\"row\\"><bdi>&lt;b&gt;</bdi></th>" in text, "data-v=\\"0.25\\"" in text
+    (True, True)
+    """
+    columns = [column for i, column in enumerate(table.columns) if i == 0 or not _is_empty(column)]
+    heads = [tag("th", _heading(column), scope="col", class_=_kind(column)) for column in columns]
+    groups = _groups(columns)
+    whole = tag(
+        "table",
+        tag("caption", tag("span", table.caption)) if table.caption else None,
+        tag("thead", groups, tag("tr", *heads)),
+        *_bodies(table, columns),
+        class_=table.kind or None,
+        data_name=table.name or None,
+    )
+    box = "scroll tall" if "tall" in table.kind.split() else "scroll"
+    about = {"role": "region", "tabindex": "0", "aria_label": table.caption} if table.caption else {}
+    return joined(tag("div", whole, class_=box, **about), html_notes(table.notes))
+
+
+def html_notes(notes: Iterable[Note]) -> Markup | None:
+    """Return the notes of a table as a list; None if there are none.
+
+    Parameters
+    ----------
+    notes : iterable of (str, str)
+    """
+    items = [tag("li", shown_line(text)) for text in plain_notes(notes)]
+    return tag("ul", *items, class_="reasons") if items else None
+
+
+def plain_notes(notes: Iterable[Note]) -> list[str]:
+    """Return the notes of a table for a medium that has bold text: each starts with the sign that it explains.
+
+    Parameters
+    ----------
+    notes : iterable of (str, str)
+
+    Examples
+    --------
+    >>> plain_notes([(BOLD, "best value"), ("†", "differs from A"), ("", "one run each")])
+    ['bold: best value', '† differs from A', 'one run each']
+    """
+    return [f"{sign}: {text}" if sign == BOLD else f"{sign} {text}".lstrip() for sign, text in notes]
+
+
+def label(text: str, limit: int | None = None) -> Markup:
+    """Return a label as an element: a right-to-left label does not change the order of the text around it.
+
+    Parameters
+    ----------
+    text : str
+    limit : int, optional
+        The number of characters that are shown; the whole label is shown under the pointer.
+
+    Examples
+    --------
+    >>> label("/people/person/nationality", 13)
+    '<bdi title="/people/person/nationality">/peop…onality</bdi>'
+    """
+    shown = text if limit is None else short(text, limit)
+    return tag("bdi", shown, title=shown_label(text) if shown != text else None)
+
+
+def short(text: str, limit: int) -> str:
+    """Return a text whose middle is replaced by "…" if it is longer than `limit`; ends of paths often differ.
+
+    Parameters
+    ----------
+    text : str
+    limit : int
+
+    Examples
+    --------
+    >>> short("/people/person/nationality", 13)
+    '/peop…onality'
+    """
+    n_end = limit // 2 + 1
+    return text if len(text) <= limit else text[: limit - 1 - n_end] + "…" + text[-n_end:]
+
+
+def _bodies(table: Table, columns: list[Column]) -> list[Markup]:
+    """Return the groups of rows; a table whose rows are opened or filtered has one group for each of them."""
+    rows = [_row(table, columns, i) for i in range(table.n_rows)]
+    if table.opened or table.facts:
+        return [tag("tbody", *row, **table.facts.get(i, {})) for i, row in enumerate(rows)]
+    bodies, start = [], 0
+    for title, n in table.groups or [("", len(rows))]:
+        head = tag("tr", tag("th", label(title, MAX_LABEL), scope="rowgroup", colspan=len(columns))) if title else None
+        bodies.append(tag("tbody", head, *(part for row in rows[start : start + n] for part in row)))
+        start += n
+    return bodies
+
+
+def _row(table: Table, columns: list[Column], i: int) -> list[Markup]:
+    """Return a row and, if it is opened at a click, the row that is shown then."""
+    first, *cells = (column.cells[i] for column in columns)
+    opened = table.opened.get(i)
+    content = _content(first, is_label=columns[0].is_label)
+    shown = tag("details", tag("summary", content)) if opened else content
+    head = tag("th", shown, *_beside(first), scope="row", class_=_classes(first), title=first.reason or None)
+    parts = [_cell(column, cell) for column, cell in zip(columns[1:], cells)]
+    row = tag("tr", head, *parts, class_="faint" if i in table.faint else None)
+    if not opened:
+        return [row]
+    return [row, tag("tr", tag("td", tag("div", opened(), class_="opened"), colspan=len(columns)), class_="more")]
+
+
+def _cell(column: Column, cell: Cell) -> Markup:
+    value, low, high = (*cell.numbers, *[None] * (3 - len(cell.numbers)))[:3]
+    return tag(
+        "td",
+        _content(cell, column.is_label),
+        *_beside(cell),
+        class_=" ".join(filter(None, [_kind(column), _classes(cell)])) or None,
+        title=cell.reason or None,
+        data_v=exact(value),
+        data_l=exact(low),
+        data_h=exact(high),
+    )
+
+
+def _content(cell: Cell, is_label: bool) -> Markup:
+    """Return the text of a cell: the colour of its model, its label or number, its mark and its deviation."""
+    if cell.markup is not None:
+        return cell.markup()
+    text = label(cell.text, MAX_LABEL) if is_label and cell.text else joined(cell.text)
+    parts: list[Any] = [text, tag("sup", cell.mark) if cell.mark else None]
+    parts += [tag("span", f" ± {cell.deviation}", class_="spread")] if cell.deviation else []
+    return joined(*parts) if cell.model is None else tag("span", swatch(cell.model), *parts, class_="model")
+
+
+def _beside(cell: Cell) -> list[Markup | None]:
+    """Return what stands beside and below the text of a cell: flag, interval, drawing, note."""
+    return [
+        joined(" ", tag("strong", cell.flag, class_="flag")) if cell.flag else None,
+        joined(" ", tag("small", cell.interval)) if cell.interval else None,
+        None if cell.drawing is None else cell.drawing(),
+        tag("span", cell.note, class_="note") if cell.note else None,
+    ]
+
+
+def _classes(cell: Cell) -> str | None:
+    return " ".join(filter(None, ["best" if cell.is_best else "", cell.tone])) or None
+
+
+def _kind(column: Column) -> str:
+    """Return the class of the cells of a column."""
+    if column.is_drawn:
+        return "drawn"
+    if not column.is_label:
+        return "number"
+    return "long" if max((len(cell.text) for cell in column.cells), default=0) > LONG_TEXT else "text"
+
+
+def _is_empty(column: Column) -> bool:
+    """Return whether a column shows nothing in any row."""
+    return not any(cell.text or cell.interval or cell.drawing or cell.markup for cell in column.cells)
+
+
+def _heading(column: Column) -> Markup:
+    if column.head is not None:
+        return column.head()
+    shown = label(column.heading, MAX_HEAD) if column.model is not None else joined(column.heading)
+    return shown if column.model is None else tag("span", swatch(column.model), shown, class_="model")
+
+
+def _groups(columns: list[Column]) -> Markup | None:
+    """Return the row with the names of neighbouring columns; None if no column has a group."""
+    if not any(column.group for column in columns):
+        return None
+    cells, i = [], 0
+    while i < len(columns):
+        n = next((j for j in range(1, len(columns) - i) if columns[i + j].group != columns[i].group), len(columns) - i)
+        cells.append(tag("th", label(columns[i].group, MAX_HEAD), scope="colgroup", colspan=n))
+        i += n
+    return tag("tr", *cells)
+
+
+def exact(value: float | None) -> str | None:
+    """Return a number with the digits that a page keeps for sorting and downloads; None if there is none.
+
+    Parameters
+    ----------
+    value : float or None
+
+    Examples
+    --------
+    >>> exact(1 / 3), exact(None)
+    ('0.3333333', None)
+    """
+    return f"{value:.{N_DIGITS}g}" if value is not None and math.isfinite(value) else None
