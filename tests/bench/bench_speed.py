@@ -80,17 +80,15 @@ def measured(name, backend, given):
     share = given.share or (QUICK_SHARE if given.quick else comparisons.SHARES.get(name, 1.0))
     comparison = comparisons.COMPARISONS[name](comparisons.Setting(given.folder, backend, share))
     row = {"about": comparison.about, "peak_mb": measure.peaks_above(comparison.evaluate)[0]}  # also warms up
-    works, n_runs = [lambda: measure.seconds(comparison.evaluate)], given.runs
     if comparison.make_bound is None:
-        n_runs = 1 if given.quick else TIMED_RUNS
-    else:
-        bound = comparison.make_bound()
-        bound.seconds()
-        row["bound"] = bound.about
-        works.append(bound.seconds)
+        with measure.Others() as others:
+            times = [measure.seconds(comparison.evaluate) for _ in range(1 if given.quick else TIMED_RUNS)]
+        return row | {"others": others.cores} | measure.summary(times)
+    bound = comparison.make_bound()
+    bound.seconds()
     with measure.Others() as others:
-        times = measure.take_turns(works, n_runs)
-    return row | {"others": others.cores} | measure.summary(*times)
+        times = measure.take_turns([lambda: measure.seconds(comparison.evaluate), bound.seconds], given.runs)
+    return row | {"others": others.cores, "bound": bound.about} | measure.summary(*times)
 
 
 def scale(backend, given):

@@ -278,10 +278,13 @@ class RowsOf:
 def test_what_depends_on_the_dataset_alone_is_computed_once(monkeypatch):
     """Three evaluations: one look for leaks, one plan; each result has facts of its own."""
     calls = []
-    for module, name in ((build_result, "notes_on_leaks"), (evaluator_module, "make_plan")):
-        monkeypatch.setattr(
-            module, name, lambda *given, name=name, call=getattr(module, name): calls.append(name) or call(*given)
-        )
+
+    def watch(module, name):
+        call = getattr(module, name)
+        monkeypatch.setattr(module, name, lambda *given: calls.append(name) or call(*given))
+
+    watch(build_result, "notes_on_leaks")
+    watch(evaluator_module, "make_plan")
     triples = [[i, 0, i + 1] for i in range(40)]
     dataset = kg.Dataset.from_arrays(train=triples, test=triples[:20], n_entities=41, n_relations=1)
     evaluator = kg.Evaluator(dataset)
