@@ -52,7 +52,7 @@ class Reader(html.parser.HTMLParser):
     def __init__(self, path):
         super().__init__(convert_charrefs=True)
         self.elements, self.scripts, self.styles, self.title = [], [], [], ""
-        self.tables, self.open, self.text = {}, [], []
+        self.tables, self.open, self.text, self.around = {}, [], [], []  # `around`: the tables that are open
         self.feed(path.read_text(encoding="utf-8"))
 
     def handle_starttag(self, tag, attributes):
@@ -67,6 +67,7 @@ class Reader(html.parser.HTMLParser):
         if tag == "table":
             self.table = {"caption": "", "rows": [], "attributes": attributes}
             self.tables[attributes["data-name"]] = self.table
+            self.around.append(self.table)
         if tag == "tr":
             self.table["rows"].append([])
         if tag in ("td", "th"):
@@ -74,6 +75,9 @@ class Reader(html.parser.HTMLParser):
 
     def handle_endtag(self, tag):
         assert self.open.pop() == tag
+        if tag == "table":
+            self.around.pop()
+            self.table = self.around[-1] if self.around else None
 
     def handle_data(self, text):
         inside = self.open[-1] if self.open else ""

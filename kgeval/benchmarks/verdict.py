@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from kgeval.base.checks import counted, grouped, listed
-from kgeval.base.wording import between, enough_decimals, written
+from kgeval.base.wording import between, enough_decimals, p_equals, written
 from kgeval.comparison.rows import NO_RUN, UNDECIDED, difference_words, row_of, trained_words
 from kgeval.comparison.verdict import Sentence, shown_name
 from kgeval.metrics.grammar import display_of
@@ -21,6 +22,7 @@ if TYPE_CHECKING:  # these modules import this one
 MAX_NAMED = 4  # models that a verdict names before it counts the others
 MAX_WITH_NUMBERS = 3  # datasets, or comparisons with a baseline, whose numbers the sentence contains
 MAX_REASON = 300
+MAX_HEADLINE, MAX_SHORT = 170, 24  # characters of a headline, two lines of a page, and of a name in it
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,10 @@ class BenchmarkVerdict:
         The number of tests, for which the p-values are corrected.
     metric : str
         The text of the key of the primary metric.
+    headline : str
+        Who is best on which datasets, by how much and how surely: the first clauses, or shorter words in their place.
+    details : str
+        The clauses that the headline does not say; all if it has words of its own.
     """
 
     parts: tuple[str, ...]
@@ -49,6 +55,8 @@ class BenchmarkVerdict:
     n_decided: int
     n_tests: int
     metric: str
+    headline: str
+    details: str
 
     @property
     def sentence(self) -> str:
@@ -74,12 +82,14 @@ def benchmark_verdict(benchmark: Benchmark) -> BenchmarkVerdict:
     n_tests, n_decided = int(table["p"].notna().sum()), int((table["better"] != "").sum())
     leaders: dict[str, tuple[str, ...]] = {}
     if len(benchmark.models) == 1:
-        return BenchmarkVerdict(tuple(_of_one(benchmark)), leaders, 0, 0, benchmark.metric)
+        parts = _of_one(benchmark)
+        return BenchmarkVerdict(tuple(parts), leaders, 0, 0, benchmark.metric, *parts)
     if benchmark.terms.baseline is None:
         leaders = {dataset: leaders_on(benchmark, dataset) for dataset in benchmark.datasets}
         parts = _best_parts(benchmark, leaders)
     else:
         parts = _baseline_parts(benchmark, benchmark.terms.baseline)
+    headline, n_said = "; ".join(parts), len(parts)
     if n_tests:
         parts.append(
             f"{n_decided} of {counted(n_tests, 'difference')} {'is' if n_decided == 1 else 'are'} decided "
@@ -93,7 +103,42 @@ def benchmark_verdict(benchmark: Benchmark) -> BenchmarkVerdict:
         parts += [f"one run of each model{where}: {said[single[0]][0]}"] if single else []
         parts += borrowed_spreads(table)
         parts += more_runs(benchmark)
-    return BenchmarkVerdict(tuple(parts), leaders, n_decided, n_tests, benchmark.metric)
+    if len(headline) > MAX_HEADLINE or (leaders and len(benchmark.datasets) > 1):
+        headline, n_said = _headline(benchmark, leaders), 0
+    details = "; ".join(parts[n_said:])
+    return BenchmarkVerdict(tuple(parts), leaders, n_decided, n_tests, benchmark.metric, headline, details)
+
+
+def _headline(benchmark: Benchmark, leaders: Mapping[str, Sequence[str]]) -> str:
+    """Return who is best on which datasets, by how much and how surely, in about two lines."""
+    frame, display, baseline = benchmark.differences, display_of(benchmark.metric), benchmark.terms.baseline
+    if baseline is not None:
+        counts = Counter(frame["better"].tolist())
+        worse, undecided = counts.pop(baseline, 0), counts.pop("", 0)
+        is_one, n_datasets = len(benchmark.datasets) == 1, counted(len(benchmark.datasets), "dataset")
+        better = [shown_name(name, MAX_SHORT) + ("" if is_one else f" on {n}") for name, n in counts.most_common()]
+        said = (listed(better, MAX_WITH_NUMBERS) or "no model") + (f" of {n_datasets}" if better and not is_one else "")
+        start = f"Better in {display.heading} than the baseline {shown_name(baseline, MAX_SHORT)}: {said}"
+        return f"{start}; {worse:,} of {counted(len(frame), 'difference')} worse, {undecided:,} undecided"
+    best, rest, p_values = list[str](), list[str](), list[float]()
+    answers = grouped((tuple(leaders[dataset]), dataset) for dataset in benchmark.datasets)
+    for found, datasets in sorted(answers.items(), key=lambda answer: -len(answer[1])):
+        names, where = (
+            listed([shown_name(one, MAX_SHORT) for one in of], MAX_WITH_NUMBERS) for of in (found, datasets)
+        )
+        if len(found) != 1:
+            rest.append(f"undecided on {where} between {names}" if found else f"no verdict on {where}")
+            continue
+        won = frame[(frame["better"] == found[0]) & frame["dataset"].isin(datasets)]
+        sizes = won["difference"].abs().groupby(won["dataset"]).min()
+        decimals = enough_decimals(sizes, display.decimals)
+        by = " to ".join(dict.fromkeys(written(size, decimals) for size in (sizes.min(), sizes.max())))
+        best.append(f"{names} on {where} by {by}")
+        p_values.append(float(won["p_corrected"].max()))
+    if not best:
+        return f"{display.heading}: {'; '.join(rest)}"
+    p_value = p_equals(max(p_values), benchmark.alpha).replace("=", "<=")
+    return "; ".join([f"Best in {display.heading} ({p_value}): {', '.join(best)}", *rest])
 
 
 def leaders_on(benchmark: Benchmark, dataset: str) -> tuple[str, ...]:

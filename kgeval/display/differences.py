@@ -96,7 +96,7 @@ def difference_matrix(rows: Sequence[Mapping[Any, Any]], alpha: float, models: M
     """
     found = {(row["first"], row["second"]): row for row in rows}
     names = list(models)
-    columns = [Column.of_labels("", names[:-1], models=[models[name] for name in names[:-1]])]
+    columns = [Column.of_labels("row - column", names[:-1], models=[models[name] for name in names[:-1]])]
     for place, other in enumerate(names[1:], 1):
         cells = [_of_pair(found, one, other, alpha) if i < place else Cell() for i, one in enumerate(names[:-1])]
         columns.append(Column(printable(other), cells, model=models[other]))

@@ -262,6 +262,7 @@ def table_records(table: Table) -> list[dict[str, Any]]:
     list of dict
         One dict per row: heading of the column -> number or label, and ``"<heading> low"``, ``"<heading> high"`` where
         there is an interval. A number that is missing or infinite is None; ``"reason"`` says why, where it is known.
+        Where rows are in groups, ``"group"`` is the title of the group.
 
     Examples
     --------
@@ -269,7 +270,8 @@ def table_records(table: Table) -> list[dict[str, Any]]:
     >>> table_records(Table([Column.of_labels("model", ["A"]), values]))
     [{'model': 'A', 'MRR': 0.25, 'MRR low': 0.2, 'MRR high': 0.3}]
     """
-    records: list[dict[str, Any]] = [{} for _ in range(table.n_rows)]
+    titles = [title for title, n in table.groups for _ in range(n)]
+    records: list[dict[str, Any]] = [{"group": title} for title in titles] or [{} for _ in range(table.n_rows)]
     for column in table.texts:
         name = f"{column.group} {column.heading}".strip()
         for record, cell in zip(records, column.cells):

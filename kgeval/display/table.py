@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from kgeval.base.wording import (
     signed,
     written,
 )
-from kgeval.display.html import Markup
+from kgeval.display.html import Markup, axis_ends
 from kgeval.metrics.grammar import display_of
 from kgeval.metrics.metric_frames import N_EFFECTIVE, REASON
 from kgeval.stats.moments import FEW_CLUSTERS
@@ -194,6 +195,43 @@ class Column:
         digits = decimals_for([row[0] for row, is_sure in zip(rows, decided) if is_sure], usual)
         return cls(printable(heading), [difference_cell(row, digits, sure) for row, sure in zip(rows, decided)])
 
+    @classmethod
+    def of_drawings(cls, numbers: Iterable[float], drawings: Iterable[Callable[..., Markup] | None]) -> Column:
+        """Return a column of drawings on one axis, whose ends stand above it.
+
+        Parameters
+        ----------
+        numbers : iterable of float
+            What is drawn, in all rows; see `limits_of`.
+        drawings : iterable of function or None
+            Each makes a drawing, given the ``limits`` of the axis; None draws nothing.
+        """
+        limits = limits_of(numbers)
+        low, high = (f"{end:,g}" for end in limits)
+        cells = [Cell() if draw is None else Cell(drawing=partial(draw, limits=limits)) for draw in drawings]
+        return cls(f"{low} to {high}", cells, head=partial(axis_ends, low, "", high))
+
+
+def limits_of(numbers: Iterable[float]) -> tuple[float, float]:
+    """Return the ends of the axis of a column of drawings: round numbers, at least a fifth of the largest size apart.
+
+    Parameters
+    ----------
+    numbers : iterable of float
+        What is drawn; NaN and infinite numbers are ignored.
+
+    Examples
+    --------
+    >>> limits_of([0.12, 0.87]), limits_of([0.338, 0.346]), limits_of([])
+    ((0.1, 0.9), (0.3, 0.38), (0.0, 1.0))
+    """
+    known = [number for number in numbers if math.isfinite(number)] or [0.0, 1.0]
+    low, high = min(known), max(known)
+    space = max(0.0, (max(abs(low), abs(high)) or 1.0) / 5 - (high - low)) / 2
+    unit = 10.0 ** math.floor(math.log10((high - low + 2 * space) / 2))
+    ends = math.floor((low - space) / unit + 1e-9), math.ceil((high + space) / unit - 1e-9)
+    return round(ends[0] * unit, 9), round(ends[1] * unit, 9)
+
 
 @dataclass(frozen=True)
 class Table:
@@ -354,6 +392,22 @@ def heading_of(column: str) -> str:
         return "effective clusters"
     macro = "macro " if column.startswith("macro.") else ""
     return macro + display_of(column.removeprefix("macro.")).heading
+
+
+def titled(metric: str, higher_is_better: bool | None) -> str:
+    """Return the heading of a metric with an arrow in the direction of better values.
+
+    Parameters
+    ----------
+    metric : str
+    higher_is_better : bool, optional
+
+    Examples
+    --------
+    >>> titled("mrr", True), titled("mr", False)
+    ('MRR ↑', 'MR ↓')
+    """
+    return f"{heading_of(metric)} {'↑' if higher_is_better else '↓'}"
 
 
 def frame_table(

@@ -13,6 +13,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from kgeval.base.checks import counted, cut_label, grouped, listed
 from kgeval.benchmarks.card import Card, read_card
 from kgeval.data.candidates import All, candidates_from_json
@@ -66,29 +68,6 @@ class Coverage:
 
     def __str__(self) -> str:
         return f"{self.n_ranks:,} of {counted(self.n_read, 'rank')}"
-
-    def differs_from(self, other: Coverage) -> str:
-        """Return the first difference between this coverage and another one as text; empty if they are equal.
-
-        Parameters
-        ----------
-        other : Coverage
-
-        Examples
-        --------
-        >>> Coverage(20, 50).differs_from(Coverage(50, 50))
-        '20 of 50 ranks, not 50 of 50 ranks'
-        """
-        if (self.n_ranks, self.n_read) != (other.n_ranks, other.n_read):
-            return f"{self}, not {other}"
-        for mine, theirs in ((self.parts, other.parts), (self.dropped, other.dropped)):
-            if mine != theirs:
-                return f"{_counts_text(mine)}, not {_counts_text(theirs)}"
-        return ""
-
-
-def _counts_text(counts: Sequence[tuple[str, int]]) -> str:
-    return " and ".join(f"{n:,} ({name})" for name, n in counts) or "none"
 
 
 @dataclass(frozen=True)
@@ -159,6 +138,16 @@ class BoardRun:
         """
         return self.cell(metric)[0]
 
+    def tie_ends(self, metric: str) -> tuple[float, float] | None:
+        """Return a metric with pessimistic and with optimistic ties; None if so few ranks tie that the card has none.
+
+        Parameters
+        ----------
+        metric : str
+        """
+        found = self.card.content["ties"]["range"].get(metric)
+        return None if found is None else (found["pessimistic"], found["optimistic"])
+
 
 @dataclass(frozen=True)
 class BoardRow:
@@ -195,9 +184,7 @@ class BoardRow:
         if len(self.runs) == 1:
             return (*self.runs[0].cell(metric), math.nan)
         values = [run.value(metric) for run in self.runs]
-        mean = math.fsum(values) / len(values)
-        deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
-        return mean, math.nan, math.nan, deviation
+        return float(np.mean(values)), math.nan, math.nan, float(np.std(values, ddof=1))
 
 
 @dataclass(frozen=True)
@@ -231,33 +218,41 @@ class BoardTable:
         """The protocol in words, and how many ranks of how many were compared."""
         return f"{self.card.protocol_sentence}; {self.coverage}"
 
-    def differs_from(self, other: BoardTable) -> list[str]:
-        """Return the differences from another table in dataset, protocol and ranks, in words; an empty list if none.
+    @property
+    def runs(self) -> list[BoardRun]:
+        """The runs of all rows."""
+        return [run for row in self.rows for run in row.runs]
+
+    @property
+    def ranked(self) -> list[tuple[BoardRow, float]]:
+        """The rows with a place in the order and a value of the first metric, which comes with them, best first."""
+        found = [(row, row.value(self.metrics[0])[0]) for row in self.rows if row.is_ranked and self.metrics]
+        return [(row, value) for row, value in found if not math.isnan(value)]
+
+    @property
+    def facts(self) -> list[list[str]]:
+        """Fingerprint of the dataset, protocol, settings, coverage and counts, in words, each a list."""
+        counts = [f"{n:,} ({name})" for name, n in (*self.coverage.parts, *self.coverage.dropped)]
+        settings = [f"{name} {value!r}" for name, value in self.card.content["protocol"]["settings"].items()]
+        prints = [f"dataset fingerprint {self.card.dataset_fingerprint[:N_HEX]}"]
+        return [prints, self.card.protocol_sentence.split(", "), settings, [str(self.coverage)], counts]
+
+    def apart(self, tables: Sequence[BoardTable]) -> list[str]:
+        """Return what sets this table apart from the other tables of its dataset, in words.
+
+        That is the fingerprint of the dataset, then the first that differs of protocol, settings, coverage and counts.
 
         Parameters
         ----------
-        other : BoardTable
+        tables : sequence of BoardTable
+            All tables of the board.
         """
-        found, card, old_card = [], self.card, other.card
-        if card.dataset != old_card.dataset:
-            found.append(f"dataset {card.dataset}, not {old_card.dataset}")
-        elif card.dataset_fingerprint != old_card.dataset_fingerprint:
-            both = f"fingerprint {card.dataset_fingerprint[:N_HEX]}, not {old_card.dataset_fingerprint[:N_HEX]}"
-            found.append(f"another dataset of the same name ({both})")
-        if card.protocol_fingerprint != old_card.protocol_fingerprint:
-            here, there = card.protocol_sentence.split(", "), old_card.protocol_sentence.split(", ")
-            new = ", ".join(part for part in here if part not in there)
-            old = ", ".join(part for part in there if part not in here)
-            settings, others = (one.content["protocol"]["settings"] for one in (card, old_card))
-            names = [name for name in settings if settings[name] != others.get(name)]
-            changed = "; ".join(f"{name} {settings[name]!r}, not {others.get(name)!r}" for name in names)
-            changed = changed or f"{card.protocol_fingerprint} not {old_card.protocol_fingerprint}"
-            only = f"with {new}" if new else f"without {old}" if old else changed
-            found.append(f"protocol: {f'{new}, not {old}' if new and old else only}")
-        # The numbers of full runs follow from dataset and protocol.
-        if not found or not (self.coverage.is_full and other.coverage.is_full):
-            found += filter(None, [self.coverage.differs_from(other.coverage)])
-        return found
+        others = [other.facts for other in tables if other.dataset == self.dataset]
+        own = [
+            [fact for fact in mine if any(fact not in one[i] for one in others)] for i, mine in enumerate(self.facts)
+        ]
+        coverage = [] if self.coverage.is_full else [str(self.coverage)]
+        return list(dict.fromkeys([*own[0], *next(filter(None, own[1:]), []), *coverage]))
 
 
 @dataclass(frozen=True)
@@ -285,7 +280,7 @@ class Board:
     @property
     def runs(self) -> list[BoardRun]:
         """All runs, in the order of the tables and rows."""
-        return [run for one in self.tables for row in one.rows for run in row.runs]
+        return [run for one in self.tables for run in one.runs]
 
     def sentence(self) -> str:
         """Return how many runs, models, tables and unread files there are, in one sentence."""
@@ -321,34 +316,30 @@ def read_board(runs: str | Path | Sequence[str | Path | Card | EvaluationResult]
         If a path does not exist, if there is no file at all, or if none can be read.
     """
     given: list[Any] = [runs] if isinstance(runs, (str, Path, EvaluationResult, Card)) else list(runs)
-    found: list[BoardRun] = []
-    unread: list[tuple[str, str]] = []
-    n_files = 0
+    found, unread = list[BoardRun](), list[tuple[str, str]]()
     for i, thing in enumerate(given, start=1):
         if isinstance(thing, (str, Path)):
-            files = _files_of(Path(thing))
-            n_files += len(files)
-            for place, path in files:
+            for place, path in _files_of(Path(thing)):
                 card = _card_or_reason(path, place)
                 if isinstance(card, Card):
                     found.append(BoardRun(card, place, path))
                 else:
                     unread.append((place, card))
-        else:
-            if not isinstance(thing, (Card, EvaluationResult)):
-                got = type(thing).__name__
-                raise DataError(f"item {i} of the board: expected a path, a card or a result; got {got}")
-            n_files += 1
+        elif isinstance(thing, (Card, EvaluationResult)):
             found.append(BoardRun(thing if isinstance(thing, Card) else Card.of(thing), f"result {i}"))
-    if not n_files:
+        else:
+            got = type(thing).__name__
+            raise DataError(f"item {i} of the board: expected a path, a card or a result; got {got}")
+    if not found and not unread:
         names = ", ".join(str(thing) for thing in given) or "nothing"
         raise DataError(
             f"a board needs cards (.json, written by kgeval card) or results (.kgeval); found no such file in {names}"
         )
     if not found:
-        raise DataError(f"a board needs at least one card or result; none of {counted(n_files, 'file')} can be read. "
-                        f"The first error: {unread[0][1]}")  # fmt: skip
-    return _sorted_board(found, unread, n_files)
+        files = counted(len(unread), "file")
+        why = f"none of {files} can be read. The first error: {unread[0][1]}"
+        raise DataError(f"a board needs at least one card or result; {why}")
+    return _sorted_board(found, unread)
 
 
 def _files_of(path: Path) -> list[tuple[str, Path]]:
@@ -383,7 +374,7 @@ def _card_or_reason(path: Path, place: str) -> Card | str:
 # ---- sorting into tables ----
 
 
-def _sorted_board(runs: Sequence[BoardRun], unread: Sequence[tuple[str, str]], n_files: int) -> Board:
+def _sorted_board(runs: Sequence[BoardRun], unread: Sequence[tuple[str, str]]) -> Board:
     """Return the board of all runs: copies are merged, runs are grouped into tables, and doubtful things are noted."""
     merged, notes = _without_copies(runs)
     unnamed = [run.place for run in merged if not run.card.is_named]
@@ -408,25 +399,23 @@ def _sorted_board(runs: Sequence[BoardRun], unread: Sequence[tuple[str, str]], n
 
     made = [_table_of(of_table[key]) for key in sorted(of_table, key=order)]
     notes += [note for _, of_one in made for note in of_one]
-    return Board(tuple(one for one, _ in made), tuple(dict.fromkeys(notes)), tuple(unread), n_files)
+    return Board(tuple(one for one, _ in made), tuple(dict.fromkeys(notes)), tuple(unread), len(runs) + len(unread))
 
 
 def _coverage_notes(of_table: Mapping[tuple[str, str, str, Coverage], Sequence[BoardRun]]) -> list[str]:
     """Return notes about runs of one dataset and protocol that rank, or may rank, different triples."""
     coverages, notes = grouped((key[:3], key[3]) for key in of_table), []
-    for (dataset, fingerprint, protocol), found in sorted(coverages.items()):
-        where = f"{dataset}, protocol {protocol[:N_HEX]}"
-        found = sorted(found, key=lambda one: (-one.n_ranks, one))
-        if len(found) > 1:
-            texts = _listed(list(dict.fromkeys(map(str, found))))
-            notes.append(f"{where}: the runs have ranks of different triples ({texts}); they are in different tables")
-        for coverage in found:
-            n_runs = len(of_table[dataset, fingerprint, protocol, coverage])
-            if n_runs > 1 and not coverage.is_fixed:
-                notes.append(
-                    f"{where}: {n_runs} runs have {coverage} each; cards do not list the ranked triples, so these "
-                    "may differ between the runs (kgeval compare checks it)"
-                )
+    for key, found in sorted(coverages.items()):
+        where, found = f"{key[0]}, protocol {key[2][:N_HEX]}: ", sorted(found, key=lambda one: (-one.n_ranks, one))
+        texts = _listed(list(dict.fromkeys(map(str, found))))
+        said = f"{where}the runs have ranks of different triples ({texts}); they are in different tables"
+        notes += [said] if len(found) > 1 else []
+        notes += [
+            f"{where}{len(of_table[(*key, one)])} runs have {one} each; cards do not list the ranked triples, so these "
+            "may differ between the runs (kgeval compare checks it)"
+            for one in found
+            if len(of_table[(*key, one)]) > 1 and not one.is_fixed
+        ]
     return notes
 
 
@@ -436,17 +425,13 @@ def _without_copies(runs: Sequence[BoardRun]) -> tuple[list[BoardRun], list[str]
     If a card and its result are both there, the card is kept, since a row links to the card.
     """
     found: dict[Any, list[BoardRun]] = {}
-    for run in runs:
-        key = (run.table_key, run.card.model, run.card.seed, run.card.hash)
-        same = found.setdefault(key, [])
+    for run in sorted(runs, key=lambda run: not run.place.endswith(".json")):
+        same = found.setdefault((run.table_key, run.card.model, run.card.seed, run.card.hash), [])
         copy = next((i for i, other in enumerate(same) if not _contradictions(run, other)), None)
         if copy is None:
             same.append(run)
-            continue
-        first, second = same[copy], run
-        if run.place.endswith(".json") and not first.place.endswith(".json"):
-            first, second = run, first
-        same[copy] = replace(first, copies=(*first.copies, *second.copies, second.place))
+        else:
+            same[copy] = replace(same[copy], copies=(*same[copy].copies, run.place))
     notes = [
         f"{run.place}: the same run is in {_listed(run.copies)}; it is counted once"
         for same in found.values()

@@ -7,29 +7,44 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
-from kgeval.base.checks import counted, names_unknown_arguments
+from kgeval.base.checks import counted, listed, names_unknown_arguments
 from kgeval.base.files import check_page_target, replacing
-from kgeval.base.wording import printable
+from kgeval.base.wording import decimals_for, enough_decimals, percent, printable, written
 from kgeval.benchmarks.card import Card
-from kgeval.display.html import Markup, joined, tag
-from kgeval.display.html_tables import short
+from kgeval.comparison.verdict import shown_name
+from kgeval.display.html import Markup, interval_bar, tag
+from kgeval.display.html_tables import html_table, label, short
+from kgeval.display.table import Cell, Column, Table, heading_of, titled, value_cell
 from kgeval.metrics.grammar import display_of
-from kgeval.report import charts, page_numbers
-from kgeval.report import page_parts as html
-from kgeval.report.benchmark_sections import spread
+from kgeval.report import charts
+from kgeval.report import document as page
 from kgeval.report.board import UNKNOWN_NEGATIVES, Board, BoardRow, BoardRun, BoardTable, read_board
-from kgeval.report.page_content import plain_values
-from kgeval.report.page_frame import whole_page
+from kgeval.results.display import MAX_TIES
 from kgeval.results.evaluation_result import EvaluationResult
 from kgeval.results.keys import Key
 
+FIELDS = ("model", "counts", "ties", "hashes")  # of a card, in the JSON of the page
 N_HEX = 12  # characters of a fingerprint that are shown
-MAX_NAME, MAX_PLACE, MAX_TITLE = 40, 28, 24  # characters of a model, of a file, and of a dataset in the navigation
+N_LEADERS = 3  # leaders that the headline names
+MAX_NAME, MAX_PLACE = 24, 28  # characters of a name in headline and navigation, and of a file
+# Words of notes, gravest first: numbers that cannot be, that do not compare, that are not averaged, names that mislead.
+GRAVE = (
+    "contradicts", "not known", "other values", "different contents", "different triples", "may differ",
+    "not averaged", "the name says",
+)  # fmt: skip
+LEGEND = (
+    "One run: value and its interval over test triples. Several seeds: mean ± standard deviation, each run a short "
+    "line; a click opens the runs. Ties: share of ranks with an equal score, the largest of the seeds; where it "
+    "matters, the value from the worst to the best order of ties stands below."
+)
 
 
 @names_unknown_arguments()
@@ -80,264 +95,177 @@ def write_board(
     datasets = dict.fromkeys(one.dataset for one in board.tables)
     if not title or not title.strip():
         title = f"kgeval board: {', '.join(datasets)}"
-    text = _page(board, title, Path(os.path.realpath(path)).parent)
+    sections = _sections(board, title, Path(os.path.realpath(path)).parent)
+    records = [
+        {name: run.card.content[name] for name in FIELDS}
+        | {"table": f"board-{i}", "file": run.place, "copies": run.copies}
+        | {"metrics": {metric: run.card.content["metrics"].get(metric) for metric in one.metrics}}
+        for i, one in enumerate(board.tables, 1)
+        for run in one.runs
+    ]
+    text = page.page_html(title, sections, {"runs": records, "notes": board.notes})
     with replacing(path, overwrite) as stream:
         stream.write(text.encode("utf-8"))
 
 
-def _page(board: Board, title: str, folder: Path) -> str:
-    """Return the page as HTML; cards in `folder` or below it are linked, the others are embedded."""
-    links: dict[int, str] = {}
-    embedded: list[tuple[str, BoardRun]] = []
-    for run in board.runs:
-        target = _relative(run, folder)
-        if target is None:
-            embedded.append((f"card-{len(embedded) + 1}", run))
-            target = f"#{embedded[-1][0]}"
-        links[id(run)] = target
-    made = [_answer(board, title)]
-    navigation = [("answer", "Board")]
-    for i, one in enumerate(board.tables, start=1):
-        made.append(_table_section(one, board.tables[i - 2] if i > 1 else None, i, links))
-        navigation.append((f"table-{i}", short(_navigation_name(one, board.tables), MAX_TITLE)))
+def _sections(board: Board, title: str, folder: Path) -> list[page.Section]:
+    """Return the sections; cards in `folder` or below it are linked, the others are embedded."""
+    links = {id(run): _relative(run, folder) for run in board.runs}
+    embedded = [run for run in board.runs if not links[id(run)]]
+    links |= {id(run): f"#card-{i}" for i, run in enumerate(embedded, 1)}
+    names, leaders = _names(board.tables), [_leader(one) for one in board.tables]
+    said = [f"{best} on {name} ({value})" for name, (best, value, _) in zip(names, leaders)]
+    headline = f"Best are {listed(said, N_LEADERS)}"
+    overview: list[page.Part] = [_overview(board.tables, names, leaders)]
+    if len(leaders) == 1:
+        headline, overview = f"{leaders[0][0]} leads on {names[0]}: {', '.join(leaders[0][1:])}", []
+    details = [f"{board.sentence()}. The order is no test: below each table stands the command that tests it."]
+    parts = [*overview, *page.graded(board.notes, GRAVE), page.Text(LEGEND)]
+    made = [page.first_section(title, headline, "", details, parts, "Board")]
+    made += [_table_section(one, i, name, links) for i, (one, name) in enumerate(zip(board.tables, names), 1)]
     if board.unread:
-        rows = [tag("tr", html.row_head(html.label(place)), tag("td", text)) for place, text in board.unread]
         caption = f"{counted(len(board.unread), 'file')} of {board.n_files:,} could not be read"
-        unread = html.table(caption, ["file", "why"], [tag("tbody", *rows)], name="unread")
-        made.append(html.section("unread", "Not read", unread))
-        navigation.append(("unread", "Not read"))
+        columns = [Column.of_labels(head, texts) for head, texts in zip(("file", "why"), zip(*board.unread))]
+        made.append(page.Section("unread", "Not read", [Table(columns, caption=caption, name="unread")]))
     if embedded:
-        cards = [
-            html.folded(
-                joined(html.label(run.name), " (", html.label(run.place, MAX_PLACE), ")"),
-                html.block(str(run.card), f"{place}-text"),
-                id=place,
-            )
-            for place, run in embedded
-        ]
-        text = "The cards of runs whose card is not a file in the folder of this page."
-        made.append(html.section("cards", "Cards", tag("p", text, class_="muted"), *cards))
-        navigation.append(("cards", "Cards"))
-    return whole_page(title, navigation, made, _data(board))
+        about = page.Text("The cards of runs whose card is not a file in the folder of this page.")
+        names = [f"{run.name} ({short(run.place, MAX_PLACE)})" for run in embedded]
+        codes = [page.Code(str(run.card), f"card-{i}-text") for i, run in enumerate(embedded, 1)]
+        cards = [page.Fold(name, [code], f"card-{i}") for i, (name, code) in enumerate(zip(names, codes), 1)]
+        made.append(page.Section("cards", "Cards", [about, *cards]))
+    return made
 
 
-def _relative(run: BoardRun, folder: Path) -> str | None:
-    """Return the link from a folder to the card of a run; None if the card is not a file in this folder or below."""
+def _relative(run: BoardRun, folder: Path) -> str:
+    """Return the link from a folder to the card of a run; empty if the card is not a file in this folder or below."""
     if run.path is None or run.path.suffix.lower() != ".json":
-        return None
+        return ""
     try:
         inside = Path(os.path.realpath(run.path)).relative_to(folder)
     except ValueError:
-        return None
+        return ""
     return "./" + quote(os.fsencode(inside.as_posix()))
 
 
-def _navigation_name(one: BoardTable, tables: Sequence[BoardTable]) -> str:
-    """Return the name of a table in the navigation: its dataset, with a number if the dataset has several tables."""
-    same = [other for other in tables if other.dataset == one.dataset]
-    return one.dataset if len(same) == 1 else f"{one.dataset} ({same.index(one) + 1})"
+def _names(tables: Sequence[BoardTable]) -> list[str]:
+    """Return the names of the tables: their datasets, with numbers where a dataset has several tables."""
+    datasets = [one.dataset for one in tables]
+    places = [datasets[: i + 1].count(name) for i, name in enumerate(datasets)]
+    shown = [shown_name(name, MAX_NAME) for name in datasets]
+    return [f"{text} ({i})" if datasets.count(name) > 1 else text for text, name, i in zip(shown, datasets, places)]
 
 
-# ---- the first section ----
+def _leader(one: BoardTable) -> tuple[str, str, str]:
+    """Return the best model of a table, its value, and by how much it is ahead of the next, as texts."""
+    if not one.ranked:
+        return "no ranked run", "", ""
+    (best, value), decimals, ahead = one.ranked[0], display_of(one.metrics[0]).decimals, "alone"
+    for second, other in one.ranked[1:2]:
+        gap = written(abs(value - other), enough_decimals([value - other], decimals))
+        ahead = f"{gap} ahead of {shown_name(second.model, MAX_NAME)}"
+    return shown_name(best.model, MAX_NAME), f"{heading_of(one.metrics[0])} {written(value, decimals)}", ahead
 
 
-def _answer(board: Board, title: str) -> Markup:
-    """Return the first section: the number of runs, notes about doubtful runs, and an overview of the tables."""
-    cautions = []
-    if board.unread:
-        text = f"{counted(len(board.unread), 'file')} could not be read"
-        cautions.append(tag("li", tag("a", text, href="#unread"), class_="caution"))
-    rows = []
-    for i, one in enumerate(board.tables, start=1):
-        runs = [run for row in one.rows for run in row.runs]
-        n_models = len({run.card.model for run in runs})
-        rows.append(
-            tag(
-                "tr",
-                html.row_head(tag("a", html.label(one.dataset, MAX_NAME), href=f"#table-{i}")),
-                tag("td", one.heading),
-                html.number(page_numbers.whole(n_models), n_models),
-                html.number(page_numbers.whole(len(runs)), len(runs)),
-            )
-        )
-    heads = ["dataset", "protocol", "models", "runs"]
+def _overview(tables: Sequence[BoardTable], names: Sequence[str], leaders: Sequence[tuple[str, str, str]]) -> Table:
+    """Return the list of the tables: what sets each apart, who leads it, and by how much."""
+    links = [partial(tag, "a", label(name), href=f"#table-{i}") for i, name in enumerate(names, 1)]
+    cells = [Cell(printable(name), markup=link) for name, link in zip(names, links)]
+    apart = [", ".join(one.apart(tables)) for one in tables]
+    columns = [Column("dataset", cells, is_label=True), Column.of_labels("apart from others of it by", apart)]
+    columns += [Column.of_labels(head, texts) for head, texts in zip(("best", "value", "ahead"), zip(*leaders))]
+    columns.append(Column.of_counts("runs", [len(one.runs) for one in tables]))
     caption = "One table for each dataset, protocol and number of ranks; values in different tables are not comparable."
-    overview = html.table(caption, heads, [tag("tbody", *rows)], name="tables", numbers=[2, 3])
-    notes = [tag("li", text) for text in board.notes]
-    return html.first_section(
-        title,
-        tag("p", board.sentence(), class_="verdict"),
-        tag("ul", *cautions, class_="lines") if cautions else None,
-        tag("ul", *notes, class_="plain") if notes else None,
-        overview,
-    )
+    return Table(columns, caption=caption, name="tables", kind="fit")
 
 
 # ---- a table ----
 
 
-def _table_section(one: BoardTable, before: BoardTable | None, place: int, links: dict[int, str]) -> Markup:
-    """Return the section of a table: protocol, differences from the preceding table, and rows."""
-    prints = tag(
-        "p",
-        "Fingerprints: dataset ", tag("code", one.card.dataset_fingerprint[:N_HEX], title=one.card.dataset_fingerprint),
-        ", protocol ", tag("code", one.card.protocol_fingerprint), ".", class_="muted",
-    )  # fmt: skip
-    differs = None
-    if before is not None:
-        differs = tag("p", tag("strong", "Differs from the table before: "), "; ".join(one.differs_from(before)), ".")
-    return html.section(
-        f"table-{place}",
-        joined(html.label(one.dataset, MAX_NAME), f": {one.heading}"),
-        differs,
-        _left_out(one),
-        prints,
-        _rows_table(one, place, links),
-    )
+def _table_section(one: BoardTable, place: int, name: str, links: dict[int, str]) -> page.Section:
+    """Return the section of a table: its protocol, its rows, and the command that tests their differences."""
+    metric, coverage = one.metrics[0] if one.metrics else "mrr", one.coverage
+    parts: list[page.Part] = []
+    if not coverage.is_full:
+        reasons = "; ".join(f"{counted(n, 'rank')}: {reason}" for reason, n in coverage.dropped)
+        text = f"Only {coverage}. Left out: {reasons or 'no reason is in the card'}."
+        if not coverage.is_fixed:
+            text += " Runs with equal numbers may have ranks of different triples; a card does not list the triples."
+        parts.append(page.Text(text, "caution"))
+    caption = f"Table {place}: {printable(one.dataset)}, best {heading_of(metric)} first"
+    rows = _rows_table(one.rows, one.metrics, links, caption, f"board-{place}", "sortable board")
+    runs = [run for row, _ in one.ranked for run in row.runs]
+    files = [str(Path(run.place).with_suffix(".kgeval")) for run in runs]
+    command = "benchmark" if len(runs) > len(one.ranked) else "compare"
+    code = page.Code(f"kgeval {command} {shlex.join(map(printable, files))} --metrics {metric}", f"test-{place}")
+    prints = f"dataset {one.card.dataset_fingerprint[:N_HEX]}, protocol {one.card.protocol_fingerprint}"
+    about = f"Protocol: {one.heading}. Fingerprints: {prints}."
+    parts += [page.Text(about), rows, *([page.Fold("Test the differences", [code])] if len(one.ranked) > 1 else [])]
+    return page.Section(f"table-{place}", name, parts)
 
 
-def _left_out(one: BoardTable) -> Markup | None:
-    """Return a text about the ranks that the runs of a table left out; None if no rank was left out."""
-    coverage = one.coverage
-    if coverage.is_full:
-        return None
-    reasons = "; ".join(f"{counted(n, 'rank')}: {reason}" for reason, n in coverage.dropped)
-    text = f"Left out: {reasons or 'no reason is in the card'}."
-    if not coverage.is_fixed:
-        text += " Runs with equal numbers may have ranks of different triples; a card does not list the triples."
-    return tag("p", tag("strong", f"Only {coverage}. "), text, class_="caution")
+def _rows_table(
+    rows: Sequence[BoardRow], metrics: Sequence[str], links: dict[int, str], caption: str, name: str, kind: str
+) -> Table:
+    """Return a table of rows; the runs of a model with several seeds are such a table, which a click opens."""
+    columns = [Column("model", [_model(row) for row in rows], is_label=True)]
+    for metric in metrics[:1]:
+        ranked = [run for row in rows for run in row.runs if row.is_ranked]
+        ends = chain(*((*run.cell(metric), *(run.tie_ends(metric) or ())) for run in ranked))
+        columns.append(Column.of_drawings(ends, [_bar(row, metric) if row.is_ranked else None for row in rows]))
+    for metric in metrics:
+        digits = decimals_for([row.value(metric)[0] for row in rows], display_of(metric).decimals)
+        cells = [_value(row, metric, digits) for row in rows]
+        columns.append(Column(titled(metric, Key.parse(metric).higher_is_better), cells))
+    columns.append(Column("ties", [_ties(row) for row in rows]))
+    columns.append(Column("card", [_link(row, links) for row in rows], is_label=True))
+    several = [(i, row) for i, row in enumerate(rows) if len(row.runs) > 1]
+    opened = {i: partial(_runs_table, row, metrics, links, f"{name}-runs-{i + 1}") for i, row in several}
+    return Table(columns, caption=caption, name=name, opened=opened, kind=kind)
 
 
-def _rows_table(one: BoardTable, place: int, links: dict[int, str]) -> Markup:
-    """Return the table of runs; several seeds of one model have one row, which a click opens."""
-    limits = {}
-    for metric in one.metrics:
-        ranked = [row for row in one.rows if row.is_ranked]
-        single = [row.value(metric)[:3] for row in ranked if len(row.runs) == 1]
-        several = [(run.value(metric),) for row in ranked if len(row.runs) > 1 for run in row.runs]
-        limits[metric] = html.limits_of([*single, *several])
-    heads: list[Any] = [
-        "model",
-        *(html.heading(display_of(key).heading, Key.parse(key).higher_is_better) for key in one.metrics),
-        "ties",
-        "ranks",
-        "card",
-    ]
-    bodies = [tag("tbody", *_lines(row, one, limits, links)) for row in one.rows]
-    parts = []
-    if any(len(row.runs) == 1 for row in one.rows):
-        parts.append("One run: value with its interval over test triples, as its card says.")
-    if any(len(row.runs) > 1 for row in one.rows):
-        parts.append(
-            "Several seeds: mean ± standard deviation over the seeds; each short line is a run; click to open."
-        )
-    about = f"Table {place}, {one.dataset}, protocol {one.card.protocol_fingerprint}, {one.coverage}"
-    about += f", sorted by {display_of(one.metrics[0]).heading}. " if one.metrics else ". "
-    parts.append("The order is no test: kgeval benchmark and kgeval compare test differences.")
-    return html.table(
-        about + " ".join(parts),
-        heads,
-        bodies,
-        name=f"board-{place}",
-        classes="sortable matrix",
-        numbers=range(1, len(heads) - 1),
-    )
+def _runs_table(row: BoardRow, metrics: Sequence[str], links: dict[int, str], name: str) -> Markup:
+    rows = [BoardRow(f"seed {run.card.seed}", (run,)) for run in row.runs]
+    table, place = name.split("-")[1::2]
+    caption = f"Runs of {printable(row.model)}, row {place} of table {table}"
+    return html_table(_rows_table(rows, metrics, links, caption, name, "board"))
 
 
-def _lines(row: BoardRow, one: BoardTable, limits: dict[str, Any], links: dict[int, str]) -> list[Markup]:
-    """Return the line of a row, and the lines of its runs, which are shown when the row is open."""
-    name = html.label(row.model, MAX_NAME)
-    marks = [joined(" ", tag("strong", mark, class_="flag")) for mark in row.marks]
-    if len(row.runs) == 1:
-        run = row.runs[0]
-        seed = None if run.card.seed is None else tag("small", f"seed {run.card.seed}", class_="ties")
-        return [tag("tr", html.row_head(name, seed, *marks), *_run_cells(run, one, limits, links))]
-    seeds = tag("small", counted(len(row.runs), "seed"), class_="ties")
-    head = html.row_head(tag("details", tag("summary", name), seeds), *marks)
-    cells = [_mean_cell(row, metric, limits[metric]) for metric in one.metrics]
-    ties = [run.card.tie_rate for run in row.runs if math.isfinite(run.card.tie_rate)]
-    highest = max(ties, default=math.nan)
-    cells.append(html.ties_cell(highest, f"up to {page_numbers.percent(highest)}" if len(set(ties)) > 1 else ""))
-    counts = [run.card.n_ranks for run in row.runs]
-    few, many = min(counts), max(counts)
-    text = page_numbers.whole(few) + (f" to {page_numbers.whole(many)}" if many > few else "")
-    cells.append(html.number(text, few))
-    cells.append(tag("td", *(joined(_link(run, links, str(run.card.seed)), " ") for run in row.runs), class_="links"))
-    opened = [
-        tag("tr", html.row_head(f"seed {run.card.seed}"), *_run_cells(run, one, limits, links), class_="more")
-        for run in row.runs
-    ]
-    return [tag("tr", head, *cells), *opened]
+def _model(row: BoardRow) -> Cell:
+    seed = row.runs[0].card.seed
+    note = counted(len(row.runs), "seed") if len(row.runs) > 1 else "" if seed is None else f"seed {seed}"
+    return Cell(printable(row.model), note="" if note == row.model else note, flag=", ".join(row.marks))
 
 
-def _run_cells(run: BoardRun, one: BoardTable, limits: dict[str, Any], links: dict[int, str]) -> list[Markup]:
-    """Return the cells of one run: metrics with intervals, ties, number of ranks, card."""
-    cells = []
-    for metric in one.metrics:
-        cell = run.cell(metric)
-        if not run.is_ranked:  # the value as text, without a number by which a click could sort the row
-            title = "; ".join(run.card.contradictions) or UNKNOWN_NEGATIVES
-            cells.append(html.number(page_numbers.value_text(cell[0], metric), title=title))
-            continue
-        drawn = html.bar_of(cell, limits[metric])
-        least, greatest = run.card.bounds(metric) if metric in run.card.metrics else (math.nan, math.nan)
-        reason = run.card.reason(metric) if metric in run.card.metrics else "the card does not have this metric"
-        cells.append(html.value_cell([*cell, reason, least, greatest], metric, bar=drawn))
-    cells.append(html.ties_cell(run.card.tie_rate))
-    cells.append(html.number(page_numbers.whole(run.card.n_ranks), run.card.n_ranks))
-    cells.append(tag("td", _link(run, links, "card"), class_="links"))
-    return cells
+def _bar(row: BoardRow, metric: str) -> Callable[..., Markup]:
+    """Return what draws a run with its interval and its range over ties, or the runs of a row and their mean."""
+    if len(row.runs) > 1:
+        return partial(charts.runs_bar, [run.value(metric) for run in row.runs], row.value(metric)[0])
+    return partial(interval_bar, *row.runs[0].cell(metric), ends=row.runs[0].tie_ends(metric), class_="track")
 
 
-def _mean_cell(row: BoardRow, metric: str, limits: tuple[float, float]) -> Markup:
-    """Return the cell of a mean over seeds: mean, standard deviation, and a drawing of the mean and of each run."""
-    mean, _, _, deviation = row.value(metric)
-    drawn = charts.runs_bar([run.value(metric) for run in row.runs], mean, limits)
-    return html.number(page_numbers.value_text(mean, metric), mean, spread(mean, deviation, metric), drawn)
+def _value(row: BoardRow, metric: str, digits: int) -> Cell:
+    """Return the value of a run with its interval, or a mean with its deviation, and its range over ties below it."""
+    card, numbers = row.runs[0].card, row.value(metric)
+    if not row.is_ranked:  # a value without a number by which a click could sort the row
+        return Cell(written(numbers[0], digits), reason="; ".join(card.contradictions) or UNKNOWN_NEGATIVES)
+    ends = [run.tie_ends(metric) or (run.value(metric),) * 2 for run in row.runs]
+    worst, best = (written(sum(of) / len(ends), digits) for of in zip(*ends))
+    note = f"ties: {worst} to {best}" if worst != best else ""
+    if len(row.runs) > 1:
+        deviation = written(numbers[3], digits) if math.isfinite(numbers[3]) else ""
+        return Cell(written(numbers[0], digits), deviation=deviation, numbers=numbers[:1], note=note)
+    bounds = card.bounds(metric) if metric in card.metrics else ()
+    reason = card.reason(metric) if metric in card.metrics else "the card does not have this metric"
+    return replace(value_cell([*numbers[:3], *bounds], digits, reason), note=note)
 
 
-def _link(run: BoardRun, links: dict[int, str], text: str) -> Markup:
-    """Return the link to the card of a run."""
-    shown = printable(f"{run.place}: card of {run.name}")
-    return tag("a", tag("bdi", text), href=links[id(run)], title=shown)
+def _ties(row: BoardRow) -> Cell:
+    share = max((run.card.tie_rate for run in row.runs if math.isfinite(run.card.tie_rate)), default=math.nan)
+    return Cell(percent(share), numbers=(share,), tone="warn" if share > MAX_TIES else "")
 
 
-# ---- the numbers as JSON ----
-
-
-def _data(board: Board) -> dict[str, Any]:
-    """Return the numbers that the page offers as a file."""
-    tables = []
-    for one in board.tables:
-        rows = []
-        for row in one.rows:
-            values = {metric: row.value(metric) for metric in one.metrics}
-            runs = [
-                {
-                    "file": run.place,
-                    "copies": run.copies,
-                    "seed": run.card.seed,
-                    "hash": run.card.hash,
-                    "contradictions": run.card.contradictions,
-                    "metrics": {metric: run.cell(metric) for metric in one.metrics},
-                    "n_ranks": run.card.n_ranks,
-                    "tie_rate": run.card.tie_rate,
-                }
-                for run in row.runs
-            ]
-            rows.append({"model": row.model, "marks": row.marks, "values": values, "runs": runs})
-        tables.append(
-            {
-                "dataset": one.dataset,
-                "dataset_fingerprint": one.card.dataset_fingerprint,
-                "protocol": one.card.protocol_sentence,
-                "protocol_fingerprint": one.card.protocol_fingerprint,
-                "n_ranks": one.coverage.n_ranks,
-                "n_read": one.coverage.n_read,
-                "dropped": dict(one.coverage.dropped),
-                "value_columns": ["value", "low", "high", "deviation over seeds"],
-                "rows": rows,
-            }
-        )
-    unread = [{"file": place, "why": text} for place, text in board.unread]
-    return dict(plain_values({"tables": tables, "notes": board.notes, "unread": unread}))
+def _link(row: BoardRow, links: dict[int, str]) -> Cell:
+    """Return the link to the card of a run; several runs have theirs where they are opened."""
+    run, title = row.runs[0], printable(f"{row.runs[0].place}: {row.runs[0].name}")
+    link = partial(tag, "a", "card", href=links[id(run)], title=title)
+    return Cell("card", markup=link) if len(row.runs) == 1 else Cell()

@@ -20,6 +20,7 @@ from kgeval.display.media import table_records
 from kgeval.display.table import Table
 
 FOOTER = "Made by kgeval. This file contains everything it needs; it loads nothing."
+N_OPEN = 2  # cautions
 CITATION = """@software{kgeval, author = {{The kgeval authors}}, year = {2026},
   title = {kgeval: exact, comparable evaluation of knowledge-graph models},
   version = {VERSION}}"""
@@ -266,6 +267,25 @@ def cautions(texts: Sequence[str], n_open: int) -> list[Part]:
     rest = texts[n_open:]
     fold = Fold(f"{len(rest)} more {'note' if len(rest) == 1 else 'notes'}", [Lines(rest)])
     return [Lines(texts[:n_open], "caution"), *([fold] if rest else [])]
+
+
+def graded(notes: Sequence[str], grave: Sequence[str]) -> list[Part]:
+    """Return notes, gravest first, of which at most two are open, and only grave ones.
+
+    Parameters
+    ----------
+    notes : sequence of str
+    grave : sequence of str
+        Words of grave notes, gravest first.
+
+    Examples
+    --------
+    >>> graded(["25 dimensions", "no run of A", "are they the same run?"], ["same run", "no run"])[0].texts
+    ['are they the same run?', 'no run of A']
+    """
+    ranks = {note: next((i for i, word in enumerate(grave) if word in note), len(grave)) for note in notes}
+    n_grave = sum(rank < len(grave) for rank in ranks.values())
+    return cautions(sorted(ranks, key=lambda note: ranks[note]), min(N_OPEN, n_grave))
 
 
 def again(command: str, version: str) -> Fold:

@@ -13,6 +13,7 @@ from kgeval.benchmarks.tables import bold_models
 from kgeval.display.media import frame_records
 from kgeval.errors import DataError
 from kgeval.report.benchmark_page import write_benchmark_page
+from kgeval.report.document import CITATION
 
 HOSTILE = "<script>alert(1)</script>"
 MODELS = {"good": 0.2, HOSTILE: 0.25, "bad": 2.0}
@@ -66,30 +67,61 @@ def classes(cell):
     return (cell[1].get("class") or "").split()
 
 
+def by_dataset(rows):
+    """The rows of a table whose groups are the two datasets, each with three rows."""
+    assert len(rows) == 6
+    return dict(zip(DATASETS, (rows[:3], rows[3:])))
+
+
+def mean_ranks(benchmark):
+    """Mean rank of each model over the datasets, counted in a loop."""
+    columns = [benchmark.values[dataset].to_dict() for dataset in benchmark.datasets]
+    return {m: sum(sum(v > one[m] for v in one.values()) for one in columns) for m in benchmark.models}
+
+
 def test_the_verdict_and_the_means_stand_first(reader, benchmark):
-    """Each cell has mean, standard deviation and interval of `table`, as text and with more digits."""
+    """Each cell has mean and interval of `table`, as text and with more digits; the standard deviation is elsewhere."""
     text = "".join(reader.text)
-    assert text.index(benchmark.verdict.sentence) < 250
+    assert text.index(benchmark.verdict.headline) < 200
+    assert len(benchmark.verdict.headline) <= 200
+    assert text.index(benchmark.verdict.sentence) < 500
     assert next(iter(reader.tables)) == "means"
-    assert reader.heads("means") == ["model", "toy ↑", "\\u202eevil <b> ↑"]
-    rows = {row[0][0]: row[1:] for row in reader.rows("means")}
-    assert set(rows) == set(MODELS)
+    assert reader.heads("means")[0::2] == ["model", "MRR ↑", "hits@10 ↑"]
+    assert reader.heads("means")[3] == "hits@1 ↑"
+    assert "Means over 3 runs of each model, with 95% intervals" in reader.tables["means"]["caption"]
     table = benchmark.table.set_index(["model", "dataset", "metric"])
-    for model, cells in rows.items():
-        for dataset, (text, attributes) in zip(DATASETS, cells):
-            row = table.loc[(model, dataset, "mrr")]
-            assert text == f"{row['mean']:.4f} ± {row['sd']:.4f}[{row['low']:.4f}, {row['high']:.4f}]"
-            assert float(attributes["data-v"]) == pytest.approx(row["mean"], rel=1e-6)
+    order = sorted(MODELS, key=mean_ranks(benchmark).get)
+    for dataset, rows in by_dataset(reader.rows("means")).items():
+        assert [row[0][0] for row in rows] == order
+        for cells in rows:
+            for metric, (text, attributes) in zip(benchmark.keys, cells[2:]):
+                row = table.loc[(cells[0][0], dataset, metric)]
+                assert text == f"{row['mean']:.4f} [{row['low']:.4f}, {row['high']:.4f}]"
+                assert float(attributes["data-v"]) == pytest.approx(row["mean"], rel=1e-6)
+                assert float(attributes["data-l"]) == pytest.approx(row["low"], rel=1e-6)
+
+
+def test_models_have_the_colours_of_their_order(reader, benchmark, page):
+    """The model with the best mean rank has the first colour in every table; so has the drawing of its mean."""
+    order = sorted(MODELS, key=mean_ranks(benchmark).get)
+    html = page.read_text(encoding="utf-8")
+    for name in ("means", "seeds", "mean-ranks"):
+        table = html[html.index(f'data-name="{name}"') :].partition("</table>")[0]
+        places = re.findall(r'<th scope="row"><span class="model"><svg class="swatch m(\d)"', table)
+        assert places == ["0", "1", "2"] * (1 if name == "mean-ranks" else 2)
+        assert [row[0][0] for row in reader.rows(name)][:3] == order
+    tracks = re.findall(r'<svg class="track m(\d)"', html[: html.index('id="differences"')])
+    assert tracks == ["0", "1", "2"] * 2
 
 
 def test_bold_is_what_the_correction_supports(reader, benchmark):
     """The best and what is not told from it; nothing in the metrics that are not tested."""
-    for row in reader.rows("means"):
-        for dataset, cell in zip(DATASETS, row[1:]):
-            assert ("best" in classes(cell)) == (row[0][0] in bold_models(benchmark, dataset))
+    for dataset, rows in by_dataset(reader.rows("means")).items():
+        for row in rows:
+            assert ("best" in classes(row[2])) == (row[0][0] in bold_models(benchmark, dataset))
     assert bold_models(benchmark, "toy") == {"good", HOSTILE}
-    others = [cell for name in ("means-2", "means-3") for row in reader.rows(name) for cell in row]
-    assert len(others) == 2 * 3 * 3
+    others = [cell for row in reader.rows("means") for cell in row[3:]]
+    assert len(others) == 2 * 3 * 2
     assert not [cell for cell in others if "best" in classes(cell)]
 
 
@@ -103,99 +135,217 @@ def test_nothing_is_bold_where_nothing_is_decided(tmp_path):
 
 
 def test_differences_are_those_of_the_benchmark(reader, benchmark):
-    """The better mean first; grey if undecided."""
+    """The better mean first; the decision in bold."""
     frame = benchmark.differences
-    for place, dataset in enumerate(DATASETS, start=1):
-        rows = reader.rows(f"differences-{place}")
-        assert len(rows) == 3
+    for dataset, rows in by_dataset(reader.rows("differences")).items():
         for row in rows:
             first, second = row[0][0].split(" - ")
             found = frame[(frame["dataset"] == dataset) & frame["first"].isin([first, second])]
             (found,) = found[found["second"].isin([first, second])].to_dict("records")
             assert (found["first"], found["second"]) == (first, second)
-            assert float(row[2][1]["data-v"]) == pytest.approx(found["difference"], rel=1e-6)
-            assert float(row[2][1]["data-v"]) >= 0
-            assert float(row[2][1]["data-l"]) == pytest.approx(found["low"], rel=1e-6)
+            assert float(row[1][1]["data-v"]) == pytest.approx(found["difference"], rel=1e-6)
+            assert float(row[1][1]["data-v"]) >= 0
+            assert float(row[1][1]["data-l"]) == pytest.approx(found["low"], rel=1e-6)
             assert float(row[3][1]["data-v"]) == pytest.approx(found["p_corrected"], rel=1e-6)
-            assert ("sure" in classes(row[2])) == (found["better"] != "")
+            assert row[4][0] == (found["better"] or "undecided")
+            assert ("best" in classes(row[4])) == (found["better"] != "")
 
 
-def test_many_models_have_a_matrix(tmp_path):
-    """Row - column: each pair twice, with opposite signs; the colours say which is better."""
+def test_many_models_have_half_a_matrix(tmp_path):
+    """Row - column: each pair once, best mean first; the colours say which is better; the intervals are below."""
     runs = {(name, 1, "x"): cases.plain_run_of(24, model, 1) for name, model in zip("abc", "ABC")}
     runs |= {(name, 1, "x"): cases.plain_run_of(24, model, 2) for name, model in zip("de", "AC")}
     bench = kg.benchmark(runs, metrics="mrr")
-    rows = written_page(bench, tmp_path / "page.html").rows("differences-1")
-    names = [row[0][0] for row in rows]
-    values = {
-        (name, other): float(cell[1]["data-v"])
-        for name, row in zip(names, rows)
-        for other, cell in zip(names, row[1:])
-        if name != other
-    }
-    assert len(values) == 20
+    reader = written_page(bench, tmp_path / "page.html")
+    order = sorted("abcde", key=lambda name: -bench.values.loc[name, "x"])
+    rows, heads = reader.rows("differences-1"), reader.heads("differences-1")
+    assert [row[0][0] for row in rows] == order[:-1]
+    assert heads[1:] == order[1:]
+    cells = {(row[0][0], other): cell for row in rows for other, cell in zip(heads[1:], row[1:]) if cell[0]}
+    assert len(cells) == 10
     for row in bench.differences.to_dict("records"):
-        pair = row["first"], row["second"]
-        assert values[pair] == pytest.approx(row["difference"], rel=1e-6)
-        assert values[pair[::-1]] == -values[pair]
-        cell = rows[names.index(pair[0])][1 + names.index(pair[1])]
-        kind = "grey" if not row["better"] else "gain" if row["better"] == pair[0] else "loss"
-        assert kind in classes(cell)
-    assert {"gain", "loss"} <= {name for row in rows for cell in row for name in classes(cell)}
+        cell = cells[row["first"], row["second"]]
+        assert float(cell[1]["data-v"]) == pytest.approx(row["difference"], rel=1e-6)
+        assert ("gain" if row["better"] else "faint") in classes(cell)
+    assert {"gain", "faint"} <= {name for cell in cells.values() for name in classes(cell)}
+    drawn = reader.rows("differences")
+    lows = bench.differences.set_index(["first", "second"])["low"]
+    assert [float(row[1][1]["data-l"]) for row in drawn] == pytest.approx(
+        [lows[tuple(row[0][0].split(" - "))] for row in drawn], rel=1e-6
+    )
+    assert len(drawn) == 10
 
 
 def test_a_baseline_keeps_its_side(runs, tmp_path):
     """Each model - baseline, in the lower-is-better metric too; a dagger marks what differs."""
     bench = kg.benchmark(runs, metrics="mr", baseline="bad")
     reader = written_page(bench, tmp_path / "page.html")
-    pairs = [row[0][0] for row in reader.rows("differences-1")]
-    assert [pair.partition(" - ")[2] for pair in pairs] == ["bad", "bad"]
-    assert "← first better" in reader.heads("differences-1")[1]
-    marked = [row[0][0] for row in reader.rows("means") if "†" in row[1][0]]
-    assert marked == ["good", HOSTILE] or marked == [HOSTILE, "good"]
+    rows = reader.rows("differences")
+    assert [row[0][0].partition(" - ")[2] for row in rows] == ["bad"] * 4
+    values = bench.values.loc[["good", HOSTILE]] - bench.values.loc["bad"]
+    shown = {(row[0][0].partition(" - ")[0], dataset): row for row, dataset in zip(rows, np.repeat(DATASETS, 2))}
+    for (model, dataset), row in shown.items():
+        assert float(row[1][1]["data-v"]) == pytest.approx(values.loc[model, dataset], rel=1e-6)
+    assert reader.heads("means")[2] == "MR ↓"
+    marked = {row[0][0] for row in reader.rows("means")[:3] if "†" in row[2][0]}
+    assert marked == {"good", HOSTILE}
     assert "--baseline bad" in "".join(reader.text)
+
+
+def test_a_better_baseline_is_subtracted_too(runs, tmp_path):
+    """The best model as the baseline: negative differences in MRR."""
+    bench = kg.benchmark(runs, metrics="mrr", baseline="good")
+    rows = written_page(bench, tmp_path / "page.html").rows("differences")
+    toy = {row[0][0]: float(row[1][1]["data-v"]) for row in rows[:2]}
+    values = bench.values["toy"]
+    assert toy["bad - good"] == pytest.approx(values["bad"] - values["good"], rel=1e-6)
+    assert toy["bad - good"] < -0.1
 
 
 def test_every_run_is_beside_its_mean(reader, benchmark, page):
     """One short line per run and a dot: values in the text, standard error and share of seeds from the table."""
-    for place, dataset in enumerate(DATASETS, start=1):
-        for row in reader.rows(f"seeds-{place}"):
+    for dataset, rows in by_dataset(reader.rows("seeds")).items():
+        for row in rows:
             found = benchmark.runs[(benchmark.runs["dataset"] == dataset) & (benchmark.runs["model"] == row[0][0])]
             texts = [f"{value:.4f} ({seed})" for seed, value in zip(found["seed"], found["mrr"])]
-            assert row[6][0] == ", ".join(texts)
+            assert row[5][0] == ", ".join(texts)
             assert float(row[2][1]["data-v"]) == pytest.approx(found["mrr"].std(ddof=1), rel=1e-6)
             cell = benchmark.table.set_index(["model", "dataset", "metric"]).loc[(row[0][0], dataset, "mrr")]
             assert float(row[3][1]["data-v"]) == pytest.approx(cell["error"], rel=1e-6)
             share = cell["of_seeds"] / (cell["of_seeds"] + cell["of_triples"])
             assert float(row[4][1]["data-v"]) == pytest.approx(share, rel=1e-6)
     html = page.read_text(encoding="utf-8")
-    drawn = re.findall(r'<td class="drawn"><svg class="track m\d"[^>]*>(.*?)</svg>', html)
+    section = html[html.index('<section id="seeds"') : html.index('<section id="together"')]
+    drawn = re.findall(r'<td class="drawn"><svg class="track m\d"[^>]*>(.*?)</svg>', section)
     assert [part.count("<path") for part in drawn] == [1 + 3 + 1] * 6
+
+
+def test_an_axis_stands_above_the_drawings(reader, benchmark):
+    """Its ends enclose every interval that is drawn."""
+    rows = benchmark.table[benchmark.table["metric"] == "mrr"]
+    ends = re.fullmatch(r"([\d.]+)([01]\.?\d*)", reader.heads("means")[1])
+    low, high = float(ends[1]), float(ends[2])
+    assert low <= rows["low"].min() < low + 0.2
+    assert high >= rows["high"].max() > high - 0.2
 
 
 @pytest.mark.thorough
 def test_one_run_says_that_seeds_are_unknown(tmp_path):
+    """There is no spread to show."""
     bench = kg.benchmark(runs_of({"a": 0.5, "b": 1.0}, ["x"], (1,)), metrics="mrr")
     reader = written_page(bench, tmp_path / "page.html")
-    assert [row[4][0] for row in reader.rows("seeds-1")] == ["-", "-"]
+    assert "seeds" not in reader.tables
+    assert "seeds" not in {attributes.get("id") for _, attributes in reader.elements}
     assert "how much the values vary with the seed is unknown" in "".join(reader.text)
     assert "NaN" not in "".join(reader.text)
     assert "nan" not in reader.script(type="application/json", id="data")
 
 
 def test_datasets_together(reader, benchmark):
-    """Mean ranks, the diagram, and the lines of `across`, which say why there is no test if there is none."""
+    """Mean ranks, and why there is no test; a diagram is drawn only where models are told apart."""
     across = benchmark.across()
     rows = reader.rows("mean-ranks")
     assert [row[0][0] for row in rows] == list(across.models)
     assert [float(row[1][1]["data-v"]) for row in rows] == across.table["mean_rank"].tolist()
+    ranks = np.array([[float(cell[1]["data-v"]) for cell in row[3:]] for row in rows])
+    assert ranks.mean(axis=1).tolist() == across.table["mean_rank"].tolist()
     text = "".join(reader.text)
-    for line in across.lines():
-        assert line.partition(": ")[2] in text
-    assert [a["aria-label"] for _, a in reader.elements if a.get("role") == "img"] == [
-        "Mean ranks of the models, best at the left"
-    ]
-    assert ("critical difference" in text) == (across.nemenyi is not None)
+    assert across.nemenyi is None
+    assert across.notes
+    for note in across.notes:
+        assert note in text
+    assert [a for _, a in reader.elements if a.get("role") == "img"] == []
+    assert "critical difference" not in text
+
+
+def together(sizes, tmp_path):
+    """The section of a page of three models on datasets of these sizes, and what `across` finds."""
+    bench = kg.benchmark(cases.runs_of(sizes, seeds=(1,)), metrics="mrr")
+    reader = written_page(bench, tmp_path / "page.html")
+    text = "".join(reader.text)
+    pictures = [a["aria-label"] for _, a in reader.elements if a.get("role") == "img"]
+    return bench.across(), text[text.index("Datasets together", 100) : text.index("Protocol of each dataset")], pictures
+
+
+def test_tests_over_datasets_are_shown_where_they_tell_models_apart(tmp_path):
+    """Eight datasets: the diagram and the lines of `across`."""
+    across, text, pictures = together(range(20, 36, 2), tmp_path)
+    assert across.friedman.p_value <= 0.05
+    assert (across.pairs["better"] != "undecided").any()
+    for line in across.lines()[1:]:
+        assert line in text
+    assert pictures == ["Mean ranks of the models, best at the left"]
+
+
+def test_tests_over_datasets_that_decide_nothing_are_one_line(tmp_path, monkeypatch):
+    """The smallest of the p-values of Friedman's and Nemenyi's tests, and the notes."""
+    monkeypatch.setitem(cases.BEHIND, "B", 0.0)
+    monkeypatch.setitem(cases.BEHIND, "C", 0.0)
+    cases.scores_of.cache_clear()
+    cases.plain_run_of.cache_clear()
+    across, text, pictures = together(range(40, 52, 2), tmp_path)
+    cases.scores_of.cache_clear()
+    cases.plain_run_of.cache_clear()
+    smallest = min([across.friedman.p_value, *across.pairs["p_nemenyi"]])
+    assert smallest > 0.05
+    assert f"no test over datasets tells models apart: the smallest p-value is {smallest:.4f}" in text
+    assert "Friedman" not in text
+    assert pictures == []
+    for note in across.notes:
+        assert note in text
+
+
+def headline_of(runs, tmp_path, **more):
+    """The headline of the page of a benchmark, in large type, and the benchmark."""
+    bench = kg.benchmark(runs, **more)
+    written_page(bench, tmp_path / "page.html", overwrite=True)
+    html = (tmp_path / "page.html").read_text(encoding="utf-8")
+    (found,) = re.findall(r'<p class="verdict"><bdi>(.*?)</bdi>', html)
+    return found, bench
+
+
+def test_the_headline_says_who_by_how_much_and_how_surely(tmp_path):
+    """The smallest and the largest lead over the second, and the largest p-value of the leads."""
+    found, bench = headline_of(cases.runs_of((40, 60), ("A", "C")), tmp_path, metrics="mrr")
+    rows = bench.differences
+    assert set(rows["better"]) == {"A"}
+    low, high = sorted(abs(rows["difference"]))
+    p_value = rows["p_corrected"].max()
+    p_value = "p &lt; 0.0001" if p_value < 0.0001 else f"p &lt;= {p_value:.4f}"
+    assert found == f"Best in MRR ({p_value}): A on ring-40 and ring-60 by {low:.4f} to {high:.4f}"
+    found, bench = headline_of(cases.runs_of((12, 14), ("A", "B"), (1, 2)), tmp_path, metrics="mrr")
+    first = bench.verdict.leaders["ring-12"], bench.verdict.leaders["ring-14"]
+    assert set(bench.differences["decision"]) == {"undecided"}
+    if first[0] == first[1]:
+        assert found == f"MRR: undecided on ring-12 and ring-14 between {first[0][0]} and {first[0][1]}"
+    else:
+        said = [
+            f"undecided on {one} between {pair[0]} and {pair[1]}" for one, pair in zip(("ring-12", "ring-14"), first)
+        ]
+        assert found == f"MRR: {'; '.join(said)}"
+
+
+def test_the_headline_of_many_models_against_a_baseline_is_short(tmp_path):
+    sizes = range(40, 56, 2)
+    found, bench = headline_of(cases.runs_of(sizes), tmp_path, metrics="mrr", baseline="C")
+    counts = bench.differences["better"].value_counts().to_dict()
+    texts = [f"{name} on {counts[name]}" for name in counts if name in ("A", "B")]
+    assert len(texts) == 2
+    start = f"Better in MRR than the baseline C: {' and '.join(texts)} of 8 datasets"
+    assert found == f"{start}; {counts.get('C', 0)} of 16 differences worse, {counts.get('', 0)} undecided"
+
+
+def test_cautions_are_sorted_by_gravity_and_two_are_open(tmp_path):
+    """The same run under two names is graver than one seed; provenance is no caution."""
+    runs = {("A", 1, "x"): cases.plain_run_of(24, "A", 1), ("B", 1, "x"): cases.plain_run_of(24, "A", 1)}
+    runs["C", 1, "x"] = cases.plain_run_of(24, "C", 1)
+    bench = kg.benchmark(runs, metrics="mrr")
+    written_page(bench, tmp_path / "page.html")
+    html = (tmp_path / "page.html").read_text(encoding="utf-8")
+    found = re.findall(r'<li class="caution"><bdi>(.*?)</bdi>', html)
+    assert "are they the same run?" in found[0]
+    assert found[1].startswith("one run per model and dataset")
+    assert len(found) == 2 <= len(bench.notes)
 
 
 def test_latex_protocols_and_command(reader, benchmark):
@@ -211,7 +361,7 @@ def test_latex_protocols_and_command(reader, benchmark):
 
 def test_the_readme_and_the_pages_have_one_citation(reader, root):
     """The same BibTeX entry, of this version."""
-    citation = kg.report.page_parts.citation(kg.__version__)
+    citation = CITATION.replace("VERSION", kg.__version__)
     assert citation.startswith("@software{kgeval,")
     assert "year = {" in citation
     assert citation in "".join(reader.text)
@@ -220,14 +370,19 @@ def test_the_readme_and_the_pages_have_one_citation(reader, root):
 
 def test_all_numbers_are_embedded(reader, benchmark):
     data = reader.data()
-    assert data["table"] == rounded(frame_records(benchmark.table.set_index(["model", "dataset", "metric"])))
-    assert len(data["differences"]) == 6
+    assert data["table"] == rounded(frame_records(benchmark.table.set_index(["model"])))
+    assert data["leaders"] == {dataset: list(names) for dataset, names in benchmark.verdict.leaders.items()}
     assert [row["seed"] for row in data["runs"]][:3] == [1, 2, 3]
-    tests = reader.rows("tests")
-    assert len(tests) == 6
-    for row, found in zip(tests, benchmark.differences.to_dict("records")):
-        for place, name in ((4, "low_95"), (5, "p"), (6, "p_corrected"), (7, "level")):
-            assert float(row[place][1]["data-v"]) == pytest.approx(found[name], rel=1e-6)
+    assert len(data["differences"]) == 6
+    for row, found in zip(data["differences"], benchmark.differences.to_dict("records")):
+        for name in ("low_95", "p", "p_corrected", "level"):
+            assert row[name] == pytest.approx(found[name], rel=1e-6)
+    records = data["tables"]["means"]
+    assert [record["group"] for record in records] == [one for one in DATASETS for _ in range(3)]
+    means = benchmark.table.set_index(["dataset", "model", "metric"])["mean"]
+    assert [record["MRR ↑"] for record in records[:3]] == pytest.approx(
+        [means["toy", record["model"], "mrr"] for record in records[:3]], rel=1e-6
+    )
 
 
 def test_it_is_safe_and_complete(reader, page):
@@ -254,7 +409,7 @@ def test_runs_without_a_seed(tmp_path):
         page = written_page(found, tmp_path / f"{name}.html")
         assert [record["seed"] for record in page.data()["runs"]] == seeds
         if name == "some":
-            values = {row[0][0]: re.sub(r"0\.\d{4}", "x", row[-1][0]) for row in page.rows("seeds-1")}
+            values = {row[0][0]: re.sub(r"0\.\d{4}", "x", row[-1][0]) for row in page.rows("seeds")}
             assert values == {"A": "x (1), x (2)", "B": "x"}
 
 
@@ -267,17 +422,28 @@ def test_the_same_benchmark_gives_the_same_bytes(benchmark, page, runs, tmp_path
 
 @pytest.mark.thorough
 def test_missing_runs_and_one_model(runs, tmp_path):
-    """A model without a run on a dataset says so; one model has no differences."""
+    """A model without a run on a dataset has no row there; that is said once. One model has no differences."""
     kept = {key: result for key, result in runs.items() if key[0] != "bad" or key[2] == "toy"}
     reader = written_page(kg.benchmark(kept, metrics="mrr"), tmp_path / "a.html")
-    cells = {row[0][0]: row for row in reader.rows("means")}
-    assert cells["bad"][2][0] == "no run"
-    assert len(reader.rows("differences-2")) == 1
+    assert [row[0][0] for row in reader.rows("means")].count("bad") == 1
+    assert len(reader.rows("means")) == 5
+    assert len(reader.rows("differences")) == 3 + 1
+    text = "".join(reader.text)
+    assert text.count("no run of bad on ") == 1
+    assert "no common run on \\u202eevil <b>: all pairs with bad" in text
+    assert text.count("no common run") == 1
     alone = {key: result for key, result in runs.items() if key[0] == "good" and key[2] == "toy"}
     reader = written_page(kg.benchmark(alone, metrics="mrr"), tmp_path / "b.html")
-    assert "differences-1" not in reader.tables
-    assert math.isclose(float(reader.rows("means")[0][1][1]["data-v"]), np.mean([one["mrr"] for one in alone.values()]),
+    assert "differences" not in reader.tables
+    assert math.isclose(float(reader.rows("means")[0][2][1]["data-v"]), np.mean([one["mrr"] for one in alone.values()]),
                         rel_tol=1e-6)  # fmt: skip
+
+
+def test_unequal_numbers_of_runs_are_one_column(runs, tmp_path):
+    kept = {key: result for key, result in runs.items() if key[0] != "bad" or key[1] == 1}
+    reader = written_page(kg.benchmark(kept, metrics="mrr,mr"), tmp_path / "page.html")
+    assert reader.heads("means")[2:] == ["MRR ↑", "MR ↓", "runs"]
+    assert {row[0][0]: row[-1][0] for row in reader.rows("means")} == {"good": "3", HOSTILE: "3", "bad": "1"}
 
 
 def test_what_is_refused(benchmark, tmp_path):

@@ -112,17 +112,17 @@ def test_a_protocol_with_one_side_shows_its_side(result):
 
 
 def test_protocols_and_datasets_are_never_mixed(card):
-    """A table for each; what differs from the table before is said."""
+    """A table for each; what sets it apart from the others is said once."""
     runs = [card("A"), card("B"), card("A", sides="object"), card("C", dataset="f" * 64)]
     board = read_board(runs)
     assert [[row.model for row in one.rows] for one in board.tables] == [["A", "B"], ["A"], ["C"]]
     first, second, third = board.tables
-    assert second.differs_from(first) == ["protocol: object side, not both sides"]
-    assert first.differs_from(second) == ["protocol: both sides, not object side"]
-    (text, _) = third.differs_from(second)
     real = first.card.dataset_fingerprint[:8]
-    assert text == f"another dataset of the same name (fingerprint ffffffff, not {real})"
-    assert first.differs_from(first) == []
+    assert first.apart(board.tables) == [f"dataset fingerprint {real}", "both sides"]
+    assert second.apart(board.tables) == [f"dataset fingerprint {real}", "object side"]
+    assert third.apart(board.tables) == ["dataset fingerprint ffffffff", "both sides"]
+    assert second.apart([first, second]) == ["object side"]
+    assert first.apart([first]) == []
     (note,) = [note for note in board.notes if note.startswith("toy stands for 2 datasets with different contents")]
     assert f"(fingerprints {', '.join(sorted(['ffffffff', real]))})" in note
 
@@ -149,7 +149,8 @@ def test_a_run_on_the_easiest_triples_does_not_stand_first(tmp_path):
     assert part.rows[0].value("mrr")[0] == pytest.approx(sum(1 / k for k in range(1, 11)) / 10)
     assert full.heading.endswith("; 50 of 50 ranks")
     assert part.heading.endswith("; 20 of 50 ranks")
-    assert part.differs_from(full) == ["20 of 50 ranks, not 50 of 50 ranks"]
+    assert part.apart(board.tables) == ["20 of 50 ranks"]
+    assert full.apart(board.tables) == ["50 of 50 ranks"]
     where = f"toy, protocol {part.card.protocol_fingerprint}: "
     said = "the runs have ranks of different triples (50 of 50 ranks and 20 of 50 ranks); they are in different tables"
     assert f"{where}{said}" in board.notes
@@ -157,16 +158,20 @@ def test_a_run_on_the_easiest_triples_does_not_stand_first(tmp_path):
 
     # Seeds with 50 and 20 ranks are no mean; 20 of these and 20 of those are one table, and this is said.
     write_board([run(range(m), "A", 1), run(easy, "A", 2), run(range(20), "A", 3)], tmp_path / "board.html")
-    tables = Reader(tmp_path / "board.html").data()["tables"]
-    assert [(one["n_ranks"], one["n_read"]) for one in tables] == [(50, 50), (20, 50)]
-    assert [[len(row["runs"]) for row in one["rows"]] for one in tables] == [[1], [2]]
-    assert tables[1]["dropped"] == {"the file has no list for it": 30}
     reader = Reader(tmp_path / "board.html")
+    runs = reader.data()["runs"]
+    assert [(run["table"], run["counts"]["ranks"], run["counts"]["read"]) for run in runs] == [
+        ("board-1", 50, 50),
+        ("board-2", 20, 50),
+        ("board-2", 20, 50),
+    ]
+    assert len(reader.rows("board-2")) == 1
+    assert runs[1]["counts"]["dropped"] == {"the file has no list for it": 30}
     said = "2 runs have 20 of 50 ranks each; cards do not list the ranked triples, so these may differ between the runs"
     assert [note for note in reader.data()["notes"] if note.startswith(f"{where}{said}")]
     text = "".join(reader.text)
     assert "Only 20 of 50 ranks. Left out: 30 ranks: the file has no list for it." in text
-    assert "Differs from the table before: 20 of 50 ranks, not 50 of 50 ranks." in text
+    assert [row[1][0] for row in reader.rows("tables")] == ["50 of 50 ranks", "20 of 50 ranks"]
 
 
 def test_equal_numbers_for_other_reasons_are_other_tables(card):
@@ -176,7 +181,8 @@ def test_equal_numbers_for_other_reasons_are_other_tables(card):
     board = read_board(runs)
     assert [[row.model for row in one.rows] for one in board.tables] == [["A", "B"], ["C"]]
     assert board.tables[0].heading.endswith("; 26 of 30 ranks")
-    assert board.tables[1].differs_from(board.tables[0]) == [f"4 ({listed}), not 4 ({unseen})"]
+    assert board.tables[1].apart(board.tables) == [f"4 ({listed})", "26 of 30 ranks"]
+    assert board.tables[0].apart(board.tables) == [f"4 ({unseen})", "26 of 30 ranks"]
     assert not [note for note in board.notes if "cards do not say" in note]
 
 
@@ -185,7 +191,8 @@ def test_a_difference_that_the_sentence_hides_is_said(card):
     other = copy.deepcopy(card("B").content)
     other["protocol"] |= {"fingerprint": "12345678", "settings": {**other["protocol"]["settings"], "unseen": "worst"}}
     first, second = read_board([card("A"), card("A2"), Card(other)]).tables
-    assert second.differs_from(first) == ["protocol: unseen 'worst', not 'rank'"]
+    assert second.apart([first, second]) == ["unseen 'worst'"]
+    assert first.apart([first, second]) == ["unseen 'rank'"]
 
 
 @pytest.mark.parametrize(
@@ -313,24 +320,91 @@ def test_the_page_has_every_row(folder):
     reader = Reader(folder / "board.html")
     assert reader.title == "</title><b>&"
     assert {name for name, _ in reader.elements} & {"img", "iframe", "link", "object"} == set()
-    names = [name for name in reader.tables if name.startswith("board-")]
-    assert len(names) == 2
-    rows = reader.tables["board-1"]["rows"][1:]
-    assert len(rows) == len(LABELS) * 3
+    names = [name for name in reader.tables if name.startswith("board-") and "runs" not in name]
+    assert names == ["board-1", "board-2"]
+    rows = reader.rows("board-1")
+    assert len(rows) == len(LABELS)
     top = 0.2 + (len(LABELS) - 1) / 100  # of the last label; its runs have 0.001 and 0.002 more
-    best, first, second = rows[:3]
-    assert best[1][0] == f"{top + 0.0015:.4f} ± 0.0007"
-    assert float(best[1][1]["data-v"]) == pytest.approx(top + 0.0015)
+    best, (first, second) = rows[0], reader.rows("board-1-runs-1")
+    assert best[2][0] == f"{top + 0.0015:.4f} ± 0.0007"
+    assert float(best[2][1]["data-v"]) == pytest.approx(top + 0.0015)
     assert (first[0][0], second[0][0]) == ("seed 1", "seed 2")
-    assert first[1][0] == f"{top + 0.001:.4f}[{top - 0.049:.4f}, {top + 0.051:.4f}]"
-    means = [float(row[1][1]["data-v"]) for row in rows[::3]]
+    assert first[2][0] == f"{top + 0.001:.4f} [{top - 0.049:.4f}, {top + 0.051:.4f}]"
+    means = [float(row[2][1]["data-v"]) for row in rows]
     assert means == sorted(means, reverse=True)
-    shown = {row[0][0].replace("2 seeds", "") for row in rows[::3]}
+    shown = {row[0][0].replace("2 seeds", "") for row in rows}
     assert {shown_label(label) for label in LABELS if label.isprintable() and len(label) < 30} <= shown
     data = reader.data()
-    assert [len(one["rows"]) for one in data["tables"]] == [len(LABELS), 1]
-    assert data["unread"][0]["file"] == "<b>.json"
+    assert [len(data["tables"][name]) for name in names] == [len(LABELS), 1]
+    assert len(data["runs"]) == 2 * len(LABELS) + 1
+    assert data["tables"]["unread"][0]["file"] == "<b>.json"
     assert reader.rows("unread")[0][0][0] == "<b>.json"
+
+
+def headline_of(path):
+    page = html.unescape(path.read_text(encoding="utf-8"))
+    return re.search(r'<p class="verdict"><bdi>(.*?)</bdi></p>', page)[1]
+
+
+def test_the_headline_names_the_leaders(card, tmp_path):
+    """One table: value and lead; several: the leaders, and a list of the tables with the leads."""
+    path = tmp_path / "board.html"
+    runs = [card("A", 1, 0.3), card("A", 2, 0.4), card("B", 1, 0.3), card("C", 1, 0.2)]
+    write_board(runs, path)
+    assert headline_of(path) == "A leads on toy: MRR 0.3500, 0.0500 ahead of B"
+    assert "tables" not in Reader(path).tables
+    write_board([*runs, card("D", 1, 0.9, sides="object")], path, overwrite=True)
+    assert headline_of(path) == "Best are A on toy (1) (MRR 0.3500) and D on toy (2) (MRR 0.9000)"
+    reader = Reader(path)
+    rows = [[text for text, _ in row] for row in reader.rows("tables")]
+    assert rows == [
+        ["toy (1)", "both sides", "A", "MRR 0.3500", "0.0500 ahead of B", "4"],
+        ["toy (2)", "object side", "D", "MRR 0.9000", "alone", "1"],
+    ]
+    assert "values in different tables are not comparable" in reader.tables["tables"]["caption"]
+    assert "The order is no test" in "".join(reader.text)
+
+
+def test_a_board_without_a_ranked_run_has_no_leader(card, tmp_path):
+    write_board([card("A", mrr=None)], tmp_path / "board.html")
+    assert headline_of(tmp_path / "board.html").startswith("no ranked run leads on toy")
+
+
+def test_each_table_has_the_command_that_tests_it(card, tmp_path):
+    """The results beside the cards: benchmark for several seeds, compare for single runs; a run alone has none."""
+    for name, seed, mrr in (("A", 1, 0.3), ("A", 2, 0.4), ("B", 1, 0.3)):
+        write_card(card(name, seed, mrr), tmp_path / f"{name} {seed}.json")
+    write_card(card("C", 1, sides="object"), tmp_path / "c.json")
+    write_board(tmp_path, tmp_path / "board.html")
+    text = "".join(Reader(tmp_path / "board.html").text)
+    assert "kgeval benchmark 'A 1.kgeval' 'A 2.kgeval' 'B 1.kgeval' --metrics mrr" in text
+    assert text.count("Test the differences") == 1
+    (tmp_path / "A 2.json").unlink()
+    write_board(tmp_path, tmp_path / "board.html", overwrite=True)
+    assert "kgeval compare 'A 1.kgeval' 'B 1.kgeval' --metrics mrr" in "".join(Reader(tmp_path / "board.html").text)
+
+
+def test_values_show_their_range_over_ties_where_ties_matter(card, tmp_path):
+    """Mean of the worst 0.2 and 0.3, of the best 0.4 and 0.5; the whisker is drawn for a run; few ties show nothing."""
+    path = tmp_path / "board.html"
+    runs = [card("A", 1, 0.3), card("A", 2, 0.4), card("B", 1, 0.35)]
+    for run, ends in zip(runs[:2], ((0.2, 0.4), (0.3, 0.5))):
+        run.content["ties"] = {
+            "counted": "realistic",
+            "share": 0.2,
+            "range": {"mrr": dict(zip(("pessimistic", "optimistic"), ends))},
+        }
+    runs[2].content["ties"] |= {"share": 0.0, "range": {}}
+    write_board(runs, path)
+    rows = {row[0][0].partition("2 seeds")[0]: row for row in Reader(path).rows("board-1")}
+    assert rows["A"][2][0] == "0.3500 ± 0.0707ties: 0.2500 to 0.4500"
+    assert "ties: " not in rows["Bseed 1"][2][0]
+    assert "warn" in rows["A"][8][1]["class"].split()
+    assert rows["A"][8][0] == "20.0%"
+    assert [row[2][0] for row in Reader(path).rows("board-1-runs-1")] == [
+        "0.3000 [0.2500, 0.3500]ties: 0.2000 to 0.4000",
+        "0.4000 [0.3500, 0.4500]ties: 0.3000 to 0.5000",
+    ]
 
 
 def test_rows_link_to_cards_in_the_folder_and_hold_the_others(folder, result, tmp_path_factory):
@@ -339,9 +413,9 @@ def test_rows_link_to_cards_in_the_folder_and_hold_the_others(folder, result, tm
     reader = Reader(folder / "links.html")
     links = [a["href"] for name, a in reader.elements if name == "a" and a["href"].startswith("./")]
     assert "./0%20%231%25.json" in links
-    # The line of a model links to the cards of its runs, and so does each run; the run alone has one line.
-    assert len(links) == 2 * 2 * len(LABELS) + 1
-    assert not [a for name, a in reader.elements if name == "pre"]
+    # Each run that a model opens links to its card, and so does the run that is alone.
+    assert len(links) == len(set(links)) == 2 * len(LABELS) + 1
+    assert [a["id"] for name, a in reader.elements if name == "pre"] == ["test-1"]
     elsewhere = tmp_path_factory.mktemp("elsewhere") / "board.html"
     write_board([result, folder / "alone.json"], elsewhere)
     reader = Reader(elsewhere)
@@ -380,7 +454,7 @@ def test_bounded_values_show_their_bounds(card, tmp_path):
     content["metrics"]["mrr"] = {"value": None, "low": None, "high": None, "least": 0.2, "greatest": 0.4}
     write_board([Card(content)], tmp_path / "board.html")
     row = Reader(tmp_path / "board.html").rows("board-1")[0]
-    assert row[1][0] == "0.2000 to 0.4000"
+    assert row[2][0] == "0.2000 to 0.4000"
 
 
 def test_the_json_of_the_page_is_strict(card, tmp_path):
@@ -388,9 +462,11 @@ def test_the_json_of_the_page_is_strict(card, tmp_path):
     content = copy.deepcopy(card("A", mrr=None).content)
     content["ties"]["share"] = None
     write_board([Card(content)], tmp_path / "board.html")
-    run = Reader(tmp_path / "board.html").data()["tables"][0]["rows"][0]["runs"][0]
-    assert run["tie_rate"] is None
-    assert run["metrics"]["mrr"] == [None, None, None]
+    data = Reader(tmp_path / "board.html").data()
+    (run,), (row,) = data["runs"], data["tables"]["board-1"]
+    assert run["ties"]["share"] is None
+    assert [run["metrics"]["mrr"][name] for name in ("value", "low", "high")] == [None, None, None]
+    assert [row[name] for name in ("MRR ↑", "MRR ↑ low", "MRR ↑ high", "ties")] == [None] * 4
     assert json.dumps(run)
 
 

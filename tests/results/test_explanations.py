@@ -6,7 +6,8 @@ import pytest
 from grids import light, thinned
 
 import kgeval as kg
-from kgeval.results.explanations import could_have_stood, extreme_rows, kept_rivals
+from kgeval.results.evaluation_result import kept_rivals
+from kgeval.results.explanations import could_have_stood, extreme_rows
 from kgeval.results.rank_table import RankTable
 
 N = 8

@@ -56,7 +56,7 @@
 
   function sortable(table, key) {
     const bodies = [...table.tBodies];
-    const heads = all("thead th", table);
+    const heads = [...table.tHead.rows[0].cells];
     const order = { column: -1, isUp: false };
 
     function keyOf(body, column) {
@@ -130,18 +130,27 @@
   }
 
   const quoted = (text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
-  const textOf = (cell) => (cell.tagName === "TH" && cell.scope === "row" && cell.querySelector("bdi") || cell).textContent;
+
+  function textOf(cell) {
+    const label = cell.tagName === "TH" && cell.scope === "row" && find("bdi", cell);
+    const copy = (label || cell).cloneNode(true);
+    for (const extra of all(".axis, .flag, .note, title", copy)) extra.remove();
+    return copy.textContent;
+  }
 
   function csvOf(source) {
-    const rows = all("tr:not(.more)", source).filter((row) => row.cells.length > 1 && !row.closest("[hidden]"));
+    const rows = [...source.rows].filter((row) => row.cells.length > 1 && !row.matches(".more, [hidden] *"));
     const hasEnds = [...source.rows[0].cells].map((_, i) => rows.some((row) => row.cells[i]?.dataset.l));
-    return rows.map((row, place) => [...row.cells].flatMap((cell, i) => {
+    const isGrouped = find("th[scope=rowgroup]", source);
+    const groupOf = (row) => find("th[scope=rowgroup]", row.parentElement)?.textContent ?? "group";
+    return rows.map((row, place) => [...(isGrouped ? [groupOf(row)] : []), ...[...row.cells].flatMap((cell, i) => {
+      if (cell.classList.contains("drawn")) return [];
       const name = textOf(cell);
       if (place === 0) return hasEnds[i] ? [name, `${name} low`, `${name} high`] : [name];
       const { v, l = "", h = "" } = cell.dataset;
       const value = v ?? (cell.classList.contains("number") && cell.tagName === "TD" ? cell.textContent : name);
       return hasEnds[i] ? [value, l, h] : [value];
-    }).map(quoted).join(",")).join("\n");
+    })].map(quoted).join(",")).join("\n");
   }
 
   for (const source of all("table")) {
