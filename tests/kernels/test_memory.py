@@ -216,10 +216,10 @@ def test_the_estimate_is_near_the_peak_of_a_count(geometry, loops):
     """100,000 candidates; the peak depends on the vectors, the estimate does not."""
     rng = np.random.default_rng(0)
     candidates = rng.standard_normal((100_000, 64), dtype=np.float32)
-    b = make_counter(geometry, candidates[:1000], "numpy").batch_size
+    b = make_counter(geometry, candidates[:2000], "numpy").batch_size
     places = Places(np.arange(b), np.arange(b), np.zeros(0, np.int64), np.zeros(0, np.int64))
     queries = rng.normal(size=(b, 64))
-    make_counter(geometry, candidates[:1000], "numpy").count(queries, places)  # compiles
+    make_counter(geometry, candidates[:2000], "numpy").count(queries, places)  # compiles
     tracemalloc.start()
     try:
         make_counter(geometry, candidates, "numpy").count(queries, places)
