@@ -58,7 +58,7 @@ class Reader(html.parser.HTMLParser):
     def handle_starttag(self, tag, attributes):
         attributes = dict(attributes)
         self.elements.append((tag, attributes))
-        if tag not in ("meta", "input", "br"):
+        if tag not in ("meta", "input", "br", "wbr"):
             self.open.append(tag)
         if tag == "script":
             self.scripts.append((attributes, ""))

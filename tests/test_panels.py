@@ -18,7 +18,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")
 HOSTILE = "<script>alert('x')</script><img src=x onerror=alert(1)></td></table></div>&amp;\u202e\x1b[31m"
 ELEMENTS = {
     "bdi", "details", "div", "li", "path", "strong", "style", "summary", "svg", "table", "tbody", "td", "th", "thead",
-    "small", "span", "sup", "title", "tr", "ul",
+    "small", "span", "sup", "title", "tr", "ul", "wbr",
 }  # fmt: skip
 ATTRIBUTES = {
     "aria-hidden", "class", "colspan", "d", "data-h", "data-l", "data-v", "dir", "fill", "height", "open",

@@ -16,10 +16,10 @@ from typing import Any
 
 from kgeval.base.wording import MAX_DECIMALS, between, printable, shown_label, shown_line, written
 
-VOID = frozenset(("br", "col", "hr", "input", "link", "meta"))  # HTML elements without an end tag
+VOID = frozenset(("br", "col", "hr", "input", "link", "meta", "wbr"))  # HTML elements without an end tag
 UNITS = 1000  # a drawing is `UNITS` wide and `HEIGHT` high, in the units of its coordinates
 HEIGHT = 20
-N_COLOURS = 8  # of models
+N_COLOURS, N_PATTERNS = 15, 8  # of models
 
 
 class Markup(str):
@@ -202,12 +202,12 @@ def interval_bar(
 
 
 def model_class(model: int) -> str:
-    """Return the CSS class of a model's colour; models from the ninth on are grey, since there are eight colours.
+    """Return the CSS class of a model's colour; models from the sixteenth on are grey, since there are 15 colours.
 
     Examples
     --------
-    >>> model_class(7), model_class(8)
-    ('m7', 'm-other')
+    >>> model_class(14), model_class(15)
+    ('m14', 'm-other')
     """
     return f"m{model}" if model < N_COLOURS else "m-other"
 
@@ -229,7 +229,7 @@ def patterns() -> Markup:
     tiles = [
         tag(
             "pattern",
-            tag("path", d=d, class_="hatch", stroke_width=1.4 if i < 6 else 2.4),
+            tag("path", d=d, class_="hatch", stroke_width=1 if i < 6 else 2),
             id=f"pattern-{i}", width=6, height=6, patternUnits="userSpaceOnUse",
         )
         for i, d in enumerate(lines, 1)
@@ -238,10 +238,9 @@ def patterns() -> Markup:
 
 
 def patterned(model: int, x: float, y: float, width: float, height: float) -> Markup | None:
-    """Return the pattern of a model over a rectangle; None if it has no pattern (first model, grey models)."""
-    if not 0 < model < N_COLOURS:
-        return None
-    return tag("rect", x=x, y=y, width=width, height=height, rx=2, fill=f"url(#pattern-{model})")
+    """Return the pattern of a model over a rectangle; None if it has no pattern, as the first model."""
+    pattern = model % N_PATTERNS
+    return tag("rect", x=x, y=y, width=width, height=height, fill=f"url(#pattern-{pattern})") if pattern else None
 
 
 LONG_TEXT = 40  # a column with a longer text is wide
@@ -540,3 +539,24 @@ def axis_ends(low: str, middle: str, high: str) -> Markup:
     '<span class="axis"><span>0</span><span></span><span>1</span></span>'
     """
     return tag("span", *(tag("span", text) for text in (low, middle, high)), class_="axis")
+
+
+def axis_of(limits: tuple[float, float]) -> Markup:
+    """Return the axis of drawings between two limits as text: both ends and the middle.
+
+    Parameters
+    ----------
+    limits : tuple of float
+        As in `interval_bar`.
+
+    Examples
+    --------
+    >>> axis_of((0.0, 1.0))
+    '<span class="axis"><span>0</span><span>0.5</span><span>1</span></span>'
+    >>> axis_of((-0.315, 0.315)).count("0.315"), axis_of((0.20714, 0.35621)).split(">")[2]
+    (2, '0.207</span')
+    """
+    low, high = limits
+    places = max(0, 2 - math.floor(math.log10(high - low))) if high > low else 3
+    values = (round(value, places) for value in (low, (low + high) / 2, high))
+    return axis_ends(*(f"{value or 0.0:,.10g}" for value in values))

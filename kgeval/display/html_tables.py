@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -13,6 +14,8 @@ from kgeval.display.table import BOLD, Cell, Column, Note, Table
 N_DIGITS = 7  # significant digits of the numbers that are kept for sorting and downloads
 MAX_LABEL = 70  # characters of a label that are shown; the rest is seen under the pointer
 MAX_HEAD = 32  # characters of the heading of a column
+BREAKS = re.compile(r"(?<=\w/)(?=\w)"), re.compile(r"(?<=\w[_.])(?=[^\W_])")  # of a path, of another label
+UNBROKEN = 20  # characters of a label that no line breaks
 LONG_TEXT = 40  # a column with a longer text is wide
 
 
@@ -87,7 +90,23 @@ def label(text: str, limit: int | None = None) -> Markup:
     '<bdi title="/people/person/nationality">/peop…onality</bdi>'
     """
     shown = text if limit is None else short(text, limit)
-    return tag("bdi", shown, title=shown_label(text) if shown != text else None)
+    return tag("bdi", breakable(shown), title=shown_label(text) if shown != text else None)
+
+
+def breakable(text: str) -> Markup:
+    """Return a label that may break after "/" (without one, after "_" and "."), not in a word of a relation's name.
+
+    Parameters
+    ----------
+    text : str
+
+    Examples
+    --------
+    >>> breakable("/people/person/place_of_birth"), breakable("member_of_domain_usage"), breakable("member_of")
+    ('/people/<wbr>person/<wbr>place_of_birth', 'member_<wbr>of_<wbr>domain_<wbr>usage', 'member_of')
+    """
+    pieces = BREAKS["/" not in text].split(text) if len(text) > UNBROKEN else [text]
+    return joined(*[part for piece in pieces for part in (tag("wbr"), piece)][1:])
 
 
 def short(text: str, limit: int) -> str:

@@ -1,27 +1,31 @@
-"""The eight colours of models, for plots and for the report page: a list for a light ground and one for a dark ground.
+"""What tells fifteen models apart: a colour for a light and for a dark ground, a dash, a pattern and a marker each.
 
 The colours of each list were searched by computer so that every two of them differ for readers with normal vision and
-for readers with deuteranopia or protanopia; `tests/report/test_plots.py` measures the distances. Colour i has a similar
-hue in both lists. Each colour has a contrast of at least 3 to its ground, which is white or ``#1f242a``.
+for readers with deuteranopia or protanopia, the first eight most; `tests/report/test_plots.py` measures the distances.
+Each has a contrast of at least 3 to its ground, which is white or ``#1f242a``. Dashes, patterns and markers have other
+periods than colours, so that two models differ in more than the colour.
 """
 
-COLOURS: tuple[str, ...] = (
-    "#0072b2",  # blue
-    "#d55e00",  # vermillion
-    "#246048",  # dark green
-    "#cc789c",  # pink
-    "#00249c",  # navy
-    "#a88454",  # tan
-    "#6c0c00",  # maroon
-    "#1a1c20",  # near black
-)
-DARK_COLOURS: tuple[str, ...] = (
-    "#00c0fc",  # sky blue
-    "#fcb400",  # amber
-    "#00c078",  # green
-    "#cc489c",  # pink
-    "#546cfc",  # blue
-    "#f0fc90",  # pale yellow
-    "#cc5418",  # rust
-    "#fcfcfc",  # near white
+from __future__ import annotations
+
+COLOURS: tuple[str, ...] = (  # blue, vermillion, dark green, pink, navy, tan, maroon, near black, then seven others
+    "#0072b2", "#d55e00", "#246048", "#cc789c", "#00249c", "#a88454", "#6c0c00", "#1a1c20",
+    "#0000fc", "#18003c", "#b448fc", "#840c78", "#f000cc", "#000cc0", "#844800",
+)  # fmt: skip
+DARK_COLOURS: tuple[str, ...] = (  # sky blue, amber, green, pink, blue, pale yellow, rust, near white, seven others
+    "#00c0fc", "#fcb400", "#00c078", "#cc489c", "#546cfc", "#f0fc90", "#cc5418", "#fcfcfc",
+    "#f09cc0", "#786c60", "#b4fcc0", "#2484d8", "#d8b454", "#a8603c", "#fcfc00",
+)  # fmt: skip
+# Lengths of strokes and gaps, in widths of the line.
+DASHES = ((), (3.5, 2), (1, 1.5), (4.5, 1.5, 1, 1.5), (6, 2), (2, 1), (0.5, 2), (3, 1, 0.5, 1, 0.5, 1))
+HATCHES = ("", "////", "---", "\\\\\\\\", "|||", "+++", "xxx", "...")  # of matplotlib; those of SVG are alike
+# The code of matplotlib, and an outline of radius 1 in SVG.
+MARKERS = (
+    ("o", "M-1 0A1 1 0 1 1 1 0A1 1 0 1 1-1 0z"),
+    ("s", "M-.9-.9H.9V.9H-.9z"),
+    ("^", "M0-1.2L1.1.8H-1.1z"),
+    ("D", "M0-1.3L1.2 0L0 1.3L-1.2 0z"),
+    ("v", "M0 1.2L1.1-.8H-1.1z"),
+    ("P", "M-.4-1.1H.4V-.4H1.1V.4H.4V1.1H-.4V.4H-1.1V-.4H-.4z"),
+    ("X", "M-.5-1.1L0-.5L.5-1.1L1.1-.5L.5 0L1.1.5L.5 1.1L0 .5L-.5 1.1L-1.1.5L-.5 0L-1.1-.5z"),
 )

@@ -1,502 +1,372 @@
-"""ModelFile that all plots share: styles, colours and dashes, labels as plain text, legends, fonts, files.
+"""The figures of results, one function each: shares of ranks, hits@k, values and differences by group, mean ranks.
 
-`kgeval.report.plots`, `curve_plots` and `step_plots` draw on a `Sheet`. Lines of different models have different
-colours and dashes, so that they also differ in a grey print. No function changes a setting of matplotlib.
+Each returns a `Figure`, which the pages and `kgeval.report.plots` draw. Models have the colours, dashes and markers of
+their places, so the caller names the best first.
 """
 
 from __future__ import annotations
 
-import io
-import textwrap
-import warnings
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from kgeval.base.checks import check_one_of, names_unknown_arguments, warn_user
-from kgeval.base.files import check_target, replacing
-from kgeval.base.wording import printable
-from kgeval.errors import DataError, MetricError, MissingExtra
-from kgeval.report.colours import COLOURS
+from kgeval.metrics.grammar import display_of
+from kgeval.report.figure import (
+    ROWS,
+    Area,
+    Axis,
+    Bars,
+    Dots,
+    Figure,
+    Line,
+    Mark,
+    Panel,
+    Texts,
+    nice_ticks,
+    points_of,
+    ticks_of,
+)
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-    from matplotlib.text import Text
-
-PALETTE = COLOURS
-GREY = "#767676"
-LINES = ("-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)))
-MARKERS = "os^DvP"
-MAX_CHARACTERS = 40
-MIN_TEXT = 6.0  # points
-PICTURE_SUFFIXES = (".png", ".svg", ".pdf")
-# For characters that the font of matplotlib lacks, in the order in which they are tried.
-FALLBACK_FONTS = (
-    "Noto Sans CJK SC", "Noto Sans CJK JP", "Noto Sans CJK KR", "Source Han Sans SC", "Source Han Sans", "PingFang SC",
-    "Hiragino Sans", "Microsoft YaHei", "Yu Gothic", "Malgun Gothic", "WenQuanYi Zen Hei", "Droid Sans Fallback",
-    "Arial Unicode MS", "Noto Sans", "Noto Sans Devanagari", "Noto Sans Bengali", "Noto Sans Thai", "Nirmala UI",
-)  # fmt: skip
-
-Names = Sequence[str] | Mapping[str, str] | None
-
-
-@dataclass(frozen=True)
-class Style:
-    """Sizes of a figure.
-
-    Parameters
-    ----------
-    width : float
-        Width of a figure in inches.
-    text : float
-        Size of all texts in points.
-    line, marker : float
-        Width of lines and size of markers in points.
-    row : float
-        Height of one row of a plot with rows, in inches.
-    dpi : int
-        Resolution of ``.png`` files.
-    """
-
-    width: float
-    text: float
-    line: float
-    marker: float
-    row: float
-    dpi: int
+MAX_BESIDE = 4  # models whose bars stand beside each other; each of more models has a panel
+TOWER = 0.05  # the share of all ranks, tied in one bin, from which on the bin is marked
+MARKED = tuple(step * 10**power for power in range(9) for step in (1, 3))  # values of k that have a marker
+DECIDED = (("decided", Dots((), 0, (True,))), ("undecided", Dots((), 0, (False,))))
+LANE, LANE_HEIGHT = 0.84, 2.4  # width of the bars of a bin; rows of a panel of one of many models
+Data = Mapping[str, Any]
+Scattered = Sequence[tuple[float, float, float, str]]
 
 
-STYLES = {"screen": Style(6.4, 10.0, 1.5, 5.0, 0.27, 150), "paper": Style(3.3, 8.0, 1.0, 3.5, 0.19, 300)}
-
-
-@dataclass(frozen=True)
-class Sheet:
-    """The axes on which a plot is drawn, and their style.
-
-    Parameters
-    ----------
-    figure : matplotlib.figure.Figure
-    panels : sequence of matplotlib.axes.Axes
-    style : Style
-    is_new : bool
-        Whether the figure was made for this plot; if not, its size and its other contents belong to the user.
-    """
-
-    figure: Figure
-    panels: Sequence[Axes]
-    style: Style
-    is_new: bool
-
-    @classmethod
-    def of(
-        cls, style: str, ax: Axes | None, height: float, parts: Sequence[float] = (1.0,), *, share_x: bool = False
-    ) -> Sheet:
-        """Return the sheet of a plot: the user's axes, or a new figure.
-
-        Parameters
-        ----------
-        style : str
-            One of `STYLES`.
-        ax : matplotlib.axes.Axes or None
-            The user's axes; None: a new figure that is not registered in ``pyplot``.
-        height : float
-            Height of a new figure, in inches.
-        parts : sequence of float
-            Relative heights of the panels of a new figure, from top to bottom; with `ax`, there is one panel.
-        share_x : bool
-            Whether the panels have the same x axis.
-
-        Raises
-        ------
-        MetricError
-            If the style is unknown, or if `ax` is not an axes of matplotlib.
-        MissingExtra
-            If matplotlib is not installed.
-        """
-        check_one_of("style", style, STYLES, MetricError)
-        chosen = STYLES[style]
-        try:
-            from matplotlib.axes import Axes as AxesClass
-            from matplotlib.figure import Figure
-        except ImportError as error:
-            raise MissingExtra('pictures need matplotlib; pip install "kgeval[report]"') from error
-        if ax is not None and not isinstance(ax, AxesClass):
-            raise MetricError(f"ax must be an axes of matplotlib, such as plt.subplots()[1]; got {type(ax).__name__}")
-        if ax is not None:
-            figure, panels = ax.figure.figure, [ax]  # the figure itself, also if it has subfigures
-        else:
-            figure = Figure(figsize=(chosen.width, height), dpi=chosen.dpi, layout="constrained")
-            drawn = figure.subplots(len(parts), 1, squeeze=False, height_ratios=list(parts), sharex=share_x)
-            panels = list(drawn[:, 0])
-        for axes in panels:
-            axes.tick_params(labelsize=chosen.text, width=0.6, length=3)
-            for spine in axes.spines.values():
-                spine.set_linewidth(0.6)
-        return cls(figure, panels, chosen, ax is None)
-
-    @property
-    def axes(self) -> Axes:
-        """The first panel."""
-        return self.panels[0]
-
-    def line_style(self, i: int) -> dict[str, Any]:
-        """Return colour, dashes, marker and sizes of a model, as arguments of matplotlib's ``plot``.
-
-        Parameters
-        ----------
-        i : int
-            The index of the model, from 0.
-        """
-        return {**line_style(i), "linewidth": self.style.line, "markersize": self.style.marker}
-
-    def set_labels(self, title: str, x: str, y: str, panel: int = 0) -> None:
-        """Set the title and the labels of a panel.
-
-        Parameters
-        ----------
-        title, x, y : str
-            Drawn literally. An empty title is left out.
-        panel : int
-            The number of the panel, from 0.
-        """
-        axes, size = self.panels[panel], self.style.text
-        texts = [axes.set_xlabel(x, fontsize=size), axes.set_ylabel(y, fontsize=size)]
-        if title:
-            heading = axes.set_title(title, fontsize=size, loc="left")
-            texts.append(heading)
-            if self.is_new:
-                # The title starts at the left edge of the figure, not of the axes: long labels leave room for it.
-                from matplotlib.transforms import blended_transform_factory
-
-                heading.set_transform(blended_transform_factory(self.figure.transFigure, heading.get_transform()))
-                heading.set_position((4.0 / 72.0 / self.style.width, 1.0))
-                self._wrap(heading)
-        as_text(*texts)
-
-    def add_legend(self, handles: Sequence[Any], labels: Sequence[str]) -> None:
-        """Add a legend that shows labels literally: below the axes of a new figure, inside the user's axes.
-
-        Parameters
-        ----------
-        handles : sequence of artists
-        labels : sequence of str
-            One label per handle; control characters are escaped, and long labels shortened.
-        """
-        # Matplotlib leaves out labels that begin with an underscore, so the texts are set afterwards.
-        numbers = [str(i) for i in range(len(labels))]
-        look: dict[str, Any] = {"fontsize": self.style.text, "frameon": False, "handlelength": 2.2, "borderpad": 0.2}
-        look |= {"columnspacing": 1.2, "borderaxespad": 0.2}
-        if not self.is_new:
-            _set_texts(self.axes.legend(list(handles), numbers, loc="best", **look), labels, MAX_CHARACTERS)
-            return
-        # As many columns as fit; if one column does not fit, shorter labels.
-        columns = list(range(min(len(labels), 4), 0, -1))
-        for n_columns, limit in [*((n, MAX_CHARACTERS) for n in columns), *((1, limit) for limit in (28, 20, 14))]:
-            legend = self.figure.legend(list(handles), numbers, loc="outside lower left", ncols=n_columns, **look)
-            _set_texts(legend, labels, limit)
-            if limit == 14 or legend.get_window_extent().width <= 0.96 * self.figure.bbox.width:
-                return
-            legend.remove()
-
-    def finish(self) -> Figure:
-        """Make all texts readable and return the figure: fonts, tick labels that do not overlap, labels inside."""
-        choose_fonts(self.figure if self.is_new else self.axes)
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Glyph .* missing")  # `choose_fonts` has warned
-            self.figure.draw_without_rendering()
-            for axes in self.panels:
-                for along in ("x", "y"):
-                    _separate_ticks(self.figure, axes, along, self.is_new)
-                label = axes.xaxis.label
-                if label.get_window_extent().x1 > self.figure.bbox.width:
-                    label.set(horizontalalignment="right", x=1.0)
-        return self.figure
-
-    def _wrap(self, heading: Text) -> None:
-        """Break the lines of a title so that it is not wider than the figure."""
-        as_text(heading)
-        choose_fonts(heading)
-        lines = heading.get_text().split("\n")
-        for width in range(max(map(len, lines)), 11, -1):
-            heading.set_text("\n".join(part for line in lines for part in textwrap.wrap(line, width) or [""]))
-            if heading.get_window_extent().width <= 0.97 * self.figure.bbox.width:
-                return
-
-
-def line_style(i: int) -> dict[str, Any]:
-    """Return colour, dashes and marker of a model, as arguments of matplotlib's ``plot``.
-
-    Parameters
-    ----------
-    i : int
-        The index of the model, from 0. The first 40 models differ in colour or dashes.
-    """
-    return {
-        "color": PALETTE[i % len(PALETTE)],
-        "linestyle": LINES[i % len(LINES)],
-        "marker": MARKERS[i % len(MARKERS)],
-    }
-
-
-def shorten(label: str, limit: int = MAX_CHARACTERS) -> str:
-    """Return a label to draw: control characters are escaped, and the middle of a long label becomes "…".
-
-    Parameters
-    ----------
-    label : str
-    limit : int
-        The largest number of characters to return.
+def tower(tied: Sequence[int], total: int) -> int | None:
+    """Return the bin with the most ties, if at least 5% of all ranks tie in it.
 
     Examples
     --------
-    >>> shorten("/people/person/nationality", 11)
-    '/peop…ality'
+    >>> tower([1, 6], 100), tower([1, 4], 100)
+    (1, None)
     """
-    text = printable(label)
-    n_kept = limit - 1
-    return text if len(text) <= limit else text[: n_kept // 2] + "…" + text[len(text) - (n_kept + 1) // 2 :]
+    most = max(tied, default=0)
+    return tied.index(most) if total and most >= TOWER * total else None
 
 
-def split_names(names: Names) -> tuple[Sequence[str] | None, dict[str, str]]:
-    """Return the names of the models, and the names to show in place of labels, from the argument `names` of a plot.
+def rank_distribution(names: Sequence[str], found: Data, title: str) -> Figure:
+    """Return the share of ranks in each bin as bars, the part of tied ranks pale, with intervals.
 
     Parameters
     ----------
-    names : sequence of str, or mapping of str to str, optional
-        A sequence names the models; a mapping gives the names to show for models, relations, entities or groups.
-
-    Returns
-    -------
-    model_names : sequence of str or None
-    shown_names : dict of str to str
-
-    Examples
-    --------
-    >>> split_names(["a", "b"]), split_names({"/m/0": "Ada"})
-    ((['a', 'b'], {}), (None, {'/m/0': 'Ada'}))
+    names : sequence of str
+    found : dict
+        From `kgeval.report.page_content.distribution`.
+    title : str
     """
-    if isinstance(names, Mapping):
-        return None, {str(label): str(name) for label, name in names.items()}
-    return names, {}
-
-
-def as_text(*texts: Text) -> None:
-    """Make matplotlib draw these texts literally; a dollar sign never starts a formula, whatever the settings are."""
-    for text in texts:
-        text.set_parse_math(False)
-        text.set_usetex(False)
-
-
-def set_ticks(axes: Axes, labels: Sequence[str], along: str) -> None:
-    """Put labels at the positions 0, 1, ... of an axis.
-
-    Parameters
-    ----------
-    axes : matplotlib.axes.Axes
-    labels : sequence of str
-        As returned by `shorten`.
-    along : str
-        ``"x"`` or ``"y"``.
-    """
-    from matplotlib.ticker import FixedFormatter, FixedLocator
-
-    axis = axes.xaxis if along == "x" else axes.yaxis
-    axis.set_major_locator(FixedLocator(range(len(labels))))
-    axis.set_major_formatter(FixedFormatter(list(labels)))
-    for tick, label in zip(axis.get_major_ticks(), labels):
-        as_text(tick.label1, tick.label2)
-        tick.label1.set_text(label)  # `choose_fonts` reads it before the figure is drawn
-
-
-def set_log_ticks(axes: Axes, low: float, high: float) -> None:
-    """Make the x axis logarithmic, with ticks at 1, 3, 10, 30, 100, ... from `low` to `high` (both at least 1)."""
-    from matplotlib.ticker import FixedLocator, NullLocator
-
-    axes.set_xscale("log")
-    ticks = [step * 10**power for power in range(16) for step in (1, 3) if low <= step * 10**power <= high]
-    axes.xaxis.set_major_locator(FixedLocator(ticks))
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter("{x:,.0f}")
-
-
-def choose_fonts(artist: Any) -> None:
-    """Add a further font to texts whose font lacks some of their characters; warn if no installed font has them.
-
-    The further font is the first of `FALLBACK_FONTS` that is installed and has all lacking characters of a text.
-
-    Parameters
-    ----------
-    artist : matplotlib.artist.Artist
-        All texts in it are looked at.
-    """
-    from matplotlib.text import Text
-
-    lacking: set[str] = set()
-    for text in artist.findobj(Text):
-        families = text.get_fontfamily()
-        missing = missing_characters(text.get_text(), families)
-        if not missing:
-            continue
-        further = next((font for font in FALLBACK_FONTS if not missing_characters("".join(missing), [font])), None)
-        if further is None:
-            lacking |= missing
-        else:
-            text.set_fontfamily([*families, further])
-    if lacking:
-        shown = " ".join(f"{c} (U+{ord(c):04X})" for c in sorted(lacking)[:8])
-        more = f" and {len(lacking) - 8} more" if len(lacking) > 8 else ""
-        warn_user(
-            f"no installed font can draw {shown}{more}, so the picture shows boxes; install a font that has them, such "
-            "as Noto Sans CJK, or pass names= with other labels"
+    bins, n = found["bins"], len(names)
+    is_many = n > MAX_BESIDE
+    width = LANE if is_many else LANE / n
+    marks: list[list[Mark]] = []
+    counts = [np.sum(list(of_side.values()), axis=0) for of_side in found["counts"]]
+    all_shares = [(of_model / max(1, total)).tolist() for of_model, total in zip(counts, found["totals"])]
+    top = max([0.01, *(end for ends in (*all_shares, *found["high"]) for end in ends if end is not None)])
+    for m in range(n):
+        shares, tied = all_shares[m], [count / max(1, found["totals"][m]) for count in found["tied"][m]]
+        starts = [i - LANE / 2 + (0.0 if is_many else m * width) for i in range(len(bins))]
+        bars = zip(starts, shares, tied)
+        full = [(x, 0.0, x + width, share - pale) for x, share, pale in bars]
+        pale = tuple((x, y, x + width, y + share) for (x, _, _, y), share in zip(full, tied) if share)
+        ends = zip(starts, found["low"][m], found["high"][m])
+        known = [(x + width / 2, low, x + width / 2, high) for x, low, high in ends if low is not None]
+        marks.append([Bars(tuple(full), m), Bars(pale, m, "pale"), Line.of_parts(known, "ink")])
+        place, longest = tower(found["tied"][m], found["totals"][m]), int(np.argmax(shares))
+        said = {longest: f"{shares[longest]:.0%}"} if is_many else {}
+        said |= (
+            {} if place is None else {place: ", ".join([*filter(None, [said.get(place)]), f"{tied[place]:.0%} tie"])}
         )
+        heights = {i: max(shares[i], found["high"][m][i] or 0.0) for i in said}
+        marks[-1].append(Texts(tuple((starts[i] + width / 2, heights[i], text) for i, text in said.items())))
+    x = Axis.of_rows(bins, "rank (filtered, realistic ties)", is_falling=False)
+    high = (1.6 if is_many else 1.12) * top
+    legend: list[tuple[str, Mark]] = (
+        [("tied with a rival", Bars((), 0, "pale"))] if any(map(any, found["tied"])) else []
+    )
+    if not is_many:
+        y = Axis("share of ranks", 0.0, high, ticks_of(nice_ticks(0.0, high)))
+        legend = [*((name, Bars((), m)) for m, name in enumerate(names)), *legend]
+        return Figure(title, (Panel(x, y, tuple(mark for of_model in marks for mark in of_model)),), tuple(legend))
+    panels = []
+    for name, of_model in zip(names, marks):
+        own_x = x if of_model is marks[-1] else Axis("", x.low, x.high, (), has_names=True)
+        y = Axis("", 0.0, high, ((0.4 * high, name),), has_names=True)
+        panels.append(Panel(own_x, y, tuple(of_model), LANE_HEIGHT))
+    return Figure(title, tuple(panels), tuple(legend))
 
 
-def missing_characters(text: str, families: Iterable[str]) -> set[str]:
-    """Return the characters of a text that none of the fonts has; all of them if no font is installed.
-
-    Parameters
-    ----------
-    text : str
-    families : iterable of str
-        Names of fonts or families, such as ``"sans-serif"``.
-    """
-    characters = {c for c in text if not c.isspace()}
-    for family in families:
-        if not characters:
-            break
-        characters = {c for c in characters if ord(c) not in _codes_of(family)}
-    return characters
-
-
-@cache
-def _codes_of(family: str) -> frozenset[int]:
-    """Return the code points that a font has; none if it is not installed."""
-    from matplotlib import font_manager
-
-    try:
-        found = font_manager.findfont(font_manager.FontProperties(family=[family]), fallback_to_default=False)
-    except ValueError:
-        return frozenset()
-    return frozenset(font_manager.get_font(found).get_charmap())
-
-
-@names_unknown_arguments()
-def save_figure(figure: Figure, path: str | Path, overwrite: bool = False) -> None:
-    """Write a figure to ``.png``, ``.svg`` or ``.pdf``; the file is written completely or not at all.
-
-    The file contains no date and no random names, so the same figure gives the same bytes as long as the version of
-    matplotlib is the same. PDF files embed TrueType fonts (no Type 3 fonts), SVG files contain text as text, and PNG
-    files have the resolution of the figure: 150 dpi, and 300 dpi with ``style="paper"``.
+def hits_curve(names: Sequence[str], hits: Data, title: str) -> Figure:
+    """Return hits@k of each model with intervals; where a value is bounded, its bounds; and the chance level.
 
     Parameters
     ----------
-    figure : matplotlib.figure.Figure
-    path : str or path
-        The suffix determines the format.
-    overwrite : bool
-        Whether an existing file may be replaced.
-
-    Raises
-    ------
-    DataError
-        If the suffix is not one of `PICTURE_SUFFIXES`, if the file exists and `overwrite` is False, or if the file
-        cannot be written.
+    names : sequence of str
+    hits : dict
+        From `kgeval.report.page_content.hits_at_cuts`.
+    title : str
     """
-    target = Path(path)
-    suffix = target.suffix.lower()
-    if suffix not in PICTURE_SUFFIXES:
-        endings = ", ".join(PICTURE_SUFFIXES)
-        raise DataError(f"{target}: expected a name that ends in {endings}; got {suffix or 'no ending'!r}")
-    check_target(target, overwrite)
-    import matplotlib
-
-    dated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
-    stream = io.BytesIO()
-    with matplotlib.rc_context({"svg.hashsalt": "kgeval", "pdf.fonttype": 42, "svg.fonttype": "none"}):
-        figure.savefig(stream, format=suffix[1:], dpi=max(150, figure.dpi), metadata=dated.get(suffix))
-    with replacing(target, overwrite) as file:
-        file.write(stream.getvalue())
-
-
-def _set_texts(legend: Any, labels: Sequence[str], limit: int) -> None:
-    """Set the texts of a legend, each shortened to `limit` characters."""
-    for text, label in zip(legend.get_texts(), labels):
-        as_text(text)
-        text.set_text(shorten(label, limit))
-    choose_fonts(legend)
+    x_values = np.array(hits["k"], dtype=np.float64)
+    marked = tuple(np.searchsorted(x_values, [k for k in MARKED if k <= x_values[-1]]).tolist())
+    bands: list[Mark] = []
+    lines: list[Mark] = []
+    for m in range(len(names)):
+        values, *ends = (np.array(hits[name][m], dtype=np.float64) for name in ("values", "low", "high"))
+        if hits["bounds"][m]:
+            ends = [np.where(np.isnan(values), bound, end) for bound, end in zip(hits["bounds"][m], ends)]
+        low, high = ([(x, y) for x, y in points_of(x_values, end) if math.isfinite(y)] for end in ends)
+        bands += [Area((*low, *high[::-1]), m)] if len(low) > 1 else []
+        lines.append(Line(points_of(x_values, values), m, marked=marked))
+    legend = list(zip(names, lines))
+    if hits["chance"] is not None:
+        lines.append(Line(points_of(x_values, hits["chance"]), kind="dotted"))
+        legend.append(("chance", lines[-1]))
+    y = Axis.of_values("hits@k", [0.0, 1.0], unit=True)
+    panel = Panel(Axis.of_log("k (filtered, realistic ties)", x_values[-1]), y, (*bands, *lines))
+    return Figure(title, (panel,), tuple(legend))
 
 
-def overlapping(texts: Sequence[Text]) -> bool:
-    """Return whether two of the texts overlap, each seen as the rectangle around it.
+def scatter(
+    points: Scattered, names: tuple[str, str], *, is_log: bool, higher_is_better: bool, outliers: Sequence[int],
+    label: str, decided: Sequence[bool] | None = None,
+) -> Figure:  # fmt: skip
+    """Return a square figure of one mark per relation: its value under two models, on equal axes.
+
+    The half in which the model on the vertical axis is better is shaded and labelled.
 
     Parameters
     ----------
-    texts : sequence of matplotlib.text.Text
-        Of a figure that has been drawn.
+    points : sequence of (float, float, float, str)
+        Value of the model on the horizontal axis, value of the model on the vertical axis, number of ranks as a share
+        of that of the largest relation (0 to 1), and the name of the relation.
+    names : tuple of str
+        What the horizontal and the vertical axis show.
+    is_log : bool
+        Whether the axes are logarithmic; they then start at 1.
+    higher_is_better : bool
+    outliers : sequence of int
+        Indices of the points to be named.
+    label : str
+        What the figure shows.
+    decided : sequence of bool, optional
+        Whether the difference on each relation is decided; if not, its mark is open.
     """
-    boxes = np.array([text.get_window_extent().extents for text in texts]).reshape(-1, 4)
-    low, high = boxes[:, :2], boxes[:, 2:]
-    # (texts, texts): whether two rectangles have a common point in both directions.
-    common = np.all((low[:, None] < high[None]) & (low[None] < high[:, None]), axis=2)
-    return bool(np.triu(common, 1).any())
+    values = [value for x, y, *_ in points for value in (x, y)]
+    top = 1.1 * max(values, default=1.0)
+    x, y = (Axis.of_log(name, top, 0.9) if is_log else Axis.of_values(name, values, unit=True) for name in names)
+    corner, at = ((x.low, x.high), (0.02, 0.93)) if higher_is_better else ((x.high, x.low), (0.98, 0.02))
+    better = (x.at(at[0]), y.at(at[1]), f"better: {names[1].partition(', ')[2] or names[1]}")
+    dots = _relation_dots([(a, b) for a, b, *_ in points], points, 14.0, outliers, decided)
+    marks = (
+        Area(((x.low, y.low), corner, (x.high, y.high))),
+        Line(((x.low, y.low), (x.high, y.high)), kind="dotted"),
+        dots,
+        Texts((better,), "start" if higher_is_better else "end"),
+    )
+    return Figure(label, (Panel(x, y, marks, ROWS * 1.4, is_square=True),), () if decided is None else DECIDED)
 
 
-def tick_texts(axes: Axes, along: str) -> list[Text]:
-    """Return the tick labels that are drawn along an axis.
+def counts_scatter(
+    points: Scattered, names: tuple[str, str], *, is_log: bool, outliers: Sequence[int], label: str
+) -> Figure:
+    """Return a figure of one mark per relation: its number of ranks (logarithmic) and its value.
 
     Parameters
     ----------
-    axes : matplotlib.axes.Axes
-        Of a figure that has been drawn.
-    along : str
-        ``"x"`` or ``"y"``.
+    points : sequence of (float, float, float, str)
+        Number of ranks, value, share of the largest relation (0 to 1), and the name of the relation.
+    names, is_log, outliers, label
+        As in `scatter`; `is_log` is for the vertical axis.
     """
-    axis, limits = (axes.xaxis, axes.get_xlim()) if along == "x" else (axes.yaxis, axes.get_ylim())
-    ticks = [tick for tick in axis.get_major_ticks() if min(limits) <= tick.get_loc() <= max(limits)]
-    return [tick.label1 for tick in ticks if tick.label1.get_visible() and tick.label1.get_text()]
+    values = [value for _, value, *_ in points]
+    x = Axis.of_log(names[0], 1.2 * max((n for n, *_ in points), default=10.0), 0.9)
+    log = Axis.of_log(names[1], 1.1 * max(values, default=1.0), 0.9)
+    y = log if is_log else Axis.of_values(names[1], [0.0, *values], unit=True)
+    dots = _relation_dots([(max(1.0, n), value) for n, value, *_ in points], points, 10.0, outliers, None)
+    return Figure(label, (Panel(x, y, (dots,), ROWS),))
 
 
-def _separate_ticks(figure: Figure, axes: Axes, along: str, may_grow: bool) -> None:
-    """Change tick labels until no two overlap: upright, then smaller, then only every second, third, ... of them.
+def _relation_dots(
+    places: Sequence[tuple[float, float]], points: Scattered, largest: float, named: Sequence[int],
+    decided: Sequence[bool] | None,
+) -> Dots:  # fmt: skip
+    """Return one mark per relation, larger with more ranks; the relations of `named` have their names."""
+    names = [(i, points[i][3].partition("\n")[0].partition(": ")[0]) for i in named]
+    sizes = tuple(5.0 + largest * math.sqrt(share) for _, _, share, _ in points)
+    filled = (True,) * len(points) if decided is None else tuple(map(bool, decided))
+    return Dots(tuple(places), 0, filled, sizes, tuple(name for *_, name in points), tuple(names))
 
-    If `may_grow` is True, the figure becomes higher by the height that upright labels need.
+
+def first_number(bucket: Any) -> tuple[float, bool]:
+    """Return the sort key of a bucket such as "2-3": its first number; buckets without a number come last.
+
+    Examples
+    --------
+    >>> sorted(["8-15", "unknown", "0", "2-3"], key=first_number)
+    ['0', '2-3', '8-15', 'unknown']
     """
-    from matplotlib.ticker import FixedFormatter, FixedLocator
-
-    def is_done() -> bool:
-        figure.draw_without_rendering()
-        return not overlapping(tick_texts(axes, along))
-
-    if not overlapping(tick_texts(axes, along)):
-        return
-    axis = axes.xaxis if along == "x" else axes.yaxis
-    places, is_named = axis.get_majorticklocs(), isinstance(axis.get_major_formatter(), FixedFormatter)
-    labels = [text.get_text().replace("\n", " ") for text in axis.get_ticklabels()]
-    if is_named:
-        if along == "x":
-            before = _highest(axes)
-            axis.set_major_formatter(FixedFormatter(labels))
-            axis.set_tick_params(labelrotation=90)
-            for text, label in zip(axis.get_ticklabels(), labels):
-                text.set_text(label)
-            if may_grow:
-                figure.set_figheight(figure.get_figheight() + _highest(axes) - before)
-            if is_done():
-                return
-        axis.set_tick_params(labelsize=MIN_TEXT)
-    for step in range(1, len(places) + 1):
-        axis.set_major_locator(FixedLocator(places[::step]))
-        if is_named:
-            axis.set_major_formatter(FixedFormatter(labels[::step]))
-        if is_done():
-            return
+    if isinstance(bucket, pd.Interval):
+        return float(bucket.left), False
+    match = re.search(r"\d+(\.\d+)?", str(bucket))
+    return (float(match.group()), not str(bucket).startswith("<")) if match else (math.inf, True)
 
 
-def _highest(axes: Axes) -> float:
-    """Return the height of the highest tick label along x, in inches."""
-    return float(max(text.get_window_extent().height for text in tick_texts(axes, "x")) / axes.figure.dpi)
+def values_by_group(
+    frames: Mapping[str, pd.DataFrame], groups: pd.Index[Any], labels: Sequence[str], key: str, title: str,
+    axis: str = "",
+) -> Figure:  # fmt: skip
+    """Return a metric by group: marks with intervals, a row per group, or a column if the axis of groups has a title.
+
+    Parameters
+    ----------
+    frames : mapping of str to pandas.DataFrame
+        A table of groups for each model: the metric, and if known ``"<metric> low"`` and ``"<metric> high"``.
+    groups : pandas.Index
+        The labels of the rows of the tables to draw, in this order.
+    labels : sequence of str
+        What to show for them.
+    key : str
+        The key of the metric.
+    title : str
+    axis : str
+        The title of the axis of groups, for columns.
+    """
+    step, seen, dots = min(0.16, 0.7 / len(frames)), [], []
+    marks: list[Mark] = []
+    for m, frame in enumerate(frames.values()):
+        rows = frame.reindex(groups)
+        values, low, high = (
+            rows.get(name, pd.Series(np.nan, rows.index)).to_numpy(dtype=np.float64)
+            for name in (key, f"{key} low", f"{key} high")
+        )
+        places = [i + (m - (len(frames) - 1) / 2) * step for i in range(len(groups))]
+        ends = [
+            (place, a, place, b) for place, a, b in zip(places, low.tolist(), high.tolist()) if math.isfinite(a + b)
+        ]
+        points = list(zip(places, values.tolist()))
+        marks.append(Line.of_parts((end if axis else (end[1], end[0], end[3], end[2]) for end in ends), "interval", m))
+        if axis:
+            marks.append(Line(tuple(points), m))
+        dots.append(Dots(tuple(point if axis else point[::-1] for point in points), m, (True,) * len(points)))
+        marks.append(dots[-1])
+        seen += [*values, *low, *high]
+    shown = Axis.of_values(display_of(key).heading, seen)
+    named = Axis.of_rows(labels, axis, is_falling=not axis)
+    height = ROWS if axis else len(labels) * max(1.0, 0.3 * len(frames))
+    panel = Panel(*((named, shown) if axis else (shown, named)), tuple(marks), height)
+    return Figure(title, (panel,), tuple(zip(frames, dots)))
+
+
+def difference_rows(panels: Mapping[str, tuple[pd.DataFrame, Sequence[str]]], title: str) -> Figure:
+    """Return differences with their intervals, a row each; filled if decided.
+
+    Parameters
+    ----------
+    panels : mapping
+        The title of each axis -> a table with the columns ``difference, low, high, decided``, and the labels of rows.
+    title : str
+    """
+    made = []
+    for name, (rows, labels) in panels.items():
+        found = rows[["difference", "low", "high"]].to_numpy(dtype=np.float64).tolist()
+        ends = [(low, float(i), high, float(i)) for i, (_, low, high) in enumerate(found) if math.isfinite(low + high)]
+        y = Axis.of_rows(labels)
+        marks = (
+            Line(((0.0, y.low), (0.0, y.high)), kind="dotted"),
+            Line.of_parts(ends, "interval", 0),
+            Dots(tuple((row[0], float(i)) for i, row in enumerate(found)), 0, tuple(map(bool, rows["decided"]))),
+        )
+        x = Axis.of_values(name, [0.0, *(value for row in found for value in row)])
+        made.append(Panel(x, y, marks, len(labels) + 0.2))
+    return Figure(title, tuple(made), DECIDED)
+
+
+def rank_diagram(
+    models: Sequence[tuple[str, float]], groups: Sequence[tuple[int, int]], difference: float | None, label: str,
+    x_name: str = "mean rank (1 is best)",
+) -> Figure:  # fmt: skip
+    """Return a critical-difference diagram: an axis of mean ranks; thick lines join models that do not differ.
+
+    The better half of the models has its names at the left, the best one at the top; the other half at the right, the
+    worst one at the top. So no two lines cross.
+
+    Parameters
+    ----------
+    models : sequence of (str, float)
+        Name and mean rank of each model, best mean rank first.
+    groups : sequence of (int, int)
+        Each group of models among which a test finds no significant difference: the indices in `models` of the first
+        and of the last model of the group.
+    difference : float or None
+        The critical difference, drawn above the axis; None if there is no test.
+    label : str
+        What the figure shows.
+    x_name : str
+
+    References
+    ----------
+    Demšar (2006), Statistical Comparisons of Classifiers over Multiple Data Sets, Journal of Machine Learning
+    Research 7 (figure 1).
+
+    Examples
+    --------
+    >>> figure = rank_diagram([("A", 1.2), ("B", 1.8), ("C", 3.0)], [(0, 1)], 1.4, "mean ranks")
+    >>> figure.panels[0].y.ticks, figure.panels[0].right
+    (((-1.4, 'A  1.20'), (-2.4, 'B  1.80')), ((-1.4, 'C  3.00'),))
+    """
+    k, levels = len(models), bar_levels(groups)
+    n_left, first = (k + 1) // 2, 1.4 + 0.45 * max(levels, default=-1) + (0.0 if levels else -0.45)
+    places = [-(first + (i if i < n_left else k - 1 - i)) for i in range(k)]
+    low, high = 1.0, max(2.0, float(k))
+    hangers = tuple(
+        Line(((rank, 0.0), (rank, y), (low if i < n_left else high, y)), kind="ink")
+        for i, ((_, rank), y) in enumerate(zip(models, places))
+    )
+    step = math.ceil(k / 10)
+    ticks = [(float(rank), 0.25, str(rank)) for rank in range(1, k + 1, step)]
+    margin = 0.012 * (high - low)
+    bars = [
+        (models[a][1] - margin, -(0.55 + 0.45 * level), models[b][1] + margin, -(0.55 + 0.45 * level))
+        for (a, b), level in zip(groups, levels)
+    ]
+    marks: list[Mark] = [
+        Line.of_parts([(low, 0.0, high, 0.0), *((x, 0.0, x, y) for x, y, _ in ticks)], "ink"),
+        Texts(tuple(ticks)),
+        *hangers,
+        Line.of_parts(bars, "thick", 0),
+    ]
+    top = 1.4
+    if difference is not None:
+        end, top = min(low + difference, high), 2.9
+        cut = () if low + difference > high else ((end, 1.5, end, 1.9),)
+        marks.append(Line.of_parts([(low, 1.7, end, 1.7), (low, 1.5, low, 1.9), *cut], "ink"))
+        marks.append(Texts(((low, 1.8, f"critical difference {difference:.2f}"),), "start"))
+    texts = [(y, f"{name}  {rank:.2f}") for (name, rank), y in zip(models, places)]
+    y = Axis("", min(places) - 0.5, top, tuple(texts[:n_left]))
+    panel = Panel(
+        Axis(x_name, low, high, ()), y, tuple(marks), top - y.low, right=tuple(texts[n_left:]), has_frame=False
+    )
+    return Figure(label, (panel,))
+
+
+def bar_levels(groups: Sequence[tuple[int, int]]) -> list[int]:
+    """Return the level of each bar, 0 next to the axis: the first level on which it overlaps no other bar.
+
+    Examples
+    --------
+    >>> bar_levels([(0, 2), (1, 3), (3, 5)])
+    [0, 1, 0]
+    """
+    ends: list[int] = []  # the last model of the last bar on each level
+    levels = []
+    for first, last in groups:
+        level = next((i for i, end in enumerate(ends) if end < first), len(ends))
+        ends[level : level + 1] = [last]
+        levels.append(level)
+    return levels

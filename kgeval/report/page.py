@@ -24,6 +24,7 @@ from kgeval.data.dataset import Dataset
 from kgeval.display.media import drawn
 from kgeval.display.table import frame_table
 from kgeval.errors import DataError
+from kgeval.report.page_compared import best_first
 from kgeval.report.page_content import SUMMARY_METRICS, page_data
 from kgeval.report.page_frame import whole_page
 from kgeval.report.page_sections import sections
@@ -104,6 +105,10 @@ def write_page(
     shown_names = _entity_names(entity_names, in_order)
     if comparison is None and len(named) > 1 and not mismatches(in_order, list(named)):
         comparison = compare(named)
+    if comparison is not None:  # the best model stands first, in the first colour
+        metric, key = next(iter(comparison.keys.items()))
+        named = {name: named[name] for name in best_first(comparison.values[metric], key.higher_is_better)}
+        in_order = list(named.values())
     data = page_data(in_order, list(named), dataset, comparison, shown_names)
     datasets = dict.fromkeys(str(result.facts["dataset"]) for result in in_order)
     title = title if title and title.strip() else f"kgeval: {', '.join(datasets)}"

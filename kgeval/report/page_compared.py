@@ -41,6 +41,18 @@ def shown_entity(label: str, names: EntityNames | None) -> str:
     return shown_label(label) if not name or name == label else f"{shown_label(name)} ({shown_label(label)})"
 
 
+def best_first(values: pd.Series[Any], higher_is_better: bool | None) -> list[Any]:
+    """Return the models of a table of values, the best first, those without a value last.
+
+    Examples
+    --------
+    >>> best_first(pd.Series({"a": 0.1, "b": np.nan, "c": 0.3}), True)
+    ['c', 'a', 'b']
+    """
+    ranks = values.rank(ascending=not higher_is_better, na_option="bottom")
+    return ranks.sort_values(kind="stable").index.tolist()
+
+
 def primary_metric(comparison: Comparison | None) -> str:
     """Return the key of the first compared metric; ``"mrr"`` if there is no comparison."""
     return "mrr" if comparison is None else next(iter(comparison.keys))

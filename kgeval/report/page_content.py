@@ -56,9 +56,11 @@ from kgeval.results.evaluation_result import (
 )
 from kgeval.results.explanations import N_EXAMPLES, extreme_rows
 from kgeval.results.rank_table import CONFIDENCE
+from kgeval.stats.intervals import robust_interval
+from kgeval.stats.moments import Moments
 
 SUMMARY_METRICS = (*PAGE_METRICS, "amri")
-MAX_RELATIONS, MAX_CUTS = 2_000, 60
+MAX_RELATIONS, MAX_CUTS = 2_000, 55
 NOT_RANKED = "this relation has no ranks"
 MIN_DROPPED = 0.01  # a larger share of dropped ranks gives a caution
 BIN_STARTS = (1, 2, 3, 5)  # bins of ranks start at these numbers times 1, 10, 100, ...: at 1, 2, 3, 5, 10, 20, 30, 50
@@ -122,8 +124,8 @@ def page_data(
         "displays": _displays(comparison),
         "summary": _summary(results, names),
         "comparison": None if pairs is None else _shown_pairs(pairs),
-        "distribution": _distribution(parts),
-        "hits": _hits_curve(parts),
+        "distribution": distribution(parts),
+        "hits": hits_at_cuts(parts),
         "relations": _relations(parts, pairs, entity_names),
         "breakdowns": _breakdowns(parts),
         "triples": [_triples(result, entity_names) for result in parts],
@@ -292,54 +294,71 @@ def _max_candidates(results: Sequence[EvaluationResult]) -> int:
     return max(sizes)
 
 
-def _distribution(results: Sequence[EvaluationResult]) -> dict[str, Any]:
+def distribution(results: Sequence[EvaluationResult]) -> dict[str, Any]:
     """Return bins of ranks (1, 2, 3-4, 5-9, ...) and, for each model and side, the number of ranks in each bin.
 
-    The ranks are filtered. ``"tied"`` holds, for each model, how many ranks of each bin tie with a rival;
-    ``"left_out"``, for each model and side, the number of ranks that are in no bin, because they are bounded or
-    unknown.
+    The ranks are filtered. For each model, ``"tied"`` holds how many ranks of each bin tie with a rival, ``"totals"``
+    the number of all ranks, ``"low"`` and ``"high"`` the interval of the share of each bin in them, None where ranks
+    are bounded or unknown. These ranks are in no bin; ``"left_out"`` holds their number for each model and side.
     """
     max_rank = _max_candidates(results)
     starts = [start * 10**power for power in range(len(str(max_rank))) for start in BIN_STARTS]
     starts = sorted({start for start in starts if start <= max_rank})
     ends = [*(start - 1 for start in starts[1:]), max_rank]
-    counts, tied, left_out = [], [], []
+    found: dict[str, list[Any]] = {name: [] for name in ("counts", "tied", "left_out", "totals", "low", "high")}
     for result in results:
         ranks = result.rank_table.ranks("filtered")
         is_known = ~np.isnan(ranks)
         bins = np.searchsorted(starts, ranks[is_known], side="right") - 1
         is_tied = result.table["tied_filtered"].to_numpy()[is_known] > 0
-        tied.append(np.bincount(bins[is_tied], minlength=len(starts)).tolist())
+        found["tied"].append(np.bincount(bins[is_tied], minlength=len(starts)).tolist())
         sides = result.table["side"].to_numpy().astype(str)
-        counts.append(
-            {
-                side: np.bincount(bins[sides[is_known] == side], minlength=len(starts)).tolist()
-                for side in result.protocol.sides
-            }
-        )
-        left_out.append({side: int((~is_known[sides == side]).sum()) for side in result.protocol.sides})
+        of_side = {
+            side: np.bincount(bins[sides[is_known] == side], minlength=len(starts)).tolist()
+            for side in result.protocol.sides
+        }
+        found["counts"].append(of_side)
+        found["left_out"].append({side: int((~is_known[sides == side]).sum()) for side in result.protocol.sides})
+        found["totals"].append(len(ranks))
+        limits = _share_limits(result, bins, len(starts)) if is_known.all() else [(None, None)] * len(starts)
+        found["low"].append([low for low, _ in limits])
+        found["high"].append([high for _, high in limits])
     labels = [f"{a:,}" if a == b else f"{a:,}–{b:,}" for a, b in zip(starts, ends)]
-    return {"bins": labels, "counts": counts, "tied": tied, "left_out": left_out}
+    return {"bins": labels, **found}
 
 
-def _hits_curve(results: Sequence[EvaluationResult]) -> dict[str, Any]:
+def _share_limits(result: EvaluationResult, bins: Ids, n: int) -> list[tuple[Any, Any]]:
+    """Return the ends of the interval of the share of each bin, with clusters by triple as for hits@k."""
+    ranks = result.rank_table
+    clusters = ranks.row_clusters("triple").among([np.arange(len(ranks))])
+    terms = (Moments((bins == place).astype(np.float64)[:, None]) for place in range(n))
+    found = [robust_interval(term, clusters, CONFIDENCE, (0.0, 1.0), ranks.sampled_share) for term in terms]
+    return [(one.low, one.high) if math.isfinite(one.low) else (None, None) for one in found]
+
+
+def hits_at_cuts(results: Sequence[EvaluationResult], limit: int | None = None) -> dict[str, Any]:
     """Return values of k that are evenly spaced on a log scale and, for each model, the filtered hits@k for each k.
 
     ``"low"`` and ``"high"`` hold the intervals. A value that depends on bounded ranks is NaN. ``"bounds"`` holds, for
-    each model, the least and the greatest values for each k; None if the model has no bounded ranks.
+    each model, the least and the greatest values for each k; None if the model has no bounded ranks. ``"chance"`` holds
+    the chance level of the first model; None if it is unknown. The largest k is `limit`, or all candidates.
     """
-    cuts = np.unique(np.geomspace(1, _max_candidates(results), MAX_CUTS).round().astype(np.int64)).tolist()
+    limit = _max_candidates(results) if limit is None else limit
+    cuts = np.unique(np.geomspace(1, limit, MAX_CUTS).round().astype(np.int64)).tolist()
+    keys = [f"hits@{k}" for k in cuts]
     bounds = [
-        [list(ends) for ends in zip(*(result.bounds(f"hits@{k}") for k in cuts))] if _has_bounded(result) else None
+        [list(ends) for ends in zip(*(result.bounds(key) for key in keys))] if _has_bounded(result) else None
         for result in results
     ]
-    intervals = [[result.interval(f"hits@{k}", confidence=CONFIDENCE) for k in cuts] for result in results]
+    intervals = [[result.interval(key, confidence=CONFIDENCE) for key in keys] for result in results]
+    has_chance = bool(results) and not results[0].chance("mr").reason
     return {
         "k": cuts,
         "values": [[interval.value for interval in of_model] for of_model in intervals],
         "low": [[interval.low for interval in of_model] for of_model in intervals],
         "high": [[interval.high for interval in of_model] for of_model in intervals],
         "bounds": bounds,
+        "chance": [results[0].chance(key).value for key in keys] if has_chance else None,
     }
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from kgeval.display.html import Markup, interval_bar, joined, model_class, tag
-from kgeval.display.html_tables import short
+from kgeval.display.html_tables import breakable, short
 from kgeval.report.page_numbers import Number, difference_text, interval_text, is_number, percent, value_text
 from kgeval.results.display import MAX_TIES
 
@@ -48,7 +48,7 @@ def notes(cautions: Sequence[str], rest: Sequence[str]) -> Markup:
 def label(text: str, limit: int | None = None) -> Markup:
     """Return a label as a ``bdi`` element: a right-to-left label does not change the order of the text around it."""
     shown = text if limit is None else short(text, limit)
-    return tag("bdi", shown, title=text if shown != text else None)
+    return tag("bdi", breakable(shown), title=text if shown != text else None)
 
 
 def folded(title: Any, *children: Any, is_open: bool = False, id: str | None = None) -> Markup:

@@ -15,7 +15,7 @@ from kgeval.data.sides import side_of
 from kgeval.display.html import Markup, joined, tag
 from kgeval.display.html_tables import short
 from kgeval.metrics.grammar import display_of
-from kgeval.report import charts
+from kgeval.report import charts, figures
 from kgeval.report.page_differences import MAX_NAME, forest, matrix, model_label, p_cell, pair_names
 from kgeval.report.page_numbers import (
     Number,
@@ -716,7 +716,7 @@ def _rank(rank: Number) -> str:
 
 def _query(row: Data) -> Markup:
     """Return a triple; the answer (the hidden part of the query) is bold."""
-    parts = [label(row["s"]), tag("span", label(row["p"]), class_="relation"), label(row["o"])]
+    parts = [label(row["s"]), tag("span", tag("bdi", row["p"]), class_="relation"), label(row["o"])]
     asked = side_of(row["side"]).asked
     parts[asked] = tag("b", parts[asked])
     return tag("span", *parts, class_="query")
@@ -756,20 +756,21 @@ def relation_chart(data: Data, place: int) -> Markup | None:
             label=f"{heading} of each relation over its number of ranks",
         )  # fmt: skip
         text = f"Each mark is a relation; the table has the same numbers. {heading} of {names[1]}."
-        return tag("figure", drawn, tag("figcaption", text))
+        return tag("figure", drawn, tag("figcaption", text), class_="alone")
     gaps = {i: abs(math.log(y[i] / x[i]) if is_log else y[i] - x[i]) * math.sqrt(n[i]) for i in kept}
     ordered = sorted(range(len(kept)), key=lambda k: -gaps[kept[k]])
     points = [(x[i], y[i], n[i] / most, about(i)) for i in kept]
     drawn = charts.scatter(
         points, (f"{heading}, {names[0]}", f"{heading}, {names[1]}"), is_log=is_log,
         higher_is_better=metric["higher_is_better"], outliers=ordered[:N_OUTLIERS],
+        decided=[pair["decided"][i] for i in kept],
         label=f"{heading} of each relation: {names[1]} against {names[0]}",
     )  # fmt: skip
     text = (
         f"Each mark is a relation; a larger mark has more ranks. In the shaded half {names[1]} is better. Named: the "
         "largest differences, weighted by the square root of the number of ranks. The table has the same numbers."
     )
-    return tag("figure", drawn, tag("figcaption", text))
+    return tag("figure", drawn, tag("figcaption", text), class_="alone")
 
 
 # ---- 5: triples ----
@@ -858,7 +859,7 @@ def distributions(data: Data) -> Markup:
     counts = [[sum(side[i] for side in found["counts"][m].values()) for i in range(len(found["bins"]))] for m in models]
     totals = [sum(counts[m]) + left[m] for m in models]
     limit = max((n / totals[m] for m in models for n in counts[m] if totals[m]), default=1.0)
-    tower = [_tower(found["tied"][m], totals[m]) for m in models]
+    tower = [figures.tower(found["tied"][m], totals[m]) for m in models]
     lines = []
     for i, name in enumerate(found["bins"]):
         cells = []
@@ -881,46 +882,27 @@ def distributions(data: Data) -> Markup:
     caption = "Share of ranks in each bin, which widen about as 1, 2, 5, 10 (filtered, all sides, realistic ties)"
     notes = ["A rank between two bins, caused by ties, counts in the lower bin."]
     if any(sum(of_model) for of_model in found["tied"]):
-        notes.append("Pale: ranks that tie with a rival; a mark \u201cties\u201d shows the bin with the most of them.")
-    curves = charts.curves(
-        [
-            {"model": m, "name": data["models"][m], "values": data["hits"]["values"][m], **_band(data["hits"], m)}
-            for m in models
-        ],
-        data["hits"]["k"],
-        "k (log scale)",
-        "hits@k",
-        "hits@k of each model",
-    )
+        notes.append(
+            "Pale: ranks that tie with a rival; the bin with the most of them is marked, if they are 5% of all."
+        )
     text = f"hits@k: share of ranks of at most k, with {data['confidence']:.0%} intervals (filtered, all sides)."
     text += " Where ranks are bounded, the band shows the bounds." if any(data["hits"]["bounds"]) else ""
     numbers = [2 + 2 * m for m in models]
     return section(
         "distributions",
         "Distributions",
-        table(caption, heads, [tag("tbody", *lines)], name="ranks", numbers=[0, *numbers]),
-        tag("p", " ".join(notes), class_="muted"),
-        tag("figure", curves, tag("figcaption", text)),
-        folded("Values of hits@k", hits_table(data)),
+        tag(
+            "div",
+            tag("figure", charts.rank_distribution(data["models"], found, caption), tag("figcaption", " ".join(notes))),
+            tag("figure", charts.hits_curve(data["models"], data["hits"], "hits@k"), tag("figcaption", text)),
+            class_="beside",
+        ),
+        folded(
+            "Numbers of both figures",
+            table(caption, heads, [tag("tbody", *lines)], name="ranks", numbers=[0, *numbers]),
+            hits_table(data),
+        ),
     )
-
-
-def _tower(tied: Sequence[int], total: int) -> int | None:
-    """Return the bin with the most ties, if at least 5% of all ranks tie in it."""
-    most = max(tied, default=0)
-    return tied.index(most) if total and most >= 0.05 * total else None
-
-
-def _band(hits: Data, model: int) -> dict[str, Any]:
-    """Return the band of a curve: the intervals; where a value is bounded, its bounds."""
-    bounds = hits["bounds"][model]
-    if not bounds:
-        return {"low": hits["low"][model], "high": hits["high"][model]}
-    least, greatest = bounds
-    return {
-        name: [end if value is not None else bound for value, end, bound in zip(hits["values"][model], ends, limit)]
-        for name, ends, limit in (("low", hits["low"][model], least), ("high", hits["high"][model], greatest))
-    }
 
 
 def hits_table(data: Data) -> Markup:

@@ -2,8 +2,10 @@
 
 Users import this module as `kgeval.report.plots`. Every function returns a ``matplotlib.figure.Figure``, which
 `save_figure` writes. The functions need matplotlib (``pip install "kgeval[report]"``); they neither use ``pyplot`` nor
-change the settings of matplotlib. They have these parameters in common:
+change the settings of matplotlib. The pages draw the same figures (`kgeval.report.figures`) as SVG. In common are:
 
+- ``results``: a result, several of them, a mapping of names to results, or a `Comparison` or `Benchmark`, whose models
+  are drawn best first. The first model always has the first colour.
 - ``style``: ``"screen"``, or ``"paper"`` for a column of a paper: 3.3 inches wide, texts of 8 points.
 - ``ax``: axes of matplotlib to draw on, for figures with several plots; by default a new figure.
 - ``title``: the title; ``""`` for none. Cautions, such as "not comparable", are always drawn below it.
@@ -13,38 +15,38 @@ change the settings of matplotlib. They have these parameters in common:
 
 from __future__ import annotations
 
-import math
-import re
+import typing
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from kgeval.base.checks import Reals, check_positive_int, names_unknown_arguments, shows_only
+from kgeval.base.checks import GONE, check_positive_int, counted, names_unknown_arguments, shows_only
+from kgeval.base.wording import printable
+from kgeval.benchmarks.model_benchmark import Benchmark
 from kgeval.comparison.comparison import Comparison
 from kgeval.comparison.names import Results, check_names, name_results
+from kgeval.display.html_tables import short
 from kgeval.errors import MetricError
 from kgeval.metrics import parse
 from kgeval.metrics.grammar import display_of
-from kgeval.report.curve_plots import calibration_curve, precision_recall, roc
-from kgeval.report.difference_plots import critical_differences
-from kgeval.report.figures import (
-    GREY,
-    PALETTE,
-    Names,
-    Sheet,
-    save_figure,
-    set_log_ticks,
-    set_ticks,
-    shorten,
-    split_names,
-)
-from kgeval.report.step_plots import steps
+from kgeval.metrics.pointwise import reliability_curve
+from kgeval.metrics.retrieval import pr_curves
+from kgeval.metrics.retrieval.base import check_lists
+from kgeval.metrics.retrieval.curves import mean_pr_curve, roc_curves
+from kgeval.metrics.retrieval.lists import RankedLists
+from kgeval.metrics.retrieval.stepwise import Steps
+from kgeval.report import figures, list_figures
+from kgeval.report.figure_matplotlib import draw, save_figure
+from kgeval.report.page_compared import best_first
+from kgeval.report.page_content import distribution, hits_at_cuts
+from kgeval.report.page_sections import column_words
 from kgeval.results.evaluation_result import EvaluationResult, entity_part
-from kgeval.stats.intervals import robust_interval
-from kgeval.stats.moments import Moments
+from kgeval.stats.across_datasets import Nemenyi
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -65,30 +67,30 @@ __all__ = [
 ]
 __dir__ = shows_only(__all__)
 
-GroupTables = EvaluationResult | pd.DataFrame | Sequence[EvaluationResult | pd.DataFrame]
-CONFIDENCE = 0.95
-MAX_BAND_POINTS = 30
+Ranked = Results | Comparison | Benchmark
+GroupTables = Ranked | pd.DataFrame | Sequence[EvaluationResult | pd.DataFrame]
+Differences = pd.DataFrame | Comparison | Benchmark
+Names = Sequence[str] | Mapping[str, str] | None
+HEADINGS = {figures.rank_distribution: "Distribution of ranks", figures.hits_curve: "Hits@k"}
+MAX_FAINT = 200
+ROC_POINTS = 101
 
 
 @names_unknown_arguments()
 def rank_distribution(
-    results: Results,
-    names: Names = None,
-    *,
-    style: str = "screen",
-    ax: Axes | None = None,
-    title: str | None = None,
+    results: Ranked, names: Names = None, *, style: str = "screen", ax: Axes | None = None, title: str | None = None
 ) -> Figure:
-    """Draw the distribution of ranks: for each model, the share of the ranks in each of a few groups of ranks.
+    """Draw the distribution of ranks: for each model, a bar for the share of the ranks in each bin.
 
-    The ranks are filtered, with realistic ties. The groups are 1, 2-3, 4-10, 11-30, 31-100, ...; half ranks such as 3.5
-    count in the group of the next rank. The intervals are pointwise 95% intervals, for other triples of the same graph.
-    Bounded and unknown ranks are in no group, but count in the shares; the title contains their number, and their
-    model has no intervals.
+    The ranks are filtered, with realistic ties. The bins are those of the report page: 1, 2, 3-4, 5-9, 10-19, ...; half
+    ranks such as 4.5 count in the lower bin. The part of a bar for ranks that tie with a rival is pale; a bin in which
+    5% and more of all ranks tie is marked. The intervals are pointwise 95% intervals, for other triples of the same
+    graph. Bounded and unknown ranks are in no bin, but count in the shares; the title contains their number, and their
+    model has no intervals. Each of five and more models has a panel of its own.
 
     Parameters
     ----------
-    results : EvaluationResult, or sequence of them, or mapping of name to EvaluationResult
+    results : EvaluationResult, or sequence of them, or mapping of name to EvaluationResult, Comparison or Benchmark
     names : sequence of str, or mapping of str to str, optional
     style, ax, title
         See `kgeval.report.plots`.
@@ -96,7 +98,6 @@ def rank_distribution(
     Returns
     -------
     matplotlib.figure.Figure
-        One line per model through the points (number of the group, share).
 
     Raises
     ------
@@ -105,38 +106,12 @@ def rank_distribution(
     MissingExtra
         If matplotlib is not installed.
     """
-    ranks = _ranks_of_results("rank_distribution", results, names)
-    worst = max(float(values.max()) for _, values in ranks.values())
-    ends = [1]
-    while ends[-1] < worst:
-        ends.append(3 * ends[-1] if len(ends) % 2 else ends[-1] // 3 * 10)
-    limits = [0, *ends]
-    labels = [f"{low + 1:,}" if low + 1 == high else f"{low + 1:,}\u2013{high:,}" for low, high in zip(limits, ends)]
-    sheet = Sheet.of(style, ax, 4.0 if style == "screen" else 2.4)
-    axes, handles = sheet.axes, []
-    step = min(0.16, 0.7 / len(ranks))
-    for i, (result, values) in enumerate(ranks.values()):
-        x = np.arange(len(ends)) + (i - (len(ranks) - 1) / 2) * step
-        # (known ranks,): the index of the group of each rank; `ends` contains the largest rank of each group.
-        group = np.searchsorted(ends, values)
-        counts = np.bincount(group, minlength=len(ends))
-        look = sheet.line_style(i)
-        handles += axes.plot(x, counts / len(result.table), **look)
-        if len(values) == len(result.table):
-            low, high = _share_limits(result, [group == j for j in range(len(ends))])
-            axes.vlines(x, low, high, colors=look["color"], linewidth=sheet.style.line)
-    set_ticks(axes, labels, "x")
-    top = axes.get_ylim()[1]
-    axes.set_ylim(-0.03 * top, top)  # so that no marker at 0 is cut
-    _label_results(
-        sheet, title, "Distribution of ranks", "rank (filtered, realistic ties)", "share of ranks", ranks, handles
-    )
-    return sheet.finish()
+    return _draw_ranks(figures.rank_distribution, distribution, results, names, style, ax, title)
 
 
 @names_unknown_arguments()
 def hits_curve(
-    results: Results,
+    results: Ranked,
     names: Names = None,
     limit: int = 100,
     *,
@@ -157,39 +132,13 @@ def hits_curve(
     -------
     matplotlib.figure.Figure
         One line per model through the points (k, hits@k), with a band, and one line for the chance level of the first
-        result. The k axis is logarithmic. The bands are pointwise 95% intervals, for other triples of the same graph;
-        with more than 30 values of k, a band is computed at about 30 of them, with straight lines between. There is no
-        point and no band for k if hits@k depends on bounded ranks, and no chance level if the numbers of rivals are
-        unknown.
+        result. The k axis is logarithmic, with at most 55 values of k. The bands are pointwise 95% intervals, for other
+        triples of the same graph. There is no point for k if hits@k depends on bounded ranks, whose bounds the band
+        then shows, and no chance level if the numbers of rivals are unknown.
     """
     check_positive_int("limit", limit, MetricError)
-    ranks = _ranks_of_results("hits_curve", results, names)
-    k = np.arange(1, limit + 1)
-    at = np.unique(np.geomspace(1, limit, MAX_BAND_POINTS).round().astype(np.int64)) if limit > MAX_BAND_POINTS else k
-    sheet = Sheet.of(style, ax, 4.2 if style == "screen" else 2.5)
-    axes, handles = sheet.axes, []
-    for i, (result, values) in enumerate(ranks.values()):
-        is_whole = len(values) == len(result.table)
-        hits = np.searchsorted(np.sort(values), k, side="right") / len(result.table)
-        if not is_whole:
-            hits = np.array([result[f"hits@{cut}"] for cut in k.tolist()])
-        look = sheet.line_style(i)
-        marked = [int(np.searchsorted(k, tick)) for tick in (1, 3, 10, 30, 100, 300, 1000) if tick <= limit]
-        handles += axes.plot(k, hits, markevery=marked, **look)
-        if is_whole:
-            low, high = _share_limits(result, [values <= cut for cut in at])
-            axes.fill_between(at, low, high, color=look["color"], alpha=0.2, linewidth=0)
-    result, _ = next(iter(ranks.values()))
-    has_chance = not result.chance("mr").reason
-    if has_chance:
-        sizes, counts = np.unique(result.table["rivals_filtered"].to_numpy() + 1, return_counts=True)
-        chance = (np.minimum(k[:, None], sizes) / sizes) @ counts / counts.sum()
-        handles += axes.plot(k, chance, color=GREY, linestyle=(0, (1, 2)), linewidth=sheet.style.line)
-    set_log_ticks(axes, 1, limit)
-    axes.set_ylim(-0.03, 1.03)
-    more = ["chance"] if has_chance else []
-    _label_results(sheet, title, "Hits@k", "k (filtered, realistic ties)", "hits@k", ranks, handles, more)
-    return sheet.finish()
+    count = partial(hits_at_cuts, limit=limit)
+    return _draw_ranks(figures.hits_curve, count, results, names, style, ax, title)
 
 
 @names_unknown_arguments()
@@ -207,7 +156,7 @@ def relation_comparison(
 
     Parameters
     ----------
-    groups : EvaluationResult or DataFrame, or sequence of them
+    groups : EvaluationResult or DataFrame, or sequence of them, Comparison or Benchmark
         Results, or tables such as ``result.by("relation")`` returns: one row per relation, with the columns ``n``, the
         metric and, optionally, ``"<metric> low"`` and ``"<metric> high"``.
     metric : str
@@ -225,23 +174,14 @@ def relation_comparison(
     """
     check_positive_int("limit", limit, MetricError)
     frames, key, shown_names = _grouped(groups, "relation", metric, names)
-    sizes = pd.concat([frame["n"] for frame in frames.values()]).groupby(level=0, sort=False).max()
+    sizes = _sizes(frames)
     order = sizes.sort_values(ascending=False, kind="stable").index
     drawn = order[:limit]
-    is_paper = style == "paper"
-    sheet = Sheet.of(style, ax, (0.9 if is_paper else 1.4) + (0.19 if is_paper else 0.27) * len(drawn))
-    axes = sheet.axes
-    handles = _dots(sheet, frames, drawn, key, along="y")
-    width = 22 if is_paper else 30
-    set_ticks(axes, [f"{shorten(_named(label, shown_names), width)} ({sizes[label]:,.0f})" for label in drawn], "y")
-    axes.set_ylim(len(drawn) - 0.4, -0.6)
-    axes.grid(axis="y", linewidth=0.4)
+    labels = [f"{_named(label, shown_names)} ({sizes[label]:,.0f})" for label in drawn]
     amount = f"all {len(order):,} relations" if len(drawn) == len(order) else f"{limit:,} of {len(order):,} relations"
     heading = f"{display_of(key).heading} per relation (number of ranks): {amount}, {sizes[drawn].sum():,.0f} ranks"
-    text = (heading if title is None else title) + _left_out(frames, drawn, key)
-    sheet.set_labels(text.strip("\n"), display_of(key).heading, "")
-    sheet.add_legend(handles, list(frames))
-    return sheet.finish()
+    figure = figures.values_by_group(frames, drawn, labels, key, heading)
+    return draw(replace(figure, cautions=_left_out(frames, drawn, key)), style, ax, title)
 
 
 @names_unknown_arguments()
@@ -259,7 +199,7 @@ def degree_curve(
 
     Parameters
     ----------
-    groups : EvaluationResult or DataFrame, or sequence of them
+    groups : EvaluationResult or DataFrame, or sequence of them, Comparison or Benchmark
         Results, or tables such as ``result.by("degree_given")`` returns: one row per bucket. Buckets are drawn in the
         order of their first number.
     metric : str
@@ -276,24 +216,19 @@ def degree_curve(
         If a table has no column for the metric or no column ``n``, or if no table has a finite value of the metric.
     """
     frames, key, shown_names = _grouped(groups, column, metric, names)
-    first = next(iter(frames.values()))
-    sizes = pd.concat([frame["n"] for frame in frames.values()]).groupby(level=0, sort=False).max()
-    drawn = pd.Index(sorted(sizes.index, key=_first_number))
-    sheet = Sheet.of(style, ax, 4.0 if style == "screen" else 2.4)
-    handles = _dots(sheet, frames, drawn, key, along="x")
-    set_ticks(sheet.axes, [f"{shorten(_named(label, shown_names), 16)}\n({sizes[label]:,.0f})" for label in drawn], "x")
-    name = _named(column if first.index.name is None else first.index.name, shown_names)
-    group = shorten(name, 24 if style == "paper" else 40)
-    heading = f"{display_of(key).heading} by {group}: {sizes.sum():,.0f} ranks"
-    text = (heading if title is None else title) + _left_out(frames, drawn, key)
-    sheet.set_labels(text.strip("\n"), f"{group} (number of ranks)", display_of(key).heading)
-    sheet.add_legend(handles, list(frames))
-    return sheet.finish()
+    name = next(iter(frames.values())).index.name
+    sizes = _sizes(frames)
+    drawn = pd.Index(sorted(sizes.index, key=figures.first_number))
+    labels = [f"{short(_named(label, shown_names), 16)}\n({sizes[label]:,.0f})" for label in drawn]
+    words = short(shown_names.get(str(name or column), column_words(str(name or column))), 28)
+    heading = f"{display_of(key).heading} by {words}: {sizes.sum():,.0f} ranks"
+    figure = figures.values_by_group(frames, drawn, labels, key, heading, f"{words} (number of ranks)")
+    return draw(replace(figure, cautions=_left_out(frames, drawn, key)), style, ax, title)
 
 
 @names_unknown_arguments()
 def difference_plot(
-    table: pd.DataFrame | Comparison,
+    table: Differences,
     *,
     limit: int = 30,
     names: Mapping[str, str] | None = None,
@@ -301,29 +236,30 @@ def difference_plot(
     ax: Axes | None = None,
     title: str | None = None,
 ) -> Figure:
-    """Draw differences between models with their intervals; dots are filled where the interval excludes 0.
+    """Draw differences between models with their intervals; marks are filled where the difference is decided.
 
     Parameters
     ----------
-    table : pandas.DataFrame or Comparison
-        A table with the columns ``difference``, ``low`` and ``high``. If it also has the columns ``first``, ``second``
-        and ``metric``, as the table of a comparison has, each metric is drawn in separate axes, and each row is named
-        by its two models. Otherwise the index names the rows, for example the relations in a table that
-        ``comparison.by_relation`` returns.
+    table : pandas.DataFrame, Comparison or Benchmark
+        A comparison, of which each metric has a panel; a benchmark, of whose primary metric each dataset has a panel;
+        or a table with the columns ``difference``, ``low`` and ``high``. Where a table says what is decided (its column
+        ``better`` or ``decided``), the marks follow it; otherwise they are filled where the interval excludes 0. Pairs
+        (columns ``first`` and ``second``) stand in the order of the models, those of the leader first. Other rows are
+        named by the index, for example the relations in a table that ``comparison.by("relation")`` returns.
     limit : int
-        Only the first `limit` rows are drawn; the title gives the number of all rows.
+        At most so many rows are drawn, the first of each panel; the title gives the number of all rows.
     names : mapping of str to str, optional
         The names to show in place of the names of models or rows.
     style, ax, title
-        See `kgeval.report.plots`. With `ax`, the table must have a single metric.
+        See `kgeval.report.plots`. With `ax`, the table must have a single metric and dataset.
 
     Raises
     ------
     MetricError
-        If a column is missing, if no difference is finite, or if `ax` is given and there are several metrics.
+        If a column is missing, if no difference is finite, or if `ax` is given and there are several panels.
     """
     check_positive_int("limit", limit, MetricError)
-    table = table.differences if isinstance(table, Comparison) else table
+    table = table.differences if isinstance(table, (Comparison, Benchmark)) else table
     missing = [name for name in ("difference", "low", "high") if name not in table.columns]
     if missing:
         raise MetricError(
@@ -332,99 +268,377 @@ def difference_plot(
     rows = table[np.isfinite(table["difference"].to_numpy(dtype=np.float64))]
     if not len(rows):
         raise MetricError(f"difference_plot needs a finite difference; got none in {len(table)} rows")
-    drawn = rows.iloc[:limit]
-    is_pairs = {"first", "second", "metric"} <= set(table.columns)
-    parts = dict(list(drawn.groupby("metric", sort=False))) if is_pairs else {"difference": drawn}
-    if ax is not None and len(parts) > 1:
-        raise MetricError(
-            f"ax= holds one metric, and the table has {len(parts)}: {', '.join(map(str, parts))}; choose its rows first"
-        )
-    shown_names = split_names(names or {})[1]
-    is_paper = style == "paper"
-    per_panel, per_row = (0.42, 0.19) if is_paper else (0.62, 0.27)
-    height = (0.35 if is_paper else 0.5) + per_panel * len(parts) + per_row * (len(drawn) + 0.2 * len(parts))
-    sheet = Sheet.of(style, ax, height, [len(part) + 0.2 for part in parts.values()])
-    size = f"{len(drawn):,} of {len(table):,} differences" if len(drawn) < len(table) else f"{len(drawn):,} differences"
-    n = f", n = {int(drawn['n'].max()):,}" if "n" in drawn.columns and is_pairs else ""
-    heading = f"{size}{n}; filled: the interval excludes 0" if title is None else title
-    for panel, (metric, part) in enumerate(parts.items()):
+    is_pairs, shown_names = {"first", "second", "metric"} <= set(rows.columns), _split_names(names)[1]
+    rule = "decided" if "better" in rows.columns else "the interval excludes 0"
+    if "decided" in rows.columns:  # groups of ranks
+        rule = "decided, by intervals that are corrected for the number of groups; those shown are not"
+    decided = rows["better"] != "" if "better" in rows.columns else rows.get("decided", rows["low"] * rows["high"] > 0)
+    rows = rows.assign(decided=decided.astype(bool))
+    parts = {"difference": rows}
+    if is_pairs:
+        several = "dataset" in rows.columns and rows["dataset"].nunique() > 1
+        parts = {}
+        for (metric, *on), part in rows.groupby(["metric", *(["dataset"] if several else [])], sort=False):
+            name = " on ".join([f"difference of {display_of(metric).heading}", *map(printable, on)])
+            parts[name] = _leader_first(part)
+    each, more = divmod(limit, len(parts))
+    parts = {name: part.iloc[: max(1, each + (i < more))] for i, (name, part) in enumerate(parts.items())}
+    panels = {}
+    for name, part in parts.items():
+        labels = [_named(label, shown_names) for label in part.index]
         if is_pairs:
-            pairs = [
-                [shorten(_named(name, shown_names), 18) for name in pair] for pair in zip(part["first"], part["second"])
-            ]
-            labels = [f"{first} \u2212 {second}" for first, second in pairs]
-        else:
-            labels = [shorten(_named(label, shown_names), 26 if is_paper else 40) for label in part.index]
-        _difference_rows(sheet, panel, part, labels)
-        what = f"difference of {display_of(metric).heading}" if is_pairs else "difference"
-        sheet.set_labels("" if panel else heading, what, "", panel)
-    return sheet.finish()
+            sides = [[short(_named(one, shown_names), 18) for one in part[side]] for side in ("first", "second")]
+            labels = [f"{first} \u2212 {second}" for first, second in zip(*sides)]
+        panels[name] = (part, labels)
+    n_drawn = sum(map(len, parts.values()))
+    size = f"{n_drawn:,} of {len(table):,} differences" if n_drawn < len(table) else f"{n_drawn:,} differences"
+    n = f", n = {int(rows['n'].max()):,}" if "n" in rows.columns and is_pairs else ""
+    return draw(figures.difference_rows(panels, f"{size}{n}; filled: {rule}"), style, ax, title)
 
 
-def _share_limits(result: EvaluationResult, masks: Sequence[npt.NDArray[np.bool_]]) -> tuple[list[float], list[float]]:
-    """Return the lower and upper limits of 95% intervals of shares of rows, with clusters by triple as for hits@k.
+@typing.runtime_checkable
+class RankedModels(typing.Protocol):
+    """What the critical-difference diagram shows; `kgeval.benchmarks.across.AcrossDatasets` has these properties."""
 
-    Each mask, bool (rows,), tells which rows of the table count in its share.
+    @property
+    def metric(self) -> str:
+        """The text of the metric's key."""
+
+    @property
+    def alpha(self) -> float:
+        """The significance level."""
+
+    @property
+    def n_datasets(self) -> int:
+        """The number of datasets that count."""
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """One row per model, best mean rank first: ``model, mean_rank``."""
+
+    @property
+    def groups(self) -> tuple[tuple[str, ...], ...]:
+        """The groups of models that are not told apart."""
+
+    @property
+    def nemenyi(self) -> Nemenyi | None:
+        """Nemenyi's test; None if there is no test."""
+
+
+@names_unknown_arguments(test=f"{GONE}Conover's test tells equal models apart too often; Nemenyi's test is drawn")
+def critical_differences(
+    across: RankedModels | Benchmark,
+    *,
+    names: Mapping[str, str] | None = None,
+    style: str = "screen",
+    ax: Axes | None = None,
+    title: str | None = None,
+) -> Figure:
+    """Draw the critical-difference diagram: mean ranks of models over datasets, and bars that join similar models.
+
+    The models hang on an axis of mean ranks, the best one at the left. A thick bar joins a group of models; no two
+    models of the group differ significantly by Nemenyi's test. A ruler above the axis shows the critical difference.
+    Without a test, there are no bars, and the title says so.
+
+    Parameters
+    ----------
+    across : AcrossDatasets or Benchmark
+        From `Benchmark.across`; of a benchmark, that of its primary metric.
+    names : mapping of str to str, optional
+        The names to show in place of the names of models. Long names are shortened, so that the axis has room.
+    style, ax, title
+        See `kgeval.report.plots`.
+
+    Raises
+    ------
+    MetricError
+        If `across` has another type, or if there are fewer than two models or no dataset with
+        values of all models.
+
+    References
+    ----------
+    Demšar (2006), Statistical Comparisons of Classifiers over Multiple Data Sets, Journal of Machine Learning
+    Research 7 (figure 1).
     """
-    ranks = result.rank_table
-    clusters = ranks.row_clusters("triple").among([np.arange(len(ranks))])
-    terms = [Moments(mask.astype(np.float64)[:, None]) for mask in masks]
-    intervals = [robust_interval(term, clusters, CONFIDENCE, (0.0, 1.0), ranks.sampled_share) for term in terms]
-    return [interval.low for interval in intervals], [interval.high for interval in intervals]
+    across = across.across() if isinstance(across, Benchmark) else across
+    if not isinstance(across, RankedModels):
+        raise MetricError(f"critical_differences needs the result of benchmark.across(); got {type(across).__name__}")
+    models, n_datasets = across.table["model"].tolist(), across.n_datasets
+    if len(models) < 2 or not n_datasets:
+        raise MetricError(
+            "critical_differences needs at least two models and a dataset with values of all models; got "
+            f"{counted(len(models), 'model')} and {counted(n_datasets, 'such dataset')}"
+        )
+    shown_names = _split_names(names)[1]
+    ranks = [(_named(model, shown_names), rank) for model, rank in zip(models, across.table["mean_rank"].tolist())]
+    groups = [(models.index(group[0]), models.index(group[-1])) for group in across.groups]
+    level = f"Nemenyi's test, significance level {across.alpha:g}"
+    told = (
+        f"; bars join models that are not told apart ({level})" if groups else f"; {level}: all models are told apart"
+    )
+    told = told if across.nemenyi is not None else ", no result of Nemenyi's test"
+    difference = None if across.nemenyi is None else across.nemenyi.critical_difference
+    x_name = f"mean rank over {counted(n_datasets, 'dataset')} (1 is best)"
+    heading = f"{display_of(across.metric).heading}: mean ranks{told}"
+    return draw(figures.rank_diagram(ranks, groups, difference, heading, x_name), style, ax, title)
+
+
+@names_unknown_arguments()
+def calibration_curve(
+    labels: npt.ArrayLike,
+    probabilities: npt.ArrayLike,
+    *,
+    bins: int = 10,
+    strategy: str = "width",
+    style: str = "screen",
+    ax: Axes | None = None,
+    title: str | None = None,
+) -> Figure:
+    """Draw a calibration curve, with one point for each bin of probabilities.
+
+    x is the mean probability of the examples in the bin; y is the share of positives among these examples. A bar chart
+    below the curve shows the number of examples in each bin; it is left out with `ax`.
+
+    Parameters
+    ----------
+    labels, probabilities, bins, strategy
+        As in `kgeval.metrics.pointwise.reliability_curve`. Empty bins are not drawn.
+    style, ax, title
+        See `kgeval.report.plots`.
+
+    Raises
+    ------
+    MetricError
+        If there is no example.
+    ScoreError
+        If a probability is NaN or lies outside [0, 1].
+    """
+    table = reliability_curve(labels, probabilities, bins, strategy)
+    filled = table[table["n"] > 0]
+    gap = (filled["n"] * (filled["mean_probability"] - filled["observed"]).abs()).sum() / filled["n"].sum()
+    heading = (
+        f"Calibration: n = {filled['n'].sum():,} examples, {len(filled)} of {len(table)} bins filled, ECE {gap:.4f}"
+    )
+    return draw(list_figures.calibration(filled, heading, has_counts=ax is None), style, ax, title)
+
+
+@names_unknown_arguments(seed="sample_seed=")
+def precision_recall(
+    lists: RankedLists | EvaluationResult,
+    ties: str = "expected",
+    *,
+    points: int = 11,
+    limit: int = MAX_FAINT,
+    sample_seed: int = 0,
+    style: str = "screen",
+    ax: Axes | None = None,
+    title: str | None = None,
+) -> Figure:
+    """Draw precision-recall curves: each query as a faint line, the mean of the queries as a bold line.
+
+    x is the recall, y is the interpolated precision.
+
+    Parameters
+    ----------
+    lists : RankedLists or EvaluationResult
+        For a result, the filtered lists of all its queries are drawn.
+    ties : str
+        As in `kgeval.metrics.retrieval.pr_curves`.
+    points : int
+        Number of recall values, from 0 to 1, at which the mean is computed. The mean is over all queries with a
+        relevant item.
+    limit : int
+        The largest number of faint lines. If there are more queries, a random sample of them is drawn, and the title
+        says so.
+    sample_seed : int
+        Seed of the random sample.
+    style, ax, title
+        See `kgeval.report.plots`.
+
+    Raises
+    ------
+    MetricError
+        If no list contains a relevant item, or if a relevant item ties with an irrelevant item and `ties` is
+        ``"expected"``, which gives tied items no order.
+    """
+    lists = _unnamed(lists)
+    curves = _split(pr_curves(lists, ties), "recall", "interpolated")
+    if not curves:
+        raise MetricError("precision_recall needs a list with a relevant item; got none")
+    stepped = [(np.append(0.0, recall), np.append(precision[0], precision)) for recall, precision in curves]
+    mean = mean_pr_curve(lists, ties, points)
+    chosen, drawn = _sample(stepped, limit, sample_seed)
+    heading = f"Precision and recall: mean of n = {int(mean['n'].iloc[0]):,} queries, {drawn}"
+    bold, words = (mean["recall"].to_numpy(), mean["precision"].to_numpy()), ("recall", "precision (interpolated)")
+    return draw(list_figures.query_curves(chosen, bold, heading, *words, "steps"), style, ax, title)
+
+
+@names_unknown_arguments(seed="sample_seed=")
+def roc(
+    lists: RankedLists | EvaluationResult,
+    *,
+    limit: int = MAX_FAINT,
+    sample_seed: int = 0,
+    style: str = "screen",
+    ax: Axes | None = None,
+    title: str | None = None,
+) -> Figure:
+    """Draw ROC curves: each query as a faint line, the mean of the queries as a bold line.
+
+    x is the false positive rate, y is the true positive rate. The mean curve starts at (0, 0). At 101 equally spaced
+    false positive rates, it shows the mean true positive rate of all queries that have both relevant and irrelevant
+    items.
+
+    Parameters
+    ----------
+    lists : RankedLists or EvaluationResult
+    limit, sample_seed, style, ax, title
+        As in `precision_recall`.
+
+    Raises
+    ------
+    MetricError
+        If no list has both a relevant and an irrelevant item.
+
+    References
+    ----------
+    Fawcett (2006), An Introduction to ROC Analysis, section 8 (vertical averaging).
+    """
+    curves = _split(roc_curves(_unnamed(lists)), "fpr", "tpr")
+    if not curves:
+        raise MetricError("roc needs a list with both relevant and irrelevant items; got none")
+    grid = np.arange(ROC_POINTS) / (ROC_POINTS - 1)
+    # Where a curve rises vertically, np.interp returns the upper end.
+    mean = np.mean([np.interp(grid, fpr, tpr) for fpr, tpr in curves], axis=0)
+    chosen, drawn = _sample(curves, limit, sample_seed)
+    heading = f"ROC: mean of n = {len(curves):,} queries, {drawn}"
+    bold, words = (np.append(0.0, grid), np.append(0.0, mean)), ("false positive rate", "true positive rate")
+    return draw(list_figures.query_curves(chosen, bold, heading, *words, "lines"), style, ax, title)
+
+
+@names_unknown_arguments()
+def steps(
+    found: Steps,
+    *,
+    limit: int = 20,
+    names: Mapping[str, str] | None = None,
+    style: str = "screen",
+    ax: Axes | None = None,
+    title: str | None = None,
+) -> Figure:
+    """Draw a metric of one query place by place: one row per place, the first place at the top.
+
+    A bar shows what the place adds to the sum. For DCG and nDCG, a bar in another colour shows what the same
+    place of the ideal list adds; for ERR, a line shows the probability that the reader gets to the place. For
+    precision, recall and F-beta, two lines show precision and recall so far, and the rows of relevant items are shaded.
+
+    Parameters
+    ----------
+    found : Steps
+        From `kgeval.metrics.retrieval.steps` or ``EvaluationResult.steps``.
+    limit : int
+        Only the first `limit` places are drawn; the title says how many there are.
+    names : mapping of str to str, optional
+        The names to show in place of the labels of items.
+    style, ax, title
+        See `kgeval.report.plots`. By default the title is the formula.
+
+    Raises
+    ------
+    MetricError
+        If `found` has no places, or is not what `steps` returns.
+    """
+    check_positive_int("limit", limit, MetricError)
+    if not isinstance(found, Steps):
+        raise MetricError(f"plots.steps needs what steps(...) returns; got {type(found).__name__}")
+    if not len(found.table):
+        raise MetricError(f"there is nothing to draw: {found.metric} of {found.query} has no places")
+    table, shown_names = found.table.iloc[:limit], _split_names(names)[1]
+    items = [_named(row.get("item", ""), shown_names) for row in table.to_dict("records")]
+    labels = [f"{item}  {place:g}".strip() for item, place in zip(items, table["place"])]
+    figure = list_figures.steps(table, labels, f"{found.metric} of {found.query}\n{found.formula}")
+    left_out = f"the first {len(table):,} of {len(found.table):,} places" if len(table) < len(found.table) else ""
+    return draw(replace(figure, cautions=(left_out,)), style, ax, title)
 
 
 def _named(label: Any, shown_names: Mapping[str, str]) -> str:
-    """Return the name to show for a label; the label itself if `shown_names` does not contain it."""
-    return shown_names.get(str(label), str(label))
+    """Return the name to show for a label, printable; the label itself if `shown_names` does not contain it."""
+    return printable(shown_names.get(str(label), str(label)))
 
 
-def _ranks_of_results(plot: str, results: Results, names: Names) -> dict[str, tuple[EvaluationResult, Reals]]:
-    """Return a dict from the shown name to (result, known filtered ranks of the result with realistic ties).
+def _split_names(names: Names) -> tuple[Sequence[str] | None, dict[str, str]]:
+    """Return the names of the models, and the names to show in place of labels; one of the two is empty."""
+    if isinstance(names, Mapping):
+        return None, {str(label): str(name) for label, name in names.items()}
+    return names, {}
 
-    Raises a MetricError if a result has no ranks; its message names `plot`, the function that needs the ranks.
+
+def _best_first(results: Any) -> Any:
+    """Return the results of a comparison or benchmark by name, the best first; anything else as it is.
+
+    Raises a MetricError if a benchmark has several datasets.
     """
-    model_names, shown_names = split_names(names)
-    named = name_results(results, model_names)
-    if shown_names:
-        named = name_results(list(named.values()), [_named(name, shown_names) for name in named])
-    named = {name: entity_part(result) for name, result in named.items()}
-    ranks = {name: result.rank_table.ranks("filtered") for name, result in named.items()}
-    known = {name: values[~np.isnan(values)] for name, values in ranks.items()}
-    for name, values in known.items():
-        if not len(values):
-            ranks_are = "has no ranks" if not len(ranks[name]) else "has only bounded or unknown ranks"
-            raise MetricError(f"{plot} needs ranks; result {name!r} {ranks_are}")
-    return {name: (result, known[name]) for name, result in named.items()}
+    if isinstance(results, Comparison):
+        metric, key = next(iter(results.keys.items()))
+        named = dict(zip(results.names, results.results))
+        return {name: named[name] for name in best_first(results.values[metric], key.higher_is_better)}
+    if not isinstance(results, Benchmark):
+        return results
+    if len(results.datasets) > 1:
+        raise MetricError(
+            "this plot shows the ranks of one dataset, and the benchmark has "
+            f"{len(results.datasets)}: {', '.join(map(printable, results.datasets))}; pass results of one of them"
+        )
+    order = best_first(results.values[results.datasets[0]], results.keys[results.metric].higher_is_better)
+    is_single = len(results.results) == len(results.models)
+    runs = sorted(results.results.items(), key=lambda item: order.index(item[0].model))
+    return {run.model if is_single else run.name: result for run, result in runs}
 
 
-def _label_results(
-    sheet: Sheet,
-    title: str | None,
-    heading: str,
-    x: str,
-    y: str,
-    ranks: Mapping[str, tuple[EvaluationResult, Reals]],
-    handles: list[Any],
-    more: Sequence[str] = (),
-) -> None:
-    """Set title, axis labels and legend; the title warns if the results differ in dataset or protocol."""
-    results = [result for result, _ in ranks.values()]
-    sizes = {len(result.table) for result in results}
+def _models(results: Any, names: Names) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return results or tables by the names to show, and the names to show in place of other labels."""
+    model_names, shown_names = _split_names(names)
+    results = _best_first(results)
+    listed = [results] if isinstance(results, (EvaluationResult, pd.DataFrame)) else list(results)
+    named: dict[str, Any]
+    if any(isinstance(item, pd.DataFrame) for item in listed):
+        model_names = [f"model {i}" for i in range(1, len(listed) + 1)] if model_names is None else model_names
+        named = dict(zip(check_names(model_names, len(listed), "table"), listed))
+    else:
+        named = dict(name_results(results, model_names))
+    labels = check_names([_named(name, shown_names) for name in named], len(named))
+    return dict(zip(labels, named.values())), shown_names
+
+
+def _draw_ranks(
+    build: Any, count: Any, results: Ranked, names: Names, style: str, ax: Axes | None, title: str | None
+) -> Figure:
+    """Draw the figure that `build` makes of what `count` counts in results.
+
+    The title warns if the results differ in dataset or protocol. Raises a MetricError if a result has no known rank;
+    its message has the name of `build`, which is that of the plot.
+    """
+    named = {name: entity_part(result) for name, result in _models(results, names)[0].items()}
+    unknown = [int(np.isnan(result.rank_table.ranks("filtered")).sum()) for result in named.values()]
+    sizes = [len(result.table) for result in named.values()]
+    for name, n_unknown, size in zip(named, unknown, sizes):
+        if n_unknown == size:
+            ranks_are = "has only bounded or unknown ranks" if size else "has no ranks"
+            raise MetricError(f"{build.__name__} needs ranks; result {name!r} {ranks_are}")
+    shown = list(named.values())
     kinds: dict[str, set[Any]] = {
-        "dataset": {result.facts.get("dataset_fingerprint") for result in results},
-        "protocol": {result.protocol.fingerprint for result in results},
+        "dataset": {result.facts.get("dataset_fingerprint") for result in shown},
+        "protocol": {result.protocol.fingerprint for result in shown},
     }
     differing = " and ".join(kind for kind, values in kinds.items() if len(values) > 1)
-    is_same_size = len(sizes) == 1
-    n = f"n = {len(results[0].table):,} ranks" if is_same_size else "n in the legend"
-    dataset = shorten(str(results[0].facts.get("dataset", "")))
-    lines = [f"{heading} on {dataset}: {n}" if title is None else title]
-    lines += [f"not comparable: the results differ in {differing}"] if differing else []
-    n_unknown = sum(len(result.table) - len(values) for result, values in ranks.values())
-    lines += [f"{n_unknown:,} ranks are bounded or unknown, not drawn"] if n_unknown else []
-    sheet.set_labels("\n".join(filter(None, lines)), x, y)
-    n_of = {name: "" if is_same_size else f" (n = {len(result.table):,})" for name, (result, _) in ranks.items()}
-    sheet.add_legend(handles, [*(shorten(name, 24) + size if size else name for name, size in n_of.items()), *more])
+    cautions = [f"not comparable: the results differ in {differing}"] if differing else []
+    cautions += [f"{sum(unknown):,} ranks are bounded or unknown, not drawn"] if any(unknown) else []
+    n, labels = f"n = {sizes[0]:,} ranks", list(named)
+    if len(set(sizes)) > 1:
+        n, labels = "n in the legend", [f"{short(name, 24)} (n = {size:,})" for name, size in zip(named, sizes)]
+    dataset = short(printable(str(shown[0].facts.get("dataset", ""))), 40)
+    figure = build(labels, count(shown), f"{HEADINGS[build]} on {dataset}: {n}")
+    return draw(replace(figure, cautions=tuple(cautions)), style, ax, title)
 
 
 def _grouped(
@@ -434,20 +648,8 @@ def _grouped(
 
     Raises a MetricError if a table lacks a needed column or has several rows for a group, or if no value is finite.
     """
-    key, (model_names, shown_names) = str(parse(metric)), split_names(names)
-    listed = [groups] if isinstance(groups, (EvaluationResult, pd.DataFrame)) else list(groups)
-    results = [item for item in listed if isinstance(item, EvaluationResult)]
-    named: dict[str, EvaluationResult | pd.DataFrame] = {}
-    if len(results) == len(listed):
-        named.update(name_results(results, model_names))
-    else:
-        default = [f"model {i}" for i in range(1, len(listed) + 1)]
-        named = dict(zip(default if model_names is None else check_names(model_names, len(listed), "table"), listed))
-    if shown_names:
-        named = dict(
-            zip(check_names([_named(name, shown_names) for name in named], len(named), "table"), named.values())
-        )
-    frames = {
+    key, (named, shown_names) = str(parse(metric)), _models(groups, names)
+    frames: dict[str, pd.DataFrame] = {
         name: item if isinstance(item, pd.DataFrame) else item.by(column, metrics=[metric])
         for name, item in named.items()
     }
@@ -465,53 +667,44 @@ def _grouped(
     return frames, key, shown_names
 
 
-def _dots(sheet: Sheet, frames: Mapping[str, pd.DataFrame], drawn: pd.Index[Any], key: str, along: str) -> list[Any]:
-    """Draw the values and intervals of each model, and return the handles for the legend.
-
-    The groups are at the positions 0, 1, ... of the axis `along`, ``"x"`` or ``"y"``; markers of different models are
-    shifted a little, so that they do not overlap.
-    """
-    axes, handles = sheet.axes, []
-    step = min(0.16, 0.7 / len(frames))
-    for i, frame in enumerate(frames.values()):
-        rows = frame.reindex(drawn)
-        positions = np.arange(len(drawn)) + (i - (len(frames) - 1) / 2) * step
-        values, look = rows[key].to_numpy(dtype=np.float64), sheet.line_style(i)
-        if along == "x":
-            handles += axes.plot(positions, values, **look)
-        else:
-            handles += axes.plot(values, positions, **{**look, "linestyle": "none"})
-        if {f"{key} low", f"{key} high"} <= set(rows.columns):
-            low, high = (rows[f"{key} {end}"].to_numpy(dtype=np.float64) for end in ("low", "high"))
-            known = np.isfinite(low) & np.isfinite(high)
-            draw = axes.vlines if along == "x" else axes.hlines
-            draw(positions[known], low[known], high[known], colors=look["color"], linewidth=sheet.style.line)
-    return handles
+def _sizes(frames: Mapping[str, pd.DataFrame]) -> pd.Series[Any]:
+    """Return the largest number of ranks of each group."""
+    sizes: pd.Series[Any] = pd.concat([frame["n"] for frame in frames.values()]).groupby(level=0, sort=False).max()
+    return sizes
 
 
-def _left_out(frames: Mapping[str, pd.DataFrame], drawn: pd.Index[Any], key: str) -> str:
-    """Return a line for the title: how many values are undefined and not drawn; empty if all values are defined."""
+def _left_out(frames: Mapping[str, pd.DataFrame], drawn: pd.Index[Any], key: str) -> tuple[str, ...]:
+    """Return a caution: how many values are undefined and not drawn; none if all values are defined."""
     n = sum(int((~np.isfinite(frame[key].reindex(drawn).astype(np.float64))).sum()) for frame in frames.values())
-    return f"\n{n:,} undefined, not drawn" if n else ""
+    return (f"{n:,} undefined, not drawn",) if n else ()
 
 
-def _first_number(bucket: Any) -> tuple[float, bool]:
-    """Return the sort key of a bucket such as "2-3": its first number; buckets without a number come last."""
-    if isinstance(bucket, pd.Interval):
-        return float(bucket.left), False
-    match = re.search(r"\d+(\.\d+)?", str(bucket))
-    return (float(match.group()), not str(bucket).startswith("<")) if match else (math.inf, True)
+def _leader_first(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of pairs in the order of the models: the more pairs a model leads, the earlier."""
+    n_first = rows["first"].value_counts()
+    led = [rows[side].map(n_first).fillna(0) for side in ("first", "second")]
+    return rows.iloc[np.lexsort([-led[1], -led[0]])]
 
 
-def _difference_rows(sheet: Sheet, panel: int, rows: pd.DataFrame, labels: Sequence[str]) -> None:
-    """Draw one row per difference, the first at the top of the panel."""
-    axes, positions, colour = sheet.panels[panel], np.arange(len(rows)), PALETTE[0]
-    difference, low, high = (rows[name].to_numpy(dtype=np.float64) for name in ("difference", "low", "high"))
-    known, is_clear = np.isfinite(low) & np.isfinite(high), (low > 0) | (high < 0)
-    axes.axvline(0.0, color=GREY, linestyle=":", linewidth=sheet.style.line)
-    axes.hlines(positions[known], low[known], high[known], colors=colour, linewidth=sheet.style.line)
-    look = {"color": colour, "markersize": sheet.style.marker + 0.5, "markeredgewidth": 0.8}
-    for chosen, fill in ((is_clear, colour), (~is_clear, "white")):
-        axes.plot(difference[chosen], positions[chosen], "o", markerfacecolor=fill, **look)
-    set_ticks(axes, labels, "y")
-    axes.set_ylim(len(rows) - 0.4, -0.6)
+def _unnamed(lists: RankedLists | EvaluationResult) -> RankedLists:
+    """Return checked lists without their names, which no plot shows."""
+    lists = lists.lists() if isinstance(lists, EvaluationResult) else lists
+    check_lists(lists)
+    return replace(lists, names=None)
+
+
+def _sample(curves: Sequence[list_figures.Points], limit: int, seed: int) -> tuple[Sequence[list_figures.Points], str]:
+    """Return at most `limit` of the curves, and words that say how many."""
+    if len(curves) <= check_positive_int("limit", limit, MetricError):
+        return curves, f"{len(curves):,} drawn"
+    chosen = np.sort(np.random.default_rng(seed).choice(len(curves), limit, replace=False))
+    return [curves[i] for i in chosen], f"a sample of {limit:,} drawn (seed {seed})"
+
+
+def _split(table: pd.DataFrame, x: str, y: str) -> list[list_figures.Points]:
+    """Return, for each query, the columns `x` and `y` of its rows, which follow each other."""
+    if not len(table):
+        return []
+    query = table["query"].to_numpy()
+    starts = np.flatnonzero(query[1:] != query[:-1]) + 1
+    return list(zip(np.split(table[x].to_numpy(), starts), np.split(table[y].to_numpy(), starts)))

@@ -115,7 +115,7 @@ def from_html(text, table):
                 inner,
             ).groups()
             cells.append((value, classes == " best", mark or "", spread or "", interval or ""))
-        read.append((html.unescape(label), *cells))
+        read.append((html.unescape(label.replace("<wbr>", "")), *cells))
     return read
 
 

@@ -3,9 +3,10 @@
 import re
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
-from kgeval.display.html import interval_bar
+from kgeval.display.html import axis_of, interval_bar
 from kgeval.report import charts
 
 
@@ -34,6 +35,13 @@ def test_an_interval_bar_is_drawn_to_scale():
     assert interval_bar(float("nan"), float("nan"), float("nan"), (0.0, 1.0)).count("<path") == 1
 
 
+def places(drawing):
+    """The places of the ticks of both axes of an SVG: text -> x, text -> y."""
+    ticks = [text for text in ElementTree.fromstring(drawing).iter("text") if text.get("class") == "tick"]
+    across = {text.text: float(text.get("x")) for text in ticks if text.get("text-anchor") == "middle"}
+    return across, {text.text: float(text.get("y")) - 4 for text in ticks if text.get("text-anchor") == "end"}
+
+
 def test_a_scatter_has_equal_axes_and_the_right_half_is_better():
     """A point with equal values lies on the diagonal; for MR the better half is below it."""
     points = [(0.2, 0.2, 1.0, "same"), (0.1, 0.5, 0.1, "above"), (0.5, 0.3, 0.1, "below")]
@@ -42,25 +50,41 @@ def test_a_scatter_has_equal_axes_and_the_right_half_is_better():
             values, ("across", "up"), is_log=not higher, higher_is_better=higher, outliers=[], label="relations"
         )
         found = {name: (x, y) for x, y, name in marks(drawing)}
-        left, right = charts.LEFT, charts.LEFT + charts.SIDE
-        top, bottom = charts.TOP, charts.TOP + charts.SIDE
-        on_diagonal = {name: (x - left) - (bottom - y) for name, (x, y) in found.items()}
-        assert on_diagonal["same"] == pytest.approx(0, abs=0.2)
+        across, up = places(drawing)
+        assert list(across) == list(up)
+        one, two = next(iter(across)), list(across)[-1]
+        assert across[two] - across[one] == pytest.approx(up[one] - up[two], abs=0.2)
+        on_diagonal = {name: (x - across[one]) - (up[one] - y) for name, (x, y) in found.items()}
+        assert on_diagonal["same"] == pytest.approx(0, abs=0.3)
         assert on_diagonal["above"] < -10 < 10 < on_diagonal["below"]
-        corners = numbers(next(p for p in re.findall(r'<path d="([^"]*)" class="better"', drawing)))
-        assert corners[2:4] == ([left, top] if higher else [right, bottom])
+        (x1, y1), (x2, y2), (x3, y3) = np.array(
+            numbers(next(p for p in re.findall(r'<path d="([^"]*)" class="better"', drawing)))
+        ).reshape(3, 2)
+        left, right, top, bottom = x1, x3, y3, y1
+        assert [x2, y2] == ([left, top] if higher else [right, bottom])
         assert all(left <= x <= right and top <= y <= bottom for x, y in found.values())
 
 
+def test_undecided_relations_have_open_marks():
+    points = [(0.2, 0.2, 1.0, "one"), (0.1, 0.5, 0.1, "two")]
+    drawing = charts.scatter(
+        points, ("a", "b"), is_log=False, higher_is_better=True, outliers=[], label="r", decided=[False, True]
+    )
+    circles = [
+        (circle.get("class"), circle.findtext("title")) for circle in ElementTree.fromstring(drawing).iter("circle")
+    ]
+    assert circles == [("point open", "one"), ("point", "two")]
+
+
 def test_names_of_outliers_do_not_overlap():
-    """Ten points at one place: one name; two points apart: both."""
+    """Ten points at one place: a name at each side; two points apart: both."""
     same = [(0.5, 0.5, 1.0, f"relation {i}: x") for i in range(10)]
     apart = [(0.1, 0.9, 1.0, "one: x"), (0.9, 0.1, 1.0, "two: x")]
     for points, n in ((same, 2), (apart, 2)):
         drawing = charts.scatter(
             points, ("a", "b"), is_log=False, higher_is_better=True, outliers=list(range(len(points))), label="r"
         )
-        names = re.findall(r'class="name">([^<]*)<', drawing)
+        names = [name for name in re.findall(r'class="name">([^<]*)<', drawing) if not name.startswith("better")]
         assert 1 <= len(names) <= n
     assert names == ["one", "two"]
 
@@ -77,14 +101,22 @@ def test_bars_are_to_scale():
 
 def test_curves_have_bands_and_gaps():
     """A value that is not known interrupts the curve."""
-    line = {"model": 1, "name": "m", "values": [0.1, None, 0.5], "low": [0.05, None, 0.4], "high": [0.2, None, 0.6]}
-    drawing = charts.curves([line], [1, 10, 100], "k", "hits@k", "curves")
-    path = re.search(r'<path d="([^"]*)" class="curve m1" stroke-dasharray', drawing)[1]
+    hits = {
+        "k": [1, 10, 100], "values": [[0.3] * 3, [0.1, None, 0.5]], "low": [[0.2] * 3, [0.05, None, 0.4]],
+        "high": [[0.4] * 3, [0.2, None, 0.6]], "bounds": [None, None], "chance": None,
+    }  # fmt: skip
+    drawing = charts.hits_curve(["l", "m"], hits, "curves")
+    across, up = places(drawing)
+    path = re.search(r'<path d="([^"]*)" class="curve line m1" stroke-dasharray', drawing)[1]
     assert path.count("M") == 2
     first, last = numbers(path)[:2], numbers(path)[2:]
-    assert first[0] == charts.LEFT
-    assert first[1] - last[1] == pytest.approx(0.4 * 250, abs=0.2)
+    assert [first[0], last[0]] == pytest.approx([across["1"], across["100"]], abs=0.2)
+    assert first[1] - last[1] == pytest.approx(0.4 * (up["0"] - up["1"]), abs=0.2)
     assert 'class="band m1"' in drawing
+    bounded = {**hits, "bounds": [None, [[0.1, 0.15, 0.4], [0.2, 0.45, 0.6]]]}
+    band = numbers(re.search(r'<path d="([^"]*)" class="band m1"', charts.hits_curve(["l", "m"], bounded, "c"))[1])
+    assert len(band) == 2 * 6
+    assert band[3] - band[9] == pytest.approx(0.3 * (up["0"] - up["1"]), abs=0.2)
 
 
 def test_each_run_has_a_line_and_the_mean_a_dot():
@@ -96,20 +128,23 @@ def test_each_run_has_a_line_and_the_mean_a_dot():
 
 
 def test_the_rank_diagram_is_drawn_to_scale():
-    """Three models: the axis from rank 1 at 190 to rank 3 at 490, 150 for each rank; the best at the left, top row."""
+    """Three models, ranks 1, 2.5 and 2.5: the best at the left, top row; a bar and a ruler of their lengths."""
     models = [("A", 1.0), ("B", 2.5), ("C", 2.5)]
     root = ElementTree.fromstring(charts.rank_diagram(models, [(1, 2)], 1.2, "ranks"))
     paths = [(path.get("class"), numbers(path.get("d"))) for path in root.iter("path")]
-    assert next(path[:1] + path[2:3] for kind, path in paths if kind == "zero") == [190, 490]
-    difference, joined = [path for kind, path in paths if kind == "alike"]
-    assert difference[::2] == [190, 190 + 1.2 * 150]
-    assert joined[::2] == [190 + 1.5 * 150 - 4, 190 + 1.5 * 150 + 4]
+    axis, *hangers, ruler = [path for kind, path in paths if kind == "ink line"]
+    left, right = axis[0], axis[2]
+    each = (right - left) / 2
+    assert [path[0] for path in hangers] == pytest.approx([left, left + 1.5 * each, left + 1.5 * each], abs=0.2)
+    assert ruler[0:4:2] == pytest.approx([left, left + 1.2 * each], abs=0.2)
+    (joined,) = [path for kind, path in paths if kind == "thick line m0"]
+    assert joined[::2] == pytest.approx([left + (1.5 - 0.024) * each, left + (1.5 + 0.024) * each], abs=0.2)
     texts = {text.text: float(text.get("y")) for text in root.iter("text")}
-    assert texts["A: 1.00"] < texts["B: 2.50"]
-    assert texts["C: 2.50"] == texts["A: 1.00"]
+    assert texts["A  1.00"] < texts["B  2.50"]
+    assert texts["C  2.50"] == texts["A  1.00"]
     without = charts.rank_diagram(models, [], None, "ranks")
     assert "critical" not in without
-    assert "alike" not in without
+    assert without.count("ink") == 4
 
 
 def test_the_rank_diagram_holds_many_models():
@@ -122,3 +157,16 @@ def test_the_rank_diagram_holds_many_models():
     places = {(text.get("text-anchor"), text.get("y")) for text in names}
     assert len(places) == 11
     assert all(0 < float(text.get("x")) < width and 0 < float(text.get("y")) < height for text in names)
+
+
+def test_an_axis_has_both_ends_and_the_middle():
+    """Round texts that tell the ends apart."""
+    texts = [re.findall(r"<span>([^<]*)</span>", axis_of(limits)) for limits in
+             ((0.0, 1.0), (-0.0315, 0.0315), (0.3381, 0.3459), (150.2, 1822.7), (2.0, 2.0))]  # fmt: skip
+    assert texts == [
+        ["0", "0.5", "1"],
+        ["-0.0315", "0", "0.0315"],
+        ["0.3381", "0.342", "0.3459"],
+        ["150", "986", "1,823"],
+        ["2", "2", "2"],
+    ]

@@ -94,7 +94,7 @@ def test_without_scripts_all_tables_and_charts_are_there(chrome, page):
     is_shown = "e.checkVisibility()"
     assert not any(each(chrome, ".controls, #theme", is_shown))
     charts = each(chrome, ".chart, table.sortable", "e.getBoundingClientRect().height")
-    assert len(charts) == 3
+    assert len(charts) == 4
     assert min(charts) > 100
     assert not any(each(chrome, "tr.more", is_shown))
     chrome.find_element("css selector", "#relations summary").click()

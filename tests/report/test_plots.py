@@ -12,13 +12,15 @@ import pytest
 from made_results import replaced
 
 import kgeval
-from kgeval import DataError, Dataset, KgevalWarning, MetricError, MissingExtra, ScoreError
+from kgeval import DataError, Dataset, MetricError, MissingExtra, ScoreError
+from kgeval.display.html import N_COLOURS, N_PATTERNS, patterns
+from kgeval.display.html_tables import short
 from kgeval.errors import ProtocolError
 from kgeval.metrics.retrieval import steps
 from kgeval.metrics.retrieval.inputs import from_ranking, from_scores
-from kgeval.report import figures, plots
-from kgeval.report.colours import COLOURS, DARK_COLOURS
-from kgeval.report.figures import LINES, MARKERS, line_style, missing_characters, overlapping, shorten, tick_texts
+from kgeval.report import figure_matplotlib, plots
+from kgeval.report.colours import COLOURS, DARK_COLOURS, DASHES, HATCHES, MARKERS
+from kgeval.report.figure_matplotlib import overlapping, tick_texts
 
 pytestmark = pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")
 NAN = float("nan")
@@ -73,45 +75,77 @@ def interval_of_share(result, is_in):
     return interval.low, interval.high
 
 
+def boxes_of(axes):
+    """The bars of an axes: left, bottom, width, height."""
+    return [(bar.get_x(), bar.get_y(), bar.get_width(), bar.get_height()) for bar in axes.patches]
+
+
 def test_rank_distribution(drawing, results):
-    """The share of the ranks in each group, a half rank in the group of the next; intervals clustered by triple."""
+    """The share of the ranks in each bin of the page, the tied part pale; intervals clustered by triple."""
     figure = plots.rank_distribution(results, NAMES)
     axes = figure.axes[0]
-    groups = {"1": (0, 1), "2–3": (1, 3), "4–10": (3, 10)}
+    bins = {"1": (1, 2), "2": (2, 3), "3–4": (3, 5), "5–9": (5, 10)}
+    bars = boxes_of(axes)
     for i, (result, line) in enumerate(zip(results, axes.lines)):
-        ranks = np.array(ranks_of(result))
+        ranks, tied = np.array(ranks_of(result)), result.table["tied_filtered"].to_numpy() > 0
         assert (ranks % 1 == 0.5).any()
-        inside = [(ranks > low) & (ranks <= high) for low, high in groups.values()]
-        assert xy(line) == [[pytest.approx(j + 0.16 * i - 0.08), sum(inside[j]) / len(ranks)] for j in range(3)]
-        assert sum(line.get_ydata()) == pytest.approx(1)
-        drawn = [(low[1], high[1]) for low, high in segments(axes)[i]]
+        inside = [(ranks >= low) & (ranks < high) for low, high in bins.values()]
+        shares, pale = ([sum(mask & chosen) / 60 for mask in inside] for chosen in (ranks > 0, tied))
+        full, bars = bars[:4], bars[4:]
+        some, bars = bars[: sum(map(bool, pale))], bars[sum(map(bool, pale)) :]
+        assert [x for x, *_ in full] == pytest.approx([j - 0.42 + 0.42 * i for j in range(4)])
+        assert [height for *_, height in full] == pytest.approx([share - part for share, part in zip(shares, pale)])
+        assert [height for *_, height in some] == pytest.approx([part for part in pale if part])
+        assert sum(height for *_, height in full + some) == pytest.approx(1)
+        drawn = [(low[1], high[1]) for low, high in segments(line)]
         assert np.array(drawn) == pytest.approx(np.array([interval_of_share(result, mask) for mask in inside]))
-    assert [label.get_text() for label in axes.get_xticklabels()] == list(groups)
+    assert bars == []
+    assert [label.get_text() for label in axes.get_xticklabels()] == list(bins)
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("rank (filtered, realistic ties)", "share of ranks")
     assert title_of(figure) == f"Distribution of ranks on {results[0].facts['dataset']}: n = 60 ranks"
-    assert legend_texts(axes) == NAMES
+    assert legend_texts(axes) == [*NAMES, "tied with a rival"]
 
 
-def test_groups_of_ranks_cover_each_rank_once(drawing, results):
-    """1, 2-3, 4-10, 11-30, ... up to the worst rank, whatever it is."""
+def test_a_tower_of_ties_is_marked(drawing, results):
+    """Of 60 ranks, 12 tie at rank 4: 20%; a bin with 2 of 60, 3%, is not marked."""
+    table = results[0].table.assign(better_filtered=0, tied_filtered=0)
+    table.loc[:11, ["better_filtered", "tied_filtered"]] = [2, 2]
+    table.loc[12:13, ["better_filtered", "tied_filtered"]] = [5, 2]
+    axes = plots.rank_distribution(replaced(results[0], table=table)).axes[0]
+    assert [text.get_text() for text in axes.texts] == ["20% tie"]
+    assert np.array(boxes_of(axes)[-2:]) == pytest.approx(np.array([(1.58, 0.0, 0.84, 0.2), (2.58, 0.0, 0.84, 2 / 60)]))
+
+
+def test_each_of_many_models_has_a_panel(drawing, results):
+    """Five models: five panels in their order, each with its largest share; bars as of one model alone."""
+    alone = boxes_of(plots.rank_distribution(results[0]).axes[0])
+    figure = plots.rank_distribution(dict(zip("abcde", [results[0]] * 5)))
+    assert [axes.get_yticklabels()[0].get_text() for axes in figure.axes] == list("abcde")
+    assert [boxes_of(axes) for axes in figure.axes] == [alone] * 5
+    most = max(np.bincount(np.searchsorted([2, 3, 5, 10], ranks_of(results[0]), side="right"))) / 60
+    assert all(f"{most:.0%}" in axes.texts[0].get_text() for axes in figure.axes)
+
+
+def test_bins_of_ranks_cover_each_rank_once(drawing, results):
+    """1, 2, 3-4, 5-9, 10-19, ... up to the worst rank, whatever it is."""
     for worst in (1, 2, 3, 4, 10, 11, 30, 31, 299, 301, 40_000):
-        table = results[0].table.assign(better_filtered=0, tied_filtered=0, rivals_filtered=50_000)
+        table = results[0].table.assign(better_filtered=0, tied_filtered=0, rivals_filtered=worst - 1)
         table.loc[0, "better_filtered"] = worst - 1
         axes = plots.rank_distribution(replaced(results[0], table=table)).axes[0]
         ends = [label.get_text().replace(",", "").split("–") for label in axes.get_xticklabels()]
         assert int(ends[0][0]) == 1
         assert all(int(two[0]) == int(one[-1]) + 1 for one, two in zip(ends, ends[1:]))
         assert int(ends[-1][0]) <= worst <= int(ends[-1][-1])
-        assert sum(axes.lines[0].get_ydata()) == pytest.approx(1)
+        assert sum(height for *_, height in boxes_of(axes)) == pytest.approx(1)
 
 
 def test_hits_curve(drawing, results):
     """Each point is the result's own hits@k, each edge of the band its interval, the dotted line its chance level."""
     figure = plots.hits_curve(results, NAMES, limit=7)
     axes = figure.axes[0]
-    for result, line, band in zip(results, axes.lines, axes.collections):
+    for result, line, band in zip(results, axes.lines, axes.patches):
         assert xy(line) == [[k, pytest.approx(result[f"hits@{k}"], rel=1e-12)] for k in range(1, 8)]
-        edges = band.get_paths()[0].vertices
+        edges = band.get_xy()
         for k in range(1, 8):
             interval = result.interval(f"hits@{k}")
             at = edges[edges[:, 0] == k, 1]
@@ -124,8 +158,9 @@ def test_hits_curve(drawing, results):
     with pytest.raises(MetricError, match="limit must be an integer of at least 1; got 0"):
         plots.hits_curve(results, limit=0)
     many = plots.hits_curve(results[0], limit=500).axes[0]
-    assert len(many.lines[0].get_xdata()) == 500
-    assert max(many.collections[0].get_paths()[0].vertices[:, 0]) == 500
+    cuts = many.lines[0].get_xdata().tolist()
+    assert (len(cuts), cuts[:3], cuts[-1]) == (44, [1, 2, 3], 500)
+    assert max(many.patches[0].get_xy()[:, 0]) == 500
 
 
 def test_results_of_different_kinds_are_told_apart(drawing, results):
@@ -138,7 +173,7 @@ def test_results_of_different_kinds_are_told_apart(drawing, results):
     )
     figure = plots.rank_distribution([results[0], short], ["a", "b" * 50])
     assert title_of(figure).endswith("n in the legend not comparable: the results differ in dataset")
-    assert legend_texts(figure.axes[0]) == [f"a (n = {len(results[0].table)})", f"{'b' * 11}…{'b' * 12} (n = 7)"]
+    assert legend_texts(figure.axes[0])[:2] == [f"a (n = {len(results[0].table)})", f"{'b' * 10}…{'b' * 13} (n = 7)"]
 
 
 FRAME = pd.DataFrame(
@@ -153,8 +188,14 @@ FRAME = pd.DataFrame(
 OTHER = pd.DataFrame({"n": [40, 3], "mrr": [0.7, 0.1]}, index=pd.Index(["$many$", "few"], name="relation"))
 
 
-def segments(axes):
-    return [[part.tolist() for part in found.get_segments()] for found in axes.collections]
+def segments(line):
+    """The separate parts of a line, each the two ends of an interval."""
+    points = line.get_xydata()
+    return [[points[i].tolist(), points[i + 1].tolist()] for i in range(0, len(points), 3)]
+
+
+def dots(axes):
+    return [found.get_offsets().filled(NAN).tolist() for found in axes.collections]
 
 
 def test_relation_comparison_of_tables(drawing):
@@ -163,19 +204,19 @@ def test_relation_comparison_of_tables(drawing):
     axes = figure.axes[0]
     labels = [label.get_text() for label in axes.get_yticklabels()]
     assert labels == ["$many$ (40)", "none (5)", "few (3)"]
-    first, second = (line.get_xydata() for line in axes.lines)
-    assert first == pytest.approx(np.array([[0.5, -0.08], [NAN, 0.92], [0.2, 1.92]]), nan_ok=True)
-    assert second == pytest.approx(np.array([[0.7, 0.08], [NAN, 1.08], [0.1, 2.08]]), nan_ok=True)
-    assert np.array(segments(axes)[0]) == pytest.approx(
+    first, second = map(np.array, dots(axes))
+    assert first == pytest.approx(np.array([[0.5, -0.08], [NAN, NAN], [0.2, 1.92]]), nan_ok=True)
+    assert second == pytest.approx(np.array([[0.7, 0.08], [NAN, NAN], [0.1, 2.08]]), nan_ok=True)
+    assert np.array(segments(axes.lines[0])) == pytest.approx(
         np.array([[[0.4, -0.08], [0.6, -0.08]], [[0.1, 1.92], [0.3, 1.92]]])
     )
-    assert len(axes.collections) == 1
+    assert len(axes.lines) == 1
     assert title_of(figure) == "MRR per relation (number of ranks): 3 of 4 relations, 48 ranks 2 undefined, not drawn"
     assert axes.get_xlabel() == "MRR"
     assert axes.yaxis_inverted()
     whole = plots.relation_comparison(FRAME, "mrr")
     assert title_of(whole).startswith("MRR per relation (number of ranks): all 4 relations, 49 ranks")
-    assert [label.get_text() for label in whole.axes[0].get_yticklabels()][3] == f"{'x' * 14}…{'x' * 15} (1)"
+    assert [label.get_text() for label in whole.axes[0].get_yticklabels()][3] == f"{'x' * 14}…{'x' * 13} (1)"
 
 
 def test_groups_of_results(drawing, results):
@@ -186,11 +227,11 @@ def test_groups_of_results(drawing, results):
     order = [label.split(" (")[0] for label in labels]
     assert sorted(order) == sorted(frame.index)
     assert labels == [f"{name} ({frame.loc[name, 'n']})" for name in order]
-    assert figure.axes[0].lines[1].get_xdata().tolist() == frame.loc[order, "hits@3"].tolist()
-    drawn = [[low[0], high[0]] for low, high in segments(figure.axes[0])[1]]
+    assert [x for x, _ in dots(figure.axes[0])[1]] == frame.loc[order, "hits@3"].tolist()
+    drawn = [[low[0], high[0]] for low, high in segments(figure.axes[0].lines[1])]
     assert drawn == frame.loc[order, ["hits@3 low", "hits@3 high"]].to_numpy().tolist()
     sides = plots.degree_curve(results[0], "mr", column="side")
-    assert sides.axes[0].lines[0].get_ydata().tolist() == results[0].by("side", metrics="mr")["mr"].tolist()
+    assert [y for _, y in dots(sides.axes[0])[0]] == results[0].by("side", metrics="mr")["mr"].tolist()
 
 
 def test_degree_curve_orders_the_buckets(drawing):
@@ -200,16 +241,17 @@ def test_degree_curve_orders_the_buckets(drawing):
     frame["mrr low"], frame["mrr high"] = frame["mrr"] - 0.01, frame["mrr"] + 0.02
     figure = plots.degree_curve(frame)
     axes = figure.axes[0]
-    assert xy(axes.lines[0]) == [[0, 0.0], [1, 0.1], [2, 0.2], [3, 0.8], [4, 1.0], [5, 0.7]]
+    assert dots(axes)[0] == xy(axes.lines[1]) == [[0, 0.0], [1, 0.1], [2, 0.2], [3, 0.8], [4, 1.0], [5, 0.7]]
     assert [label.get_text() for label in axes.get_xticklabels()] == [
         "0\n(1,000)", "1\n(1)", "2-3\n(2)", "8-15\n(8)", "16-31\n(16)", "unknown\n(7)",
     ]  # fmt: skip
-    assert np.array(segments(axes)[0])[:, :, 1] == pytest.approx(
-        np.array([[v - 0.01, v + 0.02] for _, v in xy(axes.lines[0])])
+    assert np.array(segments(axes.lines[0]))[:, :, 1] == pytest.approx(
+        np.array([[v - 0.01, v + 0.02] for _, v in dots(axes)[0]])
     )
-    assert title_of(figure) == "MRR by degree_given: 1,034 ranks"
+    assert title_of(figure) == "MRR by degree of the given entity: 1,034 ranks"
+    assert axes.get_xlabel() == "degree of the given entity (number of ranks)"
     intervals = frame.set_axis(pd.Index(pd.IntervalIndex.from_breaks([2, 3, 4, 5, 6, 7, 10])))[::-1]
-    assert plots.degree_curve(intervals).axes[0].lines[0].get_ydata().tolist() == frame["mrr"].tolist()
+    assert plots.degree_curve(intervals).axes[0].lines[1].get_ydata().tolist() == frame["mrr"].tolist()
 
 
 @pytest.mark.parametrize(
@@ -267,9 +309,8 @@ def test_precision_recall_by_hand(drawing):
     """Relevant at places 1 and 3: precision 1 up to recall 1/2, then 2/3. At place 2 alone: 1/2. The mean of both."""
     figure = plots.precision_recall(from_ranking([[1, 0, 1], [0, 1, 0], [0, 0, 0]]), points=5)
     first, second, mean = figure.axes[0].lines
-    assert np.array(xy(first)) == pytest.approx(np.array([[0, 1], [0.5, 1], [1, 2 / 3]]))
-    assert first.get_drawstyle() == "steps-pre"
-    assert xy(second) == [[0.0, 0.5], [1.0, 0.5]]
+    assert np.array(xy(first)) == pytest.approx(np.array([[0, 1], [0, 1], [0.5, 1], [0.5, 2 / 3], [1, 2 / 3]]))
+    assert xy(second) == [[0.0, 0.5], [0.0, 0.5], [1.0, 0.5]]
     high, low = 0.75, (2 / 3 + 0.5) / 2
     wanted = np.array([[0, high], [0.25, high], [0.5, high], [0.75, low], [1, low]])
     assert np.array(xy(mean)) == pytest.approx(wanted)
@@ -325,8 +366,13 @@ def test_of_many_queries_a_seeded_sample_is_drawn(drawing, results):
     assert title_of(few) == f"ROC: mean of n = {len(lists)} queries, a sample of 5 drawn (seed 1)"
 
 
-def test_difference_plot_of_a_comparison(drawing):
-    """Every metric on axes of its own; filled where the interval leaves out 0, without an interval open."""
+def faces(axes):
+    """Whether each mark of the last dots is filled."""
+    return [tuple(colour[:3]) != (1.0, 1.0, 1.0) for colour in axes.collections[-1].get_facecolors().tolist()]
+
+
+def test_difference_plot_of_a_table(drawing):
+    """Every metric on axes of its own; filled where decided, whatever the interval; without a decision, beyond 0."""
     table = pd.DataFrame(
         {
             "first": ["$A$", "$A$", "_B", "$A$"], "second": ["_B", "_B", "C", "C"],
@@ -339,13 +385,14 @@ def test_difference_plot_of_a_comparison(drawing):
     shares, ranks = figure.axes
     assert [axes.get_xlabel() for axes in figure.axes] == ["difference of MRR", "difference of MR"]
     assert [label.get_text() for label in shares.get_yticklabels()] == ["$A$ − _B", "_B − C"]
-    zero, filled, hollow = shares.lines
-    assert (xy(filled), xy(hollow)) == ([[0.1, 0.0]], [[-0.2, 1.0]])
-    assert (filled.get_markerfacecolor(), hollow.get_markerfacecolor()) == ("#0072b2", "white")
-    assert segments(shares) == [[[[0.05, 0.0], [0.15, 0.0]]]]
-    assert (xy(ranks.lines[1]), xy(ranks.lines[2])) == ([], [[-20.0, 0.0]])
-    assert segments(ranks) == [[[[-45.0, 0.0], [5.0, 0.0]]]]
+    assert (dots(shares), faces(shares)) == ([[[0.1, 0.0], [-0.2, 1.0]]], [True, False])
+    assert segments(shares.lines[1]) == [[[0.05, 0.0], [0.15, 0.0]]]
+    assert (dots(ranks), faces(ranks)) == ([[[-20.0, 0.0]]], [False])
+    assert segments(ranks.lines[1]) == [[[-45.0, 0.0], [5.0, 0.0]]]
     assert title_of(figure) == "3 of 4 differences, n = 480; filled: the interval excludes 0"
+    decided = plots.difference_plot(table.assign(better=["", "$A$", "C", ""]))
+    assert [faces(axes) for axes in decided.axes] == [[False, True], [True]]
+    assert title_of(decided) == "3 of 4 differences, n = 480; filled: decided"
     relations = plots.difference_plot(table.drop(columns=["first", "metric"]).set_axis(list("wxyz")), limit=2)
     assert [label.get_text() for label in relations.axes[0].get_yticklabels()] == ["w", "x"]
     assert title_of(relations) == "2 of 4 differences; filled: the interval excludes 0"
@@ -353,6 +400,78 @@ def test_difference_plot_of_a_comparison(drawing):
         plots.difference_plot(table[["difference"]])
     with pytest.raises(MetricError, match="difference_plot needs a finite difference; got none in 1 rows"):
         plots.difference_plot(table.iloc[3:])
+
+
+def ring(n, order):
+    """Models of a ring of n entities, from good (m0) to bad (m5), in an order."""
+    noise = np.random.default_rng(3).normal(size=(n, n))
+    dataset = Dataset.from_arrays(test=[[i, 0, (i + 1) % n] for i in range(n)], n_entities=n, n_relations=1)
+    models = {f"m{i}": lambda s, p, o, i=i: -((o - s - 1) % n) + 4.0 * i * noise[s, o] for i in order}
+    return {name: kgeval.evaluate(score, dataset, progress=False) for name, score in models.items()}
+
+
+@pytest.fixture(scope="module")
+def six():
+    return ring(40, (4, 0, 5, 2, 1, 3))
+
+
+def test_difference_plots_start_with_the_leader(drawing, six):
+    """As many marks are filled as rows are decided; the leader's pairs come first, then those of the second model."""
+    comparison = kgeval.compare(six, metrics="mrr,mr")
+    by_value = comparison.values["mrr"].sort_values(ascending=False).index.tolist()
+    figure = plots.difference_plot(comparison, limit=40)
+    for axes, metric in zip(figure.axes, ("mrr", "mr")):
+        rows = comparison.differences[comparison.differences["metric"] == metric].set_index(["first", "second"])
+        pairs = list(itertools.combinations(by_value, 2))
+        assert [label.get_text() for label in axes.get_yticklabels()] == [f"{one} − {two}" for one, two in pairs]
+        assert [x for x, _ in dots(axes)[0]] == rows.loc[pairs, "difference"].tolist()
+        assert faces(axes) == (rows.loc[pairs, "better"] != "").tolist()
+        assert (
+            np.array(segments(axes.lines[1]))[:, :, 0].tolist() == rows.loc[pairs, ["low", "high"]].to_numpy().tolist()
+        )
+    assert title_of(figure).startswith("30 differences")
+    few = plots.difference_plot(comparison, limit=10)
+    assert [len(dots(axes)[0]) for axes in few.axes] == [5, 5]
+    assert all(label.get_text().startswith(by_value[0]) for axes in few.axes for label in axes.get_yticklabels())
+    assert title_of(few).startswith("10 of 30 differences")
+
+
+def test_difference_plot_of_a_benchmark(drawing, six):
+    """One panel for each dataset, of the primary metric."""
+    found = {"x": six, "y": ring(30, (0, 4, 5))}
+    runs = {(name, 1, dataset): found[dataset][name] for name in ("m4", "m0", "m5") for dataset in found}
+    bench = kgeval.benchmark(runs, metrics="mrr,mr")
+    figure = plots.difference_plot(bench)
+    assert [axes.get_xlabel() for axes in figure.axes] == ["difference of MRR on x", "difference of MRR on y"]
+    rows = bench.differences[bench.differences["dataset"] == "x"].set_index(["first", "second"])
+    pairs = [tuple(label.get_text().split(" − ")) for label in figure.axes[0].get_yticklabels()]
+    assert [x for x, _ in dots(figure.axes[0])[0]] == rows.loc[pairs, "difference"].tolist()
+    assert faces(figure.axes[0]) == (rows.loc[pairs, "better"] != "").tolist()
+    assert len(pairs) == 3
+    with pytest.raises(
+        MetricError, match="shows the ranks of one dataset, and the benchmark has 2: x, y; pass results"
+    ):
+        plots.hits_curve(bench)
+
+
+def test_models_of_comparisons_and_benchmarks_come_best_first(drawing, six):
+    """Whatever their order there; a list keeps its order."""
+    comparison, bench = kgeval.compare(six, metrics="mr"), kgeval.benchmark({(name, "x"): six[name] for name in six})
+    by_value = comparison.values["mr"].sort_values().index.tolist()
+    assert legend_texts(plots.hits_curve(comparison).axes[0]) == [*by_value, "chance"]
+    by_value = bench.values["x"].sort_values(ascending=False).index.tolist()
+    assert legend_texts(plots.relation_comparison(bench).axes[0]) == by_value
+    assert legend_texts(plots.hits_curve(six).axes[0]) == [*six, "chance"]
+
+
+def test_relations_are_filled_where_they_are_decided(drawing, six):
+    comparison = kgeval.compare([six["m0"], six["m5"]], names=["a", "b"])
+    frame = comparison.by("side")
+    figure = plots.difference_plot(frame)
+    assert faces(figure.axes[0]) == frame["decided"].tolist()
+    assert title_of(figure) == (
+        "2 differences; filled: decided, by intervals that are corrected for the number of groups; those shown are not"
+    )
 
 
 def test_results_without_ranks(drawing, results):
@@ -386,17 +505,19 @@ def test_labels_are_no_formulas(drawing, results, tmp_path):
         shown = [text for text in texts_of(figure) if "$" in text.get_text()]
         assert shown
         assert not any(text.get_parse_math() for text in shown)
-    assert legend_texts(figures[0].axes[0]) == [bad[0], "_$x$\\x1b[1m"]
+    assert legend_texts(figures[0].axes[0]) == [bad[0], "_$x$\\x1b[1m", "tied with a rival"]
 
 
 def test_many_models_can_be_told_apart_in_grey():
-    """40 pairs of colour and dashes; neighbours differ in dashes and marker too."""
-    styles = [line_style(i) for i in range(40)]
-    assert len({(style["color"], str(style["linestyle"])) for style in styles}) == 40
+    """15 colours; 56 pairs of dashes and marker; neighbours differ in both."""
+    assert len(COLOURS) == len(DARK_COLOURS) == N_COLOURS == 15
+    assert len(DASHES) == len(HATCHES) == N_PATTERNS == patterns().count("<pattern") + 1
+    styles = [(DASHES[i % len(DASHES)], MARKERS[i % len(MARKERS)][0]) for i in range(56)]
+    assert len(set(styles)) == 56
     for one, two in zip(styles, styles[1:]):
-        assert one["linestyle"] != two["linestyle"]
-        assert one["marker"] != two["marker"]
-    assert (len(LINES), len(MARKERS)) == (5, 6)
+        assert one[0] != two[0]
+        assert one[1] != two[1]
+    assert (len(DASHES), len(MARKERS)) == (8, 7)
 
 
 # Machado, Oliveira and Fernandes (2009), A Physiologically-based Model for Simulation of Color Vision Deficiency,
@@ -447,12 +568,15 @@ def test_the_measure_of_colours_is_right():
 
 
 @pytest.mark.parametrize("colours", [COLOURS, DARK_COLOURS], ids=["light", "dark"])
-def test_eight_colours_are_told_apart(colours):
+def test_colours_are_told_apart(colours):
     """By normal eyes and by both kinds of red-green blindness; a distance of 20 is ten times a just visible one."""
-    assert len(set(colours)) == 8
-    assert smallest_distance(colours, "normal") > 35
-    assert smallest_distance(colours, "deuteranopia") > 25
-    assert smallest_distance(colours, "protanopia") > 24
+    assert len(set(colours)) == 15
+    assert smallest_distance(colours[:8], "normal") > 35
+    assert smallest_distance(colours[:8], "deuteranopia") > 25
+    assert smallest_distance(colours[:8], "protanopia") > 24
+    assert smallest_distance(colours, "normal") > 27
+    assert smallest_distance(colours, "deuteranopia") > 18
+    assert smallest_distance(colours, "protanopia") > 18
     brightness = [TO_XYZ[1] @ linear(colour) for colour in colours]
     ground = TO_XYZ[1] @ linear("#ffffff" if colours is COLOURS else "#1f242a")
     for own in brightness:
@@ -460,10 +584,10 @@ def test_eight_colours_are_told_apart(colours):
 
 
 def test_long_labels_keep_both_ends():
-    assert shorten("a" * 40) == "a" * 40
-    assert shorten("a" * 25 + "b" * 25) == "a" * 19 + "…" + "b" * 20
-    assert shorten("abcdef", 5) == "ab…ef"
-    assert len(shorten("x" * 99)) == 40
+    assert short("a" * 40, 40) == "a" * 40
+    assert short("a" * 25 + "b" * 25, 40) == "a" * 18 + "…" + "b" * 21
+    assert short("abcdef", 5) == "a…def"
+    assert len(short("x" * 99, 40)) == 40
 
 
 def test_files_are_equal_byte_by_byte(drawing, results, tmp_path):
@@ -633,7 +757,7 @@ def test_ax_of_the_user(drawing, results, name):
     left, right = figure.subplots(1, 2)
     assert DRAWN[name](results, ax=right, title="right") is figure
     assert right.get_title(loc="left").split("\n")[0] == "right"
-    assert right.lines or right.patches
+    assert right.lines or right.patches or right.collections
     assert not left.lines
     assert not left.patches
     assert figure.axes == [left, right]
@@ -680,7 +804,9 @@ def test_several_metrics_need_several_axes(drawing):
     table = pd.DataFrame(
         {"first": "a", "second": "b", "metric": ["mrr", "mr"], "difference": 1.0, "low": 0.0, "high": 2.0}
     )
-    with pytest.raises(MetricError, match="ax= holds one metric, and the table has 2: mrr, mr; choose its rows first"):
+    with pytest.raises(
+        MetricError, match="ax= holds one panel, and this figure has 2: difference of MRR, difference of MR;"
+    ):
         plots.difference_plot(table, ax=Figure().subplots())
 
 
@@ -702,16 +828,11 @@ def test_the_legend_is_not_on_the_lines(drawing, results):
 CJK = pd.DataFrame({"n": [2, 1], "mrr": [0.1, 0.2]}, index=pd.Index(["出生地", "국적"], name="国"))
 
 
-@pytest.fixture
-def uncached():
-    figures._codes_of.cache_clear()
-    yield
-    figures._codes_of.cache_clear()
-
-
 def test_a_font_for_chinese_and_korean(drawing, tmp_path):
     """No glyph is missing in any file; matplotlib would warn."""
-    if missing_characters("出生地국적国", ["Noto Sans CJK JP"]):
+    from matplotlib.font_manager import get_font_names
+
+    if "Noto Sans CJK JP" not in get_font_names():
         pytest.skip("needs the font Noto Sans CJK")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -720,15 +841,12 @@ def test_a_font_for_chinese_and_korean(drawing, tmp_path):
                 plots.save_figure(figure, tmp_path / f"a.{ending}", overwrite=True)
 
 
-def test_characters_that_no_font_has_are_named(drawing, monkeypatch, uncached):
-    """Without the further fonts, the warning has the characters of the labels."""
-    monkeypatch.setattr(figures, "FALLBACK_FONTS", ("No Such Font",))
-    with pytest.warns(
-        KgevalWarning, match=r"no installed font can draw 出 \(U\+51FA\) .* install a font that has them"
-    ):
+@pytest.mark.filterwarnings("ignore:Glyph")
+def test_characters_that_no_font_has_are_named(drawing, monkeypatch):
+    """Without the further fonts, matplotlib names the characters of the labels."""
+    monkeypatch.setattr(figure_matplotlib, "FALLBACK_FONTS", ("No Such Font",))
+    with pytest.warns(UserWarning, match=r"Glyph 20986 \(.*\) missing from"):
         plots.relation_comparison(CJK)
-    assert missing_characters("aé出", ["DejaVu Sans"]) == {"出"}
-    assert missing_characters("ab", ["No Such Font"]) == {"a", "b"}
 
 
 def test_steps_draws_the_table(drawing):

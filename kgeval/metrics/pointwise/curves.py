@@ -1,6 +1,6 @@
 """ROC, precision-recall and reliability curves of predictions as tables with one row per point.
 
-Users call these functions; `kgeval.report.curve_plots` draws the reliability curve.
+Users call these functions; `kgeval.report.plots` draws the reliability curve.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Curves of ranked lists as tables: precision-recall, ROC, and metrics after every position of a list.
 
-Users and `kgeval.report.curve_plots` call these functions.
+Users and `kgeval.report.plots` call these functions.
 """
 
 from __future__ import annotations

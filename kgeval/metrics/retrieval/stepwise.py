@@ -1,6 +1,6 @@
 """`steps` shows how much each place (position) of one ranked list adds to the value of a metric.
 
-Users call `steps`; `kgeval.results` calls it for a query of a result, and `kgeval.report.step_plots` draws `Steps`.
+Users call `steps`; `kgeval.results` calls it for a query of a result, and `kgeval.report.plots` draws `Steps`.
 The tables are computed place by place, with code that is separate from the metrics, so that tests can compare both.
 """
 

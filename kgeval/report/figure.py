@@ -1,0 +1,279 @@
+"""`Figure`: a figure as a value - axes in words with their ticks, marks in units of the data, and a legend.
+
+`kgeval.report.figures` and `kgeval.report.list_figures` make figures of results; `kgeval.report.figure_svg` draws them
+for pages and `kgeval.report.figure_matplotlib` for notebooks and papers. Numbers, orders and marks are decided here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kgeval.display.html_tables import short
+
+Point = tuple[float, float]
+Box = tuple[float, float, float, float]  # x, y of one corner or end, x, y of the other
+Ticks = tuple[tuple[float, str], ...]
+GAP = (math.nan, math.nan)
+ROWS = 15.0  # height of a panel without rows of its own, in rows of text
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line through points, interrupted at a NaN.
+
+    Parameters
+    ----------
+    points : tuple of (x, y)
+    model : int, optional
+        The place of the model, which gives the colour; None: grey.
+    kind : str
+        ``"curve"``, with the dash and the marker of the model; ``"interval"``; ``"faint"``, one of many; ``"bold"``,
+        their mean; ``"thick"``; ``"dotted"``, a reference; ``"ink"``, a thin dark line.
+    marked : tuple of int
+        The points that have a marker.
+    opacity : float
+    """
+
+    points: tuple[Point, ...]
+    model: int | None = None
+    kind: str = "curve"
+    marked: tuple[int, ...] = ()
+    opacity: float = 1.0
+
+    @classmethod
+    def of_parts(cls, parts: Iterable[Box], kind: str, model: int | None = None) -> Line:
+        """Return separate straight lines as one line."""
+        return cls(tuple(point for x1, y1, x2, y2 in parts for point in ((x1, y1), (x2, y2), GAP)), model, kind)
+
+
+@dataclass(frozen=True)
+class Area:
+    """A pale polygon behind other marks: a band around the curve of a model, or a grey area."""
+
+    corners: tuple[Point, ...]
+    model: int | None = None
+
+
+@dataclass(frozen=True)
+class Dots:
+    """Marks of a model, filled (decided) or open (undecided).
+
+    Parameters
+    ----------
+    points : tuple of (x, y)
+    model : int
+    filled : tuple of bool
+    sizes : tuple of float
+        The diameter of each mark in points; empty: that of all marks of the style, and the marker of the model.
+    titles : tuple of str
+        What each mark says while the pointer is on it.
+    names : tuple of (int, str)
+        Marks that are named beside them, in the order of importance; a name without room is left out.
+    """
+
+    points: tuple[Point, ...]
+    model: int
+    filled: tuple[bool, ...]
+    sizes: tuple[float, ...] = ()
+    titles: tuple[str, ...] = ()
+    names: tuple[tuple[int, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Bars:
+    """Rectangles of a model: ``"full"`` with its pattern, ``"pale"``, ``"open"`` or ``"shade"``, behind other marks."""
+
+    boxes: tuple[Box, ...]
+    model: int
+    kind: str = "full"
+
+
+@dataclass(frozen=True)
+class Texts:
+    """Texts in a panel: ``(x, y, text)``, their middle or start at x and their lower edge a little above y."""
+
+    items: tuple[tuple[float, float, str], ...]
+    align: str = "middle"
+
+
+Mark = Line | Area | Dots | Bars | Texts
+
+
+@dataclass(frozen=True)
+class Axis:
+    """An axis: its title in words, its limits, which may be in falling order, and its ticks.
+
+    Parameters
+    ----------
+    title : str
+    low, high : float
+        The values at the left or lower end, and at the other end.
+    ticks : tuple of (float, str)
+    is_log : bool
+    has_names : bool
+        Whether the ticks are names, of which none may be left out.
+    """
+
+    title: str
+    low: float
+    high: float
+    ticks: Ticks
+    is_log: bool = False
+    has_names: bool = False
+
+    def share(self, value: float) -> float:
+        """Return where a value lies: 0 at the low end, 1 at the high end."""
+        low, high, value = (
+            map(math.log10, (self.low, self.high, value)) if self.is_log else (self.low, self.high, value)
+        )
+        return (value - low) / (high - low)
+
+    def at(self, share: float) -> float:
+        """Return the value at a place, for which `share` returns this place."""
+        if self.is_log:
+            return self.low * math.pow(self.high / self.low, share)
+        return self.low + (self.high - self.low) * share
+
+    @classmethod
+    def of_rows(cls, labels: Sequence[str], title: str = "", *, is_falling: bool = True) -> Axis:
+        """Return the axis of rows at 0, 1, ..., the first at the top, or of groups from left to right."""
+        low, high = (len(labels) - 0.4, -0.6) if is_falling else (-0.6, len(labels) - 0.4)
+        return cls(title, low, high, tuple(enumerate(labels)), has_names=True)
+
+    @classmethod
+    def of_values(cls, title: str, values: Sequence[float], *, unit: bool = False) -> Axis:
+        """Return an axis with a margin around the finite values; `unit`: within 0 and 1 if they lie there."""
+        known = [value for value in values if math.isfinite(value)] or [0.0, 1.0]
+        low, high = min(known), max(known)
+        margin = 0.05 * (high - low) or 0.5 * abs(high) or 0.5
+        ends = low - margin, high + margin
+        if unit and low >= 0.0 and high <= 1.0:
+            ends = max(-0.02, ends[0]), min(1.02, ends[1])
+        return cls(title, *ends, ticks_of(nice_ticks(*ends, 6)))
+
+    @classmethod
+    def of_log(cls, title: str, high: float, low: float = 1.0) -> Axis:
+        """Return a logarithmic axis from `low`, at most 1, to `high`, with a tick at each power of ten."""
+        top = max(high, 10.0 if low < 1.0 else 2.0)
+        return cls(title, low, top, tuple((tick, f"{tick:,.0f}") for tick in log_ticks(top)), is_log=True)
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Axes with their marks.
+
+    Parameters
+    ----------
+    x, y : Axis
+    marks : tuple of marks
+        Drawn in this order.
+    height : float
+        In rows of text.
+    is_square : bool
+        Whether the panel is as high as it is wide.
+    right : tuple of (float, str)
+        Labels at the right edge.
+    has_frame : bool
+        Whether the frame and the ticks of x are drawn.
+    """
+
+    x: Axis
+    y: Axis
+    marks: tuple[Mark, ...]
+    height: float = ROWS
+    is_square: bool = False
+    right: Ticks = ()
+    has_frame: bool = True
+
+    def longest(self, limit: int) -> int:
+        """Return how many of `limit` characters a label has; names at both sides leave room for the axis."""
+        return 3 * limit // 4 if self.right else limit
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure: what it shows, its panels from top to bottom, and its legend.
+
+    Parameters
+    ----------
+    title : str
+        What the figure shows; the first words of screen readers.
+    panels : tuple of Panel
+    legend : tuple of (str, mark)
+        A label, and a mark that looks like the marks which it explains.
+    cautions : tuple of str
+        Lines below the title, which a title of the user does not replace.
+    """
+
+    title: str
+    panels: tuple[Panel, ...]
+    legend: tuple[tuple[str, Mark], ...] = ()
+    cautions: tuple[str, ...] = ()
+
+
+def nice_ticks(low: float, high: float, n: int = 5) -> list[float]:
+    """Return about `n` round numbers between two limits.
+
+    Examples
+    --------
+    >>> nice_ticks(0.0, 1.0), nice_ticks(0.13, 0.38)
+    ([0.0, 0.2, 0.4, 0.6, 0.8, 1.0], [0.15, 0.2, 0.25, 0.3, 0.35])
+    """
+    if not high > low:
+        return [low]
+    step = 10.0 ** math.floor(math.log10((high - low) / n))
+    step *= next((factor for factor in (1, 2, 2.5, 5, 10) if (high - low) / (step * factor) <= n), 10)
+    first = math.ceil(low / step - 1e-9)
+    return [round(i * step, 12) for i in range(first, math.floor(high / step + 1e-9) + 1)]
+
+
+def log_ticks(high: float) -> list[float]:
+    """Return the powers of ten from 1 up to a limit."""
+    return [10.0**power for power in range(math.floor(math.log10(max(1.0, high)) + 1e-9) + 1)]
+
+
+def points_of(x: Any, y: Any) -> tuple[Point, ...]:
+    """Return the points of a line, of two arrays or columns; None becomes NaN."""
+    return tuple(zip(*(np.asarray(values, dtype=np.float64).tolist() for values in (x, y))))
+
+
+def ticks_of(values: Sequence[float], text: str = "{:,g}") -> Ticks:
+    """Return ticks with their texts."""
+    return tuple((value, text.format(value)) for value in values)
+
+
+def placed_names(
+    dots: Dots, place: Callable[[Point], Point], edges: tuple[float, float], em: float
+) -> list[tuple[Point, float, str]]:
+    """Return the names of marks, each with its point and how far right of it the name starts on the drawing.
+
+    A name that would overlap another one is left out.
+
+    Parameters
+    ----------
+    dots : Dots
+    place : function
+        From a point of the data to a place on the drawing.
+    edges : tuple of float
+        The left and the right edge of the panel on the drawing.
+    em : float
+        The size of the text.
+    """
+    found: list[tuple[Point, float, str]] = []
+    boxes: list[Box] = []
+    for i, name in dots.names:
+        text = short(name, 26)
+        (x, y), width = place(dots.points[i]), 0.55 * em * len(text)
+        for shift in (0.8 * em, -0.8 * em - width):
+            box = (x + shift, y - 0.7 * em, x + shift + width, y + 0.7 * em)
+            is_free = all(box[2] < b[0] or b[2] < box[0] or box[3] < b[1] or b[3] < box[1] for b in boxes)
+            if edges[0] <= box[0] and box[2] <= edges[1] and is_free:
+                boxes.append(box)
+                found.append((dots.points[i], shift, text))
+                break
+    return found

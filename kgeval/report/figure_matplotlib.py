@@ -1,0 +1,429 @@
+"""A `Figure` drawn by matplotlib: styles, labels as plain text, fonts, tick labels that do not overlap, files.
+
+`kgeval.report.plots` calls `draw`. Matplotlib is imported only here, when something is drawn; none of its settings is
+changed, and ``pyplot`` is not used.
+"""
+
+from __future__ import annotations
+
+import io
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kgeval.base.checks import check_one_of, names_unknown_arguments
+from kgeval.base.files import check_target, replacing
+from kgeval.display.html import N_COLOURS, N_PATTERNS
+from kgeval.display.html_tables import short
+from kgeval.errors import DataError, MetricError, MissingExtra
+from kgeval.report import figure as value
+from kgeval.report.colours import COLOURS, DASHES, HATCHES, MARKERS
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.text import Text
+
+GREY, INK = "#767676", "#222222"
+WIDTHS = {"faint": 0.5, "bold": 1.7, "ink": 0.6, "thick": 2.5}  # of lines, in widths of a curve
+MAX_CHARACTERS = 40
+MIN_TEXT = 6.0  # points
+PICTURE_SUFFIXES = (".png", ".svg", ".pdf")
+# For characters that the font of matplotlib lacks, in the order in which they are tried.
+FALLBACK_FONTS = (
+    "Noto Sans CJK SC", "Noto Sans CJK JP", "Noto Sans CJK KR", "Source Han Sans SC", "Source Han Sans", "PingFang SC",
+    "Hiragino Sans", "Microsoft YaHei", "Yu Gothic", "Malgun Gothic", "WenQuanYi Zen Hei", "Droid Sans Fallback",
+    "Arial Unicode MS", "Noto Sans", "Noto Sans Devanagari", "Noto Sans Bengali", "Noto Sans Thai", "Nirmala UI",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Style:
+    """Sizes of a figure.
+
+    Parameters
+    ----------
+    width : float
+        Width of a figure in inches.
+    text : float
+        Size of all texts in points.
+    line, marker : float
+        Width of lines and size of markers in points.
+    row : float
+        Height of one row of a panel, in inches.
+    label : int
+        Characters of a label of a tick.
+    dpi : int
+        Resolution of ``.png`` files.
+    """
+
+    width: float
+    text: float
+    line: float
+    marker: float
+    row: float
+    label: int
+    dpi: int
+
+
+STYLES = {"screen": Style(6.4, 10.0, 1.5, 5.0, 0.27, 32, 150), "paper": Style(3.3, 8.0, 1.0, 3.5, 0.19, 22, 300)}
+
+
+def draw(figure: value.Figure, style: str, ax: Axes | None, title: str | None) -> Figure:
+    """Draw a figure on the user's axes, or on a new figure that is not registered in ``pyplot``.
+
+    Parameters
+    ----------
+    figure : kgeval.report.figure.Figure
+    style : str
+        One of `STYLES`.
+    ax : matplotlib.axes.Axes or None
+    title : str or None
+        In place of the title of the figure; its cautions stay.
+
+    Raises
+    ------
+    MetricError
+        If the style is unknown, if `ax` is not an axes of matplotlib, or if the figure has several panels and `ax` is
+        given.
+    MissingExtra
+        If matplotlib is not installed.
+    """
+    check_one_of("style", style, STYLES, MetricError)
+    chosen = STYLES[style]
+    try:
+        from matplotlib.axes import Axes as AxesClass
+        from matplotlib.figure import Figure as FigureClass
+    except ImportError as error:
+        raise MissingExtra('pictures need matplotlib; pip install "kgeval[report]"') from error
+    if ax is not None and not isinstance(ax, AxesClass):
+        raise MetricError(f"ax must be an axes of matplotlib, such as plt.subplots()[1]; got {type(ax).__name__}")
+    if ax is not None and len(figure.panels) > 1:
+        parts = ", ".join(panel.x.title or panel.y.title for panel in figure.panels)
+        raise MetricError(f"ax= holds one panel, and this figure has {len(figure.panels)}: {parts}; choose one first")
+    if ax is not None:
+        drawn, all_axes = ax.figure.figure, [ax]  # the figure itself, also if it has subfigures
+    else:
+        drawn = FigureClass(figsize=(chosen.width, chosen.width), dpi=chosen.dpi, layout="constrained")
+        ratios = [panel.height for panel in figure.panels]
+        all_axes = list(drawn.subplots(len(ratios), 1, squeeze=False, height_ratios=ratios)[:, 0])
+    for panel, axes in zip(figure.panels, all_axes):
+        _draw_panel(panel, axes, chosen)
+    heading = [figure.title if title is None else title, *figure.cautions]
+    _add_title(all_axes[0], "\n".join(filter(None, heading)), chosen, is_new=ax is None)
+    if figure.legend:
+        handles = [_sample(mark, chosen) for _, mark in figure.legend]
+        _add_legend(all_axes[0], handles, [label for label, _ in figure.legend], chosen, is_new=ax is None)
+    add_fonts(drawn if ax is None else ax)
+    _fit(figure, drawn, all_axes, chosen, is_new=ax is None)
+    return drawn
+
+
+def _fit(figure: value.Figure, drawn: Figure, all_axes: Sequence[Axes], style: Style, *, is_new: bool) -> None:
+    """Make a new figure as high as its panels and texts need, separate the labels of ticks, and name marks."""
+    panels = list(zip(figure.panels, all_axes))
+
+    def grow() -> None:
+        for _ in range(2 * is_new):  # the first time, the texts may leave no room for the axes
+            wanted = [axes.bbox.width / drawn.dpi if one.is_square else one.height * style.row for one, axes in panels]
+            found = sum(axes.get_position(original=True).height for axes in all_axes) * drawn.get_figheight()
+            drawn.set_figheight(drawn.get_figheight() + sum(wanted) - found)
+            drawn.draw_without_rendering()
+
+    drawn.draw_without_rendering()
+    grow()
+    for panel, axes in panels:
+        _separate_ticks(drawn, axes, "y", panel.y.has_names)
+        if panel.has_frame:
+            _separate_ticks(drawn, axes, "x", panel.x.has_names)
+    grow()  # for upright labels
+    for panel, axes in panels:
+        label, point = axes.xaxis.label, drawn.dpi / 72.0
+        if label.get_window_extent().x1 > drawn.bbox.width:
+            label.set(horizontalalignment="right", x=1.0)
+        for mark in panel.marks:
+            if isinstance(mark, value.Dots):
+                edges = axes.bbox.x0, axes.bbox.x1
+                for at, shift, text in value.placed_names(mark, axes.transData.transform, edges, style.text * point):
+                    _add_text(axes, at, text, style, (shift / point, 0.0), "left", "center")
+
+
+def _draw_panel(panel: value.Panel, axes: Axes, style: Style) -> None:
+    """Draw limits, ticks, titles and marks of a panel."""
+    from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
+
+    limit = panel.longest(style.label)
+    axes.tick_params(labelsize=style.text, width=0.6, length=3)
+    for name, spine in axes.spines.items():
+        spine.set_linewidth(0.6)
+        spine.set_visible(panel.has_frame and name in ("left", "bottom"))
+    for axis, found, set_limits, scale in (
+        (axes.xaxis, panel.x, axes.set_xlim, axes.set_xscale),
+        (axes.yaxis, panel.y, axes.set_ylim, axes.set_yscale),
+    ):
+        scale("log" if found.is_log else "linear")
+        set_limits(found.low, found.high)
+        texts = [short(text, limit) for _, text in found.ticks]
+        axis.set_major_locator(FixedLocator([place for place, _ in found.ticks]))
+        axis.set_minor_locator(NullLocator())
+        axis.set_major_formatter(FixedFormatter(texts))
+        for tick, text in zip(axis.get_major_ticks(), texts):
+            as_text(tick.label1, tick.label2)
+            tick.label1.set_text(text)  # `add_fonts` reads it before the figure is drawn
+        if panel.has_frame and not (found is panel.x and found.has_names):
+            axis.grid(visible=True, color="#e6e8eb", linewidth=0.6)
+    axes.set_axisbelow(True)
+    as_text(axes.set_xlabel(panel.x.title, fontsize=style.text), axes.set_ylabel(panel.y.title, fontsize=style.text))
+    if panel.is_square:
+        axes.set_box_aspect(1.0)
+    if not panel.has_frame:
+        axes.tick_params(length=0)
+        axes.xaxis.set_tick_params(labelbottom=False)
+    for y, text in panel.right:
+        _add_text(axes, (1.0, y), short(text, limit), style, (3.5, 0.0), "left", "center",
+                  xycoords=axes.get_yaxis_transform())  # fmt: skip
+    for mark in panel.marks:
+        _draw_mark(mark, axes, style)
+
+
+def _add_text(
+    axes: Axes, at: value.Point, text: str, style: Style, gap: value.Point, ha: str, va: str, **more: Any
+) -> None:
+    """Add a text at a place; `gap` is in points."""
+    look: dict[str, Any] = {"textcoords": "offset points", "fontsize": style.text, "ha": ha, "va": va}
+    as_text(axes.annotate(text, at, gap, annotation_clip=False, **look, **more))
+
+
+def _colour(model: int) -> str:
+    return COLOURS[model % N_COLOURS]
+
+
+def _line_look(mark: value.Line, style: Style) -> dict[str, Any]:
+    """Return the look of a line, as arguments of matplotlib's ``plot``."""
+    dash = DASHES[(mark.model or 0) % N_PATTERNS] if mark.kind == "curve" else (1, 2) if mark.kind == "dotted" else ()
+    colour = _colour(mark.model) if mark.model is not None else INK if mark.kind == "ink" else GREY
+    look = {"color": colour, "alpha": mark.opacity, "linewidth": style.line * WIDTHS.get(mark.kind, 1.0)}
+    sign = MARKERS[(mark.model or 0) % len(MARKERS)][0] if mark.marked else None
+    look |= {"linestyle": (0, dash) if dash else "-", "solid_capstyle": "butt"}
+    return {**look, "marker": sign, "markersize": style.marker}
+
+
+def _bar_look(mark: value.Bars) -> dict[str, Any]:
+    """Return the look of bars, as arguments of a patch of matplotlib."""
+    colour = _colour(mark.model)
+    if mark.kind == "full":
+        return {"facecolor": colour, "edgecolor": "white", "hatch": HATCHES[mark.model % N_PATTERNS], "linewidth": 0}
+    if mark.kind == "open":
+        return {"facecolor": "white", "edgecolor": colour, "hatch": "////", "linewidth": 0.8}
+    return {"facecolor": colour, "alpha": 0.35 if mark.kind == "pale" else 0.15, "linewidth": 0}
+
+
+def _draw_mark(mark: value.Mark, axes: Axes, style: Style) -> None:
+    """Draw a mark."""
+    from matplotlib.patches import Polygon, Rectangle
+
+    if isinstance(mark, value.Line):
+        axes.plot(*zip(*mark.points), markevery=list(mark.marked), **_line_look(mark, style))
+    elif isinstance(mark, value.Area):
+        colour, opacity = ("#f3f4f5", 1.0) if mark.model is None else (_colour(mark.model), 0.2)
+        axes.add_patch(Polygon(mark.corners, linewidth=0, color=colour, alpha=opacity))
+    elif isinstance(mark, value.Dots):
+        sizes = [size**2 for size in mark.sizes] or [(style.marker + 0.5) ** 2]
+        colour = _colour(mark.model)
+        sign = "o" if mark.sizes else MARKERS[mark.model % len(MARKERS)][0]
+        fills = [colour if is_filled else "white" for is_filled in mark.filled]
+        look: dict[str, Any] = {"edgecolors": colour, "linewidths": 0.8, "alpha": 0.6 if mark.sizes else None}
+        axes.scatter(*zip(*mark.points), s=sizes, marker=sign, c=fills, zorder=3, **look)
+    elif isinstance(mark, value.Bars):
+        for x1, y1, x2, y2 in mark.boxes:
+            axes.add_patch(Rectangle((x1, y1), x2 - x1, y2 - y1, **_bar_look(mark)))
+    else:
+        side = {"middle": "center", "start": "left", "end": "right"}[mark.align]
+        for x, y, text in mark.items:
+            _add_text(axes, (x, y), text, style, (0.0, 2.0), side, "bottom")
+
+
+def _sample(mark: value.Mark, style: Style) -> Any:
+    """Return an artist that looks like a mark, for the legend."""
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    if isinstance(mark, value.Line):
+        return Line2D([], [], **_line_look(mark, style))
+    if isinstance(mark, value.Dots):
+        look = {"color": _colour(mark.model), "marker": MARKERS[mark.model % len(MARKERS)][0], "linestyle": "none"}
+        fill = look["color"] if mark.filled[0] else "white"
+        return Line2D([], [], markersize=style.marker, markerfacecolor=fill, **look)
+    return Patch(**(_bar_look(mark) if isinstance(mark, value.Bars) else {"color": GREY}))
+
+
+def _add_title(axes: Axes, text: str, style: Style, *, is_new: bool) -> None:
+    """Add a title; on a new figure it starts at the left edge of the figure, and its lines are broken to fit."""
+    if not text:
+        return
+    heading = axes.set_title(text, fontsize=style.text, loc="left")
+    as_text(heading)
+    if not is_new:
+        return
+    from matplotlib.transforms import blended_transform_factory
+
+    figure = axes.figure.figure
+    heading.set_transform(blended_transform_factory(figure.transFigure, heading.get_transform()))
+    heading.set_position((4.0 / 72.0 / style.width, 1.0))
+    add_fonts(heading)
+    lines = text.split("\n")
+    for width in range(max(map(len, lines)), 11, -1):
+        heading.set_text("\n".join(part for line in lines for part in textwrap.wrap(line, width) or [""]))
+        if heading.get_window_extent().width <= 0.97 * figure.bbox.width:
+            return
+
+
+def _add_legend(axes: Axes, handles: Sequence[Any], labels: Sequence[str], style: Style, *, is_new: bool) -> None:
+    """Add a legend that shows labels literally: below the axes of a new figure, inside the user's axes."""
+    figure = axes.figure.figure
+    # Matplotlib leaves out labels that begin with an underscore, so the texts are set afterwards.
+    numbers = [str(i) for i in range(len(labels))]
+    look: dict[str, Any] = {"fontsize": style.text, "frameon": False, "handlelength": 2.6, "borderpad": 0.2}
+    look |= {"columnspacing": 1.2, "borderaxespad": 0.2}
+    if not is_new:
+        _set_texts(axes.legend(handles, numbers, loc="best", **look), labels, MAX_CHARACTERS)
+        return
+    # As many columns as fit; if one column does not fit, shorter labels.
+    columns = [(n, MAX_CHARACTERS) for n in range(min(len(labels), 4), 1, -1)] + [(2, 18)] * (len(labels) > 6)
+    for n_columns, limit in [*columns, *((1, limit) for limit in (MAX_CHARACTERS, 28, 20, 14))]:
+        legend = figure.legend(handles, numbers, loc="outside lower left", ncols=n_columns, **look)
+        _set_texts(legend, labels, limit)
+        if limit == 14 or legend.get_window_extent().width <= 0.96 * figure.bbox.width:
+            return
+        legend.remove()
+
+
+def as_text(*texts: Text) -> None:
+    """Make matplotlib draw these texts literally; a dollar sign never starts a formula, whatever the settings are."""
+    for text in texts:
+        text.set_parse_math(False)
+        text.set_usetex(False)
+
+
+def add_fonts(artist: Any) -> None:
+    """Add the installed fonts of `FALLBACK_FONTS` to texts that may need them; matplotlib warns of a lacking character.
+
+    Parameters
+    ----------
+    artist : matplotlib.artist.Artist
+        All texts in it are looked at.
+    """
+    from matplotlib.font_manager import get_font_names
+    from matplotlib.text import Text
+
+    for text in artist.findobj(Text):
+        if not text.get_text().isascii():
+            installed = [font for font in FALLBACK_FONTS if font in get_font_names()]
+            text.set_fontfamily([*text.get_fontfamily(), *installed])
+
+
+@names_unknown_arguments()
+def save_figure(figure: Figure, path: str | Path, overwrite: bool = False) -> None:
+    """Write a figure to ``.png``, ``.svg`` or ``.pdf``; the file is written completely or not at all.
+
+    The file contains no date and no random names, so the same figure gives the same bytes as long as the version of
+    matplotlib is the same. PDF files embed TrueType fonts (no Type 3 fonts), SVG files contain text as text, and PNG
+    files have the resolution of the figure: 150 dpi, and 300 dpi with ``style="paper"``.
+
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+    path : str or path
+        The suffix determines the format.
+    overwrite : bool
+        Whether an existing file may be replaced.
+
+    Raises
+    ------
+    DataError
+        If the suffix is not one of `PICTURE_SUFFIXES`, if the file exists and `overwrite` is False, or if the file
+        cannot be written.
+    """
+    target = Path(path)
+    suffix = target.suffix.lower()
+    if suffix not in PICTURE_SUFFIXES:
+        endings = ", ".join(PICTURE_SUFFIXES)
+        raise DataError(f"{target}: expected a name that ends in {endings}; got {suffix or 'no ending'!r}")
+    check_target(target, overwrite)
+    import matplotlib
+
+    dated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
+    stream = io.BytesIO()
+    with matplotlib.rc_context({"svg.hashsalt": "kgeval", "pdf.fonttype": 42, "svg.fonttype": "none"}):
+        figure.savefig(stream, format=suffix[1:], dpi=max(150, figure.dpi), metadata=dated.get(suffix))
+    with replacing(target, overwrite) as file:
+        file.write(stream.getvalue())
+
+
+def _set_texts(legend: Any, labels: Sequence[str], limit: int) -> None:
+    """Set the texts of a legend, each shortened to `limit` characters."""
+    for text, label in zip(legend.get_texts(), labels):
+        as_text(text)
+        text.set_text(short(label, limit))
+    add_fonts(legend)
+
+
+def overlapping(texts: Sequence[Text]) -> bool:
+    """Return whether two of the texts overlap, each seen as the rectangle around it.
+
+    Parameters
+    ----------
+    texts : sequence of matplotlib.text.Text
+        Of a figure that has been drawn.
+    """
+    boxes = np.array([text.get_window_extent().extents for text in texts]).reshape(-1, 4)
+    low, high = boxes[:, :2], boxes[:, 2:]
+    # (texts, texts): whether two rectangles have a common point in both directions.
+    common = np.all((low[:, None] < high[None]) & (low[None] < high[:, None]), axis=2)
+    return bool(np.triu(common, 1).any())
+
+
+def tick_texts(axes: Axes, along: str) -> list[Text]:
+    """Return the tick labels that are drawn along an axis.
+
+    Parameters
+    ----------
+    axes : matplotlib.axes.Axes
+        Of a figure that has been drawn.
+    along : str
+        ``"x"`` or ``"y"``.
+    """
+    axis, limits = (axes.xaxis, axes.get_xlim()) if along == "x" else (axes.yaxis, axes.get_ylim())
+    ticks = [tick for tick in axis.get_major_ticks() if min(limits) <= tick.get_loc() <= max(limits)]
+    return [tick.label1 for tick in ticks if tick.label1.get_visible() and tick.label1.get_text()]
+
+
+def _separate_ticks(figure: Figure, axes: Axes, along: str, has_names: bool) -> None:
+    """Change tick labels until no two overlap: names upright, then smaller, then only every second, third, ..."""
+    from matplotlib.ticker import FixedFormatter, FixedLocator
+
+    def is_done() -> bool:
+        figure.draw_without_rendering()
+        return not overlapping(tick_texts(axes, along))
+
+    if not overlapping(tick_texts(axes, along)):
+        return
+    axis = axes.xaxis if along == "x" else axes.yaxis
+    places = axis.get_majorticklocs()
+    labels = [text.get_text().replace("\n", " ") for text in axis.get_ticklabels()]
+    if has_names:
+        if along == "x":
+            axis.set_major_formatter(FixedFormatter(labels))
+            axis.set_tick_params(labelrotation=90)
+            if is_done():
+                return
+        axis.set_tick_params(labelsize=MIN_TEXT)
+    for step in range(1, len(places) + 1):
+        axis.set_major_locator(FixedLocator(places[::step]))
+        axis.set_major_formatter(FixedFormatter(labels[::step]))
+        if is_done():
+            return

@@ -1,0 +1,210 @@
+"""A `Figure` as SVG for a page: no script, colours from the style sheet (classes ``m0`` to ``m14``, one a model)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from kgeval.display.html import N_PATTERNS, Markup, model_class, tag
+from kgeval.display.html_tables import short
+from kgeval.report.colours import DASHES, MARKERS
+from kgeval.report.figure import (
+    GAP,
+    Area,
+    Bars,
+    Box,
+    Dots,
+    Figure,
+    Line,
+    Mark,
+    Panel,
+    Point,
+    placed_names,
+)
+
+WIDTH, ROW, TEXT, EDGE = 460, 17, 11, 8  # pixels
+LABEL = 26  # characters of a tick
+EM = 0.59 * TEXT  # the usual width of a character
+LINE, RADIUS = 2.0, 3.4
+
+
+def svg(figure: Figure) -> Markup:
+    """Return a figure as an SVG element, as wide as half a page; pictures of 15 models are as wide as those of one.
+
+    Parameters
+    ----------
+    figure : Figure
+
+    Examples
+    --------
+    >>> from kgeval.report.figure import Axis, Panel
+    >>> panel = Panel(Axis.of_values("x", [0, 1]), Axis.of_values("y", [0, 2]), (Line(((0, 0), (1, 2)), model=3),))
+    >>> drawn = svg(Figure("a line", (panel,)))
+    >>> 'role="img"' in drawn, "<title>a line</title>" in drawn, 'class="curve line m3"' in drawn
+    (True, True, True)
+    """
+    labels = [(panel, panel.longest(LABEL)) for panel in figure.panels]
+    left = EDGE + 6 + max(_width_of(one.y.ticks, n) + (TEXT + 6 if one.y.title else 0) for one, n in labels)
+    beside = (max(_width_of(one.right, n), _width_of(one.x.ticks[-1:]) / 2) for one, n in labels)
+    right = WIDTH - EDGE - max(beside)
+    top, parts = TEXT + 6.0, []
+    for panel in figure.panels:
+        bottom = top + (right - left if panel.is_square else panel.height * ROW)
+        below, drawn = _panel(panel, (left, top, right, bottom))
+        parts.append(drawn)
+        top = bottom + below
+    entries, height = _legend(figure.legend, left, top)
+    title = figure.title.replace("\n", ": ")
+    about = [tag("title", title), tag("desc", _described(figure))]
+    box = f"0 0 {WIDTH} {math.ceil(top + height)}"
+    return tag("svg", *about, *parts, *entries, class_="chart", viewBox=box, role="img", aria_label=title)
+
+
+def _described(figure: Figure) -> str:
+    """Return the axes and the legend in words."""
+    axes = [f"{axis.title}: {axis.ticks[0][1]} to {axis.ticks[-1][1]}" for panel in figure.panels
+            for axis in (panel.x, panel.y) if axis.title and axis.ticks]  # fmt: skip
+    named = [f"shown: {', '.join(label for label, _ in figure.legend)}"] if figure.legend else []
+    return ". ".join(dict.fromkeys([*axes, *named, *figure.cautions])) + "."
+
+
+def _width_of(ticks: Sequence[tuple[float, str]], limit: int = LABEL) -> float:
+    """Return the width that labels beside a panel need, in pixels."""
+    return max((EM * min(len(text), limit) for _, text in ticks), default=0.0)
+
+
+def _text(x: float, y: float, text: str, anchor: str, kind: str | None = None, **more: Any) -> Markup:
+    return tag("text", text, x=round(x, 1), y=round(y, 1), text_anchor=anchor, class_=kind, **more)
+
+
+def _path(points: Sequence[Point], kind: str, close: str = "", **more: Any) -> Markup:
+    """Return straight lines through points; a NaN interrupts them."""
+    found, pen = [], "M"
+    for x, y in points:
+        found += [] if math.isnan(x + y) else [f"{pen}{x:.1f} {y:.1f}"]
+        pen = "M" if math.isnan(x + y) else "L"
+    return tag("path", d="".join(found) + close, class_=kind, **more)
+
+
+def _panel(panel: Panel, box: Box) -> tuple[float, Markup]:
+    """Return the height of ticks and title below a panel, and the panel: grid, marks, ticks, titles."""
+    left, top, right, bottom = box
+
+    def place(point: Point) -> Point:
+        return left + panel.x.share(point[0]) * (right - left), bottom - panel.y.share(point[1]) * (bottom - top)
+
+    parts: list[Any] = []
+    grid = [((x, panel.y.low), (x, panel.y.high)) for x, _ in panel.x.ticks if not panel.x.has_names]
+    grid += [((panel.x.low, y), (panel.x.high, y)) for y, _ in panel.y.ticks]
+    lines = [point for one, two in grid for point in (place(one), place(two), GAP)]
+    parts += [_path(lines, "grid")] if panel.has_frame else []
+    for mark in panel.marks:
+        parts += _mark(mark, place, (left, right))
+    for x, anchor, ticks in ((left - 5, "end", panel.y.ticks), (right + 5, "start", panel.right)):
+        for y, text in ticks:
+            shown = short(text, panel.longest(LABEL))
+            parts.append(_text(x, place((panel.x.low, y))[1] + 4, shown, anchor, "tick"))
+    below = 0.0
+    if panel.has_frame:
+        places = [(place((x, panel.y.low))[0], text) for x, text in panel.x.ticks]
+        below, drawn = _ticks_below(places, bottom, panel.x.has_names)
+        parts += drawn
+    if panel.x.title:
+        below += TEXT + 6
+        parts.append(_text((left + right) / 2, bottom + below, panel.x.title, "middle"))
+    turned = f"translate({TEXT} {(top + bottom) / 2:.1f}) rotate(-90)"
+    parts.append(_text(0, 0, panel.y.title, "middle", transform=turned) if panel.y.title else None)
+    return below + 1.5 * TEXT, tag("g", *parts)
+
+
+def _ticks_below(places: Sequence[tuple[float, str]], y: float, has_names: bool) -> tuple[float, list[Markup]]:
+    """Return the height of the labels below a panel, and the labels; names that have no room stand upright."""
+    half = [0.5 * EM * max(map(len, text.split("\n"))) + 2 for _, text in places]
+    pairs = zip(zip(places, half), zip(places[1:], half[1:]))
+    need = max(((a + b) / (two - one) for ((one, _), a), ((two, _), b) in pairs), default=0.0)
+    if has_names and need > 1.0:
+        turned = [(x, short(text.replace("\n", " "), LABEL)) for x, text in places]
+        return _width_of(turned) + 6, [
+            _text(0, 0, text, "end", "tick", transform=f"translate({x + 4:.1f} {y + 5:.1f}) rotate(-90)")
+            for x, text in turned
+        ]
+    shown = places[:: max(1, math.ceil(need))]
+    lines = [(x, i, line) for x, text in shown for i, line in enumerate(text.split("\n"))]
+    height = (TEXT + 4.0) * (1 + max((i for _, i, _ in lines), default=-1))
+    return height, [_text(x, y + (TEXT + 3) * (i + 1), line, "middle", "tick") for x, i, line in lines]
+
+
+def _mark(mark: Mark, place: Callable[[Point], Point], edges: tuple[float, float] = (-math.inf, math.inf)) -> list[Any]:
+    """Return a mark as SVG elements."""
+    if isinstance(mark, Line):
+        points = [place(point) for point in mark.points]
+        kind = f"{mark.kind} line {'' if mark.model is None else model_class(mark.model)}".strip()
+        dash = DASHES[(mark.model or 0) % N_PATTERNS] if mark.kind == "curve" else ()
+        look: dict[str, Any] = {
+            "stroke_dasharray": " ".join(f"{LINE * part:g}" for part in dash) or None,
+            "stroke_opacity": mark.opacity if mark.opacity < 1.0 else None,
+        }
+        signs = [_sign(*points[i], mark.model or 0) for i in mark.marked if not math.isnan(sum(mark.points[i]))]
+        return [_path(points, kind, **look), tag("g", *signs, class_=model_class(mark.model or 0)) if signs else None]
+    if isinstance(mark, Area):
+        kind = "better" if mark.model is None else f"band {model_class(mark.model)}"
+        return [_path([place(corner) for corner in mark.corners], kind, "z")]
+    if isinstance(mark, Dots):
+        signs = []
+        for i, (point, is_filled) in enumerate(zip(mark.points, mark.filled)):
+            if not math.isnan(sum(point)):
+                size, title = mark.sizes[i] / 2 if mark.sizes else None, mark.titles[i] if mark.titles else ""
+                signs.append(_sign(*place(point), mark.model, is_filled, size, title))
+        named = ((*place(point), shift, text) for point, shift, text in placed_names(mark, place, edges, TEXT))
+        texts = [_text(x + shift, y + 4, text, "start", "name") for x, y, shift, text in named]
+        return [tag("g", *signs, class_=model_class(mark.model)), *texts]
+    if isinstance(mark, Bars):
+        kind, outlines = f"{mark.kind}-bar {model_class(mark.model)}", ""
+        drawn = []
+        for box in mark.boxes:
+            (x1, y1), (x2, y2) = place(box[:2]), place(box[2:])
+            x, y, width, height = (round(v, 1) for v in (min(x1, x2), min(y1, y2), abs(x2 - x1), abs(y2 - y1)))
+            drawn.append(tag("rect", x=x, y=y, width=width, height=height, class_=kind))
+            outlines += f"M{x} {y}h{width}v{height}h-{width}z"
+        pattern = mark.model % N_PATTERNS if mark.kind == "full" else 0
+        return [*drawn, tag("path", d=outlines, fill=f"url(#pattern-{pattern})") if pattern else None]
+    placed = [(*place((x, y)), text) for x, y, text in mark.items]
+    return [_text(x, y - 4, text, mark.align, "name") for x, y, text in placed]
+
+
+def _sign(x: float, y: float, model: int, is_filled: bool = True, size: float | None = None, title: str = "") -> Markup:
+    """Return one mark: the marker of a model, or a circle of its own size."""
+    about, hole = tag("title", title) if title else None, "" if is_filled else " open"
+    if size is not None:
+        return tag("circle", about, cx=round(x, 1), cy=round(y, 1), r=round(size, 1), class_=f"point{hole}")
+    outline, turned = MARKERS[model % len(MARKERS)][1], f"translate({x:.1f} {y:.1f}) scale({RADIUS})"
+    return tag("path", about, d=outline, transform=turned, class_=f"sign{hole}")
+
+
+def _legend(legend: Sequence[tuple[str, Mark]], left: float, top: float) -> tuple[list[Any], float]:
+    """Return the legend below the panels, in as many columns as fit, and its height."""
+    if not legend:
+        return [], 0.0
+    texts = [short(text, LABEL) for text, _ in legend]
+    width = 44 + EM * max(map(len, texts))
+    columns = max(1, int((WIDTH - left) // width))
+    rows, parts = math.ceil(len(legend) / columns), []
+    for i, (text, (_, mark)) in enumerate(zip(texts, legend)):
+        x, y = left + (i // rows) * width, top + 4 + (i % rows) * (TEXT + 6)
+
+        def place(point: Point, x: float = x, y: float = y) -> Point:
+            return x + 24 * point[0], y - 10 * point[1]
+
+        parts += [*_mark(_sample_of(mark), place), _text(x + 30, y + 4, text, "start", "name")]
+    return parts, rows * (TEXT + 6) + 6.0
+
+
+def _sample_of(mark: Mark) -> Mark:
+    """Return a mark for the legend, which fills x from 0 to 1 and y around 0."""
+    if isinstance(mark, Line):
+        return replace(mark, points=((0.0, 0.0), (0.5, 0.0), (1.0, 0.0)), marked=(1,) if mark.marked else ())
+    if isinstance(mark, Dots):
+        return Dots(((0.5, 0.0),), mark.model, mark.filled[:1])
+    return Bars(((0.1, -0.5, 0.9, 0.5),), mark.model, mark.kind) if isinstance(mark, Bars) else mark

@@ -1,0 +1,254 @@
+"""SVG and matplotlib draw the same numbers: bars, lines, marks filled or open, areas, orders, axes and legends."""
+
+import re
+from xml.etree import ElementTree
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import kgeval
+from kgeval import Dataset
+from kgeval.benchmarks.across import AcrossDatasets
+from kgeval.metrics.retrieval import steps
+from kgeval.metrics.retrieval.inputs import from_ranking
+from kgeval.report import figures, plots
+from kgeval.report.colours import COLOURS
+from kgeval.report.figure import Dots
+from kgeval.report.figure_matplotlib import draw
+from kgeval.report.figure_svg import svg
+
+NAN = float("nan")
+POINTS = [(0.2, 0.3, 1.0, "a: 1"), (0.5, 0.4, 0.3, "b: 2"), (0.9, 0.95, 0.1, "c: 3")]
+RANKS = [(1.0 + 30 * x, 2.0 + 40 * y, share, name) for x, y, share, name in POINTS]
+VALUES = pd.DataFrame(np.random.default_rng(1).normal(size=(9, 5)) + np.linspace(2, 0, 5)).rename(columns="M{}".format)
+NAMES = ("across, A", "up, B")
+
+
+def models(n):
+    """Models with ties, the best first."""
+    rng = np.random.default_rng(7)
+    ids = rng.permutation(np.array([(s, p, o) for s in range(12) for p in range(3) for o in range(12)]))
+    dataset = Dataset.from_arrays(train=ids[:40], test=ids[40:80], n_entities=12, n_relations=3)
+    scores = [rng.integers(0, 3 + i, (12, 3, 12)).astype(float) for i in range(n)]
+    return {
+        f"m{i}": kgeval.evaluate(lambda s, p, o, found=found: found[s, p, o], dataset, progress=False)
+        for i, found in enumerate(scores)
+    }
+
+
+FOUR, MANY = models(4), models(9)
+FIGURES = {
+    "rank_distribution": lambda: plots.rank_distribution(FOUR),
+    "rank_distribution of nine": lambda: plots.rank_distribution(MANY),
+    "hits_curve": lambda: plots.hits_curve(MANY, limit=12),
+    "relation_comparison": lambda: plots.relation_comparison(FOUR),
+    "degree_curve": lambda: plots.degree_curve(FOUR, column="side"),
+    "difference_plot": lambda: plots.difference_plot(kgeval.compare(FOUR, metrics="mrr,mr")),
+    "critical_differences": lambda: plots.critical_differences(AcrossDatasets.of(VALUES, "mrr", True)),
+    "calibration_curve": lambda: plots.calibration_curve([0, 1, 1, 0], [0.1, 0.9, 0.6, 0.3], bins=5),
+    "precision_recall": lambda: plots.precision_recall(from_ranking([[1, 0, 1], [0, 1, 0]])),
+    "roc": lambda: plots.roc(from_ranking([[1, 0, 1], [0, 1, 0]])),
+    "steps": lambda: plots.steps(steps(from_ranking([2, 0, 1]), "ndcg", items="xyz")),
+    "steps of hits": lambda: plots.steps(steps(from_ranking([1, 0, 1]), "f1@3")),
+    "scatter": lambda: plots.draw(
+        figures.scatter(
+            POINTS, NAMES, is_log=False, higher_is_better=True, outliers=[0], label="s", decided=[True, False, True]
+        )
+    ),
+    "scatter of ranks": lambda: plots.draw(
+        figures.scatter(RANKS, NAMES, is_log=True, higher_is_better=False, outliers=[1], label="s")
+    ),
+    "counts_scatter": lambda: plots.draw(
+        figures.counts_scatter(RANKS, ("ranks", "MR"), is_log=True, outliers=[], label="c")
+    ),
+}
+
+
+def numbers(text):
+    return [float(number) for number in re.findall(r"-?[0-9.]+", text)]
+
+
+def pairs(text):
+    return np.array(numbers(text)).reshape(-1, 2)
+
+
+def kinds(element):
+    return (element.get("class") or "").split()
+
+
+def model_of(element):
+    """The place of the model whose colour an element has; None: grey."""
+    found = [kind for kind in kinds(element) if re.fullmatch(r"m\d+", kind)]
+    return int(found[0][1:]) if found else None
+
+
+def shares_of_svg(panel, group, last):
+    """What a panel of an SVG holds, in shares of its width and height, which two ticks of each axis give.
+
+    Panels that share an axis have its ticks in the last one; an axis with one tick has its bars from 0 on.
+    """
+
+    def scale(ticks, pixels):
+        places = [axis.share(value) for axis, value in ticks]
+        slope = (pixels[-1] - pixels[0]) / (places[-1] - places[0])
+        return lambda pixel: (pixel - pixels[0]) / slope + places[0]
+
+    def ticks_in(found):
+        return [element for element in found.iter("text") if "tick" in kinds(element)]
+
+    y_places = [(panel.y, value) for value, _ in panel.y.ticks]
+    y_pixels = [float(text.get("y")) - 4 for text in ticks_in(group)[: len(y_places)]]
+    if len(y_places) == 1:
+        first = group.find("rect")
+        y_places, y_pixels = (
+            [*y_places, (panel.y, 0.0)],
+            [*y_pixels, float(first.get("y")) + float(first.get("height"))],
+        )
+    to_y = scale(y_places, y_pixels)
+    if panel.has_frame:
+        panel, group_of_x = (panel, group) if panel.x.ticks else last
+        x_texts = ticks_in(group_of_x)[len(panel.y.ticks) :]
+        upright = x_texts[0].get("transform") is not None
+        pixels = [numbers(text.get("transform"))[0] - 4 if upright else float(text.get("x")) for text in x_texts]
+        lines = 1 if upright else max(text.count("\n") + 1 for _, text in panel.x.ticks)
+        to_x = scale([(panel.x, value) for value, _ in panel.x.ticks], pixels[::lines])
+    else:  # the axis is the first line
+        first = pairs(next(element for element in group.iter("path") if "line" in kinds(element)).get("d"))
+        to_x = scale([(panel.x, panel.x.low), (panel.x, panel.x.high)], [first[0][0], first[1][0]])
+
+    def place(points):
+        return [(to_x(x), to_y(y)) for x, y in points]
+
+    found = {"lines": [], "dots": [], "bars": [], "areas": [], "texts": []}
+    colours = {id(child): model_of(parent) for parent in group.iter("g") for child in parent}
+    for element in group.iter():
+        kind = kinds(element)
+        if "line" in kind:
+            found["lines"].append((model_of(element), place(pairs(element.get("d")))))
+        elif "sign" in kind:
+            x, y, _ = numbers(element.get("transform"))
+            found["dots"].append((colours[id(element)], "open" not in kind, *place([(x, y)])))
+        elif "point" in kind:
+            at = place([(float(element.get("cx")), float(element.get("cy")))])
+            found["dots"].append((colours[id(element)], "open" not in kind, *at))
+        elif kind and kind[0].endswith("-bar"):
+            x, y, width, height = (float(element.get(name)) for name in ("x", "y", "width", "height"))
+            found["bars"].append((model_of(element), place([(x, y + height), (x + width, y)])))
+        elif "band" in kind or "better" in kind:
+            found["areas"].append((model_of(element), place(pairs(element.get("d")))))
+        elif "name" in kind:
+            found["texts"].append(element.text)
+    return found
+
+
+def shares_of_matplotlib(axes):
+    """What axes of matplotlib hold, in shares of their width and height."""
+    from matplotlib.colors import to_hex
+    from matplotlib.patches import Rectangle
+
+    to_shares = axes.transData + axes.transAxes.inverted()
+
+    def place(points):
+        points = np.array(points, dtype=float).reshape(-1, 2)
+        return [tuple(point) for point in to_shares.transform(points[~np.isnan(points).any(axis=1)]).tolist()]
+
+    def model(colour):
+        return COLOURS.index(to_hex(colour)) if to_hex(colour) in COLOURS else None
+
+    found = {"lines": [], "dots": [], "bars": [], "areas": [], "texts": [text.get_text() for text in axes.texts]}
+    for line in axes.lines:
+        points = line.get_xydata()
+        found["lines"].append((model(line.get_color()), place(points)))
+        marked = line.get_markevery() or []
+        found["dots"] += [(model(line.get_color()), True, *place([points[i]])) for i in marked]
+    for dots in axes.collections:
+        offsets, filled = dots.get_offsets().filled(NAN), [to_hex(face) != "#ffffff" for face in dots.get_facecolors()]
+        filled = filled if len(filled) == len(offsets) else filled * len(offsets)
+        (edge,) = {to_hex(edge) for edge in dots.get_edgecolors()}
+        for offset, is_filled in zip(offsets, filled):
+            found["dots"] += [(model(edge), is_filled, at) for at in place([offset])]
+    for patch in axes.patches:
+        face = patch.get_facecolor() if to_hex(patch.get_facecolor()) != "#ffffff" else patch.get_edgecolor()
+        if isinstance(patch, Rectangle):
+            (x, y), width, height = patch.get_xy(), patch.get_width(), patch.get_height()
+            corners = place([(x, y), (x + width, y + height)])
+            found["bars"].append((model(face), [tuple(map(min, zip(*corners))), tuple(map(max, zip(*corners)))]))
+        else:
+            found["areas"].append((model(face), place(patch.get_xy()[:-1])))
+    return found
+
+
+@pytest.fixture
+def value_of(monkeypatch):
+    """Returns the figure that a plot draws, as a value."""
+    pytest.importorskip("matplotlib", reason="pictures need matplotlib")
+    found = []
+    monkeypatch.setattr(plots, "draw", lambda figure, *look: found.append(figure))
+    return lambda plot: (plot(), found.pop())[1]
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_both_media_draw_the_same(value_of, name):
+    """In each panel: lines, marks, bars and areas of the same models at the same places, in the same order."""
+    figure = value_of(FIGURES[name])
+    root, drawn = ElementTree.fromstring(svg(figure)), draw(figure, "screen", None, None)
+    drawn.draw_without_rendering()
+    groups = [group for group in root.findall("g") if not group.get("class")]
+    assert len(groups) == len(drawn.axes) == len(figure.panels)
+    n_marks = 0
+    for panel, group, axes in zip(figure.panels, groups, drawn.axes):
+        one = shares_of_svg(panel, group, (figure.panels[-1], groups[-1]))
+        other = shares_of_matplotlib(axes)
+        for kind in ("lines", "bars", "areas"):
+            kept = [[(model, points) for model, points in found[kind] if points] for found in (one, other)]
+            assert [model for model, _ in kept[0]] == [model for model, _ in kept[1]]
+            for (_, points), (_, same) in zip(*kept):
+                assert np.array(points) == pytest.approx(np.array(same), abs=3e-3)  # a tenth of a pixel
+            n_marks += len(kept[0])
+        dots = [
+            sorted((model, is_filled, *np.round(at, 2)) for model, is_filled, at in found["dots"])
+            for found in (one, other)
+        ]
+        assert [dot[:2] for dot in dots[0]] == [dot[:2] for dot in dots[1]]
+        assert np.array(dots[0], dtype=float) == pytest.approx(np.array(dots[1], dtype=float), abs=0.011)
+        n_marks += len(dots[0])
+        assert {
+            text for mark in panel.marks if not isinstance(mark, Dots) for *_, text in getattr(mark, "items", ())
+        } <= {*one["texts"]} & {*other["texts"]}
+        titles = [text.text for text in group.iter("text") if not text.get("class")]
+        assert titles == [title for title in (axes.get_xlabel(), axes.get_ylabel()) if title]
+    assert n_marks >= 3
+    legend = [text.text for text in root.findall("text")]
+    assert legend == [text.get_text() for found in drawn.legends for text in found.get_texts()]
+    assert root.findtext("title") == figure.title.replace("\n", ": ")
+    assert root.get("role") == "img"
+    assert "<script" not in svg(figure)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_the_value_says_what_is_decided(value_of, name):
+    """A mark is open only in the figures of differences."""
+    marks = [mark for panel in value_of(FIGURES[name]).panels for mark in panel.marks if isinstance(mark, Dots)]
+    assert all(len(mark.points) == len(mark.filled) for mark in marks)
+    has_open = any(not all(mark.filled) for mark in marks)
+    assert has_open == (name in ("difference_plot", "scatter"))
+
+
+def test_labels_of_svg_are_escaped_and_do_not_overlap(value_of):
+    """Labels of many rows and long names: each in its place, inside the drawing."""
+    names = ["<b>" + "w" * 60, *(f"model {i}" for i in range(14))]
+    found = value_of(
+        lambda: plots.rank_distribution(dict(zip(names, [*MANY.values(), *FOUR.values(), *list(MANY.values())[:2]])))
+    )
+    drawing = svg(found)
+    assert "<b>" not in drawing
+    root = ElementTree.fromstring(drawing)
+    _, _, width, height = numbers(root.get("viewBox"))
+    labels = [text for text in root.iter("text") if text.get("class") == "tick" and text.get("text-anchor") == "end"]
+    places = [float(text.get("y")) for text in labels if not text.get("transform")]
+    assert len(places) == 15
+    assert min(b - a for a, b in zip(places, places[1:])) > 20
+    assert all(
+        0 < float(text.get("x") or 1) < width and 0 <= float(text.get("y") or 1) < height for text in root.iter("text")
+    )
