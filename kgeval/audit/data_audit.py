@@ -16,7 +16,7 @@ import pandas as pd
 from kgeval.audit.findings import EFFECTS, all_findings
 from kgeval.base.checks import counted, names_unknown_arguments
 from kgeval.base.terminal import PIPE, Column, Screen
-from kgeval.base.wording import printable
+from kgeval.base.wording import count_text, percent, printable
 from kgeval.data.dataset import Dataset, check_dataset
 
 COLUMNS = ("kind", "relation", "split", "share", "count", "example", "effect")
@@ -63,15 +63,16 @@ class Audit:
         return audit_text(self)
 
     def _repr_html_(self) -> str:
-        from kgeval.display import html
+        from kgeval.display import html, html_tables, table
 
-        n_left = len(self.findings) - len(self.brief)
+        of, brief, n_left = table.Column, self.brief, len(self.findings) - len(self.brief)
+        kinds, examples, effects = (of.of_labels(name, brief[name]) for name in ("kind", "example", "effect"))
+        places = of.of_labels("relation or split", brief["relation"].where(brief["relation"] != "", brief["split"]))
+        numbers = of.of_shares("share", brief["share"]), of.of_counts("count", brief["count"])
         return html.panel(
             html.joined("Audit of ", html.label(self.dataset)),
             html.line(self.size),
-            html.table(
-                ["kind", "relation or split", "share", "count", "example", "effect"], _cells(self.brief), (2, 3)
-            ),
+            html_tables.html_table(table.Table([kinds, places, *numbers, examples, effects])),
             html.line(_rest(n_left)) if n_left else None,
         )
 
@@ -176,26 +177,19 @@ def audit_text(made: Audit, screen: Screen = PIPE) -> str:
     n_left = len(made.findings) - len(frame)
     if not len(frame):
         return f"{head}\n\nno finding"
-    kinds, places, shares, counts, examples, _ = ([*map(printable, cells)] for cells in zip(*_cells(frame)))
+    kinds, examples = ([*map(printable, frame[name])] for name in ("kind", "example"))
+    places = [printable(relation or split) for relation, split in zip(frame["relation"], frame["split"])]
     table = screen.table(
         [
             Column("kind", kinds, is_label=True),
             Column("relation or split", places, is_label=True),
-            Column("share", shares, place=1),
-            Column("count", counts, place=2),
+            Column("share", [*map(percent, frame["share"])], place=1),
+            Column("count", [*map(count_text, frame["count"])], place=2),
             Column("example", examples, is_label=True, place=0),
         ]
     )
     lines = [f"{kind}: {EFFECTS[kind]}" for kind in dict.fromkeys(kind.partition(":")[0] for kind in kinds)]
     return "\n\n".join([head, table, screen.lines([*([_rest(n_left)] if n_left else []), *lines])])
-
-
-def _cells(findings: pd.DataFrame) -> list[list[str]]:
-    """Return the texts of each row: kind, relation or split, share, count, example, effect."""
-    return [
-        [kind, relation or split, f"{share:.1%}", f"{count:,}", example, effect]
-        for kind, relation, split, share, count, example, effect in findings[list(COLUMNS)].itertuples(index=False)
-    ]
 
 
 def _rest(n: int) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 
 from kgeval.audit.findings import recurs
 from kgeval.base.checks import counted, listed
+from kgeval.base.wording import percent
 from kgeval.data.dataset import Dataset
 from kgeval.data.keys import facts_of
 from kgeval.features import leaks
@@ -56,7 +57,7 @@ def notes_on_leaks(dataset: Dataset, splits: Sequence[str]) -> list[str]:
     seen = ""
     if n_seen:
         seen = (
-            f"{counted(n_seen, 'triple')} of {'+'.join(splits)} ({n_seen / n_of:.1%} of {n_of:,}) "
+            f"{counted(n_seen, 'triple')} of {'+'.join(splits)} ({percent(n_seen / n_of)} of {n_of:,}) "
             f"{'is' if n_seen == 1 else 'are'} also in train: a model has seen the answer, so the ranks are too good; "
             "remove these triples"
         )
@@ -75,12 +76,13 @@ def _copied_note(dataset: Dataset, splits: Sequence[str]) -> str:
         return ""
     if n_recurring > n:
         return (
-            f"{n_recurring / len(triples):.1%} of the {len(triples):,} triples of {'+'.join(splits)} recur: train has "
-            "them at another time, so a rule that repeats known facts answers them; --beside recency "
+            f"{percent(n_recurring / len(triples))} of the {len(triples):,} triples of {'+'.join(splits)} recur: train "
+            "has them at another time, so a rule that repeats known facts answers them; --beside recency "
             "(kgeval.baselines.Recency) shows how far it gets"
         )
     ways = [f"{found[name].sum():,} {way}" for name, way in WAYS.items() if found[name].any()]
     return (
-        f"{n / len(triples):.1%} of the {len(triples):,} triples of {'+'.join(splits)} may be copied from train, which "
-        f'has their pair of entities: {listed(ways)}; result.by("leak") (--by leak) gives the metrics without them'
+        f"{percent(n / len(triples))} of the {len(triples):,} triples of {'+'.join(splits)} may be copied from train, "
+        f'which has their pair of entities: {listed(ways)}; result.by("leak") (--by leak) gives the metrics without '
+        "them"
     )

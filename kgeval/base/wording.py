@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
 MISSING = "-"
@@ -129,7 +129,7 @@ def signed(value: float, decimals: int = 4) -> str:
 
 
 def between(low: float, high: float, decimals: int = 4, has_signs: bool = False) -> str:
-    """Return an interval as text; empty if a limit is NaN.
+    """Return an interval as text; empty unless both limits are finite.
 
     Parameters
     ----------
@@ -143,10 +143,34 @@ def between(low: float, high: float, decimals: int = 4, has_signs: bool = False)
     >>> between(0.2, 0.5, 2), between(-0.2, 0.5, 2, has_signs=True), between(math.nan, 0.5)
     ('[0.20, 0.50]', '[-0.20, +0.50]', '')
     """
-    if math.isnan(low) or math.isnan(high):
+    if not (math.isfinite(low) and math.isfinite(high)):
         return ""
     write = signed if has_signs else written
     return f"[{write(low, decimals)}, {write(high, decimals)}]"
+
+
+def estimate(numbers: Sequence[float], decimals: int = 4, has_signs: bool = False, reason: str = "") -> str:
+    """Return a value and its interval as text; without an interval, why there is none.
+
+    Parameters
+    ----------
+    numbers : sequence of float
+        The value and the limits of its interval.
+    decimals : int
+    has_signs : bool
+        Whether the numbers are differences, with a sign.
+    reason : str
+
+    Examples
+    --------
+    >>> estimate((0.3, 0.2, 0.5), 2), estimate((0.3, 0.2, 0.5), 2, has_signs=True)
+    ('0.30 [0.20, 0.50]', '+0.30 [+0.20, +0.50]')
+    >>> estimate((0.3, math.nan, math.nan), 2), estimate((0.3, math.nan, math.nan), 2, reason="one triple")
+    ('0.30 (no interval)', '0.30 (no interval: one triple)')
+    """
+    value, low, high = numbers
+    limits = between(low, high, decimals, has_signs) or f"(no interval{f': {reason}' if reason else ''})"
+    return f"{signed(value, decimals) if has_signs else written(value, decimals)} {limits}"
 
 
 def exact(value: Fraction) -> str:
@@ -206,7 +230,7 @@ def decimals_for(numbers: Iterable[float | None], usual: int) -> int:
     Parameters
     ----------
     numbers : iterable of float or None
-        None, NaN, infinite numbers and 0 are ignored.
+        None, NaN, infinite numbers and numbers below 1e-12 are ignored.
     usual : int
         The decimals of numbers of common size.
 
@@ -215,10 +239,36 @@ def decimals_for(numbers: Iterable[float | None], usual: int) -> int:
     >>> decimals_for([0.34, 0.21], 4), decimals_for([0.34, -0.00002], 4), decimals_for([178.4, 99.5], 2)
     (4, 6, 1)
     """
-    sizes = [abs(number) for number in numbers if number is not None and math.isfinite(number) and number]
+    least = 10.0**-MAX_DECIMALS  # a smaller number is a rounding error of 0
+    sizes = [abs(number) for number in numbers if number is not None and least <= abs(number) < math.inf]
     usual = min(usual, 1) if max(sizes, default=0.0) >= 100 else usual
     least = min(sizes, default=1.0)
     return usual if least >= 10.0 ** (1 - usual) else max(usual, min(MAX_DECIMALS, 1 - math.floor(math.log10(least))))
+
+
+def difference_decimals(rows: Iterable[Sequence[float | None]], decided: Iterable[bool], usual: int) -> int:
+    """Return the number of decimals of differences and their intervals.
+
+    With it no difference reads as 0, nor does an end of the interval of a decided one.
+
+    Parameters
+    ----------
+    rows : iterable of sequences of float or None
+        The differences, each with the limits of its interval.
+    decided : iterable of bool
+    usual : int
+        As in `decimals_for`.
+
+    Examples
+    --------
+    >>> difference_decimals([(0.0281, 0.00001, 0.0562)], [True], 4)
+    5
+    >>> difference_decimals([(0.0281, 0.00001, 0.0562)], [False], 4)
+    4
+    """
+    known = list(rows)
+    ends = [end for row, is_sure in zip(known, decided) if is_sure for end in row if end is not None]
+    return enough_decimals(ends, decimals_for([row[0] for row in known], usual))
 
 
 def enough_decimals(numbers: Iterable[float], decimals: int) -> int:
@@ -227,7 +277,7 @@ def enough_decimals(numbers: Iterable[float], decimals: int) -> int:
     Parameters
     ----------
     numbers : iterable of float
-        NaN is ignored.
+        NaN and numbers below 1e-12 are ignored.
     decimals : int
 
     Examples
@@ -236,7 +286,8 @@ def enough_decimals(numbers: Iterable[float], decimals: int) -> int:
     (4, 6)
     """
     for number in numbers:
-        while math.isfinite(number) and number and decimals < MAX_DECIMALS and not float(f"{number:.{decimals}f}"):
+        is_known = 10.0**-MAX_DECIMALS <= abs(number) < math.inf
+        while is_known and decimals < MAX_DECIMALS and not float(f"{number:.{decimals}f}"):
             decimals += 1
     return decimals
 

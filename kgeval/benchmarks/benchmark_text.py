@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from kgeval.base.checks import counted
 from kgeval.base.terminal import Screen
+from kgeval.base.wording import written
 from kgeval.benchmarks.tables import mean_table, pair_table
 from kgeval.comparison.rows import interval_words
 from kgeval.comparison.texts import exchangeable_words, holm_words
 from kgeval.display import html
 from kgeval.display.html import Markup, joined
-from kgeval.display.html_tables import html_table
+from kgeval.display.html_tables import bar_table, html_table
 from kgeval.display.media import text_table
 from kgeval.metrics.grammar import display_of
 from kgeval.results.clustering import PURPOSES
@@ -104,13 +105,15 @@ def benchmark_panel(benchmark: Benchmark) -> Markup:
     parts: list[Any] = []
     decimals, heading = display_of(benchmark.metric).decimals, display_of(benchmark.metric).heading
     for dataset, rows in benchmark.table[benchmark.table["metric"] == benchmark.metric].groupby("dataset", sort=False):
-        bars = []
-        for row in rows.to_dict("records"):
-            note = f"SD {row['sd']:.{decimals}f}, {counted(row['n_seeds'], 'seed')}" if row["n_seeds"] > 1 else ""
-            numbers = row["mean"], row["low"], row["high"], decimals
-            bars.append(html.Bar(html.label(row["model"]), *numbers, note=note or row["reason"]))
-        title = html.line(f"{heading} on {dataset}")
-        parts.append(joined(title, html.bar_table(bars, benchmark.terms.confidence)))
+        numbers = list(zip(rows["mean"], rows["low"], rows["high"]))
+        notes = [
+            f"SD {written(sd, decimals)}, {counted(n, 'seed')}" if n > 1 else reason
+            for sd, n, reason in zip(rows["sd"], rows["n_seeds"], rows["reason"])
+        ]
+        bars = bar_table(
+            rows["model"].tolist(), numbers, [decimals] * len(rows), benchmark.terms.confidence, notes=notes
+        )
+        parts.append(joined(html.line(f"{heading} on {dataset}"), html_table(bars)))
     n_pairs = len(benchmark.differences)
     if n_pairs:
         shown = html_table(pair_table(benchmark, limit=None))

@@ -27,7 +27,7 @@ from kgeval.benchmarks.verdict import BenchmarkVerdict, benchmark_verdict
 from kgeval.comparison.alignment import Alignment
 from kgeval.comparison.differences import read_keys
 from kgeval.comparison.texts import protocol_words, ties_line
-from kgeval.display.escapes import without_formulas
+from kgeval.display.fields import csv_text, frame_fields
 from kgeval.display.media import latex_table, markdown_table
 from kgeval.errors import MetricError
 from kgeval.metrics.base import Metric, split_list
@@ -206,7 +206,7 @@ class Benchmark:
         str
             Lines of comment with the protocols, then an environment ``tabular``, then lines about the numbers.
         """
-        table = tables.paper_table(self, has_fixed_decimals=siunitx)
+        table = tables.paper_table(self)
         return latex_table(table, "\n".join(tables.protocol_lines(self)), siunitx=siunitx)
 
     def to_markdown(self) -> str:
@@ -241,7 +241,7 @@ class Benchmark:
         frame, overridden = self.differences if differences else self.table, tables.overridden_texts(self)
         if overridden:
             frame = frame.assign(overridden=[overridden.get(dataset, "") for dataset in frame["dataset"]])
-        text = str((without_formulas(frame) if spreadsheet else frame).to_csv(index=False, lineterminator="\n"))
+        text = csv_text(frame_fields(frame), spreadsheet=spreadsheet)
         if path is not None:
             with replacing(path, overwrite) as stream:
                 stream.write(text.encode("utf-8"))

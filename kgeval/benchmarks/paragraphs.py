@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import re
 import textwrap
 from collections.abc import Sequence
 from typing import Any
 
 from kgeval.base.checks import check_one_of, counted, listed
-from kgeval.base.wording import printable
+from kgeval.base.wording import decimals_for, estimate, printable, written
 from kgeval.data.sides import ALL_SIDES
 from kgeval.data.triples import SPLITS
-from kgeval.display.escapes import escaped_latex
+from kgeval.display.media import escaped_latex
 from kgeval.errors import DataError
 from kgeval.metrics.default_metrics import PLAIN_METRICS
 from kgeval.metrics.grammar import display_of
@@ -136,13 +137,13 @@ def _values(content: dict[str, Any]) -> list[str]:
 def _value(metric: str, entry: dict[str, Any]) -> str:
     """Return a metric with its interval, with its bounds, or with the reason why it has no value."""
     heading, value = display_of(metric).heading, entry["value"]
+    digits = decimals_for([value, entry.get("least")], display_of(metric).decimals)
     if value is None and "least" in entry:
-        return f"{heading} between {_number(metric, entry['least'])} and {_number(metric, entry['greatest'])}"
+        return f"{heading} between {written(entry['least'], digits)} and {written(entry['greatest'], digits)}"
     if value is None:
         return f"{heading} undefined ({entry.get('reason', '')})"
-    if entry["low"] is None:
-        return f"{heading} {_number(metric, value)} (no interval)"
-    return f"{heading} {_number(metric, value)} [{_number(metric, entry['low'])}, {_number(metric, entry['high'])}]"
+    low, high = (math.nan if entry[end] is None else entry[end] for end in ("low", "high"))
+    return f"{heading} {estimate((value, low, high), digits)}"
 
 
 def _in_order(counts: dict[str, int], order: Sequence[str]) -> dict[str, int]:
@@ -152,7 +153,7 @@ def _in_order(counts: dict[str, int], order: Sequence[str]) -> dict[str, int]:
 
 
 def _number(metric: str, value: float) -> str:
-    return f"{value:,.{display_of(metric).decimals}f}"
+    return written(value, decimals_for([value], display_of(metric).decimals))
 
 
 def _origin(content: dict[str, Any]) -> str:

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 from kgeval.base.checks import counted, listed
 from kgeval.base.terminal import PIPE, Screen
-from kgeval.base.wording import printable
+from kgeval.base.wording import decimals_for, printable, written
 from kgeval.benchmarks.notes import EQUAL_RANKS
 from kgeval.benchmarks.verdict import borrowed_spreads, why_none
 from kgeval.comparison.texts import protocol_comment
 from kgeval.display.differences import shown_differences
-from kgeval.display.table import BOLD, Cell, Column, Note, Table, interval_text, number_text
+from kgeval.display.table import BOLD, Cell, Column, Note, Table, value_cell
 from kgeval.metrics.grammar import display_of
 
 if TYPE_CHECKING:  # these modules import this one
@@ -62,14 +61,12 @@ def marked_models(benchmark: Benchmark, dataset: str) -> set[str]:
     return {*decided["first"], *decided["second"]} - {benchmark.terms.baseline}
 
 
-def mean_cells(benchmark: Benchmark, has_fixed_decimals: bool = False) -> dict[tuple[str, str, str], Cell]:
+def mean_cells(benchmark: Benchmark) -> dict[tuple[str, str, str], Cell]:
     """Return the cells of the table: means with their intervals and their deviations over the seeds.
 
     Parameters
     ----------
     benchmark : Benchmark
-    has_fixed_decimals : bool
-        Whether all values of a metric have the same number of decimals; else values of 100 and more have one decimal.
 
     Returns
     -------
@@ -77,17 +74,17 @@ def mean_cells(benchmark: Benchmark, has_fixed_decimals: bool = False) -> dict[t
     """
     bold = {dataset: bold_models(benchmark, dataset) for dataset in benchmark.datasets}
     marked = {dataset: marked_models(benchmark, dataset) for dataset in benchmark.datasets}
+    means = benchmark.table.groupby("metric")["mean"]
+    digits = {metric: decimals_for(found.tolist(), display_of(metric).decimals) for metric, found in means}
     cells = {}
     for row in benchmark.table.to_dict("records"):
         model, dataset, metric = row["model"], row["dataset"], row["metric"]
-        decimals = display_of(metric).decimals if has_fixed_decimals else None
-        mean = number_text(metric, row["mean"], decimals)
-        digits = len(mean.partition(".")[2])
-        sd = number_text(metric, row["sd"], digits) if math.isfinite(row["sd"]) and mean != "-" else ""
-        interval = interval_text(row["low"], row["high"], partial(number_text, metric))
+        cell = value_cell((row["mean"], row["low"], row["high"]), digits[metric])
+        sd = written(row["sd"], digits[metric]) if math.isfinite(row["sd"]) and math.isfinite(row["mean"]) else ""
         is_primary = metric == benchmark.metric
         mark = MARK if is_primary and model in marked[dataset] else ""
-        cells[model, dataset, metric] = Cell(mean, interval, sd, mark, is_primary and model in bold[dataset])
+        is_best = is_primary and model in bold[dataset]
+        cells[model, dataset, metric] = replace(cell, deviation=sd, mark=mark, is_best=is_best)
     return cells
 
 
@@ -110,16 +107,14 @@ def mean_table(benchmark: Benchmark) -> Table:
     return Table(columns, table_notes(benchmark))
 
 
-def paper_table(benchmark: Benchmark, has_fixed_decimals: bool = False) -> Table:
+def paper_table(benchmark: Benchmark) -> Table:
     """Return the table of means with one row per model, and one column per dataset and metric, without intervals.
 
     Parameters
     ----------
     benchmark : Benchmark
-    has_fixed_decimals : bool
-        As in `mean_cells`.
     """
-    cells = mean_cells(benchmark, has_fixed_decimals)
+    cells = mean_cells(benchmark)
     columns = [Column.of_labels("model", benchmark.models)]
     for dataset in benchmark.datasets:
         for metric in benchmark.keys:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from kgeval.base.checks import counted, grouped, listed
-from kgeval.base.wording import between, enough_decimals, p_equals, written
-from kgeval.comparison.rows import NO_RUN, UNDECIDED, difference_words, row_of, trained_words
+from kgeval.base.wording import between, decimals_for, enough_decimals, p_equals, written
+from kgeval.comparison.rows import NO_RUN, UNDECIDED, difference_words, row_decimals, row_of, trained_words
 from kgeval.comparison.verdict import Sentence, shown_name
 from kgeval.metrics.grammar import display_of
 
@@ -225,8 +225,9 @@ def why_none(benchmark: Benchmark, dataset: str) -> str:
 def _of_one(benchmark: Benchmark) -> list[str]:
     """Return the parts of the sentence about a benchmark of one model: its means."""
     label, model = benchmark.metric, benchmark.models[0]
-    decimals, texts = display_of(label).decimals, []
-    for row in benchmark.table[benchmark.table["metric"] == label].to_dict("records"):
+    rows, texts = benchmark.table[benchmark.table["metric"] == label].to_dict("records"), []
+    decimals = decimals_for([row["mean"] for row in rows], display_of(label).decimals)
+    for row in rows:
         interval = between(row["low"], row["high"], decimals)
         texts.append(f"{written(row['mean'], decimals)} {interval}".rstrip() + f" on {shown_name(row['dataset'])}")
     means = f"{display_of(label).heading} {listed(texts)}"
@@ -269,7 +270,7 @@ def _baseline_parts(benchmark: Benchmark, baseline: str) -> list[str]:
     """Return the parts of the sentence that compare each model with the baseline."""
     display, table = display_of(benchmark.metric), benchmark.differences
     has_numbers = len(table) <= MAX_WITH_NUMBERS
-    parts = []
+    digits, parts = row_decimals(table, display.decimals), list[str]()
     for model in benchmark.models:
         with_model = table[(table[["first", "second"]] == model).any(axis=1) & (model != baseline)]
         rows = [row_of(table, benchmark.metric, model, baseline, dataset) for dataset in with_model["dataset"].tolist()]
@@ -287,7 +288,7 @@ def _baseline_parts(benchmark: Benchmark, baseline: str) -> list[str]:
                 answer = "better" if row["better"] == model else "worse"
             where = shown_name(row["dataset"])
             if has_numbers and not answer.startswith("no"):
-                where += f" ({difference_words(row, display.decimals, benchmark.alpha)})"
+                where += f" ({difference_words(row, digits, benchmark.alpha)})"
             answers.setdefault(answer, []).append(where)
         if answers:
             said = ", ".join(f"{answer} on {listed(places)}" for answer, places in answers.items())

@@ -11,6 +11,7 @@ from typing import Any
 
 from kgeval._version import __version__
 from kgeval.base.checks import counted
+from kgeval.base.wording import percent
 from kgeval.benchmarks.card import ROUNDED, Card, read_card, run_facts_of
 from kgeval.benchmarks.card_files import last_digit, place_in, rounded
 from kgeval.results.evaluation_result import EvaluationResult
@@ -199,7 +200,7 @@ def _items(card: Card) -> dict[str, str]:
         "counts": f"{counted(card.n_ranks, 'rank')} of {triples}",
         "metrics": f"{n_values} with limits of their intervals, computed again from the ranks",
         "intervals": f"{content['intervals']['confidence']:.0%}, clusters by {content['intervals']['cluster']}",
-        "ties": "unknown" if math.isnan(card.tie_rate) else f"{card.tie_rate:.1%} of the filtered ranks",
+        "ties": "unknown" if math.isnan(card.tie_rate) else f"{percent(card.tie_rate)} of the filtered ranks",
         "unknown": ", ".join(content["unknown"]) or "nothing",
         "notes": counted(len(content["notes"]), "note"),
         "facts": ", ".join(content["facts"]) or "none",

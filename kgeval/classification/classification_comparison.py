@@ -210,7 +210,7 @@ def compare_classifications(
     >>> scorers = {"object": lambda s, p, o: o, "low": lambda s, p, o: 1.0 * ((o < 10) | (o == 19))}
     >>> results = {name: kg.classify(scorer, dataset, negatives) for name, scorer in scorers.items()}
     >>> compare_classifications(results, metrics="accuracy").verdict.partition(";")[0]
-    'object beats low: accuracy 0.8000 against 0.5000, +0.3000 [0.1707, 0.4293], p < 0.0001'
+    'object beats low: accuracy 0.8000 against 0.5000, +0.3000 [+0.1707, +0.4293], p < 0.0001'
     """
     named = several_results("compare_classifications", results, names, ClassificationResult)
     names, results = tuple(named), tuple(named.values())

@@ -6,7 +6,7 @@ read it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from kgeval.base.checks import Ids, answers_old_names, check_one_of, counted, names_unknown_arguments
+from kgeval.base.wording import percent
 from kgeval.classification.example_clusters import ExampleClusters
 from kgeval.classification.files import pack_classification, unpack_classification
 from kgeval.classification.metric_intervals import metric_interval
@@ -24,9 +25,8 @@ from kgeval.data.column_names import meant_column
 from kgeval.data.dataset import Dataset
 from kgeval.data.frames import with_labels
 from kgeval.data.vocabulary import Vocabulary
-from kgeval.display import html
-from kgeval.display.html import joined
-from kgeval.display.media import frame_panel, frame_text
+from kgeval.display.html_tables import bar_table
+from kgeval.display.table import Table
 from kgeval.errors import MetricError
 from kgeval.features.columns import FEATURES, NEED_SIDE, features_at_hand, features_of
 from kgeval.metrics import MetricValue
@@ -34,7 +34,8 @@ from kgeval.metrics.base import Metric
 from kgeval.metrics.grammar import display_of
 from kgeval.metrics.metric_frames import REASON, Cell, group_index, metric_frame
 from kgeval.metrics.pointwise.base import PointMetric
-from kgeval.results.columns import by_position, dataset_of, group_labels, group_names, join_columns, same_columns
+from kgeval.results.columns import by_position, dataset_of, group_names, same_columns
+from kgeval.results.display import Result
 from kgeval.results.files import READERS, write_result
 from kgeval.results.rank_table import CONFIDENCE, KEY_HINTS, NO_BOOTSTRAP
 from kgeval.stats.intervals import check_confidence
@@ -51,7 +52,7 @@ NO_PROBABILITIES = (
 )
 
 
-class ClassificationResult:
+class ClassificationResult(Result):
     """Test triples classified as true or false by thresholds that were chosen on validation.
 
     `kgeval.classify` and `kgeval.load_result` return this class. A result does not change: methods that add something
@@ -116,12 +117,15 @@ class ClassificationResult:
         self.columns = pd.DataFrame(index=pd.RangeIndex(len(table))) if columns is None else by_position(columns)
         self._dataset = dataset
 
-    def __replace__(self, **changes: Any) -> ClassificationResult:
-        """Return a copy of the result; `changes` contains new values for arguments of the constructor."""
-        return ClassificationResult(**({**self._parts(), "dataset": self._dataset} | changes))
+    _about, _further = ": classification", "Thresholds, negatives and notes"
+
+    def _in_memory(self) -> dict[str, Any]:
+        return {"dataset": self._dataset}
+
+    def _taken(self) -> set[str]:
+        return {"relation", "n", "share", REASON, *self.table.columns}
 
     def _parts(self) -> dict[str, Any]:
-        """Return the constructor's arguments that `save` writes to the file, name -> value: all except `dataset`."""
         names = ("table", "thresholds", "global_threshold", "entities", "relations", "facts", "dropped", "notes")
         return {name: getattr(self, name) for name in (*names, "columns")}
 
@@ -317,16 +321,9 @@ class ClassificationResult:
         """One pair ``((label,), row indices)`` for each test relation; the relation with the most rows comes first."""
         return self._groups(["relation"])
 
-    def _groups(self, names: Sequence[str]) -> list[tuple[tuple[str, ...], Ids]]:
-        """Return the groups of rows with the same values in the columns `names`; see `group_labels`."""
-        return group_labels({name: self._column(name) for name in names}, len(self.table))
-
     def _column(self, name: str) -> Any:
-        """Return the values of the column `name`, one per row, for grouping the rows."""
         if name == "relation":
-            return pd.Categorical.from_codes(
-                self.table["p"].to_numpy(), pd.Index(np.array(self.relations.labels, dtype=object), dtype=object)
-            )
+            return self._relation_of_rows()
         name = meant_column(name, map(str, self.columns))
         if name in self.columns:
             return self.columns[name].array
@@ -428,25 +425,6 @@ class ClassificationResult:
 
         return [{str(metric): cell(metric, average, parts) for metric in metrics} for average, parts in averages]
 
-    def with_columns(self, columns: pd.DataFrame | Mapping[str, Any]) -> ClassificationResult:
-        """Return a new result with additional columns, by which `by` can group the triples.
-
-        Parameters
-        ----------
-        columns : pandas.DataFrame or mapping of str to array
-            Either one row per row of `table`, in the same order; or a table with key columns that tell to which triples
-            a row belongs: one or more of ``s``, ``p`` (or ``relation``), ``o``. Keys are labels or ids; each
-            combination of keys occurs once. See `kgeval.EvaluationResult.with_columns`.
-
-        Raises
-        ------
-        DataError
-            If the number of rows or the keys do not match the table, or a column name is already in use.
-        """
-        taken = {"relation", "n", "share", REASON, *FEATURES, *self.table.columns, *self.columns.columns}
-        joined, notes = join_columns(columns, self.table, self.entities, self.relations, taken)
-        return self.__replace__(columns=pd.concat([self.columns, joined], axis=1), notes=(*self.notes, *notes))
-
     @names_unknown_arguments(names="features=")
     def with_features(
         self, dataset: Dataset | None = None, *, features: Sequence[str] | None = None
@@ -469,9 +447,7 @@ class ClassificationResult:
         dataset = dataset_of(self.facts, dataset, self._dataset, features or FEATURES)
         names = features_at_hand(dataset, has_sides=False) if features is None else features
         frame, feature_notes = features_of(self.table, None, dataset, names=names)
-        kept = self.columns.drop(columns=[name for name in frame if name in self.columns])
-        notes = [*self.notes, *(note for note in feature_notes if note not in self.notes)]
-        return self.__replace__(columns=pd.concat([kept, frame], axis=1), notes=notes)
+        return self._with_frame(frame, feature_notes, self.notes)
 
     def labelled(self) -> pd.DataFrame:
         """Return the table with labels instead of ids."""
@@ -509,7 +485,7 @@ class ClassificationResult:
                 if value.excluded and not value.reason:
                     texts.append(
                         f"{average} {metric.heading} leaves out {value.excluded:,} of {len(self._relations):,} "
-                        f"relations, for which it is undefined ({value.excluded_weight:.1%} of the test triples)"
+                        f"relations, for which it is undefined ({percent(value.excluded_weight)} of the test triples)"
                     )
         return list(dict.fromkeys(texts))
 
@@ -547,23 +523,14 @@ class ClassificationResult:
         """Return the header lines and the cautions of the default metrics."""
         return [*self.header(), *(f"note: {caution}" for caution in self.cautions(self.default_metrics))]
 
-    def __repr__(self) -> str:
-        return frame_text(self._lines(), self.summary())
-
-    def _repr_html_(self) -> str:
-        size, *lines = self._lines()
-        scorer = [html.label(self.facts["scorer"]), " on "] if "scorer" in self.facts else []
-        intervals = {metric: self.interval(metric) for metric in PANEL_METRICS}
-        bars = [
-            html.Bar(display_of(metric).heading, found.value, found.low, found.high, note=found.remark)
-            for metric, found in intervals.items()
-        ]
-        return html.panel(
-            joined(scorer, html.label(self.facts["dataset"]), ": classification"),
-            html.line(size),
-            html.bar_table(bars, CONFIDENCE),
-            html.folded("All metrics", frame_panel(self.summary())),
-            html.folded("Thresholds, negatives and notes", html.lines(lines)),
+    def _bars(self) -> Table:
+        intervals = [self.interval(metric) for metric in PANEL_METRICS]
+        return bar_table(
+            [display_of(metric).heading for metric in PANEL_METRICS],
+            [(found.value, found.low, found.high) for found in intervals],
+            [4] * len(intervals),
+            CONFIDENCE,
+            notes=[found.remark for found in intervals],
         )
 
 

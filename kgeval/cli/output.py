@@ -21,7 +21,7 @@ from kgeval.cli.interval_options import add_intervals, check_level
 from kgeval.cli.options import add_format, add_quiet, json_text, say_aside, words
 from kgeval.comparison.texts import protocol_comment
 from kgeval.data.sides import RELATION
-from kgeval.display.media import format_frame, frame_records, rough_lines, undefined_lines
+from kgeval.display.media import format_frame, frame_records, numbers_first, rough_lines, undefined_lines
 from kgeval.errors import KgevalError, ProtocolError
 from kgeval.features import read_types
 from kgeval.features.columns import FEATURES, NEED_TYPES, OVER_SPLITS
@@ -39,13 +39,13 @@ from kgeval.results.evaluation_result import (
     interval_notes,
     key_columns,
     metric_cautions,
-    unknown_lines,
 )
 from kgeval.results.keys import Key
 from kgeval.results.rank_table import CONFIDENCE
 from kgeval.results.times import split_period
 
 MAX_LISTED_RANKS = 40
+ASIDE = ("dropped: ", "unknown: ", "dataset: ", "note: ")  # how the lines of a header begin that are cautions
 
 
 def add_output(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
@@ -238,10 +238,9 @@ def result_text(
     beside : mapping of str to EvaluationResult
         Results of baselines; each gets one row in the table of metrics.
     """
-    screen = options.screen
     metrics, ties = split_list(options.metrics), options.ties or "realistic"
     level = CONFIDENCE if options.confidence is None else options.confidence
-    groups, confidence, cluster = None, level if options.intervals else None, options.cluster or "triple"
+    confidence, cluster = level if options.intervals else None, options.cluster or "triple"
     # The table of all ranks has intervals only on request, or if a precision or the time limit chose the sample.
     is_chosen = any(getattr(options, name, None) is not None for name in ("max_seconds", "precision"))
     is_partial = is_chosen and result.protocol.sample is not None
@@ -251,14 +250,14 @@ def result_text(
         for shown in (result, *beside.values())
     ]
     rows = [other.iloc[:1].set_axis(pd.Index([name], name="rows")) for name, other in zip(beside, others)]
-    frame = pd.concat([frame, *rows]) if rows else frame
+    frames = {"metrics": pd.concat([frame, *rows]) if rows else frame}
     if options.by:
-        groups = result.by(
+        frames["by"] = result.by(
             *words(options.by), metrics=metrics, ties=options.ties, confidence=confidence, cluster=cluster
         )
-    said = []
-    if confidence is not None and (is_asked or groups is not None):
-        said = [*interval_notes(result, confidence, cluster), *rough_lines(frame if groups is None else groups)]
+    cautions = metric_cautions(result, metrics, options.ties)
+    if confidence is not None and (is_asked or options.by):
+        cautions += [*interval_notes(result, confidence, cluster), *rough_lines(frames.get("by", frames["metrics"]))]
     if options.to == "json":
         content = {
             "facts": result.facts,
@@ -268,42 +267,43 @@ def result_text(
             "tie_rate": None if np.isnan(result.tie_rate) else result.tie_rate,
             "n_read": result.facts["n_read"],
             "dropped": result.dropped,
-            "notes": [*result.notes, *metric_cautions(result, metrics, options.ties), *said],
-            "metrics": frame_records(frame),
+            "notes": [*result.notes, *cautions],
+            **({"confidence": confidence} if options.by else {}),
         }
-        if groups is not None:
-            content |= {"confidence": confidence, "by": frame_records(groups)}
-        return json_text(content)
-    reasons = undefined_lines(frame)
+        return json_text(content | {name: frame_records(found) for name, found in frames.items()})
+    split_columns = [name for name in words(options.by or "") if name in OVER_SPLITS]
+    if split_columns and not says_splits(result.notes):
+        cautions.append(f"{', '.join(split_columns)}: computed from all splits; to use train only: --means-from train")
+    comment = protocol_comment({"": result}, ties) if options.to == "latex" else ""
+    return _printed(frames, header_lines(result, ties), cautions, options, further=further, comment=comment, last=last)
+
+
+def _printed(
+    frames: Mapping[str, pd.DataFrame],
+    header: Sequence[str],
+    cautions: Sequence[str],
+    options: argparse.Namespace,
+    *,
+    further: Sequence[str] = (),
+    comment: str = "",
+    last: str = "",
+) -> str:
+    """Return tables for people with the lines about them, or the last of the tables alone in another format.
+
+    In another format than ``"table"``, the cautions in the header and beside it are printed to standard error.
+    """
+    screen, (*_, shown) = options.screen, frames.values()
+    notes = [*(f"note: {caution}" for caution in cautions), *undefined_lines(*frames.values())]
     if options.to != "table":
-        dropped = [f"dropped: {n:,} ranks, {reason}" for reason, n in result.dropped.items()]
-        dropped += unknown_lines(result)
-        observations = [f"dataset: {observation}" for observation in result.facts["observations"]]
-        notes = [f"note: {note}" for note in (*result.notes, *metric_cautions(result, metrics, options.ties), *said)]
         if not options.quiet:
-            say_aside([*dropped, *observations, *notes, *reasons])
-        comment = protocol_comment({"": result}, ties) if options.to == "latex" else ""
-        shown = frame if groups is None else groups
+            say_aside([*(line for line in header if line.startswith(ASIDE)), *notes])
         return format_frame(shown, options.to, comment=comment, spreadsheet=options.spreadsheet)
-    tables = [format_frame(frame, "table", screen)]
-    if groups is not None:  # then --to csv has the groups only
-        json_screen = replace(screen, whole="--to json or a wider terminal")
-        tables = [format_frame(frame, "table", json_screen), format_frame(groups, "table", screen)]
+    wide = replace(screen, whole="--to json or a wider terminal")  # --to csv has the last table only
+    tables = [format_frame(frame, "table", screen if frame is shown else wide) for frame in frames.values()]
     if options.quiet:
         return "\n\n".join(tables)
-    parts = [screen.dim(screen.lines(header_lines(result, ties))), *further, *tables]
-    if groups is not None:
-        reasons += undefined_lines(groups)
-        split_columns = [name for name in words(options.by or "") if name in OVER_SPLITS]
-        if split_columns and not says_splits(result.notes):
-            reasons.append(
-                f"note: {', '.join(split_columns)}: computed from all splits; to use train only: --means-from train"
-            )
-    reasons += [f"note: {note}" for note in said]
-    cautions = [f"note: {note}" for note in metric_cautions(result, metrics, options.ties)]
-    if cautions or reasons:
-        parts.append(screen.lines([*cautions, *reasons]))
-    return "\n\n".join([*parts, _last_lines(screen, last)] if last else parts)
+    text = numbers_first([*further, *tables], header, screen, [screen.lines(notes)] if notes else [])
+    return "\n\n".join([text, *([screen.dim("\n".join(map(screen.wrapped, last.split("\n"))))] if last else [])])
 
 
 def summary_frame(
@@ -350,10 +350,6 @@ def summary_frame(
     return pd.concat([frame.iloc[:n_filtered], chance, frame.iloc[n_filtered:]])
 
 
-def _last_lines(screen: Screen, text: str) -> str:
-    return screen.dim("\n".join(map(screen.wrapped, text.split("\n"))))
-
-
 def classification_text(result: ClassificationResult, options: argparse.Namespace, last: str = "") -> str:
     """Return the text of a classification in the chosen format.
 
@@ -365,7 +361,6 @@ def classification_text(result: ClassificationResult, options: argparse.Namespac
     last : str
         A last line, in the format "table" only.
     """
-    screen = options.screen
     metrics, cluster = split_list(options.metrics), options.cluster
     level = CONFIDENCE if options.confidence is None else options.confidence
     confidence = level if options.intervals else None
@@ -382,19 +377,7 @@ def classification_text(result: ClassificationResult, options: argparse.Namespac
         content: dict[str, Any] = {name: frame_records(frame) for name, frame in frames.items()}
         content = {"facts": result.facts, "dropped": result.dropped, "notes": [*result.notes, *cautions], **content}
         return json_text(content)
-    notes = [f"note: {note}" for note in cautions] + undefined_lines(*frames.values())
-    if options.to != "table":
-        dropped = [f"dropped: {n:,} triples, {reason}" for reason, n in result.dropped.items()]
-        observations = [f"dataset: {observation}" for observation in result.facts["observations"]]
-        if not options.quiet:
-            say_aside([*dropped, *observations, *(f"note: {note}" for note in result.notes), *notes])
-        shown = frames.get("by", frames["metrics"])
-        return format_frame(shown, options.to, spreadsheet=options.spreadsheet)
-    tables = [format_frame(frame, "table", screen) for frame in frames.values()]
-    if options.quiet:
-        return "\n\n".join(tables)
-    parts = [screen.dim(screen.lines(result.header())), *tables, *([screen.lines(notes)] if notes else [])]
-    return "\n\n".join([*parts, _last_lines(screen, last)] if last else parts)
+    return _printed(frames, result.header(), cautions, options, last=last)
 
 
 def listed_ranks(result: EvaluationResult, screen: Screen = PIPE) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from kgeval.base.checks import Ids, check_one_of, grouped, listed
+from kgeval.base.wording import percent
 from kgeval.data.candidates import NOT_KNOWN, OF_TOOL, All, Candidates, Recorded
 from kgeval.data.known import SETTINGS
 from kgeval.data.protocol import Protocol, RandomSample
@@ -552,7 +553,7 @@ def differing_facts(results: Sequence[EvaluationResult], names: Sequence[str]) -
     rates = [result.tie_rate for result in results]
     known_rates = [rate for rate in rates if not np.isnan(rate)] or [0.0]
     if max(known_rates) - min(known_rates) > TIE_RATES_APART:
-        values = values_by_name(["unknown" if np.isnan(rate) else f"{rate:.1%}" for rate in rates], names)
+        values = values_by_name(["unknown" if np.isnan(rate) else percent(rate) for rate in rates], names)
         texts.append(f"tie rates differ: {values}; also compare metrics with prefixes pessimistic. and optimistic.")
     for setting in SETTINGS:
         without = [name for name, r in zip(names, results) if {"rivals", setting} & set(r.rank_table.unknown)]

@@ -6,9 +6,9 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from kgeval.base.wording import between, enough_decimals, p_equals, signed, written
+from kgeval.base.wording import enough_decimals, written
 from kgeval.comparison.comparison import compare
-from kgeval.comparison.rows import row_of
+from kgeval.comparison.rows import difference_words, row_of
 from kgeval.results.evaluation_result import EvaluationResult
 
 MODEL_NAME = "model"
@@ -44,8 +44,8 @@ def with_baselines(result: EvaluationResult, baselines: Mapping[str, EvaluationR
     >>> from kgeval import Dataset, evaluate
     >>> dataset = Dataset.from_arrays(test=[[i, 0, (i + 1) % 9] for i in range(9)], n_entities=9, n_relations=1)
     >>> good, bad = (evaluate(lambda s, p, o, k=k: -((o - s - k) % 9), dataset) for k in (1, 3))
-    >>> with_baselines(bad, {"good": good}).notes[-1]
-    'baseline good is better than the model: MRR 1.0000 against 0.1250, model - baseline -0.8750 (p = 0.0039)'
+    >>> with_baselines(bad, {"good": good}).notes[-1]  # doctest: +ELLIPSIS
+    'baseline good is better than the model: MRR 1.0000 against 0.1250, model - baseline -0.8750 (no ...), p = 0.0039'
     """
     facts, texts = {}, []
     for name, baseline in baselines.items():
@@ -71,6 +71,5 @@ def _text(name: str, row: Mapping[str, Any], alpha: float) -> str:
         said = f"the model beats baseline {name}"
     elif row["better"]:
         said, values = f"baseline {name} is better than the model", values[::-1]
-    parts = [between(row["low"], row["high"], decimals, has_signs=True), f"({p_equals(row['p_corrected'], alpha)})"]
-    difference = " ".join([signed(row["difference"], decimals), *filter(None, parts)])
+    difference = f"{difference_words(row, decimals, alpha)}"
     return f"{said}: MRR {values[0]} against {values[1]}, model - baseline {difference}"

@@ -24,6 +24,7 @@ from kgeval.base.checks import (
     names_unknown_arguments,
 )
 from kgeval.base.terminal import Screen
+from kgeval.base.wording import written
 from kgeval.comparison.alignment import Alignment, align, cautions
 from kgeval.comparison.averages import average_table
 from kgeval.comparison.differences import (
@@ -51,6 +52,8 @@ from kgeval.display.differences import screen_differences
 from kgeval.errors import MetricError, ProtocolError
 from kgeval.metrics.base import Metric, split_list
 from kgeval.metrics.default_metrics import COMPARED_METRICS
+from kgeval.metrics.grammar import display_of
+from kgeval.results.bounded import shown_bounds
 from kgeval.results.columns import checked_weights, group_names
 from kgeval.results.evaluation_result import EvaluationResult
 from kgeval.results.keys import Key
@@ -173,9 +176,10 @@ class Comparison:
         for i in np.flatnonzero(np.isnan(values)):
             low, high = sample.bounds(int(i))
             if high > values[best] if key.higher_is_better else low < values[best]:
+                best_known = written(values[best], display_of(label).decimals)
                 raise MetricError(
-                    f"{self.names[best]} has the best known value of {label}, {values[best]:.4f}, but the value of "
-                    f"{self.names[i]} lies between {low:.4f} and {high:.4f}, since ranks are bounded"
+                    f"{self.names[best]} has the best known value of {label}, {best_known}, but the value of "
+                    f"{self.names[i]} lies between {shown_bounds(key, low, high)}, since ranks are bounded"
                 )
         return self.names[best]
 

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from kgeval.base.checks import Ids, Reals, grouped
+from kgeval.base.wording import between, signed
 from kgeval.comparison.alignment import sides_of_key
 from kgeval.comparison.names import models_of
 from kgeval.comparison.rows import Pair, alpha_of, decided_rows, pairs_of, row_of
@@ -43,8 +44,6 @@ GROUP_COLUMNS = (
     "n_effective", "reason",
 )  # fmt: skip
 NO_RANKS = "no rank was compared"
-# Rounding error: two sums of the same terms in different orders differ by less than this share of the sum.
-ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -411,10 +410,10 @@ def entity_notes(
         wide = paired_interval(sample.moments(i), sample.moments(j), clusters)
         ratio = (wide.high - wide.low) / (row["high_95"] - row["low_95"])
         if ratio > MAX_ENTITY_RATIO:
+            limits = between(wide.low, wide.high, has_signs=True)
             notes.append(
                 f"{names[i]} and {names[j]}: for other entities, the interval of the difference in "
-                f"{display_of(label).heading} is {ratio:.1f} times as wide, [{wide.low:+.4f}, {wide.high:+.4f}] "
-                "(clusters by entity)"
+                f"{display_of(label).heading} is {ratio:.1f} times as wide, {limits} (clusters by entity)"
             )
     return notes
 
@@ -451,7 +450,8 @@ def bounded_notes(samples: Mapping[str, PairedObservations], names: Sequence[str
                 cause = f"ranks are bounded, so the difference in {heading} is no bound of the difference in {plain}"
                 of_low = f" ({worst} {first} - {best} {second})"
                 of_high = f" ({best} {first} - {worst} {second})"
-            texts = [f"{first} and {second}: {cause}", f"it lies between {low:+.4f}{of_low} and {high:+.4f}{of_high}"]
+            ends = f"{signed(low)}{of_low} and {signed(high)}{of_high}"
+            texts = [f"{first} and {second}: {cause}", f"it lies between {ends}"]
             if low > 0 or high < 0:
                 better = first if (low > 0) == key.higher_is_better else second
                 texts.append(f"{better} is better, whatever these ranks are")

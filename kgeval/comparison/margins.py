@@ -15,12 +15,13 @@ import numpy as np
 import pandas as pd
 
 from kgeval.base.checks import Ids, check_number, check_one_of, counted
-from kgeval.base.wording import between, enough_decimals, p_equals, signed, written
+from kgeval.base.wording import enough_decimals, p_equals, written
 from kgeval.comparison.rows import (
     MORE_COLUMNS,
     ROW_COLUMNS,
     UNDECIDED,
     Pair,
+    difference_text,
     frame_of,
     leaders_first,
     pairs_of,
@@ -259,19 +260,6 @@ def equivalence_lines(frame: pd.DataFrame, comparison: Comparison, kind: str) ->
     return [*(_sentence(row, alpha, kind) for row in frame.to_dict("records")), about]
 
 
-def with_limits(row: Mapping[Any, Any], places: int) -> str:
-    """Return the difference of a row with its limits, if it has any.
-
-    Parameters
-    ----------
-    row : mapping
-    places : int
-        The number of decimals.
-    """
-    limits = between(row["low"], row["high"], places, has_signs=True)
-    return f"{signed(row['difference'], places)} {limits}".rstrip()
-
-
 def _sentence(row: Mapping[Any, Any], alpha: float, kind: str) -> str:
     """Return one row of the table of equivalence as a sentence."""
     display = display_of(row["metric"])
@@ -288,7 +276,7 @@ def _sentence(row: Mapping[Any, Any], alpha: float, kind: str) -> str:
     }
     what = f"{first} and {second} are equal" if kind == "equivalence" else f"{first} is not inferior to {second}"
     text = texts.get(row["decision"], f"undecided whether {what} in {display.heading}, by the margin {margin}")
-    parts = [f": difference {with_limits(row, places)}"]
+    parts = [f": difference {difference_text(row, places)}"]
     shown = p_equals(row["p_beyond_corrected" if is_beyond else "p_corrected"], alpha)
     parts += [f", {shown}"] if shown else []
     if row["decision"] == UNDECIDED and not math.isnan(row["not_excluded"]):

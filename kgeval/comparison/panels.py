@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 from kgeval.base.checks import counted
 from kgeval.base.terminal import shortened
+from kgeval.base.wording import decimals_for
 from kgeval.comparison.tables import shown_values
 from kgeval.display import html
 from kgeval.display.differences import MAX_NAME, shown_differences
 from kgeval.display.html import Markup, joined
-from kgeval.display.html_tables import html_table
+from kgeval.display.html_tables import bar_table, html_table
 from kgeval.metrics.grammar import display_of
 
 if TYPE_CHECKING:  # these modules import this one
@@ -66,8 +66,8 @@ def shown_metrics(comparison: Comparison, metric: str) -> list[str]:
 
 def _values(comparison: Comparison, metric: str) -> Markup:
     """Return a table with the value of each model."""
-    bars = []
-    for name, row in zip(comparison.names, comparison.values.to_dict("records")):
-        low, high = (float(row.get(f"{metric} {end}", math.nan)) for end in ("low", "high"))
-        bars.append(html.Bar(shortened(name, MAX_NAME), float(row[metric]), low, high, display_of(metric).decimals))
-    return joined(html.line(display_of(metric).heading), html.bar_table(bars, comparison.terms.confidence))
+    names = [shortened(name, MAX_NAME) for name in comparison.names]
+    numbers = list(zip(*(comparison.values[name] for name in (metric, f"{metric} low", f"{metric} high"))))
+    digits = [decimals_for([row[0] for row in numbers], display_of(metric).decimals)] * len(names)
+    bars = bar_table(names, numbers, digits, comparison.terms.confidence)
+    return joined(html.line(display_of(metric).heading), html_table(bars))

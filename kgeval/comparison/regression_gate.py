@@ -20,9 +20,8 @@ from kgeval.comparison.margins import (
     compared_pair,
     largest_of,
     margin_rows,
-    with_limits,
 )
-from kgeval.comparison.rows import trained_words
+from kgeval.comparison.rows import difference_text, trained_words
 from kgeval.errors import MetricError
 from kgeval.metrics.base import Metric
 from kgeval.metrics.grammar import display_of
@@ -188,7 +187,7 @@ def _line(row: Mapping[Any, Any], of_gate: Gate) -> str:
     shown = zip(comparison.names, (row["value_first"], row["value_second"]))
     values = ", ".join(f"{name} {written(value, places)}" for name, value in shown)
     margin, loss = written(row["margin"], places), ""
-    text = f"{display.heading}{lower}: {values}, difference {with_limits(row, places)}, margin {margin}: "
+    text = f"{display.heading}{lower}: {values}, difference {difference_text(row, places)}, margin {margin}: "
     if row["reason"] == SAME_RANKS:
         return f"{text}passes: {SAME_RANKS}"
     if not np.isnan(row["not_excluded"]):

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from kgeval.base.checks import check_one_of
-from kgeval.base.wording import between, enough_decimals, p_equals, signed
+from kgeval.base.wording import difference_decimals, estimate, p_equals
 from kgeval.errors import MetricError, ProtocolError
 from kgeval.stats.corrections import holm, holm_levels
 from kgeval.stats.paired import Difference
@@ -346,13 +346,32 @@ def difference_words(row: Mapping[Any, Any], decimals: int, alpha: float) -> str
     ----------
     row : mapping
     decimals : int
-        There are more, if a decided difference would read as 0.
     alpha : float
     """
-    places = enough_decimals([row["difference"]] if row["better"] else [], decimals)
-    limits = between(row["low"], row["high"], places) or "(no interval)"
-    shown = "not tested" if math.isnan(row["p_corrected"]) else p_equals(row["p_corrected"], alpha)
-    return f"{signed(row['difference'], places)} {limits}, {shown}"
+    return f"{difference_text(row, decimals)}, {p_equals(row['p_corrected'], alpha) or 'not tested'}"
+
+
+def row_decimals(differences: pd.DataFrame, usual: int) -> int:
+    """Return the decimals of the differences in one metric; see `difference_decimals`.
+
+    Parameters
+    ----------
+    differences : pandas.DataFrame
+    usual : int
+    """
+    rows = differences[["difference", "low", "high"]].to_numpy().tolist()
+    return difference_decimals(rows, differences["better"] != "", usual)
+
+
+def difference_text(row: Mapping[Any, Any], decimals: int) -> str:
+    """Return the difference of a row with its interval.
+
+    Parameters
+    ----------
+    row : mapping
+    decimals : int
+    """
+    return estimate([row[name] for name in ("difference", "low", "high")], decimals, has_signs=True)
 
 
 def interval_words(differences: pd.DataFrame, alpha: float) -> str:

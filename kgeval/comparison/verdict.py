@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from kgeval.base.checks import listed
-from kgeval.base.wording import between, enough_decimals, printable, written
+from kgeval.base.wording import between, decimals_for, enough_decimals, percent, printable, written
 from kgeval.comparison.alignment import mismatches
-from kgeval.comparison.differences import ROUNDING
-from kgeval.comparison.rows import best_first, difference_words, leaders_among, row_of, trained_words
+from kgeval.comparison.rows import best_first, difference_words, leaders_among, row_decimals, row_of, trained_words
 from kgeval.display.table import heading_of
 from kgeval.errors import DataError, MetricError
 from kgeval.metrics import RankMetric
@@ -27,6 +26,7 @@ from kgeval.results.display import MAX_TIES
 from kgeval.results.evaluation_result import EvaluationResult, have_same_ranks, rank_groups
 from kgeval.results.keys import Key
 from kgeval.results.rank_table import CONFIDENCE
+from kgeval.stats.clusters import STATISTIC_ROUNDING
 
 if TYPE_CHECKING:  # these modules import this one
     from kgeval.comparison.comparison import Comparison
@@ -175,6 +175,11 @@ class Sentence:
         """The best model, and those that are not significantly worse."""
         return leaders_among(self.rows, self.values, self.higher_is_better)
 
+    @cached_property
+    def digits(self) -> int:
+        """The decimals of the differences, as in tables."""
+        return row_decimals(self.rows, self.decimals)
+
     @property
     def beaten(self) -> list[str]:
         """The other models."""
@@ -192,7 +197,8 @@ class Sentence:
     def value(self, name: str) -> str:
         """Return the value of a model."""
         row = self.row([*self.beaten, self.ranked[1]][0])
-        return written(self.values[name], enough_decimals([row["difference"]] if row["better"] else [], self.decimals))
+        usual = decimals_for(self.values.values(), self.decimals)
+        return written(self.values[name], enough_decimals([row["difference"]] if row["better"] else [], usual))
 
     def named(self, name: str) -> str:
         """Return the value and the name of a model."""
@@ -200,7 +206,7 @@ class Sentence:
 
     def difference(self, second: str) -> str:
         """Return the difference to a model with its interval and its corrected p-value."""
-        return difference_words(self.row(second), self.decimals, self.alpha)
+        return difference_words(self.row(second), self.digits, self.alpha)
 
     def against(self) -> str:
         """Return the numbers of the only leader and of the best of the others."""
@@ -238,7 +244,7 @@ class Sentence:
         row = self.row(second)
         if math.isnan(row["detectable"]):
             return f" ({shown_name(row['reason'], MAX_REASON)})" if row["reason"] else ""
-        size = written(row["detectable"], enough_decimals([row["detectable"]], self.decimals))
+        size = written(row["detectable"], enough_decimals([row["detectable"]], self.digits))
         return f"; a difference of {size} would be found about four times in five"
 
 
@@ -249,19 +255,20 @@ def _of_one(name: str, result: EvaluationResult, key: Key) -> Verdict:
     if not math.isfinite(value.value):
         reason = f"{shown_name(name)} has no {heading_of(label)}: {value.reason or 'the value is not finite'}"
         return replace(_no_verdict(key, reason), outcome="one")
-    decimals, lower = display_of(label).decimals, "" if key.higher_is_better else " (lower is better)"
+    decimals = decimals_for([value.value], display_of(label).decimals)
+    lower = "" if key.higher_is_better else " (lower is better)"
     interval = result.interval(label, confidence=CONFIDENCE)
     limits = between(interval.low, interval.high, decimals)
     text = f"{shown_name(name)}: {heading_of(label)}{lower} {written(value.value, decimals)} {limits}".rstrip()
     chance = ranks.value(key, at_chance=True).value
     if math.isfinite(chance):
-        text += f", chance {written(chance, decimals)}"
+        text += f", chance {written(chance, enough_decimals([chance], decimals))}"
     parts = [text]
     if is_like_chance((value.value, interval.low, interval.high), chance, key.higher_is_better):
         parts.append("it is not clearly better than chance")
     if result.tie_rate > MAX_TIES and key.setting == "filtered":
         ends = [f"{written(number, decimals)} with {ties} ties" for ties, number in _by_ties(result, key).items()]
-        parts += [f"{result.tie_rate:.1%} of the ranks tie: {' and '.join(ends)}"] if ends else []
+        parts += [f"{percent(result.tie_rate)} of the ranks tie: {' and '.join(ends)}"] if ends else []
     return Verdict((*parts, *_places(result, key, decimals)), "one", (name,), label)
 
 
@@ -364,7 +371,7 @@ def _relations(comparison: Comparison, label: str, sentence: Sentence) -> list[s
         return []
     gaps = frame["difference"] * (1.0 if sentence.higher_is_better else -1.0)
     sizes = frame[["value_first", "value_second"]].abs().max(axis=1)
-    n_led, n_trailed = int((gaps > ROUNDING * sizes).sum()), int((gaps < -ROUNDING * sizes).sum())
+    n_led, n_trailed = int((gaps > STATISTIC_ROUNDING * sizes).sum()), int((gaps < -STATISTIC_ROUNDING * sizes).sum())
     against = "" if len(sentence.values) == 2 else f" against {shown_name(other)}"
     trailed = f" and trails on {n_trailed:,}" if n_led + n_trailed < len(frame) and n_trailed else ""
     text = f"it leads on {n_led:,}{trailed} of {len(frame):,} relations{against}"
@@ -409,7 +416,7 @@ def _chance(comparison: Comparison, label: str, sentence: Sentence) -> list[str]
 
 def _is_close(one: float, other: float) -> bool:
     """Return whether two values differ by no more than rounding errors."""
-    return abs(one - other) <= ROUNDING * max(abs(one), abs(other))
+    return abs(one - other) <= STATISTIC_ROUNDING * max(abs(one), abs(other))
 
 
 def is_like_chance(interval: tuple[float, float, float], chance: float, higher_is_better: bool) -> bool:

@@ -710,24 +710,24 @@ class Dataset(Facts):
         return "\n  ".join([head, *self.observations()])
 
     def _repr_html_(self) -> str:
-        from kgeval.display import html
+        from kgeval.display import html, html_tables, table
 
         observations = self.observations()
-        rows = [
-            (
-                split,
-                f"{len(triples):,}",
-                f"{self.duplicates[split]:,}",
-                f"{self.overlaps['train', split]:,}" if ("train", split) in self.overlaps else "",
-                f"{self.unseen[split]['triples']:,}" if "train" in self and split in self.unseen else "",
-            )
-            for split, triples in self.splits.items()
+        counts: dict[str, list[int | None]] = {
+            "triples": [len(triples) for triples in self.splits.values()],
+            "duplicate rows": [self.duplicates[split] for split in self.splits],
+            "rows also in train": [self.overlaps.get(("train", split)) for split in self.splits],
+        }
+        if "train" in self:
+            counts["triples with unseen parts"] = [self.unseen.get(split, {}).get("triples") for split in self.splits]
+        columns = [
+            table.Column.of_counts(name, found) for name, found in counts.items() if any(n is not None for n in found)
         ]
-        headings = ["split", "triples", "duplicate rows", "rows also in train", "triples with unseen parts"]
+        columns.insert(0, table.Column.of_labels("split", self.splits))
         return html.panel(
             html.joined("Dataset ", html.label(self.name)),
             html.line(f"{counted(len(self.entities), 'entity')}, {counted(len(self.relations), 'relation')}"),
-            html.table(headings, rows, numeric=range(1, len(headings))),
+            html_tables.html_table(table.Table(columns)),
             html.folded(
                 counted(len(observations), "observation"), html.lines(observations), is_open=len(observations) <= 3
             )

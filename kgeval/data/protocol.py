@@ -544,28 +544,27 @@ class Protocol:
         return str(self.sample)
 
     def _repr_html_(self) -> str:
-        from kgeval.display import html
+        from kgeval.display import html, html_tables
 
         filters = ", ".join(self.filter or ())
         if self.filter is None:
             filters = "not known, chosen by the tool" if self.is_of_tool else "all splits of the dataset"
         shared = "not chosen" if self.filter_by is None else ", ".join(self.filter_by)
+        facts = [
+            ("ranked splits", ", ".join(self.splits)),
+            ("missing sides", ", ".join(self.sides)),
+            ("candidates", self.candidates.describe()),
+            ("splits of known answers (filter)", filters or "none"),
+            ("columns that known answers share (filter_by)", shared or "none"),
+            ("triples with unseen entities or relations", self.unseen or "drop or rank, by the model"),
+            ("sample", self._describe_sample()),
+        ]
         return html.panel(
             f"Protocol {self.fingerprint}",
             html.line(f"{'+'.join(self.splits)}: {self.describe()}"),
             html.folded(
                 "All settings",
-                html.facts(
-                    [
-                        ("ranked splits", ", ".join(self.splits)),
-                        ("missing sides", ", ".join(self.sides)),
-                        ("candidates", self.candidates.describe()),
-                        ("splits of known answers (filter)", filters or "none"),
-                        ("columns that known answers share (filter_by)", shared or "none"),
-                        ("triples with unseen entities or relations", self.unseen or "drop or rank, by the model"),
-                        ("sample", self._describe_sample()),
-                    ]
-                ),
+                html_tables.html_table(html_tables.fact_table(facts)),
             ),
         )
 

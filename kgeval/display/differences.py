@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -12,7 +12,7 @@ import pandas as pd
 
 from kgeval.base.checks import counted, grouped, listed
 from kgeval.base.terminal import PIPE, Screen, shortened
-from kgeval.base.wording import p_equals, printable, written
+from kgeval.base.wording import count_text, difference_decimals, p_equals, printable, written
 from kgeval.display.html import axis_ends, difference_bar
 from kgeval.display.media import text_table
 from kgeval.display.table import Cell, Column, Table, difference_cell, heading_of
@@ -55,24 +55,24 @@ def shown_differences(
 
     pairs = [f"{name(row['first'])} - {name(row['second'])}" for row in rows]
     is_one_pair = has_metrics and len(set(pairs)) == 1
-    displays = [display_of(row["metric"].removeprefix("macro.")) for row in rows]
     headings = [heading_of(row["metric"]) for row in rows]
     columns = [Column.of_labels("dataset", [row["dataset"] for row in rows])] if has_datasets else []
     columns += [] if is_one_pair else [Column.of_labels("difference of", pairs)]
     columns += [Column.of_labels(pairs[0] if is_one_pair else "metric", headings)] if has_metrics else []
     heading = "difference" if has_metrics or not rows else f"{headings[0]} difference"
-    columns.append(Column(heading, [_difference(row, one.decimals) for row, one in zip(rows, displays)], place=5))
+    digits = decimals_of(rows)
+    columns.append(Column(heading, [_difference(row, digits[row["metric"]]) for row in rows], place=5))
     columns.append(_drawings(rows))
     columns.append(replace(Column.of_p_values("p (Holm)", [row["p_corrected"] for row in rows], alpha), place=4))
     if has_metrics and not is_brief:
-        detectable = [written(row["detectable"], one.decimals) for row, one in zip(rows, displays)]
+        detectable = [written(row["detectable"], digits[row["metric"]]) for row in rows]
         columns.append(Column.of_texts("detectable", detectable, 2))
     if rows and "wins" in rows[0] and not is_brief:
         counts = [f"{row['wins']}/{row['ties']}/{row['losses']}" for row in rows]
         columns.append(Column.of_texts("wins/ties/losses", counts, 1))
     few = [row["n_effective"] < FEW_CLUSTERS for row in rows]
     if has_metrics and any(few):
-        texts = [f"{row['n_effective']:.0f}" if is_few else "" for row, is_few in zip(rows, few)]
+        texts = [count_text(row["n_effective"]) if is_few else "" for row, is_few in zip(rows, few)]
         columns.append(Column.of_texts("effective clusters", texts, -1))
     decisions = [Cell(name(str(row["better"] or row["decision"])), is_best=bool(row["better"])) for row in rows]
     columns.append(Column("better", decisions, is_label=True))
@@ -95,15 +95,20 @@ def difference_matrix(rows: Sequence[Mapping[Any, Any]], alpha: float, models: M
         row: the last model has no row, and the first no column.
     """
     found = {(row["first"], row["second"]): row for row in rows}
+    digits = max(decimals_of(rows).values(), default=0)
     names = list(models)
     columns = [Column.of_labels("row - column", names[:-1], models=[models[name] for name in names[:-1]])]
     for place, other in enumerate(names[1:], 1):
-        cells = [_of_pair(found, one, other, alpha) if i < place else Cell() for i, one in enumerate(names[:-1])]
+        cells = [
+            _of_pair(found, one, other, alpha, digits) if i < place else Cell() for i, one in enumerate(names[:-1])
+        ]
         columns.append(Column(printable(other), cells, model=models[other]))
     return Table(columns, kind="matrix")
 
 
-def _of_pair(found: Mapping[tuple[str, str], Mapping[Any, Any]], one: str, other: str, alpha: float) -> Cell:
+def _of_pair(
+    found: Mapping[tuple[str, str], Mapping[Any, Any]], one: str, other: str, alpha: float, digits: int
+) -> Cell:
     """Return the difference of a pair, first - second, turned round if its row is; with all of it under the pointer."""
     row = found.get((one, other)) or found.get((other, one))
     if row is None:  # another run of the model itself, or not compared
@@ -112,20 +117,29 @@ def _of_pair(found: Mapping[tuple[str, str], Mapping[Any, Any]], one: str, other
     if row["first"] != one:
         numbers = [0.0 - numbers[0], 0.0 - numbers[2], 0.0 - numbers[1]]
     tone = "faint" if not row["better"] else "gain" if row["better"] == one else "loss"
-    cell = _difference({**row, "difference": numbers[0], "low": numbers[1], "high": numbers[2]}, decimals_of(row))
+    cell = _difference({**row, "difference": numbers[0], "low": numbers[1], "high": numbers[2]}, digits)
     p_value = p_equals(row["p_corrected"], alpha) or "not tested"
     reason = f"{printable(one)} - {printable(other)}: {cell.text} {cell.interval}, {p_value}"
     return replace(cell, interval="", tone=tone, is_best=bool(row["better"]), reason=reason)
 
 
-def decimals_of(row: Mapping[Any, Any]) -> int:
-    """Return the usual decimals of the metric of a row.
+def decimals_of(rows: Iterable[Mapping[Any, Any]]) -> dict[str, int]:
+    """Return the decimals of the differences in each metric: alike in all rows, and enough for the decided ones.
 
     Parameters
     ----------
-    row : mapping
+    rows : iterable of mappings
+        Rows of `kgeval.comparison.rows.decided_rows`.
     """
-    return display_of(row["metric"].removeprefix("macro.")).decimals
+    of_metric = grouped((row["metric"], row) for row in rows)
+    return {
+        metric: difference_decimals(
+            [(row["difference"], row["low"], row["high"]) for row in found],
+            [bool(row["better"]) for row in found],
+            display_of(metric.removeprefix("macro.")).decimals,
+        )
+        for metric, found in of_metric.items()
+    }
 
 
 def screen_differences(differences: pd.DataFrame, alpha: float, screen: Screen = PIPE) -> str:

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 from typing import Any
 
-from kgeval.base.wording import MAX_DECIMALS, between, printable, shown_label, shown_line, written
+from kgeval.base.wording import MAX_DECIMALS, printable, shown_label, shown_line
 
 VOID = frozenset(("br", "col", "hr", "input", "link", "meta", "wbr"))  # HTML elements without an end tag
 UNITS = 1000  # a drawing is `UNITS` wide and `HEIGHT` high, in the units of its coordinates
@@ -243,7 +242,6 @@ def patterned(model: int, x: float, y: float, width: float, height: float) -> Ma
     return tag("rect", x=x, y=y, width=width, height=height, fill=f"url(#pattern-{pattern})") if pattern else None
 
 
-LONG_TEXT = 40  # a column with a longer text is wide
 UNIT = (0.0, 1.0)
 LEGEND = "dot: value; band: interval; short line: chance; thin line: from worst to best ties"
 LINE_COLOUR = "rgba(128, 128, 128, 0.4)"  # seen on light and on dark backgrounds
@@ -273,45 +271,6 @@ STYLE = Markup(
     ".kgeval-panel summary { cursor: pointer; padding: 0.15em 0; }"
     ".kgeval-panel ul { margin: 0.2em 0 0.4em; padding-left: 1.3em; }"
 )
-
-
-@dataclass(frozen=True)
-class Bar:
-    """A number on a panel, drawn as a bar with its interval, its chance level and its range over tie policies.
-
-    Parameters
-    ----------
-    name : str or Markup
-    value, low, high : float
-        The value and the limits of its interval; the limits are NaN if there is no interval.
-    decimals : int
-        Number of decimals of the texts.
-    chance : float
-        The chance level, that is, the value for random ranking; NaN if it is unknown.
-    ends : tuple of float, optional
-        The values with pessimistic and with optimistic ties.
-    note : str
-        A text in the last column, for example the reason why the value is NaN.
-    """
-
-    name: str
-    value: float
-    low: float = math.nan
-    high: float = math.nan
-    decimals: int = 4
-    chance: float = math.nan
-    ends: tuple[float, float] | None = None
-    note: str = ""
-
-    @property
-    def numbers(self) -> list[float]:
-        """All finite numbers of the bar."""
-        return [x for x in (self.value, self.low, self.high, self.chance, *(self.ends or ())) if math.isfinite(x)]
-
-    @property
-    def interval(self) -> str:
-        """The interval as text; empty if there is no interval."""
-        return between(self.low, self.high, self.decimals)
 
 
 def panel(title: str | Markup, *children: Any) -> Markup:
@@ -391,61 +350,6 @@ def folded(title: str, *children: Any, is_open: bool = False) -> Markup:
     return tag("details", tag("summary", title), *children, open=is_open)
 
 
-def table(headings: Sequence[str], rows: Iterable[Sequence[Any]], numeric: Collection[int] = ()) -> Markup:
-    """Return a table; the first cell of each row is its heading, and columns without any content are left out.
-
-    Parameters
-    ----------
-    headings : sequence of str
-    rows : iterable of sequences
-        The cells of each row: texts or `Markup`.
-    numeric : collection of int
-        The columns whose cells are numbers; they are aligned at the right.
-
-    Examples
-    --------
-    >>> table(["", "n", "note"], [["<b>", "2", ""]], numeric=[1]).partition("<tbody>")[2].partition("</tbody>")[0]
-    '<tr><th scope="row"><bdi>&lt;b&gt;</bdi></th><td class="number">2</td></tr>'
-    """
-    cells = [list(row) for row in rows]
-    kept = [i for i in range(len(headings)) if i == 0 or any(row[i] != "" for row in cells)]
-    classes = {i: "number" if i in numeric else _kind([row[i] for row in cells]) for i in kept}
-    head = [tag("th", headings[i], scope="col", class_=classes[i]) for i in kept]
-    body = []
-    for row in cells:
-        parts = [tag("td", _cell(row[i], i in numeric), class_=classes[i]) for i in kept[1:]]
-        body.append(tag("tr", tag("th", _cell(row[0]), scope="row"), *parts))
-    whole = tag("table", tag("thead", tag("tr", *head)), tag("tbody", *body))
-    return tag("div", whole, class_="scroll")
-
-
-def _kind(column: Sequence[Any]) -> str | None:
-    """Return the class of the cells of a column of texts or drawings."""
-    longest = max((len(cell) for cell in column if not isinstance(cell, Markup)), default=None)
-    return None if longest is None else "long" if longest > LONG_TEXT else "text"
-
-
-def _cell(content: Any, is_number: bool = False) -> Markup:
-    """Return the content of a cell; text direction from right to left stays within the cell."""
-    return joined(content) if isinstance(content, Markup) or is_number else tag("bdi", shown_line(str(content)))
-
-
-def facts(rows: Iterable[tuple[str, str]]) -> Markup:
-    """Return a table of names and values.
-
-    Parameters
-    ----------
-    rows : iterable of (str, str)
-
-    Examples
-    --------
-    >>> facts([("method", "robust")]).count("<tr>")
-    1
-    """
-    body = [tag("tr", tag("th", name, scope="row"), tag("td", _cell(value))) for name, value in rows]
-    return tag("div", tag("table", tag("tbody", *body)), class_="scroll")
-
-
 def scale_of(numbers: Iterable[float]) -> tuple[float, float]:
     """Return the values at the left and at the right edge of bars: 0 and 1, or round numbers that enclose `numbers`.
 
@@ -467,39 +371,6 @@ def scale_of(numbers: Iterable[float]) -> tuple[float, float]:
     unit = 10.0 ** (math.floor(math.log10(high - low + 2 * space)) - 1)
     edges = math.floor((low - space) / unit) * unit, math.ceil((high + space) / unit) * unit
     return round(edges[0], MAX_DECIMALS), round(edges[1], MAX_DECIMALS)
-
-
-def bar_table(bars: Sequence[Bar], confidence: float | None = None) -> Markup:
-    """Return a table of numbers with their intervals, drawn on one scale.
-
-    Parameters
-    ----------
-    bars : sequence of Bar
-    confidence : float, optional
-        The nominal coverage of the intervals; None if there are no intervals.
-
-    Examples
-    --------
-    >>> text = bar_table([Bar("MRR", 0.5, 0.4, 0.6, chance=0.1)], confidence=0.95)
-    >>> "[0.4000, 0.6000]" in text, "95% interval" in text, text.count("<svg")
-    (True, True, 1)
-    """
-    limits = scale_of(number for bar in bars for number in bar.numbers)
-    rows = [
-        (
-            bar.name,
-            written(bar.value, bar.decimals),
-            bar.interval,
-            interval_bar(bar.value, bar.low, bar.high, limits, bar.chance, ends=bar.ends, title=LEGEND),
-            "" if math.isnan(bar.chance) else written(bar.chance, bar.decimals),
-            "" if bar.ends is None else " to ".join(written(end, bar.decimals) for end in bar.ends),
-            bar.note,
-        )
-        for bar in bars
-    ]
-    interval = "" if confidence is None else f"{100 * confidence:g}% interval"
-    headings = ["", "value", interval, f"{limits[0]:g} to {limits[1]:g}", "chance", "worst to best ties", "note"]
-    return table(headings, rows, numeric=(1, 2, 4, 5))
 
 
 def difference_bar(value: float, low: float, high: float, limit: float, is_sure: bool = True) -> Markup:

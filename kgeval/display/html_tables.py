@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any
 
-from kgeval.base.wording import shown_label, shown_line
-from kgeval.display.html import Markup, joined, swatch, tag
+from kgeval.base.wording import between, enough_decimals, shown_label, shown_line, written
+from kgeval.display.html import LEGEND, Markup, interval_bar, joined, scale_of, swatch, tag
 from kgeval.display.table import BOLD, Cell, Column, Note, Table
 
 N_DIGITS = 7  # significant digits of the numbers that are kept for sorting and downloads
@@ -39,7 +40,7 @@ def html_table(table: Table) -> Markup:
     whole = tag(
         "table",
         tag("caption", tag("span", table.caption)) if table.caption else None,
-        tag("thead", groups, tag("tr", *heads)),
+        tag("thead", groups, tag("tr", *heads)) if any(column.heading for column in columns) else None,
         *_bodies(table, columns),
         class_=table.kind or None,
         data_name=table.name or None,
@@ -47,6 +48,75 @@ def html_table(table: Table) -> Markup:
     box = "scroll tall" if "tall" in table.kind.split() else "scroll"
     about = {"role": "region", "tabindex": "0", "aria_label": table.caption} if table.caption else {}
     return joined(tag("div", whole, class_=box, **about), html_notes(table.notes))
+
+
+def fact_table(facts: Iterable[tuple[str, str]]) -> Table:
+    """Return a table of names and values.
+
+    Parameters
+    ----------
+    facts : iterable of (str, str)
+
+    Examples
+    --------
+    >>> html_table(fact_table([("method", "robust")])).count("<td")
+    1
+    """
+    return Table([Column.of_labels("", texts) for texts in zip(*facts)])
+
+
+def bar_table(
+    labels: Sequence[str],
+    numbers: Sequence[tuple[float, float, float]],
+    decimals: Sequence[int],
+    confidence: float,
+    *,
+    chance: Sequence[float] = (),
+    ends: Sequence[tuple[float, float] | None] = (),
+    notes: Sequence[str] = (),
+) -> Table:
+    """Return a table of values with their intervals, drawn on one scale.
+
+    Parameters
+    ----------
+    labels : sequence of str
+    numbers : sequence of tuples of float
+        The value of each row and the limits of its interval, which are NaN if there is none.
+    decimals : sequence of int
+    confidence : float
+        The nominal coverage of the intervals.
+    chance : sequence of float, optional
+        The chance levels; NaN if unknown.
+    ends : sequence, optional
+        The values with pessimistic and with optimistic ties, or None.
+    notes : sequence of str, optional
+        Such as the reason why a value is NaN.
+
+    Examples
+    --------
+    >>> text = html_table(bar_table(["MRR"], [(0.5, 0.4, 0.6)], [4], 0.95, chance=[0.1]))
+    >>> "[0.4000, 0.6000]" in text, "95% interval" in text, text.count("<svg")
+    (True, True, 1)
+    """
+    levels, ranges = chance or [math.nan] * len(labels), ends or [None] * len(labels)
+    known = [x for *row, two in zip(*zip(*numbers), levels, ranges) for x in (*row, *(two or ())) if math.isfinite(x)]
+    limits, title = scale_of(known), f"{100 * confidence:g}% interval"
+    drawn = [
+        Cell(drawing=partial(interval_bar, *row, limits, level, ends=two, title=LEGEND))
+        for row, level, two in zip(numbers, levels, ranges)
+    ]
+    of_chance = ["" if math.isnan(x) else written(x, enough_decimals([x], n)) for x, n in zip(levels, decimals)]
+    of_ties = [" to ".join(written(end, n) for end in two or ()) for two, n in zip(ranges, decimals)]
+    columns = [
+        Column.of_labels("", labels),
+        Column("value", [Cell(written(row[0], n), numbers=row) for row, n in zip(numbers, decimals)]),
+        Column.of_texts(title, [between(low, high, n) for (_, low, high), n in zip(numbers, decimals)]),
+        Column(f"{limits[0]:g} to {limits[1]:g}", drawn),
+        Column.of_texts("chance", of_chance),
+        Column.of_texts("worst to best ties", of_ties),
+        Column.of_labels("note", notes or [""] * len(labels)),
+    ]
+    return Table(columns)
 
 
 def html_notes(notes: Iterable[Note]) -> Markup | None:

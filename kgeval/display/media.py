@@ -1,9 +1,8 @@
-"""A `Table`, or a data frame of metrics, as text for a terminal, Markdown, LaTeX, HTML for notebooks, CSV and JSON."""
+"""A `Table`, or a data frame of metrics, as text for a terminal, Markdown, LaTeX, CSV and JSON."""
 
 from __future__ import annotations
 
 import json
-import math
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -11,14 +10,13 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from kgeval.base import terminal
 from kgeval.base.checks import check_one_of, grouped
 from kgeval.base.terminal import PIPE, Screen, width_of
-from kgeval.base.wording import shown_label
-from kgeval.display.escapes import escaped_latex, escaped_markdown, latex_note, without_formulas
+from kgeval.base.wording import printable, shown_label
+from kgeval.display.fields import Fields, csv_text, frame_fields, json_records, table_fields
 from kgeval.display.html import Markup
 from kgeval.display.html_tables import html_table
 from kgeval.display.table import (
@@ -30,22 +28,86 @@ from kgeval.display.table import (
     Table,
     frame_table,
     index_parts,
-    is_count,
 )
 from kgeval.errors import ProtocolError
 from kgeval.metrics.metric_frames import N_EFFECTIVE, REASON
 
-MEDIA = ("table", "markdown", "latex")
 NARROW = r"\small\setlength{\tabcolsep}{2pt}"  # with deviations, four numbers to a row fit 345 pt
 S_OPTIONS = "separate-uncertainty, retain-zero-uncertainty, table-align-uncertainty, detect-weight, mode=text"
 _LATEX_MARKS = {"†": r"\dag", "‡": r"\ddag", "§": r"\S", "¶": r"\P"}
 FORMATS = ("table", "json", "csv", "markdown", "latex")
+PROGRAMS = ("json", "csv")  # the formats with all digits
 MAX_NAMED = 3
+CHANGING = ("dropped: ", "unknown: ")  # how lines begin that change a number
 ROUGH = 10  # intervals with fewer effective clusters than this get a note
+
+_LATEX = {c: "\\" + c for c in "&%$#_{}"} | {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "<": r"\textless{}",  # in LaTeX's default fonts, unescaped < | > print as other characters
+    "|": r"\textbar{}",
+    ">": r"\textgreater{}",
+    "^": r"\textasciicircum{}",
+}
+_NUMBERS = re.compile(r"N|\[N, N\]|N \[N, N\]".replace("N", r"[-+]?[\d.]+(?:,\d{3})*[\d.]*"))
+
+
+def escaped_markdown(text: str) -> str:
+    """Return `text` escaped so that Markdown shows it literally.
+
+    Underscores between letters, and most brackets, need no escape.
+
+    Parameters
+    ----------
+    text : str
+
+    Examples
+    --------
+    >>> print(escaped_markdown("a_b | *c*"))
+    a_b \\| \\*c\\*
+    """
+    return re.sub(r"[\\`*<>|~&$]|\](?=\()|(?<![^\W_])_|_(?![^\W_])", r"\\\g<0>", printable(text))
+
+
+def escaped_latex(text: str) -> str:
+    """Return `text` escaped so that LaTeX shows it literally; the sign of a negative number becomes a minus.
+
+    Parameters
+    ----------
+    text : str
+
+    Examples
+    --------
+    >>> print(escaped_latex("a_b & 50%"), escaped_latex("-0.5"))
+    a\\_b \\& 50\\% $-$0.5
+    """
+    if _NUMBERS.fullmatch(text):
+        return text.replace("-", "$-$")
+    return "".join(_LATEX.get(c, c) for c in printable(text))
+
+
+def latex_note(text: str) -> str:
+    """Return a note below a table, escaped for LaTeX; a statement about p is a formula.
+
+    Parameters
+    ----------
+    text : str
+
+    Examples
+    --------
+    >>> print(latex_note("differs from A_1, p <= 0.05 (Holm)"))
+    differs from A\\_1, $p \\leq 0.05$ (Holm)
+    """
+    parts = re.split(r"p (<=|>) ([\d.]+(?:e-\d+)?)", text)
+    signs = {"<=": r"\leq", ">": ">"}
+    shown = [escaped_latex(parts[0])]
+    for sign, level, rest in zip(parts[1::3], parts[2::3], parts[3::3]):
+        shown += [f"$p {signs[sign]} {level}$", escaped_latex(rest)]
+    return "".join(shown).replace("±", r"$\pm$")
 
 
 def drawn(table: Table, medium: str, screen: Screen = PIPE, comment: str = "") -> str:
-    """Return a table as text in one of `MEDIA`.
+    """Return a table as text in one of `FORMATS`.
 
     Parameters
     ----------
@@ -61,7 +123,9 @@ def drawn(table: Table, medium: str, screen: Screen = PIPE, comment: str = "") -
     ProtocolError
         If `medium` is unknown.
     """
-    check_one_of("format", medium, MEDIA, ProtocolError)
+    check_one_of("format", medium, FORMATS, ProtocolError)
+    if medium in PROGRAMS:
+        return _written(table_fields(table), medium)
     if medium == "table":
         return text_table(table, screen)
     return markdown_table(table) if medium == "markdown" else latex_table(table, comment)
@@ -207,9 +271,10 @@ def _raised_latex(mark: str) -> str:
 def _latex_cell(cell: Cell, siunitx: bool) -> str:
     """Return a cell; siunitx reads the number, and the text before and after it."""
     if siunitx:
-        if not re.fullmatch(r"-?[\d.]+", cell.text):
+        number = cell.text.replace(",", "")
+        if not re.fullmatch(r"[-+]?[\d.]+", number):
             return f"{{{escaped_latex(cell.text)}}}"
-        number = rf"{cell.text} \pm {cell.deviation}" if cell.deviation else cell.text
+        number = rf"{number} \pm {cell.deviation.replace(',', '')}" if cell.deviation else number
         return (r"\bfseries " if cell.is_best else "") + f"{number} {_raised_latex(cell.mark)}".rstrip()
     text = escaped_latex(cell.text)
     text = (rf"\textbf{{{text}}}" if cell.is_best else text) + _raised_latex(cell.mark)
@@ -225,11 +290,11 @@ def _s_column(column: Column) -> str:
     >>> _s_column(Column("MRR", [Cell("0.25", deviation="0.01"), Cell("-12.50"), Cell("-")]))
     'S[table-format=-2.2(3)]'
     """
-    numbers = [cell.text for cell in column.cells if cell.text != "-"] or ["0"]
-    integers = max(len(number.lstrip("-").partition(".")[0]) for number in numbers)
+    numbers = [cell.text.replace(",", "") for cell in column.cells if cell.text != "-"] or ["0"]
+    integers = max(len(number.lstrip("-+").partition(".")[0]) for number in numbers)
     decimals = max(len(number.partition(".")[2]) for number in numbers)
-    deviations = [len(cell.deviation.replace(".", "")) for cell in column.cells if cell.deviation]
-    sign = "-" if any(number.startswith("-") for number in numbers) else ""
+    deviations = [len(re.sub("[.,]", "", cell.deviation)) for cell in column.cells if cell.deviation]
+    sign = "-" if any(number.startswith(("-", "+")) for number in numbers) else ""
     digits = f"{integers}.{decimals}" if decimals else f"{integers}"
     return f"S[table-format={sign}{digits}{f'({max(deviations)})' if deviations else ''}]"
 
@@ -251,41 +316,13 @@ def _latex_lines(rows: Iterable[Sequence[str]]) -> list[str]:
 
 
 def table_records(table: Table) -> list[dict[str, Any]]:
-    """Return the rows of a table as dicts of plain values, for JSON: numbers with all digits, and their intervals.
+    """Return the rows of a table as dicts of plain values, for JSON; see `kgeval.display.fields.json_records`.
 
     Parameters
     ----------
     table : Table
-
-    Returns
-    -------
-    list of dict
-        One dict per row: heading of the column -> number or label, and ``"<heading> low"``, ``"<heading> high"`` where
-        there is an interval. A number that is missing or infinite is None; ``"reason"`` says why, where it is known.
-        Where rows are in groups, ``"group"`` is the title of the group.
-
-    Examples
-    --------
-    >>> values = Column("MRR", [Cell("0.25", "[0.20, 0.30]", numbers=(0.25, 0.2, 0.3))])
-    >>> table_records(Table([Column.of_labels("model", ["A"]), values]))
-    [{'model': 'A', 'MRR': 0.25, 'MRR low': 0.2, 'MRR high': 0.3}]
     """
-    titles = [title for title, n in table.groups for _ in range(n)]
-    records: list[dict[str, Any]] = [{"group": title} for title in titles] or [{} for _ in range(table.n_rows)]
-    for column in table.texts:
-        name = f"{column.group} {column.heading}".strip()
-        for record, cell in zip(records, column.cells):
-            ends = ("", " low", " high") if len(cell.numbers) > 1 else ("",)
-            values = cell.numbers or (cell.text,)
-            record |= {name + end: _plain(value) for end, value in zip(ends, values)}
-            if cell.reason and not column.is_label:
-                record[REASON] = "; ".join(filter(None, dict.fromkeys((record.get(REASON, ""), cell.reason))))
-    return records
-
-
-def _plain(value: float | str | None) -> float | str | None:
-    """Return a number or a text for JSON; None if the number is missing or infinite."""
-    return value if isinstance(value, str) or (value is not None and math.isfinite(value)) else None
+    return json_records(table_fields(table))
 
 
 def format_frame(
@@ -319,7 +356,7 @@ def format_frame(
     comment : str
         A first line for the style ``"latex"``, such as the text that `protocol_comment` returns.
     spreadsheet : bool
-        For the style ``"csv"``: as in `kgeval.report.exports.format_csv`.
+        For the style ``"csv"``: as in `kgeval.display.fields.csv_text`.
 
     Raises
     ------
@@ -327,45 +364,26 @@ def format_frame(
         If `style` is unknown.
     """
     check_one_of("format", style, FORMATS, ProtocolError)
-    if style == "json":
-        return json.dumps(frame_records(frame), indent=2, allow_nan=False, ensure_ascii=False)
-    if style == "csv":
-        return (without_formulas(frame) if spreadsheet else frame).to_csv().rstrip("\n")
+    if style in PROGRAMS:
+        return _written(frame_fields(frame), style, spreadsheet)
     return drawn(frame_table(frame, optional), style, screen, comment)
 
 
+def _written(fields: Fields, style: str, spreadsheet: bool = False) -> str:
+    """Return columns in one of the styles for programs, without a line end behind the last line."""
+    if style == "csv":
+        return csv_text(fields, spreadsheet=spreadsheet).removesuffix("\n")
+    return json.dumps(json_records(fields), indent=2, allow_nan=False, ensure_ascii=False)
+
+
 def frame_records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the rows of a table as dicts of plain values, for JSON.
+    """Return the rows of a data frame as dicts of plain values, for JSON; see `kgeval.display.fields.json_records`.
 
     Parameters
     ----------
     frame : pandas.DataFrame
-
-    Returns
-    -------
-    list of dict
-        One dict per row. A missing value and an undefined or infinite number are None; the key ``"reason"`` then holds
-        the reason, if the table gives one or the number is infinite.
     """
-    records = []
-    for label, row in zip(frame.index, frame.itertuples(index=False, name=None)):
-        record: dict[str, Any] = dict(zip((str(name) for name in frame.index.names), index_parts(label)))
-        reasons = []
-        for column, value in zip(frame.columns, row):
-            if column == REASON:
-                reasons.append(value)
-            elif value is None or isinstance(value, str):
-                record[column] = value
-            elif isinstance(value, (bool, np.bool_)):
-                record[column] = bool(value)
-            elif math.isfinite(value):
-                record[column] = int(value) if is_count(column, value) else float(value)
-            else:
-                record[column] = None
-                reasons += [f"{column} is infinite"] if math.isinf(value) else []
-        reason = "; ".join(filter(None, reasons))
-        records.append(record | ({REASON: reason} if reason else {}))
-    return records
+    return json_records(frame_fields(frame))
 
 
 def undefined_lines(*frames: pd.DataFrame) -> list[str]:
@@ -420,7 +438,25 @@ def frame_text(lines: Sequence[str], frame: pd.DataFrame, index: bool = True) ->
     """
     screen = replace(Screen.of(sys.stdout), has_styles=False)
     table = frame_table(frame, index=index)
-    return "\n".join([*map(screen.wrapped, lines), "", text_table(replace(table, notes=_reasons(frame)), screen)])
+    shown = text_table(replace(table, notes=_reasons(frame)), screen)
+    return "\n".join([*map(screen.wrapped, lines), *([""] if lines else []), shown])
+
+
+def numbers_first(tables: Sequence[str], lines: Sequence[str], screen: Screen, last: Sequence[str] = ()) -> str:
+    """Return tables above the lines that say how their numbers were made; what changes a number stands first.
+
+    Parameters
+    ----------
+    tables : sequence of str
+    lines : sequence of str
+        Those that say which ranks were dropped or are unknown stand above the tables, in one line.
+    screen : Screen
+    last : sequence of str
+        Texts between the tables and the lines.
+    """
+    first = [line for line in lines if line.startswith(CHANGING)]
+    about = screen.dim(screen.lines(line for line in lines if line not in first))
+    return "\n\n".join([*([screen.lines(["; ".join(first)])] if first else []), *tables, *last, about])
 
 
 def frame_panel(frame: pd.DataFrame, index: bool = True) -> Markup:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -18,6 +18,7 @@ from kgeval.base.wording import (
     between,
     count_text,
     decimals_for,
+    difference_decimals,
     enough_decimals,
     p_text,
     percent,
@@ -31,6 +32,8 @@ from kgeval.metrics.metric_frames import N_EFFECTIVE, REASON
 from kgeval.stats.moments import FEW_CLUSTERS
 
 OPTIONAL_COLUMNS = ("share", N_EFFECTIVE)  # a table that is wider than the terminal leaves out these first
+DIFFERENCES = ("difference", "contribution")  # columns of numbers with a sign
+INTERVAL_ENDS = ("low", "high")
 KEPT_METRIC = "mrr"  # the column that a table leaves out last
 TONES = ("faint", "gain", "loss", "warn")  # no better than chance or undecided; better; worse; doubtful
 BOLD = "bold"  # the sign of a note about bold values
@@ -106,6 +109,8 @@ class Column:
         Makes what HTML shows in place of the heading, such as the ends of an axis.
     model : int, optional
         The place of the model whose colour stands before the heading.
+    key : str
+        The name of the column in CSV and JSON; by default the heading.
     """
 
     heading: str
@@ -115,6 +120,7 @@ class Column:
     group: str = ""
     head: Callable[[], Markup] | None = None
     model: int | None = None
+    key: str = ""
 
     @property
     def is_drawn(self) -> bool:
@@ -191,8 +197,7 @@ class Column:
             The key of the metric.
         decided : sequence of bool
         """
-        usual = display_of(metric).decimals
-        digits = decimals_for([row[0] for row, is_sure in zip(rows, decided) if is_sure], usual)
+        digits = difference_decimals(rows, decided, display_of(metric).decimals)
         return cls(printable(heading), [difference_cell(row, digits, sure) for row, sure in zip(rows, decided)])
 
     @classmethod
@@ -328,58 +333,6 @@ def difference_cell(row: Sequence[float | None], digits: int, is_sure: bool) -> 
     )
 
 
-def is_count(column: str, value: float) -> bool:
-    """Return whether a number of a table is a count, which has no decimals.
-
-    Parameters
-    ----------
-    column : str
-    value : float
-    """
-    return column == "n" or isinstance(value, (int, np.integer))
-
-
-def number_text(column: str, value: float | str, digits: int | None = None) -> str:
-    """Return a value of a table as text; a dash if it is NaN.
-
-    Parameters
-    ----------
-    column : str
-        The key of a metric, or another column.
-    value : float or str
-    digits : int, optional
-        Number of decimals; by default that of the metric, and 1 for values of 100 and more.
-
-    Examples
-    --------
-    >>> number_text("mrr", 0.25), number_text("mr", 123.456), number_text("mr", float("nan")), number_text("n", 3.0)
-    ('0.2500', '123.5', '-', '3')
-    """
-    if isinstance(value, str):
-        return printable(value)
-    if math.isnan(value):
-        return "-"
-    if isinstance(value, (bool, np.bool_)):
-        return "yes" if value else "no"
-    if is_count(column, value):
-        return str(int(value))
-    if digits is None:
-        digits = 1 if abs(value) >= 100 else display_of(column).decimals
-    text = f"{value:.{digits}f}"
-    return text.removeprefix("-") if not text.strip("-0.") else text  # no -0.00
-
-
-def interval_text(low: float, high: float, write: Callable[[float], str]) -> str:
-    """Return an interval as text; empty unless both ends are finite.
-
-    Examples
-    --------
-    >>> interval_text(0.25, 0.5, lambda value: f"{value:.2f}"), interval_text(float("nan"), 1.0, str)
-    ('[0.25, 0.50]', '')
-    """
-    return f"[{write(low)}, {write(high)}]" if math.isfinite(low) and math.isfinite(high) else ""
-
-
 def heading_of(column: str) -> str:
     """Return the heading of a column of a table of metrics.
 
@@ -449,8 +402,8 @@ def frame_table(
     columns = [Column.of_labels(head, [part[i] for part in parts]) for i, head in enumerate(heads)]
     for name, place in zip(names, _places(names, optional)):
         cells = [
-            Cell(text, interval, mark=marks.get((label, name), ""), is_best=(label, name) in best)
-            for label, (text, interval) in zip(frame.index, _cell_texts(frame, name))
+            replace(cell, mark=marks.get((label, name), ""), is_best=(label, name) in best)
+            for label, cell in zip(frame.index, _cells_of(frame, name, faint))
         ]
         is_label = len(frame) > 0 and isinstance(frame[name].iloc[0], str)
         columns.append(Column(printable(heading_of(str(name))), cells, is_label, place))
@@ -485,13 +438,26 @@ def _places(columns: Sequence[Any], optional: Sequence[str]) -> list[int | None]
     return places
 
 
-def _cell_texts(frame: pd.DataFrame, column: Any) -> list[tuple[str, str]]:
-    """Return the text and the interval of each row of a column."""
+def _cells_of(frame: pd.DataFrame, column: Any, chance: Collection[int]) -> list[Cell]:
+    """Return the cells of a column: of numbers all with the same decimals, which the rows of chance do not decide."""
     values = frame[column].tolist()
     if column == N_EFFECTIVE:
-        return [(f"{value:.0f}" if value < FEW_CLUSTERS else "", "") for value in values]
-    low, high = (frame.get(f"{column} {end}") for end in ("low", "high"))
-    if low is None or high is None:
-        return [(number_text(column, value), "") for value in values]
-    limits = (interval_text(*ends, lambda end: number_text(column, end)) for ends in zip(low, high))
-    return [(number_text(column, value), interval) for value, interval in zip(values, limits)]
+        return [Cell(written(value, 0) if value < FEW_CLUSTERS else "") for value in values]
+    ends = [frame[name] for name in (f"{column} low", f"{column} high") if name in frame.columns]
+    rows = list(zip(values, *ends)) if len(ends) == len(INTERVAL_ENDS) else [(value,) for value in values]
+    numbers = [value for i, value in enumerate(values) if i not in chance and type(value) is float]
+    digits = decimals_for(numbers, display_of(column).decimals)
+    return [_cell_of(str(column), row, digits) for row in rows]
+
+
+def _cell_of(column: str, row: Sequence[Any], digits: int) -> Cell:
+    """Return a cell of a column: a text, yes or no, a count, a difference, or a value that does not read as 0."""
+    value = row[0]
+    if isinstance(value, str):
+        return Cell(printable(value))
+    if isinstance(value, (bool, np.bool_)):
+        return Cell("yes" if value else "no")
+    if column == "n" or isinstance(value, (int, np.integer)):
+        return Cell(count_text(value))
+    digits = enough_decimals([value], digits)
+    return difference_cell(row, digits, False) if column in DIFFERENCES else value_cell(row, digits)

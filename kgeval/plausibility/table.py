@@ -18,6 +18,8 @@ import pandas as pd
 from kgeval.base.checks import check_one_of, check_positive_int, counted, names_unknown_arguments
 from kgeval.base.wording import exact, printable
 from kgeval.display import html
+from kgeval.display.html_tables import html_table
+from kgeval.display.table import Column, Table
 from kgeval.errors import DataError, MetricError
 from kgeval.metrics.base import TIE_POLICIES
 from kgeval.plausibility.reading import SHARES, ReportedCell, Row, Value, cut_off, kind_of_metric, reported_rows
@@ -155,32 +157,34 @@ class TableCheck:
     def _repr_html_(self) -> str:
         n_possible = sum(row.possible for row in self.rows)
         names = list(dict.fromkeys(name for row in self.rows for name in row.values))
-        rows = [
-            (row.label, *(row.values[name].text if name in row.values else "" for name in names), row.verdict)
-            for row in self.rows
+        labels = [row.label for row in self.rows]
+        columns = [
+            Column.of_texts(name, [row.values[name].text if name in row.values else "" for row in self.rows])
+            for name in names
         ]
+        verdicts = Column.of_labels("verdict", [row.verdict for row in self.rows])
         reasons = [f"{row.label}: {finding.message}" for row in self.rows for finding in row.findings]
         hints = [f"{row.label}: {hint}" for row in self.rows for hint in row.hints]
         notes = [*(f"{row.label}: {note}" for row in self.rows for note in row.notes), *self.notes]
+        values = [(row.label, name, value) for row in self.rows for name, value in row.values.items()]
         ranges = [
-            (row.label, name, value.text, exact(value.low), exact(value.high))
-            for row in self.rows
-            for name, value in row.values.items()
+            Column.of_labels("row", [label for label, _, _ in values]),
+            Column.of_labels("metric", [name for _, name, _ in values]),
+            Column.of_texts("reported", [value.text for _, _, value in values]),
+            Column.of_texts("least", [exact(value.low) for _, _, value in values]),
+            Column.of_texts("greatest", [exact(value.high) for _, _, value in values]),
         ]
         parts = (("Why", reasons, True), ("Hints", hints, True), ("Notes", notes, False))
         return html.panel(
             f"{n_possible} of {counted(len(self.rows), 'row')} possible",
             html.line(self.assumed),
-            html.table(["row", *names, "verdict"], rows, numeric=range(1, 1 + len(names))),
+            html_table(Table([Column.of_labels("row", labels), *columns, verdicts])),
             *(
                 html.folded(f"{title} ({len(texts)})", html.lines(texts), is_open=is_open and len(texts) <= MAX_OPEN)
                 for title, texts, is_open in parts
                 if texts
             ),
-            html.folded(
-                "Ranges of the exact values",
-                html.table(["row", "metric", "reported", "least", "greatest"], ranges, numeric=(2, 3, 4)),
-            ),
+            html.folded("Ranges of the exact values", html_table(Table(ranges))),
         )
 
 

@@ -17,7 +17,7 @@ from typing import Any
 from kgeval._version import __version__
 from kgeval.base.checks import counted, grouped, listed, names_unknown_arguments
 from kgeval.base.files import check_page_target, replacing
-from kgeval.base.wording import p_text, printable
+from kgeval.base.wording import decimals_for, p_text, printable, written
 from kgeval.benchmarks.model_benchmark import Benchmark
 from kgeval.benchmarks.tables import mean_cells, table_notes
 from kgeval.comparison.rows import NO_RUN, row_of
@@ -25,8 +25,9 @@ from kgeval.comparison.verdict import shown_name
 from kgeval.display.differences import difference_matrix, shown_differences
 from kgeval.display.html import interval_bar, model_class
 from kgeval.display.media import frame_records
-from kgeval.display.table import Cell, Column, Table, heading_of, number_text, titled
+from kgeval.display.table import Cell, Column, Table, heading_of, titled
 from kgeval.errors import DataError
+from kgeval.metrics.grammar import display_of
 from kgeval.report import charts
 from kgeval.report import document as page
 
@@ -203,12 +204,13 @@ def _seeds(benchmark: Benchmark, places: Mapping[str, int]) -> page.Section:
     """Return each run beside the mean of its model, the standard deviation, and the part of the seeds in the error."""
     metric, rows = benchmark.metric, _placed(benchmark, places, benchmark.metric)
     runs = grouped(((run["model"], run["dataset"]), run) for run in benchmark.runs.to_dict("records"))
+    digits = decimals_for((run[metric] for of in runs.values() for run in of), display_of(metric).decimals)
     bars, texts = [], []
     for row in rows:
         of = runs[row["model"], row["dataset"]]
         bars.append(partial(charts.runs_bar, [run[metric] for run in of], row["mean"], model=places[row["model"]]))
         seeds = ["" if run["seed"] is None else f" ({run['seed']})" for run in of]
-        texts.append(", ".join(f"{number_text(metric, run[metric])}{seed}" for run, seed in zip(of, seeds)))
+        texts.append(", ".join(f"{written(run[metric], digits)}{seed}" for run, seed in zip(of, seeds)))
     columns = [_named(rows, places), Column.of_drawings((run[metric] for of in runs.values() for run in of), bars)]
     for heading, name in (("SD", "sd"), ("standard error", "error")):
         columns.append(Column.of_values(heading, [(row[name],) for row in rows], metric))

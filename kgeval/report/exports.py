@@ -5,6 +5,8 @@ Users import this module as `kgeval.report.exports`; ``kgeval show -o`` calls `w
 
 from __future__ import annotations
 
+import io
+import json
 import math
 import re
 from collections.abc import Sequence
@@ -13,14 +15,14 @@ from pathlib import Path
 import pandas as pd
 
 from kgeval.base.checks import answers_old_names, names_unknown_arguments, shows_only
-from kgeval.base.files import check_target
+from kgeval.base.files import check_target, replacing
 from kgeval.comparison.names import Results, name_results
 from kgeval.data.known import SETTINGS
-from kgeval.errors import MetricError
+from kgeval.display.fields import csv_text, frame_fields, json_records, plain_text
+from kgeval.errors import DataError, MetricError, MissingExtra
 from kgeval.metrics.base import Metric
 from kgeval.metrics.default_metrics import DEFAULT_METRICS
 from kgeval.metrics.grammar import parse_all
-from kgeval.report.table_files import format_csv, format_json, write_frame
 from kgeval.results.evaluation_result import EvaluationResult
 from kgeval.results.keys import Key
 
@@ -36,6 +38,7 @@ __all__ = [
 __dir__ = shows_only(__all__)
 
 __getattr__ = answers_old_names("kgeval.report.exports", ranks_frame="result.ranks(labels=True, columns=True)")
+TABLE_SUFFIXES = (".csv", ".tsv", ".parquet")
 TIDY_COLUMNS = ("model", "setting", "side", "ties", "metric", "value", "low", "high", "n", "reason")
 
 
@@ -180,3 +183,134 @@ def _measured(result: EvaluationResult, key: str, confidence: float | None) -> t
         return result_value.value, math.nan, math.nan, result_value.reason or "no interval was requested"
     interval = result.interval(key, confidence=confidence)
     return interval.value, interval.low, interval.high, interval.reason
+
+
+@names_unknown_arguments()
+def write_frame(frame: pd.DataFrame, path: str | Path, *, overwrite: bool = False, spreadsheet: bool = False) -> None:
+    """Write a table to ``.csv``, ``.tsv`` or ``.parquet``; the file is written completely or not at all.
+
+    Labels are written unchanged, and numbers with all their digits. To read a text file back, tell pandas the types:
+    ``pandas.read_csv(path, dtype={...}, keep_default_na=False)``. Otherwise pandas changes labels such as NA and 007.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        A named index is written as columns.
+    path : str or path
+        The suffix determines the format. ``.csv``: the text that `format_csv` returns. ``.tsv``: UTF-8, one line per
+        row, nothing quoted, as `kgeval.read_dataset` reads it; labels with tabs or line ends cannot be written.
+        ``.parquet``: needs pyarrow.
+    overwrite : bool
+        Whether an existing file may be replaced.
+    spreadsheet : bool
+        As in `format_csv`; allowed only for ``.csv``. The other formats never change labels.
+
+    Raises
+    ------
+    DataError
+        If the suffix is unknown, if `spreadsheet` is True for another suffix than ``.csv``, if the file exists and
+        `overwrite` is False, if the file cannot be written, or if the format cannot hold a label.
+    MissingExtra
+        If the suffix is ``.parquet`` and pyarrow is not installed.
+    """
+    target = Path(path)
+    suffix = target.suffix.lower()
+    if suffix not in TABLE_SUFFIXES:
+        raise DataError(
+            f"{target}: expected a name that ends in {', '.join(TABLE_SUFFIXES)}; got {suffix or 'no ending'!r}"
+        )
+    if spreadsheet and suffix != ".csv":
+        raise DataError(f"{target}: spreadsheet=True is for .csv only; {suffix} keeps labels unchanged")
+    check_target(target, overwrite)
+    if suffix == ".parquet":
+        content = _parquet(frame, target)
+    else:
+        text = format_csv(frame, spreadsheet) if suffix == ".csv" else _tsv(frame, target)
+        content = _encoded(text, target)
+    with replacing(target, overwrite) as stream:
+        stream.write(content)
+
+
+def format_csv(frame: pd.DataFrame, spreadsheet: bool = False) -> str:
+    """Return a table as CSV, whose lines end in CRLF as RFC 4180 says; see `kgeval.display.fields.csv_text`.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        A named index becomes columns. Missing values and NaN become empty cells, empty labels become ``""``.
+    spreadsheet : bool
+        Whether to put an apostrophe before labels and headings that a spreadsheet would read as a formula.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"label": ["=1+1", 'a"b'], "x": [-0.5, 1.0]})
+    >>> format_csv(frame, spreadsheet=True).split()
+    ['label,x', "'=1+1,-0.5", '"a""b",1.0']
+    """
+    return csv_text(frame_fields(frame), spreadsheet=spreadsheet, line_end="\r\n")
+
+
+def format_json(frame: pd.DataFrame) -> str:
+    """Return a table as strict JSON, in ASCII: a list with one object per row.
+
+    NaN, infinite and missing values become null. The field ``"reason"`` has the text in the column ``"reason"`` of the
+    table; a table without this column gets the field in rows with a null, where it lists the undefined columns. Then it
+    lists the infinite columns.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        A named index becomes fields.
+
+    Examples
+    --------
+    >>> print(format_json(pd.DataFrame({"metric": ["mrr"], "value": [float("inf")]})))
+    [
+      {
+        "metric": "mrr",
+        "value": null,
+        "reason": "value is infinite"
+      }
+    ]
+    """
+    return json.dumps(json_records(frame_fields(frame)), indent=2, allow_nan=False)
+
+
+def _tsv(frame: pd.DataFrame, target: Path) -> str:
+    fields = frame_fields(frame)
+    lines = []
+    for number, row in enumerate([list(fields), *zip(*fields.values())], start=1):
+        cells = [plain_text(value) for value in row]
+        for name, cell in zip(fields, cells):
+            if re.search("[\t\r\n]", cell):
+                raise DataError(
+                    f"{target}, line {number}: {name} is {cell!r}, and .tsv cannot hold tabs and line ends; "
+                    "write .csv or .parquet"
+                )
+        lines.append("\t".join(cells) + "\n")
+    return "".join(lines)
+
+
+def _encoded(text: str, target: Path) -> bytes:
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        near = text[max(0, error.start - 20) : error.end + 20]
+        raise DataError(
+            f"{target}: {near!r} contains a lone surrogate (half a character), which UTF-8 cannot encode"
+        ) from error
+
+
+def _parquet(frame: pd.DataFrame, target: Path) -> bytes:
+    try:
+        import pyarrow
+    except ImportError as error:
+        raise MissingExtra(f'{target}: writing .parquet needs pyarrow; pip install "kgeval[parquet]"') from error
+    frame_fields(frame.iloc[:0])  # two columns of one name raise an error
+    frame = frame.reset_index() if any(name is not None for name in frame.index.names) else frame
+    stream = io.BytesIO()
+    try:
+        frame.to_parquet(stream, engine="pyarrow", index=False)
+    except (pyarrow.ArrowException, ValueError, TypeError) as error:
+        raise DataError(f"{target}: a column cannot be stored: {error}") from error
+    return stream.getvalue()

@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from kgeval.base.checks import Ids, check_one_of
+from kgeval.base.wording import written
 from kgeval.data.known import SETTINGS
 from kgeval.errors import DataError
 from kgeval.metrics.metric_frames import REASON
@@ -155,7 +156,7 @@ def shown_bounds(key: Key, low: float, high: float) -> str:
     decimals = (key.metric.metric if isinstance(key.metric, QueryLevel) else key.metric).decimals
     while decimals < MAX_DECIMALS and f"{low:.{decimals}f}" == f"{high:.{decimals}f}":
         decimals += 1
-    return f"{low:,.{decimals}f} and {high:,.{decimals}f}"
+    return f"{written(low, decimals)} and {written(high, decimals)}"
 
 
 def between_reason(key: Key, low: float, high: float, n_bounded: int, n: int) -> str:

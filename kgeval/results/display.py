@@ -1,18 +1,152 @@
-"""What a result shows of itself: the table of its metrics, its list of ranks, and the bars of its panel."""
+"""What results of rankings and of classifications share: columns, groups of rows, and how they show themselves."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any, TypeVar
 
+import numpy as np
+import pandas as pd
+
+from kgeval.base.checks import Ids
+from kgeval.base.terminal import Screen
+from kgeval.base.wording import decimals_for
 from kgeval.data.sides import RELATION
-from kgeval.display.html import Bar
+from kgeval.data.vocabulary import Vocabulary
+from kgeval.display import html
+from kgeval.display.html_tables import bar_table, html_table
+from kgeval.display.media import frame_panel, frame_text, numbers_first
+from kgeval.display.table import Table
+from kgeval.features.columns import FEATURES
 from kgeval.metrics.grammar import display_of
+from kgeval.metrics.metric_frames import Group
+from kgeval.results.columns import group_labels, join_columns
 from kgeval.results.keys import Key
 from kgeval.results.rank_table import CONFIDENCE, RankTable
 
 MAX_TIES = 0.01  # if a larger share of the ranks ties, the values with pessimistic and with optimistic ties are shown
+
+
+Kind = TypeVar("Kind", bound="Result")
+
+
+class Result(ABC):
+    """The columns and groups of a result, and how it shows itself; the classes of results say what is in it."""
+
+    table: pd.DataFrame
+    entities: Vocabulary
+    relations: Vocabulary
+    facts: dict[str, Any]
+    dropped: dict[str, int]
+    notes: tuple[str, ...]
+    columns: pd.DataFrame
+    _about = ""  # what the title of a panel says behind the dataset
+    _further = "Protocol and notes"  # the title of the lines in a panel
+
+    @abstractmethod
+    def _parts(self) -> dict[str, Any]:
+        """Return the constructor's arguments that `save` writes to the file, name -> value."""
+
+    @abstractmethod
+    def _in_memory(self) -> dict[str, Any]:
+        """Return the constructor's arguments that no file holds, name -> value."""
+
+    @abstractmethod
+    def _taken(self) -> set[str]:
+        """Return the names that further columns must not have."""
+
+    @abstractmethod
+    def _column(self, name: str) -> Any:
+        """Return the values of the column `name`, one per row, for grouping the rows."""
+
+    @abstractmethod
+    def _bars(self) -> Table:
+        """Return the values that a panel shows first."""
+
+    @abstractmethod
+    def _lines(self) -> list[str]:
+        """Return the lines about dataset, protocol and notes."""
+
+    def __replace__(self: Kind, **changes: Any) -> Kind:
+        """Return a copy of the result; `changes` contains new values for arguments of the constructor."""
+        return type(self)(**(self._parts() | self._in_memory() | changes))
+
+    def with_columns(self: Kind, columns: pd.DataFrame | Mapping[str, Any]) -> Kind:
+        """Return a new result with additional columns to break down by.
+
+        Parameters
+        ----------
+        columns : pandas.DataFrame or mapping of str to array
+            Either one row per row of `table`, in the same order; or a table with key columns that tell to which rows
+            of `table` a row belongs: one or more of ``s``, ``p`` (or ``relation``), ``o`` and, for ranks, ``side``,
+            ``split``, ``given`` (the given entity of the query) and ``asked`` (the other entity of the positive: the
+            answer). Keys are labels or ids; each combination of keys occurs once. Rows without a match get the value
+            ``"missing"``, and a note contains their number.
+
+        Raises
+        ------
+        DataError
+            If the number of rows or the keys do not match the table, or a column name is already in use.
+
+        Examples
+        --------
+        >>> from kgeval import Dataset, evaluate
+        >>> dataset = Dataset.from_arrays(test=[[0, 0, 1], [1, 0, 2]], n_entities=4, n_relations=1)
+        >>> result = evaluate(lambda s, p, o: o, dataset)
+        >>> kinds = pd.DataFrame({"asked": ["0", "1", "2", "3"], "kind": ["a", "a", "b", "b"]})
+        >>> result.with_columns(kinds).by("kind", metrics="mr", confidence=None)["mr"].round(4).to_dict()
+        {'a': 2.6667, 'b': 2.0}
+        """
+        taken = {*FEATURES, *self._taken(), *self.columns.columns}
+        joined, notes = join_columns(columns, self.table, self.entities, self.relations, taken)
+        return self.__replace__(columns=pd.concat([self.columns, joined], axis=1), notes=(*self.notes, *notes))
+
+    def _with_frame(self: Kind, frame: pd.DataFrame, notes: Sequence[str], old: Sequence[str]) -> Kind:
+        """Return the result with columns that may take the place of others, and with notes beside the `old` ones."""
+        kept = self.columns.drop(columns=[name for name in frame if name in self.columns])
+        notes = [*old, *(note for note in notes if note not in old)]
+        return self.__replace__(columns=pd.concat([kept, frame], axis=1), notes=notes)
+
+    def _relation_of_rows(self) -> pd.Categorical:
+        """Return the relation of each row."""
+        labels = pd.Index(np.array(self.relations.labels, dtype=object), dtype=object)
+        return pd.Categorical.from_codes(self.table["p"].to_numpy(), labels)
+
+    def _groups(self, names: Sequence[str], rows: Ids | None = None) -> list[tuple[Group, Ids]]:
+        """Return the groups of rows with the same values in the columns `names`; see `group_labels`.
+
+        `rows` are grouped; by default all.
+        """
+        n = len(self.table)
+        columns = {name: self._column(name) for name in names}
+        if rows is None or len(rows) == n:
+            return group_labels(columns, n)
+        part = {name: values[rows] for name, values in columns.items()}
+        return [(label, rows[group]) for label, group in group_labels(part, len(rows))]
+
+    @abstractmethod
+    def summary(self) -> pd.DataFrame:
+        """Return a table of metrics."""
+
+    def __repr__(self) -> str:
+        return numbers_first(
+            [frame_text([], self.summary())], self._lines(), replace(Screen.of(sys.stdout), has_styles=False)
+        )
+
+    def _repr_html_(self) -> str:
+        size, *lines = self._lines()
+        scorer = [html.label(self.facts["scorer"]), " on "] if "scorer" in self.facts else []
+        return html.panel(
+            html.joined(scorer, html.label(self.facts["dataset"]), self._about),
+            html.line(size),
+            html_table(self._bars()),
+            html.folded("All metrics", frame_panel(self.summary())),
+            html.folded(self._further, html.lines(lines)),
+        )
 
 
 def tie_ends(ranks: RankTable, metric: str) -> tuple[float, float] | None:
@@ -38,7 +172,7 @@ def tie_ends(ranks: RankTable, metric: str) -> tuple[float, float] | None:
     return (pessimistic, optimistic) if math.isfinite(pessimistic) and math.isfinite(optimistic) else None
 
 
-def metric_bars(ranks: RankTable, metrics: Sequence[str]) -> list[Bar]:
+def metric_bars(ranks: RankTable, metrics: Sequence[str]) -> Table:
     """Return the values of metrics for a panel, with intervals, chance levels, and ranges over tie policies.
 
     Parameters
@@ -49,25 +183,21 @@ def metric_bars(ranks: RankTable, metrics: Sequence[str]) -> list[Bar]:
 
     Returns
     -------
-    list of Bar
-        Each bar has the value of a metric, its chance level, and the interval that `EvaluationResult.interval` returns
+    Table
+        Each row has the value of a metric, its chance level, and the interval that `EvaluationResult.interval` returns
         by default. If more than 1% of the ranks tie, it also has the values with pessimistic and with optimistic ties.
     """
     clusters = ranks.row_clusters("triple")
-    bars = []
-    for metric in metrics:
-        key = Key.parse(metric)
-        value, interval = ranks.value(key), ranks.interval(key, confidence=CONFIDENCE, clusters=clusters)
-        bars.append(
-            Bar(
-                display_of(metric).heading,
-                value.value,
-                interval.low,
-                interval.high,
-                display_of(metric).decimals,
-                ranks.value(key, at_chance=True).value,
-                tie_ends(ranks, metric),
-                value.reason or interval.remark,
-            )
-        )
-    return bars
+    keys = [Key.parse(metric) for metric in metrics]
+    values = [ranks.value(key) for key in keys]
+    intervals = [ranks.interval(key, confidence=CONFIDENCE, clusters=clusters) for key in keys]
+    displays = [display_of(metric) for metric in metrics]
+    return bar_table(
+        [one.heading for one in displays],
+        [(value.value, found.low, found.high) for value, found in zip(values, intervals)],
+        [decimals_for([value.value], one.decimals) for value, one in zip(values, displays)],
+        CONFIDENCE,
+        chance=[ranks.value(key, at_chance=True).value for key in keys],
+        ends=[tie_ends(ranks, metric) for metric in metrics],
+        notes=[value.reason or found.remark for value, found in zip(values, intervals)],
+    )

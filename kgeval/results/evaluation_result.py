@@ -24,6 +24,7 @@ from kgeval.base.checks import (
     listed,
     names_unknown_arguments,
 )
+from kgeval.base.wording import between, percent
 from kgeval.data.column_names import given_values, meant_column
 from kgeval.data.dataset import Dataset
 from kgeval.data.frames import with_labels
@@ -35,9 +36,7 @@ from kgeval.data.qualifiers import QUALIFIERS
 from kgeval.data.row_keys import group_rows
 from kgeval.data.sides import ALL_SIDES, RELATION, check_side, entity_sides
 from kgeval.data.vocabulary import Vocabulary, triple_ids
-from kgeval.display import html
-from kgeval.display.html import joined
-from kgeval.display.media import frame_panel, frame_text
+from kgeval.display.table import Table
 from kgeval.errors import DataError, MetricError, ScoreError
 from kgeval.features.columns import FEATURES, OVER_SPLITS, features_at_hand, features_of
 from kgeval.metrics import MetricValue, RankMetric
@@ -66,13 +65,11 @@ from kgeval.results.columns import (
     checked_weights,
     dataset_columns,
     dataset_of,
-    group_labels,
     group_names,
-    join_columns,
     same_columns,
     says_splits,
 )
-from kgeval.results.display import metric_bars
+from kgeval.results.display import Result, metric_bars
 from kgeval.results.explanations import Source, explain_kept, explain_row, extreme_rows, nearest_rivals, no_rivals
 from kgeval.results.files import READERS, pack_ranks, unpack_ranks, write_result
 from kgeval.results.keys import SIDE_WORDS, Key
@@ -92,7 +89,7 @@ RANK_COLUMNS = tuple(f"rank_{setting}" for setting in SETTINGS)  # of `Evaluatio
 RESERVED = (*RANK_COLUMNS, "n", "share", N_EFFECTIVE, REASON, *BOUNDED_COLUMNS)
 
 
-class EvaluationResult:
+class EvaluationResult(Result):
     """The ranks of one scorer on one dataset, with its protocol and notes; computes metrics on demand.
 
     A query is a given entity, a relation and a side; on the relation side, two entities. The positive is the triple
@@ -213,12 +210,10 @@ class EvaluationResult:
     def __copy__(self) -> EvaluationResult:
         return self.__replace__()
 
-    def __replace__(self, **changes: Any) -> EvaluationResult:
-        """Return a copy of the result; `changes` contains new values for arguments of the constructor."""
-        return EvaluationResult(**({**self._parts(), "source": self._source} | changes))
+    def _in_memory(self) -> dict[str, Any]:
+        return {"source": self._source}
 
     def _parts(self) -> dict[str, Any]:
-        """Return the constructor's arguments that `save` writes to the file, name -> value: all except `source`."""
         names = ("protocol", "entities", "relations", "facts", "dropped", "notes", "columns")
         parts = {name: getattr(self, name) for name in names}
         return {"table": self.rank_table.frame, **parts, "rivals": self._rivals, "audit": self._audit}
@@ -251,7 +246,7 @@ class EvaluationResult:
         )
 
     @cached_property
-    def table(self) -> pd.DataFrame:
+    def table(self) -> pd.DataFrame:  # type: ignore[override]
         """The ranks, one row per (triple, side): the table of the class's parameters and two more columns.
 
         ``rank_raw`` and ``rank_filtered`` hold the realistic ranks; NaN if a rank is unknown or bounded. `ranks`
@@ -668,36 +663,6 @@ class EvaluationResult:
         frame.insert(0, "n", lists.n_relevant)
         return frame
 
-    def with_columns(self, columns: pd.DataFrame | Mapping[str, Any]) -> EvaluationResult:
-        """Return a new result with additional columns to break down by.
-
-        Parameters
-        ----------
-        columns : pandas.DataFrame or mapping of str to array
-            Either one row per row of `table`, in the same order; or a table with key columns that tell to which ranks a
-            row belongs: one or more of ``s``, ``p`` (or ``relation``), ``o``, ``side``, ``split``, ``given`` (the given
-            entity of the query) and ``asked`` (the other entity of the positive: the answer). Keys are labels or ids;
-            each combination of keys occurs once. Ranks without a matching row get the value ``"missing"``, and a note
-            contains the number of these ranks.
-
-        Raises
-        ------
-        DataError
-            If the number of rows or the keys do not match the table, or a column name is already in use.
-
-        Examples
-        --------
-        >>> from kgeval import Dataset, evaluate
-        >>> dataset = Dataset.from_arrays(test=[[0, 0, 1], [1, 0, 2]], n_entities=4, n_relations=1)
-        >>> result = evaluate(lambda s, p, o: o, dataset)
-        >>> kinds = pd.DataFrame({"asked": ["0", "1", "2", "3"], "kind": ["a", "a", "b", "b"]})
-        >>> result.with_columns(kinds).by("kind", metrics="mr", confidence=None)["mr"].round(4).to_dict()
-        {'a': 2.6667, 'b': 2.0}
-        """
-        taken = {*self._taken(), *self.columns.columns}
-        joined, notes = join_columns(columns, self.table, self.entities, self.relations, taken)
-        return self.__replace__(columns=pd.concat([self.columns, joined], axis=1), notes=(*self.notes, *notes))
-
     @names_unknown_arguments(names="features=", splits_for_means="means_from=")
     def with_features(
         self,
@@ -733,9 +698,7 @@ class EvaluationResult:
             feature_notes.append(f"{' and '.join(over_splits)}{TAKEN_OVER}{'+'.join(splits)}")
         # If cardinality or pattern is computed again, the old note with the splits of these columns is removed.
         notes = [note for note in self.notes if not (over_splits and TAKEN_OVER in note)]
-        kept = self.columns.drop(columns=[name for name in frame if name in self.columns])
-        notes += [note for note in feature_notes if note not in notes]
-        return self.__replace__(columns=pd.concat([kept, frame], axis=1), notes=notes)
+        return self._with_frame(frame, feature_notes, notes)
 
     @names_unknown_arguments(k="limit=", n="limit=", sides="side=")
     def explain(
@@ -938,33 +901,21 @@ class EvaluationResult:
         write_result(path, "result", *pack_ranks(parts), overwrite=overwrite)
 
     def _taken(self) -> set[str]:
-        """Return the column names that are already in use."""
-        return {*BREAKDOWNS, *FEATURES, *self.rank_table.frame.columns, *RANK_COLUMNS, *RESERVED}
+        return {*BREAKDOWNS, *RESERVED, *self.rank_table.frame.columns}
 
     def _features_at_hand(self, dataset: Dataset) -> list[str]:
         """Return the features that can be computed; on the relation side alone, those that need no missing entity."""
         return features_at_hand(dataset, has_sides=tuple(self.protocol.sides) != (RELATION,))
 
     def _groups(self, names: Sequence[str], rows: Ids | None = None) -> list[tuple[Group, Ids]]:
-        """Return the groups of rows with the same values in the columns `names`; see `group_labels`.
-
-        `rows` are grouped; by default all if the side is one of the columns, else those of metrics without a side.
-        """
-        n = len(self.table)
-        if rows is None:
-            rows = np.arange(n) if "side" in names else self.rank_table.rows_of("both")
-        columns = {name: self._column(name) for name in names}
-        if len(rows) == n:
-            return group_labels(columns, n)
-        part = {name: values[rows] for name, values in columns.items()}
-        return [(label, rows[group]) for label, group in group_labels(part, len(rows))]
+        """As in `Result`; by default those of both entity sides, or all rows if the side is one of the columns."""
+        is_part = rows is None and "side" not in names
+        return super()._groups(names, self.rank_table.rows_of("both") if is_part else rows)
 
     def _column(self, name: str) -> Any:
         """Return the values of the column `name`, one per row, for grouping the rows; times as bins."""
         if name == "relation":
-            return pd.Categorical.from_codes(
-                self.table["p"].to_numpy(), pd.Index(np.array(self.relations.labels, dtype=object), dtype=object)
-            )
+            return self._relation_of_rows()
         if name in BREAKDOWNS:
             return self.table[name].array
         column, period = split_period(name)
@@ -1029,25 +980,12 @@ class EvaluationResult:
             )
         return int(np.argmax(is_match))
 
-    def _shown(self) -> tuple[list[str], pd.DataFrame]:
-        """Return the header lines (with cautions about the default metrics), and the table `summary`, for printing."""
-        lines = [*header_lines(self), *(f"note: {caution}" for caution in metric_cautions(self, DEFAULT_METRICS))]
-        return lines, self.summary()
+    def _lines(self) -> list[str]:
+        """Return the header lines, with cautions about the default metrics."""
+        return [*header_lines(self), *(f"note: {caution}" for caution in metric_cautions(self, DEFAULT_METRICS))]
 
-    def __repr__(self) -> str:
-        return frame_text(*self._shown())
-
-    def _repr_html_(self) -> str:
-        lines, frame = self._shown()
-        size, *_ = lines
-        scorer = [html.label(self.facts["scorer"]), " on "] if "scorer" in self.facts else []
-        return html.panel(
-            joined(scorer, html.label(self.facts["dataset"])),
-            html.line(size),
-            html.bar_table(metric_bars(self.rank_table, BRIEF_METRICS), CONFIDENCE),
-            html.folded("All metrics", frame_panel(frame)),
-            html.folded("Protocol and notes", html.lines(lines[1:])),
-        )
+    def _bars(self) -> Table:
+        return metric_bars(self.rank_table, BRIEF_METRICS)
 
 
 def header_lines(result: EvaluationResult, ties: str = "realistic") -> list[str]:
@@ -1068,13 +1006,14 @@ def header_lines(result: EvaluationResult, ties: str = "realistic") -> list[str]
     facts, protocol, dropped = result.facts, result.protocol, sum(result.dropped.values())
     part = "" if protocol.sample is None else f"{protocol.sample.n:,} of "
     n_triples = facts["n_triples"] if protocol.sample is None else protocol.sample.of
+    tie_rate = "unknown" if np.isnan(result.tie_rate) else percent(result.tie_rate)
     unseen = "unseen not known" if protocol.is_of_tool else f"{facts['n_unseen']:,} unseen"
     lines = [
         f"{facts['dataset']}: {counted(len(result.entities), 'entity')}, "
         f"{counted(len(result.relations), 'relation')}; {'+'.join(protocol.splits)} "
         f"{part}{counted(n_triples, 'triple')}, {counted(facts['n_queries'], 'query')}; "
         f"{unseen}, {dropped:,} dropped",
-        f"{protocol.describe()}, {ties} ties (tie rate {_share(result.tie_rate)}); "
+        f"{protocol.describe()}, {ties} ties (tie rate {tie_rate}); "
         f"protocol {protocol.fingerprint}, dataset {facts['dataset_fingerprint'][:8]}, "
         f"kgeval {facts['version']}",
         *([f"run: {run_name(facts[MODEL], facts.get(SEED))}"] if MODEL in facts else []),
@@ -1179,7 +1118,9 @@ def interval_notes(result: EvaluationResult, confidence: float = CONFIDENCE, clu
     by, share = result.rank_table.row_clusters(cluster).by, result.rank_table.sampled_share
     purpose = PURPOSES[by]
     if by == "triple" and share:
-        purpose = f"another random sample of the ranked splits; the intervals describe all triples ({share:.1%} drawn)"
+        purpose = (
+            f"another random sample of the ranked splits; the intervals describe all triples ({percent(share)} drawn)"
+        )
     narrow = result.interval("mrr", confidence=confidence, cluster=cluster)
     few = f"; {narrow.n_effective:.0f} effective clusters in all" if narrow.n_effective < FEW_CLUSTERS else ""
     lines = [f"{100 * confidence:g}% intervals show how much a number would vary with {purpose}{few}"]
@@ -1189,14 +1130,10 @@ def interval_notes(result: EvaluationResult, confidence: float = CONFIDENCE, clu
         if ratio > MAX_ENTITY_RATIO:
             lines.append(
                 f"for other entities, intervals are much wider: the interval of MRR is {ratio:.1f} times as wide, "
-                f"[{wide.low:.4f}, {wide.high:.4f}] instead of [{narrow.low:.4f}, {narrow.high:.4f}] "
+                f"{between(wide.low, wide.high)} instead of {between(narrow.low, narrow.high)} "
                 "(clusters by entity)"
             )
     return lines
-
-
-def _share(share: float) -> str:
-    return "unknown" if np.isnan(share) else f"{share:.1%}"
 
 
 def have_same_ranks(one: EvaluationResult, other: EvaluationResult) -> bool:
@@ -1277,7 +1214,8 @@ def with_dataset_columns(result: EvaluationResult, dataset: Dataset, rows: Ids) 
     rows : int64 array, shape (rows of the table,)
         The triple of each rank, as an index into the triples of all ranked splits, split after split.
     """
-    columns, notes = dataset_columns(dataset, result.protocol.splits, rows, result._taken())
+    taken = {*FEATURES, *result.table.columns, *result._taken()}
+    columns, notes = dataset_columns(dataset, result.protocol.splits, rows, taken)
     if not len(columns.columns):
         return result
     return result.__replace__(columns=pd.concat([result.columns, columns], axis=1), notes=(*result.notes, *notes))

@@ -13,7 +13,7 @@ from math import isnan
 import numpy as np
 
 from kgeval.base.checks import Ids, Reals
-from kgeval.base.wording import between, written
+from kgeval.base.wording import between, estimate, written
 
 # If an interval has fewer effective clusters than this, their number is shown beside it.
 FEW_CLUSTERS = 100
@@ -230,15 +230,15 @@ class Interval:
         return replace(self, low=low, high=high, error=factor * self.error)
 
     def __str__(self) -> str:
-        if isnan(self.low):
-            return f"{self.value:.4f} (no interval: {self.reason})"
-        return f"{self.value:.4f} [{self.low:.4f}, {self.high:.4f}]" + (f" ({self.remark})" if self.remark else "")
+        text = estimate((self.value, self.low, self.high), reason=self.reason)
+        return text if isnan(self.low) or not self.remark else f"{text} ({self.remark})"
 
     def _repr_html_(self) -> str:
-        from kgeval.display import html
+        from kgeval.display import html, html_tables
 
         title = f"{written(self.value)} {between(self.low, self.high)}"
-        bar = html.Bar("statistic", self.value, self.low, self.high, note=self.remark)
+        numbers = self.value, self.low, self.high
+        bars = html_tables.bar_table(["statistic"], [numbers], [4], self.confidence, notes=[self.remark])
         facts = [
             ("method", self.method),
             ("confidence", f"{100 * self.confidence:g}%"),
@@ -246,8 +246,8 @@ class Interval:
             ("clusters", f"{self.n_clusters:,}"),
             ("effective clusters", written(self.n_effective, 1)),
         ]
-        bars = html.bar_table([bar], None if isnan(self.low) else self.confidence)
-        return html.panel(title, bars, html.folded("How the interval was computed", html.facts(facts)))
+        how = html.folded("How the interval was computed", html_tables.html_table(html_tables.fact_table(facts)))
+        return html.panel(title, html_tables.html_table(bars), how)
 
     @property
     def remark(self) -> str:

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kgeval.base.checks import Reals, check_number, check_one_of, check_positive_int, counted
+from kgeval.base.wording import estimate, p_equals
 from kgeval.errors import DataError, MetricError
 from kgeval.stats.clusters import (
     STATISTIC_ROUNDING,
@@ -192,9 +193,8 @@ class Difference:
 
     def __str__(self) -> str:
         low, high = self.interval(0.05)
-        if isnan(low):
-            return f"{self.value:+.4f} (no interval: {self.reason or self.few(0.05)})"
-        return f"{self.value:+.4f} [{low:+.4f}, {high:+.4f}], p = {self.p_value:.4g}"
+        text = estimate((self.value, low, high), has_signs=True, reason=self.reason or self.few(0.05))
+        return text if isnan(low) else f"{text}, {p_equals(self.p_value, 0.05)}"
 
 
 def compare_paired(
@@ -270,7 +270,7 @@ def compare_paired(
     >>> first = [Moments(np.array([[1.0], [0.5], [1.0], [0.9], [0.8], [0.7]]))]
     >>> second = [Moments(np.array([[0.5], [0.3], [0.5], [0.1], [0.5], [0.6]]))]
     >>> print(compare_paired(first, second, range(6))[0])
-    +0.4000 [+0.0985, +0.7015], p = 0.03125
+    +0.4000 [+0.0985, +0.7015], p = 0.0312
     """
     return compare_pairs([(first, second)], clusters, n_resamples, seed, test, largest_level)[0]
 

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kgeval.base.checks import Bools, Reals, check_one_of
+from kgeval.base.wording import estimate
 from kgeval.errors import DataError, MetricError
 from kgeval.stats.clusters import STATISTIC_ROUNDING, Clusters, Grouping, left_out_deviations, without_rounding
 from kgeval.stats.intervals import (
@@ -190,9 +191,8 @@ class RunsInterval:
     reason: str = ""
 
     def __str__(self) -> str:
-        if isnan(self.low):
-            return f"{self.value:.4f} (no interval: {self.reason})"
-        return f"{self.value:.4f} [{self.low:.4f}, {self.high:.4f}]" + (f" ({self.reason})" if self.reason else "")
+        text = estimate((self.value, self.low, self.high), reason=self.reason)
+        return text if isnan(self.low) or not self.reason else f"{text} ({self.reason})"
 
 
 def whole_variance(
@@ -412,7 +412,7 @@ def compare_runs(
     >>> first = Runs(tuple(Moments(rows + shift) for shift in (0.1, 0.2)), Clusters.of(range(50), 50))
     >>> second = Runs(tuple(Moments(rows - shift) for shift in (0.1, 0.2)), first.clusters)
     >>> print(compare_runs([first, second], [(0, 1)])[0])
-    +0.3000 [-0.0042, +0.6042], p = 0.05132
+    +0.3000 [-0.0042, +0.6042], p = 0.0513
     """
     check_one_of("spread", spread, SPREADS, MetricError)
     lengths = sorted({len(runs.moments[0]) for runs in systems})

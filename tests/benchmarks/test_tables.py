@@ -13,9 +13,8 @@ import kgeval as kg
 from kgeval.base.wording import signed
 from kgeval.benchmarks.tables import bold_models, marked_models, mean_table, table_notes
 from kgeval.benchmarks.verdict import borrowed_spreads
-from kgeval.display.escapes import escaped_latex, escaped_markdown
 from kgeval.display.html_tables import plain_notes
-from kgeval.display.media import text_table
+from kgeval.display.media import escaped_latex, escaped_markdown, text_table
 
 
 def notes_of(found):

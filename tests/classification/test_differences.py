@@ -222,7 +222,7 @@ def test_verdicts():
     found = row.differences.iloc[0]
     assert row.verdict == (
         f"A beats B: F1 {found['value_first']:.4f} against {found['value_second']:.4f}, {found['difference']:+.4f} "
-        f"[{found['low']:.4f}, {found['high']:.4f}], p = {found['p_corrected']:.4f}; this is about these "
+        f"[{found['low']:+.4f}, {found['high']:+.4f}], p = {found['p_corrected']:.4f}; this is about these "
         "trained models; other seeds may give another order"
     )
     turned = compare_classifications({"B": second, "A": first}, metrics="f1", n_resamples=999)

@@ -94,7 +94,7 @@ def test_other_formats(capsys, one, bench, given):
     assert printed(capsys, "benchmark", one, "--to", "markdown") == bench.to_markdown() + "\n"
     assert main(["benchmark", one, "--to", "csv", "--differences"]) == 0
     out, err = capsys.readouterr()
-    assert out == bench.differences.to_csv(index=False, lineterminator="\n")
+    assert out == bench.to_csv(differences=True)
     assert f"kgeval: {bench.verdict.sentence}\n" in err
     assert all(f"kgeval: {line}\n" in err for line in bench.header())
     content = json.loads(printed(capsys, "benchmark", one, "--to", "json"))

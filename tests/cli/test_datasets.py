@@ -34,9 +34,11 @@ def test_the_list(capsys, home):
     assert [line.split()[0] for line in lines[1:-2]] == registered_names()
     (line,) = [line for line in lines if line.startswith("WN18RR ")]
     licence = "MIT (licence of the repository)"
-    assert " ".join(line.split()) == f"WN18RR SHA-256 rows {licence} not downloaded 40943 11 86835 3034 3134"
+    assert " ".join(line.split()) == f"WN18RR SHA-256 rows {licence} not downloaded 40,943 11 86,835 3,034 3,134"
     (line,) = [line for line in lines if line.startswith("DB100K ")]
-    assert " ".join(line.split()) == "DB100K unverified pykeen not stated not downloaded 99604 470 597482 49997 50000"
+    assert (
+        " ".join(line.split()) == "DB100K unverified pykeen not stated not downloaded 99,604 470 597,482 49,997 50,000"
+    )
     assert lines[-1] == f"files are kept in {home} (KGEVAL_HOME); kgeval inspect --datasets NAME tells more"
 
 

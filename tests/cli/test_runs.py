@@ -212,7 +212,7 @@ def test_an_extra_that_lacks_is_one_line(capsys, monkeypatch):
 @pytest.mark.parametrize("style", light(["table", "csv"], 1))
 @pytest.mark.light(2)
 def test_a_partial_result_says_what_was_ranked(capsys, monkeypatch, options, lacks, style):
-    """In the header, as of every sample, and in a line that says how to go on; for programs on standard error."""
+    """Beside the protocol, as of every sample, and in a line that says how to go on; for programs on standard error."""
     real = kgeval.evaluate
     monkeypatch.setattr(kgeval, "evaluate", lambda *call, **_: real(*call[:2], kgeval.Protocol(sample=12)))
     status, out, lines = ended(capsys, *BASE, "--max-seconds", 5, "--to", style, *options)
@@ -222,7 +222,7 @@ def test_a_partial_result_says_what_was_ranked(capsys, monkeypatch, options, lac
         assert lines[0] == said
         assert out.startswith("rows,n,mr,")
     else:
-        assert "both sides, 12 of 60 triples (drawn at random, seed 0)" in out.splitlines()[1]
+        assert "both sides, 12 of 60 triples (drawn at random, seed 0)" in out.split("\n\n")[-2]
         assert out.splitlines()[-2] == said
 
 

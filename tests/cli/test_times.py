@@ -102,7 +102,7 @@ def test_single_ranks_at_a_time(tmp_path, capsys, monkeypatch):
     assert main(["show", "run.kgeval", "--worst", "9", "--to", "json"]) == 0
     # scores at 2: a 1, b 0, c 1, d 4; at 3: the negative of these, where a and b know each other's place
     worst = [(row["o"], row["time"], row["rank_filtered"]) for row in json.loads(capsys.readouterr().out)["worst"]]
-    assert worst == [("b", "2", 4.0), ("c", "3", 1.5), ("b", "3", 1.0)]
+    assert worst == [("b", 2, 4.0), ("c", 3, 1.5), ("b", 3, 1.0)]
     scored = ["--dataset", *options]
     for call in (["run.kgeval"], scored):
         for time, n_above in (("2", 3), ("3.0", 0)):

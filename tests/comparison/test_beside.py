@@ -57,7 +57,7 @@ def test_the_numbers_stand_in_the_sentence(results):
     assert note.startswith(
         f"baseline all is better than the model: MRR 1.0000 against {mrr:.4f}, model - baseline -{1 - mrr:.4f} [-"
     )
-    assert note.endswith("] (p < 0.0001)")
+    assert note.endswith("], p < 0.0001")
 
 
 def test_equal_ranks_are_not_beaten(results):

@@ -1,15 +1,21 @@
 """A table in every medium: what each writes is read back, and is the same everywhere."""
 
+import csv
 import html
+import io
+import json
+import math
 import random
 import re
+from dataclasses import replace
 
 import pytest
 
 from kgeval.base.terminal import Screen, width_of
+from kgeval.base.wording import signed, written
 from kgeval.display.html import Markup
 from kgeval.display.html_tables import html_table
-from kgeval.display.media import MEDIA, drawn, latex_table, markdown_table, text_table
+from kgeval.display.media import FORMATS, drawn, latex_table, markdown_table, text_table
 from kgeval.display.table import BOLD, Cell, Column, Table
 from kgeval.errors import ProtocolError
 
@@ -109,7 +115,7 @@ def from_html(text, table):
     read = []
     for label, rest in rows:
         cells = []
-        for classes, inner in re.findall(r"<td class=\"number( best)?\">(.*?)</td>", rest):
+        for classes, inner in re.findall(r"<td class=\"number( best)?\"[^>]*>(.*?)</td>", rest):
             value, mark, spread, interval = re.fullmatch(
                 r"([^<]+)(?:<sup>(.+?)</sup>)?(?:<span class=\"spread\"> ± (\S+)</span>)?(?: <small>(.*)</small>)?",
                 inner,
@@ -139,6 +145,64 @@ def test_every_medium_says_the_same(seed):
     assert from_markdown(markdown_table(table), table) == wanted
     assert from_latex(latex_table(table), table) == wanted
     assert from_html(html_table(table), table) == wanted
+
+
+def random_number(rng):
+    """Of common size, tiny, huge, 0, a copy of another one, below rounding errors, or missing."""
+    size = rng.choice([1.0, 1.0, 1.0, 1e-6, 1e5, 0.0, 1e-14])
+    return rng.choice([rng.uniform(-1, 1) * size, 0.25, math.nan])
+
+
+def computed_table(rng):
+    """One to 15 models; values and differences in MR, MRR and AMRI, perhaps in two groups, with decisions and gaps."""
+    names = [f"{label} {i}" for i, label in enumerate(rng.choices(LABELS, k=rng.randint(1, 15)))]
+    columns = [Column.of_labels("model", names)]
+    for group in rng.choice([("",), ("A & B", "C_1")]):
+        for metric in rng.sample(["mr", "mrr", "amri"], rng.randint(1, 3)):
+            values = [random_number(rng) for _ in names]
+            widths = [rng.choice([abs(value) / 3, math.nan]) for value in values]
+            rows = [(value, value - width, value + width) for value, width in zip(values, widths)]
+            decided = [abs(value) > 1e-12 and rng.random() < 0.5 for value in values]
+            reasons = ["no common run" if math.isnan(value) else "" for value in values]
+            if rng.random() < 0.5:
+                column = Column.of_values(metric.upper(), rows, metric, reasons)
+            else:
+                column = Column.of_differences(f"{metric} difference", rows, metric, decided)
+            marked = [replace(cell, mark=rng.choice(["", "†"]) if cell.text != "-" else "") for cell in column.cells]
+            columns.append(replace(column, cells=marked, group=group, key=metric, place=1))
+    return Table(columns)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_every_medium_shows_the_numbers_of_the_files(seed):
+    """CSV and JSON have all digits; every other medium has the text that one rule makes of these numbers."""
+    table = computed_table(random.Random(seed))
+    wanted = [(labels.text, *map(shown, cells)) for labels, *cells in zip(*(column.cells for column in table.columns))]
+    texts = text_table(table), markdown_table(table), latex_table(table), html_table(table)
+    for read, text in zip((from_text, from_markdown, from_latex, from_html), texts):
+        assert read(text, table) == wanted
+    heads, *rows = csv.reader(io.StringIO(drawn(table, "csv"), newline=""))
+    records = json.loads(drawn(table, "json"), parse_constant=lambda constant: pytest.fail(constant))
+    for column in table.columns[1:]:
+        name, is_difference = f"{column.group} {column.key}".strip(), "difference" in column.heading
+        digits = {len(cell.text.partition(".")[2]) for cell in column.cells if cell.text != "-"}
+        assert len(digits) <= 1
+        write = signed if is_difference else written
+        for i, cell in enumerate(column.cells):
+            ends = [name, f"{name} low", f"{name} high"]
+            fields = [rows[i][heads.index(end)] for end in ends]
+            numbers = [float(field) if field else math.nan for field in fields]
+            assert numbers == pytest.approx(list(cell.numbers), rel=0, abs=0, nan_ok=True)
+            assert [records[i][end] for end in ends] == [None if math.isnan(x) else x for x in numbers]
+            places = len(cell.text.partition(".")[2])
+            assert cell.text == write(numbers[0], places)
+            assert not (abs(numbers[0]) >= 1e-12 and float(cell.text.replace(",", "")) == 0.0)
+            if cell.interval:
+                assert cell.interval == f"[{write(numbers[1], places)}, {write(numbers[2], places)}]"
+            if cell.text == "-" and not is_difference:
+                assert "no common run" in records[i]["reason"]
+                assert "no common run" in rows[i][heads.index("reason")]
+    assert [row[0] for row in rows] == [record["model"] for record in records] == [row[0] for row in wanted]
 
 
 NOTES = [(BOLD, "best of its column, p > 0.05"), ("†‡", "against a|b & 5%"), ("", "one run ± none")]
@@ -197,6 +261,6 @@ def test_drawings_are_for_html_alone():
 
 
 def test_unknown_medium():
-    assert MEDIA == ("table", "markdown", "latex")
-    with pytest.raises(ProtocolError, match="format must be one of 'table', 'markdown', 'latex'; got 'html'"):
+    assert FORMATS == ("table", "json", "csv", "markdown", "latex")
+    with pytest.raises(ProtocolError, match="format must be one of .*, 'markdown', 'latex'; got 'html'"):
         drawn(Table([]), "html")

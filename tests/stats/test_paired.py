@@ -588,7 +588,7 @@ def test_systems_that_agree():
         assert found.reason == "the two systems have equal values in every cluster"
         assert (found.n_differing, found.swaps.n_patterns) == (0, 1)
         assert all(math.isnan(x) for x in (*found.interval(0.05), found.detectable(0.05)))
-        assert str(found) == "+0.0000 (no interval: the two systems have equal values in every cluster)"
+        assert str(found) == "0.0000 (no interval: the two systems have equal values in every cluster)"
 
 
 def test_one_cluster():
