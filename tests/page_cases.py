@@ -7,6 +7,9 @@ import numpy as np
 import pytest
 
 import kgeval as kg
+from kgeval.report.document import page_data
+from kgeval.report.page import page_sections, page_words
+from kgeval.report.page_report import report_of
 
 HOSTILE = [
     "<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "javascript:alert(1)", "</script>", "\u202eevil",
@@ -41,6 +44,12 @@ def made_results():
         kinds = np.array([LINK, "\u05d0\u05d1 <i>"])[np.arange(2 * N_TEST) % 3 // 2]
         results.append(result.with_columns({"kind": kinds}))
     return results, dataset
+
+
+def content(results, names, dataset=None, comparison=None, entity_names=None):
+    """What the JSON of a page holds, with all digits: the rows of each table under ``"tables"``, and words."""
+    report = report_of(results, names, dataset, comparison, entity_names)
+    return page_data(page_sections(report, "title", "command")) | page_words(report)
 
 
 class Reader(html.parser.HTMLParser):
@@ -99,6 +108,10 @@ class Reader(html.parser.HTMLParser):
     def rows(self, name):
         """The cells of the body of a table, as (text, attributes), without the rows that open below another row."""
         return [row for row in self.tables[name]["rows"][1:] if "colspan" not in row[0][1]]
+
+    def titles(self, name):
+        """The titles of the groups of rows."""
+        return [row[0][0] for row in self.tables[name]["rows"] if row[0][1].get("scope") == "rowgroup"]
 
     def heads(self, name):
         return [text for text, _ in self.tables[name]["rows"][0]]

@@ -581,7 +581,7 @@ DEFINED = {
 METRIC_LISTS = {  # metrics that are shown if none are asked for: those of ranks stand in one module
     "kgeval.metrics.default_metrics": 5,
     "kgeval.classification.classification_result": 3,  # of labels, not of ranks
-    "kgeval.report.page_content": 1,  # those of a page, and one more
+    "kgeval.report.page_report": 1,  # those of a page, and one more
 }
 
 

@@ -329,14 +329,15 @@ def leaders_among(differences: pd.DataFrame, values: Mapping[str, float], higher
 
 
 def best_first(values: Mapping[str, float], higher_is_better: bool) -> list[str]:
-    """Return the names of models, best value first; models with equal values stay in their order.
+    """Return the names of models, best value first, those without a value last; equal values stay in their order.
 
     Parameters
     ----------
     values : mapping of str to float
     higher_is_better : bool
     """
-    return sorted(values, key=lambda name: -values[name] if higher_is_better else values[name])
+    sign = -1.0 if higher_is_better else 1.0
+    return sorted(values, key=lambda name: (math.isnan(values[name]), sign * values[name]))
 
 
 def difference_words(row: Mapping[Any, Any], decimals: int, alpha: float) -> str:

@@ -286,7 +286,7 @@ def _by_ties(result: EvaluationResult, key: Key) -> dict[str, float]:
 def _places(result: EvaluationResult, key: Key, decimals: int) -> list[str]:
     """Return a text that names the best and the worst group with enough ranks; nothing if there are fewer than two."""
     rows_of_key = result.rank_table.rows_of(key.side)
-    minimum = max(MIN_GROUP, math.ceil(MIN_SHARE * len(rows_of_key)))
+    minimum = min_group(len(rows_of_key))
     found: list[tuple[float, str]] = []
     columns = [column for column in PLACES if column == "relation" or column in result.columns.columns]
     for column in columns:
@@ -305,6 +305,17 @@ def _places(result: EvaluationResult, key: Key, decimals: int) -> list[str]:
         f"({written(worst[0], decimals)}), of the "
         f"{listed([kinds[column] for column in columns])} with at least {minimum:,} ranks"
     ]
+
+
+def min_group(n_ranks: int) -> int:
+    """Return the number of ranks of the smallest group that a verdict on one model names.
+
+    Parameters
+    ----------
+    n_ranks : int
+        Of all groups.
+    """
+    return max(MIN_GROUP, math.ceil(MIN_SHARE * n_ranks))
 
 
 def _place(column: str, label: str) -> str:

@@ -350,27 +350,31 @@ def folded(title: str, *children: Any, is_open: bool = False) -> Markup:
     return tag("details", tag("summary", title), *children, open=is_open)
 
 
-def scale_of(numbers: Iterable[float]) -> tuple[float, float]:
+def scale_of(numbers: Iterable[float], is_close: bool = False) -> tuple[float, float]:
     """Return the values at the left and at the right edge of bars: 0 and 1, or round numbers that enclose `numbers`.
 
     Parameters
     ----------
     numbers : iterable of float
         The finite numbers to draw.
+    is_close : bool
+        Whether numbers between 0 and 1 get a scale of their own too, to tell them apart.
 
     Examples
     --------
-    >>> scale_of([0.2, 0.9]), scale_of([203.0, 300.0]), scale_of([7.0])
-    ((0.0, 1.0), (190.0, 310.0), (6.0, 8.0))
+    >>> scale_of([0.2, 0.9]), scale_of([203.0, 300.0]), scale_of([7.0]), scale_of([0.31, 0.34], is_close=True)
+    ((0.0, 1.0), (190.0, 310.0), (6.0, 8.0), (0.307, 0.343))
     """
     known = list(numbers)
-    if all(0.0 <= number <= 1.0 for number in known):
+    is_share = all(0.0 <= number <= 1.0 for number in known)
+    if is_share and (not is_close or len(set(known)) < 2):
         return UNIT
     low, high = min(known), max(known)
     space = 0.1 * (high - low) or 1.0
     unit = 10.0 ** (math.floor(math.log10(high - low + 2 * space)) - 1)
     edges = math.floor((low - space) / unit) * unit, math.ceil((high + space) / unit) * unit
-    return round(edges[0], MAX_DECIMALS), round(edges[1], MAX_DECIMALS)
+    low, high = max(edges[0], 0.0) if low >= 0.0 else edges[0], min(edges[1], 1.0) if is_share else edges[1]
+    return round(low, MAX_DECIMALS), round(high, MAX_DECIMALS)
 
 
 def difference_bar(value: float, low: float, high: float, limit: float, is_sure: bool = True) -> Markup:

@@ -13,7 +13,7 @@ from kgeval.display.html import LEGEND, Markup, interval_bar, joined, scale_of, 
 from kgeval.display.table import BOLD, Cell, Column, Note, Table
 
 N_DIGITS = 7  # significant digits of the numbers that are kept for sorting and downloads
-MAX_LABEL = 70  # characters of a label that are shown; the rest is seen under the pointer
+MAX_LABEL = 240  # characters of a label that are shown; the rest is seen under the pointer
 MAX_HEAD = 32  # characters of the heading of a column
 BREAKS = re.compile(r"(?<=\w/)(?=\w)"), re.compile(r"(?<=\w[_.])(?=[^\W_])")  # of a path, of another label
 UNBROKEN = 20  # characters of a label that no line breaks

@@ -183,7 +183,7 @@ def _differences(benchmark: Benchmark, places: Mapping[str, int]) -> page.Sectio
     caption = f"Differences in {heading}, first model - second. Filled mark: decided. Open mark: undecided."
     drawn = replace(drawn, columns=drawn.columns[1:], groups=_groups(rows, benchmark), kind="bars")
     drawn = replace(drawn, caption=caption, name="differences")
-    parts: list[page.Part] = [page.Text(text)]
+    parts: list[page.PagePart] = [page.Text(text)]
     if baseline is not None or len(places) <= MAX_FOREST:
         parts += [drawn] if rows else []
     else:
@@ -240,7 +240,7 @@ def _together(benchmark: Benchmark, places: Mapping[str, int]) -> page.Section:
         cells = [Cell(f"{rank:g}", numbers=(rank,)) for rank in numbers]
         columns.append(Column(f"rank on {shown_name(name, MAX_NAME)}", cells))
     caption = f"Ranks of the models by {heading_of(across.metric)} on each dataset, 1 is best, and their means."
-    parts: list[page.Part] = [Table(columns, caption=caption, name="mean-ranks", kind="fit")]
+    parts: list[page.PagePart] = [Table(columns, caption=caption, name="mean-ranks", kind="fit")]
     p_values = [] if across.friedman is None else [across.friedman.p_value, *across.pairs["p_nemenyi"]]
     lines, smallest = list(across.notes), min(p_values, default=math.inf)
     if across.nemenyi is not None and smallest <= across.alpha:
@@ -257,7 +257,7 @@ def _together(benchmark: Benchmark, places: Mapping[str, int]) -> page.Section:
 def _background(benchmark: Benchmark) -> page.Section:
     """Return the last section, folded: protocols, tables for papers, command and citation."""
     about = [page.Lines(benchmark.description()), page.Lines(benchmark.notes_on_method())]
-    parts: list[page.Part] = [
+    parts: list[page.PagePart] = [
         page.Fold("Protocol of each dataset, and how the numbers were computed", about, "protocol"),
         page.Fold("The table as LaTeX", [page.Code(benchmark.to_latex(), "latex")], "table-latex", is_open=True),
         page.Fold("The table as LaTeX with siunitx", [page.Code(benchmark.to_latex(siunitx=True), "siunitx")]),

@@ -116,7 +116,7 @@ def _sections(board: Board, title: str, folder: Path) -> list[page.Section]:
     names, leaders = _names(board.tables), [_leader(one) for one in board.tables]
     said = [f"{best} on {name} ({value})" for name, (best, value, _) in zip(names, leaders)]
     headline = f"Best are {listed(said, N_LEADERS)}"
-    overview: list[page.Part] = [_overview(board.tables, names, leaders)]
+    overview: list[page.PagePart] = [_overview(board.tables, names, leaders)]
     if len(leaders) == 1:
         headline, overview = f"{leaders[0][0]} leads on {names[0]}: {', '.join(leaders[0][1:])}", []
     details = [f"{board.sentence()}. The order is no test: below each table stands the command that tests it."]
@@ -184,7 +184,7 @@ def _overview(tables: Sequence[BoardTable], names: Sequence[str], leaders: Seque
 def _table_section(one: BoardTable, place: int, name: str, links: dict[int, str]) -> page.Section:
     """Return the section of a table: its protocol, its rows, and the command that tests their differences."""
     metric, coverage = one.metrics[0] if one.metrics else "mrr", one.coverage
-    parts: list[page.Part] = []
+    parts: list[page.PagePart] = []
     if not coverage.is_full:
         reasons = "; ".join(f"{counted(n, 'rank')}: {reason}" for reason, n in coverage.dropped)
         text = f"Only {coverage}. Left out: {reasons or 'no reason is in the card'}."

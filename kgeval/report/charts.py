@@ -10,42 +10,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from kgeval.display.html import HEIGHT, UNITS, Markup, dot, drawing, model_class, patterned, position, stroke, tag
+from kgeval.display.html import HEIGHT, UNITS, Markup, dot, drawing, model_class, position, stroke, tag
 from kgeval.report import figures
 from kgeval.report.figure_svg import svg
-from kgeval.report.page_numbers import Number, is_number
-
-
-def difference_limits(cells: Sequence[Sequence[Number]]) -> tuple[float, float]:
-    """Return limits around 0 that contain all differences and intervals.
-
-    Examples
-    --------
-    >>> difference_limits([(0.1, 0.05, 0.2), (-0.3, None, None)])
-    (-0.315, 0.315)
-    """
-    widest = max((abs(end) for cell in cells for end in cell if end is not None and math.isfinite(end)), default=1.0)
-    reach = round((widest or 1.0) * 1.05, 12)
-    return -reach, reach
-
-
-def difference_bar(
-    cell: Sequence[Number], limits: tuple[float, float], title: str = "", is_sure: bool = True
-) -> Markup:
-    """Return a difference (dot) with its interval (line) and a vertical line at 0; open and grey if it is undecided."""
-    value, low, high = cell[:3]
-    zero = position(0.0, limits)
-    parts: list[Any] = [
-        stroke(0, UNITS, 1, class_="faint"),
-        stroke(zero, zero, 1.5, y1=0, y2=HEIGHT, class_="zero"),
-    ]
-    if low is not None and high is not None and is_number(low) and is_number(high):
-        parts.append(stroke(position(low, limits), position(high, limits), 4))
-    if value is not None and is_number(value):
-        x = position(value, limits)
-        parts.append(dot(x, 9))
-        parts.append(None if is_sure else dot(x, 5, class_="hole"))
-    return drawing(*parts, title=title, class_="track" if is_sure else "track unsure")
 
 
 def runs_bar(
@@ -71,10 +38,10 @@ def runs_bar(
     """
     parts: list[Any] = [stroke(0, UNITS, 1, class_="faint")]
     for value in values:
-        if is_number(value):
+        if math.isfinite(value):
             x = position(value, limits)
             parts.append(stroke(x, x, 2, y1=3, y2=HEIGHT - 3, stroke_opacity=0.6))
-    if is_number(mean):
+    if math.isfinite(mean):
         parts.append(dot(position(mean, limits), 8))
     return drawing(*parts, title=title, class_="track" if model is None else f"track {model_class(model)}")
 
@@ -85,33 +52,6 @@ def contribution_bar(value: float, limits: tuple[float, float], model: int, titl
     bar = tag("rect", x=min(zero, end), y=3, width=max(1.0, round(abs(end - zero), 1)), height=HEIGHT - 6)
     parts = [tag("g", bar, fill="currentColor"), stroke(zero, zero, 1.5, y1=0, y2=HEIGHT, class_="zero")]
     return drawing(*parts, title=title, class_=f"track {model_class(model)}")
-
-
-def share_bar(share: float, tied: float, limit: float, model: int, title: str = "") -> Markup:
-    """Return a bar for a share of ranks; the part of the bar for tied ranks is pale.
-
-    Parameters
-    ----------
-    share, tied : float
-        Shares of all ranks: `share` is the length of the bar, `tied` the length of its pale part (ranks that tie with a
-        rival).
-    limit : float
-        The share that fills the width.
-    model : int
-    title : str
-    """
-    width, height = 160, 12
-    reach = width * share / limit if limit else 0.0
-    pale = width * tied / limit if limit else 0.0
-    bars = [
-        tag("rect", width=round(reach, 1), height=height, rx=1, fill="currentColor"),
-        patterned(model, 0, 0, round(reach, 1), height),
-        tag("rect", x=round(reach - pale, 1), width=round(pale, 1), height=height, class_="pale") if tied else None,
-    ]
-    return tag(
-        "svg", tag("title", title) if title else None, *bars, class_=f"bar {model_class(model)}",
-        viewBox=f"0 0 {width} {height}", width=width, height=height, aria_hidden="true",
-    )  # fmt: skip
 
 
 # ---- figures with axes: `kgeval.report.figures` makes them ----

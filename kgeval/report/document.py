@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
+from kgeval.base.wording import printable
 from kgeval.display.html import Markup, joined, patterns, tag
 from kgeval.display.html_tables import N_DIGITS, html_table
 from kgeval.display.media import table_records
@@ -93,7 +94,7 @@ class Beside:
     parts : sequence of parts
     """
 
-    parts: Sequence[Part]
+    parts: Sequence[PagePart]
 
 
 @dataclass(frozen=True)
@@ -110,12 +111,12 @@ class Fold:
     """
 
     title: str
-    parts: Sequence[Part]
+    parts: Sequence[PagePart]
     name: str = ""
     is_open: bool = False
 
 
-Part = Table | Text | Lines | Code | Figure | Beside | Fold | Markup
+PagePart = Table | Text | Lines | Code | Figure | Beside | Fold | Markup
 
 
 @dataclass(frozen=True)
@@ -136,13 +137,13 @@ class Section:
 
     name: str
     title: str
-    parts: Sequence[Part]
+    parts: Sequence[PagePart]
     question: str = ""
     link: str = ""
 
 
 def first_section(
-    title: str, verdict: str, outcome: str, details: Sequence[str], parts: Sequence[Part], link: str = "Answer"
+    title: str, verdict: str, outcome: str, details: Sequence[str], parts: Sequence[PagePart], link: str = "Answer"
 ) -> Section:
     """Return the section that a page starts with: its title, its verdict in large type, and what belongs to it.
 
@@ -213,10 +214,15 @@ def page_data(sections: Sequence[Section]) -> dict[str, Any]:
     sections : sequence of Section
     """
     tables = [table for one in sections for table in _tables(one.parts) if table.name]
-    return {"tables": {table.name: table_records(table) for table in tables}}
+    return {"tables": {table.name: [_printable(row) for row in table_records(table)] for table in tables}}
 
 
-def _tables(parts: Sequence[Part]) -> Iterator[Table]:
+def _printable(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row of a table with its labels as the page shows them."""
+    return {printable(name): printable(value) if isinstance(value, str) else value for name, value in row.items()}
+
+
+def _tables(parts: Sequence[PagePart]) -> Iterator[Table]:
     for part in parts:
         if isinstance(part, Table):
             yield part
@@ -232,7 +238,7 @@ def _section(section: Section, place: int) -> Markup:
     return tag("section", head, question, *map(_part, section.parts), id=section.name, aria_labelledby=name)
 
 
-def _part(part: Part) -> Markup:
+def _part(part: PagePart) -> Markup:
     """Return a part of a section as HTML."""
     if isinstance(part, Markup):
         return part
@@ -255,7 +261,7 @@ def _part(part: Part) -> Markup:
     return tag("details", title, *map(_part, part.parts), open=part.is_open, id=part.name or None, class_="fold")
 
 
-def cautions(texts: Sequence[str], n_open: int) -> list[Part]:
+def cautions(texts: Sequence[str], n_open: int) -> list[PagePart]:
     """Return the gravest cautions, and the others in a fold.
 
     Parameters
@@ -265,11 +271,11 @@ def cautions(texts: Sequence[str], n_open: int) -> list[Part]:
     n_open : int
     """
     rest = texts[n_open:]
-    fold = Fold(f"{len(rest)} more {'note' if len(rest) == 1 else 'notes'}", [Lines(rest)])
+    fold = Fold(f"{len(rest)} more {'note' if len(rest) == 1 else 'notes'}", [Lines(rest)], "notes")
     return [Lines(texts[:n_open], "caution"), *([fold] if rest else [])]
 
 
-def graded(notes: Sequence[str], grave: Sequence[str]) -> list[Part]:
+def graded(notes: Sequence[str], grave: Sequence[str]) -> list[PagePart]:
     """Return notes, gravest first, of which at most two are open, and only grave ones.
 
     Parameters

@@ -59,15 +59,15 @@ def rank_distribution(names: Sequence[str], found: Data, title: str) -> Figure:
     ----------
     names : sequence of str
     found : dict
-        From `kgeval.report.page_content.distribution`.
+        From `kgeval.report.page_distributions.distribution`.
     title : str
     """
     bins, n = found["bins"], len(names)
     is_many = n > MAX_BESIDE
     width = LANE if is_many else LANE / n
     marks: list[list[Mark]] = []
-    counts = [np.sum(list(of_side.values()), axis=0) for of_side in found["counts"]]
-    all_shares = [(of_model / max(1, total)).tolist() for of_model, total in zip(counts, found["totals"])]
+    pairs = zip(found["counts"], found["totals"])
+    all_shares = [(np.array(of_model) / max(1, total)).tolist() for of_model, total in pairs]
     top = max([0.01, *(end for ends in (*all_shares, *found["high"]) for end in ends if end is not None)])
     for m in range(n):
         shares, tied = all_shares[m], [count / max(1, found["totals"][m]) for count in found["tied"][m]]
@@ -109,7 +109,7 @@ def hits_curve(names: Sequence[str], hits: Data, title: str) -> Figure:
     ----------
     names : sequence of str
     hits : dict
-        From `kgeval.report.page_content.hits_at_cuts`.
+        From `kgeval.report.page_distributions.hits_at_cuts`.
     title : str
     """
     x_values = np.array(hits["k"], dtype=np.float64)

@@ -1,7 +1,7 @@
 """`write_page`: writes results as one HTML page that contains everything it needs and loads nothing from a network.
 
-Users and ``kgeval report`` call it. `kgeval.report.page_content` computes the numbers of the page, and
-`kgeval.report.page_sections` makes HTML and SVG of them; `kgeval.report.page_frame` makes the page of these sections.
+Users and ``kgeval report`` call it. The modules ``page_*`` make the sections of the page from a
+`kgeval.report.page_report.Report`, and `kgeval.report.document` makes HTML of them.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -24,21 +25,17 @@ from kgeval.data.dataset import Dataset
 from kgeval.display.media import drawn
 from kgeval.display.table import frame_table
 from kgeval.errors import DataError
-from kgeval.report.page_compared import best_first
-from kgeval.report.page_content import SUMMARY_METRICS, page_data
-from kgeval.report.page_frame import whole_page
-from kgeval.report.page_sections import sections
+from kgeval.report.document import Section, page_html
+from kgeval.report.page_answer import answer
+from kgeval.report.page_background import background
+from kgeval.report.page_cautions import cautions_of, head_lines
+from kgeval.report.page_distributions import distributions
+from kgeval.report.page_metrics import metrics
+from kgeval.report.page_relations import relations
+from kgeval.report.page_report import SUMMARY_METRICS, Report, report_of
+from kgeval.report.page_triples import triples
+from kgeval.report.page_where import where
 from kgeval.results.evaluation_result import EvaluationResult, have_same_ranks
-
-SECTIONS = (
-    ("answer", "Answer"),
-    ("metrics", "Metrics"),
-    ("where", "Where"),
-    ("relations", "Relations"),
-    ("triples", "Triples"),
-    ("distributions", "Distributions"),
-    ("background", "Background"),
-)
 
 
 @names_unknown_arguments()
@@ -105,18 +102,68 @@ def write_page(
     shown_names = _entity_names(entity_names, in_order)
     if comparison is None and len(named) > 1 and not mismatches(in_order, list(named)):
         comparison = compare(named)
-    if comparison is not None:  # the best model stands first, in the first colour
-        metric, key = next(iter(comparison.keys.items()))
-        named = {name: named[name] for name in best_first(comparison.values[metric], key.higher_is_better)}
-        in_order = list(named.values())
-    data = page_data(in_order, list(named), dataset, comparison, shown_names)
+    report = report_of(in_order, list(named), dataset, comparison, shown_names)
     datasets = dict.fromkeys(str(result.facts["dataset"]) for result in in_order)
     title = title if title and title.strip() else f"kgeval: {', '.join(datasets)}"
-    command = _command(list(named), dataset is not None)
-    made = sections(data, title, command, __version__, _latex(named, comparison))
-    text = whole_page(title, SECTIONS, made, data)
+    sections = page_sections(report, title, _command(list(named), dataset is not None))
+    text = page_html(title, sections, page_words(report))
     with replacing(path, overwrite) as stream:
         stream.write(text.encode("utf-8"))
+
+
+def page_sections(report: Report, title: str, command: str) -> list[Section]:
+    """Return the sections of the page.
+
+    Parameters
+    ----------
+    report : Report
+    title : str
+        The title of the page, which is its first heading.
+    command : str
+        The command that makes the page again.
+    """
+    return [
+        answer(report, title),
+        metrics(report, _latex(report)),
+        where(report),
+        relations(report),
+        triples(report),
+        distributions(report),
+        background(report, command, __version__),
+    ]
+
+
+def page_words(report: Report) -> dict[str, Any]:
+    """Return what the JSON of the page has beside its tables: models, verdict, cautions, protocol.
+
+    Parameters
+    ----------
+    report : Report
+    """
+    cautions, notes = cautions_of(report)
+    common, own = head_lines(report)
+    verdict = report.verdict
+    words = {
+        "models": report.names,
+        "verdict": {
+            "sentence": verdict.sentence,
+            "outcome": verdict.outcome,
+            "metric": report.metric,
+            "leaders": report.leaders,
+        },
+        "differences": report.differing,
+        "cautions": cautions,
+        "notes": notes,
+        "head": {"common": common, "own": own},
+    }
+    return dict(_printable(words))
+
+
+def _printable(value: Any) -> Any:
+    """Return a value of dicts, sequences and strings as lists of strings without control characters."""
+    if isinstance(value, dict):
+        return {key: _printable(item) for key, item in value.items()}
+    return printable(value) if isinstance(value, str) else [_printable(item) for item in value]
 
 
 def _entity_names(
@@ -161,13 +208,13 @@ def _command(names: Sequence[str], has_dataset: bool) -> str:
     return f"kgeval report {' '.join(files)}{given}{' --dataset FOLDER' if has_dataset else ''} -o PAGE.html"
 
 
-def _latex(named: Mapping[str, EvaluationResult], comparison: Comparison | None) -> str:
+def _latex(report: Report) -> str:
     """Return the table of metrics as LaTeX; marks of significance need a comparison."""
-    if comparison is not None:
-        return values_text(comparison, "latex")
+    if report.comparison is not None:
+        return values_text(report.comparison, "latex")
     values = pd.DataFrame(
-        [[result[metric] for metric in SUMMARY_METRICS] for result in named.values()],
-        index=pd.Index(list(named), dtype=object, name="model"),
+        [[result[metric] for metric in SUMMARY_METRICS] for result in report.results],
+        index=pd.Index(list(report.names), dtype=object, name="model"),
         columns=list(SUMMARY_METRICS),
     )
     return drawn(frame_table(values), "latex")

@@ -30,6 +30,7 @@ from kgeval.base.wording import printable
 from kgeval.benchmarks.model_benchmark import Benchmark
 from kgeval.comparison.comparison import Comparison
 from kgeval.comparison.names import Results, check_names, name_results
+from kgeval.comparison.rows import best_first
 from kgeval.display.html_tables import short
 from kgeval.errors import MetricError
 from kgeval.metrics import parse
@@ -42,9 +43,8 @@ from kgeval.metrics.retrieval.lists import RankedLists
 from kgeval.metrics.retrieval.stepwise import Steps
 from kgeval.report import figures, list_figures
 from kgeval.report.figure_matplotlib import draw, save_figure
-from kgeval.report.page_compared import best_first
-from kgeval.report.page_content import distribution, hits_at_cuts
-from kgeval.report.page_sections import column_words
+from kgeval.report.page_distributions import distribution, hits_at_cuts
+from kgeval.report.page_report import column_words
 from kgeval.results.evaluation_result import EvaluationResult, entity_part
 from kgeval.stats.across_datasets import Nemenyi
 
@@ -581,7 +581,12 @@ def _best_first(results: Any) -> Any:
     if isinstance(results, Comparison):
         metric, key = next(iter(results.keys.items()))
         named = dict(zip(results.names, results.results))
-        return {name: named[name] for name in best_first(results.values[metric], key.higher_is_better)}
+        return {
+            name: named[name]
+            for name in best_first(
+                dict(zip(results.names, results.values[metric].tolist())), bool(key.higher_is_better)
+            )
+        }
     if not isinstance(results, Benchmark):
         return results
     if len(results.datasets) > 1:
@@ -589,7 +594,8 @@ def _best_first(results: Any) -> Any:
             "this plot shows the ranks of one dataset, and the benchmark has "
             f"{len(results.datasets)}: {', '.join(map(printable, results.datasets))}; pass results of one of them"
         )
-    order = best_first(results.values[results.datasets[0]], results.keys[results.metric].higher_is_better)
+    higher = bool(results.keys[results.metric].higher_is_better)
+    order = best_first(dict(zip(results.models, results.values[results.datasets[0]].tolist())), higher)
     is_single = len(results.results) == len(results.models)
     runs = sorted(results.results.items(), key=lambda item: order.index(item[0].model))
     return {run.model if is_single else run.name: result for run, result in runs}

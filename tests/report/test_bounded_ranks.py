@@ -8,14 +8,16 @@ import pandas as pd
 import pytest
 from grids import light
 from made_results import replaced
-from page_cases import Reader
+from page_cases import Reader, content
 
 import kgeval as kg
 from kgeval.cli import main
 from kgeval.cli.output import summary_frame
 from kgeval.errors import MetricError
 from kgeval.report import exports, write_page
-from kgeval.report.page_content import page_data
+from kgeval.report.page_distributions import distribution, hits_at_cuts
+from kgeval.report.page_report import group_numbers, numbers_of, report_of
+from kgeval.report.page_triples import NOT_KEPT, hardest
 from kgeval.results.bounded import UNKNOWN_COUNT
 
 N = 5
@@ -38,58 +40,65 @@ def result_of(rows, unknown=None, **changes):
 
 def test_the_page_has_bounds_and_leaves_bounded_ranks_out():
     """MRR: 1, 1/2, then 1/4 to 1/2 and 1/3 to 1/2; hits@1 is 1/4 whatever the ranks are."""
-    data = page_data([result_of(ROWS)], ["lists"])
+    result = result_of(ROWS)
+    report = report_of([result], ["lists"])
+    data = content([result], ["lists"])
     assert data["cautions"] == ["2 of 4 ranks of lists are bounded: only their bounds are known."]
-    cells = dict(
-        zip((metric["key"] for metric in data["metrics"]), data["summary"][0]["rows"][0]["cells"], strict=True)
-    )
-    assert cells["mrr"][:3] == [None, None, None]
-    assert cells["mrr"][4:] == pytest.approx([25 / 48, 0.625])
-    assert "the value lies between 0.5208 and 0.6250" in cells["mrr"][3]
-    assert cells["hits@1"][0] == 0.25
-    assert len(cells["hits@1"]) == 4
-    assert data["distribution"]["counts"] == [{"object": [1, 1, 0, 0]}]
-    assert data["distribution"]["left_out"] == [{"object": 2}]
-    assert data["hits"]["k"] == [1, 2, 3, 4, 5]
-    assert data["hits"]["values"] == [[0.25, None, None, 1.0, 1.0]]
-    assert data["hits"]["bounds"] == [[[0.25, 0.5, 0.75, 1.0, 1.0], [0.25, 1.0, 1.0, 1.0, 1.0]]]
-    assert data["triples"][0]["left_out"] == 2
-    assert sorted(triple["rank"] for kind in ("hardest", "easiest") for triple in data["triples"][0][kind]) == [1, 2]
-    relations = data["relations"]
-    place = [metric["key"] for metric in relations["metrics"]].index("mrr")
-    of_0, of_1 = (relations["labels"].index(label) for label in "01")
-    least, greatest = relations["values"][0][place][4:]
-    assert [least[of_0], greatest[of_0]] == [0.625, 0.75]
-    assert [least[of_1], greatest[of_1]] == pytest.approx([5 / 12, 0.5])
-    lines = data["head"]["common"]
-    assert "note: mrr lies between 0.5208 and 0.6250" in lines
-    assert "note: 2 of 4 filtered ranks and 2 of 4 raw ranks are bounded: only bounds of them are known" in lines
+    row = data["tables"]["metrics-filtered-object"][0]
+    assert [row[name] for name in ("MRR", "MRR low", "MRR high")] == [None, None, None]
+    numbers, reason = numbers_of(result, "mrr")
+    assert numbers[3:] == pytest.approx([25 / 48, 0.625])
+    assert "the value lies between 0.5208 and 0.6250" in reason
+    assert reason in row["reason"]
+    assert row["hits@1"] == 0.25
+    assert len(numbers_of(result, "hits@1")[0]) == 3
+    found, hits = distribution([result]), hits_at_cuts([result])
+    assert found["counts"] == [[1, 1, 0, 0]]
+    assert found["left_out"] == [2]
+    assert data["tables"]["ranks"][-1] == {"rank": "bounded or unknown", "lists": 0.5}
+    assert hits["k"] == [1, 2, 3, 4, 5]
+    np.testing.assert_array_equal(hits["values"], [[0.25, np.nan, np.nan, 1.0, 1.0]])
+    assert hits["bounds"] == [[[0.25, 0.5, 0.75, 1.0, 1.0], [0.25, 1.0, 1.0, 1.0, 1.0]]]
+    _, left, table = hardest(report, 0)
+    assert left.text == "2 ranks are bounded or unknown, and are not in this table."
+    assert sorted(cell.numbers[0] for cell in table.columns[0].cells) == [1, 2]
+    rows, _ = group_numbers(report.by_relation[0], "mrr", report.parts[0], "relation")
+    of_0, of_1 = (rows[report.relations.index(label)][3:] for label in "01")
+    assert list(of_0) == [0.625, 0.75]
+    assert of_1 == pytest.approx([5 / 12, 0.5])
+    assert "lists: mrr lies between 0.5208 and 0.6250." in data["notes"]
+    said = "lists: 2 of 4 filtered ranks and 2 of 4 raw ranks are bounded: only bounds of them are known."
+    assert said in data["notes"]
 
 
 def test_a_page_of_known_ranks_has_no_bounds():
-    data = page_data([result_of([(*row[:2], False) for row in ROWS])], ["scores"])
-    assert data["hits"]["bounds"] == [None]
-    assert all(len(parts) == 4 for parts in data["relations"]["values"][0])
-    assert all(len(cell) == 4 for cell in data["summary"][0]["rows"][0]["cells"])
+    result = result_of([(*row[:2], False) for row in ROWS])
+    report = report_of([result], ["scores"])
+    assert hits_at_cuts([result])["bounds"] == [None]
+    rows, _ = group_numbers(report.by_relation[0], "mrr", report.parts[0], "relation")
+    assert [len(row) for row in rows] == [3, 3]
+    assert all(len(numbers_of(result, name)[0]) == 3 for name in ("mrr", "hits@1", "mr"))
 
 
 def test_the_page_of_unknown_numbers():
     """Unknown numbers of rivals: no number of candidates; the bins end at the worst known rank."""
     rows = [(*row[:2], False) for row in ROWS]
     result = result_of(rows, {"rivals": "not in the file"}, rivals_raw=UNKNOWN_COUNT, rivals_filtered=UNKNOWN_COUNT)
-    data = page_data([result], ["ranks"])
-    assert {triple["of"] for kind in ("hardest", "easiest") for triple in data["triples"][0][kind]} == {None}
-    assert data["distribution"]["bins"] == ["1", "2", "3"]
-    assert (
-        data["distribution"]["counts"] == [{"object": [1, 1, 2]}]
-        or sum(data["distribution"]["counts"][0]["object"]) == 4
-    )
-    assert data["triples"][0]["rivals"] == "not kept"
+    said, table = hardest(report_of([result], ["ranks"]), 0)
+    assert not [cell.text for cell in table.columns[0].cells if " of " in cell.text]
+    found = distribution([result])
+    assert found["bins"] == ["1", "2", "3"]
+    assert sum(found["counts"][0]) == 4
+    assert said.text == NOT_KEPT
+    data = content([result], ["ranks"])
     assert "unknown: numbers of rivals: not in the file" in data["head"]["common"]
+    assert "ranks: unknown: numbers of rivals: not in the file." in data["cautions"]
     columns = {f"{name}_filtered": UNKNOWN_COUNT for name in ("better", "tied", "rivals")}
-    no_ranks = page_data([result_of(rows, {"filtered": "raw ranks only"}, **columns)], ["raw"])
-    assert no_ranks["distribution"]["left_out"] == [{"object": 4}]
-    assert no_ranks["summary"][0]["rows"][0]["cells"][0] == [None, None, None, "raw ranks only"]
+    no_ranks = result_of(rows, {"filtered": "raw ranks only"}, **columns)
+    assert distribution([no_ranks])["left_out"] == [4]
+    (value, low, high), reason = numbers_of(no_ranks, "mrr")
+    assert all(map(math.isnan, (value, low, high)))
+    assert reason == "raw ranks only"
 
 
 def test_exports_have_no_rank_for_an_bounded_row(tmp_path):

@@ -90,13 +90,9 @@ def test_names_of_outliers_do_not_overlap():
 
 
 def test_bars_are_to_scale():
-    """A quarter of the limit fills a quarter of the width; the tied part is at its end."""
-    rects = ElementTree.fromstring(charts.share_bar(0.1, 0.05, 0.4, 0)).findall("rect")
-    assert [float(rect.get("width")) for rect in rects] == [40, 20]
-    assert float(rects[1].get("x")) == 20
+    """Half of the limit fills half of the width of its side."""
     bar = ElementTree.fromstring(charts.contribution_bar(-0.5, (-1.0, 1.0), 1)).find("g/rect")
     assert (float(bar.get("x")), float(bar.get("width"))) == (250, 250)
-    assert len(ElementTree.fromstring(charts.share_bar(0.1, 0.0, 0.4, 2)).findall("rect")) == 2  # with its pattern
 
 
 def test_curves_have_bands_and_gaps():

@@ -3,7 +3,6 @@
 import base64
 import hashlib
 import json
-import math
 import re
 
 import numpy as np
@@ -15,10 +14,11 @@ import kgeval as kg
 from kgeval.audit import data_audit
 from kgeval.base.wording import shown_label
 from kgeval.comparison.comparison import compare
+from kgeval.display.table import Column, difference_cell
+from kgeval.report import page_triples
 from kgeval.report.colours import COLOURS, DARK_COLOURS
+from kgeval.report.document import CITATION, content_policy, embedded_json
 from kgeval.report.page import write_page
-from kgeval.report.page_frame import content_policy, embedded_json
-from kgeval.report.page_numbers import difference_text, value_text
 from kgeval.results.evaluation_result import audit_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")
@@ -27,14 +27,19 @@ pytestmark = pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")
 # ---- the tables ----
 
 
-def with_interval(value, low, high, metric):
-    return f"{value_text(value, metric)}[{value_text(low, metric)}, {value_text(high, metric)}]"
+def texts(cells):
+    """What a column shows: texts and intervals."""
+    return [f"{cell.text} {cell.interval}".strip() for cell in cells]
 
 
 def test_the_verdict_stands_first(reader, made):
-    """The first paragraph is the sentence of `verdict_of`; the first table has the first metric, best model first."""
-    sentence = kg.comparison.verdict.verdict_of(dict(zip(NAMES, made[0])), made[2]).sentence
-    assert "".join(reader.text).strip().index(sentence) < 250
+    """First the first part of `verdict_of`, then the others in smaller type; the first table is best model first."""
+    first, *rest = kg.comparison.verdict.verdict_of(dict(zip(NAMES, made[0])), made[2]).parts
+    text = "".join(reader.text).strip()
+    assert text.index(first) < 250
+    assert text.index("; ".join(rest)[1:]) < 500
+    kinds = [a.get("class") for tag, a in reader.elements if tag == "p"][:2]
+    assert kinds == ["verdict better", "details"]
     assert list(reader.tables)[:3] == ["first", "differences", "metrics-filtered-both"]
     values = {name: sum(1 / rank for *_, rank in ranks_of(result)) / 300 for name, result in zip(NAMES, made[0])}
     shown = [(row[0][0], float(row[1][1]["data-v"])) for row in reader.rows("first")]
@@ -55,11 +60,14 @@ def test_every_number_of_the_metric_tables_is_shown(reader, made):
             assert [row[0][0] for row in rows] == [*NAMES, "chance"]
             for row, result in zip(rows, results):
                 ranks = [rank for own, _, rank in ranks_of(result, setting) if side in (own, "both")]
-                for heading, (text, attributes) in zip(heads[1:6], row[1:]):
+                for heading, (_, attributes) in zip(heads[1:6], row[1:]):
                     assert float(attributes["data-v"]) == pytest.approx(mean_of(heading, ranks), rel=1e-6)
-                    interval = result.interval(f"{setting}.{side}.{heading.lower()}")
-                    assert float(attributes["data-l"]) == pytest.approx(interval.low, rel=1e-6)
-                    assert text == with_interval(interval.value, interval.low, interval.high, heading.lower())
+            for place, heading in enumerate(heads[1:6], 1):
+                found = [result.interval(f"{setting}.{side}.{heading.lower()}") for result in results]
+                shown = [row[place] for row in rows[:3]]
+                assert [float(cell[1]["data-l"]) for cell in shown] == pytest.approx([one.low for one in found])
+                column = Column.of_values("", [(one.value, one.low, one.high) for one in found], heading.lower())
+                assert [text for text, _ in shown] == texts(column.cells)
 
 
 def test_bold_are_the_leader_and_what_it_cannot_be_told_from(reader, made):
@@ -116,7 +124,7 @@ def test_a_leader_is_bold_even_if_it_is_not_above_chance(random_page):
         if key in comparison.keys:
             leaders = kg.comparison.verdict.verdict_of(results, comparison, key).leaders
             assert {name for name, row in zip(names, rows) if is_marked(row[place], "best")} == set(leaders)
-            n_grey += sum(is_marked(row[place], "best") and is_marked(row[place], "grey") for row in rows)
+            n_grey += sum(is_marked(row[place], "best") and is_marked(row[place], "faint") for row in rows)
     assert n_grey > 0
 
 
@@ -133,14 +141,14 @@ def close_page(made, tmp_path_factory):
     return Reader(path)
 
 
-@pytest.mark.parametrize(("name", "place"), [("differences", 2), ("tests", 3)])
+@pytest.mark.parametrize(("name", "place"), [("differences", 1), ("tests", 3)])
 @pytest.mark.thorough
 def test_an_undecided_difference_is_not_bold_whatever_its_interval(close_page, reader, name, place):
     """Holm's method decides, not the interval."""
-    cells = [row[place] for row in close_page.rows(name) if len(row) > place]
+    cells = [row[place] for row in close_page.rows(name)]
     assert cells
-    assert not any(is_marked(cell, "sure") or is_marked(cell, "best") for cell in cells)
-    assert any(is_marked(row[place], "sure") for row in reader.rows(name) if len(row) > place)
+    assert not any(is_marked(cell, "best") for cell in cells)
+    assert any(is_marked(row[place], "best") for row in reader.rows(name))
 
 
 def test_differences_of_relations_are_bold_if_the_corrected_interval_decides(reader, made):
@@ -154,13 +162,13 @@ def test_differences_of_relations_are_bold_if_the_corrected_interval_decides(rea
     for row in reader.rows("relations"):
         for frame, cell in zip(frames, row[start:]):
             found = frame.loc[labels[row[0][0]]]
-            assert is_marked(cell, "sure") == found["decided"]
+            assert is_marked(cell, "best") == found["decided"]
             n_open += bool(found["low"] * found["high"] > 0 and not found["decided"])
     assert n_open > 0  # the uncorrected interval would have marked these
     for frame, pair in zip(frames, pairs):
         for row in reader.rows(f"gains-{NAMES.index(pair[1])}"):
             if row[0][0] in labels:
-                assert is_marked(row[3], "sure") == frame.loc[labels[row[0][0]], "decided"]
+                assert is_marked(row[3], "best") == frame.loc[labels[row[0][0]], "decided"]
     bodies = [attributes for tag, attributes in reader.elements if tag == "tbody" and "data-n" in attributes]
     kinds = [attributes.get("data-sure") for attributes in bodies]
     signs = [frames[0].loc[labels[row[0][0]], ["decided", "difference"]] for row in reader.rows("relations")]
@@ -176,7 +184,7 @@ def test_a_title_row_of_the_tests_is_as_wide_as_the_table(close_page, made, tmp_
     write_page(made[0][:2], tmp_path / "sizes.html", comparison=comparison)
     widths = []
     for reader in (close_page, Reader(tmp_path / "sizes.html")):
-        title = next(row for row in reader.tables["tests"]["rows"] if len(row) == 1)
+        title = next(row for row in reader.tables["tests"]["rows"] if "colspan" in row[0][1])
         assert int(title[0][1]["colspan"]) == len(reader.heads("tests"))
         widths.append(len(reader.heads("tests")))
     assert widths == [9, 10]
@@ -209,35 +217,38 @@ def test_the_forest_shows_the_differences_of_all_pairs(reader, made):
         sign = 1 if row["first"] == first else -1
         assert values[first] >= values[second]
         ends = sorted((sign * row["low"], sign * row["high"]))
-        assert float(cells[2][1]["data-v"]) == pytest.approx(sign * row["difference"], rel=1e-6)
-        assert float(cells[2][1]["data-l"]) == pytest.approx(ends[0], rel=1e-6)
-        assert cells[2][0] == "".join(difference_text((sign * row["difference"], *ends), "mrr"))
+        assert float(cells[1][1]["data-v"]) == pytest.approx(sign * row["difference"], rel=1e-6)
+        assert float(cells[1][1]["data-l"]) == pytest.approx(ends[0], rel=1e-6)
+        cell = difference_cell((sign * row["difference"], *ends), 4, bool(row["better"]))
+        assert cells[1][0] == f"{cell.text} {cell.interval}"
         assert float(cells[3][1]["data-v"]) == pytest.approx(row["p_corrected"], rel=1e-6)
 
 
 @pytest.mark.thorough
 def test_five_models_have_a_matrix_in_place_of_ten_pairs(made, tmp_path):
-    """Row - column for each two models, antisymmetric; only one pair is detailed."""
+    """Row - column for each two models, the better one in the row; only one pair is detailed."""
     results = [*made[0], *(replaced(result) for result in made[0][:2])]
     names = ["A", "B", "C", "A again", "B again"]
     write_page(results, tmp_path / "five.html", names=names)
     reader = Reader(tmp_path / "five.html")
     rows = reader.rows("differences")
-    order = [row[0][0] for row in rows]
+    order = [*(row[0][0] for row in rows), reader.heads("differences")[-1]]
     assert sorted(order) == sorted(names)
+    assert reader.heads("differences")[1:] == order[1:]
     mrr = {name: result["mrr"] for name, result in zip(names, results)}
     for i, row in enumerate(rows):
-        for j, (text, attributes) in enumerate(row[1:]):
-            if i == j:
+        for j, (text, attributes) in enumerate(row[1:], 1):
+            if i >= j:
                 assert text == ""
                 continue
             expected = mrr[order[i]] - mrr[order[j]]
             assert float(attributes["data-v"]) == pytest.approx(expected, abs=1e-7)
+            assert expected >= 0
     assert len([name for name in reader.tables if name.startswith("gains-")]) == 1
 
 
 def test_gains_and_losses_and_the_rest_add_up(reader, made):
-    """The 8 largest gains, the others together, the 8 largest losses; the sum is the difference."""
+    """The 8 largest gains, the 8 largest losses, the others together; the sum is the difference."""
     comparison = made[2]
     best, second = (row[0][0] for row in reader.rows("first")[:2])
     frame = comparison.by("relation", "mrr", best, second)["contribution"]
@@ -246,7 +257,7 @@ def test_gains_and_losses_and_the_rest_add_up(reader, made):
     won = sorted((value for value in frame if value > 0), reverse=True)
     lost = sorted(value for value in frame if value < 0)
     n_rest = len(frame) - len(won[:8]) - len(lost[:8])
-    expected = [*won[:8], *([frame.sum() - sum(won[:8]) - sum(lost[:8])] if n_rest else []), *lost[:8][::-1]]
+    expected = [*won[:8], *lost[:8], *([frame.sum() - sum(won[:8]) - sum(lost[:8])] if n_rest else [])]
     assert values == pytest.approx([*expected, frame.sum()], abs=1e-6)
     assert frame.sum() == pytest.approx(made[0][NAMES.index(best)]["mrr"] - made[0][NAMES.index(second)]["mrr"])
     assert [row[0][0] for row in rows if row[0][0].startswith("the other")] == [f"the other {n_rest}"] * bool(n_rest)
@@ -268,25 +279,35 @@ def test_the_relations_are_shown(reader, made):
             ranks = [rank for _, own, rank in ranks_of(result) if own == p]
             assert float(attributes["data-v"]) == pytest.approx(sum(1 / rank for rank in ranks) / len(ranks), rel=1e-6)
             assert int(float(row[1][1]["data-v"])) == len(ranks)
-        for frame, (text, attributes) in zip(frames, row[start + 3 :]):
+        for frame, (_, attributes) in zip(frames, row[start + 3 :]):
             cell = frame.loc[made[1].relations.labels[p], ["difference", "low", "high"]].tolist()
             assert float(attributes["data-v"]) == pytest.approx(cell[0], abs=1e-7)
-            assert text == "".join(difference_text([None if math.isnan(end) else end for end in cell], "mrr"))
+    in_order = [made[1].relations.labels[labels[row[0][0]]] for row in rows]
+    for place, frame in enumerate(frames, start + 3):
+        found = frame.loc[in_order]
+        gaps = list(zip(found["difference"], found["low"], found["high"]))
+        column = Column.of_differences("", gaps, "mrr", found["decided"].tolist())
+        assert [row[place][0] for row in rows] == texts(column.cells)
 
 
 def test_the_distribution_is_shown(reader, data):
     """Each bin with the share of each model."""
-    rows = reader.rows("ranks")
-    assert [row[0][0] for row in rows] == data["distribution"]["bins"]
-    for model, counts in enumerate(data["distribution"]["counts"]):
-        shares = [(a + b) / 300 for a, b in zip(counts["subject"], counts["object"])]
-        assert [float(row[2 + 2 * model][1]["data-v"]) for row in rows] == pytest.approx(shares, rel=1e-6)
-    assert len(reader.rows("hits")) == len(data["hits"]["k"])
+    rows, shown = reader.rows("ranks"), data["tables"]["ranks"]
+    assert [row[0][0] for row in rows] == [record["rank"] for record in shown]
+    for model, name in enumerate(NAMES):
+        shares = [record[name] for record in shown]
+        assert sum(shares) == pytest.approx(1, abs=1e-12)
+        assert [float(row[1 + model][1]["data-v"]) for row in rows] == pytest.approx(shares, rel=1e-6)
+    assert len(reader.rows("hits")) == len(data["tables"]["hits"])
 
 
 def test_all_tests_are_shown(reader, made):
-    rows = [row for row in reader.rows("tests") if len(row) > 1]
-    table = made[2].differences.to_dict("records")
+    """Pair by pair, the best models first."""
+    rows = reader.rows("tests")
+    pairs = [(a, b) for a, b in (NAMES[:2], NAMES[::2], NAMES[1:])]
+    assert reader.titles("tests") == [f"{a} - {b}" for a, b in pairs]
+    found = {(row["first"], row["second"], row["metric"]): row for row in made[2].differences.to_dict("records")}
+    table = [found[(*pair, metric)] for pair in pairs for metric in made[2].keys]
     assert len(rows) == len(table) == 9
     for cells, row in zip(rows, table):
         assert float(cells[3][1]["data-v"]) == pytest.approx(row["difference"], rel=1e-6)
@@ -299,8 +320,8 @@ def test_p_values_are_not_limited_by_the_number_of_swaps(reader, made):
     """999 swaps show no p below 0.001; the bound of their tail does."""
     small = [row["p"] < 1 / 10_000 for row in made[2].differences.to_dict("records")]
     assert any(small)
-    shown = [row[4][0] for row in reader.rows("tests") if len(row) > 1]
-    assert [text.startswith("< 0.0001") for text in shown] == small
+    shown = [row[4][0] for row in reader.rows("tests")]
+    assert sorted(text.startswith("< 0.0001") for text in shown) == sorted(small)
 
 
 @pytest.fixture(scope="module")
@@ -335,9 +356,9 @@ def test_another_first_metric_is_that_of_the_whole_page(made, tmp_path, metric):
     shown = [(row[0][0], float(row[1][1]["data-v"])) for row in reader.rows("first")]
     assert [name for name, _ in shown] == [comparison.best(metric), *(set(values) - {comparison.best(metric)})]
     assert [value for _, value in shown] == pytest.approx([values[name] for name, _ in shown], rel=1e-6)
-    difference = float(reader.rows("differences")[0][2][1]["data-v"])
+    difference = float(reader.rows("differences")[0][1][1]["data-v"])
     assert difference == pytest.approx(shown[0][1] - shown[1][1], rel=1e-4, abs=1e-6)
-    assert kg.comparison.verdict.verdict_of(dict(zip(["one", "two"], made[0])), comparison).sentence in "".join(
+    assert kg.comparison.verdict.verdict_of(dict(zip(["one", "two"], made[0])), comparison).parts[0] in "".join(
         reader.text
     )
 
@@ -348,7 +369,7 @@ def test_results_that_were_evaluated_alike_are_compared(made, tmp_path):
     write_page(made[0][:2], tmp_path / "two.html", names=["one", "two"])
     shown = Reader(tmp_path / "two.html").rows("differences")[0]
     comparison = compare(dict(zip(["one", "two"], made[0])))
-    assert float(shown[2][1]["data-v"]) == pytest.approx(comparison.differences["difference"][0], rel=1e-6)
+    assert float(shown[1][1]["data-v"]) == pytest.approx(comparison.differences["difference"][0], rel=1e-6)
     assert float(shown[3][1]["data-v"]) == pytest.approx(comparison.differences["p_corrected"][0], rel=1e-6)
 
 
@@ -382,10 +403,11 @@ def test_the_glossary_does_not_take_realistic_ties_for_random_ones(reader):
     assert "The mean of a metric over ties broken at random is another policy, expected." in text
 
 
-def test_the_dataset_section_shows_the_audit(reader, data):
+def test_the_dataset_section_shows_the_audit(reader, data, made):
     """Each finding is a row: kind, relation or split, share, count, example, effect."""
-    findings, rows = data["audit"]["findings"], reader.rows("audit")
+    findings, rows = kg.audit(made[1]).to_dict(kg.audit(made[1]).brief)["findings"], reader.rows("audit")
     assert [row[0][0] for row in rows] == [found["kind"] for found in findings]
+    assert [record["count"] for record in data["tables"]["audit"]] == [found["count"] for found in findings]
     assert [int(float(row[3][1]["data-v"])) for row in rows] == [found["count"] for found in findings]
     assert [row[5][0] for row in rows] == [found["effect"] for found in findings]
     assert "reversed pair in train" in {row[0][0] for row in rows}
@@ -459,7 +481,7 @@ def test_embedded_json_can_hold_no_tag():
 
 
 def test_the_page_embeds_its_data(reader, data):
-    """The JSON of the page is what `page_data` made, with seven significant digits."""
+    """The JSON of the page is what the tables hold, with seven significant digits, and words."""
     assert reader.data() == rounded(data)
 
 
@@ -528,7 +550,7 @@ def test_the_code_of_the_page_makes_no_html_of_text(reader):
 
 
 def test_the_citation_is_that_of_the_readme(reader, root):
-    citation = kg.report.page_parts.citation(kg.__version__)
+    citation = CITATION.replace("VERSION", kg.__version__)
     assert citation in "".join(reader.text)
     assert citation in (root / "README.md").read_text(encoding="utf-8")
 
@@ -547,11 +569,11 @@ def test_the_same_results_give_the_same_bytes(made, page, tmp_path):
 
 @pytest.mark.thorough
 def test_a_large_page_is_small_enough(tmp_path):
-    """FB15k-237 with three models: at most 1.5 MB, all relations in it."""
+    """FB15k-237 with three models: at most 1.15 MB, all relations in it."""
     results, dataset = like_fb15k237(3)
     comparison = compare(results, names=["A", "B", "C"], n_resamples=99)
     write_page(results, tmp_path / "large.html", dataset=dataset, comparison=comparison)
-    assert (tmp_path / "large.html").stat().st_size <= 1_500_000
+    assert (tmp_path / "large.html").stat().st_size <= 1_150_000
     reader = Reader(tmp_path / "large.html")
     assert len(reader.rows("relations")) == 237
     assert sum(float(row[1][1]["data-v"]) for row in reader.rows("relations")) == 40_932
@@ -646,7 +668,7 @@ def test_a_comparison_of_equal_results_in_another_order_is_taken(made, tmp_path)
     results, _, comparison = made
     order = [results[2], replaced(results[0]), results[1]]
     write_page(order, tmp_path / "page.html", names=["Bad", "Good", "<b>Mid</b>"], comparison=comparison)
-    assert Reader(tmp_path / "page.html").data()["models"] == ["Bad", "Good", "<b>Mid</b>"]
+    assert Reader(tmp_path / "page.html").data()["models"] == NAMES  # the best model first
 
 
 @pytest.mark.parametrize("kind", ["loaded", "with columns", "noted"])
@@ -662,7 +684,7 @@ def test_a_comparison_of_the_same_ranks_is_taken(made, tmp_path, kind):
         "noted": noted(result, "said"),
     }[kind]
     write_page([again, made[0][0]], tmp_path / "page.html", names=["a", "b"], comparison=comparison)
-    assert Reader(tmp_path / "page.html").data()["models"] == ["a", "b"]
+    assert Reader(tmp_path / "page.html").data()["models"] == ["b", "a"]  # the best model first
 
 
 @pytest.mark.parametrize("title", ["", "  ", None])
@@ -709,5 +731,5 @@ def test_a_model_that_changed_leaves_the_page_without_rivals(tmp_path):
     result = kg.evaluate(lambda s, p, o: weights[s, o], dataset, progress=False)
     weights *= -1.0
     write_page(result, tmp_path / "page.html", names="mine")
-    assert Reader(tmp_path / "page.html").data()["triples"][0]["rivals"] == "not kept"
+    assert page_triples.NOT_KEPT in "".join(Reader(tmp_path / "page.html").text)
     assert (tmp_path / "page.html").stat().st_size > 20_000

@@ -163,7 +163,7 @@ def test_it_filters_and_the_link_keeps_it(fresh, page, reader):
     column = reader.heads("relations").index(next(h for h in reader.heads("relations") if " - " in h))
     kinds = {
         label: ("first" if float(row[column][1]["data-v"]) > 0 else "second")
-        if "sure" in row[column][1]["class"].split() else "none"
+        if "best" in row[column][1]["class"].split() else "none"
         for label, row in rows.items()
     }  # fmt: skip
     for kind in ("first", "second", "none"):
@@ -188,7 +188,9 @@ def test_a_relation_opens_its_metrics_and_triples(fresh, made):
     mrr = made[0][0].by("relation", metrics="mrr").loc[made[1].relations.labels[p], "mrr"]
     assert f"Good: MRR {mrr:.4f}, " in text
     assert f"hits@10 {values:.4f}" in text
-    assert "largest disagreements of" in text
+    frame = made[2].disagreements("Good", "<b>Mid</b>", limit=300)
+    worst = frame[(frame["p"] == made[1].relations.labels[p]).to_numpy()].iloc[0]
+    assert f": {worst['rank_first']:.0f}, {worst['rank_second']:.0f}" in text
 
 
 DOWNLOADED = """

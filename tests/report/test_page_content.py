@@ -9,14 +9,23 @@ import pandas as pd
 import pytest
 from grids import light
 from made_results import noted, replaced
-from page_cases import HOSTILE, LINK, N_ENTITIES, N_RELATIONS, N_TEST, NAMES, mean_of, ranks_of
+from page_cases import HOSTILE, LINK, N_ENTITIES, N_RELATIONS, N_TEST, NAMES, content, mean_of, ranks_of
 
 import kgeval as kg
 from kgeval.base.wording import printable, shown_label
 from kgeval.comparison.beside import with_baselines
-from kgeval.report import page_content as page_content_module
-from kgeval.report.page_content import page_data
-from kgeval.results.evaluation_result import header_lines, kept_rivals
+from kgeval.report import page_report
+from kgeval.report.document import Fold
+from kgeval.report.page_answer import values
+from kgeval.report.page_cautions import merged
+from kgeval.report.page_distributions import distribution, hits_at_cuts
+from kgeval.report.page_groups import breakdown, group_values
+from kgeval.report.page_metrics import metric_table
+from kgeval.report.page_relations import patterns_of, triples_by_relation
+from kgeval.report.page_report import report_of
+from kgeval.report.page_triples import NO_RIVALS, hardest, triples
+from kgeval.report.page_where import gains
+from kgeval.results.evaluation_result import kept_rivals
 
 pytestmark = pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")
 
@@ -24,103 +33,102 @@ pytestmark = pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")
 # ---- the data ----
 
 
+HEADINGS = ["MRR", "hits@1", "hits@3", "hits@10", "MR", "AMRI"]
+GROUPS = [(setting, side) for setting in ("filtered", "raw") for side in ("both", "subject", "object")]
+
+
 @pytest.mark.thorough
 def test_the_metric_table_holds_every_setting_and_side(made, data):
-    """Six groups of three models and chance; each value by its definition from the counts."""
+    """Six tables of three models and chance; each value by its definition from the counts."""
     results = made[0]
-    groups = [(group["setting"], group["side"]) for group in data["summary"]]
-    assert groups == [(setting, side) for setting in ("filtered", "raw") for side in ("both", "subject", "object")]
-    headings = [metric["heading"] for metric in data["metrics"]]
-    assert headings == ["MRR", "hits@1", "hits@3", "hits@10", "MR", "AMRI"]
-    assert [metric["higher_is_better"] for metric in data["metrics"]] == [True, True, True, True, False, True]
-    for group in data["summary"]:
-        assert [row["name"] for row in group["rows"]] == NAMES
-        for row, result in zip(group["rows"], results):
-            ranks = [r for side, _, r in ranks_of(result, group["setting"]) if group["side"] in (side, "both")]
-            assert row["n"] == len(ranks)
-            for heading, cell in zip(headings[:5], row["cells"]):
-                assert cell[0] == pytest.approx(mean_of(heading, ranks), abs=1e-12)
-        assert [row["name"] for row in group["chance"]] == ["chance"]
-        for heading, cell in zip(headings, group["chance"][0]["cells"]):
-            chance = results[0].chance(f"{group['setting']}.{group['side']}.{heading.lower()}").value
-            assert cell == [chance, None, None, ""]
+    names = [name.split("-")[1:] for name in data["tables"] if name.startswith(("metrics-filtered", "metrics-raw"))]
+    assert names == [list(group) for group in GROUPS]
+    for setting, side in GROUPS:
+        *rows, chance = data["tables"][f"metrics-{setting}-{side}"]
+        assert [row["model"] for row in rows] == NAMES
+        for row, result in zip(rows, results):
+            ranks = [r for own, _, r in ranks_of(result, setting) if side in (own, "both")]
+            for heading in HEADINGS[:5]:
+                assert row[heading] == pytest.approx(mean_of(heading, ranks), abs=1e-12)
+        assert chance["model"] == "chance"
+        for heading in HEADINGS:
+            assert chance[heading] == results[0].chance(f"{setting}.{side}.{heading.lower()}").value
 
 
 @pytest.mark.thorough
 def test_the_intervals_are_those_of_the_result(made, data):
     """Value, low, high and no reason, under the key that the row and the column name."""
-    for group in data["summary"]:
-        for row, result in zip(group["rows"], made[0]):
-            for metric, cell in zip(data["metrics"], row["cells"]):
-                found = result.interval(f"{group['setting']}.{group['side']}.{metric['key']}")
-                assert cell == [found.value, found.low, found.high, ""]
-                assert cell[1] < cell[0] < cell[2]
+    for setting, side in GROUPS:
+        for row, result in zip(data["tables"][f"metrics-{setting}-{side}"], made[0]):
+            assert "reason" not in row
+            for heading in HEADINGS:
+                found = result.interval(f"{setting}.{side}.{heading.lower()}")
+                shown = [row[heading], row[f"{heading} low"], row[f"{heading} high"]]
+                assert shown == [found.value, found.low, found.high]
+                assert shown[1] < shown[0] < shown[2]
 
 
-def test_the_distribution_counts_every_rank_once(made, data):
+def test_the_distribution_counts_every_rank_once(made):
     """Bins 1, 2, 3-4, 5-9, 10-19, ...; a rank between two bins counts in the lower one."""
-    bins = ["1", "2", "3–4", "5–9", "10–19", "20–29", "30–40"]
-    assert data["distribution"]["bins"] == bins
+    found = distribution(made[0])
+    assert found["bins"] == ["1", "2", "3–4", "5–9", "10–19", "20–29", "30–40"]
     starts = [1, 2, 3, 5, 10, 20, 30, math.inf]
-    for counts, result in zip(data["distribution"]["counts"], made[0]):
-        for side in ("subject", "object"):
-            ranks = [rank for own, _, rank in ranks_of(result) if own == side]
-            expected = [sum(low <= rank < high for rank in ranks) for low, high in zip(starts, starts[1:])]
-            assert counts[side] == expected
-            assert sum(expected) == N_TEST
+    for counts, result in zip(found["counts"], made[0]):
+        ranks = [rank for _, _, rank in ranks_of(result)]
+        assert counts == [sum(low <= rank < high for rank in ranks) for low, high in zip(starts, starts[1:])]
+        assert sum(counts) == 2 * N_TEST
 
 
 def test_a_tied_rank_falls_in_the_lower_bin():
     """Four entities that all score alike: among 3 rivals the realistic rank is 2.5."""
     dataset = kg.Dataset.from_arrays(test=[[0, 0, 1]], n_entities=4, n_relations=1)
     result = kg.evaluate(lambda s, p, o: np.zeros(len(s)), dataset, progress=False)
-    found = page_data([result], ["m"])["distribution"]
+    found = distribution([result])
     assert found["bins"] == ["1", "2", "3–4"]
-    assert found["counts"] == [{"subject": [0, 1, 0], "object": [0, 1, 0]}]
-    assert found["left_out"] == [{"subject": 0, "object": 0}]
+    assert found["counts"] == [[0, 2, 0]]
+    assert found["left_out"] == [0]
 
 
-def test_the_hits_curve(made, data):
+def test_the_hits_curve(made):
     """At each cut-off the share of ranks up to it, from 1 to the number of candidates."""
-    cuts = data["hits"]["k"]
+    hits = hits_at_cuts(made[0])
+    cuts = hits["k"]
     assert cuts[:3] == [1, 2, 3]
     assert cuts == sorted(set(cuts))
     assert cuts[-1] == max(int(r.table["rivals_filtered"].max()) for r in made[0]) + 1
-    for values, result in zip(data["hits"]["values"], made[0]):
+    for curve, result in zip(hits["values"], made[0]):
         ranks = [rank for _, _, rank in ranks_of(result)]
-        assert values == pytest.approx([sum(rank <= k for rank in ranks) / len(ranks) for k in cuts], abs=1e-12)
+        assert curve == pytest.approx([sum(rank <= k for rank in ranks) / len(ranks) for k in cuts], abs=1e-12)
 
 
 @pytest.mark.thorough
 def test_the_relations(made, data):
     """Each relation of the test split, most ranks first: n, values by their definition, the intervals of `by`."""
     results, dataset, _ = made
-    found = data["relations"]
     counted = np.bincount(np.asarray(dataset["test"])[:, 1], minlength=N_RELATIONS)
     order = sorted(np.flatnonzero(counted), key=lambda p: (-counted[p], dataset.relations.labels[p]))
-    assert found["labels"] == [shown_label(dataset.relations.labels[p]) for p in order]
-    assert found["n_all"] == len(order)
-    for counts, values, result in zip(found["n"], found["values"], results):
-        frame = result.by("relation", metrics="mrr,hits@1,hits@3,hits@10,mr")
-        assert counts == [2 * counted[p] for p in order]
-        for metric, parts in zip(found["metrics"], values):
-            for place, p in enumerate(order):
-                ranks = [rank for _, own, rank in ranks_of(result) if own == p]
-                assert parts[0][place] == pytest.approx(mean_of(metric["heading"], ranks), abs=1e-12)
-                row = frame.loc[dataset.relations.labels[p]]
-                ends = [row[f"{metric['key']} {end}"] for end in ("low", "high")]
-                assert [part[place] for part in parts[1:3]] == [None if math.isnan(end) else end for end in ends]
-                assert parts[3][place] == (row["reason"] if math.isnan(ends[0]) else "")
+    rows = data["tables"]["relations"]
+    assert [row["relation"] for row in rows] == [shown_label(dataset.relations.labels[p]) for p in order]
+    assert [row["ranks"] for row in rows] == [2 * counted[p] for p in order]
+    for name, result in zip(NAMES, results):
+        frame = result.by("relation", metrics="mrr")
+        for row, p in zip(rows, order):
+            ranks = [rank for _, own, rank in ranks_of(result) if own == p]
+            assert row[name] == pytest.approx(mean_of("MRR", ranks), abs=1e-12)
+            ends = frame.loc[dataset.relations.labels[p], ["mrr low", "mrr high"]].tolist()
+            assert [row[f"{name} low"], row[f"{name} high"]] == [None if math.isnan(end) else end for end in ends]
+            if math.isnan(ends[0]):
+                assert frame.loc[dataset.relations.labels[p], "reason"] in row["reason"]
 
 
 @pytest.mark.thorough
 def test_few_of_very_many_relations_are_kept(made, monkeypatch):
     """The most frequent ones; the page says how many there are."""
-    monkeypatch.setattr(page_content_module, "MAX_RELATIONS", 3)
-    found = page_data(made[0], NAMES)["relations"]
-    assert len(found["labels"]) == len(found["n"][0]) == len(found["values"][2][4][1]) == 3
-    assert found["n_all"] == N_RELATIONS
-    assert min(found["n"][0]) >= sorted(made[0][0].table.groupby("p").size())[-3]
+    monkeypatch.setattr(page_report, "MAX_RELATIONS", 3)
+    rows = content(made[0], NAMES)["tables"]["relations"]
+    assert len(rows) == 3
+    assert len(report_of(made[0], NAMES).all_relations) == N_RELATIONS
+    assert min(row["ranks"] for row in rows) >= sorted(made[0][0].table.groupby("p").size())[-3]
 
 
 @pytest.mark.thorough
@@ -132,14 +140,13 @@ def test_models_with_different_relations_stand_side_by_side():
             test=[[0, 0, 1], [1, 1, 2], [2, 1, 3]], n_entities=5, relation_labels=labels, name="+".join(labels)
         )
         results.append(kg.evaluate(lambda s, p, o: -abs(s + 1.3 - o), dataset, progress=False))
-    found = page_data(results, ["one", "two"])
-    assert found["relations"]["labels"] == ["b", "c", "a"]
-    assert found["relations"]["n"] == [[4, 0, 2], [2, 4, 0]]  # both sides
-    missing = [[value is None for value in values[0][0]] for values in found["relations"]["values"]]
-    reasons = [values[0][3] for values in found["relations"]["values"]]
-    said = [[reason == "this relation has no ranks" for reason in own] for own in reasons]
-    assert said == missing
+    found = content(results, ["one", "two"])
+    rows = found["tables"]["relations"]
+    assert [row["relation"] for row in rows] == ["b", "c", "a"]
+    assert [[row[f"ranks, {name}"] for row in rows] for name in ("one", "two")] == [[4, 0, 2], [2, 4, 0]]  # both sides
+    missing = [[row[name] is None for row in rows] for name in ("one", "two")]
     assert missing == [[False, True, False], [False, False, True]]
+    assert ["this relation has no ranks" in row.get("reason", "") for row in rows] == [False, True, True]
     shown = [f"{r.facts['dataset']} {r.facts['dataset_fingerprint'][:8]}" for r in results]
     assert found["differences"][:2] == [
         f"dataset: {shown[0]} in one, {shown[1]} in two",
@@ -154,7 +161,7 @@ def test_results_of_different_protocols_are_said_to_differ(made):
     results, dataset, _ = made
     protocol = kg.Protocol(sides="object", filter=("test",))
     other = kg.evaluate(lambda s, p, o: (s * 7 + o * 3 + p) % 11, dataset, protocol, progress=False)
-    found = page_data([results[0], other], ["one", "two"])
+    found = content([results[0], other], ["one", "two"])
     assert found["differences"][:2] == [
         "filter: train+valid+test in one, test in two",
         "sides: subject+object in one, object in two",
@@ -164,10 +171,10 @@ def test_results_of_different_protocols_are_said_to_differ(made):
     assert n_apart > 0
     start = f"rivals: {n_apart} of {N_TEST} shared rows have different numbers of filtered rivals, first "
     assert [line[: len(start)] for line in found["differences"][2:]] == [start]
-    sides = {(g["setting"], g["side"]): [row["name"] for row in g["rows"]] for g in found["summary"]}
-    assert sides["filtered", "both"] == ["one"]
-    assert sides["filtered", "object"] == ["one", "two"]
-    assert page_data(results, NAMES)["differences"] == []
+    sides = {side: [row["model"] for row in found["tables"][f"metrics-filtered-{side}"]] for side in ("both", "object")}
+    assert sides["both"] == ["one", "chance"]
+    assert sides["object"][:2] == ["one", "two"]
+    assert content(results, NAMES)["differences"] == []
 
 
 @pytest.mark.thorough
@@ -177,16 +184,16 @@ def test_results_of_other_queries_or_rivals_are_said_to_differ(made):
     test = np.asarray(dataset["test"])
     labels = [[dataset.entities.labels[s], dataset.relations.labels[p], dataset.entities.labels[o]] for s, p, o in test]
     shorter = replaced(results[0], table=results[0].table.iloc[2:].reset_index(drop=True), columns=None, n_read=298)
-    found = page_data([results[0], shorter], ["one", "two"])
+    found = content([results[0], shorter], ["one", "two"])
     said = "queries: 300 in one and 298 in two; 2 rows only in one, first "
     row = f"{tuple(labels[0])} ({results[0].table['side'].iloc[0]} side, test)"
     assert found["differences"] == [printable(f"{said}{row}; 298 rows in all results")]
     table = results[0].table.copy()
     table.loc[[3, 5, 8], "rivals_filtered"] += 1
-    found = page_data([results[0], replaced(results[0], table=table)], ["one", "two"])
+    found = content([results[0], replaced(results[0], table=table)], ["one", "two"])
     start = "rivals: 3 of 300 shared rows have different numbers of filtered rivals, first "
     assert [line[: len(start)] for line in found["differences"]] == [start]
-    assert page_data([results[0], results[0]], ["one", "two"])["differences"] == []
+    assert content([results[0], results[0]], ["one", "two"])["differences"] == []
 
 
 def widening():
@@ -197,10 +204,20 @@ def widening():
     return kg.evaluate(lambda s, p, o: (s * 7 + o * 3) % 11, dataset, progress=False), dataset
 
 
-def groups_of(found, name):
-    """The groups of each model in a column of the breakdowns, with their counts."""
-    column = next(column for column in found["breakdowns"]["columns"] if column["name"] == name)
-    return [dict(zip(model["groups"], model["n"])) for model in column["models"]]
+def groups_of(report, name):
+    """The groups of each model in a column, with their counts."""
+    return [{group: len(rows) for group, rows in of_model.items()} for of_model in breakdown(report, name).rows]
+
+
+def words_of(parts):
+    """The texts of parts, also of those that are folded."""
+    inner = [text for part in parts if isinstance(part, Fold) for text in words_of(part.parts)]
+    return [*inner, *(part.text for part in parts if hasattr(part, "text"))]
+
+
+def over_splits(report):
+    """What is said of the splits of cardinality and pattern."""
+    return [text for text in words_of(group_values(report)) if "computed from all splits" in text]
 
 
 @pytest.mark.parametrize("is_given", [True, False])
@@ -210,52 +227,53 @@ def test_features_that_a_result_has_stay_as_they_are(is_given):
     result, dataset = widening()
     given = dataset if is_given else None
     chosen = result.with_features(features=["cardinality", "pattern"], means_from=["train"])
-    found = page_data([chosen], ["one"], given)
-    assert groups_of(found, "cardinality") == [{"1-1": 16}]
-    assert re.fullmatch("note: cardinality and pattern(:| are) taken over train", found["head"]["common"][-1])
-    assert found["breakdowns"]["notes"] == [""]
-    assert groups_of(found, "seen") == [{"unseen entity": 16}]
-    found = page_data([result], ["one"], given)
-    assert groups_of(found, "cardinality") == [{"1-N": 16}]
-    assert found["breakdowns"]["notes"] == ["cardinality and pattern are computed from all splits"]
+    report = report_of([chosen], ["one"], given)
+    assert groups_of(report, "cardinality") == [{"1-1": 16}]
+    notes = content([chosen], ["one"], given)["notes"]
+    assert [note for note in notes if re.fullmatch("one: cardinality and pattern(:| are) taken over train.*", note)]
+    assert over_splits(report) == []
+    assert groups_of(report, "seen") == [{"unseen entity": 16}]
+    report = report_of([result], ["one"], given)
+    assert groups_of(report, "cardinality") == [{"1-N": 16}]
+    assert over_splits(report) == ["cardinality and pattern are computed from all splits."]
     half = result.with_features(features=["cardinality"], means_from=["train"])
-    found = page_data([half], ["one"], given)
-    assert re.fullmatch("note: cardinality.* taken over train", found["head"]["common"][-1])
-    names = [column["name"] for column in found["breakdowns"]["columns"]]
+    report = report_of([half], ["one"], given)
+    notes = content([half], ["one"], given)["notes"]
+    assert [note for note in notes if re.fullmatch("one: cardinality.* taken over train.*", note)]
+    names = list(report.parts[0].columns.columns)
     assert "cardinality" in names
     assert "pattern" not in names  # over all splits it would stand below a note that says train
-    over_all = result.with_features(features=["pattern"])
-    assert page_data([over_all], ["one"], given)["breakdowns"]["notes"] == [
-        "cardinality and pattern are computed from all splits"
-    ]
+    report = report_of([result.with_features(features=["pattern"])], ["one"], given)
+    assert over_splits(report) == ["cardinality and pattern are computed from all splits."]
 
 
 @pytest.mark.thorough
 def test_without_features_nothing_is_said_of_their_splits(made):
     """A result that holds no dataset has no such column, and one whose column is pattern alone names it alone."""
     result = replaced(made[0][0], source=None, rivals=kept_rivals(made[0][0])[0])
-    assert page_data([result], ["one"])["breakdowns"]["notes"] == [""]
+    assert over_splits(report_of([result], ["one"])) == []
     patterned = replaced(made[0][0].with_features(features=["pattern"]), source=None, rivals=kept_rivals(result)[0])
-    assert page_data([patterned], ["one"])["breakdowns"]["notes"] == ["pattern is computed from all splits"]
+    assert over_splits(report_of([patterned], ["one"])) == ["pattern is computed from all splits."]
 
 
 def test_the_breakdowns(made, data):
     """The user's column and what the dataset tells, with n, share and values of each group in its natural order."""
-    names = [column["name"] for column in data["breakdowns"]["columns"]]
+    names = [name.removeprefix("metrics-by-") for name in data["tables"] if name.startswith("metrics-by-")]
     assert names[0] == "kind"
     assert {"cardinality", "pattern", "degree_given", "degree_asked", "seen", "known_answers"} < set(names)
-    kind = data["breakdowns"]["columns"][0]
-    assert kind["models"][1]["groups"] == [printable(LINK), "אב <i>"]
-    assert kind["models"][1]["n"] == [200, 100]
-    assert kind["models"][1]["share"] == [2 / 3, 1 / 3]
+    rows = [row for row in data["tables"]["metrics-by-kind"] if row["model"] == NAMES[1]]
+    assert [row["kind"] for row in rows] == [printable(LINK), "אב <i>"]
+    assert [row["ranks"] for row in rows] == [200, 100]
+    assert [row["share"] for row in rows] == [2 / 3, 1 / 3]
     ranks = [rank for _, _, rank in ranks_of(made[0][1])]
     own = [rank for i, rank in enumerate(ranks) if i % 3 < 2]
-    assert kind["models"][1]["values"][0][0][0] == pytest.approx(mean_of("MRR", own), abs=1e-12)
+    assert rows[0]["MRR"] == pytest.approx(mean_of("MRR", own), abs=1e-12)
+    report = report_of(made[0], NAMES, made[1], made[2])
     for name in ("degree_given", "degree_asked", "relation_frequency", "known_answers"):
-        model = data["breakdowns"]["columns"][names.index(name)]["models"][0]
-        starts = [int(group.partition("-")[0]) for group in model["groups"]]
+        of_first = groups_of(report, name)[0]
+        starts = [int(group.partition("-")[0]) for group in of_first]
         assert starts == sorted(starts)
-        assert sum(model["n"]) == 2 * N_TEST
+        assert sum(of_first.values()) == 2 * N_TEST
     assert len(starts) > 2
 
 
@@ -263,11 +281,10 @@ def test_the_breakdowns(made, data):
 def test_only_the_largest_of_many_groups_are_kept(made):
     """40 of 150 groups of two ranks, and how many there are."""
     result = made[0][0].with_columns({"many": np.arange(2 * N_TEST) % N_TEST})
-    found = page_data([result], ["one"])["breakdowns"]["columns"]
-    many = next(column for column in found if column["name"] == "many")["models"][0]
-    assert many["n_all"] == N_TEST
-    assert many["groups"] == [str(i) for i in range(40)]  # equal sizes: by their numbers
-    assert many["n"] == [2] * 40
+    many = breakdown(report_of([result], ["one"]), "many")
+    assert many.n_left == N_TEST - 40
+    assert many.groups == [str(i) for i in range(40)]  # equal sizes: by their numbers
+    assert [len(rows) for rows in many.rows[0].values()] == [2] * 40
 
 
 @pytest.mark.thorough
@@ -278,16 +295,15 @@ def test_the_largest_groups_of_an_ordered_column_are_kept(made):
     values = np.repeat(np.arange(60), sizes)
     assert len(values) == 2 * N_TEST
     ordered = pd.Categorical([f"g{value}" for value in values], [f"g{i}" for i in range(60)], ordered=True)
-    found = page_data([result.with_columns({"many": ordered})], ["one"])["breakdowns"]["columns"]
-    column = next(column for column in found if column["name"] == "many")
-    many = column["models"][0]
-    assert many["groups"] == column["groups"] == [f"g{i}" for i in range(20, 60)]
-    assert many["places"] == list(range(40))
-    assert many["n"] == [2] * 20 + [12] * 20
-    assert many["n_all"] == 60
-    assert many["share_left"] == pytest.approx(20 / 300, abs=1e-12)
+    featured = result.with_columns({"many": ordered})
+    many = breakdown(report_of([featured], ["one"]), "many")
+    assert many.groups == list(many.rows[0]) == [f"g{i}" for i in range(20, 60)]
+    assert [len(rows) for rows in many.rows[0].values()] == [2] * 20 + [12] * 20
+    assert many.n_left == 20
+    assert many.share_left == pytest.approx(20 / 300, abs=1e-12)
     ranks = [rank for _, _, rank in ranks_of(result)]
-    assert many["values"][0][0][39] == pytest.approx(mean_of("MRR", ranks[288:]), abs=1e-12)
+    shown = content([featured], ["one"])["tables"]["metrics-by-many"]
+    assert shown[39]["MRR"] == pytest.approx(mean_of("MRR", ranks[288:]), abs=1e-12)
 
 
 @pytest.mark.thorough
@@ -303,10 +319,10 @@ def test_groups_that_are_left_out_cost_no_interval(made, monkeypatch):
 
     monkeypatch.setattr(RankTable, "interval", counting)
     result = replaced(made[0][0], columns=None, source=None, rivals=kept_rivals(made[0][0])[0])
-    page_data([result], ["one"])
+    content([result], ["one"])
     without = len(computed)
     computed.clear()
-    page_data([result.with_columns({"many": np.arange(2 * N_TEST)})], ["one"])
+    content([result.with_columns({"many": np.arange(2 * N_TEST)})], ["one"])
     assert len(computed) - without == 40 * 5
 
 
@@ -317,63 +333,42 @@ def test_groups_of_several_models_stand_in_one_order(made):
         result.with_columns({"many": np.array(values)[np.arange(2 * N_TEST) % 3]})
         for result, values in zip(made[0], ([9, 0, 1], [20, 3, 9]))
     )
-    found = page_data([first, second], ["one", "two"])["breakdowns"]["columns"]
-    column = next(column for column in found if column["name"] == "many")
-    assert column["groups"] == ["0", "1", "3", "9", "20"]
-    assert [model["groups"] for model in column["models"]] == [["0", "1", "9"], ["3", "9", "20"]]
-    assert [model["places"] for model in column["models"]] == [[0, 1, 3], [2, 3, 4]]
+    found = breakdown(report_of([first, second], ["one", "two"]), "many")
+    assert found.groups == ["0", "1", "3", "9", "20"]
+    assert list(map(list, found.rows)) == [["0", "1", "9"], ["3", "9", "20"]]
 
 
 @pytest.mark.thorough
 def test_sides_stand_in_one_order(made):
     """Both sides first, also where the first result asked one side alone."""
     other = kg.evaluate(lambda s, p, o: (s * 7 + o * 3 + p) % 11, made[1], kg.Protocol(sides="object"), progress=False)
-    groups = page_data([other, made[0][0]], ["one", "two"])["summary"]
-    assert [group["side"] for group in groups] == ["both", "subject", "object"] * 2
+    tables = content([other, made[0][0]], ["one", "two"])["tables"]
+    names = [name for name in tables if name.startswith(("metrics-filtered", "metrics-raw"))]
+    assert sorted(names) == sorted(f"metrics-{setting}-{side}" for setting, side in GROUPS)
+    assert names[:2] == ["metrics-filtered-both", "metrics-filtered-object"]  # those that are open
 
 
-def test_hardest_and_easiest_triples(made, data):
-    """The ten greatest and ten least ranks with their labels, and the best unknown rivals by the scorer itself."""
+def test_hardest_triples(made):
+    """The ten greatest ranks with their labels, and the best unknown rivals by the scorer itself."""
     result, dataset, _ = made[0][0], made[1], made[2]
     rows = result.table.to_dict("records")
     ranks = [rank for _, _, rank in ranks_of(result)]
-    found = data["triples"][0]
-    assert [one["rank"] for one in found["hardest"]] == sorted(ranks, reverse=True)[:10]
-    assert [one["rank"] for one in found["easiest"]] == sorted(ranks)[:10]
+    shown, found, sides, scores, rivals = hardest(report_of(made[0], NAMES), 0)[-1].columns
+    assert [cell.numbers[0] for cell in shown.cells] == sorted(ranks, reverse=True)[:10]
     known = {tuple(t) for split in ("train", "valid", "test") for t in np.asarray(dataset[split]).tolist()}
     labels = [shown_label(label) for label in dataset.entities.labels]
-    for one in found["hardest"]:
-        hits = [
+    for place, cell in enumerate(shown.cells):
+        side, score = sides.cells[place].text, scores.cells[place].numbers[0]
+        row = next(
             row for row, rank in zip(rows, ranks)
-            if rank == one["rank"] and row["side"] == one["side"] and row["score"] == one["score"]
-        ]  # fmt: skip
-        row = hits[0]
-        assert (one["s"], one["p"], one["o"]) == (
-            labels[row["s"]],
-            shown_label(dataset.relations.labels[row["p"]]),
-            labels[row["o"]],
-        )
-        assert one["of"] == row["rivals_filtered"] + 1
-        scores = dict(_rival_scores(result, row, known))
-        best = sorted(scores, key=lambda rival: -scores[rival])[:5]
-        assert [(rival["label"], rival["score"]) for rival in one["rivals"]] == [(labels[i], scores[i]) for i in best]
-        assert {rival["stands"] for rival in one["rivals"]} == {"above"}
-
-
-@pytest.mark.thorough
-def test_no_triple_is_both_hard_and_easy():
-    """Of 16 ranks the ten worst and the six best, worst and best first."""
-    rng = np.random.default_rng(6)
-    dataset = kg.Dataset.from_arrays(
-        test=np.column_stack([np.arange(8), np.zeros(8, int), np.arange(8)]), n_entities=30, n_relations=1
-    )
-    table = rng.normal(size=(30, 1, 30))
-    result = kg.evaluate(lambda s, p, o: table[s, p, o], dataset, progress=False)
-    ranks = sorted(rank for _, _, rank in ranks_of(result))
-    assert len(set(ranks)) > 10
-    found = page_data([result], ["one"])["triples"][0]
-    assert [one["rank"] for one in found["hardest"]] == ranks[::-1][:10]
-    assert [one["rank"] for one in found["easiest"]] == ranks[:6]
+            if rank == cell.numbers[0] and row["side"] == side and row["score"] == score
+        )  # fmt: skip
+        words = [labels[row["s"]], shown_label(dataset.relations.labels[row["p"]]), labels[row["o"]]]
+        assert found.cells[place].text == " ".join(words)
+        assert cell.text.endswith(f" of {row['rivals_filtered'] + 1}")
+        by_score = dict(_rival_scores(result, row, known))
+        best = sorted(by_score, key=lambda rival: -by_score[rival])[:5]
+        assert rivals.cells[place].text == "; ".join(f"{labels[i]} {by_score[i]:.5g}" for i in best)  # all above
 
 
 def _rival_scores(result, row, known):
@@ -392,117 +387,130 @@ def test_infinite_scores_and_missing_intervals_are_no_json_numbers():
     result = kg.evaluate(
         lambda s, p, o: np.where(o == 1, -np.inf, 0.0), dataset, kg.Protocol(sides="object"), progress=False
     )
-    found = page_data([result], ["one"])
+    found = content([result], ["one"])
     json.dumps(found, allow_nan=False)
-    assert found["triples"][0]["hardest"][0]["score"] == "-inf"
-    assert [rival["stands"] for rival in found["triples"][0]["hardest"][0]["rivals"]] == ["above", "above"]
-    value, low, high, reason = found["summary"][0]["rows"][0]["cells"][0]
-    assert (value, low, high) == (1 / 3, None, None)
-    assert reason == result.interval("mrr").reason != ""
+    columns = hardest(report_of([result], ["one"]), 0)[-1].columns
+    assert columns[3].cells[0].text == "-inf"
+    assert columns[4].cells[0].text == "0 0; 2 0"  # both above
+    row = found["tables"]["metrics-filtered-object"][0]
+    assert [row[name] for name in ("MRR", "MRR low", "MRR high")] == [1 / 3, None, None]
+    assert result.interval("mrr").reason in row["reason"]
+    assert result.interval("mrr").reason != ""
 
 
 def test_undefined_numbers_are_none_with_their_reason():
     """A single entity has no rival: chance is the best there is, and AMRI 0 by 0."""
     dataset = kg.Dataset.from_arrays(test=[[0, 0, 0]], n_entities=1, n_relations=1)
     result = kg.evaluate(lambda s, p, o: np.ones(len(s)), dataset, progress=False)
-    found = page_data([result], ["one"])
+    found = content([result], ["one"])
     reason = result.value("amri").reason
     assert "random ranking" in reason
-    assert found["summary"][0]["rows"][0]["cells"][5] == [None, None, None, reason]
-    assert found["summary"][0]["rows"][0]["cells"][0][0] == 1.0
-    assert found["distribution"]["bins"] == ["1"]
-    assert found["triples"][0]["hardest"][0]["rivals"] == []
-    assert found["triples"][0]["rivals"] == "none"
+    row = found["tables"]["metrics-filtered-both"][0]
+    assert [row[name] for name in ("AMRI", "AMRI low", "AMRI high")] == [None, None, None]
+    assert reason in row["reason"]
+    assert row["MRR"] == 1.0
+    assert distribution([result])["bins"] == ["1"]
+    said, table = hardest(report_of([result], ["one"]), 0)
+    assert said.text == NO_RIVALS
+    assert table.columns[4].cells[0].text == "-"
 
 
 @pytest.mark.thorough
-def test_the_head_says_shared_lines_once(made, data):
-    """What all results say stands first, what one says alone stands with it."""
-    results = [made[0][0], noted(made[0][1], "only the second")]
-    found = page_data(results, ["one", "two"])["head"]
-    notes = [[f"note: {note}" for note in result.notes] for result in results]
-    assert notes[1][-1] == "note: only the second"
-    shared = set(notes[0]) & set(notes[1])
-    assert len(shared) == 2  # about triples that are in train, or may be copied from it
-    own = [[note for note in said if note not in shared] for said in notes]
-    assert found["common"] == [printable(line) for line in header_lines(made[0][0]) if line not in own[0]]
-    assert found["own"] == own
-    assert data["head"]["scorers"] == [str(result.facts["scorer"]) for result in made[0]]
+def test_what_all_results_say_is_said_once(made, data):
+    """What all results say stands once, what one says alone stands with its name."""
+    found = content([made[0][0], noted(made[0][1], "only the second")], ["one", "two"])
+    assert "two: only the second." in found["notes"]
+    leaks = made[0][0].facts["leak_notes"]
+    assert len(leaks) == 2  # about triples that are in train, or may be copied from it
+    lines = [*found["cautions"], *found["notes"]]
+    assert [sum(printable(note) in line for line in lines) for note in leaks] == [1, 1]
+    assert data["head"]["common"][0].startswith(printable(made[1].name))
+    assert data["head"]["own"] == [[], [], []]
+    assert data["head"]["common"][-1] == f"scorer: {made[0][0].facts['scorer']}"
+
+
+def test_notes_that_differ_in_numbers_are_merged():
+    """One sentence for 15 models whose numbers differ; equal sentences name all models."""
+    said = [(f"M{i}", f"the interval is {i}.5 times as wide") for i in range(15)]
+    assert merged(said) == ["M0: the interval is 0.5 times as wide. Much the same for M1, M2, M3, M4 and 10 more."]
+    assert merged([("A", "read"), ("B", "read")]) == ["A and B: read."]
 
 
 def test_the_comparison(made, data):
-    """Its head and its table, and for each pair the relations that move the first metric most."""
+    """The table of all tests."""
     comparison = made[2]
-    assert data["comparison"]["head"] == [printable(line) for line in comparison.header()]
-    rows = data["comparison"]["rows"]
-    assert [(row["first"], row["second"], row["metric"]) for row in rows] == [
-        (a, b, m) for a, b in (NAMES[:2], NAMES[::2], NAMES[1:]) for m in ("mrr", "hits@10", "mr")
-    ]
-    assert data["comparison"]["alpha"] == comparison.alpha == 0.05
-    is_decided = [row["p_corrected"] <= 0.05 for row in rows]
-    assert [row["better"] != "" for row in rows] == is_decided
-    assert any(is_decided)
-    for name in ("difference", "low", "high", "p", "p_corrected", "wins", "ties", "losses", "n", "better"):
-        assert [row[name] for row in rows] == comparison.differences[name].tolist()
+    rows = data["tables"]["tests"]
+    pairs = [(a, b, m) for a, b in (NAMES[:2], NAMES[::2], NAMES[1:]) for m in ("MRR", "hits@10", "MR")]
+    assert [(*row["group"].split(" - "), row["metric"]) for row in rows] == pairs
+    found = {(r["first"], r["second"], r["metric"]): r for r in comparison.differences.to_dict("records")}
+    names = {"difference": "difference", "difference low": "low", "difference high": "high", "p": "p"}
+    names |= {"p (Holm)": "p_corrected", "first": "value_first", "second": "value_second"}
+    for shown, (a, b, m) in zip(rows, pairs):
+        row = found[a, b, m.lower()]
+        assert {name: shown[name] for name in names} == {name: row[own] for name, own in names.items()}
+        assert shown["wins/ties/losses"] == f"{row['wins']}/{row['ties']}/{row['losses']}"
+        assert shown["favours"] == (row["better"] or "undecided")
+        assert (row["better"] != "") == (row["p_corrected"] <= 0.05)
+    assert any(row["better"] for row in found.values())
 
 
-def test_the_pairs_are_the_best_model_against_each_other(made, data):
+def test_the_pairs_are_the_best_model_against_each_other(made):
     """Three models: two pairs, the better model first; differences by relation and group as `Comparison.by` says."""
     comparison = made[2]
-    order = data["comparison"]["order"]
-    values = comparison.values["mrr"].to_numpy()
-    assert order == sorted(range(3), key=lambda i: -values[i])
-    pairs = data["comparison"]["pairs"]
-    assert [(pair["first"], pair["second"]) for pair in pairs] == [(order[0], order[1]), (order[0], order[2])]
-    for pair in pairs:
-        first, second = NAMES[pair["first"]], NAMES[pair["second"]]
+    report = report_of([made[0][i] for i in (2, 0, 1)], [NAMES[i] for i in (2, 0, 1)], made[1], comparison)
+    values = comparison.values["mrr"].to_dict()
+    assert list(report.names) == sorted(NAMES, key=lambda name: -values[name])
+    assert [(pair.first, pair.second) for pair in report.pairs] == [(0, 1), (0, 2)]
+    for pair in report.pairs:
+        first, second = report.names[pair.first], report.names[pair.second]
         frame = comparison.by("relation", "mrr", first, second)
-        assert len(pair["relations"]) == len(frame) == N_RELATIONS
-        sizes = [abs(row["contribution"]) for row in pair["relations"]]
-        assert sizes == sorted(sizes, reverse=True)
-        total = sum(row["contribution"] for row in pair["relations"])
-        assert total == pytest.approx(values[pair["first"]] - values[pair["second"]], abs=1e-12)
-        shown = {shown_label(label): label for label in frame.index}
-        for row in pair["relations"]:
-            for name in ("n", "difference", "contribution", "decided", "reversed"):
-                assert row[name] == frame.loc[shown[row["relation"]], name]
+        assert len(pair.relations) == len(frame) == N_RELATIONS
+        total = pair.relations["contribution"].sum()
+        assert total == pytest.approx(values[first] - values[second], abs=1e-12)
+        for name in ("n", "difference", "contribution", "decided", "reversed"):
+            np.testing.assert_array_equal(pair.relations[name].loc[frame.index], frame[name])
         kinds = comparison.by("kind", "mrr", first, second)
-        found = {row["group"]: row["difference"] for row in pair["groups"]["kind"]}
-        assert found == {shown_label(label): difference for label, difference in kinds["difference"].items()}
-    assert [pair["disagreements"] is None for pair in pairs] == [False, True]
+        assert pair.groups["kind"]["difference"].to_dict() == kinds["difference"].to_dict()
+        sizes = [abs(cell.numbers[0]) for cell in gains(report, pair).columns[2].cells]
+        (_, n_won), *_ = gains(report, pair).groups
+        assert sizes[:n_won] == sorted(sizes[:n_won], reverse=True)
 
 
 def test_the_disagreements_are_the_largest_differences_of_reciprocal_ranks(made, data):
     """By a loop over all rows of the two best models."""
-    results, pair = made[0], data["comparison"]["pairs"][0]
-    ranks = [[rank for _, _, rank in ranks_of(results[pair[name]])] for name in ("first", "second")]
+    results = made[0]
+    ranks = [[rank for _, _, rank in ranks_of(result)] for result in results[:2]]
     gaps = sorted((abs(1 / a - 1 / b) for a, b in zip(*ranks)), reverse=True)
-    found = pair["disagreements"]
-    assert [abs(1 / row["ranks"][0] - 1 / row["ranks"][1]) for row in found] == pytest.approx(gaps[:10], abs=1e-12)
+    shown = data["tables"]["disagreements"]
+    found = [abs(1 / row[f"rank, {NAMES[0]}"] - 1 / row[f"rank, {NAMES[1]}"]) for row in shown]
+    assert found == pytest.approx(gaps[:10], abs=1e-12)
     own = {}
     for row, a, b in zip(results[0].table.to_dict("records"), *ranks):
-        own.setdefault(shown_label(results[0].relations.labels[row["p"]]), []).append(abs(1 / a - 1 / b))
-    for triples, name in zip(data["relations"]["triples"], data["relations"]["labels"]):
-        sizes = [abs(1 / row["ranks"][0] - 1 / row["ranks"][1]) for row in triples]
+        own.setdefault(results[0].relations.labels[row["p"]], []).append(abs(1 / a - 1 / b))
+    by_relation = triples_by_relation(report_of(results, NAMES, made[1], made[2]))
+    assert len(by_relation) == N_RELATIONS
+    for name, opened in by_relation.items():
+        sizes = [abs(1 / row["rank_first"] - 1 / row["rank_second"]) for row in opened]
         assert sizes == pytest.approx([gap for gap in sorted(own[name], reverse=True)[:3] if gap > 0], abs=1e-12)
-        assert {row["p"] for row in triples} <= {name}
+        assert {row["p"] for row in opened} == {name}
 
 
 @pytest.mark.thorough
 def test_without_a_comparison_a_relation_opens_its_worst_ranks(made):
     """The three worst ranks of each relation under the first model."""
-    found = page_data(made[0][:1], ["one"])["relations"]
     ranks = {}
     for _, p, rank in ranks_of(made[0][0]):
-        ranks.setdefault(shown_label(made[1].relations.labels[p]), []).append(rank)
-    for name, triples in zip(found["labels"], found["triples"]):
-        assert [row["ranks"] for row in triples] == [[rank, None] for rank in sorted(ranks[name], reverse=True)[:3]]
-    assert found["differences"] == []
+        ranks.setdefault(made[1].relations.labels[p], []).append(rank)
+    found = triples_by_relation(report_of(made[0][:1], ["one"]))
+    assert len(found) == N_RELATIONS
+    for name, opened in found.items():
+        assert [row["rank_first"] for row in opened] == sorted(ranks[name], reverse=True)[:3]
 
 
 def test_leaders_are_those_that_the_test_cannot_tell_apart(made, data):
     """For each compared metric, from the table of the comparison by a loop."""
     comparison = made[2]
+    assert list(data["verdict"]["leaders"]) == ["mrr", "hits@10", "mr"]
     for key, leaders in data["verdict"]["leaders"].items():
         best = comparison.best(key)
         beaten = set()
@@ -518,17 +526,18 @@ def test_values_that_are_not_above_chance_are_marked(made):
     """A random model: the end of its interval towards chance decides, for metrics in both directions."""
     noise = np.random.default_rng(2).normal(size=(N_ENTITIES, N_RELATIONS, N_ENTITIES))
     result = kg.evaluate(lambda s, p, o: noise[s, p, o], made[1], progress=False)
-    found = page_data([result, made[0][0]], ["random", "good"])
+    report = report_of([result, made[0][0]], ["random", "good"])
     seen = set()
-    for group in found["summary"]:
-        level = group["chance"][0]
-        for row in group["rows"]:
-            for metric, cell, chance, is_above in zip(found["metrics"], row["cells"], level["cells"], row["above"]):
-                end = cell[1] if metric["higher_is_better"] else cell[2]
-                assert is_above == (end > chance[0] if metric["higher_is_better"] else end < chance[0])
-                seen.add((row["name"], is_above))
+    for setting, side in GROUPS:
+        models, *columns = metric_table(report, setting, side, [0, 1]).columns
+        for heading, column in zip(HEADINGS, columns):
+            for model, cell in zip(models.cells[:2], column.cells):
+                chance = column.cells[2].numbers[0]
+                is_above = cell.numbers[2] < chance if heading == "MR" else cell.numbers[1] > chance
+                assert is_above == (cell.tone != "faint")
+                seen.add((model.text, is_above))
     assert ("random", False) in seen
-    assert all(found["summary"][0]["rows"][1]["above"])
+    assert ("good", False) not in seen
 
 
 def tied_results():
@@ -546,19 +555,19 @@ def tied_results():
 
 def test_an_order_that_depends_on_ties_is_a_caution():
     """MRR of A is 1/2. B: 1 if ties favour it (3 of 4), else 1/3 realistically and 1/5 pessimistically."""
-    found = page_data(tied_results(), ["A", "B"])
-    assert found["tie_rates"] == [0.0, 0.75]
-    row_a, row_b = found["summary"][0]["rows"]
-    assert row_a["ends"][0] is None
-    assert row_b["ends"][0] == pytest.approx([1 / 5, (3 + 1 / 5) / 4])
-    assert row_b["cells"][0][0] == pytest.approx((3 / 3 + 1 / 5) / 4)
+    found = content(tied_results(), ["A", "B"])
+    row_a, row_b = found["tables"]["metrics-filtered-object"][:2]
+    assert [row_a["ties"], row_b["ties"]] == [0.0, 0.75]
+    assert row_b["MRR"] == pytest.approx((3 / 3 + 1 / 5) / 4)
+    notes = [cell.note for cell in values(report_of(tied_results(), ["A", "B"])).columns[1].cells]
+    assert notes == ["", "75.0% tie: 0.2000 to 0.8000"]
     assert found["cautions"] == [
         "The order depends on ties: with optimistic ties, B (MRR 0.8000) is ahead of A (0.5000), since 75.0% of the "
         "ranks of B tie."
     ]
     alone = "75.0% of the ranks of B tie with a rival: its MRR is 0.2000 to 0.8000, depending on how ties are broken."
-    assert page_data(tied_results()[1:], ["B"])["cautions"] == [alone]
-    assert found["distribution"]["tied"] == [[0, 0, 0, 0], [0, 0, 3, 0]]
+    assert content(tied_results()[1:], ["B"])["cautions"] == [alone]
+    assert distribution(tied_results())["tied"] == [[0, 0, 0, 0], [0, 0, 3, 0]]
 
 
 @pytest.mark.parametrize(("better", "is_grave"), light([(0, False), (1, True), (4, True)], 1, unpack=True))
@@ -566,37 +575,37 @@ def test_ties_that_reach_no_other_model_are_no_caution(better, is_grave):
     """B has MRR 0.2 to 0.8: a model with MRR 1 stays ahead whatever its ties are, one with MRR 1/2 or 1/5 does not."""
     a, b = tied_results()
     table = a.table.assign(better_filtered=better, better_raw=better)
-    found = page_data([replaced(a, table=table), b], ["A", "B"])
-    assert [any("of the ranks of B tie" in line for line in found[name]) for name in ("cautions", "tie_notes")] == [
+    found = content([replaced(a, table=table), b], ["A", "B"])
+    assert [any("of the ranks of B tie" in line for line in found[name]) for name in ("cautions", "notes")] == [
         is_grave, not is_grave
     ]  # fmt: skip
 
 
-def test_bands_of_the_hits_curve_are_the_intervals(made, data):
+def test_bands_of_the_hits_curve_are_the_intervals(made):
+    hits = hits_at_cuts(made[0])
     for model, result in enumerate(made[0]):
-        for place in (0, 3, len(data["hits"]["k"]) - 2):
-            interval = result.interval(f"hits@{data['hits']['k'][place]}")
-            assert [data["hits"][name][model][place] for name in ("low", "high")] == [interval.low, interval.high]
+        for place in (0, 3, len(hits["k"]) - 2):
+            interval = result.interval(f"hits@{hits['k'][place]}")
+            assert [hits[name][model][place] for name in ("low", "high")] == [interval.low, interval.high]
 
 
 @pytest.mark.thorough
 def test_entities_have_their_names_and_labels(made):
     """In triples, rivals and disagreements; entities without a name have their label alone."""
     names = {"entity 0": "Zero", "entity 1": "entity 1", "entity 2": "<i>"}
-    found = page_data(*made[:1], NAMES, comparison=made[2], entity_names=names)
-    pair = found["comparison"]["pairs"][0]
-    text = json.dumps([found["triples"], found["relations"]["triples"], pair["disagreements"]])
-    shown = set(re.findall(r'"((?:Zero|<i>) \(entity .\)|entity [012])"', text))
+    report = report_of(made[0], NAMES, None, made[2], names)
+    tables = [triples(report).parts[0], *(hardest(report, model)[-1] for model in report.models)]
+    text = " | ".join(cell.text for table in tables for column in table.columns for cell in column.cells)
+    shown = set(re.findall(r"(?:Zero|<i>) \(entity .\)|(?<!\()entity [012]\b", text))
     assert shown == {"Zero (entity 0)", "entity 1", "<i> (entity 2)"}
 
 
-def test_the_pattern_of_each_relation_is_shown(made, data):
+def test_the_pattern_of_each_relation_is_shown(made):
     patterns = made[0][0].with_features(made[1], features=["pattern"]).columns["pattern"].astype(str).tolist()
     expected = {made[1].relations.labels[p]: pattern for (_, p, _), pattern in zip(ranks_of(made[0][0]), patterns)}
-    assert data["relations"]["patterns"] == [
-        {shown_label(label): pattern for label, pattern in expected.items()}[name]
-        for name in data["relations"]["labels"]
-    ]
+    report = report_of(made[0], NAMES, made[1], made[2])
+    assert len(report.relations) == N_RELATIONS
+    assert patterns_of(report) == [expected[name] for name in report.relations]
 
 
 def test_the_audit(made, data):
@@ -604,22 +613,23 @@ def test_the_audit(made, data):
     dataset = made[1]
     splits = {name: [tuple(t) for t in np.asarray(t).tolist()] for name, t in dataset.splits.items()}
     seen = {e for s, _, o in splits["train"] for e in (s, o)}
-    for split in data["audit"]["splits"]:
+    shown = data["tables"]["dataset"]
+    for split in shown:
         rows = splits[split["split"]]
         earlier = [name for name in splits if list(splits).index(name) < list(splits).index(split["split"])]
         assert split["triples"] == len(rows)
         assert split["entities"] == len({e for s, _, o in rows for e in (s, o)})
         assert split["relations"] == len({p for _, p, _ in rows})
-        assert split["duplicates"] == len(rows) - len(set(rows))
-        assert split["overlaps"] == [[name, sum(row in set(splits[name]) for row in rows)] for name in earlier]
+        assert split["duplicate rows"] == len(rows) - len(set(rows))
+        overlaps = [f"{sum(row in set(splits[name]) for row in rows)} in {name}" for name in earlier]
+        assert split["rows also in another split"] == (", ".join(overlaps) or "-")
         unseen = {e for s, _, o in rows for e in (s, o)} - seen
-        assert (split["unseen"] or {"entities": 0})["entities"] == len(unseen)
-    assert data["audit"]["splits"][2]["duplicates"] >= 1
-    assert data["audit"]["splits"][2]["overlaps"][0][1] >= 1
-    assert data["audit"]["observations"] == [printable(line) for line in dataset.observations()]
-    findings = data["audit"]["findings"]
-    assert [found["kind"] for found in findings] == kg.audit(dataset).brief["kind"].tolist()
-    (pairs,) = [f for f in findings if f["kind"] == "reversed pair in train" and f["split"] == "test"]
+        assert (split["unseen entities"] or 0) == len(unseen)
+    assert shown[2]["duplicate rows"] >= 1
+    assert int(shown[2]["rows also in another split"].partition(" ")[0]) >= 1
+    findings = data["tables"]["audit"]
+    assert [found["finding"] for found in findings] == kg.audit(dataset).brief["kind"].tolist()
+    (pairs,) = [f for f in findings if f["finding"] == "reversed pair in train" and f["relation or split"] == "test"]
     reverses = {(b, a) for a, _, b in splits["train"] if a != b}
     assert pairs["count"] == sum((s, o) in reverses for s, _, o in splits["test"]) >= 1
     assert pairs["share"] == pairs["count"] / 150
@@ -633,8 +643,8 @@ def test_a_dataset_that_leaks_is_a_caution():
     cautions = []
     for dataset in (leaking, clean):
         result = kg.evaluate(lambda s, p, o: s - o, dataset, progress=False)
-        found = page_data([result], ["one"], dataset)["cautions"]
-        assert page_data([result], ["one"])["cautions"] == found  # without the dataset, from the facts
+        found = content([result], ["one"], dataset)["cautions"]
+        assert content([result], ["one"])["cautions"] == found  # without the dataset, from the facts
         cautions.append([line for line in found if "copied from train" in line])
     assert cautions == [
         [
@@ -653,7 +663,7 @@ def test_a_baseline_that_is_not_beaten_is_a_caution():
         kg.evaluate(lambda s, p, o, k=k: -((o - s - k) % 60), dataset, progress=False) for k in (1, 0, 30)
     )
     result = with_baselines(fair, {"rule": good, "weak": bad})
-    (line,) = [line for line in page_data([result], ["mine"])["cautions"] if "baseline" in line]
+    (line,) = [line for line in content([result], ["mine"])["cautions"] if "baseline" in line]
     assert line.startswith("mine: baseline rule is better than the model: MRR 1.0000 against 0.")
     assert line == f"mine: {result.facts['baselines']['rule']['note']}."
 
@@ -663,7 +673,7 @@ def test_the_dataset_must_be_the_ranked_one(made):
     other = kg.Dataset.from_arrays(test=[[0, 0, 1]], n_entities=2, n_relations=1, name="other")
     about = made[0][0].facts
     with pytest.raises(kg.DataError) as caught:
-        page_data(made[0], NAMES, other)
+        content(made[0], NAMES, other)
     assert str(caught.value) == (
         f"dataset= is 'other' ({other.fingerprint[:8]}), but result 'Good' ranks {about['dataset']!r} "
         f"({about['dataset_fingerprint'][:8]}); pass the ranked dataset, or no dataset"
@@ -685,15 +695,15 @@ def test_every_string_of_the_data_is_printable(made):
     seen = []
     results, dataset, _ = made
     result = noted(results[0], "evil\u202e\x1b[2J").with_columns({"k\u202e": ["\x00"] * len(results[0].table)})
-    data = page_data([result], ["\u202ename"], dataset)
+    data = content([result], ["\u202ename"], dataset)
     assert data["models"] == ["\\u202ename"]
-    assert data["head"]["common"][-1] == "note: evil\\u202e\\x1b[2J"
-    assert data["breakdowns"]["columns"][1]["name"] == "k\\u202e"
+    assert "\\u202ename: evil\\u202e\\x1b[2J." in data["notes"]
+    assert "metrics-by-k\\u202e" in data["tables"]
 
     def visit(value):
         if isinstance(value, str):
             seen.append(value)
-        for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        for item in [*value, *value.values()] if isinstance(value, dict) else value if isinstance(value, list) else ():
             visit(item)
 
     visit(data)

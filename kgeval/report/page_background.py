@@ -1,0 +1,212 @@
+"""The last section of the report page: protocol, dataset with its audit, all tests, words, the command, citation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from kgeval.audit import audit
+from kgeval.base.checks import grouped
+from kgeval.base.wording import MISSING, count_text, percent, shown_label, written
+from kgeval.data.dataset import Dataset
+from kgeval.display.html import Markup, joined, tag
+from kgeval.display.table import Cell, Column, Table, difference_cell, heading_of
+from kgeval.metrics.grammar import display_of
+from kgeval.report.document import Fold, Lines, PagePart, Section, Text, again
+from kgeval.report.page_cautions import head_lines
+from kgeval.report.page_report import SUMMARY_METRICS, Report
+from kgeval.report.page_values import meaning_of
+from kgeval.results.evaluation_result import audit_of
+from kgeval.stats.moments import FEW_CLUSTERS
+
+NO_AUDIT = (
+    "These results contain no audit of their dataset: kgeval report ... --dataset FOLDER adds it, and kgeval audit "
+    "FOLDER shows it."
+)
+TERMS = (
+    ("positive", "A triple that is ranked; it is true."),
+    ("query", "A positive with one entity hidden: (s, p, ?) or (?, p, o)."),
+    (
+        "asked, given entity",
+        "The asked entity of a query is the hidden one, the answer; the given entity is the other.",
+    ),
+    ("candidates", "The entities that may answer the query."),
+    ("rival", "A candidate other than the positive."),
+    ("rank", "The place of the positive among the candidates sorted by score; 1 is best."),
+    (
+        "filtered, raw",
+        "Filtered ranks leave out rivals that are known answers, such as triples of train; raw ranks do not.",
+    ),
+    (
+        "ties",
+        "A positive ties if a rival has the same score. Realistic: it gets the mean of the ranks that the tied "
+        "candidates share. Optimistic: the best of these ranks; pessimistic: the worst. The mean of a metric over ties "
+        "broken at random is another policy, expected.",
+    ),
+    ("chance", "The expected value for a model that orders the same candidates at random."),
+    (
+        "p (Holm)",
+        "The p-value, corrected for all tests of the comparison; a difference is decided if it is at most alpha.",
+    ),
+    ("detectable", "The true difference that the test would find about four times in five."),
+    ("contribution", "The share of the ranks of a group times its difference; contributions add up to the difference."),
+    ("reversed", "A group in which the other model leads, with an interval that excludes 0."),
+    ("Bonferroni", "The level of an interval divided by the number of groups, so that rarely any of them errs."),
+    ("effective clusters", "The number of independent groups of ranks of equal size that would tell as much."),
+)
+
+
+def background(report: Report, command: str, version: str) -> Section:
+    """Return the last section, whose parts are folded.
+
+    Parameters
+    ----------
+    report : Report
+    command : str
+        The command that makes the page again.
+    version : str
+        The version of kgeval, for the citation.
+    """
+    common, own = head_lines(report)
+    protocol: list[PagePart] = [Lines(common)]
+    for name, lines in zip(report.names, own):
+        protocol += [tag("h3", tag("bdi", name)), Lines(lines)] if lines else []
+    parts: list[PagePart] = [Fold("Protocol", protocol, "protocol"), Fold("Dataset", dataset_parts(report), "dataset")]
+    tests = all_tests(report)
+    parts += [Fold("All tests", tests, "comparison")] if tests else []
+    return Section(
+        "background", "Background", [*parts, Fold("Words", [glossary()], "glossary"), again(command, version)]
+    )
+
+
+def dataset_parts(report: Report) -> list[PagePart]:
+    """Return the counts of each split, its doubtful rows, and the findings of the audit; or how to get them.
+
+    Parameters
+    ----------
+    report : Report
+    """
+    if report.dataset is not None:
+        made = audit(report.dataset)
+        found, splits = made.to_dict(made.brief), [split_table(report.dataset)]
+        observations, most = report.dataset.observations(), "at most eight findings of a kind"
+    else:  # the results have the same dataset, whose audit is shown once
+        result = next((one for one in report.results if audit_of(one) is not None), None)
+        if result is None:
+            return [Text(NO_AUDIT, "")]
+        found, splits = audit_of(result) or {}, []
+        observations, most = list(result.facts["observations"]), "the first finding of a kind and split"
+    about = f"{found['dataset']}: {found['size']}; fingerprint {found['fingerprint']}"
+    caption = f"Audit of the dataset, gravest first, {most} (all: kgeval audit)"
+    return [Text(about, ""), Lines(observations), *splits, findings_table(found["findings"], caption)]
+
+
+def split_table(dataset: Dataset) -> Table:
+    """Return for each split of a dataset its size, and its duplicate, overlapping and unseen rows.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    """
+    unseen = {split: dataset.unseen.get(split) if "train" in dataset else None for split in dataset.splits}
+    counts: dict[str, list[float | None]] = {
+        "triples": [len(triples) for triples in dataset.splits.values()],
+        "entities": [len(np.unique(np.concatenate([t.s, t.o]))) for t in dataset.splits.values()],
+        "relations": [len(np.unique(triples.p)) for triples in dataset.splits.values()],
+        "duplicate rows": [dataset.duplicates[split] for split in dataset.splits],
+    }
+    overlaps = [
+        ", ".join(f"{count_text(n)} in {a}" for (a, b), n in dataset.overlaps.items() if b == split) or MISSING
+        for split in dataset.splits
+    ]
+    kinds = {"triples with unseen labels": "triples", "unseen entities": "entities", "unseen relations": "relations"}
+    columns = [
+        Column.of_labels("split", list(dataset.splits)),
+        *(Column.of_counts(name, numbers) for name, numbers in counts.items()),
+        Column.of_texts("rows also in another split", overlaps),
+        *(Column.of_counts(name, [(one or {}).get(kind) for one in unseen.values()]) for name, kind in kinds.items()),
+    ]
+    return Table(columns, caption="Splits of the dataset; unseen: not in train", name="dataset")
+
+
+def findings_table(findings: Sequence[Mapping[str, Any]], caption: str) -> Table:
+    """Return the findings of an audit, gravest first.
+
+    Parameters
+    ----------
+    findings : sequence of mappings
+        From `kgeval.audit`.
+    caption : str
+    """
+    columns = [
+        Column.of_labels("finding", [one["kind"] for one in findings]),
+        Column.of_labels("relation or split", [shown_label(one["relation"] or one["split"]) for one in findings]),
+        Column("share", [Cell(percent(one["share"]), numbers=(one["share"],)) for one in findings]),
+        Column.of_counts("count", [one["count"] for one in findings]),
+        Column.of_labels("example", [shown_label(one["example"]) if one["example"] else "" for one in findings]),
+        Column.of_labels("what it does to the numbers", [one["effect"] for one in findings]),
+    ]
+    return Table(columns, caption=caption, name="audit", kind="tall")
+
+
+def all_tests(report: Report) -> list[PagePart]:
+    """Return every test of the comparison, if there is one; numbers that are the same in all rows stand in the caption.
+
+    Parameters
+    ----------
+    report : Report
+    """
+    comparison = report.comparison
+    if comparison is None:
+        return []
+    rows, alpha = report.rows, comparison.alpha
+    sizes = {(row["n"], row["n_clusters"]) for row in rows}
+    few = [row["n_effective"] < FEW_CLUSTERS for row in rows]
+    digits = [display_of(row["metric"]).decimals for row in rows]
+
+    def numbers(name: str) -> list[Cell]:
+        return [Cell(written(row[name], n), numbers=(row[name],)) for row, n in zip(rows, digits)]
+
+    gaps = [(row["difference"], row["low"], row["high"]) for row in rows]
+    counts = ["/".join(count_text(row[name]) for name in ("wins", "ties", "losses")) for row in rows]
+    columns = [
+        Column("metric", [Cell(heading_of(row["metric"]), reason=row["reason"]) for row in rows], is_label=True),
+        Column("first", numbers("value_first")),
+        Column("second", numbers("value_second")),
+        Column("difference", [difference_cell(gap, n, bool(row["better"])) for gap, n, row in zip(gaps, digits, rows)]),
+        Column.of_p_values("p", [row["p"] for row in rows], alpha),
+        Column.of_p_values("p (Holm)", [row["p_corrected"] for row in rows], alpha),
+        Column("smallest detectable", numbers("detectable")),
+        Column.of_texts("wins/ties/losses", counts),
+        Column.of_labels("favours", [str(row["better"] or row["decision"]) for row in rows]),
+    ]
+    if len(sizes) > 1 or any(few):
+        texts = [
+            f"{count_text(row['n'])}, {count_text(row['n_clusters'])}"
+            + (f" ({row['n_effective']:.0f} effective)" if is_few else "")
+            for row, is_few in zip(rows, few)
+        ]
+        columns.append(Column.of_texts("ranks, clusters", texts))
+    pairs = grouped((f"{row['first']} - {row['second']}", row) for row in rows)
+    size = ""
+    if len(sizes) == 1:
+        ((n, n_clusters),) = sizes
+        size = f" {count_text(n)} ranks in {count_text(n_clusters)} clusters."
+    caption = (
+        "Paired comparison of the models. Smallest detectable: the true difference that the test would find about four "
+        f"times in five.{size}"
+    )
+    reasons = list(dict.fromkeys(row["reason"] for row in rows if row["reason"]))
+    groups = [(pair, len(of_pair)) for pair, of_pair in pairs.items()]
+    table = Table(
+        columns, [("", reason) for reason in reasons], caption=caption, name="tests", groups=groups, kind="tall"
+    )
+    return [Lines([line for line in comparison.header() if not line.startswith("note: ")]), table]
+
+
+def glossary() -> Markup:
+    """Return the meaning of the words and of the metrics of the page."""
+    metrics = [(display_of(metric).heading, meaning_of(metric)) for metric in SUMMARY_METRICS]
+    return tag("dl", *(joined(tag("dt", term), tag("dd", meaning)) for term, meaning in (*TERMS, *metrics)))

@@ -1,0 +1,193 @@
+"""What changes the meaning of the numbers of a report page, gravest first and merged over models; and further notes."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+
+from kgeval.audit import notes_on_leaks
+from kgeval.base.checks import grouped, listed
+from kgeval.base.wording import percent, written
+from kgeval.metrics.grammar import display_of
+from kgeval.report.page_report import SUMMARY_METRICS, Report
+from kgeval.results.display import MAX_TIES, tie_ends
+from kgeval.results.evaluation_result import (
+    EvaluationResult,
+    header_lines,
+    interval_notes,
+    metric_cautions,
+    unknown_lines,
+)
+from kgeval.results.rank_table import CONFIDENCE
+
+MIN_DROPPED = 0.01  # a larger share of dropped ranks gives a caution
+SUSPICIONS = ("than chance (AMRI", "row order: ")  # in notes that doubt that the scores are those of the model
+MAX_NAMED = 4  # models that a caution names before it counts the others
+
+
+def cautions_of(report: Report) -> tuple[list[str], list[str]]:
+    """Return the cautions, gravest first, and the notes that change no number.
+
+    The order: results that are not comparable; scores that are doubted; ties that change the order; triples that leak;
+    baselines that are not beaten; intervals that are much wider for other entities; bounded, unknown and dropped ranks.
+
+    Parameters
+    ----------
+    report : Report
+    """
+    named = list(zip(report.names, report.results))
+    tied, tie_notes = tie_cautions(report)
+    lines: list[str] = []
+    if report.differing:
+        accepted = "; the comparison accepts this and uses the ranks that all results have" if report.comparison else ""
+        lines.append(
+            f"These results were evaluated differently, so their numbers are not comparable{accepted}: "
+            f"{'; '.join(report.differing)}."
+        )
+    said = [(name, note) for name, result in named for note in notes_of(result)]
+    lines += merged((name, note) for name, note in said if any(word in note for word in SUSPICIONS))
+    lines += tied
+    leaking = report.results[0].facts.get("leak_notes", [])
+    if report.dataset is not None:  # a result of an earlier version has no such fact
+        leaking = notes_on_leaks(report.dataset, report.results[0].protocol.splits)
+    lines += [f"{line}." for line in leaking]
+    for name, result in named:
+        beside = result.facts.get("baselines", {}).values()
+        lines += [f"{name}: {baseline['note']}." for baseline in beside if not baseline["beaten"]]
+    lines += merged((name, note) for name, result in named for note in interval_notes(result, CONFIDENCE)[1:])
+    for name, result in named:
+        n = int(result.rank_table.is_bounded("filtered").sum())
+        if n:
+            lines.append(f"{n:,} of {len(result.table):,} ranks of {name} are bounded: only their bounds are known.")
+    lines += merged((name, line) for name, result in named for line in unknown_lines(result))
+    for name, result in named:
+        n = sum(result.dropped.values())
+        if n > MIN_DROPPED * len(result.table):
+            lines.append(f"{n:,} ranks of {name} were dropped: {', '.join(result.dropped)}.")
+    rest = merged((name, note) for name, note in said if not any(word in note for word in SUSPICIONS))
+    known = {*lines, *(f"{line}." for result in report.results for line in result.facts.get("leak_notes", []))}
+    notes = [*tie_notes, *(line for line in rest if not any(line.endswith(one) for one in known)), *_compared(report)]
+    return list(dict.fromkeys(lines)), list(dict.fromkeys(notes))
+
+
+def notes_of(result: EvaluationResult) -> list[str]:
+    """Return the notes of a result and of its metrics, without what describes the model: `is_description`.
+
+    Parameters
+    ----------
+    result : EvaluationResult
+    """
+    notes = [*result.notes, *metric_cautions(result, SUMMARY_METRICS)]
+    return [note for note in dict.fromkeys(notes) if not is_description(note)]
+
+
+def is_description(note: str) -> bool:
+    """Return whether a note says how a model was read, such as "ComplEx, 25 complex dimensions (interleaved)".
+
+    Parameters
+    ----------
+    note : str
+    """
+    return re.search(r"\d dimensions|\d complex dimensions", note) is not None
+
+
+def _compared(report: Report) -> list[str]:
+    """Return the notes of the comparison that no result has."""
+    notes = () if report.comparison is None else report.comparison.notes
+    known = tuple(note for result in report.results for note in result.notes)
+    pairs = tuple(f"{row['first']} and {row['second']}" for row in report.rows)
+    said = [note.rstrip(".") for note in notes if not note.endswith(known)]
+    of_pairs = [note.partition(": ") for note in said if note.startswith(pairs)]
+    others = [f"{note}." for note in said if not note.startswith(pairs)]
+    return [*others, *merged((pair, text) for pair, _, text in of_pairs)]
+
+
+def merged(lines: Iterable[tuple[str, str]]) -> list[str]:
+    """Return one sentence for each text that differs in more than numbers, with the names of its models.
+
+    Parameters
+    ----------
+    lines : iterable of (str, str)
+        The name of a model, and what is said of it.
+
+    Examples
+    --------
+    >>> merged([("A", "5.0 times as wide"), ("B", "7.8 times as wide"), ("A", "read from ids")])
+    ['A: 5.0 times as wide. Much the same for B.', 'A: read from ids.']
+    """
+    found = grouped((re.sub(r"[\d.,]*\d", "0", text), (name, text)) for name, text in lines)
+    sentences = []
+    for group in found.values():
+        equal = [name for name, text in group if text == group[0][1]]
+        others = [name for name, text in group if text != group[0][1]]
+        also = f" Much the same for {listed(others, MAX_NAMED)}." if others else ""
+        sentences.append(f"{listed(equal, MAX_NAMED)}: {group[0][1]}.{also}")
+    return sentences
+
+
+def tie_cautions(report: Report) -> tuple[list[str], list[str]]:
+    """Return cautions about ties, and notes about ties that change nothing.
+
+    The first caution names two models whose order depends on the tie policy. For each further model with many tied
+    ranks, there is a caution if the range of its values, from pessimistic to optimistic ties, overlaps the range of
+    another model, or if there is only one model; otherwise there is a note.
+
+    Parameters
+    ----------
+    report : Report
+    """
+    results, names, metric = report.results, report.names, report.metric
+    values = [result[metric] for result in results]
+    ends = [tie_ends(result.rank_table, metric) or (value, value) for result, value in zip(results, values)]
+    heading, decimals = report.heading, display_of(metric).decimals
+    lines: list[str] = []
+    notes: list[str] = []
+    named: set[int] = set()
+    for i in report.models:
+        for j in report.models:
+            # With realistic ties, model i is ahead of model j; with optimistic or pessimistic ties, model j is ahead.
+            if not report.sign * (values[i] - values[j]) > 0:
+                continue
+            for place, policy in ((1, "optimistic"), (0, "pessimistic")):
+                if report.sign * (ends[j][place] - ends[i][place]) > 0:
+                    lines.append(
+                        f"The order depends on ties: with {policy} ties, {names[j]} ({heading} "
+                        f"{written(ends[j][place], decimals)}) is ahead of {names[i]} "
+                        f"({written(ends[i][place], decimals)}), since {_tied(results, names, (j, i))}."
+                    )
+                    named |= {i, j}
+                    break
+    lines = lines[:1] + ([f"There are {len(lines) - 1} more such pairs of models."] if len(lines) > 1 else [])
+    for i, result in enumerate(results):
+        if i not in named and result.tie_rate > MAX_TIES and all(map(math.isfinite, ends[i])):
+            low, high = sorted(ends[i])
+            others = [sorted(ends[j]) for j in report.models if j != i]
+            is_grave = not others or not all(high < least or low > greatest for least, greatest in others)
+            (lines if is_grave else notes).append(
+                f"{percent(result.tie_rate)} of the ranks of {names[i]} tie with a rival: its {heading} is "
+                f"{written(low, decimals)} to {written(high, decimals)}, depending on how ties are broken."
+            )
+    return lines, notes
+
+
+def _tied(results: Sequence[EvaluationResult], names: Sequence[str], models: Sequence[int]) -> str:
+    tying = [i for i in models if results[i].tie_rate > MAX_TIES]
+    return " and ".join(f"{percent(results[i].tie_rate)} of the ranks of {names[i]} tie" for i in tying)
+
+
+def head_lines(report: Report) -> tuple[list[str], list[list[str]]]:
+    """Return the lines about protocol and dataset: those that all results have, and the others of each result.
+
+    Parameters
+    ----------
+    report : Report
+    """
+    headers = []
+    for name, result in zip(report.names, report.results):
+        lines = [line for line in header_lines(result) if not line.startswith("note: ")]
+        scorer = str(result.facts.get("scorer", ""))
+        lines += [f"scorer: {scorer}"] if scorer and scorer != name else []
+        headers.append([*lines, *(f"model: {note}" for note in result.notes if is_description(note))])
+    common = [line for line in headers[0] if all(line in lines for lines in headers)]
+    return common, [[line for line in lines if line not in common] for lines in headers]

@@ -1,0 +1,172 @@
+"""The section of the report page on the distribution of ranks: shares in bins, and hits at every cut-off."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from kgeval.base.checks import Ids
+from kgeval.base.wording import count_text, percent
+from kgeval.display.table import Cell, Column, Table
+from kgeval.report import charts
+from kgeval.report.document import Beside, Figure, Fold, Section
+from kgeval.report.figures import tower
+from kgeval.report.page_report import Report, has_bounded
+from kgeval.results.evaluation_result import EvaluationResult
+from kgeval.results.rank_table import CONFIDENCE
+from kgeval.stats.intervals import robust_interval
+from kgeval.stats.moments import Moments
+
+MAX_CUTS = 55
+BIN_STARTS = (1, 2, 3, 5)  # bins of ranks start at these numbers times 1, 10, 100, ...: at 1, 2, 3, 5, 10, 20, 30, 50
+
+
+def distributions(report: Report) -> Section:
+    """Return the distribution of ranks beside hits@k at every cut-off, with the numbers of both folded.
+
+    Parameters
+    ----------
+    report : Report
+    """
+    found, hits = distribution(report.parts), hits_at_cuts(report.parts)
+    shares = "Share of ranks in each bin (filtered, both sides); a rank between two bins counts in the lower one."
+    if any(map(any, found["tied"])):
+        shares += " Pale: ranks that tie with a rival; “tie”: the bin with the most of them."
+    text = f"hits@k: share of ranks of at most k, with {CONFIDENCE:.0%} intervals (filtered ranks, both sides)."
+    text += " Where ranks are bounded, the band shows the bounds." if any(hits["bounds"]) else ""
+    figures = [
+        Figure(partial(charts.rank_distribution, report.names, found, "Share of ranks in each bin"), shares),
+        Figure(partial(charts.hits_curve, report.names, hits, "hits@k"), text),
+    ]
+    tables = Fold("Values of both figures", [bin_table(report, found), hits_table(report, hits)])
+    return Section("distributions", "Distributions", [Beside(figures), tables])
+
+
+def max_candidates(results: Sequence[EvaluationResult]) -> int:
+    """Return the largest number of candidates; for a result without this number, its largest known rank counts.
+
+    Parameters
+    ----------
+    results : sequence of EvaluationResult
+    """
+    sizes = [1]
+    for result in results:
+        ranks = result.rank_table.ranks("filtered")
+        sizes += [math.ceil(rank) for rank in ranks[~np.isnan(ranks)].max(initial=1.0, keepdims=True)]
+        sizes.append(int(result.table["rivals_filtered"].max()) + 1 if len(result.table) else 1)
+    return max(sizes)
+
+
+def distribution(results: Sequence[EvaluationResult]) -> dict[str, Any]:
+    """Return bins of filtered ranks (1, 2, 3-4, 5-9, ...) and, for each model, the number of ranks in each bin.
+
+    For each model, ``"tied"`` holds how many ranks of each bin tie with a rival, ``"totals"`` the number of all ranks,
+    ``"low"`` and ``"high"`` the interval of the share of each bin in them, None where ranks are bounded or unknown.
+    ``"left_out"`` is the number of these ranks, which are in no bin.
+
+    Parameters
+    ----------
+    results : sequence of EvaluationResult
+    """
+    max_rank = max_candidates(results)
+    starts = [start * 10**power for power in range(len(str(max_rank))) for start in BIN_STARTS]
+    starts = sorted({start for start in starts if start <= max_rank})
+    ends = [*(start - 1 for start in starts[1:]), max_rank]
+    found: dict[str, list[Any]] = {name: [] for name in ("counts", "tied", "left_out", "totals", "low", "high")}
+    for result in results:
+        ranks = result.rank_table.ranks("filtered")
+        is_known = ~np.isnan(ranks)
+        bins = np.searchsorted(starts, ranks[is_known], side="right") - 1
+        is_tied = result.table["tied_filtered"].to_numpy()[is_known] > 0
+        found["counts"].append(np.bincount(bins, minlength=len(starts)).tolist())
+        found["tied"].append(np.bincount(bins[is_tied], minlength=len(starts)).tolist())
+        found["left_out"].append(int((~is_known).sum()))
+        found["totals"].append(len(ranks))
+        limits = _share_limits(result, bins, len(starts)) if is_known.all() else [(None, None)] * len(starts)
+        found["low"].append([low for low, _ in limits])
+        found["high"].append([high for _, high in limits])
+    labels = [f"{a:,}" if a == b else f"{a:,}–{b:,}" for a, b in zip(starts, ends)]
+    return {"bins": labels, **found}
+
+
+def _share_limits(result: EvaluationResult, bins: Ids, n: int) -> list[tuple[Any, Any]]:
+    """Return the ends of the interval of the share of each bin, with clusters by triple as for hits@k."""
+    ranks = result.rank_table
+    clusters = ranks.row_clusters("triple").among([np.arange(len(ranks))])
+    terms = (Moments((bins == place).astype(np.float64)[:, None]) for place in range(n))
+    found = [robust_interval(term, clusters, CONFIDENCE, (0.0, 1.0), ranks.sampled_share) for term in terms]
+    return [(one.low, one.high) if math.isfinite(one.low) else (None, None) for one in found]
+
+
+def hits_at_cuts(results: Sequence[EvaluationResult], limit: int | None = None) -> dict[str, Any]:
+    """Return values of k that are evenly spaced on a log scale and, for each model, the filtered hits@k for each k.
+
+    ``"low"`` and ``"high"`` hold the intervals. A value that depends on bounded ranks is NaN. ``"bounds"`` holds, for
+    each model, the least and the greatest values for each k; None if the model has no bounded ranks. ``"chance"`` holds
+    the chance level of the first model; None if it is unknown.
+
+    Parameters
+    ----------
+    results : sequence of EvaluationResult
+    limit : int, optional
+        The largest k; by default all candidates.
+    """
+    limit = max_candidates(results) if limit is None else limit
+    cuts = np.unique(np.geomspace(1, limit, MAX_CUTS).round().astype(np.int64)).tolist()
+    keys = [f"hits@{k}" for k in cuts]
+    bounds = [
+        [list(ends) for ends in zip(*(result.bounds(key) for key in keys))] if has_bounded(result) else None
+        for result in results
+    ]
+    intervals = [[result.interval(key, confidence=CONFIDENCE) for key in keys] for result in results]
+    ends = {"values": "value", "low": "low", "high": "high"}
+    found = {name: [[getattr(one, end) for one in of_model] for of_model in intervals] for name, end in ends.items()}
+    has_chance = bool(results) and not results[0].chance("mr").reason
+    chance = [results[0].chance(key).value for key in keys] if has_chance else None
+    return {"k": cuts, **found, "bounds": bounds, "chance": chance}
+
+
+def bin_table(report: Report, found: Mapping[str, Any]) -> Table:
+    """Return the share of ranks in each bin, a column for each model.
+
+    Parameters
+    ----------
+    report : Report
+    found : dict
+        From `distribution`.
+    """
+    columns = []
+    for model, total in enumerate(found["totals"]):
+        counts, tied, left = (found[name][model] for name in ("counts", "tied", "left_out"))
+        place, cells = tower(tied, total), []
+        for i, (name, n, n_tied) in enumerate(zip(found["bins"], counts, tied)):
+            about = f"{count_text(n)} ranks in {name}" + (f", {count_text(n_tied)} of them tie" if n_tied else "")
+            share = n / max(1, total)
+            cells.append(Cell(percent(share), numbers=(share,), reason=about, flag="ties" if i == place else ""))
+        share = left / max(1, total)
+        cells += [Cell(percent(share), numbers=(share,))] if any(found["left_out"]) else []
+        columns.append(Column(report.names[model], cells, model=model))
+    labels = [*found["bins"], *(["bounded or unknown"] if any(found["left_out"]) else [])]
+    return Table([Column.of_labels("rank", labels), *columns], caption="Share of ranks", name="ranks", kind="matrix")
+
+
+def hits_table(report: Report, hits: Mapping[str, Any]) -> Table:
+    """Return hits@k of each model at every cut-off of the curve.
+
+    Parameters
+    ----------
+    report : Report
+    hits : dict
+        From `hits_at`.
+    """
+    columns = [Column.of_labels("k", [count_text(k) for k in hits["k"]])]
+    for model in report.models:
+        bounds = zip(*hits["bounds"][model]) if hits["bounds"][model] else [()] * len(hits["k"])
+        rows = [(*row, *ends) for *row, ends in zip(*(hits[end][model] for end in ("values", "low", "high")), bounds)]
+        columns.append(replace(Column.of_values(report.names[model], rows, "hits@1"), model=model))
+    return Table(columns, caption="Values of hits@k", name="hits", kind="tall")

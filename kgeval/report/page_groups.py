@@ -1,0 +1,169 @@
+"""All metrics by each column of the results, for the report page: the largest groups, in the order of the column."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from kgeval.base.checks import Ids, listed
+from kgeval.base.wording import count_text, percent, printable, shown_label
+from kgeval.display.table import Column, Table
+from kgeval.features.columns import OVER_SPLITS
+from kgeval.metrics.default_metrics import PAGE_METRICS
+from kgeval.metrics.grammar import display_of, parse_all
+from kgeval.report.document import Fold, PagePart, Text
+from kgeval.report.page_report import MAX_GROUPS, Report, Row, column_words, group_numbers
+from kgeval.results.columns import says_splits
+from kgeval.results.evaluation_result import EvaluationResult, group_column, rank_groups
+from kgeval.results.rank_table import CONFIDENCE
+
+MAX_WORDS = 3  # columns that a title names before it counts the others
+
+
+@dataclass(frozen=True)
+class Breakdown:
+    """The groups of a column, in the order in which all models show them.
+
+    Parameters
+    ----------
+    groups : list of str
+    rows : list of dict
+        For each model the rows of each of its groups; empty if the result does not have the column.
+    n_left : int
+        The number of smaller groups.
+    share_left : float
+        The largest share of ranks of a model in them.
+    """
+
+    groups: list[str]
+    rows: Sequence[Mapping[str, Ids]]
+    n_left: int
+    share_left: float
+
+
+def group_values(report: Report, is_open: bool = False) -> list[PagePart]:
+    """Return all metrics by each column of the results, folded; the first may be open.
+
+    Parameters
+    ----------
+    report : Report
+    is_open : bool
+    """
+    columns = list(dict.fromkeys(str(name) for result in report.parts for name in result.columns.columns))
+    folds = []
+    for place, column in enumerate(columns):
+        found = breakdown(report, column)
+        parts: list[PagePart] = [value_table(report, column, found)]
+        if found.n_left:
+            left = f"{count_text(found.n_left)} smaller groups, {percent(found.share_left)} of the ranks, are left out."
+            parts.append(Text(left))
+        folds.append(Fold(f"All metrics by {column_words(column)}", parts, is_open=is_open and place == 0))
+    shown, rest = (folds[:1], folds[1:]) if is_open else ([], folds)
+    names = listed([column_words(column) for column in columns[len(shown) :]], MAX_WORDS)
+    notes = [_over_splits(result) for result in report.parts]
+    if len(set(notes)) == 1:
+        said = [f"{note}." for note in notes[:1] if note]
+    else:
+        said = [f"{name}: {note}." for name, note in zip(report.names, notes) if note]
+    texts = [Text(text) for text in said] if folds else []
+    return [*shown, *([Fold(f"All metrics by {names}", [*rest, *texts])] if rest else texts)]
+
+
+def breakdown(report: Report, column: str) -> Breakdown:
+    """Return the `MAX_GROUPS` groups of a column with the most ranks in all results together.
+
+    Parameters
+    ----------
+    report : Report
+    column : str
+    """
+    has = [column in result.columns for result in report.parts]
+    groups_of = [dict(rank_groups(result, [column])) if one else {} for one, result in zip(has, report.parts)]
+    total: Counter[Any] = Counter()
+    for groups in groups_of:
+        total.update({group: len(rows) for group, rows in groups.items()})
+    largest = list(dict(total.most_common(MAX_GROUPS)))  # groups with equal counts stay in the order of `rank_groups`
+    order = _in_order(largest, [*_columns_of(report.parts, column)])
+    rows = [{group[0]: groups[group] for group in order if group in groups} for groups in groups_of]
+    sizes = [[sum(map(len, part.values())) for part in parts] for parts in zip(rows, groups_of)]
+    left = max((1.0 - shown / of_all for shown, of_all in sizes if of_all), default=0.0)
+    return Breakdown([group for (group,) in order], rows, len(total) - len(order), left)
+
+
+def value_table(report: Report, column: str, found: Breakdown) -> Table:
+    """Return the metrics of all models in each group of a column.
+
+    Parameters
+    ----------
+    report : Report
+    column : str
+    found : Breakdown
+    """
+    metrics = parse_all(PAGE_METRICS)
+    frames = [
+        result.rank_table.metric_frame(
+            {(group,): ("filtered", ids) for group, ids in groups.items()}, [column], metrics, confidence=CONFIDENCE
+        )
+        for _, result, groups in zip(report.detailed, report.parts, found.rows)
+    ]
+    places = [(group, i) for group in found.groups for i in report.detailed if group in found.rows[i]]
+    models = [i for _, i in places]
+    sizes = [len(found.rows[i][group]) for group, i in places]
+    columns = [Column.of_labels(column_words(column), [shown_label(group) for group, _ in places])]
+    if len(report.names) > 1:
+        columns.append(Column.of_labels("model", [report.names[i] for i in models]))
+    columns.append(Column.of_counts("ranks", sizes))
+    columns.append(Column.of_shares("share", [n / len(report.parts[i].table) for n, i in zip(sizes, models)]))
+    for metric in map(str, metrics):
+        numbers: dict[tuple[str, int], tuple[Row, str]] = {}
+        for i, frame, groups in zip(report.detailed, frames, found.rows):
+            of_model = group_numbers(frame, metric, report.parts[i], column) if groups else ([], [])
+            numbers |= {(group, i): pair for group, pair in zip(groups, zip(*of_model))}
+        rows, reasons = zip(*(numbers[place] for place in places)) if places else ((), ())
+        columns.append(Column.of_values(display_of(metric).heading, rows, metric, reasons))
+    best = f" of the {len(report.detailed)} best models" if report.is_many else ""
+    caption = f"Metrics{best} by {column_words(column)} (filtered ranks of both sides, realistic ties)"
+    return Table(columns, caption=caption, name=f"metrics-by-{printable(column)}", kind="tall")
+
+
+def _columns_of(results: Sequence[EvaluationResult], column: str) -> Iterator[pd.Series[Any]]:
+    """Yield the values by which each result that has the column groups its ranks; times are bins."""
+    return (pd.Series(group_column(result, column)) for result in results if column in result.columns)
+
+
+def _in_order(groups: Sequence[tuple[str]], columns: Sequence[pd.Series[Any]]) -> list[tuple[str]]:
+    """Return the groups of a column in the order in which the page shows them.
+
+    Groups of numeric columns are sorted by number. Groups of categorical columns have the order of the categories. All
+    other groups keep the order of `groups`.
+
+    Parameters
+    ----------
+    groups : sequence of tuples of one str
+    columns : sequence of pandas.Series
+        The column by which the results are grouped, once for each result that has it.
+    """
+    if all(pd.api.types.is_numeric_dtype(column) for column in columns):
+        values = sorted(set().union(*(column.dropna().tolist() for column in columns)))
+    elif all(isinstance(column.dtype, pd.CategoricalDtype) for column in columns):
+        # Longest list first: a longer list of degree buckets starts with all buckets of a shorter one.
+        lists = sorted((list(column.cat.categories) for column in columns), key=len, reverse=True)
+        values = [value for categories in lists for value in categories]
+    else:
+        return list(groups)
+    position = {text: i for i, text in enumerate(dict.fromkeys(map(str, values)))}
+    return sorted(groups, key=lambda group: position.get(group[0], len(position)))
+
+
+def _over_splits(result: EvaluationResult) -> str:
+    """Return a note which says that the columns cardinality and pattern are computed from all splits.
+
+    The note names only the columns that the result has. It is empty if the result has neither of the two, or if the
+    notes of the result already name the splits.
+    """
+    names = " and ".join(name for name in OVER_SPLITS if name in result.columns and not says_splits(result.notes))
+    return names and f"{names} {'are' if ' ' in names else 'is'} computed from all splits"

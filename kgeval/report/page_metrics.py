@@ -1,0 +1,138 @@
+"""The section of the report page with all metrics of each model, by side, of filtered and raw ranks; as LaTeX too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+
+from kgeval.base.checks import grouped
+from kgeval.base.wording import count_text, percent
+from kgeval.data.sides import ALL_SIDES
+from kgeval.display.html import Markup
+from kgeval.display.table import Cell, Column, Table
+from kgeval.metrics.grammar import display_of, parse_all
+from kgeval.report.document import Code, Fold, Lines, PagePart, Section, Text
+from kgeval.report.page_report import SUMMARY_METRICS, Report, numbers_of
+from kgeval.report.page_values import drawn, metric_head
+from kgeval.results.display import MAX_TIES, tie_ends
+from kgeval.results.evaluation_result import interval_notes
+from kgeval.results.rank_table import CONFIDENCE
+
+
+def metrics(report: Report, latex: str) -> Section:
+    """Return the tables of metrics: filtered ranks open, single sides and raw ranks folded.
+
+    Parameters
+    ----------
+    report : Report
+    latex : str
+        The table of metrics as LaTeX.
+    """
+    opened: list[Table] = []
+    others: list[Table] = []
+    seen: set[int] = set()
+    for setting in ("filtered", "raw"):
+        for side in ("both", *ALL_SIDES):
+            models = [i for i, result in enumerate(report.results) if side in result.rank_table.sides]
+            if set(models) - seen:  # open tables are enough to show each model
+                opened.append(metric_table(report, setting, side, models, is_open=True))
+            elif models:
+                others.append(metric_table(report, setting, side, models))
+            seen |= set(models)
+    reasons = Lines(_reasons([*opened, *others]), "reasons")
+    parts: list[PagePart] = [*opened, Text(" ".join(_explained(report, opened))), reasons]
+    parts += [Fold("Each side, and raw ranks", others)] if others else []
+    return Section("metrics", "Metrics", [*parts, Fold("This table as LaTeX", [Code(latex, "latex")])])
+
+
+def metric_table(report: Report, setting: str, side: str, models: Sequence[int], is_open: bool = False) -> Table:
+    """Return the metrics in one setting and side: a row for each model, then the chance level of all, or of each.
+
+    Parameters
+    ----------
+    report : Report
+    setting, side : str
+    models : sequence of int
+        The models that have such ranks.
+    is_open : bool
+        Whether to draw the intervals, and to show the share of tied ranks.
+    """
+    results = [report.results[i] for i in models]
+    levels = [[result.chance(f"{setting}.{side}.{metric}") for result in results] for metric in SUMMARY_METRICS]
+    is_shared = all(len({str(level.value) for level in of_metric}) == 1 for of_metric in levels)
+    n_chance = 1 if is_shared else len(models)
+    names = ["chance"] if is_shared else [f"chance, {report.names[i]}" for i in models]
+    labels = [*(Cell(report.names[i], model=i) for i in models), *map(Cell, names)]
+    columns = [Column("model", labels, is_label=True)]
+    for metric, of_metric in zip(SUMMARY_METRICS, levels):
+        key = f"{setting}.{side}.{metric}"
+        found = [numbers_of(result, key) for result in results]
+        rows, expected = [row for row, _ in found], of_metric[:n_chance]
+        heading = display_of(metric).heading
+        column = Column.of_values(heading, rows, metric, [why for _, why in found])
+        chance = Column.of_values(heading, [(one.value,) for one in expected], metric, [one.reason for one in expected])
+        ends = [tie_ends(result.rank_table, key) for result in results]
+        compared = key.removeprefix("filtered.").removeprefix("both.")
+        shown = drawn(column, report, compared, rows, ends, [level.value for level in of_metric], models)
+        has_bars = is_open and not report.is_many
+        cells = [cell if has_bars else replace(cell, drawing=None) for cell in shown.cells]
+        head = partial(_head, metric, shown.head if has_bars else None)
+        columns.append(replace(column, cells=[*cells, *chance.cells], head=head))
+    blank = [Cell()] * n_chance
+    if is_open:
+        rates = [result.tie_rate for result in results]
+        tied = [Cell(percent(rate), numbers=(rate,), tone="warn" if rate > MAX_TIES else "") for rate in rates]
+        columns.append(Column("ties", [*tied, *blank]))
+    sizes = [len(result.rank_table.rows_of(side)) for result in results]
+    if len(set(sizes)) > 1:
+        columns.append(Column("ranks", [*Column.of_counts("", sizes).cells, *blank]))
+    size = f"; {count_text(sizes[0])} ranks" if len(set(sizes)) == 1 else ""
+    sides = "both sides" if side == "both" else f"{side} side"
+    caption = f"{setting.capitalize()} ranks, {sides}{size}, realistic ties, {CONFIDENCE:.0%} intervals"
+    faint = range(len(models), len(labels))
+    return Table(
+        columns, faint=faint, caption=caption, name=f"metrics-{setting}-{side}", kind="narrow" if report.is_many else ""
+    )
+
+
+def _head(metric: str, axis: Callable[[], Markup] | None) -> Markup:
+    return metric_head(metric, None if axis is None else axis())
+
+
+def _explained(report: Report, tables: Sequence[Table]) -> list[str]:
+    """Return what the open tables of metrics need to be understood."""
+    cells = [cell for table in tables for column in table.columns for cell in column.cells]
+    said = []
+    if report.differing:
+        said.append("Nothing is bold, since the results are not comparable.")
+    elif any(cell.is_best for cell in cells):
+        untested = [metric.heading for metric in parse_all(SUMMARY_METRICS) if str(metric) not in report.leaders]
+        more = f" ({', '.join(untested)}: not tested)" if untested else ""
+        said.append(f"Bold: the leader and all models that the test cannot tell from it{more}.")
+    said += ["Grey: not above chance."] if any(cell.tone == "faint" for cell in cells) else []
+    said.append(
+        "Realistic ties: a positive that ties gets the mean of the ranks that it shares. AMRI is 0 at chance and 1 at "
+        "best, whatever the number of candidates."
+    )
+    if not report.is_many:
+        said.append("Short line: chance, where it is in range; thin line: from pessimistic to optimistic ties.")
+    return [
+        *said,
+        *(f"{text}." for text in dict.fromkeys(interval_notes(one, CONFIDENCE)[0] for one in report.results)),
+    ]
+
+
+def _reasons(tables: Sequence[Table]) -> list[str]:
+    """Return why numbers are undefined: each reason once, with the first number and how many more there are."""
+    found = [
+        (cell.reason, f"{column.heading} of {row.text} ({', '.join(table.name.split('-')[1:])})")
+        for table in tables
+        for column in table.columns[1:]
+        for row, cell in zip(table.columns[0].cells, column.cells)
+        if cell.reason and " to " not in cell.text
+    ]
+    return [
+        f"{places[0]}{f' and {len(places) - 1} more' if len(places) > 1 else ''}: {why}"
+        for why, places in grouped(found).items()
+    ]

@@ -1,0 +1,224 @@
+"""The section of the report page with the table of relations, which opens, sorts and filters; and a chart of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pandas as pd
+
+from kgeval.base.checks import grouped
+from kgeval.base.wording import count_text, shown_label, written
+from kgeval.display.html import Markup, joined, tag
+from kgeval.display.html_tables import label
+from kgeval.display.table import Column, Table
+from kgeval.metrics.default_metrics import PAGE_METRICS
+from kgeval.metrics.grammar import display_of, parse_all
+from kgeval.report import charts
+from kgeval.report.document import Figure, PagePart, Section, Text
+from kgeval.report.page_report import Report, Row, decided_text, group_numbers
+from kgeval.report.page_triples import Triple, disagreements, query, rank_text, worst_ranks
+from kgeval.results.rank_table import CONFIDENCE
+
+MIN_POINTS = 3  # smallest number of relations in a chart
+N_OUTLIERS = 8  # relations that a chart names
+N_OPENED, MAX_OPENED = 3, 150  # triples of a relation, and relations with triples
+
+
+def relations(report: Report) -> Section:
+    """Return the table of relations, and the fields that filter it."""
+    key = report.metric if report.metric in PAGE_METRICS else PAGE_METRICS[0]
+    labels, frames = report.relations, report.by_relation
+    sizes = [frame["n"].astype(int).tolist() for frame in frames]
+    is_same = all(of_model == sizes[0] for of_model in sizes)
+    patterns = patterns_of(report)
+    columns = [Column.of_labels("relation", map(shown_label, labels))]
+    heads = ["ranks"] if is_same else [f"ranks, {report.short(i)}" for i in report.models]
+    columns += [Column.of_counts(head, of_model) for head, of_model in zip(heads, sizes)]
+    columns += [Column.of_labels("pattern", patterns)] if len(set(patterns)) > 1 else []
+    for i in report.models:
+        rows, reasons = group_numbers(frames[i], key, report.parts[i], "relation")
+        column = Column.of_values(report.names[i], rows, key, reasons)
+        if report.is_many:
+            column = Column.of_values(report.names[i], [row[:1] for row in rows], key, reasons)
+        columns.append(replace(column, model=i))
+    first: Sequence[tuple[float, bool]] = []
+    for pair in report.pairs:
+        if len(pair.relations):
+            found = pair.relations.reindex(pd.Index(labels, dtype=object))
+            decided = (found["decided"] == True).tolist()  # noqa: E712  (NaN where a relation was not compared)
+            gaps = [tuple(row) for row in found[["difference", "low", "high"]].to_numpy(dtype=float).tolist()]
+            first = first or [(gap[0], is_sure) for gap, is_sure in zip(gaps, decided)]
+            prefix = "" if key == report.metric else f"{report.heading}: "
+            names = f"{prefix}{report.short(pair.first)} - {report.short(pair.second)}"
+            columns.append(Column.of_differences(names, gaps, report.metric, decided))
+    metrics = [(display_of(one).heading, numbers_by_model(report, one)) for one in map(str, parse_all(PAGE_METRICS))]
+    by_relation = triples_by_relation(report)
+    opened = {i: partial(_opened, report, metrics, i, by_relation.get(name, [])) for i, name in enumerate(labels)}
+    facts = {
+        i: {
+            "data_n": max(of_model[i] for of_model in sizes),
+            "data_pattern": patterns[i] or None,
+            "data_sure": _sure(*first[i]) if first else None,
+        }
+        for i in range(len(labels))
+    }
+    caption = (
+        f"{display_of(key).heading} of each relation with {CONFIDENCE:.0%} intervals (filtered ranks of both sides, "
+        "realistic ties); click a relation for its other metrics and the triples "
+    )
+    if report.pairs:
+        caption += f"on which {report.short(0)} and {report.short(1)} disagree most, with both ranks."
+    else:
+        caption += "with the worst ranks."
+    caption += f" {decided_text(len(report.pairs[0].relations), 'relations')}" if first else ""
+    table = Table(columns, caption=caption, name="relations", opened=opened, facts=facts, kind="sortable tall narrow")
+    left = len(report.all_relations) - len(labels)
+    text = f'{count_text(left)} relations with fewer ranks are left out; result.by("relation") returns all.'
+    parts: list[PagePart] = [_filters(report, patterns, bool(first)), *([Text(text)] if left else []), table]
+    return Section("relations", "Relations", parts)
+
+
+def numbers_by_model(report: Report, metric: str) -> list[list[Row]]:
+    """Return a metric of each model by the relations that are shown."""
+    frames = zip(report.by_relation, report.parts)
+    return [group_numbers(frame, metric, result, "relation")[0] for frame, result in frames]
+
+
+def _sure(difference: float, is_decided: bool) -> str | None:
+    """Return ``"first"`` or ``"second"``, the model with the higher value on a relation, if it is decided."""
+    return ("first" if difference > 0 else "second") if is_decided else None
+
+
+def patterns_of(report: Report) -> list[str]:
+    """Return the pattern of each relation that is shown, as the first result says that knows it; else empty."""
+    patterns: dict[str, str] = {}
+    for result in reversed(report.parts):
+        if "pattern" not in result.columns.columns:
+            continue
+        of_result: dict[str, str] = {}
+        for p, pattern in dict.fromkeys(zip(result.table["p"].tolist(), result.columns["pattern"].tolist())):
+            name = result.relations.labels[p]
+            of_result[name] = "several" if name in of_result else str(pattern)
+        patterns |= of_result
+    return [patterns.get(name, "") for name in report.relations]
+
+
+def _filters(report: Report, patterns: Sequence[str], is_compared: bool) -> Markup:
+    """Return the fields that filter the table of relations; hidden until the script runs."""
+
+    def chosen(name: str, title: str, options: Mapping[str, str]) -> Markup:
+        shown = [tag("option", text, value=value) for value, text in options.items()]
+        return tag("label", title, " ", tag("select", *shown, id=name, autocomplete="off"))
+
+    fields = [
+        tag("label", "Search ", tag("input", type="search", id="search", autocomplete="off", spellcheck="false")),
+        tag(
+            "label", "At least ",
+            tag("input", type="number", id="least", min=0, value=0, inputmode="numeric", autocomplete="off"), " ranks",
+        ),
+    ]  # fmt: skip
+    if len(set(patterns)) > 1:
+        kinds = {kind: kind or "none" for kind in sorted(set(patterns))}
+        fields.append(chosen("pattern", "Pattern", {"": "all"} | kinds))
+    if is_compared:
+        names = {place: f"{report.short(i)} higher" for i, place in enumerate(("first", "second"))}
+        fields.append(chosen("sure", "Difference", {"": "all", **names, "none": "undecided"}))
+    n = f"{count_text(len(report.relations))} relations"
+    status = tag("p", n, role="status", id="relations-shown", class_="muted")
+    return tag("div", *fields, status, class_="controls", hidden=True)
+
+
+def _opened(
+    report: Report, metrics: Sequence[tuple[str, list[list[Row]]]], place: int, triples: Sequence[Triple]
+) -> Markup:
+    """Return what opens below a relation: all metrics of the detailed models, and its triples."""
+    lines = []
+    for i in report.detailed:
+        values = [
+            f"{heading} {_value(rows[i][place], display_of(heading.lower()).decimals)}" for heading, rows in metrics
+        ]
+        lines.append(tag("p", label(report.short(i)), ": ", ", ".join(values)))
+    if triples:
+        items = [tag("li", query(report, row, has_relation=False), ": ", _ranks(row)) for row in triples]
+        lines.append(tag("ul", *items))
+    return joined(*lines)
+
+
+def _ranks(row: Triple) -> str:
+    return ", ".join(rank_text(row[place]) for place in ("rank_first", "rank_second") if row[place] == row[place])
+
+
+def _value(row: Row, decimals: int) -> str:
+    return written(row[0], 1 if row[0] >= 100 else decimals)
+
+
+def triples_by_relation(report: Report) -> dict[str, list[Triple]]:
+    """Return the triples of each relation on which the two best models disagree most; of one model, its worst ranks."""
+    frame = disagreements(report) if report.pairs else worst_ranks(report.parts[0])
+    largest = frame["p"].value_counts().index[:MAX_OPENED]
+    kept = frame[frame["p"].isin(largest)].groupby("p", sort=False, observed=True).head(N_OPENED)
+    return grouped((str(row["p"]), row) for row in kept.to_dict("records"))
+
+
+def relation_chart(report: Report) -> list[PagePart]:
+    """Return a chart of the relations: the two best models against each other, or one model over numbers of ranks.
+
+    Parameters
+    ----------
+    report : Report
+    """
+    key = report.metric if report.metric in PAGE_METRICS else PAGE_METRICS[0]
+    display, frames = display_of(key), report.by_relation
+    is_log = display.unit == "ranks"
+    first, second = frames[0], frames[1 if report.pairs else 0]
+    kept = [
+        name for name in report.relations
+        if math.isfinite(first[key][name]) and math.isfinite(second[key][name]) and first["n"][name]
+    ]  # fmt: skip
+    if len(kept) < MIN_POINTS:
+        return []
+    y, x, n = (
+        frame.loc[kept, column].to_numpy(dtype=float) for frame, column in ((first, key), (second, key), (first, "n"))
+    )
+    sizes = n / first["n"].max()
+    names = [report.short(0), report.short(1 if report.pairs else 0)]
+    values = [written(one, display.decimals) for one in y]
+    if report.pairs:
+        values = [f"{text} and {written(one, display.decimals)}" for text, one in zip(values, x)]
+    about = [
+        f"{shown_label(name)}: {display.heading} {text}, {count_text(size)} ranks"
+        for name, text, size in zip(kept, values, n)
+    ]
+    if not report.pairs:
+        order = np.argsort(-y * np.sqrt(n), kind="stable")[: N_OUTLIERS // 2].tolist()
+        points = list(zip(n.tolist(), y.tolist(), sizes.tolist(), about))
+        axes = ("ranks of the relation (log scale)", display.heading)
+        title = f"{display.heading} of each relation over its number of ranks"
+        drawing = partial(charts.counts_scatter, points, axes, is_log=is_log, outliers=order, label=title)
+        return [
+            Figure(
+                drawing,
+                f"Each mark is a relation; the table below has the same numbers. {display.heading} of {names[0]}.",
+            )
+        ]
+    gaps = np.abs(np.log(y / x) if is_log else y - x) * np.sqrt(n)
+    order = np.argsort(-gaps, kind="stable")[:N_OUTLIERS].tolist()
+    points = list(zip(x.tolist(), y.tolist(), sizes.tolist(), about))
+    axes = (f"{display.heading}, {names[1]}", f"{display.heading}, {names[0]}")
+    higher = bool(parse_all([key])[0].higher_is_better)
+    title = f"{display.heading} of each relation: {names[0]} against {names[1]}"
+    decided = report.pairs[0].relations["decided"]
+    drawing = partial(
+        charts.scatter, points, axes, is_log=is_log, higher_is_better=higher, outliers=order, label=title,
+        decided=[bool(decided.get(name, False)) for name in kept],
+    )  # fmt: skip
+    text = (
+        f"Each mark is a relation; a larger mark has more ranks. In the shaded half {names[0]} is better. Named: the "
+        "largest differences, weighted by the square root of the number of ranks. The table of relations has the same "
+        "numbers."
+    )
+    return [Figure(drawing, text)]

@@ -1,0 +1,88 @@
+"""Columns of values of models, with their drawings: intervals on one axis, ties, chance, marks of leaders."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import partial
+
+from kgeval.comparison.verdict import is_like_chance
+from kgeval.display.html import Markup, axis_ends, interval_bar, joined, model_class, scale_of, tag
+from kgeval.display.table import Column
+from kgeval.metrics.grammar import parse_all
+from kgeval.report.page_report import Report, Row
+from kgeval.results.keys import Key
+
+Ends = tuple[float, float] | None  # the values with pessimistic and with optimistic ties, where many ranks tie
+
+
+def finite(numbers: Iterable[float]) -> list[float]:
+    """Return the finite numbers."""
+    return [number for number in numbers if math.isfinite(number)]
+
+
+def drawn(
+    column: Column, report: Report, key: str, rows: Sequence[Row], ends: Sequence[Ends], levels: Sequence[float],
+    models: Sequence[int] | None = None,
+) -> Column:  # fmt: skip
+    """Return a column of values with a drawing in each cell, on one axis: bold leaders, grey where it is like chance.
+
+    A bold value can be grey too: if only one of several leaders were bold, it would look like the winner.
+
+    Parameters
+    ----------
+    column : Column
+        Of one metric.
+    report : Report
+    key : str
+        The key of the metric.
+    rows : sequence of tuples
+        As in `Column.of_values`.
+    ends : sequence of (float, float) or None
+        The values with pessimistic and with optimistic ties.
+    levels : sequence of float
+        The chance levels.
+    models : sequence of int, optional
+        The model of each row; by default one row for each model.
+    """
+    is_alone = len(report.names) == 1
+    numbers = finite(number for row in [*rows, *(pair or () for pair in ends)] for number in row)
+    limits = scale_of([*numbers, *(finite(levels) if is_alone else ())], is_close=not is_alone)
+    higher = bool(Key.parse(key).higher_is_better)
+    cells = []
+    for cell, model, row, pair, level in zip(column.cells, models or report.models, rows, ends, levels):
+        value, low, high = row[:3]
+        picture = partial(
+            interval_bar, value, low, high, limits, level, ends=pair, class_=f"track {model_class(model)}"
+        )
+        tone = "faint" if is_like_chance((value, low, high), level, higher) else ""
+        is_best = report.names[model] in report.leaders.get(key, ())
+        cells.append(replace(cell, drawing=picture, tone=tone, is_best=is_best))
+    return replace(column, cells=cells, head=partial(axis_ends, f"{limits[0]:,g}", "", f"{limits[1]:,g}"))
+
+
+def metric_head(spec: str, axis: Markup | None = None) -> Markup:
+    """Return the heading of a metric with the direction of better values; what it means is under the pointer.
+
+    Parameters
+    ----------
+    spec : str
+    axis : Markup, optional
+        Stands below the heading.
+    """
+    (metric,) = parse_all([spec])
+    arrow = "↑" if metric.higher_is_better else "↓"
+    return joined(tag("span", metric.heading, " ", arrow, title=meaning_of(spec)), axis)
+
+
+def meaning_of(spec: str) -> str:
+    """Return what a metric measures, and whether higher values are better.
+
+    Parameters
+    ----------
+    spec : str
+    """
+    (metric,) = parse_all([spec])
+    about = (type(metric).__doc__ or "").strip().partition("\n")[0].replace("`", "")
+    return f"{about} {'Higher' if metric.higher_is_better else 'Lower'} is better."

@@ -1,0 +1,190 @@
+"""The section of the report page on where models differ: by relation, pattern, cardinality, degree, time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+import pandas as pd
+
+from kgeval.base.checks import listed
+from kgeval.base.wording import shown_label, signed
+from kgeval.comparison.verdict import min_group
+from kgeval.display.differences import edge_of
+from kgeval.display.html import axis_ends, difference_bar, tag
+from kgeval.display.html_tables import short
+from kgeval.display.table import Cell, Column, Table
+from kgeval.metrics.default_metrics import PAGE_METRICS
+from kgeval.metrics.grammar import display_of, parse_all
+from kgeval.report import charts
+from kgeval.report.document import Beside, Fold, PagePart, Section
+from kgeval.report.page_groups import MAX_WORDS, group_values
+from kgeval.report.page_relations import relation_chart
+from kgeval.report.page_report import Pair, Report, column_words, decided_text, group_numbers
+from kgeval.report.page_values import drawn
+
+N_GAINS = 8  # relations with the largest gains, and with the largest losses
+COMMON_COLUMNS = ("pattern", "cardinality")  # shown open; other columns: folded
+MAX_LABEL = 70  # characters of a relation beside its bar
+REVERSED = (
+    "Reversed: the other model leads in this group; the interval of the difference, corrected for the number of "
+    "groups, excludes 0."
+)
+
+
+def where(report: Report) -> Section:
+    """Return the relations and groups on which models differ; of one model, where it is best and worst."""
+    if report.pairs and len(report.pairs[0].relations):
+        first, *others = (_of_pair(report, pair) for pair in report.pairs)
+        folds = [
+            Fold(f"{report.short(0)} - {report.short(pair.second)}", parts)
+            for pair, parts in zip(report.pairs[1:], others)
+        ]
+        return Section("where", "Where they differ", [*first, *folds, *group_values(report)])
+    is_alone = len(report.names) == 1
+    parts: list[PagePart] = [Beside([best_and_worst(report), *relation_chart(report)])] if is_alone else []
+    title = "Where it is best and worst" if is_alone else "Groups"
+    return Section("where", title, [*parts, *group_values(report, is_open=True)])
+
+
+def _of_pair(report: Report, pair: Pair) -> list[PagePart]:
+    """Return the relations and groups on which two models differ."""
+    columns = sorted(pair.groups, key=lambda name: (*COMMON_COLUMNS, name).index(name))
+    columns = [name for name in columns if len(pair.groups[name]) > 1]
+    common = [name for name in columns if name in COMMON_COLUMNS]
+    rest = [name for name in columns if name not in COMMON_COLUMNS]
+    beside = [gap_table(report, pair, common, "groups")] if common else []
+    chart = relation_chart(report) if pair.second == 1 else []
+    parts: list[PagePart] = [gains(report, pair)] if len(pair.relations) > 1 else []
+    parts += [Beside([*beside, *chart])] if beside or chart else []
+    words = listed([column_words(name) for name in rest], MAX_WORDS)
+    if rest and pair.second == 1:
+        parts.append(Fold(f"By {words}", [gap_table(report, pair, rest, "more-groups", has_bars=False)]))
+    return parts
+
+
+def gains(report: Report, pair: Pair) -> Table:
+    """Return the relations with the largest gains and with the largest losses, each on a scale of its own; the rest."""
+    known = pair.relations[pair.relations["contribution"].notna()]
+    known = known.iloc[(-known["contribution"].abs()).argsort(kind="stable")]
+    sizes = report.sign * known["contribution"]
+    parts = {pair.first: known[sizes > 0][:N_GAINS], pair.second: known[sizes < 0][:N_GAINS]}
+    groups, pictures = [], []
+    for model, part in parts.items():
+        amounts = part["contribution"].abs().tolist()
+        limit = edge_of(amounts)
+        pictures += [Cell(drawing=partial(charts.contribution_bar, size, (0.0, limit), model)) for size in amounts]
+        groups.append((f"{report.short(model)} better; a full bar is {_plain(limit)}", len(part)))
+    shown = pd.concat(list(parts.values()))
+    others = known.drop(index=shown.index)
+    ends = {**({f"the other {len(others)}": others} if len(others) else {}), f"all {len(known)}": known}
+    amounts = [*shown["contribution"], *(part["contribution"].sum() for part in ends.values())]
+    gaps = Column.of_differences("difference", rows_of(shown), report.metric, shown["decided"].tolist())
+    decimals = max(5, display_of(report.metric).decimals)
+    columns = [
+        Column("relation", [*labels_of(shown), *map(Cell, ends)], is_label=True),
+        Column("size", [*pictures, *[Cell()] * len(ends)], head=partial(tag, "span", "size")),
+        Column("contribution", [Cell(signed(value, decimals), numbers=(value,)) for value in amounts]),
+        replace(gaps, cells=[*gaps.cells, *[Cell()] * len(ends)]),
+        Column.of_counts("ranks", [*shown["n"], *(part["n"].sum() for part in ends.values())]),
+    ]
+    names = f"{report.short(pair.first)} - {report.short(pair.second)}"
+    caption = (
+        f"Relations that move the difference in {report.heading} most, {names}. Contribution: share of the ranks x "
+        f"difference; contributions add up. {decided_text(len(pair.relations), 'relations')}"
+    )
+    groups = [*(group for group in groups if group[1]), ("together", len(ends))]
+    return Table(columns, caption=caption, name=f"gains-{pair.second}", groups=groups, kind="gains")
+
+
+def _plain(size: float) -> str:
+    """Return a size without an exponent."""
+    return f"{size:.12f}".rstrip("0").rstrip(".")
+
+
+def labels_of(frame: pd.DataFrame) -> list[Cell]:
+    """Return the groups of a frame of differences, with a flag where the other model leads."""
+    labels = [shown_label(str(label)) for label in frame.index]
+    return [
+        Cell(short(text, MAX_LABEL), flag="reversed" if turned else "", reason=REVERSED if turned else text)
+        for text, turned in zip(labels, frame["reversed"])
+    ]
+
+
+def rows_of(frame: pd.DataFrame) -> list[tuple[float, float, float]]:
+    """Return the differences of a frame with their intervals."""
+    return list(zip(*(frame[name].astype(float).tolist() for name in ("difference", "low", "high"))))
+
+
+def gap_table(report: Report, pair: Pair, columns: Sequence[str], name: str, has_bars: bool = True) -> Table:
+    """Return the differences of two models in the groups of columns, on one axis.
+
+    Parameters
+    ----------
+    report : Report
+    pair : Pair
+    columns : sequence of str
+    name : str
+        The start of the name of the table.
+    has_bars : bool
+        Whether to draw the differences.
+    """
+    frame = pd.concat([pair.groups[column] for column in columns])
+    rows, decided = rows_of(frame), frame["decided"].astype(bool).tolist()
+    limit = edge_of([abs(end) for row in rows for end in row])
+    pictures = [
+        Cell(drawing=partial(difference_bar, value, low, high, limit, is_sure) if math.isfinite(low) else None)
+        for (value, low, high), is_sure in zip(rows, decided)
+    ]
+    interval = Column("interval", pictures, head=partial(axis_ends, f"-{_plain(limit)}", "0", f"+{_plain(limit)}"))
+    names = f"{report.short(pair.first)} - {report.short(pair.second)}"
+    shown = [
+        Column("group", labels_of(frame), is_label=True),
+        *([interval] if has_bars else []),
+        Column.of_differences("difference", rows, report.metric, decided),
+        *(
+            Column.of_values(report.short(model), [(value,) for value in frame[f"value_{place}"]], report.metric)
+            for model, place in ((pair.first, "first"), (pair.second, "second"))
+        ),
+        Column.of_counts("ranks", frame["n"]),
+    ]
+    groups = [(f"by {column_words(column)}", len(pair.groups[column])) for column in columns]
+    words = listed([column_words(column) for column in columns], MAX_WORDS)
+    caption = (
+        f"Difference in {report.heading} by {words}, {names}. Bold: decided, with an interval corrected for the groups "
+        "of its kind (Bonferroni) that excludes 0. Open mark: undecided."
+    )
+    if frame["reversed"].any():
+        caption += f" {REVERSED}"
+    return Table(shown, caption=caption, name=f"{name}-{pair.second}", groups=groups, kind="narrow")
+
+
+def best_and_worst(report: Report) -> Table:
+    """Return the relations on which a model is best and worst: those with as many ranks as the verdict asks for."""
+    key, frame = PAGE_METRICS[0], report.by_relation[0]
+    rows, _ = group_numbers(frame, key, report.parts[0], "relation")
+    sizes = frame["n"].tolist()
+    sign = 1 if parse_all([key])[0].higher_is_better else -1
+    found = sorted((i for i in range(len(rows)) if math.isfinite(rows[i][0])), key=lambda i: -sign * rows[i][0])
+    least = min_group(len(report.parts[0].table))
+    large = [i for i in found if sizes[i] >= least]
+    is_limited = 1 < len(large) < len(found)
+    kept = large if is_limited else found
+    is_cut = len(kept) > 2 * N_GAINS
+    kept = kept[:N_GAINS] + kept[-N_GAINS:] if is_cut else kept
+    heading = display_of(key).heading
+    what = f"The {N_GAINS} best and the {N_GAINS} worst relations by {heading}" if is_cut else f"{heading} by relation"
+    caption = f"{what}, best first"
+    caption += f"; only the {len(large)} with at least {least:,} ranks, as above" if is_limited else ""
+    values = [rows[i] for i in kept]
+    column = Column.of_values(heading, values, key)
+    pictures = drawn(column, report, key, values, [None] * len(kept), [math.nan] * len(kept), [0] * len(kept))
+    columns = [
+        Column.of_labels("relation", [shown_label(report.relations[i]) for i in kept]),
+        Column("interval", [Cell(drawing=cell.drawing) for cell in pictures.cells], head=pictures.head),
+        column,
+        Column.of_counts("ranks", [sizes[i] for i in kept]),
+    ]
+    return Table(columns, caption=caption, name="best-and-worst", kind="narrow")
