@@ -9,6 +9,7 @@ import pytest
 from page_cases import Reader, rounded
 
 import kgeval as kg
+from kgeval.base.wording import printable
 from kgeval.benchmarks.tables import bold_models
 from kgeval.display.media import frame_records
 from kgeval.errors import DataError
@@ -378,7 +379,7 @@ def test_all_numbers_are_embedded(reader, benchmark):
         for name in ("low_95", "p", "p_corrected", "level"):
             assert row[name] == pytest.approx(found[name], rel=1e-6)
     records = data["tables"]["means"]
-    assert [record["group"] for record in records] == [one for one in DATASETS for _ in range(3)]
+    assert [record["group"] for record in records] == [printable(one) for one in DATASETS for _ in range(3)]
     means = benchmark.table.set_index(["dataset", "model", "metric"])["mean"]
     assert [record["MRR ↑"] for record in records[:3]] == pytest.approx(
         [means["toy", record["model"], "mrr"] for record in records[:3]], rel=1e-6
