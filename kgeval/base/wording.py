@@ -10,6 +10,7 @@ MISSING = "-"
 MAX_LABEL, LABEL_START, LABEL_END = 200, 140, 40  # characters of a label that `shown_label` keeps
 MAX_LINE, LINE_START, LINE_END = 2000, 1800, 150  # characters of a line that `shown_line` keeps
 MAX_DECIMALS = 12
+MANY = 20  # numbers of a column, of which the smallest no longer decides the decimals of all
 
 
 def printable(label: str) -> str:
@@ -225,7 +226,8 @@ def decimals_for(numbers: Iterable[float | None], usual: int) -> int:
     """Return the number of decimals of all numbers of a column, with which no number but 0 reads as 0.
 
     Numbers of 100 and more have one decimal. If the smallest number has at most one digit among the usual decimals, it
-    gets two significant digits.
+    gets two significant digits. Of more than `MANY` numbers the median decides: a smaller one that would read as 0
+    needs decimals of its own (`enough_decimals`).
 
     Parameters
     ----------
@@ -240,16 +242,16 @@ def decimals_for(numbers: Iterable[float | None], usual: int) -> int:
     (4, 6, 1)
     """
     least = 10.0**-MAX_DECIMALS  # a smaller number is a rounding error of 0
-    sizes = [abs(number) for number in numbers if number is not None and least <= abs(number) < math.inf]
-    usual = min(usual, 1) if max(sizes, default=0.0) >= 100 else usual
-    least = min(sizes, default=1.0)
+    sizes = sorted(abs(number) for number in numbers if number is not None and least <= abs(number) < math.inf)
+    usual = min(usual, 1) if sizes and sizes[-1] >= 100 else usual
+    least = sizes[len(sizes) // 2 if len(sizes) > MANY else 0] if sizes else 1.0
     return usual if least >= 10.0 ** (1 - usual) else max(usual, min(MAX_DECIMALS, 1 - math.floor(math.log10(least))))
 
 
 def difference_decimals(rows: Iterable[Sequence[float | None]], decided: Iterable[bool], usual: int) -> int:
     """Return the number of decimals of differences and their intervals.
 
-    With it no difference reads as 0, nor does an end of the interval of a decided one.
+    With it no difference reads as 0, nor does an end of the interval of a decided one; of many, see `decimals_for`.
 
     Parameters
     ----------
@@ -268,7 +270,8 @@ def difference_decimals(rows: Iterable[Sequence[float | None]], decided: Iterabl
     """
     known = list(rows)
     ends = [end for row, is_sure in zip(known, decided) if is_sure for end in row if end is not None]
-    return enough_decimals(ends, decimals_for([row[0] for row in known], usual))
+    decimals = decimals_for([row[0] for row in known], usual)
+    return decimals if len(known) > MANY else enough_decimals(ends, decimals)
 
 
 def enough_decimals(numbers: Iterable[float], decimals: int) -> int:

@@ -302,7 +302,7 @@ def value_cell(row: Sequence[float | None], digits: int, reason: str = "") -> Ce
     ('[0.20, 0.30]', '0.20 to 0.40')
     """
     value, low, high, least, greatest = (math.nan if end is None else end for end in (*row, *[None] * (5 - len(row))))
-    text = written(value, digits)
+    text = written(value, enough_decimals([value], digits))
     if math.isnan(value) and least < greatest:
         text = f"{written(least, digits)} to {written(greatest, digits)}"
     return Cell(text, between(low, high, digits), numbers=row[:3], reason=reason)
