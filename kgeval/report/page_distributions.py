@@ -22,7 +22,7 @@ from kgeval.results.rank_table import CONFIDENCE
 from kgeval.stats.intervals import robust_interval
 from kgeval.stats.moments import Moments
 
-MAX_CUTS = 55
+MAX_CUTS = 45
 BIN_STARTS = (1, 2, 3, 5)  # bins of ranks start at these numbers times 1, 10, 100, ...: at 1, 2, 3, 5, 10, 20, 30, 50
 
 

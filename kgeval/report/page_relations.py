@@ -25,7 +25,7 @@ from kgeval.results.rank_table import CONFIDENCE
 
 MIN_POINTS = 3  # smallest number of relations in a chart
 N_OUTLIERS = 8  # relations that a chart names
-N_OPENED, MAX_OPENED = 3, 150  # triples of a relation, and relations with triples
+N_OPENED, MAX_OPENED = 3, 100  # triples of a relation, and relations with triples
 
 
 def relations(report: Report) -> Section:

@@ -25,7 +25,7 @@ from kgeval.report.page_relations import relation_chart
 from kgeval.report.page_report import Pair, Report, column_words, decided_text, group_numbers
 from kgeval.report.page_values import drawn
 
-N_GAINS = 8  # relations with the largest gains, and with the largest losses
+N_GAINS = 6  # relations with the largest gains, and with the largest losses
 COMMON_COLUMNS = ("pattern", "cardinality")  # shown open; other columns: folded
 MAX_LABEL = 70  # characters of a relation beside its bar
 REVERSED = (

@@ -132,7 +132,7 @@ def hits_curve(
     -------
     matplotlib.figure.Figure
         One line per model through the points (k, hits@k), with a band, and one line for the chance level of the first
-        result. The k axis is logarithmic, with at most 55 values of k. The bands are pointwise 95% intervals, for other
+        result. The k axis is logarithmic, with at most 45 values of k. The bands are pointwise 95% intervals, for other
         triples of the same graph. There is no point for k if hits@k depends on bounded ranks, whose bounds the band
         then shows, and no chance level if the numbers of rivals are unknown.
     """

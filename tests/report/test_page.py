@@ -248,7 +248,7 @@ def test_five_models_have_a_matrix_in_place_of_ten_pairs(made, tmp_path):
 
 
 def test_gains_and_losses_and_the_rest_add_up(reader, made):
-    """The 8 largest gains, the 8 largest losses, the others together; the sum is the difference."""
+    """The 6 largest gains, the 6 largest losses, the others together; the sum is the difference."""
     comparison = made[2]
     best, second = (row[0][0] for row in reader.rows("first")[:2])
     frame = comparison.by("relation", "mrr", best, second)["contribution"]
@@ -256,8 +256,8 @@ def test_gains_and_losses_and_the_rest_add_up(reader, made):
     values = [float(row[2][1]["data-v"]) for row in rows]
     won = sorted((value for value in frame if value > 0), reverse=True)
     lost = sorted(value for value in frame if value < 0)
-    n_rest = len(frame) - len(won[:8]) - len(lost[:8])
-    expected = [*won[:8], *lost[:8], *([frame.sum() - sum(won[:8]) - sum(lost[:8])] if n_rest else [])]
+    n_rest = len(frame) - len(won[:6]) - len(lost[:6])
+    expected = [*won[:6], *lost[:6], *([frame.sum() - sum(won[:6]) - sum(lost[:6])] if n_rest else [])]
     assert values == pytest.approx([*expected, frame.sum()], abs=1e-6)
     assert frame.sum() == pytest.approx(made[0][NAMES.index(best)]["mrr"] - made[0][NAMES.index(second)]["mrr"])
     assert [row[0][0] for row in rows if row[0][0].startswith("the other")] == [f"the other {n_rest}"] * bool(n_rest)

@@ -159,7 +159,7 @@ def test_hits_curve(drawing, results):
         plots.hits_curve(results, limit=0)
     many = plots.hits_curve(results[0], limit=500).axes[0]
     cuts = many.lines[0].get_xdata().tolist()
-    assert (len(cuts), cuts[:3], cuts[-1]) == (44, [1, 2, 3], 500)
+    assert (len(cuts), cuts[:3], cuts[-1]) == (37, [1, 2, 3], 500)
     assert max(many.patches[0].get_xy()[:, 0]) == 500
 
 
