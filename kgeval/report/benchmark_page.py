@@ -38,7 +38,7 @@ MAX_FOREST = 4  # models; the differences of more are half a matrix
 # Words of notes, gravest first: numbers that do not compare, that may be wrong, that say less than they seem to.
 GRAVE = (
     "accepted", "overridden", "same run", "not independent", "do not compare", "distances", "leak", "times as wide",
-    "no run", "runs differ", "seed",
+    "no run", "runs differ", "with the seed",
 )  # fmt: skip
 
 

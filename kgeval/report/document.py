@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import resources
@@ -275,8 +276,18 @@ def cautions(texts: Sequence[str], n_open: int) -> list[PagePart]:
     return [Lines(texts[:n_open], "caution"), *([fold] if rest else [])]
 
 
+def is_description(note: str) -> bool:
+    """Return whether a note says how a model was read, such as "ComplEx, 25 complex dimensions (interleaved)".
+
+    Parameters
+    ----------
+    note : str
+    """
+    return re.search(r"\d dimensions|\d complex dimensions", note) is not None
+
+
 def graded(notes: Sequence[str], grave: Sequence[str]) -> list[PagePart]:
-    """Return notes, gravest first, of which at most two are open, and only grave ones.
+    """Return notes, gravest first, of which at most two are open, and only grave ones; how a model was read is none.
 
     Parameters
     ----------
@@ -289,7 +300,10 @@ def graded(notes: Sequence[str], grave: Sequence[str]) -> list[PagePart]:
     >>> graded(["25 dimensions", "no run of A", "are they the same run?"], ["same run", "no run"])[0].texts
     ['are they the same run?', 'no run of A']
     """
-    ranks = {note: next((i for i, word in enumerate(grave) if word in note), len(grave)) for note in notes}
+    ranks = {
+        note: next((i for i, word in enumerate(grave) if word in note and not is_description(note)), len(grave))
+        for note in notes
+    }
     n_grave = sum(rank < len(grave) for rank in ranks.values())
     return cautions(sorted(ranks, key=lambda note: ranks[note]), min(N_OPEN, n_grave))
 

@@ -10,6 +10,7 @@ from kgeval.audit import notes_on_leaks
 from kgeval.base.checks import grouped, listed
 from kgeval.base.wording import percent, written
 from kgeval.metrics.grammar import display_of
+from kgeval.report.document import is_description
 from kgeval.report.page_report import SUMMARY_METRICS, Report
 from kgeval.results.display import MAX_TIES, tie_ends
 from kgeval.results.evaluation_result import (
@@ -80,16 +81,6 @@ def notes_of(result: EvaluationResult) -> list[str]:
     """
     notes = [*result.notes, *metric_cautions(result, SUMMARY_METRICS)]
     return [note for note in dict.fromkeys(notes) if not is_description(note)]
-
-
-def is_description(note: str) -> bool:
-    """Return whether a note says how a model was read, such as "ComplEx, 25 complex dimensions (interleaved)".
-
-    Parameters
-    ----------
-    note : str
-    """
-    return re.search(r"\d dimensions|\d complex dimensions", note) is not None
 
 
 def _compared(report: Report) -> list[str]:
