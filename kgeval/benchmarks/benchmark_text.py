@@ -91,7 +91,7 @@ def notes_on_method(benchmark: Benchmark) -> list[str]:
             lines.append(exchangeable_words([heading]))
     n_pairs = len({frozenset(pair) for pair in zip(table["first"], table["second"])})
     sizes = f"pairs of models: {n_pairs:,}, datasets: {len(benchmark.datasets):,}"
-    lines.append(holm_words("p (Holm)", len(tested), sizes, terms.alpha))
+    lines.append(holm_words(len(tested), sizes, terms.alpha))
     return [*lines, f"differences: {interval_words(table, terms.alpha)}"]
 
 

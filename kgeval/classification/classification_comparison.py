@@ -122,7 +122,7 @@ class ClassificationComparison:
             f"{first.facts['negatives_sha256'][:8]}, dataset {first.facts['dataset_fingerprint'][:8]}",
             shown,
             f"tested: {counted(len(self.differences), 'difference')}, by {self.n_resamples:,} swaps of whole clusters "
-            f"(seed {self.seed}) or, for metrics without a swap test, by Student's t; p_corrected is corrected for "
+            f"(seed {self.seed}) or, for metrics without a swap test, by Student's t; p (Holm) is corrected for "
             f"{corrected}; {interval_words(self.differences, self.alpha)}",
             f"note: {conditional}",
         ]

@@ -127,7 +127,7 @@ def _test_lines(comparison: Comparison) -> list[str]:
     if ranks and (tested["test"] == "swaps").any():
         lines.append(exchangeable_words(ranks))
     sizes = f"pairs of models: {n_pairs:,}, metrics: {len(comparison.keys):,}"
-    return [*lines, holm_words("p_corrected", n_tested, sizes, comparison.alpha)]
+    return [*lines, holm_words(n_tested, sizes, comparison.alpha)]
 
 
 def exchangeable_words(headings: Sequence[str]) -> str:
@@ -143,17 +143,15 @@ def exchangeable_words(headings: Sequence[str]) -> str:
     )
 
 
-def holm_words(name: str, n_tests: int, sizes: str, alpha: float) -> str:
+def holm_words(n_tests: int, sizes: str, alpha: float) -> str:
     """Return the sentence on the correction of p-values.
 
     Parameters
     ----------
-    name : str
-        The heading of the corrected p-values.
     n_tests : int
     sizes : str
         What the number of tests comes from.
     alpha : float
     """
-    how = f"{name} is corrected by Holm's method for {counted(n_tests, 'test')} ({sizes})"
+    how = f"p (Holm) is corrected by Holm's method for {counted(n_tests, 'test')} ({sizes})"
     return f"{how}; a difference is undecided unless it is at most {alpha:g}"

@@ -183,7 +183,7 @@ def test_the_table_and_its_correction():
     ).differences
     columns = ["p", "p_corrected", "low", "high", "detectable", "better"]
     pd.testing.assert_frame_equal(table.loc[decides, columns].reset_index(drop=True), alone[columns])
-    assert "p_corrected is corrected for all but PCOPC, which cannot show which model is better" in repr(compared)
+    assert "p (Holm) is corrected for all but PCOPC, which cannot show which model is better" in repr(compared)
     row = table.set_index(["first", "second", "metric"]).loc
     assert row["A", "B", "brier"]["difference"] < 0
     assert row["A", "B", "brier"]["better"] == row["A", "B", "accuracy"]["better"] == "A"
