@@ -4,6 +4,7 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from kgeval import adapters  # registers what makes scorers of models of other libraries
 from kgeval._version import __version__
 from kgeval.audit import audit
 from kgeval.base.checks import shows_only
@@ -28,7 +29,7 @@ from kgeval.scorers import baselines, models
 from kgeval.scorers.check import check_scorer
 
 if TYPE_CHECKING:
-    from kgeval import adapters, benchmarks, features, integrations, metrics, report, stats
+    from kgeval import benchmarks, features, integrations, metrics, report, stats
     from kgeval.benchmarks.model_benchmark import benchmark
     from kgeval.classification.classification_comparison import compare_classifications
     from kgeval.classification.classifier import classify
@@ -139,7 +140,7 @@ sys.modules |= {f"{__name__}.{name}": module for name, module in _SHORTCUTS.item
 
 def __getattr__(name: str) -> Any:
     """Load a public name at its first use."""
-    if name in ("adapters", "benchmarks", "features", "integrations", "metrics", "report", "stats"):
+    if name in ("benchmarks", "features", "integrations", "metrics", "report", "stats"):
         return import_module(f"kgeval.{name}")
     if name not in _LOADED_LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

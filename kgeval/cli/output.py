@@ -292,8 +292,9 @@ def _printed(
 
     In another format than ``"table"``, the cautions in the header and beside it are printed to standard error.
     """
-    screen, (*_, shown) = options.screen, frames.values()
-    notes = [*(f"note: {caution}" for caution in cautions), *undefined_lines(*frames.values())]
+    screen, (first, *_), (*_, shown) = options.screen, frames.values(), frames.values()
+    explained = [first] if options.to == "csv" else frames.values()  # CSV has a column of reasons
+    notes = [*(f"note: {caution}" for caution in cautions), *undefined_lines(*explained)]
     if options.to != "table":
         if not options.quiet:
             say_aside([*(line for line in header if line.startswith(ASIDE)), *notes])

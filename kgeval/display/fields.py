@@ -41,6 +41,8 @@ def frame_fields(frame: pd.DataFrame) -> Fields:
     columns = [*levels, *((name, frame.iloc[:, i]) for i, name in enumerate(frame.columns))]
     names = [str(name) for name, _ in columns]
     fields = {name: [_plain(name, value) for value in values.tolist()] for name, (_, values) in zip(names, columns)}
+    if REASON in fields:
+        fields[REASON] = [reason or None for reason in fields[REASON]]  # none is a gap, not an empty label
     if len(fields) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise DataError(f"two columns have the name {twice!r}; rename one of them")

@@ -1,6 +1,8 @@
 """What all adapters share: modes that are restored, ids mapped by label, and scores in the order of the dataset."""
 
 import re
+import subprocess
+import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -258,3 +260,15 @@ def test_from_model_takes_models_only():
             kg.adapters.from_model(thing)
     with pytest.raises(AttributeError, match="has no attribute 'from_nothing'"):
         kg.adapters.from_nothing  # noqa: B018
+
+
+def test_a_fresh_process_knows_models_of_libraries():
+    """``import kgeval`` alone is enough to evaluate a live model: nothing else has to be imported before."""
+    code = (
+        "import kgeval\n"
+        "from kgeval.scorers.libraries import adapter_of\n"
+        "Model = type('Model', (), {'__module__': 'torchkge.models.translation'})\n"
+        "print(type(adapter_of(Model())).__name__)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["TorchKGEModel"]

@@ -10,6 +10,7 @@ from grids import light
 from made_results import replaced
 
 import kgeval as kg
+from kgeval.base.wording import signed
 from kgeval.comparison.tables import values_text
 from kgeval.errors import MetricError
 from kgeval.results.bounded import UNKNOWN_COUNT
@@ -63,7 +64,7 @@ def test_differences_lie_in_their_bounds(seed):
             sign = 1 if table.loc[name, "first"] == "A" else -1  # the better model stands first
             assert table.loc[name, "difference"] == pytest.approx(sign * low, abs=1e-12)
             continue
-        text = f"it lies between {low:+.4f} and {high:+.4f}"
+        text = f"it lies between {signed(low)} and {signed(high)}"
         is_better = low > 0 or high < 0
         better = ("A" if (low > 0) == (name != "mr") else "B") if is_better else ""
         end = f"; {better} is better, whatever these ranks are" if is_better else ""

@@ -112,8 +112,8 @@ def test_several_label_columns():
     assert frame_records(made)[1] == {"relation": "long", "side": "subject", "n": 20, "mrr": 1.0}
     assert format_frame(made, "csv").split("\n") == [
         "relation,side,n,mrr,reason",
-        'r,object,1,0.5,""',
-        'long,subject,20,1.0,""',
+        "r,object,1,0.5,",
+        "long,subject,20,1.0,",
     ]
 
 

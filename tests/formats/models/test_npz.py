@@ -921,7 +921,7 @@ def test_the_command_needs_little_memory(shared, root):
     head, table = subprocess.run(command, capture_output=True, text=True, cwd=root, check=True).stdout.split("\n", 1)
     gigabytes, code = head.split()
     assert code == "0"
-    assert [line.split()[:3] for line in table.splitlines() if line.startswith("both")] == [["both", "40876", "219.1"]]
+    assert [line.split()[:3] for line in table.splitlines() if line.startswith("both")] == [["both", "40,876", "219.1"]]
     assert 0.05 < float(gigabytes) < 0.5
 
 
