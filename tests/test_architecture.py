@@ -256,7 +256,7 @@ def test_import_is_light():
     assert loaded & {"asyncio", "tqdm", "http.server", "xml.etree", "sqlite3", "multiprocessing.pool"} == set()
     rooms = {name.split(".")[1] for name in loaded if name.startswith("kgeval.")}
     assert rooms & {"formats", "report", "cli", "metrics", "results", "evaluation", "comparison", "stats"} == set()
-    assert rooms & {"adapters", "benchmarks", "classification", "display", "plausibility"} == set()
+    assert rooms & {"benchmarks", "classification", "display", "plausibility"} == set()
 
 
 def test_public_names_are_all_there_and_no_others_are_shown():
