@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from functools import partial
+from itertools import groupby
 from typing import Any
 
 from kgeval.base.wording import between, enough_decimals, shown_label, shown_line, written
@@ -35,13 +36,14 @@ def html_table(table: Table) -> Markup:
     (True, True)
     """
     columns = [column for i, column in enumerate(table.columns) if i == 0 or not _is_empty(column)]
-    heads = [tag("th", _heading(column), scope="col", class_=_kind(column)) for column in columns]
+    kinds = [_kind(column) for column in columns]
+    heads = [tag("th", _heading(column), scope="col", class_=kind) for column, kind in zip(columns, kinds)]
     groups = _groups(columns)
     whole = tag(
         "table",
         tag("caption", tag("span", table.caption)) if table.caption else None,
         tag("thead", groups, tag("tr", *heads)) if any(column.heading for column in columns) else None,
-        *_bodies(table, columns),
+        *_bodies(table, columns, kinds),
         class_=table.kind or None,
         data_name=table.name or None,
     )
@@ -196,9 +198,9 @@ def short(text: str, limit: int) -> str:
     return text if len(text) <= limit else text[: limit - 1 - n_end] + "…" + text[-n_end:]
 
 
-def _bodies(table: Table, columns: list[Column]) -> list[Markup]:
+def _bodies(table: Table, columns: list[Column], kinds: list[str]) -> list[Markup]:
     """Return the groups of rows; a table whose rows are opened or filtered has one group for each of them."""
-    rows = [_row(table, columns, i) for i in range(table.n_rows)]
+    rows = [_row(table, columns, kinds, i) for i in range(table.n_rows)]
     if table.opened or table.facts:
         return [tag("tbody", *row, **table.facts.get(i, {})) for i, row in enumerate(rows)]
     bodies, start = [], 0
@@ -209,27 +211,27 @@ def _bodies(table: Table, columns: list[Column]) -> list[Markup]:
     return bodies
 
 
-def _row(table: Table, columns: list[Column], i: int) -> list[Markup]:
+def _row(table: Table, columns: list[Column], kinds: list[str], i: int) -> list[Markup]:
     """Return a row and, if it is opened at a click, the row that is shown then."""
     first, *cells = (column.cells[i] for column in columns)
     opened = table.opened.get(i)
     content = _content(first, is_label=columns[0].is_label)
     shown = tag("details", tag("summary", content)) if opened else content
     head = tag("th", shown, *_beside(first), scope="row", class_=_classes(first), title=first.reason or None)
-    parts = [_cell(column, cell) for column, cell in zip(columns[1:], cells)]
+    parts = [_cell(cell, column.is_label, kind) for column, kind, cell in zip(columns[1:], kinds[1:], cells)]
     row = tag("tr", head, *parts, class_="faint" if i in table.faint else None)
     if not opened:
         return [row]
     return [row, tag("tr", tag("td", tag("div", opened(), class_="opened"), colspan=len(columns)), class_="more")]
 
 
-def _cell(column: Column, cell: Cell) -> Markup:
+def _cell(cell: Cell, is_label: bool, kind: str) -> Markup:
     value, low, high = (*cell.numbers, *[None] * (3 - len(cell.numbers)))[:3]
     return tag(
         "td",
-        _content(cell, column.is_label),
+        _content(cell, is_label),
         *_beside(cell),
-        class_=" ".join(filter(None, [_kind(column), _classes(cell)])) or None,
+        class_=" ".join(filter(None, [kind, _classes(cell)])),
         title=cell.reason or None,
         data_v=exact(value),
         data_l=exact(low),
@@ -286,12 +288,8 @@ def _groups(columns: list[Column]) -> Markup | None:
     """Return the row with the names of neighbouring columns; None if no column has a group."""
     if not any(column.group for column in columns):
         return None
-    cells, i = [], 0
-    while i < len(columns):
-        n = next((j for j in range(1, len(columns) - i) if columns[i + j].group != columns[i].group), len(columns) - i)
-        cells.append(tag("th", label(columns[i].group, MAX_HEAD), scope="colgroup", colspan=n))
-        i += n
-    return tag("tr", *cells)
+    sizes = ((group, len(list(of_group))) for group, of_group in groupby(columns, key=lambda column: column.group))
+    return tag("tr", *(tag("th", label(group, MAX_HEAD), scope="colgroup", colspan=n) for group, n in sizes))
 
 
 def exact(value: float | None) -> str | None:
