@@ -258,11 +258,12 @@ class Comparison:
             One row per group (label), largest absolute contribution first; buckets come in ascending order. Columns:
             ``n``, the number of observations of the group; ``share``, ``n`` divided by the number of all observations;
             ``value_first`` and ``value_second``, the metric of each model over the observations of the group;
-            ``difference`` (first minus second) with its interval ``low, high``; ``contribution``; ``decided``, whether
-            the interval of the group, corrected for the number of groups (Bonferroni), lies beyond 0; ``reversed``,
-            whether the group is decided and its difference has the opposite sign of the significant difference over all
-            observations, so that the model that is worse over all is better in the group; ``n_effective``, the
-            effective number of clusters; and ``reason``, why a value is NaN.
+            ``difference`` (first minus second) with its interval ``low, high``, and ``low_corrected, high_corrected``,
+            the interval corrected for the number of groups (Bonferroni), which contains 0 exactly where the group is
+            undecided (it ends at 0 where too few triples differ for any test); ``contribution``; ``decided``;
+            ``reversed``, whether the group is decided and its difference has the opposite sign of the significant
+            difference over all observations, so that the model that is worse over all is better in the group;
+            ``n_effective``, the effective number of clusters; and ``reason``, why a value is NaN.
 
             The contributions add up to the difference between the models, which is ``attrs["difference"]``. If the
             metric is a mean, a contribution is ``share * difference``, and ``attrs["contribution"]`` is ``"exact"``.
@@ -628,5 +629,5 @@ def compare(
     table = difference_table(samples, values, terms)
     notes = [*cautions(results, names), *bounded_notes(samples, names)]
     if terms.cluster_name in ("triple", "query"):
-        notes += entity_notes(samples, names, table, baseline)
+        notes += entity_notes(samples, names, table)
     return Comparison(table, values, names, keys, results, alignment, terms, tuple(notes))

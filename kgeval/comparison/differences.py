@@ -18,7 +18,7 @@ from kgeval.base.checks import Ids, Reals, grouped
 from kgeval.base.wording import between, signed
 from kgeval.comparison.alignment import sides_of_key
 from kgeval.comparison.names import models_of
-from kgeval.comparison.rows import Pair, alpha_of, decided_rows, pairs_of, row_of
+from kgeval.comparison.rows import Pair, alpha_of, decided_rows, pairs_of
 from kgeval.data.row_keys import group_rows
 from kgeval.errors import MetricError
 from kgeval.metrics import RankMetric
@@ -40,8 +40,8 @@ from kgeval.stats.paired import Difference, compare_pairs, gap_sums, paired_inte
 
 COUNTS = ("wins", "ties", "losses")  # the further columns of `Comparison.differences`
 GROUP_COLUMNS = (
-    "n", "share", "value_first", "value_second", "difference", "low", "high", "contribution", "decided", "reversed",
-    "n_effective", "reason",
+    "n", "share", "value_first", "value_second", "difference", "low", "high", "low_corrected", "high_corrected",
+    "contribution", "decided", "reversed", "n_effective", "reason",
 )  # fmt: skip
 NO_RANKS = "no rank was compared"
 
@@ -382,9 +382,7 @@ def difference_table(
     return decided_rows(pairs, terms.alpha, COUNTS)
 
 
-def entity_notes(
-    samples: Mapping[str, PairedObservations], names: Sequence[str], table: pd.DataFrame, baseline: str | None
-) -> list[str]:
+def entity_notes(samples: Mapping[str, PairedObservations], names: Sequence[str], table: pd.DataFrame) -> list[str]:
     """Return a caution for each pair whose interval is much wider with clusters by entity; only one metric is checked.
 
     Parameters
@@ -394,7 +392,6 @@ def entity_notes(
     names : sequence of str
     table : pandas.DataFrame
         From `difference_table`. The first metric that has an interval is used.
-    baseline : str, optional
     """
     with_interval = table.loc[table["low_95"].notna(), "metric"]
     if not len(with_interval):
@@ -403,17 +400,18 @@ def entity_notes(
     sample, notes = samples[label], []
     by_entity = sample.results[0].rank_table.row_clusters("entity")
     clusters = by_entity.among([sample.rows[0]], isinstance(sample.key.metric, QueryLevel))
-    for i, j in pairs_of(names, baseline, models_of(sample.results)):
-        row = row_of(table, label, names[i], names[j])
+    for row in table[table["metric"] == label].to_dict("records"):
         if np.isnan(row["low_95"]):
             continue
-        wide = paired_interval(sample.moments(i), sample.moments(j), clusters)
+        first, second = (sample.moments(list(names).index(row[place])) for place in ("first", "second"))
+        wide = paired_interval(first, second, clusters)
         ratio = (wide.high - wide.low) / (row["high_95"] - row["low_95"])
         if ratio > MAX_ENTITY_RATIO:
             limits = between(wide.low, wide.high, has_signs=True)
+            holds = "does not contain 0 either" if wide.low > 0.0 or wide.high < 0.0 else "contains 0"
             notes.append(
-                f"{names[i]} and {names[j]}: for other entities, the interval of the difference in "
-                f"{display_of(label).heading} is {ratio:.1f} times as wide, {limits} (clusters by entity)"
+                f"{row['first']} and {row['second']}: for other entities, the interval of the difference in "
+                f"{display_of(label).heading} is {ratio:.1f} times as wide and {holds}, {limits} (clusters by entity)"
             )
     return notes
 
@@ -535,15 +533,17 @@ def group_table(
             record |= {"value_first": float(both_moments[0].number), "value_second": float(both_moments[1].number)}
             record |= {"difference": within.value, "low": within.low, "high": within.high, "reason": within.reason}
             record["n_effective"] = within.n_effective
-            if within.low > 0.0 or within.high < 0.0:
-                # Bonferroni's correction: of many groups, some have an interval beyond 0 by chance.
-                level = 1.0 - terms.alpha / len(rows_by_group)
-                corrected = paired_interval(both_moments[0], both_moments[1], clusters, level, bounds)
+            # Bonferroni's correction: of many groups, some have an interval beyond 0 by chance.
+            alpha = terms.alpha / len(rows_by_group)
+            corrected = paired_interval(both_moments[0], both_moments[1], clusters, 1.0 - alpha, bounds)
+            low, high = corrected.low, corrected.high
+            if low > 0.0 or high < 0.0:
                 # The t test of a few differing triples rejects too often; no test of them could reject at this level.
                 n_differing = int(gap_sums(both_moments[0], both_moments[1], clusters.first).any(axis=1).sum())
-                if 2.0 ** (1 - n_differing) <= terms.alpha / len(rows_by_group):
-                    record["decided"] = corrected.low > 0.0 or corrected.high < 0.0
-                    record["reversed"] = corrected.low > 0.0 > total or corrected.high < 0.0 < total
+                record["decided"] = 2.0 ** (1 - n_differing) <= alpha
+                record["reversed"] = record["decided"] and (low > 0.0 > total or high < 0.0 < total)
+                low, high = (low, high) if record["decided"] else (min(low, 0.0), max(high, 0.0))
+            record |= {"low_corrected": low, "high_corrected": high}
         record["contribution"] = float(parts[rows].sum()) / len(parts)
         records[labels[codes[rows[0]]]] = record
     frame = pd.DataFrame(list(records.values()), index=pd.Index(list(records), dtype=object), columns=[*GROUP_COLUMNS])

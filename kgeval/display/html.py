@@ -223,7 +223,7 @@ def patterns() -> Markup:
     """Return the patterns that bars and swatches refer to; a page needs them once."""
     lines = (
         "M-1 5L5-1M1 7L7 1", "M0 3h6", "M-1 1L5 7M1-1L7 5", "M3 0v6", "M0 3h6M3 0v6",
-        "M-1 5L5-1M1 7L7 1M-1 1L5 7M1-1L7 5",        "M3 2.4v1.2",
+        "M0 0L6 6M0 6L6 0", "M1.5 .9v1.2M4.5 3.9v1.2",
     )  # fmt: skip
     tiles = [
         tag(

@@ -99,7 +99,7 @@ def write_benchmark_page(
 
 
 def _sections(benchmark: Benchmark, title: str) -> list[page.Section]:
-    """Return the sections; every table lists the models best mean rank first, with colours in this order."""
+    """Return the sections; the colours of the models are in the order of their mean ranks over the datasets."""
     ranks = benchmark.values.rank(ascending=not benchmark.keys[benchmark.metric].higher_is_better).mean(axis=1)
     places = {str(model): place for place, model in enumerate(ranks.sort_values(kind="stable").index)}
     verdict, first = benchmark.verdict, [_means(benchmark, places), *page.graded(benchmark.notes, GRAVE)]
@@ -114,10 +114,15 @@ def _sections(benchmark: Benchmark, title: str) -> list[page.Section]:
 
 
 def _placed(benchmark: Benchmark, places: Mapping[str, int], metric: str) -> Rows:
-    """Return the rows of `Benchmark.table` of a metric, of the models with runs, in the order of the page."""
+    """Return the rows of `Benchmark.table` of a metric, of the models with runs, best first on each dataset."""
     frame = benchmark.table[(benchmark.table["metric"] == metric) & (benchmark.table["n_seeds"] > 0)]
-    at = benchmark.datasets.index
-    return sorted(frame.to_dict("records"), key=lambda row: (at(row["dataset"]), places[row["model"]]))
+    at, higher = benchmark.datasets.index, bool(benchmark.keys[benchmark.metric].higher_is_better)
+    ranks = benchmark.values.rank(ascending=not higher, na_option="bottom")
+
+    def place(row: Mapping[Any, Any]) -> tuple[int, float, int]:
+        return at(row["dataset"]), float(ranks.loc[row["model"], row["dataset"]]), places[row["model"]]
+
+    return sorted(frame.to_dict("records"), key=place)
 
 
 def _groups(rows: Rows, benchmark: Benchmark) -> list[tuple[str, int]]:
@@ -151,10 +156,9 @@ def _means(benchmark: Benchmark, places: Mapping[str, int]) -> Table:
     counts = sorted({row["n_seeds"] for row in rows})
     columns += [Column.of_counts("runs", [row["n_seeds"] for row in rows])] if len(counts) > 1 else []
     over = counted(counts[0], "run") + " of each model" if len(counts) == 1 else "the runs of each model"
-    first = "best mean rank over the datasets first" if len(benchmark.datasets) > 1 else "best first"
     caption = (
-        f"Means over {over}, with {benchmark.terms.confidence:.0%} intervals. Models by {heading}, {first}, here and "
-        f"below. Drawn: {heading}, the metric that is tested."
+        f"Means over {over}, with {benchmark.terms.confidence:.0%} intervals, best {heading} first. "
+        f"Drawn: {heading}, the metric that is tested."
     )
     kind = "bars" if len(benchmark.keys) <= MAX_COLUMNS else "matrix"
     notes = table_notes(benchmark)[1:]  # the first is in the caption
@@ -259,7 +263,7 @@ def _background(benchmark: Benchmark) -> page.Section:
     about = [page.Lines(benchmark.description()), page.Lines(benchmark.notes_on_method())]
     parts: list[page.PagePart] = [
         page.Fold("Protocol of each dataset, and how the numbers were computed", about, "protocol"),
-        page.Fold("The table as LaTeX", [page.Code(benchmark.to_latex(), "latex")], "table-latex", is_open=True),
+        page.Fold("The table as LaTeX", [page.Code(benchmark.to_latex(), "latex")], "table-latex"),
         page.Fold("The table as LaTeX with siunitx", [page.Code(benchmark.to_latex(siunitx=True), "siunitx")]),
         page.Fold("The table as Markdown", [page.Code(benchmark.to_markdown(), "markdown")]),
         page.again(_command(benchmark), __version__),

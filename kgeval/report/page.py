@@ -122,10 +122,10 @@ def page_sections(report: Report, title: str, command: str) -> list[Section]:
     command : str
         The command that makes the page again.
     """
+    found = [metrics(report, _latex(report)), where(report)]
     return [
         answer(report, title),
-        metrics(report, _latex(report)),
-        where(report),
+        *(found[::-1] if len(report.names) == 1 else found),
         relations(report),
         triples(report),
         distributions(report),

@@ -6,18 +6,21 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from kgeval.base.wording import percent, written
+from kgeval.base.checks import listed
+from kgeval.base.wording import decimals_for, percent, shown_label, signed, written
 from kgeval.display.differences import difference_matrix, shown_differences
-from kgeval.display.table import Column, Table
+from kgeval.display.table import Cell, Column, Table
 from kgeval.metrics.grammar import display_of
-from kgeval.report.document import Beside, PagePart, Section, Text, cautions, first_section
+from kgeval.report.document import Beside, Fold, PagePart, Section, Text, cautions, first_section
 from kgeval.report.page_cautions import cautions_of
-from kgeval.report.page_report import SUMMARY_METRICS, Report, Row, numbers_of
+from kgeval.report.page_metrics import metric_tables
+from kgeval.report.page_report import SUMMARY_METRICS, Report, Row, moved, numbers_of
 from kgeval.report.page_values import drawn
 from kgeval.results.display import tie_ends
 from kgeval.results.rank_table import CONFIDENCE
 
 N_OPEN = 2  # cautions that are not folded
+N_NAMED = 2  # relations with the largest gains, and with the largest losses, that a sentence names
 
 
 def answer(report: Report, title: str) -> Section:
@@ -32,14 +35,55 @@ def answer(report: Report, title: str) -> Section:
     first, *rest = report.verdict.parts
     details = ["; ".join([rest[0][:1].upper() + rest[0][1:], *rest[1:]]) + "."] if rest else []
     grave, notes = cautions_of(report)
-    tables: list[PagePart] = [values(report), *differences(report)]
-    shown = tables if report.is_many else [Beside(tables)]
     noted = cautions([*grave, *notes], min(N_OPEN, len(grave)))
-    return first_section(title, first, report.verdict.outcome, details, [*shown, *noted])
+    if len(report.names) == 1:
+        shown: list[PagePart] = [*metric_tables(report)[0], *noted]
+    elif report.is_many:
+        shown = [values(report), *noted, *(Fold("Differences of all pairs", [one]) for one in differences(report))]
+    else:
+        shown = [Beside([values(report), *differences(report)]), *noted]
+    return first_section(title, first, report.verdict.outcome, [*details, *gained(report)], shown)
+
+
+def gained(report: Report) -> list[str]:
+    """Return a sentence with the relations on which the best model gains most over the second, and loses most to it."""
+    if not report.pairs or len(report.pairs[0].relations) < 2:
+        return []
+    said, parts = list[str](), moved(report, report.pairs[0], N_NAMED)
+    is_any = any(part["decided"].any() for part in parts)
+    for words, part in zip(("largest gains on", "largest losses on"), parts):
+        digits = decimals_for(part["difference"], display_of(report.metric).decimals)
+        places = [
+            f"{shown_label(distinct_end(str(name), report.relations))} ({signed(row['difference'], digits)}"
+            f"{', undecided' if is_any and not row['decided'] else ''})"
+            for name, row in part.iterrows()
+        ]
+        said += [f"{words} {listed(places)}"] if places else []
+    said += [] if is_any or not said else ["all undecided"]
+    return [f"Against {report.short(1)}: {'; '.join(said)}."] if said else []
+
+
+def distinct_end(name: str, names: Sequence[str]) -> str:
+    """Return the end of a path that no other name ends in; a name that is no path, or has no such end, whole.
+
+    Parameters
+    ----------
+    name : str
+    names : sequence of str
+
+    Examples
+    --------
+    >>> names = ["/film/film/genre", "/music/genre", "/music/artist", "has_part"]
+    >>> [distinct_end(name, names) for name in names]
+    ['…/film/genre', '…/music/genre', '…/artist', 'has_part']
+    """
+    parts = name.split("/")
+    ends = ("/".join(["", *parts[-n:]]) for n in range(1, len(parts)))
+    return next((f"…{end}" for end in ends if end != name and sum(one.endswith(end) for one in names) == 1), name)
 
 
 def values(report: Report) -> Table:
-    """Return the first metric of each model with its interval, on one axis."""
+    """Return the first metric of each model with its interval, on one axis; of many, with the lead of the best one."""
     metric, comparison = report.metric, report.comparison
     is_usual = metric in SUMMARY_METRICS
     rows: list[Row] = []
@@ -76,6 +120,20 @@ def values(report: Report) -> Table:
         replace(column, cells=cells, head=None),
         Column("interval", pictures, head=column.head),
     ]
+    if report.is_many and comparison is not None:
+        of_best = {
+            row["second"]: row for row in report.rows if (row["metric"], row["first"]) == (metric, report.names[0])
+        }
+        leads = [of_best.get(name, {}) for name in report.names]
+        gaps = [tuple(lead.get(end, math.nan) for end in ("difference", "low", "high")) for lead in leads]
+        columns += [
+            Column.of_differences(
+                f"lead of {report.short(0)}", gaps, metric, [bool(lead.get("better")) for lead in leads]
+            ),
+            Column.of_p_values("p (Holm)", [lead.get("p_corrected") for lead in leads], comparison.alpha),
+        ]
+        columns[3:] = [replace(column, cells=[Cell(), *column.cells[1:]]) for column in columns[3:]]
+        said.append("Lead: with the interval that decides, p corrected for all tests (Holm's method); bold: decided.")
     return Table(columns, caption=" ".join(said), name="first", kind="narrow" if report.is_many else "")
 
 
@@ -91,8 +149,7 @@ def differences(report: Report) -> Sequence[PagePart]:
             "method); grey: undecided. Intervals and p: under the pointer, and in the table of all tests."
         )
         table = difference_matrix(rows, report.comparison.alpha, dict(zip(report.names, report.models)))
-        columns = [replace(table.columns[0], heading="row"), *table.columns[1:]]
-        return [replace(table, columns=columns, caption=caption, name="differences")]
+        return [replace(table, caption=caption, name="differences")]
     caption = (
         f"Differences in {report.heading}. p is corrected for all tests (Holm's method), and decides; an interval "
         "excludes 0 exactly where it does. Bold: decided; open mark: undecided."

@@ -24,6 +24,7 @@ from kgeval.results.rank_table import CONFIDENCE
 
 MIN_DROPPED = 0.01  # a larger share of dropped ranks gives a caution
 SUSPICIONS = ("than chance (AMRI", "row order: ")  # in notes that doubt that the scores are those of the model
+OTHER_ENTITIES = ": for other entities"  # in notes on intervals that are much wider with clusters by entity
 MAX_NAMED = 4  # models that a caution names before it counts the others
 
 
@@ -56,7 +57,10 @@ def cautions_of(report: Report) -> tuple[list[str], list[str]]:
     for name, result in named:
         beside = result.facts.get("baselines", {}).values()
         lines += [f"{name}: {baseline['note']}." for baseline in beside if not baseline["beaten"]]
-    lines += merged((name, note) for name, result in named for note in interval_notes(result, CONFIDENCE)[1:])
+    wide = merged((name, note) for name, result in named for note in interval_notes(result, CONFIDENCE)[1:])
+    compared = _compared(report)
+    of_lead = [note for note in compared if note.startswith(f"{report.names[0]} and ") and OTHER_ENTITIES in note]
+    lines += of_lead[:1] or wide
     for name, result in named:
         n = int(result.rank_table.is_bounded("filtered").sum())
         if n:
@@ -68,8 +72,9 @@ def cautions_of(report: Report) -> tuple[list[str], list[str]]:
             lines.append(f"{n:,} ranks of {name} were dropped: {', '.join(result.dropped)}.")
     rest = merged((name, note) for name, note in said if not any(word in note for word in SUSPICIONS))
     known = {*lines, *(f"{line}." for result in report.results for line in result.facts.get("leak_notes", []))}
-    notes = [*tie_notes, *(line for line in rest if not any(line.endswith(one) for one in known)), *_compared(report)]
-    return list(dict.fromkeys(lines)), list(dict.fromkeys(notes))
+    rest = [line for line in rest if not any(line.endswith(one) for one in known)]
+    notes = dict.fromkeys([*tie_notes, *rest, *wide, *compared])
+    return list(dict.fromkeys(lines)), [note for note in notes if note not in lines]
 
 
 def notes_of(result: EvaluationResult) -> list[str]:
@@ -87,9 +92,9 @@ def _compared(report: Report) -> list[str]:
     """Return the notes of the comparison that no result has."""
     notes = () if report.comparison is None else report.comparison.notes
     known = tuple(note for result in report.results for note in result.notes)
-    pairs = tuple(f"{row['first']} and {row['second']}" for row in report.rows)
+    pairs = tuple(dict.fromkeys(f"{row['first']} and {row['second']}" for row in report.rows))
     said = [note.rstrip(".") for note in notes if not note.endswith(known)]
-    of_pairs = [note.partition(": ") for note in said if note.startswith(pairs)]
+    of_pairs = [note.partition(": ") for pair in pairs for note in said if note.startswith(f"{pair}: ")]
     others = [f"{note}." for note in said if not note.startswith(pairs)]
     return [*others, *merged((pair, text) for pair, _, text in of_pairs)]
 

@@ -29,21 +29,33 @@ def metrics(report: Report, latex: str) -> Section:
     latex : str
         The table of metrics as LaTeX.
     """
+    opened, others = metric_tables(report)
+    reasons = Lines(_reasons([*opened, *others]), "reasons")
+    explained = Text(" ".join(_explained(report, opened)))
+    parts: list[PagePart] = [*([] if len(report.names) == 1 else opened), explained, reasons]
+    parts += [Fold("Each side, and raw ranks", others)] if others else []
+    return Section("metrics", "Metrics", [*parts, Fold("This table as LaTeX", [Code(latex, "latex")])])
+
+
+def metric_tables(report: Report) -> tuple[list[Table], list[Table]]:
+    """Return the tables of metrics that are open, enough to show each model (the answer has that of one model); others.
+
+    Parameters
+    ----------
+    report : Report
+    """
     opened: list[Table] = []
     others: list[Table] = []
     seen: set[int] = set()
     for setting in ("filtered", "raw"):
         for side in ("both", *ALL_SIDES):
             models = [i for i, result in enumerate(report.results) if side in result.rank_table.sides]
-            if set(models) - seen:  # open tables are enough to show each model
+            if set(models) - seen:
                 opened.append(metric_table(report, setting, side, models, is_open=True))
             elif models:
                 others.append(metric_table(report, setting, side, models))
             seen |= set(models)
-    reasons = Lines(_reasons([*opened, *others]), "reasons")
-    parts: list[PagePart] = [*opened, Text(" ".join(_explained(report, opened))), reasons]
-    parts += [Fold("Each side, and raw ranks", others)] if others else []
-    return Section("metrics", "Metrics", [*parts, Fold("This table as LaTeX", [Code(latex, "latex")])])
+    return opened, others
 
 
 def metric_table(report: Report, setting: str, side: str, models: Sequence[int], is_open: bool = False) -> Table:

@@ -19,7 +19,7 @@ from kgeval.metrics.default_metrics import PAGE_METRICS
 from kgeval.metrics.grammar import display_of, parse_all
 from kgeval.report import charts
 from kgeval.report.document import Figure, PagePart, Section, Text
-from kgeval.report.page_report import Report, Row, decided_text, group_numbers
+from kgeval.report.page_report import CORRECTED, Report, Row, decided_text, group_numbers
 from kgeval.report.page_triples import Triple, disagreements, query, rank_text, worst_ranks
 from kgeval.results.rank_table import CONFIDENCE
 
@@ -37,8 +37,6 @@ def relations(report: Report) -> Section:
     patterns = patterns_of(report)
     columns = [Column.of_labels("relation", map(shown_label, labels))]
     heads = ["ranks"] if is_same else [f"ranks, {report.short(i)}" for i in report.models]
-    columns += [Column.of_counts(head, of_model) for head, of_model in zip(heads, sizes)]
-    columns += [Column.of_labels("pattern", patterns)] if len(set(patterns)) > 1 else []
     for i in report.models:
         rows, reasons = group_numbers(frames[i], key, report.parts[i], "relation")
         column = Column.of_values(report.names[i], rows, key, reasons)
@@ -50,11 +48,13 @@ def relations(report: Report) -> Section:
         if len(pair.relations):
             found = pair.relations.reindex(pd.Index(labels, dtype=object))
             decided = (found["decided"] == True).tolist()  # noqa: E712  (NaN where a relation was not compared)
-            gaps = [tuple(row) for row in found[["difference", "low", "high"]].to_numpy(dtype=float).tolist()]
+            gaps = [tuple(row) for row in found[["difference", *CORRECTED]].to_numpy(dtype=float).tolist()]
             first = first or [(gap[0], is_sure) for gap, is_sure in zip(gaps, decided)]
             prefix = "" if key == report.metric else f"{report.heading}: "
             names = f"{prefix}{report.short(pair.first)} - {report.short(pair.second)}"
             columns.append(Column.of_differences(names, gaps, report.metric, decided))
+    columns += [Column.of_counts(head, of_model) for head, of_model in zip(heads, sizes)]
+    columns += [Column.of_labels("pattern", patterns)] if len(set(patterns)) > 1 else []
     metrics = [(display_of(one).heading, numbers_by_model(report, one)) for one in map(str, parse_all(PAGE_METRICS))]
     by_relation = triples_by_relation(report)
     opened = {i: partial(_opened, report, metrics, i, by_relation.get(name, [])) for i, name in enumerate(labels)}

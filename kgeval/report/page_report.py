@@ -34,6 +34,7 @@ MAX_DETAILED = 4  # with more models, the page details the best, and shows the o
 MAX_GROUPS = 40  # groups of a column that are shown
 MAX_NAME = 32  # characters of the name of a model
 MAX_RELATIONS = 2_000
+CORRECTED = ("low_corrected", "high_corrected")  # the interval of a group that decides
 NOT_RANKED = "this relation has no ranks"
 COLUMN_WORDS = {
     "degree_given": "degree of the given entity",
@@ -210,6 +211,22 @@ class Report:
         return shown_label(text) if not name or name == text else f"{shown_label(name)} ({shown_label(text)})"
 
 
+def moved(report: Report, pair: Pair, n: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the relations on which the first model of a pair gains most, and those on which it loses most.
+
+    Parameters
+    ----------
+    report : Report
+    pair : Pair
+    n : int
+        The largest number of relations of each kind.
+    """
+    known = pair.relations[pair.relations["contribution"].notna()]
+    known = known.iloc[(-known["contribution"].abs()).argsort(kind="stable")]
+    sizes = report.sign * known["contribution"]
+    return known[sizes > 0][:n], known[sizes < 0][:n]
+
+
 def report_of(
     results: Sequence[EvaluationResult],
     names: Sequence[str],
@@ -324,6 +341,7 @@ def decided_text(n: int, groups: str) -> str:
     Examples
     --------
     >>> decided_text(18, "relations")
-    'Bold: decided, with an interval corrected for the 18 relations (Bonferroni) that excludes 0.'
+    'Intervals are corrected for the 18 relations (Bonferroni). Bold: decided, the interval excludes 0.'
     """
-    return f"Bold: decided, with an interval corrected for the {count_text(n)} {groups} (Bonferroni) that excludes 0."
+    corrected = f"Intervals are corrected for the {count_text(n)} {groups} (Bonferroni)"
+    return f"{corrected}. Bold: decided, the interval excludes 0."

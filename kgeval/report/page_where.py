@@ -22,7 +22,7 @@ from kgeval.report import charts
 from kgeval.report.document import Beside, Fold, PagePart, Section
 from kgeval.report.page_groups import MAX_WORDS, group_values
 from kgeval.report.page_relations import relation_chart
-from kgeval.report.page_report import Pair, Report, column_words, decided_text, group_numbers
+from kgeval.report.page_report import CORRECTED, Pair, Report, column_words, decided_text, group_numbers, moved
 from kgeval.report.page_values import drawn
 
 N_GAINS = 6  # relations with the largest gains, and with the largest losses
@@ -68,15 +68,16 @@ def _of_pair(report: Report, pair: Pair) -> list[PagePart]:
 def gains(report: Report, pair: Pair) -> Table:
     """Return the relations with the largest gains and with the largest losses, each on a scale of its own; the rest."""
     known = pair.relations[pair.relations["contribution"].notna()]
-    known = known.iloc[(-known["contribution"].abs()).argsort(kind="stable")]
-    sizes = report.sign * known["contribution"]
-    parts = {pair.first: known[sizes > 0][:N_GAINS], pair.second: known[sizes < 0][:N_GAINS]}
+    parts = dict(zip((pair.first, pair.second), moved(report, pair, N_GAINS)))
+    limits = [edge_of(part["contribution"].abs().tolist()) for part in parts.values()]
     groups, pictures = [], []
-    for model, part in parts.items():
-        amounts = part["contribution"].abs().tolist()
-        limit = edge_of(amounts)
-        pictures += [Cell(drawing=partial(charts.contribution_bar, size, (0.0, limit), model)) for size in amounts]
-        groups.append((f"{report.short(model)} better; a full bar is {_plain(limit)}", len(part)))
+    for (model, part), limit in zip(parts.items(), limits):
+        sizes = part["contribution"].abs()
+        pictures += [Cell(drawing=partial(charts.contribution_bar, size, (0.0, limit), model)) for size in sizes]
+        times = limits[0] / limit
+        scale = "" if 0.9 < times < 1.1 else f"{times:.1f} times" if times < 10 else f"{times:,.0f} times"
+        drawn_larger = f", drawn {scale} as long as above" if scale and len(parts[pair.first]) else ""
+        groups.append((f"{report.short(model)} better{drawn_larger}: a full bar is {_plain(limit)}", len(part)))
     shown = pd.concat(list(parts.values()))
     others = known.drop(index=shown.index)
     ends = {**({f"the other {len(others)}": others} if len(others) else {}), f"all {len(known)}": known}
@@ -86,14 +87,14 @@ def gains(report: Report, pair: Pair) -> Table:
     columns = [
         Column("relation", [*labels_of(shown), *map(Cell, ends)], is_label=True),
         Column("size", [*pictures, *[Cell()] * len(ends)], head=partial(tag, "span", "size")),
-        Column("contribution", [Cell(signed(value, decimals), numbers=(value,)) for value in amounts]),
         replace(gaps, cells=[*gaps.cells, *[Cell()] * len(ends)]),
+        Column("contribution", [Cell(signed(value, decimals), numbers=(value,)) for value in amounts]),
         Column.of_counts("ranks", [*shown["n"], *(part["n"].sum() for part in ends.values())]),
     ]
     names = f"{report.short(pair.first)} - {report.short(pair.second)}"
     caption = (
-        f"Relations that move the difference in {report.heading} most, {names}. Contribution: share of the ranks x "
-        f"difference; contributions add up. {decided_text(len(pair.relations), 'relations')}"
+        f"Relations that move the difference in {report.heading} most, {names}. Size: the contribution, which is the "
+        f"share of the ranks x the difference; contributions add up. {decided_text(len(pair.relations), 'relations')}"
     )
     groups = [*(group for group in groups if group[1]), ("together", len(ends))]
     return Table(columns, caption=caption, name=f"gains-{pair.second}", groups=groups, kind="gains")
@@ -115,7 +116,7 @@ def labels_of(frame: pd.DataFrame) -> list[Cell]:
 
 def rows_of(frame: pd.DataFrame) -> list[tuple[float, float, float]]:
     """Return the differences of a frame with their intervals."""
-    return list(zip(*(frame[name].astype(float).tolist() for name in ("difference", "low", "high"))))
+    return list(zip(*(frame[name].astype(float).tolist() for name in ("difference", *CORRECTED))))
 
 
 def gap_table(report: Report, pair: Pair, columns: Sequence[str], name: str, has_bars: bool = True) -> Table:
@@ -153,8 +154,8 @@ def gap_table(report: Report, pair: Pair, columns: Sequence[str], name: str, has
     groups = [(f"by {column_words(column)}", len(pair.groups[column])) for column in columns]
     words = listed([column_words(column) for column in columns], MAX_WORDS)
     caption = (
-        f"Difference in {report.heading} by {words}, {names}. Bold: decided, with an interval corrected for the groups "
-        "of its kind (Bonferroni) that excludes 0. Open mark: undecided."
+        f"Difference in {report.heading} by {words}, {names}. Intervals are corrected for the groups of their kind "
+        "(Bonferroni). Bold, filled mark: decided, the interval excludes 0."
     )
     if frame["reversed"].any():
         caption += f" {REVERSED}"

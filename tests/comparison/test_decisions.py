@@ -120,6 +120,7 @@ def test_h9_groups_of_few_triples_decide_nothing():
     assert (frame["low"].notna() & ((frame["low"] > 0) | (frame["high"] < 0))).any()
     assert not frame["decided"].any()
     assert not frame["reversed"].any()
+    assert ((frame["low_corrected"] <= 0) & (frame["high_corrected"] >= 0)).all()  # the interval that decides has 0
 
 
 def test_h15_a_verdict_on_single_runs_is_about_these_trained_models():

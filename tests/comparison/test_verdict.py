@@ -703,6 +703,7 @@ def test_reversed_groups_by_loops(sign):
                 assert record[["low", "high"]].tolist() == pytest.approx([low, high])
                 n_uncorrected += is_decided and (high < 0 if total > 0 else low > 0)
                 low, high = t_interval(gaps, 1 - ALPHA / 8)
+                assert record[["low_corrected", "high_corrected"]].tolist() == pytest.approx([low, high])
                 assert record["decided"] == (low > 0 or high < 0)
                 assert record["reversed"] == (is_decided and (high < 0 if total > 0 else low > 0))
                 n_reversed += record["reversed"]

@@ -16,7 +16,7 @@ from kgeval.base.wording import printable, shown_label
 from kgeval.comparison.beside import with_baselines
 from kgeval.report import page_report
 from kgeval.report.document import Fold
-from kgeval.report.page_answer import values
+from kgeval.report.page_answer import gained, values
 from kgeval.report.page_cautions import merged
 from kgeval.report.page_distributions import distribution, hits_at_cuts
 from kgeval.report.page_groups import breakdown, group_values
@@ -471,7 +471,7 @@ def test_the_pairs_are_the_best_model_against_each_other(made):
             np.testing.assert_array_equal(pair.relations[name].loc[frame.index], frame[name])
         kinds = comparison.by("kind", "mrr", first, second)
         assert pair.groups["kind"]["difference"].to_dict() == kinds["difference"].to_dict()
-        sizes = [abs(cell.numbers[0]) for cell in gains(report, pair).columns[2].cells]
+        sizes = [abs(cell.numbers[0]) for cell in gains(report, pair).columns[3].cells]
         (_, n_won), *_ = gains(report, pair).groups
         assert sizes[:n_won] == sorted(sizes[:n_won], reverse=True)
 
@@ -709,3 +709,37 @@ def test_every_string_of_the_data_is_printable(made):
     visit(data)
     assert len(seen) > 200
     assert [text for text in seen if not text.isprintable()] == []
+
+
+def test_the_first_section_names_the_largest_gains_and_losses(made):
+    """By the order of the contributions: relations that raise the difference most, and those that lower it most."""
+    report = report_of(made[0], NAMES, made[1], made[2])
+    frame = made[2].by("relation", "mrr", *report.names[:2])
+    (sentence,) = gained(report)
+    assert sentence.startswith(f"Against {report.names[1]}: ")
+    for words, sign in (("gains", 1), ("losses", -1)):
+        sizes = sorted(((sign * size, name) for name, size in frame["contribution"].items()), reverse=True)[:2]
+        said = re.search(rf"largest {words} on (.*?)(?:; |\.$)", sentence)[1]
+        numbers = [float(text) for text in re.findall(r"\(([-+][\d.]+)", said)]
+        assert numbers == pytest.approx([frame.loc[name, "difference"] for _, name in sizes], abs=5e-5)
+        assert all(size > 0 for size, _ in sizes)
+
+
+@pytest.mark.parametrize("metrics", ["mrr", "mr"])
+def test_the_first_table_of_many_models_has_the_lead_of_the_best(made, metrics):
+    """Six models: the difference of the best from each other, with the interval that decides, as the comparison has."""
+    table, rng = made[0][0].table, np.random.default_rng(5)
+    worse = [rng.integers(0, 2 + i, len(table)) for i in range(6)]
+    most = table["rivals_filtered"] - table["tied_filtered"]
+    tables = [table.assign(better_filtered=np.minimum(table["better_filtered"] + more, most)) for more in worse]
+    results = [replaced(made[0][0], table=of_model) for of_model in tables]
+    names = [f"m{i}" for i in range(6)]
+    comparison = kg.compare(results, names=names, metrics=metrics, n_resamples=99)
+    report = report_of(results, names, made[1], comparison)
+    *_, leads, _ = values(report).columns
+    assert leads.heading == f"lead of {report.names[0]}"
+    rows = {row["second"]: row for row in comparison.differences.to_dict("records") if row["first"] == report.names[0]}
+    assert leads.cells[0].text == ""
+    for name, cell in zip(report.names[1:], leads.cells[1:]):
+        assert cell.numbers == (rows[name]["difference"], rows[name]["low"], rows[name]["high"])
+        assert cell.is_best == (rows[name]["better"] == report.names[0])
