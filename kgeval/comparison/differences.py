@@ -383,7 +383,9 @@ def difference_table(
 
 
 def entity_notes(samples: Mapping[str, PairedObservations], names: Sequence[str], table: pd.DataFrame) -> list[str]:
-    """Return a caution for each pair whose interval is much wider with clusters by entity; only one metric is checked.
+    """Return a caution for each pair whose interval is much wider with clusters by entity, or decides no longer.
+
+    Only one metric is checked.
 
     Parameters
     ----------
@@ -406,12 +408,13 @@ def entity_notes(samples: Mapping[str, PairedObservations], names: Sequence[str]
         first, second = (sample.moments(list(names).index(row[place])) for place in ("first", "second"))
         wide = paired_interval(first, second, clusters)
         ratio = (wide.high - wide.low) / (row["high_95"] - row["low_95"])
-        if ratio > MAX_ENTITY_RATIO:
+        is_sure = wide.low > 0.0 or wide.high < 0.0
+        if ratio > MAX_ENTITY_RATIO or (row["better"] and not is_sure):
             limits = between(wide.low, wide.high, has_signs=True)
-            holds = "does not contain 0 either" if wide.low > 0.0 or wide.high < 0.0 else "contains 0"
             notes.append(
                 f"{row['first']} and {row['second']}: for other entities, the interval of the difference in "
-                f"{display_of(label).heading} is {ratio:.1f} times as wide and {holds}, {limits} (clusters by entity)"
+                f"{display_of(label).heading} is {ratio:.1f} times as wide, {limits} (clusters by entity), and "
+                f"{'excludes' if is_sure else 'contains'} 0"
             )
     return notes
 

@@ -155,9 +155,10 @@ def _means(benchmark: Benchmark, places: Mapping[str, int]) -> Table:
         columns.append(Column(titled(metric, key.higher_is_better), of_metric))
     counts = sorted({row["n_seeds"] for row in rows})
     columns += [Column.of_counts("runs", [row["n_seeds"] for row in rows])] if len(counts) > 1 else []
-    over = counted(counts[0], "run") + " of each model" if len(counts) == 1 else "the runs of each model"
+    over = f"Means over {counted(counts[0], 'run')} of each model" if len(counts) == 1 else "Means over the runs"
+    over = "Values of one run of each model" if counts == [1] else over
     caption = (
-        f"Means over {over}, with {benchmark.terms.confidence:.0%} intervals, best {heading} first. "
+        f"{over}, with {benchmark.terms.confidence:.0%} intervals, best {heading} first. "
         f"Drawn: {heading}, the metric that is tested."
     )
     kind = "bars" if len(benchmark.keys) <= MAX_COLUMNS else "matrix"

@@ -58,8 +58,8 @@ def cautions_of(report: Report) -> tuple[list[str], list[str]]:
         beside = result.facts.get("baselines", {}).values()
         lines += [f"{name}: {baseline['note']}." for baseline in beside if not baseline["beaten"]]
     wide = merged((name, note) for name, result in named for note in interval_notes(result, CONFIDENCE)[1:])
-    compared = _compared(report)
-    of_lead = [note for note in compared if note.startswith(f"{report.names[0]} and ") and OTHER_ENTITIES in note]
+    compared, lead = _compared(report), " and ".join(report.names[:2])
+    of_lead = [note for note in compared if note.startswith(lead + OTHER_ENTITIES)]
     lines += of_lead[:1] or wide
     for name, result in named:
         n = int(result.rank_table.is_bounded("filtered").sum())

@@ -4,12 +4,14 @@ import functools
 import importlib.util
 import itertools
 import math
+import re
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from grids import size, thinned
+from made_results import replaced
 from ranked_results import ranked
 
 import kgeval as kg
@@ -121,6 +123,29 @@ def test_h9_groups_of_few_triples_decide_nothing():
     assert not frame["decided"].any()
     assert not frame["reversed"].any()
     assert ((frame["low_corrected"] <= 0) & (frame["high_corrected"] >= 0)).all()  # the interval that decides has 0
+
+
+@pytest.mark.parametrize(
+    ("of_hubs", "said"), [([0, 0, 0, 0, 0], ""), ([9, 0, 0, 0, 0], "contains"), ([4, 2, 2, 2, 2], "excludes")]
+)
+def test_a_note_says_whether_a_difference_holds_for_other_entities(of_hubs, said):
+    """Answers are five hubs, by which the gains differ: clusters by entity are few, and their interval is wide."""
+    rng, hubs = np.random.default_rng(1), np.arange(100) % 5
+    base = 20 + rng.integers(0, 3, 100)
+    better = base - rng.integers(0, 2, 100) - np.array(of_hubs)[hubs]
+    results = [ranked(ranks) for ranks in (better, base)]
+    results = [replaced(result, table=result.table.assign(o=hubs)) for result in results]
+    found = kg.compare(results, names=["A", "B"], metrics="mr")
+    notes = [note for note in found.notes if ": for other entities, " in note]
+    assert len(notes) == bool(said)
+    for note in notes:
+        ratio, low, high = map(float, re.search(r"is ([\d.]+) times as wide, \[(.*), (.*)\]", note).groups())
+        row = found.differences.iloc[0]
+        assert row["decision"] == "first"
+        assert (high - low) / (row["high_95"] - row["low_95"]) == pytest.approx(ratio, abs=0.06)
+        assert (low + high) / 2 == pytest.approx(row["difference"], abs=1e-3)
+        assert note.endswith(f"(clusters by entity), and {said} 0")
+        assert (low > 0 or high < 0) == (said == "excludes")
 
 
 def test_h15_a_verdict_on_single_runs_is_about_these_trained_models():
