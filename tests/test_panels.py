@@ -196,7 +196,7 @@ def test_a_comparison_of_two_starts_with_its_verdict(metrics):
     values, rows = tables(page)[:2]
     first, second = comparison.differences.loc[0, ["first", "second"]]
     pair = f"{first} - {second}"
-    assert [row[""] for row in values] == ["A", "B"]
+    assert [row[""] for row in values] == [first, second]  # the leader of each pair stands first
     assert [row[pair] for row in rows] == shown[metrics]
     table = comparison.differences.set_index("metric")
     edge = float(next(name for name in rows[0] if name.startswith("-") and "0+" in name).partition("0+")[2])
@@ -232,16 +232,17 @@ def test_a_comparison_says_undecided():
 
 @pytest.mark.parametrize(("n_models", "is_open"), light([(3, True), (5, True), (6, False)], 1, unpack=True))
 def test_a_comparison_of_several(n_models, is_open):
-    """The value of each model, then all pairs in the metric of the verdict; more than 10 pairs are folded."""
+    """The value of each model, best first, then all pairs in the metric of the verdict; more than 10 are folded."""
     results = {f"model {i}": ring(i) for i in range(1, n_models + 1)}
     comparison = kg.compare(results, metrics="mrr,mr", n_resamples=19)
     page = read(comparison)
     values, pairs = tables(page)[:2]
-    assert [row[""] for row in values] == list(results)
-    assert [row["value"] for row in values] == [
-        f"{mean_over_ranks(result, lambda rank: 1 / rank):.4f}" for result in results.values()
-    ]
+    means = {name: mean_over_ranks(result, lambda rank: 1 / rank) for name, result in results.items()}
+    order = sorted(means, key=lambda name: -means[name])
+    assert [row[""] for row in values] == order
+    assert [row["value"] for row in values] == [f"{means[name]:.4f}" for name in order]
     wanted = comparison.differences[comparison.differences["metric"] == "mrr"]
+    wanted = wanted.sort_values(["first", "second"], key=lambda names: names.map(order.index))
     assert [row["difference of"] for row in pairs] == [f"{a} - {b}" for a, b in zip(wanted["first"], wanted["second"])]
     shown = [float(row["MRR difference"].partition(" ")[0]) for row in pairs]
     assert shown == pytest.approx(wanted["difference"].tolist(), abs=6e-5)

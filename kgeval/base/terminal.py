@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 import unicodedata
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
@@ -274,6 +275,86 @@ def shortened(text: str, width: int, ellipsis: str = "…") -> str:
     while end and not _character_width(end[0]):  # a mark would combine with the ellipsis
         end = end[1:]
     return f"{start}{ellipsis[:width]}{end}"
+
+
+def distinct_labels(labels: Sequence[str], width: int, ellipsis: str = "…") -> list[str]:
+    """Return labels of at most `width` columns, different where the labels are.
+
+    Of a longer path, the last parts are kept, and a part in which it differs from paths with the same end; of another
+    label, both ends. Labels that would look alike are cut in another way, and numbered if all ways fail.
+
+    Parameters
+    ----------
+    labels : sequence of str
+    width : int
+    ellipsis : str
+
+    Examples
+    --------
+    >>> distinct_labels(["/film/film/release_date/region", "/film/film/language", "genre"], 21)
+    ['…/release_date/region', '/film/film/language', 'genre']
+    >>> distinct_labels(["/award/winners/award_honor/winner", "/award/nominees/award_honor/winner"], 22)
+    ['…/winners/…/winner', '…/nominees/…/winner']
+    >>> distinct_labels(["model of today, 1", "model of today, 2", "model to be"], 8)
+    ['mode…, 1', 'mode…, 2', 'mode… be']
+    """
+    found: dict[str, str] = {}
+    waiting = list(dict.fromkeys(labels))
+    for cut in (_ends_of_paths, _parts_of_paths, _both_ends, _starts):
+        shown = dict(zip(waiting, cut(waiting, width, ellipsis)))
+        alike = Counter([*found.values(), *shown.values()])
+        found |= {label: text for label, text in shown.items() if alike[text] == 1}
+        waiting = [label for label in waiting if label not in found]
+    for number, label in enumerate(waiting, 1):
+        found[label] = f"{_start_of(label, width - len(f' ({number})'), ellipsis)} ({number})"
+    return [found[label] for label in labels]
+
+
+def _ends_of_paths(labels: Sequence[str], width: int, ellipsis: str) -> list[str]:
+    """Return the last parts of each path that fit, or the end of its last part; of other labels, both ends."""
+
+    def end_of(label: str) -> str:
+        if width_of(label) <= width or "/" not in label:
+            return shortened(label, width, ellipsis)
+        ends = (f"{ellipsis}/{'/'.join(label.split('/')[i:])}" for i in range(1, label.count("/") + 1))
+        return next((end for end in ends if width_of(end) <= width), _end_of(label, width, ellipsis))
+
+    return [end_of(label) for label in labels]
+
+
+def _parts_of_paths(labels: Sequence[str], width: int, ellipsis: str) -> list[str]:
+    """Return, of each path, the last part in which it differs from the other paths with its last part, and this."""
+    shown = []
+    for label in labels:
+        *parts, last = label.split("/")
+        others = [other.split("/")[:-1][::-1] for other in labels if other != label and other.split("/")[-1] == last]
+        same = (takewhile(lambda two: two[0] == two[1], zip(parts[::-1], other)) for other in others)
+        i = min((len(list(pairs)) for pairs in same), default=0)
+        part, between = parts[-1 - i] if i < len(parts) else "", f"/{ellipsis}/" if i else "/"
+        room = width - 2 * len(ellipsis) - 3
+        last = _end_of(last, max(room // 3, room - width_of(part)), ellipsis)
+        shown.append(f"{ellipsis}/{_end_of(part, room - width_of(last), ellipsis)}{between}{last}")
+    return shown
+
+
+def _both_ends(labels: Sequence[str], width: int, ellipsis: str) -> list[str]:
+    return [shortened(label, width, ellipsis) for label in labels]
+
+
+def _starts(labels: Sequence[str], width: int, ellipsis: str) -> list[str]:
+    return [_start_of(label, width, ellipsis) for label in labels]
+
+
+def _end_of(text: str, width: int, ellipsis: str) -> str:
+    """Return the end of a text that is too wide."""
+    if width_of(text) <= width:
+        return text
+    return ellipsis[:width] + text[len(text) - _n_fitting(text[::-1], max(width - len(ellipsis), 0)) :]
+
+
+def _start_of(text: str, width: int, ellipsis: str) -> str:
+    """Return the start of a text that is too wide."""
+    return text if width_of(text) <= width else text[: _n_fitting(text, max(width - len(ellipsis), 0))] + ellipsis
 
 
 def _character_width(character: str) -> int:

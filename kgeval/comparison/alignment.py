@@ -39,6 +39,7 @@ OVERRIDES = {
 }
 CHANGE_RIVALS = ("filter", "unseen", "dataset")  # overrides that also accept different numbers of rivals
 TIE_RATES_APART = 0.01  # a larger difference between two tie rates gives a caution
+MAX_NAMED = 4  # results that a caution names before it counts the others
 
 
 @dataclass(frozen=True)
@@ -530,7 +531,7 @@ def cautions(results: Sequence[EvaluationResult], names: Sequence[str]) -> list[
         )
     by_scorer = grouped((str(result.facts["scorer"]), name) for name, result in zip(names, results))
     texts += [
-        f"the scorer has the same name in {listed(same)}: {scorer}"
+        f"the scorer has the same name in {listed(same, MAX_NAMED)}: {scorer}"
         for scorer, same in by_scorer.items()
         if len(same) > 1
     ]
@@ -553,7 +554,7 @@ def differing_facts(results: Sequence[EvaluationResult], names: Sequence[str]) -
     rates = [result.tie_rate for result in results]
     known_rates = [rate for rate in rates if not np.isnan(rate)] or [0.0]
     if max(known_rates) - min(known_rates) > TIE_RATES_APART:
-        values = values_by_name(["unknown" if np.isnan(rate) else percent(rate) for rate in rates], names)
+        values = values_by_name(["unknown" if np.isnan(rate) else percent(rate) for rate in rates], names, MAX_NAMED)
         texts.append(f"tie rates differ: {values}; also compare metrics with prefixes pessimistic. and optimistic.")
     for setting in SETTINGS:
         without = [name for name, r in zip(names, results) if {"rivals", setting} & set(r.rank_table.unknown)]
@@ -578,13 +579,15 @@ def _shown_value(value: Any) -> str:
     return "+".join(map(str, value)) or "none" if isinstance(value, tuple) else str(value)
 
 
-def values_by_name(values: Sequence[str], names: Sequence[str]) -> str:
+def values_by_name(values: Sequence[str], names: Sequence[str], limit: int | None = None) -> str:
     """Return a text: each distinct value with the names of the results that have it; empty if all values are equal.
 
     Parameters
     ----------
     values, names : sequence of str
         The value and the name of each result.
+    limit : int, optional
+        The largest number of names of a value.
 
     Examples
     --------
@@ -592,4 +595,8 @@ def values_by_name(values: Sequence[str], names: Sequence[str]) -> str:
     'drop in A and C, rank in B'
     """
     by_value = grouped(zip(values, names))
-    return ", ".join(f"{value} in {listed(group)}" for value, group in by_value.items()) if len(by_value) > 1 else ""
+    return (
+        ", ".join(f"{value} in {listed(group, limit)}" for value, group in by_value.items())
+        if len(by_value) > 1
+        else ""
+    )

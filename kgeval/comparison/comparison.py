@@ -44,7 +44,7 @@ from kgeval.comparison.names import check_rivals, models_of, several_results
 from kgeval.comparison.panels import comparison_panel
 from kgeval.comparison.rows import pairs_of, row_of
 from kgeval.comparison.tables import values_text
-from kgeval.comparison.texts import header_lines
+from kgeval.comparison.texts import brief_header, header_lines
 from kgeval.comparison.verdict import Verdict, verdict_of
 from kgeval.data.frames import with_labels
 from kgeval.data.known import SETTINGS
@@ -521,7 +521,8 @@ class Comparison:
     def __repr__(self) -> str:
         screen = replace(Screen.of(sys.stdout), has_styles=False)
         tables = values_text(self, "table", screen), screen_differences(self.differences, self.alpha, screen)
-        return "\n\n".join([screen.lines([self.verdict.sentence]), *tables, screen.lines(self.header())])
+        about, notes = brief_header(self, "in Python .header()")
+        return "\n\n".join([screen.lines([self.verdict.sentence]), *tables, screen.lines([*about, *notes])])
 
     def _repr_html_(self) -> str:
         return comparison_panel(self)

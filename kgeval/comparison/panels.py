@@ -5,19 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kgeval.base.checks import counted
-from kgeval.base.terminal import shortened
+from kgeval.base.terminal import distinct_labels
 from kgeval.base.wording import decimals_for
-from kgeval.comparison.tables import shown_values
+from kgeval.comparison.tables import model_order, shown_values
+from kgeval.comparison.texts import brief_header
 from kgeval.display import html
-from kgeval.display.differences import MAX_NAME, shown_differences
+from kgeval.display.differences import MAX_NAME, MAX_PAIRS, leader_first, shown_differences
 from kgeval.display.html import Markup, joined
 from kgeval.display.html_tables import bar_table, html_table
 from kgeval.metrics.grammar import display_of
 
 if TYPE_CHECKING:  # these modules import this one
     from kgeval.comparison.comparison import Comparison
-
-MAX_PAIRS = 10  # differences that the panel shows without a click
 
 
 def comparison_panel(comparison: Comparison) -> Markup:
@@ -29,7 +28,7 @@ def comparison_panel(comparison: Comparison) -> Markup:
     ----------
     comparison : Comparison
     """
-    verdict, rows, alpha = comparison.verdict, comparison.differences.to_dict("records"), comparison.alpha
+    verdict, rows, alpha = comparison.verdict, leader_first(comparison.differences).to_dict("records"), comparison.alpha
     is_plain = verdict.outcome != "undecided" or verdict.sentence.startswith("Undecided")
     has_two = len(comparison.names) == 2
     metrics = shown_metrics(comparison, verdict.metric) if has_two else [verdict.metric]
@@ -44,7 +43,9 @@ def comparison_panel(comparison: Comparison) -> Markup:
         differences if len(brief) <= MAX_PAIRS else html.folded(counted(len(brief), "difference"), differences),
         html.folded("All metrics", html_table(shown_values(comparison))),
         html.folded(counted(len(rows), "test"), html_table(shown_differences(rows, alpha))),
-        html.folded("Protocol, test and notes", html.lines(comparison.header())),
+        html.folded(
+            "Protocol, test and notes", html.lines([line for lines in brief_header(comparison) for line in lines])
+        ),
     )
 
 
@@ -66,8 +67,10 @@ def shown_metrics(comparison: Comparison, metric: str) -> list[str]:
 
 def _values(comparison: Comparison, metric: str) -> Markup:
     """Return a table with the value of each model."""
-    names = [shortened(name, MAX_NAME) for name in comparison.names]
-    numbers = list(zip(*(comparison.values[name] for name in (metric, f"{metric} low", f"{metric} high"))))
+    order = model_order(comparison)
+    names = distinct_labels(order, MAX_NAME)
+    values = comparison.values.loc[order]
+    numbers = list(zip(*(values[name] for name in (metric, f"{metric} low", f"{metric} high"))))
     digits = [decimals_for([row[0] for row in numbers], display_of(metric).decimals)] * len(names)
     bars = bar_table(names, numbers, digits, comparison.terms.confidence)
     return joined(html.line(display_of(metric).heading), html_table(bars))

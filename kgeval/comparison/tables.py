@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from kgeval.base.checks import listed
 from kgeval.base.terminal import PIPE, Screen
 from kgeval.base.wording import written
+from kgeval.comparison.rows import best_first
 from kgeval.comparison.texts import protocol_comment
 from kgeval.comparison.verdict import leaders_of
 from kgeval.display.media import drawn
@@ -21,7 +22,7 @@ MARK = "†"  # significantly better than every other model
 
 
 def shown_values(comparison: Comparison, intervals: bool = True) -> Table:
-    """Return the values of the compared models, with the best of each metric in bold.
+    """Return the values of the compared models, best first, with the best of each metric in bold.
 
     Bold are the best value, and the values of models that do not differ significantly from it. A mark means that the
     best model is significantly better than every other model; there is none if models were compared with a baseline
@@ -33,7 +34,11 @@ def shown_values(comparison: Comparison, intervals: bool = True) -> Table:
     intervals : bool
         Whether each value has its interval; else a note says how far the ends of the intervals lie from the values.
     """
-    values, alpha, has_all_pairs = comparison.values, comparison.alpha, comparison.terms.baseline is None
+    values, alpha, has_all_pairs = (
+        comparison.values.loc[model_order(comparison)],
+        comparison.alpha,
+        comparison.terms.baseline is None,
+    )
     leaders = {metric: leaders_of(comparison, metric) for metric in comparison.keys}
     bold = {(name, metric) for metric, names in leaders.items() for name in names}
     marks = {(names[0], metric): MARK for metric, names in leaders.items() if len(names) == 1 and has_all_pairs}
@@ -51,6 +56,17 @@ def shown_values(comparison: Comparison, intervals: bool = True) -> Table:
         notes += [("", _widths(comparison))]
         values = values[list(comparison.keys)]
     return frame_table(values, (), best=bold, marks=marks, notes=notes)
+
+
+def model_order(comparison: Comparison) -> list[str]:
+    """Return the names of the compared models, best value in the first metric first.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    """
+    metric, key = next(iter(comparison.keys.items()))
+    return best_first(dict(zip(comparison.names, comparison.values[metric].tolist())), bool(key.higher_is_better))
 
 
 def _widths(comparison: Comparison) -> str:

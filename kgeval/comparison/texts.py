@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,9 @@ from kgeval.results.clustering import PURPOSES
 from kgeval.results.evaluation_result import EvaluationResult
 from kgeval.results.keys import Key
 from kgeval.stats.paired import MAX_ENUMERATED, MIN_MID_P
+
+MAX_FULL = 4  # models; a terminal shows less of the header of more models
+MAX_NOTES = MAX_NAMED = 3
 
 if TYPE_CHECKING:  # these modules import this one
     from kgeval.comparison.comparison import Comparison
@@ -77,14 +81,35 @@ def header_lines(comparison: Comparison) -> list[str]:
     ----------
     comparison : Comparison
     """
-    terms = comparison.terms
+    notes = [f"note: {note}" for note in comparison.notes]
+    return [*_origin_lines(comparison), *_method_lines(comparison), *notes]
+
+
+def brief_header(comparison: Comparison, whole: str = "") -> tuple[list[str], list[str]]:
+    """Return the lines of `header_lines` for people: those about the numbers, and notes, each said once.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    whole : str
+        Where all lines are found; then those of more than `MAX_FULL` models are the most important ones.
+    """
+    origin, method, notes = _origin_lines(comparison), _method_lines(comparison), note_lines(comparison)
+    if not whole or len(comparison.names) <= MAX_FULL:
+        return [*origin, *method], notes
+    n_more = max(0, len(notes) - MAX_NOTES)
+    more = f" and {counted(n_more, 'further note')}" if n_more else ""
+    return origin, [*notes[:MAX_NOTES], f"test, correction, meaning of intervals{more}: {whole}"]
+
+
+def _origin_lines(comparison: Comparison) -> list[str]:
+    """Return the lines about the compared results: names, protocols, overrides."""
     names_by_protocol = grouped(zip(map(protocol_words, comparison.results), comparison.names))
     has_same_protocol = len(names_by_protocol) == 1
-    first = comparison.results[0]
-    sample = comparison.alignment.sample
-    is_sample = terms.cluster_name == "triple" and sample is not None and sample.share > 0.0
-    lines = [
-        f"{listed(comparison.names)} on {first.facts['dataset']}: {len(comparison.alignment.rows[0]):,} ranks of "
+    first, names = comparison.results[0], comparison.names
+    said = listed(names) if len(names) <= MAX_FULL else counted(len(names), "model")
+    return [
+        f"{said} on {first.facts['dataset']}: {len(comparison.alignment.rows[0]):,} ranks of "
         f"{'+'.join(first.protocol.splits)}, paired by labels",
         *(
             described if has_same_protocol else f"{listed(names)}: {described}"
@@ -93,13 +118,50 @@ def header_lines(comparison: Comparison) -> list[str]:
         ties_line(comparison.keys),
         *(f"overridden: {mismatch}" for mismatch in comparison.alignment.overridden),
         *(f"not needed: override {name!r}, since the results agree in it" for name in comparison.alignment.unneeded),
+    ]
+
+
+def _method_lines(comparison: Comparison) -> list[str]:
+    """Return the lines about the test and the intervals."""
+    terms, sample = comparison.terms, comparison.alignment.sample
+    is_sample = terms.cluster_name == "triple" and sample is not None and sample.share > 0.0
+    return [
         *_test_lines(comparison),
         f"differences are first - second, the leader first; {interval_words(comparison.differences, terms.alpha)}",
         f"{100 * terms.confidence:g}% intervals of values show how much they would vary with "
         + PURPOSES[terms.cluster_name]
         + ("; a sample was ranked, and these intervals are for the whole split" if is_sample else ""),
     ]
-    return lines + [f"note: {note}" for note in comparison.notes]
+
+
+def note_lines(comparison: Comparison) -> list[str]:
+    """Return the notes, those on most models first; of notes that differ in names and numbers alone, the first.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    """
+    names = comparison.names
+    pairs = [f"{one} and {other}" for one in names for other in names if one != other]
+    about = {f"{name}: ": name for name in sorted([*names, *pairs], key=len, reverse=True)}
+    heads = [next((head for head in about if note.startswith(head)), "") for note in comparison.notes]
+    found = [(head, note.removeprefix(head)) for head, note in zip(heads, comparison.notes)]
+    alike = grouped((re.sub(r"\d[\d.,]*", "0", text), (about.get(head, ""), text)) for head, text in found)
+    lines = []
+    for same in sorted(alike.values(), key=lambda same: -len(same) if same[0][0] else -len(names)):
+        head, text = same[0]
+        equal = [name for name, other in same if other == text]
+        also = [name for name, other in same if other != text]
+        end = f"; much the same for {_models(also, 0)}" if also else ""
+        lines.append(f"note: {_models(equal, len(names)) + ': ' if head else ''}{text}{end}")
+    return lines
+
+
+def _models(names: Sequence[str], n_models: int) -> str:
+    """Return names of models as a list; of many of them, their number."""
+    if len(names) <= MAX_FULL:
+        return listed(names)
+    return f"all {n_models:,} models" if len(names) == n_models else listed(names, MAX_NAMED)
 
 
 def _test_lines(comparison: Comparison) -> list[str]:

@@ -8,10 +8,11 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from kgeval.base.checks import counted, grouped, listed
-from kgeval.base.terminal import PIPE, Screen, shortened
+from kgeval.base.terminal import PIPE, Screen, distinct_labels, width_of
 from kgeval.base.wording import count_text, difference_decimals, p_equals, printable, written
 from kgeval.display.html import axis_ends, difference_bar
 from kgeval.display.media import text_table
@@ -20,8 +21,10 @@ from kgeval.metrics.grammar import display_of
 from kgeval.stats.moments import FEW_CLUSTERS
 
 MANY = 4  # models; from so many on, people are shown the differences in the first metric alone
+MAX_PAIRS, MAX_RIVALS = 10, 5  # pairs that a terminal shows; of more pairs, rivals of the leader
 MAX_PLACES = 3  # differences that a note names before it counts the others
-MAX_NAME = 40  # characters of the name of a model, where no terminal sets the width
+MAX_NAME, MIN_NAME = 40, 8  # characters of the name of a model
+NUMBERS = 40  # columns of a terminal that the numbers of a row take
 
 
 def shown_differences(
@@ -42,24 +45,21 @@ def shown_differences(
     alpha : float
         The level of the tests.
     has_datasets, has_metrics : bool
-        Whether to show the dataset, and the metric, of each row. Of a single metric, the heading has its name.
+        Whether to show the dataset, and the metric, of each row. Of a single metric, the heading has its name, unless
+        there is one pair.
     is_brief : bool
         Whether to leave out what is not needed to see the decision.
     screen : Screen
         Where it has a width, names of models are shortened, so that both names of a pair can be seen.
     """
-    width, ellipsis = (MAX_NAME, "…") if screen.width is None else (screen.width // 6, screen.ellipsis)
-
-    def name(text: str) -> str:
-        return shortened(printable(text), width, ellipsis)
-
-    pairs = [f"{name(row['first'])} - {name(row['second'])}" for row in rows]
-    is_one_pair = has_metrics and len(set(pairs)) == 1
+    names, pairs = _shown_names(rows, screen)
     headings = [heading_of(row["metric"]) for row in rows]
+    is_one_pair = has_metrics and len(set(pairs)) == 1
+    has_column = has_metrics and (is_one_pair or len(set(headings)) > 1)
     columns = [Column.of_labels("dataset", [row["dataset"] for row in rows])] if has_datasets else []
     columns += [] if is_one_pair else [Column.of_labels("difference of", pairs)]
-    columns += [Column.of_labels(pairs[0] if is_one_pair else "metric", headings)] if has_metrics else []
-    heading = "difference" if has_metrics or not rows else f"{headings[0]} difference"
+    columns += [Column.of_labels(pairs[0] if is_one_pair else "metric", headings)] if has_column else []
+    heading = "difference" if has_column or not rows else f"{headings[0]} difference"
     digits = decimals_of(rows)
     columns.append(Column(heading, [_difference(row, digits[row["metric"]]) for row in rows], place=5))
     columns.append(_drawings(rows))
@@ -74,12 +74,25 @@ def shown_differences(
     if has_metrics and any(few):
         texts = [count_text(row["n_effective"]) if is_few else "" for row, is_few in zip(rows, few)]
         columns.append(Column.of_texts("effective clusters", texts, -1))
-    decisions = [Cell(name(str(row["better"] or row["decision"])), is_best=bool(row["better"])) for row in rows]
+    decisions = [Cell(names.get(row["better"], str(row["decision"])), is_best=bool(row["better"])) for row in rows]
     columns.append(Column("better", decisions, is_label=True))
     places = [f"{pair}, {heading}" if has_metrics else pair for pair, heading in zip(pairs, headings)]
     places = [f"{place} on {printable(row['dataset'])}" if has_datasets else place for place, row in zip(places, rows)]
     reasons = grouped((row["reason"], place) for row, place in zip(rows, places) if row["reason"])
     return Table(columns, [("", f"{listed(where, MAX_PLACES)}: {reason}") for reason, where in reasons.items()])
+
+
+def _shown_names(rows: Sequence[Mapping[Any, Any]], screen: Screen) -> tuple[dict[str, str], list[str]]:
+    """Return the name to show of each model, and the pair of each row, short enough to stand beside the numbers."""
+    models = list(dict.fromkeys(row[side] for row in rows for side in ("first", "second")))
+    names, pairs = {}, []
+    for width in range(MAX_NAME, MIN_NAME - 1, -1):
+        names = dict(zip(models, distinct_labels(list(map(printable, models)), width, screen.ellipsis)))
+        pairs = [f"{names[row['first']]} - {names[row['second']]}" for row in rows]
+        widest = sum(max(map(width_of, texts)) for texts in (pairs, [names.get(row["better"], "") for row in rows]))
+        if screen.width is None or widest <= screen.width - NUMBERS:
+            break
+    return names, pairs
 
 
 def difference_matrix(rows: Sequence[Mapping[Any, Any]], alpha: float, models: Mapping[str, int]) -> Table:
@@ -143,7 +156,10 @@ def decimals_of(rows: Iterable[Mapping[Any, Any]]) -> dict[str, int]:
 
 
 def screen_differences(differences: pd.DataFrame, alpha: float, screen: Screen = PIPE) -> str:
-    """Return the differences of a comparison for a terminal; of four and more models those in the first metric.
+    """Return the differences of a comparison for a terminal, those of the leader first.
+
+    Of four and more models, the differences in the first metric are shown; of more than `MAX_PAIRS` pairs without a
+    common baseline, the leader against its closest rivals.
 
     Parameters
     ----------
@@ -152,15 +168,33 @@ def screen_differences(differences: pd.DataFrame, alpha: float, screen: Screen =
     alpha : float
     screen : Screen
     """
-    rows, metrics = differences.to_dict("records"), differences["metric"].unique().tolist()
-    is_cut = len({*differences["first"], *differences["second"]}) >= MANY and len(metrics) > 1
-    shown = [row for row in rows if row["metric"] == metrics[0]] if is_cut else rows
-    table = shown_differences(shown, alpha, screen=screen)
-    if is_cut:
-        others = listed([heading_of(metric) for metric in metrics[1:]])
-        left_out = f"{counted(len(rows) - len(shown), 'difference')} in {others}: --to csv, in Python .differences"
-        table = replace(table, notes=[*table.notes, ("", left_out)])
+    rows, metrics = leader_first(differences).to_dict("records"), differences["metric"].unique().tolist()
+    of_first = [row for row in rows if row["metric"] == metrics[0]]
+    pairs = [{row["first"], row["second"]} for row in of_first]
+    shown = of_first if len(set().union(*pairs)) >= MANY else rows
+    is_long = len(pairs) > MAX_PAIRS and not set.intersection(*pairs)
+    if is_long:
+        shown = [row for row in of_first if row["first"] == of_first[0]["first"]][:MAX_RIVALS]
+    table = shown_differences(shown, alpha, is_brief=is_long, screen=screen)
+    if len(shown) < len(rows):
+        others = listed([heading_of(metric) for metric in (metrics if is_long else metrics[1:])])
+        left_out = f"{counted(len(rows) - len(shown), 'other difference' if is_long else 'difference')} in {others}"
+        table = replace(table, notes=[*table.notes, ("", f"{left_out}: --to csv, in Python .differences")])
     return text_table(table, screen)
+
+
+def leader_first(differences: pd.DataFrame) -> pd.DataFrame:
+    """Return rows of pairs, each metric by itself, in the order of the models: the more pairs one leads, the earlier.
+
+    Parameters
+    ----------
+    differences : pandas.DataFrame
+        From `kgeval.comparison.rows.decided_rows`, in which the leader of a pair stands first.
+    """
+    metrics = differences["metric"]
+    n_first = differences.groupby(["metric", "first"], sort=False).size().to_dict()
+    led = [[n_first.get(key, 0) for key in zip(metrics, differences[side])] for side in ("first", "second")]
+    return differences.iloc[np.lexsort([-np.array(led[1]), -np.array(led[0]), pd.factorize(metrics)[0]])]
 
 
 def _difference(row: Mapping[Any, Any], decimals: int) -> Cell:

@@ -414,24 +414,3 @@ def axis_ends(low: str, middle: str, high: str) -> Markup:
     '<span class="axis"><span>0</span><span></span><span>1</span></span>'
     """
     return tag("span", *(tag("span", text) for text in (low, middle, high)), class_="axis")
-
-
-def axis_of(limits: tuple[float, float]) -> Markup:
-    """Return the axis of drawings between two limits as text: both ends and the middle.
-
-    Parameters
-    ----------
-    limits : tuple of float
-        As in `interval_bar`.
-
-    Examples
-    --------
-    >>> axis_of((0.0, 1.0))
-    '<span class="axis"><span>0</span><span>0.5</span><span>1</span></span>'
-    >>> axis_of((-0.315, 0.315)).count("0.315"), axis_of((0.20714, 0.35621)).split(">")[2]
-    (2, '0.207</span')
-    """
-    low, high = limits
-    places = max(0, 2 - math.floor(math.log10(high - low))) if high > low else 3
-    values = (round(value, places) for value in (low, (low + high) / 2, high))
-    return axis_ends(*(f"{value or 0.0:,.10g}" for value in values))

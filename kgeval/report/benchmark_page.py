@@ -30,6 +30,8 @@ from kgeval.errors import DataError
 from kgeval.metrics.grammar import display_of
 from kgeval.report import charts
 from kgeval.report import document as page
+from kgeval.report.figure_svg import svg
+from kgeval.report.figures import rank_diagram
 
 Rows = Sequence[Mapping[Any, Any]]
 MAX_COLUMNS = 3  # metrics whose intervals stand beside the values, not below them
@@ -251,7 +253,7 @@ def _together(benchmark: Benchmark, places: Mapping[str, int]) -> page.Section:
     if across.nemenyi is not None and smallest <= across.alpha:
         groups = [(order.index(group[0]), order.index(group[-1])) for group in across.groups]
         models, name = list(zip(order, across.table["mean_rank"])), "Mean ranks of the models, best at the left"
-        drawing = partial(charts.rank_diagram, models, groups, across.nemenyi.critical_difference, name)
+        drawing = partial(svg, rank_diagram(models, groups, across.nemenyi.critical_difference, name))
         parts.append(page.Figure(drawing, f"{name}. A thick line joins models that are not told apart."))
         lines = across.lines()[1:]
     elif p_values:

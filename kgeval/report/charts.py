@@ -1,7 +1,6 @@
-"""The small drawings inside cells of tables on pages, and the figures of `kgeval.report.figures` as SVG.
+"""The small drawings inside cells of tables on pages.
 
-Colours come from the style sheet (classes ``m0`` to ``m14``, one for each model); from the second model on, bars also
-have a pattern.
+Colours come from the style sheet (classes ``m0`` to ``m14``, one for each model).
 """
 
 from __future__ import annotations
@@ -11,8 +10,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from kgeval.display.html import HEIGHT, UNITS, Markup, dot, drawing, model_class, position, stroke, tag
-from kgeval.report import figures
-from kgeval.report.figure_svg import svg
 
 
 def runs_bar(
@@ -52,31 +49,3 @@ def contribution_bar(value: float, limits: tuple[float, float], model: int, titl
     bar = tag("rect", x=min(zero, end), y=3, width=max(1.0, round(abs(end - zero), 1)), height=HEIGHT - 6)
     parts = [tag("g", bar, fill="currentColor"), stroke(zero, zero, 1.5, y1=0, y2=HEIGHT, class_="zero")]
     return drawing(*parts, title=title, class_=f"track {model_class(model)}")
-
-
-# ---- figures with axes: `kgeval.report.figures` makes them ----
-
-
-def rank_distribution(*args: Any) -> Markup:
-    """Return `figures.rank_distribution` as SVG."""
-    return svg(figures.rank_distribution(*args))
-
-
-def hits_curve(*args: Any) -> Markup:
-    """Return `figures.hits_curve` as SVG."""
-    return svg(figures.hits_curve(*args))
-
-
-def scatter(*args: Any, **more: Any) -> Markup:
-    """Return `figures.scatter` as SVG."""
-    return svg(figures.scatter(*args, **more))
-
-
-def counts_scatter(*args: Any, **more: Any) -> Markup:
-    """Return `figures.counts_scatter` as SVG."""
-    return svg(figures.counts_scatter(*args, **more))
-
-
-def rank_diagram(*args: Any, **more: Any) -> Markup:
-    """Return `figures.rank_diagram` as SVG."""
-    return svg(figures.rank_diagram(*args, **more))

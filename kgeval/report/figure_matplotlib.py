@@ -17,6 +17,7 @@ import numpy as np
 
 from kgeval.base.checks import check_one_of, names_unknown_arguments
 from kgeval.base.files import check_target, replacing
+from kgeval.base.terminal import distinct_labels
 from kgeval.display.html import N_COLOURS, N_PATTERNS
 from kgeval.display.html_tables import short
 from kgeval.errors import DataError, MetricError, MissingExtra
@@ -70,7 +71,18 @@ class Style:
     dpi: int
 
 
-STYLES = {"screen": Style(6.4, 10.0, 1.5, 5.0, 0.27, 32, 150), "paper": Style(3.3, 8.0, 1.0, 3.5, 0.19, 22, 300)}
+STYLES = {"screen": Style(6.4, 10.0, 1.5, 5.0, 0.27, 32, 150), "paper": Style(3.3, 8.0, 1.0, 3.5, 0.19, 24, 300)}
+
+
+def style_of(style: str) -> Style:
+    """Return the sizes of a style; raise a MetricError for an unknown one.
+
+    Parameters
+    ----------
+    style : str
+        One of `STYLES`.
+    """
+    return STYLES[check_one_of("style", style, STYLES, MetricError)]
 
 
 def draw(figure: value.Figure, style: str, ax: Axes | None, title: str | None) -> Figure:
@@ -93,8 +105,7 @@ def draw(figure: value.Figure, style: str, ax: Axes | None, title: str | None) -
     MissingExtra
         If matplotlib is not installed.
     """
-    check_one_of("style", style, STYLES, MetricError)
-    chosen = STYLES[style]
+    chosen = style_of(style)
     try:
         from matplotlib.axes import Axes as AxesClass
         from matplotlib.figure import Figure as FigureClass
@@ -290,13 +301,17 @@ def _add_legend(axes: Axes, handles: Sequence[Any], labels: Sequence[str], style
     look: dict[str, Any] = {"fontsize": style.text, "frameon": False, "handlelength": 2.6, "borderpad": 0.2}
     look |= {"columnspacing": 1.2, "borderaxespad": 0.2}
     if not is_new:
-        _set_texts(axes.legend(handles, numbers, loc="best", **look), labels, MAX_CHARACTERS)
+        _set_texts(axes.legend(handles, numbers, loc="best", **look), distinct_labels(labels, MAX_CHARACTERS))
         return
     # As many columns as fit; if one column does not fit, shorter labels.
     columns = [(n, MAX_CHARACTERS) for n in range(min(len(labels), 4), 1, -1)] + [(2, 18)] * (len(labels) > 6)
     for n_columns, limit in [*columns, *((1, limit) for limit in (MAX_CHARACTERS, 28, 20, 14))]:
-        legend = figure.legend(handles, numbers, loc="outside lower left", ncols=n_columns, **look)
-        _set_texts(legend, labels, limit)
+        # Matplotlib fills the columns; the best model stands first in rows.
+        order = [i for column in range(n_columns) for i in range(column, len(labels), n_columns)]
+        in_rows = [handles[i] for i in order]
+        legend = figure.legend(in_rows, numbers, loc="outside lower left", ncols=n_columns, **look)
+        shown = distinct_labels(labels, limit)
+        _set_texts(legend, [shown[i] for i in order])
         if limit == 14 or legend.get_window_extent().width <= 0.96 * figure.bbox.width:
             return
         legend.remove()
@@ -364,24 +379,26 @@ def save_figure(figure: Figure, path: str | Path, overwrite: bool = False) -> No
         file.write(stream.getvalue())
 
 
-def _set_texts(legend: Any, labels: Sequence[str], limit: int) -> None:
-    """Set the texts of a legend, each shortened to `limit` characters."""
+def _set_texts(legend: Any, labels: Sequence[str]) -> None:
+    """Set the texts of a legend."""
     for text, label in zip(legend.get_texts(), labels):
         as_text(text)
-        text.set_text(short(label, limit))
+        text.set_text(label)
     add_fonts(legend)
 
 
-def overlapping(texts: Sequence[Text]) -> bool:
+def overlapping(texts: Sequence[Text], gap: float = 0.0) -> bool:
     """Return whether two of the texts overlap, each seen as the rectangle around it.
 
     Parameters
     ----------
     texts : sequence of matplotlib.text.Text
         Of a figure that has been drawn.
+    gap : float
+        Pixels that must be free between two texts beside each other.
     """
     boxes = np.array([text.get_window_extent().extents for text in texts]).reshape(-1, 4)
-    low, high = boxes[:, :2], boxes[:, 2:]
+    low, high = boxes[:, :2], boxes[:, 2:] + np.array([gap, 0.0])
     # (texts, texts): whether two rectangles have a common point in both directions.
     common = np.all((low[:, None] < high[None]) & (low[None] < high[:, None]), axis=2)
     return bool(np.triu(common, 1).any())
@@ -406,11 +423,11 @@ def _separate_ticks(figure: Figure, axes: Axes, along: str, has_names: bool) -> 
     """Change tick labels until no two overlap: names upright, then smaller, then only every second, third, ..."""
     from matplotlib.ticker import FixedFormatter, FixedLocator
 
-    def is_done() -> bool:
+    def is_done(gap: float = 2.0) -> bool:
         figure.draw_without_rendering()
-        return not overlapping(tick_texts(axes, along))
+        return not overlapping(tick_texts(axes, along), gap * figure.dpi / 72.0 if along == "x" else 0.0)
 
-    if not overlapping(tick_texts(axes, along)):
+    if is_done():
         return
     axis = axes.xaxis if along == "x" else axes.yaxis
     places = axis.get_majorticklocs()
@@ -419,7 +436,7 @@ def _separate_ticks(figure: Figure, axes: Axes, along: str, has_names: bool) -> 
         if along == "x":
             axis.set_major_formatter(FixedFormatter(labels))
             axis.set_tick_params(labelrotation=90)
-            if is_done():
+            if is_done(0.0):
                 return
         axis.set_tick_params(labelsize=MIN_TEXT)
     for step in range(1, len(places) + 1):

@@ -192,7 +192,7 @@ def _legend(legend: Sequence[tuple[str, Mark]], left: float, top: float) -> tupl
     columns = max(1, int((WIDTH - left) // width))
     rows, parts = math.ceil(len(legend) / columns), []
     for i, (text, (_, mark)) in enumerate(zip(texts, legend)):
-        x, y = left + (i // rows) * width, top + 4 + (i % rows) * (TEXT + 6)
+        x, y = left + (i % columns) * width, top + 4 + (i // columns) * (TEXT + 6)
 
         def place(point: Point, x: float = x, y: float = y) -> Point:
             return x + 24 * point[0], y - 10 * point[1]

@@ -9,11 +9,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
+from kgeval.base.checks import grouped
 from kgeval.metrics.grammar import display_of
 from kgeval.report.figure import (
     ROWS,
@@ -34,6 +37,8 @@ from kgeval.report.figure import (
 MAX_BESIDE = 4  # models whose bars stand beside each other; each of more models has a panel
 TOWER = 0.05  # the share of all ranks, tied in one bin, from which on the bin is marked
 MARKED = tuple(step * 10**power for power in range(9) for step in (1, 3))  # values of k that have a marker
+MIN_RANKS = 10  # a group with fewer ranks has an open mark and a pale interval
+PALE = 0.3
 DECIDED = (("decided", Dots((), 0, (True,))), ("undecided", Dots((), 0, (False,))))
 LANE, LANE_HEIGHT = 0.84, 2.4  # width of the bars of a bin; rows of a panel of one of many models
 Data = Mapping[str, Any]
@@ -68,7 +73,10 @@ def rank_distribution(names: Sequence[str], found: Data, title: str) -> Figure:
     marks: list[list[Mark]] = []
     pairs = zip(found["counts"], found["totals"])
     all_shares = [(np.array(of_model) / max(1, total)).tolist() for of_model, total in pairs]
-    top = max([0.01, *(end for ends in (*all_shares, *found["high"]) for end in ends if end is not None)])
+    tops = [[max(share, end or 0.0) for share, end in zip(*pair)] for pair in zip(all_shares, found["high"])]
+    top = max(0.01, *map(max, tops))
+    if not is_many:  # a text stands above all bars of its bin
+        tops = [list(map(max, zip(*tops)))] * n
     for m in range(n):
         shares, tied = all_shares[m], [count / max(1, found["totals"][m]) for count in found["tied"][m]]
         starts = [i - LANE / 2 + (0.0 if is_many else m * width) for i in range(len(bins))]
@@ -79,17 +87,16 @@ def rank_distribution(names: Sequence[str], found: Data, title: str) -> Figure:
         known = [(x + width / 2, low, x + width / 2, high) for x, low, high in ends if low is not None]
         marks.append([Bars(tuple(full), m), Bars(pale, m, "pale"), Line.of_parts(known, "ink")])
         place, longest = tower(found["tied"][m], found["totals"][m]), int(np.argmax(shares))
-        said = {longest: f"{shares[longest]:.0%}"} if is_many else {}
-        said |= (
-            {} if place is None else {place: ", ".join([*filter(None, [said.get(place)]), f"{tied[place]:.0%} tie"])}
-        )
-        heights = {i: max(shares[i], found["high"][m][i] or 0.0) for i in said}
-        marks[-1].append(Texts(tuple((starts[i] + width / 2, heights[i], text) for i, text in said.items())))
+        said = [(longest, f"{shares[longest]:.0%}")] if is_many else []
+        said += [] if place is None else [(place, f"{tied[place]:.0%} tie")]
+        texts = ((starts[i] + width / 2, tops[m][i], ", ".join(parts)) for i, parts in grouped(said).items())
+        marks[-1].append(Texts(tuple(texts)))
     x = Axis.of_rows(bins, "rank (filtered, realistic ties)", is_falling=False)
     high = (1.6 if is_many else 1.12) * top
-    legend: list[tuple[str, Mark]] = (
-        [("tied with a rival", Bars((), 0, "pale"))] if any(map(any, found["tied"])) else []
-    )
+    most_tied = max(range(n), key=lambda m: sum(found["tied"][m]))
+    legend: list[tuple[str, Mark]] = []
+    if any(found["tied"][most_tied]):
+        legend = [("pale: tied with a rival", Bars((), most_tied, "pale"))]
     if not is_many:
         y = Axis("share of ranks", 0.0, high, ticks_of(nice_ticks(0.0, high)))
         legend = [*((name, Bars((), m)) for m, name in enumerate(names)), *legend]
@@ -128,7 +135,9 @@ def hits_curve(names: Sequence[str], hits: Data, title: str) -> Figure:
         lines.append(Line(points_of(x_values, hits["chance"]), kind="dotted"))
         legend.append(("chance", lines[-1]))
     y = Axis.of_values("hits@k", [0.0, 1.0], unit=True)
-    panel = Panel(Axis.of_log("k (filtered, realistic ties)", x_values[-1]), y, (*bands, *lines))
+    x = Axis.of_log("k (filtered, realistic ties)", x_values[-1])
+    x = replace(x, low=x.at(-0.02), high=x.at(1.02))  # so that no marker is cut
+    panel = Panel(x, y, (*bands, *lines))
     return Figure(title, (panel,), tuple(legend))
 
 
@@ -217,11 +226,19 @@ def first_number(bucket: Any) -> tuple[float, bool]:
     return (float(match.group()), not str(bucket).startswith("<")) if match else (math.inf, True)
 
 
+def has_few(rows: pd.DataFrame) -> npt.NDArray[np.bool_]:
+    """Return for each group of a table whether it has fewer than `MIN_RANKS` ranks; none has, if all have."""
+    few = (rows["n"] < MIN_RANKS).to_numpy() if "n" in rows.columns else np.zeros(len(rows), dtype=bool)
+    return few & ~few.all()
+
+
 def values_by_group(
     frames: Mapping[str, pd.DataFrame], groups: pd.Index[Any], labels: Sequence[str], key: str, title: str,
     axis: str = "",
 ) -> Figure:  # fmt: skip
     """Return a metric by group: marks with intervals, a row per group, or a column if the axis of groups has a title.
+
+    Groups with few ranks (`has_few`) do not set the limits of the axis: their intervals may be cut.
 
     Parameters
     ----------
@@ -237,53 +254,56 @@ def values_by_group(
     axis : str
         The title of the axis of groups, for columns.
     """
-    step, seen, dots = min(0.16, 0.7 / len(frames)), [], []
-    marks: list[Mark] = []
+    step, n_models, seen = min(0.16, 0.7 / len(frames)), len(frames), []
+    found = []
     for m, frame in enumerate(frames.values()):
         rows = frame.reindex(groups)
-        values, low, high = (
-            rows.get(name, pd.Series(np.nan, rows.index)).to_numpy(dtype=np.float64)
-            for name in (key, f"{key} low", f"{key} high")
-        )
-        places = [i + (m - (len(frames) - 1) / 2) * step for i in range(len(groups))]
-        ends = [
-            (place, a, place, b) for place, a, b in zip(places, low.tolist(), high.tolist()) if math.isfinite(a + b)
-        ]
-        points = list(zip(places, values.tolist()))
-        marks.append(Line.of_parts((end if axis else (end[1], end[0], end[3], end[2]) for end in ends), "interval", m))
-        if axis:
-            marks.append(Line(tuple(points), m))
-        dots.append(Dots(tuple(point if axis else point[::-1] for point in points), m, (True,) * len(points)))
-        marks.append(dots[-1])
-        seen += [*values, *low, *high]
+        columns = (rows.get(name, pd.Series(np.nan, rows.index)) for name in (key, f"{key} low", f"{key} high"))
+        values, low, high = (column.to_numpy(dtype=np.float64) for column in columns)
+        places, is_sure = np.arange(len(groups)) + (m - (n_models - 1) / 2) * step, ~has_few(rows)
+        found.append((places, values, low, high, is_sure))
+        seen += [*values, *low[is_sure], *high[is_sure]]
     shown = Axis.of_values(display_of(key).heading, seen)
+    marks: list[Mark] = []
+    legend: list[tuple[str, Mark]] = []
+    for m, (name, (places, values, low, high, is_sure)) in enumerate(zip(frames, found)):
+        known = np.isfinite(low + high)
+        for chosen, opacity in ((known & is_sure, 1.0), (known & ~is_sure, PALE)):
+            ends = (np.clip(end[chosen], shown.low, shown.high).tolist() for end in (low, high))
+            parts = [(at, a, at, b) if axis else (a, at, b, at) for at, a, b in zip(places[chosen].tolist(), *ends)]
+            marks += [replace(Line.of_parts(parts, "interval", m), opacity=opacity)] if parts or opacity == 1.0 else []
+        if axis:
+            marks.append(Line(points_of(places[is_sure], values[is_sure]), m))
+        points = points_of(places, values) if axis else points_of(values, places)
+        marks.append(Dots(points, m, tuple(is_sure.tolist())))
+        legend.append((name, Dots((), m, (True,))))
     named = Axis.of_rows(labels, axis, is_falling=not axis)
     height = ROWS if axis else len(labels) * max(1.0, 0.3 * len(frames))
     panel = Panel(*((named, shown) if axis else (shown, named)), tuple(marks), height)
-    return Figure(title, (panel,), tuple(zip(frames, dots)))
+    return Figure(title, (panel,), tuple(legend))
 
 
-def difference_rows(panels: Mapping[str, tuple[pd.DataFrame, Sequence[str]]], title: str) -> Figure:
+def difference_rows(panels: Mapping[str, pd.DataFrame], title: str) -> Figure:
     """Return differences with their intervals, a row each; filled if decided.
 
     Parameters
     ----------
     panels : mapping
-        The title of each axis -> a table with the columns ``difference, low, high, decided``, and the labels of rows.
+        The title of each axis -> a table with the columns ``difference, low, high, decided, label``.
     title : str
     """
     made = []
-    for name, (rows, labels) in panels.items():
+    for name, rows in panels.items():
         found = rows[["difference", "low", "high"]].to_numpy(dtype=np.float64).tolist()
         ends = [(low, float(i), high, float(i)) for i, (_, low, high) in enumerate(found) if math.isfinite(low + high)]
-        y = Axis.of_rows(labels)
+        y = Axis.of_rows(rows["label"].tolist())
         marks = (
             Line(((0.0, y.low), (0.0, y.high)), kind="dotted"),
             Line.of_parts(ends, "interval", 0),
             Dots(tuple((row[0], float(i)) for i, row in enumerate(found)), 0, tuple(map(bool, rows["decided"]))),
         )
         x = Axis.of_values(name, [0.0, *(value for row in found for value in row)])
-        made.append(Panel(x, y, marks, len(labels) + 0.2))
+        made.append(Panel(x, y, marks, len(rows) + 0.2))
     return Figure(title, tuple(made), DECIDED)
 
 

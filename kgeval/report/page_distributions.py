@@ -13,9 +13,9 @@ import numpy as np
 from kgeval.base.checks import Ids
 from kgeval.base.wording import count_text, percent
 from kgeval.display.table import Cell, Column, Table
-from kgeval.report import charts
 from kgeval.report.document import Beside, Figure, Fold, Section
-from kgeval.report.figures import tower
+from kgeval.report.figure_svg import svg
+from kgeval.report.figures import hits_curve, rank_distribution, tower
 from kgeval.report.page_report import Report, has_bounded
 from kgeval.results.evaluation_result import EvaluationResult
 from kgeval.results.rank_table import CONFIDENCE
@@ -40,8 +40,8 @@ def distributions(report: Report) -> Section:
     text = f"hits@k: share of ranks of at most k, with {CONFIDENCE:.0%} intervals (filtered ranks, both sides)."
     text += " Where ranks are bounded, the band shows the bounds." if any(hits["bounds"]) else ""
     figures = [
-        Figure(partial(charts.rank_distribution, report.names, found, "Share of ranks in each bin"), shares),
-        Figure(partial(charts.hits_curve, report.names, hits, "hits@k"), text),
+        Figure(partial(svg, rank_distribution(report.names, found, "Share of ranks in each bin")), shares),
+        Figure(partial(svg, hits_curve(report.names, hits, "hits@k")), text),
     ]
     tables = Fold("Values of both figures", [bin_table(report, found), hits_table(report, hits)])
     return Section("distributions", "Distributions", [Beside(figures), tables])

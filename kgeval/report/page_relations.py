@@ -17,8 +17,9 @@ from kgeval.display.html_tables import label
 from kgeval.display.table import Column, Table
 from kgeval.metrics.default_metrics import PAGE_METRICS
 from kgeval.metrics.grammar import display_of, parse_all
-from kgeval.report import charts
 from kgeval.report.document import Figure, PagePart, Section, Text
+from kgeval.report.figure_svg import svg
+from kgeval.report.figures import counts_scatter, scatter
 from kgeval.report.page_report import CORRECTED, Report, Row, decided_text, group_numbers
 from kgeval.report.page_triples import Triple, disagreements, query, rank_text, worst_ranks
 from kgeval.results.rank_table import CONFIDENCE
@@ -198,7 +199,7 @@ def relation_chart(report: Report) -> list[PagePart]:
         points = list(zip(n.tolist(), y.tolist(), sizes.tolist(), about))
         axes = ("ranks of the relation (log scale)", display.heading)
         title = f"{display.heading} of each relation over its number of ranks"
-        drawing = partial(charts.counts_scatter, points, axes, is_log=is_log, outliers=order, label=title)
+        drawing = partial(svg, counts_scatter(points, axes, is_log=is_log, outliers=order, label=title))
         return [
             Figure(
                 drawing,
@@ -212,8 +213,8 @@ def relation_chart(report: Report) -> list[PagePart]:
     higher = bool(parse_all([key])[0].higher_is_better)
     title = f"{display.heading} of each relation: {names[0]} against {names[1]}"
     decided = report.pairs[0].relations["decided"]
-    drawing = partial(
-        charts.scatter, points, axes, is_log=is_log, higher_is_better=higher, outliers=order, label=title,
+    drawn = scatter(
+        points, axes, is_log=is_log, higher_is_better=higher, outliers=order, label=title,
         decided=[bool(decided.get(name, False)) for name in kept],
     )  # fmt: skip
     text = (
@@ -221,4 +222,4 @@ def relation_chart(report: Report) -> list[PagePart]:
         "largest differences, weighted by the square root of the number of ranks. The table of relations has the same "
         "numbers."
     )
-    return [Figure(drawing, text)]
+    return [Figure(partial(svg, drawn), text)]

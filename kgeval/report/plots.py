@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -26,11 +26,14 @@ import numpy.typing as npt
 import pandas as pd
 
 from kgeval.base.checks import GONE, check_positive_int, counted, names_unknown_arguments, shows_only
+from kgeval.base.terminal import distinct_labels
 from kgeval.base.wording import printable
 from kgeval.benchmarks.model_benchmark import Benchmark
 from kgeval.comparison.comparison import Comparison
 from kgeval.comparison.names import Results, check_names, name_results
 from kgeval.comparison.rows import best_first
+from kgeval.comparison.tables import model_order
+from kgeval.display.differences import leader_first
 from kgeval.display.html_tables import short
 from kgeval.errors import MetricError
 from kgeval.metrics import parse
@@ -41,8 +44,9 @@ from kgeval.metrics.retrieval.base import check_lists
 from kgeval.metrics.retrieval.curves import mean_pr_curve, roc_curves
 from kgeval.metrics.retrieval.lists import RankedLists
 from kgeval.metrics.retrieval.stepwise import Steps
+from kgeval.report import figure as value
 from kgeval.report import figures, list_figures
-from kgeval.report.figure_matplotlib import draw, save_figure
+from kgeval.report.figure_matplotlib import draw, save_figure, style_of
 from kgeval.report.page_distributions import distribution, hits_at_cuts
 from kgeval.report.page_report import column_words
 from kgeval.results.evaluation_result import EvaluationResult, entity_part
@@ -147,12 +151,15 @@ def relation_comparison(
     metric: str = "mrr",
     *,
     names: Names = None,
-    limit: int = 30,
+    limit: int | None = None,
     style: str = "screen",
     ax: Axes | None = None,
     title: str | None = None,
 ) -> Figure:
     """Draw a metric per relation: each relation has one row, with a marker and an interval for each model.
+
+    Of a relation with fewer than 10 ranks, the marker is open and the interval pale; a pale interval may be cut at the
+    edge. Long names of relations are shortened, so that they stay different.
 
     Parameters
     ----------
@@ -162,8 +169,9 @@ def relation_comparison(
     metric : str
     names : sequence of str, or mapping of str to str, optional
         See `kgeval.report.plots`; a mapping also gives the names of relations.
-    limit : int
-        Only the `limit` relations with the most ranks are drawn; the title gives the number of all relations.
+    limit : int, optional
+        Only the `limit` relations with the most ranks are drawn; the title gives the number of all relations. By
+        default 30, and fewer of five and more models.
     style, ax, title
         See `kgeval.report.plots`.
 
@@ -172,16 +180,20 @@ def relation_comparison(
     MetricError
         If a table has no column for the metric or no column ``n``, or if no table has a finite value of the metric.
     """
+    found = _grouped(groups, "relation", metric, names)
+    if limit is None:
+        limit = max(8, min(30, 120 // len(found.frames)))
     check_positive_int("limit", limit, MetricError)
-    frames, key, shown_names = _grouped(groups, "relation", metric, names)
-    sizes = _sizes(frames)
-    order = sizes.sort_values(ascending=False, kind="stable").index
+    order = found.sizes.sort_values(ascending=False, kind="stable").index
     drawn = order[:limit]
-    labels = [f"{_named(label, shown_names)} ({sizes[label]:,.0f})" for label in drawn]
+    counts = [f" ({found.sizes[label]:,.0f})" for label in drawn]
+    room = style_of(style).label - max(map(len, counts))
+    labels = map("".join, zip(distinct_labels(found.labels(drawn), room), counts))
     amount = f"all {len(order):,} relations" if len(drawn) == len(order) else f"{limit:,} of {len(order):,} relations"
-    heading = f"{display_of(key).heading} per relation (number of ranks): {amount}, {sizes[drawn].sum():,.0f} ranks"
-    figure = figures.values_by_group(frames, drawn, labels, key, heading)
-    return draw(replace(figure, cautions=_left_out(frames, drawn, key)), style, ax, title)
+    heading = f"{display_of(found.key).heading} per relation (number of ranks): {amount}"
+    heading += f", {found.sizes[drawn].sum():,.0f} ranks"
+    figure = figures.values_by_group(found.frames, drawn, list(labels), found.key, heading)
+    return _draw_groups(figure, found, drawn, groups, style, ax, title)
 
 
 @names_unknown_arguments()
@@ -196,6 +208,8 @@ def degree_curve(
     title: str | None = None,
 ) -> Figure:
     """Draw a metric by buckets of degree or frequency, with intervals.
+
+    Buckets with fewer than 10 ranks are drawn as in `relation_comparison`, and the curve does not pass through them.
 
     Parameters
     ----------
@@ -215,15 +229,16 @@ def degree_curve(
     MetricError
         If a table has no column for the metric or no column ``n``, or if no table has a finite value of the metric.
     """
-    frames, key, shown_names = _grouped(groups, column, metric, names)
-    name = next(iter(frames.values())).index.name
-    sizes = _sizes(frames)
-    drawn = pd.Index(sorted(sizes.index, key=figures.first_number))
-    labels = [f"{short(_named(label, shown_names), 16)}\n({sizes[label]:,.0f})" for label in drawn]
-    words = short(shown_names.get(str(name or column), column_words(str(name or column))), 28)
-    heading = f"{display_of(key).heading} by {words}: {sizes.sum():,.0f} ranks"
-    figure = figures.values_by_group(frames, drawn, labels, key, heading, f"{words} (number of ranks)")
-    return draw(replace(figure, cautions=_left_out(frames, drawn, key)), style, ax, title)
+    found = _grouped(groups, column, metric, names)
+    drawn = pd.Index(sorted(found.sizes.index, key=figures.first_number))
+    shown = distinct_labels(found.labels(drawn), 16)
+    labels = [f"{text}\n({found.sizes[label]:,.0f})" for text, label in zip(shown, drawn)]
+    name = str(next(iter(found.frames.values())).index.name or column)
+    words = short(found.shown_names.get(name, column_words(name)), 28)
+    heading = f"{display_of(found.key).heading} by {words}: {found.sizes.sum():,.0f} ranks"
+    axis = f"{words} (number of ranks)"
+    figure = figures.values_by_group(found.frames, drawn, labels, found.key, heading, axis)
+    return _draw_groups(figure, found, drawn, groups, style, ax, title)
 
 
 @names_unknown_arguments()
@@ -259,7 +274,7 @@ def difference_plot(
         If a column is missing, if no difference is finite, or if `ax` is given and there are several panels.
     """
     check_positive_int("limit", limit, MetricError)
-    table = table.differences if isinstance(table, (Comparison, Benchmark)) else table
+    source, table = table, table.differences if isinstance(table, (Comparison, Benchmark)) else table
     missing = [name for name in ("difference", "low", "high") if name not in table.columns]
     if missing:
         raise MetricError(
@@ -273,27 +288,24 @@ def difference_plot(
     if "decided" in rows.columns:  # groups of ranks
         rule = "decided, by intervals that are corrected for the number of groups; those shown are not"
     decided = rows["better"] != "" if "better" in rows.columns else rows.get("decided", rows["low"] * rows["high"] > 0)
-    rows = rows.assign(decided=decided.astype(bool))
+    labels = [_named(label, shown_names) for label in rows.index]
+    if is_pairs:
+        sides = [[_named(one, shown_names) for one in rows[side]] for side in ("first", "second")]
+        labels = _pair_labels(list(zip(*sides)), style_of(style).label)
+    rows = rows.assign(decided=decided.astype(bool), label=labels)
     parts = {"difference": rows}
     if is_pairs:
         several = "dataset" in rows.columns and rows["dataset"].nunique() > 1
         parts = {}
         for (metric, *on), part in rows.groupby(["metric", *(["dataset"] if several else [])], sort=False):
-            name = " on ".join([f"difference of {display_of(metric).heading}", *map(printable, on)])
-            parts[name] = _leader_first(part)
+            heading = f"difference of {display_of(metric).heading}{_direction(part)}"
+            parts[" on ".join([heading, *map(printable, on)])] = leader_first(part)
     each, more = divmod(limit, len(parts))
     parts = {name: part.iloc[: max(1, each + (i < more))] for i, (name, part) in enumerate(parts.items())}
-    panels = {}
-    for name, part in parts.items():
-        labels = [_named(label, shown_names) for label in part.index]
-        if is_pairs:
-            sides = [[short(_named(one, shown_names), 18) for one in part[side]] for side in ("first", "second")]
-            labels = [f"{first} \u2212 {second}" for first, second in zip(*sides)]
-        panels[name] = (part, labels)
     n_drawn = sum(map(len, parts.values()))
     size = f"{n_drawn:,} of {len(table):,} differences" if n_drawn < len(table) else f"{n_drawn:,} differences"
     n = f", n = {int(rows['n'].max()):,}" if "n" in rows.columns and is_pairs else ""
-    return draw(figures.difference_rows(panels, f"{size}{n}; filled: {rule}"), style, ax, title)
+    return _drawn(figures.difference_rows(parts, f"{size}{n}; filled: {rule}"), source, (), style, ax, title)
 
 
 @typing.runtime_checkable
@@ -467,10 +479,9 @@ def precision_recall(
         raise MetricError("precision_recall needs a list with a relevant item; got none")
     stepped = [(np.append(0.0, recall), np.append(precision[0], precision)) for recall, precision in curves]
     mean = mean_pr_curve(lists, ties, points)
-    chosen, drawn = _sample(stepped, limit, sample_seed)
-    heading = f"Precision and recall: mean of n = {int(mean['n'].iloc[0]):,} queries, {drawn}"
+    heading = f"Precision and recall: mean of n = {int(mean['n'].iloc[0]):,}"
     bold, words = (mean["recall"].to_numpy(), mean["precision"].to_numpy()), ("recall", "precision (interpolated)")
-    return draw(list_figures.query_curves(chosen, bold, heading, *words, "steps"), style, ax, title)
+    return draw(_query_curves(stepped, bold, heading, words, "steps", limit, sample_seed), style, ax, title)
 
 
 @names_unknown_arguments(seed="sample_seed=")
@@ -510,10 +521,9 @@ def roc(
     grid = np.arange(ROC_POINTS) / (ROC_POINTS - 1)
     # Where a curve rises vertically, np.interp returns the upper end.
     mean = np.mean([np.interp(grid, fpr, tpr) for fpr, tpr in curves], axis=0)
-    chosen, drawn = _sample(curves, limit, sample_seed)
-    heading = f"ROC: mean of n = {len(curves):,} queries, {drawn}"
+    heading = f"ROC: mean of n = {len(curves):,}"
     bold, words = (np.append(0.0, grid), np.append(0.0, mean)), ("false positive rate", "true positive rate")
-    return draw(list_figures.query_curves(chosen, bold, heading, *words, "lines"), style, ax, title)
+    return draw(_query_curves(curves, bold, heading, words, "lines", limit, sample_seed), style, ax, title)
 
 
 @names_unknown_arguments()
@@ -579,14 +589,8 @@ def _best_first(results: Any) -> Any:
     Raises a MetricError if a benchmark has several datasets.
     """
     if isinstance(results, Comparison):
-        metric, key = next(iter(results.keys.items()))
         named = dict(zip(results.names, results.results))
-        return {
-            name: named[name]
-            for name in best_first(
-                dict(zip(results.names, results.values[metric].tolist())), bool(key.higher_is_better)
-            )
-        }
+        return {name: named[name] for name in model_order(results)}
     if not isinstance(results, Benchmark):
         return results
     if len(results.datasets) > 1:
@@ -632,25 +636,36 @@ def _draw_ranks(
             ranks_are = "has only bounded or unknown ranks" if size else "has no ranks"
             raise MetricError(f"{build.__name__} needs ranks; result {name!r} {ranks_are}")
     shown = list(named.values())
-    kinds: dict[str, set[Any]] = {
-        "dataset": {result.facts.get("dataset_fingerprint") for result in shown},
-        "protocol": {result.protocol.fingerprint for result in shown},
-    }
-    differing = " and ".join(kind for kind, values in kinds.items() if len(values) > 1)
-    cautions = [f"not comparable: the results differ in {differing}"] if differing else []
+    datasets = {result.facts.get("dataset_fingerprint") for result in shown}
+    differing = ["dataset"] if len(datasets) > 1 else []
+    differing += ["protocol"] if len({result.protocol.fingerprint for result in shown}) > 1 else []
+    cautions = [f"not comparable: the results differ in {' and '.join(differing)}"] if differing else []
     cautions += [f"{sum(unknown):,} ranks are bounded or unknown, not drawn"] if any(unknown) else []
-    n, labels = f"n = {sizes[0]:,} ranks", list(named)
+    n, labels = f"n = {sizes[0]:,} ranks", distinct_labels(list(named), style_of(style).label)
     if len(set(sizes)) > 1:
-        n, labels = "n in the legend", [f"{short(name, 24)} (n = {size:,})" for name, size in zip(named, sizes)]
+        shown_names = distinct_labels(list(named), 24)
+        n, labels = "n in the legend", [f"{name} (n = {size:,})" for name, size in zip(shown_names, sizes)]
     dataset = short(printable(str(shown[0].facts.get("dataset", ""))), 40)
-    figure = build(labels, count(shown), f"{HEADINGS[build]} on {dataset}: {n}")
-    return draw(replace(figure, cautions=tuple(cautions)), style, ax, title)
+    figure = build(labels, count(shown), f"{HEADINGS[build]} on {dataset}: {n}, with 95% intervals")
+    return _drawn(figure, results, cautions, style, ax, title)
 
 
-def _grouped(
-    groups: GroupTables, column: str, metric: str, names: Names
-) -> tuple[dict[str, pd.DataFrame], str, dict[str, str]]:
-    """Return three values: a dict from model name to its table of groups; the column of the metric; the shown names.
+@dataclass(frozen=True)
+class _Groups:
+    """Values by group: a table for each model, the column of the metric, the size of each group, and shown names."""
+
+    frames: dict[str, pd.DataFrame]
+    key: str
+    sizes: pd.Series[Any]
+    shown_names: Mapping[str, str]
+
+    def labels(self, drawn: pd.Index[Any]) -> list[str]:
+        """Return the names of groups to show."""
+        return [_named(label, self.shown_names) for label in drawn]
+
+
+def _grouped(groups: GroupTables, column: str, metric: str, names: Names) -> _Groups:
+    """Return the values by group.
 
     Raises a MetricError if a table lacks a needed column or has several rows for a group, or if no value is finite.
     """
@@ -670,26 +685,49 @@ def _grouped(
             raise MetricError(f"the table of {name!r} must have one row per {column}; group by this column alone")
     if not any(np.isfinite(frame[key].to_numpy(dtype=np.float64)).any() for frame in frames.values()):
         raise MetricError(f"there is nothing to draw: no finite {key} in {sum(map(len, frames.values()))} rows")
-    return frames, key, shown_names
+    sizes = pd.concat([frame["n"] for frame in frames.values()]).groupby(level=0, sort=False).max()
+    return _Groups(frames, key, sizes, shown_names)
 
 
-def _sizes(frames: Mapping[str, pd.DataFrame]) -> pd.Series[Any]:
-    """Return the largest number of ranks of each group."""
-    sizes: pd.Series[Any] = pd.concat([frame["n"] for frame in frames.values()]).groupby(level=0, sort=False).max()
-    return sizes
+def _draw_groups(
+    figure: value.Figure, found: _Groups, drawn: pd.Index[Any], groups: GroupTables,
+    style: str, ax: Axes | None, title: str | None,
+) -> Figure:  # fmt: skip
+    """Draw values by group, with cautions: how many values are undefined, and whether a group has few ranks."""
+    rows = [frame.reindex(drawn) for frame in found.frames.values()]
+    n = sum(int((~np.isfinite(frame[found.key].astype(np.float64))).sum()) for frame in rows)
+    cautions = [f"{n:,} undefined, not drawn"] if n else []
+    if any(figures.has_few(frame).any() for frame in rows):
+        cautions.append(f"open, with pale intervals: fewer than {figures.MIN_RANKS} ranks")
+    return _drawn(figure, groups, cautions, style, ax, title)
 
 
-def _left_out(frames: Mapping[str, pd.DataFrame], drawn: pd.Index[Any], key: str) -> tuple[str, ...]:
-    """Return a caution: how many values are undefined and not drawn; none if all values are defined."""
-    n = sum(int((~np.isfinite(frame[key].reindex(drawn).astype(np.float64))).sum()) for frame in frames.values())
-    return (f"{n:,} undefined, not drawn",) if n else ()
+def _drawn(
+    figure: value.Figure, source: Any, cautions: Sequence[str], style: str, ax: Axes | None, title: str | None
+) -> Figure:
+    """Draw a figure with cautions; of a comparison on a new figure, its verdict stands below the title."""
+    if isinstance(source, Comparison) and ax is None:
+        figure = replace(figure, title=f"{figure.title}\n{source.verdict.parts[0]}")
+    return draw(replace(figure, cautions=tuple(cautions)), style, ax, title)
 
 
-def _leader_first(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of pairs in the order of the models: the more pairs a model leads, the earlier."""
-    n_first = rows["first"].value_counts()
-    led = [rows[side].map(n_first).fillna(0) for side in ("first", "second")]
-    return rows.iloc[np.lexsort([-led[1], -led[0]])]
+def _direction(rows: pd.DataFrame) -> str:
+    """Return words for a metric of which lower values are better, as far as a decided difference shows it."""
+    if "better" not in rows.columns:
+        return ""
+    is_gain = (rows["better"] == rows["first"]) == (rows["difference"] > 0)
+    return "" if is_gain[rows["better"] != ""].all() else " (lower is better)"
+
+
+def _pair_labels(pairs: Sequence[tuple[str, ...]], limit: int) -> list[str]:
+    """Return labels such as "A - B" of at most `limit` characters, with names as long as they can be."""
+    models, labels = list(dict.fromkeys(name for pair in pairs for name in pair)), [""]
+    for width in range(limit, 0, -1):
+        shown = dict(zip(models, distinct_labels(models, width)))
+        labels = [" \u2212 ".join(shown[name] for name in pair) for pair in pairs]
+        if max(map(len, labels)) <= limit:
+            break
+    return labels
 
 
 def _unnamed(lists: RankedLists | EvaluationResult) -> RankedLists:
@@ -699,12 +737,16 @@ def _unnamed(lists: RankedLists | EvaluationResult) -> RankedLists:
     return replace(lists, names=None)
 
 
-def _sample(curves: Sequence[list_figures.Points], limit: int, seed: int) -> tuple[Sequence[list_figures.Points], str]:
-    """Return at most `limit` of the curves, and words that say how many."""
-    if len(curves) <= check_positive_int("limit", limit, MetricError):
-        return curves, f"{len(curves):,} drawn"
-    chosen = np.sort(np.random.default_rng(seed).choice(len(curves), limit, replace=False))
-    return [curves[i] for i in chosen], f"a sample of {limit:,} drawn (seed {seed})"
+def _query_curves(
+    curves: Sequence[list_figures.Points], mean: list_figures.Points, heading: str, words: tuple[str, str], kind: str,
+    limit: int, seed: int,
+) -> value.Figure:  # fmt: skip
+    """Return the figure of at most `limit` of the curves, and their mean."""
+    drawn = f"{len(curves):,} drawn"
+    if len(curves) > check_positive_int("limit", limit, MetricError):
+        chosen = np.sort(np.random.default_rng(seed).choice(len(curves), limit, replace=False))
+        curves, drawn = [curves[i] for i in chosen], f"a sample of {limit:,} drawn (seed {seed})"
+    return list_figures.query_curves(curves, mean, f"{heading} queries, {drawn}", *words, kind)
 
 
 def _split(table: pd.DataFrame, x: str, y: str) -> list[list_figures.Points]:

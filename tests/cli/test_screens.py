@@ -159,7 +159,16 @@ def test_compare_answers_first(capsys):
     lines = text.splitlines()
     assert lines[0] == found.verdict.sentence
     pair = f"{found.differences['first'][0]} - {found.differences['second'][0]} "
-    starts = ("model  ", "near   ", "far    ", pair, "MRR ", "hits@3 ", "near and far on graph: 60 ", "tested: ")
+    by_value = found.values["mrr"].sort_values(ascending=False).index
+    starts = (
+        "model  ",
+        *(f"{name:<5}  " for name in by_value),
+        pair,
+        "MRR ",
+        "hits@3 ",
+        "near and far on graph: 60 ",
+        "tested: ",
+    )
     order = [next(i for i, line in enumerate(lines) if line.startswith(start)) for start in starts]
     assert order == sorted(order)
     row = found.differences.iloc[0]

@@ -15,7 +15,7 @@ from kgeval.base.terminal import PIPE, Screen
 from kgeval.base.wording import p_text, printable
 from kgeval.cli.output import listed_ranks, summary_frame
 from kgeval.comparison.tables import values_text
-from kgeval.comparison.texts import protocol_comment
+from kgeval.comparison.texts import note_lines, protocol_comment
 from kgeval.display.differences import shown_differences
 from kgeval.display.media import FORMATS, format_frame, frame_records, rough_lines, text_table
 
@@ -405,6 +405,26 @@ def test_of_four_models_the_first_metric_alone(comparison):
     assert "12 differences in MR and hits@3: --to csv, in Python .differences" in lines
     assert "for 18 tests" in repr(four) or "for 15 tests" in repr(four)  # equal ranks are not tested
     assert repr(comparison).split("\n\n")[2].count("MRR") == 3
+
+
+def test_of_many_models_the_leader_stands_first(comparison):
+    """Six models: values best first, the leader against five rivals, the notes and where the rest is found."""
+    one, two, three = (result.__replace__(notes=["the same", "5 dimensions"]) for result in comparison.results)
+    results = [one, two, three, two, one.__replace__(notes=["the same", "6 dimensions"]), three]
+    six = kgeval.compare(dict(zip("abcdef", results)), metrics="mrr,mr")
+    by_value = sorted("abcdef", key=lambda name: -six.values.loc[name, "mrr"])
+    verdict, values, differences, lines = repr(six).split("\n\n")
+    assert [line[0] for line in values.split("\n")[1:7]] == by_value
+    shown = [line.split("  ")[0] for line in differences.split("\n")]
+    assert shown[1:6] == [f"{by_value[0]} - {name}" for name in by_value[1:]]
+    assert differences.endswith("25 other differences in MRR and MR: --to csv, in Python .differences")
+    assert lines.startswith("6 models on ")
+    assert lines.count("note: all 6 models: the same\n") == 1
+    assert "test, correction, meaning of intervals" in lines
+    assert "tested: " not in lines
+    said = note_lines(six)
+    assert "note: a, b, c and 2 more: 5 dimensions; much the same for e" in said
+    assert sum(note.endswith(": the same") for note in six.notes) == 6
 
 
 def test_protocol_comment(comparison, result):

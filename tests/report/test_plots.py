@@ -59,8 +59,10 @@ def xy(line):
 
 
 def legend_texts(axes):
+    """The texts of the legend, row by row."""
     legends = [axes.get_legend(), *axes.figure.legends]
-    return [text.get_text() for legend in legends if legend is not None for text in legend.get_texts()]
+    shown = [(text.get_window_extent(), text.get_text()) for legend in legends if legend for text in legend.get_texts()]
+    return [text for box, text in sorted(shown, key=lambda pair: (-round(pair[0].y0), pair[0].x0))]
 
 
 def title_of(figure):
@@ -102,8 +104,10 @@ def test_rank_distribution(drawing, results):
     assert bars == []
     assert [label.get_text() for label in axes.get_xticklabels()] == list(bins)
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("rank (filtered, realistic ties)", "share of ranks")
-    assert title_of(figure) == f"Distribution of ranks on {results[0].facts['dataset']}: n = 60 ranks"
-    assert legend_texts(axes) == [*NAMES, "tied with a rival"]
+    assert (
+        title_of(figure) == f"Distribution of ranks on {results[0].facts['dataset']}: n = 60 ranks, with 95% intervals"
+    )
+    assert legend_texts(axes) == [*NAMES, "pale: tied with a rival"]
 
 
 def test_a_tower_of_ties_is_marked(drawing, results):
@@ -172,8 +176,10 @@ def test_results_of_different_kinds_are_told_apart(drawing, results):
         facts={**results[1].facts, "dataset_fingerprint": "other"},
     )
     figure = plots.rank_distribution([results[0], short], ["a", "b" * 50])
-    assert title_of(figure).endswith("n in the legend not comparable: the results differ in dataset")
-    assert legend_texts(figure.axes[0])[:2] == [f"a (n = {len(results[0].table)})", f"{'b' * 10}…{'b' * 13} (n = 7)"]
+    assert title_of(figure).endswith(
+        "n in the legend, with 95% intervals not comparable: the results differ in dataset"
+    )
+    assert legend_texts(figure.axes[0])[:2] == [f"a (n = {len(results[0].table)})", f"{'b' * 12}…{'b' * 11} (n = 7)"]
 
 
 FRAME = pd.DataFrame(
@@ -207,16 +213,19 @@ def test_relation_comparison_of_tables(drawing):
     first, second = map(np.array, dots(axes))
     assert first == pytest.approx(np.array([[0.5, -0.08], [NAN, NAN], [0.2, 1.92]]), nan_ok=True)
     assert second == pytest.approx(np.array([[0.7, 0.08], [NAN, NAN], [0.1, 2.08]]), nan_ok=True)
-    assert np.array(segments(axes.lines[0])) == pytest.approx(
-        np.array([[[0.4, -0.08], [0.6, -0.08]], [[0.1, 1.92], [0.3, 1.92]]])
+    sure, pale = axes.lines
+    assert np.array(segments(sure)) == pytest.approx(np.array([[[0.4, -0.08], [0.6, -0.08]]]))
+    assert np.array(segments(pale)) == pytest.approx(np.array([[[0.1, 1.92], [0.3, 1.92]]]))
+    assert pale.get_alpha() < sure.get_alpha() == 1.0
+    assert title_of(figure) == (
+        "MRR per relation (number of ranks): 3 of 4 relations, 48 ranks 2 undefined, not drawn open, with pale "
+        "intervals: fewer than 10 ranks"
     )
-    assert len(axes.lines) == 1
-    assert title_of(figure) == "MRR per relation (number of ranks): 3 of 4 relations, 48 ranks 2 undefined, not drawn"
     assert axes.get_xlabel() == "MRR"
     assert axes.yaxis_inverted()
     whole = plots.relation_comparison(FRAME, "mrr")
     assert title_of(whole).startswith("MRR per relation (number of ranks): all 4 relations, 49 ranks")
-    assert [label.get_text() for label in whole.axes[0].get_yticklabels()][3] == f"{'x' * 14}…{'x' * 13} (1)"
+    assert [label.get_text() for label in whole.axes[0].get_yticklabels()][3] == f"{'x' * 13}…{'x' * 13} (1)"
 
 
 def test_groups_of_results(drawing, results):
@@ -241,17 +250,33 @@ def test_degree_curve_orders_the_buckets(drawing):
     frame["mrr low"], frame["mrr high"] = frame["mrr"] - 0.01, frame["mrr"] + 0.02
     figure = plots.degree_curve(frame)
     axes = figure.axes[0]
-    assert dots(axes)[0] == xy(axes.lines[1]) == [[0, 0.0], [1, 0.1], [2, 0.2], [3, 0.8], [4, 1.0], [5, 0.7]]
+    assert dots(axes)[0] == [[0, 0.0], [1, 0.1], [2, 0.2], [3, 0.8], [4, 1.0], [5, 0.7]]
+    assert faces(axes) == [True, False, False, False, True, False]
+    sure, pale, curve = axes.lines
+    assert xy(curve) == [[0, 0.0], [4, 1.0]]
     assert [label.get_text() for label in axes.get_xticklabels()] == [
         "0\n(1,000)", "1\n(1)", "2-3\n(2)", "8-15\n(8)", "16-31\n(16)", "unknown\n(7)",
     ]  # fmt: skip
-    assert np.array(segments(axes.lines[0]))[:, :, 1] == pytest.approx(
-        np.array([[v - 0.01, v + 0.02] for _, v in dots(axes)[0]])
-    )
-    assert title_of(figure) == "MRR by degree of the given entity: 1,034 ranks"
+    ends = np.array([[v - 0.01, v + 0.02] for _, v in dots(axes)[0]])
+    assert np.array(segments(sure))[:, :, 1] == pytest.approx(ends[[0, 4]])
+    assert np.array(segments(pale))[:, :, 1] == pytest.approx(ends[[1, 2, 3, 5]])
+    said = "open, with pale intervals: fewer than 10 ranks"
+    assert title_of(figure) == f"MRR by degree of the given entity: 1,034 ranks {said}"
     assert axes.get_xlabel() == "degree of the given entity (number of ranks)"
     intervals = frame.set_axis(pd.Index(pd.IntervalIndex.from_breaks([2, 3, 4, 5, 6, 7, 10])))[::-1]
-    assert plots.degree_curve(intervals).axes[0].lines[1].get_ydata().tolist() == frame["mrr"].tolist()
+    assert [y for _, y in dots(plots.degree_curve(intervals).axes[0])[0]] == frame["mrr"].tolist()
+
+
+def test_groups_with_few_ranks_do_not_set_the_axis(drawing):
+    """An interval from 0 to 1 of 3 ranks is cut where the axis of the others ends; if all have few, all are drawn."""
+    frame = pd.DataFrame({"n": [3, 50], "mrr": [0.5, 0.5], "mrr low": [0.0, 0.4], "mrr high": [1.0, 0.6]}, ["0", "1"])
+    axes = plots.degree_curve(frame).axes[0]
+    low, high = axes.get_ylim()
+    assert (low, high) == (pytest.approx(0.39), pytest.approx(0.61))
+    assert segments(axes.lines[1]) == [[[0.0, low], [0.0, high]]]
+    few = plots.degree_curve(frame.assign(n=3))
+    assert faces(few.axes[0]) == [True, True]
+    assert title_of(few) == "MRR by degree of the given entity: 6 ranks"
 
 
 @pytest.mark.parametrize(
@@ -464,6 +489,55 @@ def test_models_of_comparisons_and_benchmarks_come_best_first(drawing, six):
     assert legend_texts(plots.hits_curve(six).axes[0]) == [*six, "chance"]
 
 
+def test_the_verdict_stands_below_the_title(drawing, six):
+    """Of a comparison on a figure of its own; a title of the user replaces both."""
+    comparison = kgeval.compare(six, metrics="mrr")
+    said = printed(comparison.verdict.parts[0])
+    for plot in (plots.rank_distribution, plots.hits_curve, plots.relation_comparison, plots.difference_plot):
+        assert printed(title_of(plot(comparison))).find(said) > 0
+        assert title_of(plot(comparison, title="Mine")) == "Mine"
+    axes = drawing.figure.Figure().subplots()
+    assert said not in printed(plots.hits_curve(comparison, ax=axes).axes[0].get_title(loc="left"))
+
+
+def printed(text):
+    """A text without the breaks of its lines."""
+    return " ".join(text.split())
+
+
+def test_no_marker_is_cut(drawing, results):
+    """The axis of k goes on beyond the first and the last marker; its ticks do not."""
+    axes = plots.hits_curve(results, limit=100).axes[0]
+    low, high = axes.get_xlim()
+    assert 0.85 < low < 0.95
+    assert 105 < high < 115
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["1", "10", "100"]
+
+
+def test_the_legend_has_the_colour_of_pale_bars(drawing, results):
+    """That of the model with the most ties, here the second."""
+    without = replaced(results[0], table=results[0].table.assign(tied_filtered=0))
+    figure = plots.rank_distribution([without, results[1]], ["a", "b"])
+    pale = figure.legends[0].get_patches()[legend_texts(figure.axes[0]).index("pale: tied with a rival")]
+    assert drawing.colors.to_hex(pale.get_facecolor()) == COLOURS[1]
+
+
+def test_names_of_pairs_and_relations_stay_different(drawing):
+    """Both names of a pair, and the part in which two paths differ, are seen in a narrow column."""
+    first = [f"a model with a long name, {i}" for i in range(4)]
+    pairs = pd.DataFrame({"first": first, "second": first[1:] + first[:1], "metric": "mrr"})
+    figure = plots.difference_plot(pairs.assign(difference=0.1, low=0.0, high=0.2), style="paper")
+    labels = [text.get_text() for text in figure.axes[0].get_yticklabels()]
+    assert sorted((label[-1], label.split(" − ")[0][-1]) for label in labels) == [*zip("0123", "3012")]
+    paths = [f"/award/{kind}/award_honor/winner_of_the_award" for kind in ("winners", "nominees")]
+    frame = pd.DataFrame({"n": [20, 10], "mrr": [0.5, 0.4]}, index=paths)
+    texts = plots.relation_comparison(frame, style="paper").axes[0].get_yticklabels()
+    assert [text.get_text() for text in texts] == [
+        "…/winners/…/…_award (20)",
+        "…/nominees/…/…award (10)",
+    ]
+
+
 def test_relations_are_filled_where_they_are_decided(drawing, six):
     comparison = kgeval.compare([six["m0"], six["m5"]], names=["a", "b"])
     frame = comparison.by("side")
@@ -505,7 +579,7 @@ def test_labels_are_no_formulas(drawing, results, tmp_path):
         shown = [text for text in texts_of(figure) if "$" in text.get_text()]
         assert shown
         assert not any(text.get_parse_math() for text in shown)
-    assert legend_texts(figures[0].axes[0]) == [bad[0], "_$x$\\x1b[1m", "tied with a rival"]
+    assert legend_texts(figures[0].axes[0]) == [bad[0], "_$x$\\x1b[1m", "pale: tied with a rival"]
 
 
 def test_many_models_can_be_told_apart_in_grey():
@@ -773,7 +847,8 @@ def test_cautions_stay_below_a_title_of_the_user(drawing, results):
     for title in ("Mine", ""):
         figure = plots.hits_curve([results[0], other], ["a", "b"], title=title)
         assert title_of(figure) == f"{title} not comparable: the results differ in dataset".strip()
-    assert title_of(plots.relation_comparison(FRAME, title="Mine")) == "Mine 1 undefined, not drawn"
+    said = "Mine 1 undefined, not drawn open, with pale intervals: fewer than 10 ranks"
+    assert title_of(plots.relation_comparison(FRAME, title="Mine")) == said
     assert title_of(plots.roc(from_ranking([1, 0]), title="")) == ""
 
 

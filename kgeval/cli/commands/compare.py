@@ -18,7 +18,7 @@ from kgeval.comparison.comparison import Comparison
 from kgeval.comparison.margins import equivalence_lines
 from kgeval.comparison.names import check_rivals
 from kgeval.comparison.tables import values_text
-from kgeval.comparison.texts import protocol_comment
+from kgeval.comparison.texts import brief_header, protocol_comment
 from kgeval.display.differences import screen_differences
 from kgeval.display.media import format_frame, frame_records, undefined_lines
 from kgeval.errors import ProtocolError
@@ -137,9 +137,7 @@ def _compare(options: argparse.Namespace) -> str:
     values = values_text(comparison, options.to, screen)
     if options.to != "table":
         return values
-    header = comparison.header()
-    notes = [line for line in header if line.startswith("note: ")]
-    about = [line for line in header if line not in notes]
+    about, notes = brief_header(comparison, "--to json")
     parts = [
         screen.bold(screen.wrapped(comparison.verdict.sentence)),
         values,
