@@ -145,6 +145,7 @@ header: whether the first line names columns; the lines above the tables of an o
 help: print the options
 high: upper end of an interval
 high_95: upper end of the 95% interval
+high_corrected: upper end of the interval that decides on a group
 hints: what to check in a row of a published table
 home: web page, or folder, of the registered datasets
 id_format: format whose ids a dataset keeps
@@ -172,6 +173,7 @@ log_names: whether names of metrics fit loggers
 losses: how often the first model is worse
 low: lower end of an interval
 low_95: lower end of the 95% interval
+low_corrected: lower end of the interval that decides on a group
 margin: the largest difference that does not matter
 margins: the margin of each metric
 matching: how generated text names an entity

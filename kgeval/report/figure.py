@@ -32,8 +32,8 @@ class Line:
     model : int, optional
         The place of the model, which gives the colour; None: grey.
     kind : str
-        ``"curve"``, with the dash and the marker of the model; ``"interval"``; ``"faint"``, one of many; ``"bold"``,
-        their mean; ``"thick"``; ``"dotted"``, a reference; ``"ink"``, a thin dark line.
+        ``"curve"``, with the dash and the marker of the model; ``"interval"``; ``"bold"``, a mean;
+        ``"thick"``; ``"dotted"``, a reference; ``"ink"``, a thin dark line.
     marked : tuple of int
         The points that have a marker.
     opacity : float

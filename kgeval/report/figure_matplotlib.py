@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from matplotlib.text import Text
 
 GREY, INK = "#767676", "#222222"
-WIDTHS = {"faint": 0.5, "bold": 1.7, "ink": 0.6, "thick": 2.5}  # of lines, in widths of a curve
+WIDTHS = {"bold": 1.7, "ink": 0.6, "thick": 2.5}  # of lines, in widths of a curve
 MAX_CHARACTERS = 40
 MIN_TEXT = 6.0  # points
 PICTURE_SUFFIXES = (".png", ".svg", ".pdf")

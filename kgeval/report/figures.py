@@ -171,7 +171,12 @@ def scatter(
     x, y = (Axis.of_log(name, top, 0.9) if is_log else Axis.of_values(name, values, unit=True) for name in names)
     corner, at = ((x.low, x.high), (0.02, 0.93)) if higher_is_better else ((x.high, x.low), (0.98, 0.02))
     better = (x.at(at[0]), y.at(at[1]), f"better: {names[1].partition(', ')[2] or names[1]}")
-    dots = _relation_dots([(a, b) for a, b, *_ in points], points, 14.0, outliers, decided)
+    named = [(i, points[i][3].partition("\n")[0].partition(": ")[0]) for i in outliers]
+    filled = (True,) * len(points) if decided is None else tuple(map(bool, decided))
+    sizes = tuple(5.0 + 14.0 * math.sqrt(share) for _, _, share, _ in points)
+    dots = Dots(
+        tuple((a, b) for a, b, *_ in points), 0, filled, sizes, tuple(name for *_, name in points), tuple(named)
+    )
     marks = (
         Area(((x.low, y.low), corner, (x.high, y.high))),
         Line(((x.low, y.low), (x.high, y.high)), kind="dotted"),
@@ -179,37 +184,6 @@ def scatter(
         Texts((better,), "start" if higher_is_better else "end"),
     )
     return Figure(label, (Panel(x, y, marks, ROWS * 1.4, is_square=True),), () if decided is None else DECIDED)
-
-
-def counts_scatter(
-    points: Scattered, names: tuple[str, str], *, is_log: bool, outliers: Sequence[int], label: str
-) -> Figure:
-    """Return a figure of one mark per relation: its number of ranks (logarithmic) and its value.
-
-    Parameters
-    ----------
-    points : sequence of (float, float, float, str)
-        Number of ranks, value, share of the largest relation (0 to 1), and the name of the relation.
-    names, is_log, outliers, label
-        As in `scatter`; `is_log` is for the vertical axis.
-    """
-    values = [value for _, value, *_ in points]
-    x = Axis.of_log(names[0], 1.2 * max((n for n, *_ in points), default=10.0), 0.9)
-    log = Axis.of_log(names[1], 1.1 * max(values, default=1.0), 0.9)
-    y = log if is_log else Axis.of_values(names[1], [0.0, *values], unit=True)
-    dots = _relation_dots([(max(1.0, n), value) for n, value, *_ in points], points, 10.0, outliers, None)
-    return Figure(label, (Panel(x, y, (dots,), ROWS),))
-
-
-def _relation_dots(
-    places: Sequence[tuple[float, float]], points: Scattered, largest: float, named: Sequence[int],
-    decided: Sequence[bool] | None,
-) -> Dots:  # fmt: skip
-    """Return one mark per relation, larger with more ranks; the relations of `named` have their names."""
-    names = [(i, points[i][3].partition("\n")[0].partition(": ")[0]) for i in named]
-    sizes = tuple(5.0 + largest * math.sqrt(share) for _, _, share, _ in points)
-    filled = (True,) * len(points) if decided is None else tuple(map(bool, decided))
-    return Dots(tuple(places), 0, filled, sizes, tuple(name for *_, name in points), tuple(names))
 
 
 def first_number(bucket: Any) -> tuple[float, bool]:

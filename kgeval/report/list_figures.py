@@ -1,4 +1,4 @@
-"""The figures of labels and ranked lists, a function each: calibration, curves of queries, a metric place by place."""
+"""The figures of labels and ranked lists, a function each: calibration, mean curves, a metric place by place."""
 
 from __future__ import annotations
 
@@ -8,10 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kgeval.base.checks import Reals
 from kgeval.report.figure import Axis, Bars, Figure, Line, Mark, Panel, nice_ticks, points_of, ticks_of
-
-Points = tuple[Reals, Reals]
 
 
 def calibration(table: pd.DataFrame, title: str, *, has_counts: bool) -> Figure:
@@ -40,27 +37,16 @@ def calibration(table: pd.DataFrame, title: str, *, has_counts: bool) -> Figure:
     return Figure(title, tuple(panels), (("per bin", per_bin), ("calibrated", diagonal)))
 
 
-def query_curves(curves: Sequence[Points], mean: Points, title: str, x_name: str, y_name: str, kind: str) -> Figure:
-    """Return the curve of each query as a faint line, and the mean of the queries as a bold line.
+def mean_curve(x: Sequence[float], y: Sequence[float], title: str, x_name: str, y_name: str) -> Figure:
+    """Return a curve between 0 and 1 on equal axes.
 
     Parameters
     ----------
-    curves : sequence of (array, array)
-    mean : tuple of arrays
+    x, y : sequence of float
     title, x_name, y_name : str
-    kind : str
-        ``"steps"``: a curve goes on at the height of the next point; ``"lines"``: straight to it.
     """
-    # The fainter, the more lines there are, so that a few hundred of them do not hide the mean.
-    opacity = float(np.clip(8.0 / max(1, len(curves)), 0.12, 0.5))
-    faint = [points_of(*curve) for curve in curves]
-    if kind == "steps":
-        faint = [(line[0], *(at for (x, _), end in zip(line, line[1:]) for at in ((x, end[1]), end))) for line in faint]
-    lines = [Line(line, kind="faint", opacity=opacity) for line in faint]
-    bold = Line(points_of(*mean), 0, "bold")
-    x, y = (Axis.of_values(name, [0.0, 1.0], unit=True) for name in (x_name, y_name))
-    legend = (("single queries", Line((), kind="faint", opacity=0.5)), ("mean", bold))
-    return Figure(title, (Panel(x, y, (*lines, bold), 20.0, is_square=True),), legend)
+    x_axis, y_axis = (Axis.of_values(name, [0.0, 1.0], unit=True) for name in (x_name, y_name))
+    return Figure(title, (Panel(x_axis, y_axis, (Line(points_of(x, y), 0, "bold"),), 20.0, is_square=True),))
 
 
 def steps(table: pd.DataFrame, labels: Sequence[str], title: str) -> Figure:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from kgeval.base.checks import listed
+from kgeval.base.terminal import distinct_labels
 from kgeval.base.wording import decimals_for, percent, shown_label, signed, written
 from kgeval.display.differences import difference_matrix, shown_differences
 from kgeval.display.table import Cell, Column, Table
@@ -21,6 +22,7 @@ from kgeval.results.rank_table import CONFIDENCE
 
 N_OPEN = 2  # cautions that are not folded
 N_NAMED = 2  # relations with the largest gains, and with the largest losses, that a sentence names
+MAX_RELATION = 44  # characters of a relation in it
 
 
 def answer(report: Report, title: str) -> Section:
@@ -50,36 +52,18 @@ def gained(report: Report) -> list[str]:
     if not report.pairs or len(report.pairs[0].relations) < 2:
         return []
     said, parts = list[str](), moved(report, report.pairs[0], N_NAMED)
+    shown = dict(zip(report.relations, distinct_labels([shown_label(name) for name in report.relations], MAX_RELATION)))
     is_any = any(part["decided"].any() for part in parts)
     for words, part in zip(("largest gains on", "largest losses on"), parts):
         digits = decimals_for(part["difference"], display_of(report.metric).decimals)
         places = [
-            f"{shown_label(distinct_end(str(name), report.relations))} ({signed(row['difference'], digits)}"
+            f"{shown.get(str(name), name)} ({signed(row['difference'], digits)}"
             f"{', undecided' if is_any and not row['decided'] else ''})"
             for name, row in part.iterrows()
         ]
         said += [f"{words} {listed(places)}"] if places else []
     said += [] if is_any or not said else ["all undecided"]
     return [f"Against {report.short(1)}: {'; '.join(said)}."] if said else []
-
-
-def distinct_end(name: str, names: Sequence[str]) -> str:
-    """Return the end of a path that no other name ends in; a name that is no path, or has no such end, whole.
-
-    Parameters
-    ----------
-    name : str
-    names : sequence of str
-
-    Examples
-    --------
-    >>> names = ["/film/film/genre", "/music/genre", "/music/artist", "has_part"]
-    >>> [distinct_end(name, names) for name in names]
-    ['…/film/genre', '…/music/genre', '…/artist', 'has_part']
-    """
-    parts = name.split("/")
-    ends = ("/".join(["", *parts[-n:]]) for n in range(1, len(parts)))
-    return next((f"…{end}" for end in ends if end != name and sum(one.endswith(end) for one in names) == 1), name)
 
 
 def values(report: Report) -> Table:

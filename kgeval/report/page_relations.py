@@ -19,7 +19,7 @@ from kgeval.metrics.default_metrics import PAGE_METRICS
 from kgeval.metrics.grammar import display_of, parse_all
 from kgeval.report.document import Figure, PagePart, Section, Text
 from kgeval.report.figure_svg import svg
-from kgeval.report.figures import counts_scatter, scatter
+from kgeval.report.figures import scatter
 from kgeval.report.page_report import CORRECTED, Report, Row, decided_text, group_numbers
 from kgeval.report.page_triples import Triple, disagreements, query, rank_text, worst_ranks
 from kgeval.results.rank_table import CONFIDENCE
@@ -166,46 +166,28 @@ def triples_by_relation(report: Report) -> dict[str, list[Triple]]:
 
 
 def relation_chart(report: Report) -> list[PagePart]:
-    """Return a chart of the relations: the two best models against each other, or one model over numbers of ranks.
+    """Return a chart of the relations: the two best models against each other.
 
     Parameters
     ----------
     report : Report
     """
     key = report.metric if report.metric in PAGE_METRICS else PAGE_METRICS[0]
-    display, frames = display_of(key), report.by_relation
-    is_log = display.unit == "ranks"
-    first, second = frames[0], frames[1 if report.pairs else 0]
+    display, (first, second) = display_of(key), report.by_relation[:2]
+    is_log, names = display.unit == "ranks", [report.short(0), report.short(1)]
     kept = [
         name for name in report.relations
         if math.isfinite(first[key][name]) and math.isfinite(second[key][name]) and first["n"][name]
     ]  # fmt: skip
     if len(kept) < MIN_POINTS:
         return []
-    y, x, n = (
-        frame.loc[kept, column].to_numpy(dtype=float) for frame, column in ((first, key), (second, key), (first, "n"))
-    )
+    y, x, n = (of.loc[kept].to_numpy(dtype=float) for of in (first[key], second[key], first["n"]))
     sizes = n / first["n"].max()
-    names = [report.short(0), report.short(1 if report.pairs else 0)]
-    values = [written(one, display.decimals) for one in y]
-    if report.pairs:
-        values = [f"{text} and {written(one, display.decimals)}" for text, one in zip(values, x)]
     about = [
-        f"{shown_label(name)}: {display.heading} {text}, {count_text(size)} ranks"
-        for name, text, size in zip(kept, values, n)
+        f"{shown_label(name)}: {display.heading} {written(a, display.decimals)} and {written(b, display.decimals)}, "
+        f"{count_text(size)} ranks"
+        for name, a, b, size in zip(kept, y, x, n)
     ]
-    if not report.pairs:
-        order = np.argsort(-y * np.sqrt(n), kind="stable")[: N_OUTLIERS // 2].tolist()
-        points = list(zip(n.tolist(), y.tolist(), sizes.tolist(), about))
-        axes = ("ranks of the relation (log scale)", display.heading)
-        title = f"{display.heading} of each relation over its number of ranks"
-        drawing = partial(svg, counts_scatter(points, axes, is_log=is_log, outliers=order, label=title))
-        return [
-            Figure(
-                drawing,
-                f"Each mark is a relation; the table below has the same numbers. {display.heading} of {names[0]}.",
-            )
-        ]
     gaps = np.abs(np.log(y / x) if is_log else y - x) * np.sqrt(n)
     order = np.argsort(-gaps, kind="stable")[:N_OUTLIERS].tolist()
     points = list(zip(x.tolist(), y.tolist(), sizes.tolist(), about))

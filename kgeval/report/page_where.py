@@ -44,7 +44,7 @@ def where(report: Report) -> Section:
         ]
         return Section("where", "Where they differ", [*first, *folds, *group_values(report)])
     is_alone = len(report.names) == 1
-    parts: list[PagePart] = [Beside([best_and_worst(report), *relation_chart(report)])] if is_alone else []
+    parts: list[PagePart] = [best_and_worst(report)] if is_alone else []
     title = "Where it is best and worst" if is_alone else "Groups"
     return Section("where", title, [*parts, *group_values(report, is_open=True)])
 

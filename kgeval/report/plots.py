@@ -39,7 +39,6 @@ from kgeval.errors import MetricError
 from kgeval.metrics import parse
 from kgeval.metrics.grammar import display_of
 from kgeval.metrics.pointwise import reliability_curve
-from kgeval.metrics.retrieval import pr_curves
 from kgeval.metrics.retrieval.base import check_lists
 from kgeval.metrics.retrieval.curves import mean_pr_curve, roc_curves
 from kgeval.metrics.retrieval.lists import RankedLists
@@ -76,8 +75,9 @@ GroupTables = Ranked | pd.DataFrame | Sequence[EvaluationResult | pd.DataFrame]
 Differences = pd.DataFrame | Comparison | Benchmark
 Names = Sequence[str] | Mapping[str, str] | None
 HEADINGS = {figures.rank_distribution: "Distribution of ranks", figures.hits_curve: "Hits@k"}
-MAX_FAINT = 200
 ROC_POINTS = 101
+MEAN_ALONE = f"{GONE}the mean of all queries is drawn, and no single query"
+ALL_QUERIES = dict.fromkeys(("limit", "seed", "sample_seed"), MEAN_ALONE)
 
 
 @names_unknown_arguments()
@@ -434,36 +434,29 @@ def calibration_curve(
     return draw(list_figures.calibration(filled, heading, has_counts=ax is None), style, ax, title)
 
 
-@names_unknown_arguments(seed="sample_seed=")
+@names_unknown_arguments(**ALL_QUERIES)
 def precision_recall(
     lists: RankedLists | EvaluationResult,
     ties: str = "expected",
     *,
     points: int = 11,
-    limit: int = MAX_FAINT,
-    sample_seed: int = 0,
     style: str = "screen",
     ax: Axes | None = None,
     title: str | None = None,
 ) -> Figure:
-    """Draw precision-recall curves: each query as a faint line, the mean of the queries as a bold line.
+    """Draw the precision-recall curve that is the mean of the curves of the queries.
 
     x is the recall, y is the interpolated precision.
 
     Parameters
     ----------
     lists : RankedLists or EvaluationResult
-        For a result, the filtered lists of all its queries are drawn.
+        For a result, the filtered lists of all its queries count.
     ties : str
         As in `kgeval.metrics.retrieval.pr_curves`.
     points : int
         Number of recall values, from 0 to 1, at which the mean is computed. The mean is over all queries with a
         relevant item.
-    limit : int
-        The largest number of faint lines. If there are more queries, a random sample of them is drawn, and the title
-        says so.
-    sample_seed : int
-        Seed of the random sample.
     style, ax, title
         See `kgeval.report.plots`.
 
@@ -473,37 +466,33 @@ def precision_recall(
         If no list contains a relevant item, or if a relevant item ties with an irrelevant item and `ties` is
         ``"expected"``, which gives tied items no order.
     """
-    lists = _unnamed(lists)
-    curves = _split(pr_curves(lists, ties), "recall", "interpolated")
-    if not curves:
+    mean = mean_pr_curve(_unnamed(lists), ties, points)
+    n = int(mean["n"].iloc[0])
+    if not n:
         raise MetricError("precision_recall needs a list with a relevant item; got none")
-    stepped = [(np.append(0.0, recall), np.append(precision[0], precision)) for recall, precision in curves]
-    mean = mean_pr_curve(lists, ties, points)
-    heading = f"Precision and recall: mean of n = {int(mean['n'].iloc[0]):,}"
-    bold, words = (mean["recall"].to_numpy(), mean["precision"].to_numpy()), ("recall", "precision (interpolated)")
-    return draw(_query_curves(stepped, bold, heading, words, "steps", limit, sample_seed), style, ax, title)
+    heading, words = f"Precision and recall: mean of n = {n:,} queries", ("recall", "precision (interpolated)")
+    return draw(
+        list_figures.mean_curve(mean["recall"].tolist(), mean["precision"].tolist(), heading, *words), style, ax, title
+    )
 
 
-@names_unknown_arguments(seed="sample_seed=")
+@names_unknown_arguments(**ALL_QUERIES)
 def roc(
     lists: RankedLists | EvaluationResult,
     *,
-    limit: int = MAX_FAINT,
-    sample_seed: int = 0,
     style: str = "screen",
     ax: Axes | None = None,
     title: str | None = None,
 ) -> Figure:
-    """Draw ROC curves: each query as a faint line, the mean of the queries as a bold line.
+    """Draw the ROC curve that is the mean of the curves of the queries.
 
-    x is the false positive rate, y is the true positive rate. The mean curve starts at (0, 0). At 101 equally spaced
-    false positive rates, it shows the mean true positive rate of all queries that have both relevant and irrelevant
-    items.
+    x is the false positive rate, y is the true positive rate. The curve starts at (0, 0). At 101 equally spaced false
+    positive rates, it shows the mean true positive rate of all queries that have both relevant and irrelevant items.
 
     Parameters
     ----------
     lists : RankedLists or EvaluationResult
-    limit, sample_seed, style, ax, title
+    style, ax, title
         As in `precision_recall`.
 
     Raises
@@ -515,15 +504,14 @@ def roc(
     ----------
     Fawcett (2006), An Introduction to ROC Analysis, section 8 (vertical averaging).
     """
-    curves = _split(roc_curves(_unnamed(lists)), "fpr", "tpr")
+    curves = [curve for _, curve in roc_curves(_unnamed(lists)).groupby("query")]
     if not curves:
         raise MetricError("roc needs a list with both relevant and irrelevant items; got none")
     grid = np.arange(ROC_POINTS) / (ROC_POINTS - 1)
     # Where a curve rises vertically, np.interp returns the upper end.
-    mean = np.mean([np.interp(grid, fpr, tpr) for fpr, tpr in curves], axis=0)
-    heading = f"ROC: mean of n = {len(curves):,}"
-    bold, words = (np.append(0.0, grid), np.append(0.0, mean)), ("false positive rate", "true positive rate")
-    return draw(_query_curves(curves, bold, heading, words, "lines", limit, sample_seed), style, ax, title)
+    mean = np.mean([np.interp(grid, curve["fpr"], curve["tpr"]) for curve in curves], axis=0)
+    heading, words = f"ROC: mean of n = {len(curves):,} queries", ("false positive rate", "true positive rate")
+    return draw(list_figures.mean_curve([0.0, *grid], [0.0, *mean], heading, *words), style, ax, title)
 
 
 @names_unknown_arguments()
@@ -735,24 +723,3 @@ def _unnamed(lists: RankedLists | EvaluationResult) -> RankedLists:
     lists = lists.lists() if isinstance(lists, EvaluationResult) else lists
     check_lists(lists)
     return replace(lists, names=None)
-
-
-def _query_curves(
-    curves: Sequence[list_figures.Points], mean: list_figures.Points, heading: str, words: tuple[str, str], kind: str,
-    limit: int, seed: int,
-) -> value.Figure:  # fmt: skip
-    """Return the figure of at most `limit` of the curves, and their mean."""
-    drawn = f"{len(curves):,} drawn"
-    if len(curves) > check_positive_int("limit", limit, MetricError):
-        chosen = np.sort(np.random.default_rng(seed).choice(len(curves), limit, replace=False))
-        curves, drawn = [curves[i] for i in chosen], f"a sample of {limit:,} drawn (seed {seed})"
-    return list_figures.query_curves(curves, mean, f"{heading} queries, {drawn}", *words, kind)
-
-
-def _split(table: pd.DataFrame, x: str, y: str) -> list[list_figures.Points]:
-    """Return, for each query, the columns `x` and `y` of its rows, which follow each other."""
-    if not len(table):
-        return []
-    query = table["query"].to_numpy()
-    starts = np.flatnonzero(query[1:] != query[:-1]) + 1
-    return list(zip(np.split(table[x].to_numpy(), starts), np.split(table[y].to_numpy(), starts)))

@@ -17,6 +17,7 @@ from kgeval.display.html import N_COLOURS, N_PATTERNS, patterns
 from kgeval.display.html_tables import short
 from kgeval.errors import ProtocolError
 from kgeval.metrics.retrieval import steps
+from kgeval.metrics.retrieval.curves import roc_curves
 from kgeval.metrics.retrieval.inputs import from_ranking, from_scores
 from kgeval.report import figure_matplotlib, plots
 from kgeval.report.colours import COLOURS, DARK_COLOURS, DASHES, HATCHES, MARKERS
@@ -333,15 +334,11 @@ def test_calibration_curve_by_hand(drawing):
 def test_precision_recall_by_hand(drawing):
     """Relevant at places 1 and 3: precision 1 up to recall 1/2, then 2/3. At place 2 alone: 1/2. The mean of both."""
     figure = plots.precision_recall(from_ranking([[1, 0, 1], [0, 1, 0], [0, 0, 0]]), points=5)
-    first, second, mean = figure.axes[0].lines
-    assert np.array(xy(first)) == pytest.approx(np.array([[0, 1], [0, 1], [0.5, 1], [0.5, 2 / 3], [1, 2 / 3]]))
-    assert xy(second) == [[0.0, 0.5], [0.0, 0.5], [1.0, 0.5]]
+    (mean,) = figure.axes[0].lines
     high, low = 0.75, (2 / 3 + 0.5) / 2
     wanted = np.array([[0, high], [0.25, high], [0.5, high], [0.75, low], [1, low]])
     assert np.array(xy(mean)) == pytest.approx(wanted)
-    assert mean.get_linewidth() > 2 * first.get_linewidth()
-    assert title_of(figure) == "Precision and recall: mean of n = 2 queries, 2 drawn"
-    assert legend_texts(figure.axes[0]) == ["single queries", "mean"]
+    assert title_of(figure) == "Precision and recall: mean of n = 2 queries"
     assert (figure.axes[0].get_xlabel(), figure.axes[0].get_ylabel()) == ("recall", "precision (interpolated)")
     with pytest.raises(MetricError, match="precision_recall needs a list with a relevant item; got none"):
         plots.precision_recall(from_ranking([[0, 0]]))
@@ -359,36 +356,21 @@ def lifted(fpr, tpr, x):
 
 
 def test_roc_mean_of_queries(drawing, results):
-    """The bold line is the mean over queries, point by point; the faint ones are the curves, ties as slopes."""
-    figure = plots.roc(from_scores([[1, 0, 0], [0, 1]], [[2.0, 2.0, 1.0], [1.0, 2.0]]))
-    slope, square, mean = figure.axes[0].lines
-    assert xy(slope) == [[0.0, 0.0], [0.5, 1.0], [1.0, 1.0]]
-    assert xy(square) == [[0.0, 0.0], [0.0, 1.0], [1.0, 1.0]]
+    """The mean over queries, point by point; ties are slopes, which start at 0 and end at 1."""
+    (mean,) = plots.roc(from_scores([[1, 0, 0], [0, 1]], [[2.0, 2.0, 1.0], [1.0, 2.0]])).axes[0].lines
     assert xy(mean)[:3] == [[0.0, 0.0], [0.0, 0.5], [0.01, pytest.approx(0.51)]]
     lists = results[0].lists()
     figure = plots.roc(lists)
-    *faint, mean = figure.axes[0].lines
-    curves = [np.array(xy(line)).T.tolist() for line in faint]
+    (mean,) = figure.axes[0].lines
+    curves = [(of["fpr"].tolist(), of["tpr"].tolist()) for _, of in roc_curves(lists).groupby("query")]
     assert len(curves) == len(lists)
     for x, y in xy(mean)[1::10]:
         assert y == pytest.approx(sum(lifted(*curve, x) for curve in curves) / len(curves), rel=1e-12)
-    assert title_of(figure) == f"ROC: mean of n = {len(lists)} queries, {len(lists)} drawn"
+    assert title_of(figure) == f"ROC: mean of n = {len(lists)} queries"
     with pytest.raises(MetricError, match="roc needs a list with both relevant and irrelevant items; got none"):
         plots.roc(from_ranking([[1, 1]]))
-
-
-def test_of_many_queries_a_seeded_sample_is_drawn(drawing, results):
-    """The mean stays that of all queries, the sample follows the seed, and the title says so."""
-    lists = results[0].lists()
-    whole, few, same, other = (
-        plots.roc(lists, limit=limit, sample_seed=seed) for limit, seed in ((999, 0), (5, 1), (5, 1), (5, 2))
-    )
-    drawn = [[xy(line) for line in figure.axes[0].lines] for figure in (whole, few, same, other)]
-    assert [len(lines) for lines in drawn] == [len(lists) + 1, 6, 6, 6]
-    assert drawn[1] == drawn[2] != drawn[3]
-    assert drawn[0][-1] == drawn[1][-1] == drawn[3][-1]
-    assert all(line in drawn[0] for line in drawn[1])
-    assert title_of(few) == f"ROC: mean of n = {len(lists)} queries, a sample of 5 drawn (seed 1)"
+    with pytest.raises(kgeval.KgevalError, match="the mean of all queries is drawn"):
+        plots.roc(lists, sample_seed=1)
 
 
 def faces(axes):
@@ -893,8 +875,8 @@ def test_the_difference_plot_is_as_high_as_its_rows(drawing):
 
 
 def test_the_legend_is_not_on_the_lines(drawing, results):
-    """It stands below the axes, also of the curves of many queries."""
-    for figure in (plots.precision_recall(from_ranking([1, 0])), plots.roc(results[0]), plots.hits_curve(results)):
+    """It stands below the axes."""
+    for figure in (plots.rank_distribution(results), plots.hits_curve(results)):
         figure.draw_without_rendering()
         (legend,) = figure.legends
         assert legend.get_window_extent().y1 <= figure.axes[0].get_window_extent().y0
